@@ -216,7 +216,7 @@ func (c *honestyCheck) judgeExpired() {
 	var dis *disturbances
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if !s.Expired {
+		if !s.Expired || s.Op == history.OpInspect { // an inspection promises nothing
 			continue
 		}
 		if dis == nil {

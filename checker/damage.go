@@ -94,7 +94,7 @@ func checkDamage(v *view, o Options) Result {
 	for i := range v.h.Touches {
 		v.damage(log, int32(i), found)
 	}
-	v.foreignDamage(found)
+	v.foreignDamage(o, found)
 	return v.damageResult(found, log)
 }
 

@@ -13,7 +13,7 @@ const foreignRule = "a lock leaves data of other programs as they are"
 
 // foreignDamage finds the data of another program, under the name of a lock that a client used meanwhile, that were
 // changed or deleted. Another fault that may change data, and was in force at the same time, excuses the lock.
-func (v *view) foreignDamage(found *findings) {
+func (v *view) foreignDamage(o Options, found *findings) {
 	injected := make(map[int]int32) // by fault id
 	for i := range v.h.Faults {
 		f := &v.h.Faults[i]
@@ -22,7 +22,7 @@ func (v *view) foreignDamage(found *findings) {
 		switch {
 		case f.Phase == history.Injected:
 			injected[f.ID] = int32(i)
-		case f.Phase != history.Healed || !known || !isLoss || v.dataChanged(&v.h.Faults[from], f):
+		case f.Phase != history.Healed || !known || !isLoss || v.dataChanged(o, &v.h.Faults[from], f):
 		default:
 			during := segment{v.h.Faults[from].Time, f.Time}
 			if s := v.usedIn(strings.Split(lost, ", "), during); s != none {
@@ -41,11 +41,12 @@ func (v *view) usedIn(keys []string, during segment) int32 {
 	}))
 }
 
-// dataChanged says whether another fault may have changed data while one was in force.
-func (v *view) dataChanged(from, to *history.Fault) bool {
+// dataChanged says whether another fault may have changed data while one was in force. It may still do so for the slack
+// after its end, as when a former master synchronizes.
+func (v *view) dataChanged(o Options, from, to *history.Fault) bool {
 	return slices.ContainsFunc(v.faultTimes(), func(f faultTime) bool {
 		same := f.from == from.Time && f.until == to.Time && f.target == from.Target
-		return !same && f.from <= to.Time && f.until >= from.Time && f.may(history.AffectsData)
+		return !same && f.from <= to.Time && later(f.until, o.slack()) >= from.Time && f.may(history.AffectsData)
 	})
 }
 

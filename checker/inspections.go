@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -12,8 +11,8 @@ import (
 
 // This file compares what a lock shows when it is inspected with what its owners know: who holds it, and the grant.
 
-// judgeShown judges the inspections of mutexes, and of readers-writer locks that are held to write. A fault that may
-// have changed what servers keep excuses the lock.
+// judgeShown judges the inspections of mutexes, and of readers-writer locks that are held to write. An earlier fault
+// that may have changed what servers keep excuses the lock: a client may still be connected to a former master.
 func (c *honestyCheck) judgeShown() {
 	var dis disturbances
 	known := false
@@ -25,14 +24,10 @@ func (c *honestyCheck) judgeShown() {
 		if !known {
 			dis, known = c.disturbances(c.o), true
 		}
-		from := time.Duration(0)
-		n, held := c.certainHolder(s)
-		if held {
-			from = c.holds[n].asked
-		}
-		if c.o.applies(honestData) && dis.touch(segment{from, s.Return}, anyClient, history.AffectsData) {
+		if c.o.applies(honestData) && dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue
 		}
+		n, held := c.certainHolder(s)
 		switch {
 		case held && s.Absent:
 			c.showed(shownFree, n, int32(i), "")
@@ -116,10 +111,19 @@ func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, kno
 	if h.failedReleases > 0 || h.lostLevels > 0 || h.ambiguous {
 		return 0, false
 	}
+	var earlier int32 // levels that servers may count from before the hold
 	for _, i := range c.shownOps()[ownerKey{h.owner, h.key}] {
 		x := &c.h.Spans[i]
 		switch {
+		case i < h.span && (x.Outcome == history.Info || x.Undone || x.Outcome == history.Fail && x.Op == history.OpRelease):
+			return 0, false
+		case i < h.span && x.Outcome == history.OK && x.Op == history.OpRelease:
+			earlier--
+		case i < h.span && x.Outcome == history.OK:
+			earlier++
 		case i < h.span:
+		case earlier != 0:
+			return 0, false
 		case x.Call > s.Return:
 			return levels, levels > 0
 		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:

@@ -21,7 +21,9 @@ func inspectMutex(ctx context.Context, l *library, key string) (string, Grant, e
 		return "", Grant{}, ErrNotHeld
 	}
 	if l.labeled && l.contexts {
-		s.Owner = s.Metadata
+		if s.Owner = s.Metadata; s.Owner == "" { // a hold of another kind of lock
+			return "", Grant{}, ErrHeld
+		}
 	}
 	return s.Owner, grantSeen(s.Token, s.Count, s.Remaining), nil
 }

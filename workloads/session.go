@@ -290,10 +290,10 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	t := client.TypeOf(reply)
 	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now),
 		Undone: reply.Undone && t != history.Info}
+	had := time.Duration(reply.ValidMS * float64(time.Millisecond))
 	if r.Op == history.Inspect && t == history.OK {
-		got.Owner = reply.Owner
-	}
-	if had := time.Duration(reply.ValidMS * float64(time.Millisecond)); t == history.OK && had < -validError {
+		got.Owner, got.Valid = reply.Owner, had // the lease that is shown ends then, or earlier
+	} else if t == history.OK && had < -validError {
 		got.Age = max(1, had-got.Valid) // the client itself replied after the end
 	}
 	var e *history.Error

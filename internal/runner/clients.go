@@ -30,6 +30,10 @@ func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 	}
 	wg.Wait()
 	s.can = client.Common(can...)
+	names := s.run.Scenario.LockNames()
+	if slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
+		s.can = s.can.Without(client.CanInspect) // the owners that one lock shows have no names in another
+	}
 	return firstError(errs)
 }
 
