@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -82,7 +83,9 @@ func findSplitVotes(q *inquiry) *cause {
 			{Time: last[0].Time, Event: -1, weight: 8, Text: "the votes are split again: " + q.votes(last)}}}
 	c.text += "; no majority for " + who
 	for i := range q.r.faults {
-		if f := &q.r.faults[i]; len(f.effects) > 0 && f.effectTime() <= q.v.End && f.heal >= q.v.Start {
+		f := &q.r.faults[i]
+		if f.is(delayFaults()...) && len(f.nodes(q.r)) > 0 && len(f.effects) > 0 && f.effectTime() <= q.v.End &&
+			f.heal >= q.v.Start {
 			c.faults = append(c.faults, f)
 			c.text += fmt.Sprintf(" (%s on %s from %s)", quote(f.name), subject(f.target), s.instant(f.took()))
 		}
@@ -91,12 +94,32 @@ func findSplitVotes(q *inquiry) *cause {
 }
 
 // splits finds, in the time of the violation, when the last samples of the masters show votes for two clients or more,
-// and a majority for none: the samples of the first time and of the last, by node, and the number of times.
+// and a majority for none: the samples of the first time and of the last, by node, and the number of times. No hold was
+// granted between the first and the last, because samples from before and after a grant look split at every handover.
 func (q *inquiry) splits() (first, last []*history.Sample, times int) {
+	samples := q.r.witness.inOrder(q.v.Start, q.v.End)
+	count := func(some []*history.Sample) {
+		if f, l, n := q.splitsOf(some); n > times {
+			first, last, times = f, l, n
+		}
+	}
+	for i := range q.r.holds { // in order of their grants
+		if h := &q.r.holds[i]; q.r.keyName(h.Key) == q.v.Key {
+			n := sort.Search(len(samples), func(k int) bool { return samples[k].Time >= h.From })
+			count(samples[:n])
+			samples = samples[n:]
+		}
+	}
+	count(samples)
+	return first, last, times
+}
+
+// splitsOf are the splits in samples between which nobody was granted the lock.
+func (q *inquiry) splitsOf(samples []*history.Sample) (first, last []*history.Sample, times int) {
 	w := &q.r.witness
 	latest := map[string]*history.Sample{}
 	split := false
-	for _, smp := range w.inOrder(q.v.Start, q.v.End) {
+	for _, smp := range samples {
 		latest[smp.Node] = smp
 		was := split
 		votes := map[string]int{}
