@@ -333,6 +333,8 @@ func TestTargetRefuses(t *testing.T) {
 		{[]string{"--scenario", "contention", "--target", nowhere, "--target-ca", "x"}, exitUsage, "TLS"},
 		{[]string{"--scenario", "contention", "--target", nowhere, "--set", "topology.options.save=1 1"}, exitUsage,
 			"cannot be set"},
+		{[]string{"--scenario", "failover", "--target", "sentinel://127.0.0.1:1", "--set", "topology.sentinel_quorum=1"},
+			exitUsage, "topology.sentinel_quorum cannot be set"},
 	} {
 		code, _, stderr := chaos(append([]string{"run", "--out", t.TempDir()}, row.args...)...)
 		if code != row.code || !strings.Contains(stderr, row.want) {

@@ -34,6 +34,10 @@ func OnTarget(
 		return nil, s, fmt.Errorf("%w: topology.options cannot be set on servers that the run did not start",
 			ErrTargetRefused)
 	}
+	if s.Topology.SentinelQuorum != 0 { // before Defaults, which sets it
+		return nil, s, fmt.Errorf("%w: topology.sentinel_quorum cannot be set on Sentinels that the run did not start",
+			ErrTargetRefused)
+	}
 	if cfg.Address.Kind != s.Topology.Kind {
 		return nil, s, fmt.Errorf("%w: the scenario is for topology %s, and the target is %s (if the scenario makes sense "+
 			"there: --set topology.kind=%s)", ErrTargetRefused, s.Topology.Kind, cfg.Address.Kind, cfg.Address.Kind)
