@@ -101,6 +101,9 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := len(s.Endpoints.Addrs); row.Ordered && n > 0 && first >= n {
+		return nil, fmt.Errorf("option %s is %d, and there are only %d masters", firstMaster, first+1, n)
+	}
 	limit, err := skewOf(s.Options)
 	if err != nil {
 		return nil, err

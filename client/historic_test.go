@@ -127,6 +127,24 @@ func TestHistoricOptions(t *testing.T) {
 	}
 }
 
+// TestHistoricFirstMaster: the number of a master that does not exist is refused.
+func TestHistoricFirstMaster(t *testing.T) {
+	addrs := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+	for text, want := range map[string]string{
+		"1": "", "3": "", "4": "there are only 3 masters", "9": "there are only 3 masters", "0": "from 1", "x": "from 1",
+	} {
+		l, err := historicLock(t, "redlock-fixed-retry").Open(Setup{
+			Endpoints: Endpoints{Kind: Quorum, Addrs: addrs}, Options: map[string]string{firstMaster: text},
+		}, nil)
+		if err == nil {
+			_ = l.Close(t.Context())
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("first master %s of 3: error %v, want %q", text, err, want)
+		}
+	}
+}
+
 func historicLock(t *testing.T, name string) Spec {
 	t.Helper()
 	row, err := Lookup(name)
