@@ -222,8 +222,8 @@ func (c *claim) removeAll() error {
 }
 
 // release removes the nodes of a hold until that is answered. False: one of them was not there. The deletion creates a
-// mark, which proves an earlier request whose answer was lost: without it, somebody else has deleted the node. A mark
-// lasts until the next release of the session.
+// mark, which proves an earlier request whose answer was lost: without it, somebody else has deleted the node. It also
+// deletes up to maxMarks older marks of the session, those of releases that were answered.
 func (c *claim) release(ctx context.Context) (was bool, err error) {
 	marks := c.session.client.o.Root + "/" + marksName
 	mark := marks + "/" + c.id
@@ -239,11 +239,16 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 			interruptions++
 			err = c.session.awaitEvent(ctx, nil, again)
 		case errors.Is(err, zk.ErrNoNode) && failed > len(c.nodes): // somebody has deleted an old mark
-			old, err = nil, nil
+			i := failed - len(c.nodes) - 1
+			old, err = slices.Delete(old, i, i+1), nil
 		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes):
 			err = c.makeParent(ctx, marks)
 		case errors.Is(err, zk.ErrNoNode):
-			return c.releasedBy(ctx, mark, interruptions)
+			was, err := c.releasedBy(ctx, mark, interruptions)
+			if !was { // nothing was deleted
+				c.session.keepMark(old...)
+			}
+			return was, err
 		}
 		if err != nil {
 			return false, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -101,4 +102,59 @@ func TestMarksOfReleases(t *testing.T) {
 	if left := marks(); len(left) > 0 {
 		t.Errorf("marks %v are left after Close", left)
 	}
+}
+
+// TestManyMarks: holds that are released at once leave a mark each. The next releases delete them all, also if somebody
+// has deleted one of them, and after a release that has failed.
+func TestManyMarks(t *testing.T) {
+	b := startBackend(t)
+	c := open(t, b.addr, Options{})
+	marks := func() []string {
+		t.Helper()
+		names, _, err := b.admin.Children(defaultRoot + "/" + marksName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	s, err := c.sessions.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 8
+	leave := func() { // as many releases at once do
+		t.Helper()
+		var kept []string
+		for i := range many {
+			kept = append(kept, s.takeMarks()...)
+			sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex(fmt.Sprint("lock", i)).Acquire, "a"))
+		}
+		s.keepMark(kept...)
+		if left := marks(); len(left) < many {
+			t.Fatalf("%d marks are left, want %d or more", len(left), many)
+		}
+	}
+	release := func() {
+		t.Helper()
+		sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
+		if left := marks(); len(left) != 1 {
+			t.Errorf("marks %v are left, want one", left)
+		}
+	}
+
+	leave()
+	if err := b.admin.Delete(defaultRoot+"/"+marksName+"/"+marks()[many/2], -1); err != nil {
+		t.Fatal(err)
+	}
+	release()
+
+	leave()
+	h := sessiontest.Acquire(t, c.Mutex("bills").Acquire, "a")
+	if err := b.Remove(t.Context(), "bills"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	release()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,11 +111,11 @@ func (s *session) reconnection() <-chan struct{} {
 	return s.again
 }
 
-// keepMark remembers the mark of a release that was answered.
-func (s *session) keepMark(mark string) {
+// keepMark remembers marks of releases that were answered.
+func (s *session) keepMark(marks ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.marks = append(s.marks, mark)
+	s.marks = append(s.marks, marks...)
 }
 
 // maxMarks is how many marks one release deletes.
@@ -125,7 +126,7 @@ func (s *session) takeMarks() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(len(s.marks), maxMarks)
-	some := s.marks[:n:n]
+	some := slices.Clone(s.marks[:n])
 	s.marks = s.marks[n:]
 	return some
 }
