@@ -34,6 +34,7 @@ type nemesis struct {
 	mu     sync.Mutex
 	nextID int
 	active []*active
+	failed bool // a fault could not be healed
 	jobs   sync.WaitGroup
 }
 
@@ -274,16 +275,28 @@ func (n *nemesis) healOne(ctx context.Context, a *active) {
 		defer cancel()
 		n.time.Turn(ctx)
 		how, err := a.injection.Heal(ctx)
-		if err != nil {
+		phase := history.Healed
+		if err != nil { // it stays in force
+			phase = history.Noted
 			how = fmt.Sprintf("healing: %v", err)
 			if errors.Is(err, context.DeadlineExceeded) {
 				how = fmt.Sprintf("not healed within %v: %v", healTimeout, err)
 			}
 		}
 		n.time.Turn(ctx)
-		n.note(a.name, a.id, history.Healed, a.target, how)
-		n.markHealed(a)
+		n.note(a.name, a.id, phase, a.target, how)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		a.healed = true // what it controls is free again
+		n.failed = n.failed || err != nil
 	})
+}
+
+// allHealed reports whether no healing has failed.
+func (n *nemesis) allHealed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.failed
 }
 
 func (n *nemesis) id() int {

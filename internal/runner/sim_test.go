@@ -70,6 +70,32 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 	}
 }
 
+// TestForeignDataOfAPausedServer: foreign data that cannot be removed for a while, or not at all, convict no lock.
+func TestForeignDataOfAPausedServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		other  string
+		healed bool
+	}{
+		"paused while they are removed": {"fault: pause-node, for: 300ms", true},
+		"paused for too long":           {"fault: pause-node, for: 30s", false},
+		"down until the end":            {"fault: kill", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, text := simulate(t, load(t, "foreign-data", "faults=[{after: 800ms, fault: foreign-data, for: 1s}, "+
+				"{after: 1700ms, target: master, "+c.other+"}]"), 1, 0)
+			if v := out.Judgement.Verdict; v != checker.Safe && v != checker.Inconclusive {
+				t.Errorf("%s: %s", v, out.Judgement.Sentence)
+			}
+			healed := strings.Contains(string(text), "the data are removed")
+			failed := strings.Contains(string(text), "removing foreign data: ")
+			probed := strings.Contains(string(text), `"f":"probe"`)
+			if healed != c.healed || failed == c.healed || probed != c.healed {
+				t.Errorf("healed %v, failed %v, probed %v", healed, failed, probed)
+			}
+		})
+	}
+}
+
 // equal fails t at the first line in which two histories differ.
 func equal(t *testing.T, first, again []byte) {
 	t.Helper()
