@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -351,26 +350,26 @@ func findUnknown(q *inquiry) *cause {
 func (q *inquiry) plain() string {
 	p, s := q.p, q.s
 	if p == nil {
-		return s.prove(q.v.Text, q.points())
+		return s.prove(q.v.Text, q.operations())
 	}
 	return fmt.Sprintf("%s was granted it at %s%s, %s at %s%s%s", clientName(p.a.Client), s.instant(p.a.granted()),
 		p.by(s, p.a), clientName(p.b.Client), s.instant(p.b.granted()), p.by(s, p.b), q.early())
 }
 
-// points are the requests and replies of the operations that the violation names as its evidence.
-func (q *inquiry) points() (points []point) {
+// operations are the request and the reply, if there is one, of each operation that the violation names as evidence.
+func (q *inquiry) operations() (ops [][]point) {
 	for i := range q.r.History.Spans {
 		s := &q.r.History.Spans[i]
 		if !slices.Contains(q.v.Events, int(s.Invoked)) && !slices.Contains(q.v.Events, int(s.Ended)) {
 			continue
 		}
-		points = append(points, eventAt(s.Invoked, s.Call))
+		op := []point{eventAt(s.Invoked, s.Call)}
 		if s.Return != history.Infinity {
-			points = append(points, eventAt(s.Ended, s.Return))
+			op = append(op, eventAt(s.Ended, s.Return))
 		}
+		ops = append(ops, op)
 	}
-	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })
-	return points
+	return ops
 }
 
 // alsoBetween names a fault that took effect between the two grants, if any.

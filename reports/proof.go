@@ -1,7 +1,10 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -56,14 +59,27 @@ func (s *proofs) elapsed(a, b point) string {
 	return s.add(proofElapsed, format.Duration(b.Time-a.Time), a, b)
 }
 
-// prove notes where the times in text are from that are the instant of a point, or the time from one point to a later
-// one. It returns text.
-func (s *proofs) prove(text string, points []point) string {
+// prove notes where the times in text are from: the instant of a point, the time from the request of an operation to
+// its reply, or that between two points that text names as "(1.600 s to 5.000 s)". Another number, such as a bound, may
+// equal the time between two points by chance. ops are the points of each operation. It returns text.
+func (s *proofs) prove(text string, ops [][]point) string {
+	points := slices.Concat(ops...)
+	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })
 	of := map[string]proof{}
+	elapsed := func(a, b point) {
+		d := format.Duration(b.Time - a.Time)
+		of[d] = proof{d, proofElapsed, []point{a, b}}
+	}
+	for _, op := range ops {
+		if len(op) == 2 {
+			elapsed(op[0], op[1])
+		}
+	}
 	for i, a := range points {
 		for _, b := range points[i+1:] {
-			d := format.Duration(b.Time - a.Time)
-			of[d] = proof{d, proofElapsed, []point{a, b}}
+			if strings.Contains(text, "("+format.Instant(a.Time)+" to "+format.Instant(b.Time)+")") {
+				elapsed(a, b)
+			}
 		}
 	}
 	for _, p := range points {

@@ -205,3 +205,25 @@ func TestPlainHeadlineIsProved(t *testing.T) {
 		})
 	}
 }
+
+// TestProve: a time that only happens to be that between two points is not proved.
+func TestProve(t *testing.T) {
+	ops := [][]point{{eventAt(1, ms(1000)), eventAt(2, ms(1100))}, {eventAt(3, ms(1200)), eventAt(4, ms(5000))},
+		{eventAt(5, ms(1500)), eventAt(6, ms(2100))}}
+	for text, want := range map[string][]string{
+		"it took 3.80 s, and 600 ms":            {"3.80 s", "600 ms"},
+		"for 3.90 s (1.100 s to 5.000 s)":       {"3.90 s", "1.100 s", "5.000 s"},
+		"more than 1.00 s later":                nil, // from the first reply to the last
+		"at 1.100 s, and until 5.000 s: 3.90 s": {"1.100 s", "5.000 s"},
+	} {
+		s := &proofs{}
+		s.prove(text, ops)
+		var got []string
+		for _, p := range s.all {
+			got = append(got, p.Text)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: proved are %q, want %q", text, got, want)
+		}
+	}
+}
