@@ -40,8 +40,19 @@ const maxDepth = 3
 // nested acquires the lock up to three times for one owner, with leases of different length, and visits it for
 // another owner at every depth on the way out.
 func nested(m *mix) {
-	a := m.request(m.owner(), m.lease())
-	var holds []Hold
+	holds := m.enterNested(m.request(m.owner(), m.lease()), m.wait)
+	for n := len(holds) - 1; n >= 0; n-- {
+		m.visit()
+		if !m.leave(holds[n]) {
+			return
+		}
+		m.wait()
+	}
+}
+
+// enterNested acquires the lock two or three times for one owner, with leases of different length, and calls each after
+// every grant. It returns what was granted, the outermost first.
+func (m *mix) enterNested(a client.Acquire, each func()) (holds []Hold) {
 	for range 2 + m.Rand.IntN(maxDepth-1) {
 		h, ok := m.enter(a)
 		if !ok {
@@ -51,15 +62,9 @@ func nested(m *mix) {
 		if a.Lease > 0 {
 			a.Lease = m.otherLease(m.Params.Lease)
 		}
-		m.wait()
+		each()
 	}
-	for n := len(holds) - 1; n >= 0; n-- {
-		m.visit()
-		if !m.leave(holds[n]) {
-			return
-		}
-		m.wait()
-	}
+	return holds
 }
 
 // leave releases one of several holds of an owner. After an unknown outcome the owner is left alone: the reply to the

@@ -45,19 +45,7 @@ func inspected(m *mix) {
 
 // inspectedNested asks at every depth, with leases of different length.
 func inspectedNested(m *mix) {
-	a := m.writing(m.owner(), m.lease())
-	var holds []Hold
-	for range 2 + m.Rand.IntN(maxDepth-1) {
-		h, ok := m.enter(a)
-		if !ok {
-			break
-		}
-		holds = append(holds, h)
-		if a.Lease > 0 {
-			a.Lease = m.otherLease(m.Params.Lease)
-		}
-		m.inspect()
-	}
+	holds := m.enterNested(m.writing(m.owner(), m.lease()), m.inspect)
 	for n := len(holds) - 1; n >= 0; n-- {
 		if !m.leave(holds[n]) {
 			return

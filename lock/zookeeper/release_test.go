@@ -71,22 +71,24 @@ func TestReleaseOfRemovedNode(t *testing.T) {
 	}
 }
 
+// marksLeft are the names of the marks at the servers.
+func marksLeft(t *testing.T, b *backend) []string {
+	t.Helper()
+	names, _, err := b.admin.Children(defaultRoot + "/" + marksName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // TestMarksOfReleases: a session leaves the mark of its last release alone, also if somebody deletes marks, and takes
 // it along when it ends.
 func TestMarksOfReleases(t *testing.T) {
 	b := startBackend(t)
 	c := open(t, b.addr, Options{})
-	marks := func() []string {
-		t.Helper()
-		names, _, err := b.admin.Children(defaultRoot + "/" + marksName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return names
-	}
 	for i := range 5 {
 		sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
-		left := marks()
+		left := marksLeft(t, b)
 		if len(left) != 1 {
 			t.Fatalf("marks %v are left, want one", left)
 		}
@@ -99,7 +101,7 @@ func TestMarksOfReleases(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := marks(); len(left) > 0 {
+	if left := marksLeft(t, b); len(left) > 0 {
 		t.Errorf("marks %v are left after Close", left)
 	}
 }
@@ -109,14 +111,6 @@ func TestMarksOfReleases(t *testing.T) {
 func TestManyMarks(t *testing.T) {
 	b := startBackend(t)
 	c := open(t, b.addr, Options{})
-	marks := func() []string {
-		t.Helper()
-		names, _, err := b.admin.Children(defaultRoot + "/" + marksName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return names
-	}
 	s, err := c.sessions.Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -130,20 +124,20 @@ func TestManyMarks(t *testing.T) {
 			sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex(fmt.Sprint("lock", i)).Acquire, "a"))
 		}
 		s.keepMark(kept...)
-		if left := marks(); len(left) < many {
+		if left := marksLeft(t, b); len(left) < many {
 			t.Fatalf("%d marks are left, want %d or more", len(left), many)
 		}
 	}
 	release := func() {
 		t.Helper()
 		sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
-		if left := marks(); len(left) != 1 {
+		if left := marksLeft(t, b); len(left) != 1 {
 			t.Errorf("marks %v are left, want one", left)
 		}
 	}
 
 	leave()
-	if err := b.admin.Delete(defaultRoot+"/"+marksName+"/"+marks()[many/2], -1); err != nil {
+	if err := b.admin.Delete(defaultRoot+"/"+marksName+"/"+marksLeft(t, b)[many/2], -1); err != nil {
 		t.Fatal(err)
 	}
 	release()
