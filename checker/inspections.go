@@ -111,32 +111,8 @@ func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, kno
 	if h.failedReleases > 0 || h.lostLevels > 0 || h.ambiguous {
 		return 0, false
 	}
-	var earlier int32 // levels that servers may count from before the hold
-	for _, i := range c.shownOps()[ownerKey{h.owner, h.key}] {
-		x := &c.h.Spans[i]
-		switch {
-		case i < h.span && (x.Outcome == history.Info || x.Undone || x.Outcome == history.Fail && x.Op == history.OpRelease):
-			return 0, false
-		case i < h.span && x.Outcome == history.OK && x.Op == history.OpRelease:
-			earlier--
-		case i < h.span && x.Outcome == history.OK:
-			earlier++
-		case i < h.span:
-		case earlier != 0:
-			return 0, false
-		case x.Call > s.Return:
-			return levels, levels > 0
-		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:
-			return 0, false
-		case x.Outcome == history.Fail && x.Op == history.OpRelease:
-			return 0, false
-		case x.Outcome == history.OK && x.Op == history.OpRelease:
-			levels--
-		case x.Outcome == history.OK:
-			levels++
-		}
-	}
-	return levels, levels > 0
+	levels, known = c.levelsSince(ownerKey{h.owner, h.key}, h.span, s)
+	return levels, known && levels > 0
 }
 
 // certainlyGone says whether the owner that an inspection showed cannot have held the lock: it has released it, or has
@@ -145,23 +121,37 @@ func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 	if c.issueOrder[s.Owner] != sequential || c.ownerOrder[s.Owner] != sequential {
 		return false
 	}
-	levels := 0
-	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
+	levels, known := c.levelsSince(ownerKey{s.Owner, s.Key}, 0, s)
+	return known && levels == 0
+}
+
+// levelsSince counts the grants, less the releases, of an owner before an inspection. It is unknown whether they are as
+// many at the server if the owner had a level before the span since, if an operation has overlapped the inspection, and
+// if the outcome of one is unknown, as that of a refused release is.
+func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (levels int32, known bool) {
+	counting := false
+	for _, i := range c.shownOps()[of] {
 		x := &c.h.Spans[i]
+		if !counting && i >= since {
+			if levels != 0 {
+				return 0, false
+			}
+			counting = true
+		}
 		switch {
 		case x.Call > s.Return:
-			return levels == 0
+			return levels, true
 		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:
-			return false
+			return 0, false
 		case x.Outcome == history.OK && x.Op == history.OpRelease:
 			levels--
 		case x.Outcome == history.OK:
 			levels++
-		case x.Op == history.OpRelease: // it may have been released, or not
-			return false
+		case x.Op == history.OpRelease:
+			return 0, false
 		}
 	}
-	return levels == 0
+	return levels, true
 }
 
 // shownViolation words a finding of this file.

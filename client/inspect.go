@@ -13,21 +13,26 @@ type inspectFunc func(ctx context.Context, l *library, key string) (owner string
 // inspectMutex inspects a mutex whose owners have names. A client that uses contexts knows the holder by its metadata,
 // if holds have any.
 func inspectMutex(ctx context.Context, l *library, key string) (string, Grant, error) {
-	s, err := l.lock.Mutex(key).Inspect(ctx)
-	if err != nil {
-		return "", Grant{}, err
-	}
-	if s.Owner == "" {
-		return "", Grant{}, ErrNotHeld
-	}
-	if l.labeled && l.contexts {
-		s.Owner = s.Metadata
-	}
-	return s.Owner, grantSeen(s.Token, s.Count, s.Remaining), nil
+	return l.inspected(ctx, key, func(s lock.State) (string, error) {
+		if l.labeled && l.contexts {
+			return s.Metadata, nil
+		}
+		return s.Owner, nil
+	})
 }
 
 // inspectAnonymous inspects a mutex whose owners have no names: only those of this client are known.
 func inspectAnonymous(ctx context.Context, l *library, key string) (string, Grant, error) {
+	return l.inspected(ctx, key, func(s lock.State) (string, error) {
+		if name, ours := l.holds.ownerNamed(key, s.Owner); ours {
+			return name, nil
+		}
+		return "", ErrHeld
+	})
+}
+
+// inspected inspects a mutex. name returns the name of the owner that has it, or [ErrHeld] if that is not known.
+func (l *library) inspected(ctx context.Context, key string, name func(lock.State) (string, error)) (string, Grant, error) {
 	s, err := l.lock.Mutex(key).Inspect(ctx)
 	if err != nil {
 		return "", Grant{}, err
@@ -35,10 +40,11 @@ func inspectAnonymous(ctx context.Context, l *library, key string) (string, Gran
 	if s.Owner == "" {
 		return "", Grant{}, ErrNotHeld
 	}
-	if name, ours := l.holds.ownerNamed(key, s.Owner); ours {
-		return name, grantSeen(s.Token, s.Count, s.Remaining), nil
+	owner, err := name(s)
+	if err != nil {
+		return "", Grant{}, err
 	}
-	return "", Grant{}, ErrHeld
+	return owner, grantSeen(s.Token, s.Count, s.Remaining), nil
 }
 
 // inspectRW inspects a readers-writer lock. Who reads is not reported, because there may be several.

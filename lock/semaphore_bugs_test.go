@@ -91,7 +91,7 @@ func TestOneReleaseWakesAsManyAsItServes(t *testing.T) {
 }
 
 // The first waiter wants more than was released: the next gets it.
-func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
+func TestWakeUpSkipsWaiterThatNeedsMorePermits(t *testing.T) {
 	t.Parallel()
 	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
 		s.setUp(t, 3)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
@@ -34,7 +35,7 @@ type nemesis struct {
 	mu     sync.Mutex
 	nextID int
 	active []*active
-	failed bool // a fault could not be healed
+	failed atomic.Bool // a fault could not be healed
 	jobs   sync.WaitGroup
 }
 
@@ -212,6 +213,7 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 	return ""
 }
 
+// markHealed frees what the fault controls for other faults.
 func (n *nemesis) markHealed(a *active) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -285,18 +287,11 @@ func (n *nemesis) healOne(ctx context.Context, a *active) {
 		}
 		n.time.Turn(ctx)
 		n.note(a.name, a.id, phase, a.target, how)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		a.healed = true // what it controls is free again
-		n.failed = n.failed || err != nil
+		if err != nil {
+			n.failed.Store(true)
+		}
+		n.markHealed(a)
 	})
-}
-
-// allHealed reports whether no healing has failed.
-func (n *nemesis) allHealed() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return !n.failed
 }
 
 func (n *nemesis) id() int {

@@ -225,7 +225,7 @@ func (s *stage) endWork(ctx context.Context) {
 	s.interrupted = ctx.Err() != nil
 	s.nemesis.heal(context.WithoutCancel(ctx), true)
 	turn(ctx)
-	if !s.interrupted && s.nemesis.allHealed() { // otherwise the checks may see the fault, not the lock
+	if !s.interrupted && !s.nemesis.failed.Load() { // otherwise the checks may see the fault, not the lock
 		s.finalChecks(ctx)
 	}
 }
