@@ -10,7 +10,7 @@ const (
 	noReader         = "no client acquired the lock as a reader"
 	noTokens         = "the lock issues no fencing tokens, and no resource checked one"
 	noWrites         = "no write reached a guarded resource"
-	noReplies        = "there was no release, renewal or loss report"
+	noReplies        = "no release or renewal succeeded, and no loss was reported"
 	noCounts         = "no owner acquired the lock twice, and no reply had a hold count"
 	nothingToRecover = "no hold was left to its lease and followed by another grant, and no probe was granted"
 	noWaits          = "no client waited for the lock"

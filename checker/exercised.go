@@ -82,8 +82,11 @@ func checkExercised(v *view, o Options) Result {
 	}
 	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, what), contended)
 	if injected > 0 {
-		r.Summary += fmt.Sprintf("; %s, each with an effect, %d while the lock was held",
-			format.Count(injected, "fault"), landed)
+		with := ", each with an effect"
+		if injected == 1 {
+			with = " with an effect"
+		}
+		r.Summary += fmt.Sprintf("; %s%s, %d while the lock was held", format.Count(injected, "fault"), with, landed)
 	}
 	if seen.late > 0 {
 		r.Summary += fmt.Sprintf("; %d more came too late to count", seen.late)

@@ -136,7 +136,7 @@ func (v *view) leakViolation(f finding) Violation {
 	what := ""
 	switch f.rule {
 	case keysLeft:
-		w.Rule, what = "a lock that is not held leaves no key behind", strings.Join(l.Keys, ", ")
+		w.Rule, what = "a lock that is not held leaves no key behind", keysOf(l.Keys, w.Key)
 	case waitersLeft:
 		w.Rule, what = "a wait queue has no entry without a waiter", format.Count(l.Waiters, "queue entry")
 	case permitsLeft:
@@ -158,6 +158,14 @@ func (v *view) leakViolation(f finding) Violation {
 	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, by client %d, had ended by %s",
 		what, lockName(w.Key), format.Instant(l.Time), w.Clients[0], format.Instant(f.start))
 	return w
+}
+
+// keysOf names keys of a lock: "lock:{orders}:queue of orders". A key that is named after the lock is not named twice.
+func keysOf(keys []string, lock string) string {
+	if len(keys) == 1 && keys[0] == lock {
+		return "the key"
+	}
+	return strings.Join(keys, ", ")
 }
 
 func (v *view) leakedViolation(f finding) Violation {
