@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -36,14 +35,14 @@ func findTakenOverTwice(q *inquiry) *cause {
 	if node == "" || q.r.byMajority() || q.p.b.Asked >= q.p.a.From {
 		return nil
 	}
-	for _, freed := range []func(*hold) *cause{q.freedByDeath, q.freed} { // a death first: it is what a scenario injects
+	for _, freed := range []func(*hold) (*cause, string){q.freedByDeath, q.freed} { // a death first: it is what a scenario injects
 		for i := len(q.r.holds) - 1; i >= 0; i-- {
 			before := &q.r.holds[i]
 			if before.Key != q.p.a.Key || before == q.p.a || before == q.p.b {
 				continue
 			}
-			if c := freed(before); c != nil {
-				c.text = q.inFlight(c.text, before) + q.delays(c) + ": " + q.twoGrants(node)
+			if c, joint := freed(before); c != nil {
+				c.text += q.inFlight(before, joint) + q.delays(c) + ": " + q.twoGrants(node)
 				return c
 			}
 		}
@@ -53,48 +52,48 @@ func findTakenOverTwice(q *inquiry) *cause {
 
 // freedByDeath: the client of the hold was killed, and its lease ended before the first grant. Also if it was killed
 // while its release was in flight.
-func (q *inquiry) freedByDeath(dead *hold) *cause {
+func (q *inquiry) freedByDeath(dead *hold) (c *cause, joint string) {
 	died := dead.End == checker.Crashed || dead.End == checker.ReleaseUnknown
 	if !died || dead.validUntil() == 0 || dead.From >= q.p.a.From {
-		return nil
+		return nil, ""
 	}
 	f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, q.p.a.From)
 	if f == nil || !f.is("client-crash", "client-restart") {
-		return nil
+		return nil, ""
 	}
 	s := q.s
 	ended := func() string { return "lease ended at " + s.instant(q.r.validity(dead)) }
 	if dead.validUntil() > q.p.a.From {
 		if dead.End != checker.ReleaseUnknown {
-			return nil
+			return nil, ""
 		}
 		ended = func() string { return "release, sent at " + s.instant(dead.ended()) + ", has no reply" }
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s,",
-		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s",
+		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}, ", while"
 }
 
 // freed: the hold was released while the acquires of both holds were in flight, or its lease ended, also if that was
 // before they were sent: an expired value stays until a client replaces it.
-func (q *inquiry) freed(before *hold) *cause {
+func (q *inquiry) freed(before *hold) (c *cause, joint string) {
 	p, s := q.p, q.s
 	who, end := clientName(before.Client), before.validUntil()
 	asked := max(p.a.Asked, p.b.Asked)
 	if before.End == checker.Released {
 		if rel := q.r.releaseOf(before); rel.Call > p.a.From || rel.Return < asked {
-			return nil
+			return nil, ""
 		}
 		return &cause{text: fmt.Sprintf("%s released it at %s", who, s.instant(before.ended())),
-			steps: []storyStep{q.step(int(before.Ended))}}
+			steps: []storyStep{q.step(int(before.Ended))}}, " while"
 	}
 	if end == 0 || end > p.a.From || before.From >= p.a.From {
-		return nil
+		return nil, ""
 	}
-	text := fmt.Sprintf("the lease of %s ended at %s", who, s.instant(q.r.validity(before)))
+	joint = " while"
 	if end < asked {
-		text += " and then"
+		joint = " and then"
 	}
-	return &cause{text: text}
+	return &cause{text: fmt.Sprintf("the lease of %s ended at %s", who, s.instant(q.r.validity(before)))}, joint
 }
 
 // delays names the faults that delayed requests or replies between the two grants, if c has no fault yet.
@@ -112,21 +111,18 @@ func (q *inquiry) delays(c *cause) (text string) {
 	return text
 }
 
-// inFlight adds to the text about the end of a hold which acquires were in flight then: after a release, its own client
-// may have asked again.
-func (q *inquiry) inFlight(ended string, before *hold) string {
+// inFlight says which acquires were in flight when a hold ended, joined to the text about that end: after a release, its
+// own client may have asked again.
+func (q *inquiry) inFlight(before *hold, joint string) string {
 	a, b := q.p.a, q.p.b
 	if before.Client == b.Client {
 		a, b = b, a
 	}
-	switch {
-	case before.Client == a.Client && before.End == checker.Released && a.Asked > before.to:
-		return ended + fmt.Sprintf(" and asked for it again at %s, while the acquire of %s was in flight",
+	if before.Client == a.Client && before.End == checker.Released && a.Asked > before.to {
+		return fmt.Sprintf(" and asked for it again at %s, while the acquire of %s was in flight",
 			q.s.instant(eventAt(q.r.History.Spans[a.Span].Invoked, a.Asked)), clientName(b.Client))
-	case strings.HasSuffix(ended, " and then"):
-		return ended + " the acquires of both were in flight"
 	}
-	return ended + " while the acquires of both were in flight"
+	return joint + " the acquires of both were in flight"
 }
 
 // releaseOf is the release that ended a hold, which was released.
