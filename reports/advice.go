@@ -22,11 +22,24 @@ func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
 		case r.ensemble():
 			text += " Its tokens are zxids, and zxids begin again when a majority has lost its disks."
 		case p.granterA != p.granterB || c.name == restartMechanism().name:
-			text += " Its counter is stored beside the lock and is lost with it; fencing needs a counter that survives."
+			text += " Its counter is stored beside the lock and is lost with it" + p.clockOfTokens() +
+				"; fencing needs a counter that survives."
 		}
 		return append(all, adviceItem{Measured: true, Text: text})
 	}
 	return append(all, p.fencingAdvice(v.Class)...)
+}
+
+// clockOfTokens says that the clock of the node that issued the second token was behind. A lock that begins its
+// counter at the clock of the server issues a smaller token then.
+func (p *pair) clockOfTokens() string {
+	for i := range p.r.faults {
+		f := &p.r.faults[i]
+		if by := f.behind(); by != "" && f.on(p.granterB) && f.effective(p.b.Asked, p.b.From) {
+			return fmt.Sprintf(", and the clock of %s was %s behind (%s)", p.granterB, by, quote(f.name))
+		}
+	}
+	return ""
 }
 
 // measured is what the twin of the scenario did with the same seed: what would have prevented the violation, as a fact.

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -168,9 +169,36 @@ func findSplitBrain(q *inquiry) *cause {
 	}
 	still := &q.r.witness.during(p.granterA, p.promoted.Time, p.a.to)[both]
 	since := f.injected() // its effect, a second master, comes later
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s %s from %s (%s), granted it to %s at %s and was still "+
-		"seen as master at %s; %s", q.granter(), cutOff(f), s.instant(since), quote(f.name), clientName(p.a.Client),
-		s.instant(p.a.granted()), s.instant(sampleAt(still)), q.takeover())}
+	c := &cause{faults: []*injection{f}}
+	c.text = fmt.Sprintf("%s %s from %s (%s), granted it to %s at %s and was still seen as master at %s", q.granter(),
+		cutOff(f), s.instant(since), quote(f.name), clientName(p.a.Client), s.instant(p.a.granted()),
+		s.instant(sampleAt(still)))
+	if link := q.cutFromSentinel(); link != nil {
+		c.faults = append(c.faults, link)
+		c.text += fmt.Sprintf("; %s %s from %s (%s)", subject(link.target), faultVerb(link.name),
+			s.instant(link.injected()), quote(link.name))
+	}
+	c.text += "; " + q.takeover()
+	return c
+}
+
+// cutFromSentinel is the fault on the link of a Sentinel to the first master that was in force before the second was
+// promoted: why it was promoted; nil if there is none.
+func (q *inquiry) cutFromSentinel() *injection {
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		from, to, link := strings.Cut(f.target, ">")
+		if !link || !f.is(cutFaults()...) || len(f.effects) == 0 || f.inject > q.p.promoted.Time || f.heal < q.p.promoted.Time {
+			continue
+		}
+		if from == q.p.granterA {
+			from, to = to, from
+		}
+		if to == q.p.granterA && !isClient(from) && !q.r.areNodes(map[string]bool{from: true}) {
+			return f
+		}
+	}
+	return nil
 }
 
 // cutOff is what a replication fault did to the master.
@@ -229,7 +257,7 @@ func (q *inquiry) clockText(f *injection) string {
 	text := fmt.Sprintf("%s, whose clock ", f.target)
 	if f.is("clock-drift") {
 		gained := q.s.quote(f.amount(), f.injected())
-		return text + fmt.Sprintf("gained %s every second from %s", gained, q.s.instant(f.took()))
+		return text + fmt.Sprintf("gained %s every second from %s", gained, q.s.instant(f.injected()))
 	}
 	if by := f.behind(); by != "" {
 		return text + fmt.Sprintf("jumped %s ahead at %s, when it was corrected", q.s.quote(by, f.took()),

@@ -85,6 +85,9 @@ func leftText(l *history.Leftover, lock string) string {
 	if len(parts) > maxLeft {
 		parts = append(parts[:maxLeft], fmt.Sprintf("%d more", len(parts)-maxLeft))
 	}
+	if len(parts) == 1 && len(l.Keys) == 1 && quote(l.Keys[0]) == lock {
+		return parts[0] + " left behind" // the key is named after the lock
+	}
 	return list(parts) + " of " + lock + " left behind"
 }
 

@@ -66,7 +66,7 @@ func checkProofs(t *testing.T, r *Run) {
 	t.Helper()
 	d := readRaw(t, r)
 	rest := r.story.Sentence
-	for _, name := range []string{"`[^`]*`", `[Cc]lient \d+`, `\bn\d+\b`} {
+	for _, name := range []string{"`[^`]*`", `[Cc]lient \d+`, `\b[ns]\d+\b`} {
 		rest = regexp.MustCompile(name).ReplaceAllString(rest, "")
 	}
 	proofs := slices.Clone(r.story.Proofs)

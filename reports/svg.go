@@ -90,16 +90,19 @@ func (d *drawing) text(x, y float64, text, attrs string) {
 	d.raw(`<text x="%.1f" y="%.1f" %s>%s</text>`, x, y, attrs, escape(text))
 }
 
-// labelBar writes the first of texts that fits into a bar, if one does.
+// labelBar writes the first of texts that fits into a bar, if one does, clear of the markers at both ends of it.
 func (d *drawing) labelBar(w interval, y float64, fill string, texts ...string) {
 	from := max(w.from, d.window.from)
 	for _, text := range texts {
-		if textWidth(text)+12 <= d.width(w.from, w.until) {
-			d.label(from, 6, y, text, `class="in" fill="`+fill+`"`)
+		if textWidth(text)+2*labelMargin <= d.width(w.from, w.until) {
+			d.label(from, labelMargin, y, text, `class="in" fill="`+fill+`"`)
 			return
 		}
 	}
 }
+
+// labelMargin is the distance of a label from the ends of its bar: a marker there has a halo of 9 px to either side.
+const labelMargin = 10
 
 // textWidth is an upper estimate of the width of text in 11 px.
 func textWidth(s string) float64 { return 6.1 * float64(len([]rune(s))) }

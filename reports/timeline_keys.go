@@ -260,8 +260,15 @@ func (t *timeline) keyHeld(node string, w interval, st nodeState) {
 	}
 	k := st.first.Keys[t.key]
 	left, leftEnd := t.r.ttlText(k), t.r.ttlText(st.last.Keys[t.key])
-	tip := fmt.Sprintf("%s: %s (%s); %s at %s, %s at %s", node, who.label, cmp.Or(k.Owner, "no owner is stored"), left,
-		format.Instant(st.from), leftEnd, format.Instant(st.last.Time))
+	tip := fmt.Sprintf("%s: %s (%s); %s at %s", node, who.label, cmp.Or(k.Owner, "no owner is stored"), left,
+		format.Instant(st.from))
+	switch {
+	case st.last.Time <= st.from: // one sample
+	case left == leftEnd:
+		tip += ", and still at " + format.Instant(st.last.Time)
+	default:
+		tip += fmt.Sprintf(", %s at %s", leftEnd, format.Instant(st.last.Time))
+	}
 	look := ""
 	if who.earlier {
 		look = ` opacity=".6"`

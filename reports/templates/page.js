@@ -130,10 +130,11 @@
     raw('<text x="' + f1(at) + '" y="' + f1(top) + '" ' + attrs + '>' + esc(s) + '</text>');
   }
   function textWidth(s) { return 6.1 * Array.from(s).length; }
+  var MARGIN = 10; // as labelMargin in svg.go
   function labelBar(a, b, top, color, texts) {
     for (var i = 0; i < texts.length; i++) {
-      if (textWidth(texts[i]) + 12 <= x(b) - x(a)) {
-        text(x(a) + 6, top, texts[i], 'class="in" fill="' + color + '"');
+      if (textWidth(texts[i]) + 2 * MARGIN <= x(b) - x(a)) {
+        text(x(a) + MARGIN, top, texts[i], 'class="in" fill="' + color + '"');
         return;
       }
     }

@@ -1,0 +1,68 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// TestDriftBeginsWithItsInjection: a clock gains from the injection on; its effect is measured later.
+func TestDriftBeginsWithItsInjection(t *testing.T) {
+	r := runOn(t, "sim", "clock-drift")
+	from := "every second from " + format.Instant(r.faults[0].inject)
+	if !strings.Contains(r.story.Sentence, from) || r.faults[0].inject == r.faults[0].effectTime() {
+		t.Errorf("%s, want %q", r.story.Sentence, from)
+	}
+}
+
+// TestWhyTheSentinelPromoted: the headline names the link that was cut off, without which nothing is promoted.
+func TestWhyTheSentinelPromoted(t *testing.T) {
+	r := runOn(t, "sim", "sentinel-quorum-1")
+	want := "the link of s1 to n1 was cut off from " + format.Instant(r.faults[1].inject) + " (`partition`)"
+	if !strings.Contains(r.story.Sentence, want) {
+		t.Errorf("%s, want %q", r.story.Sentence, want)
+	}
+}
+
+// TestWhyTheTokenIsSmaller: without the clock that is behind, the token would have grown although the counter is lost.
+func TestWhyTheTokenIsSmaller(t *testing.T) {
+	for name, want := range map[string]bool{"token-failover": true, "failover": false} {
+		r := runOn(t, "sim", name)
+		text := fmt.Sprint(r.story.Advice)
+		if got := strings.Contains(text, "and the clock of n2 was 60.00 s behind (`clock-jump`)"); got != want {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// TestKeyNamedAfterItsLock: what is left behind is not named twice.
+func TestKeyNamedAfterItsLock(t *testing.T) {
+	for want, l := range map[string]history.LeftoverValue{
+		"key `own-2` left behind":                         {Keys: []string{"own-2"}},
+		"key `own-2` and 1 permit of `own-2` left behind": {Keys: []string{"own-2"}, Permits: 1},
+		"key `own-2:queue` of `own-2` left behind":        {Keys: []string{"own-2:queue"}},
+	} {
+		if got := leftText(&history.Leftover{LeftoverValue: l}, "`own-2`"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestLabelsAreClearOfMarkers: a label in a bar ends before the halo of a marker at either end of it.
+func TestLabelsAreClearOfMarkers(t *testing.T) {
+	const token, halo = "1795466250574136", 9
+	for width := range 200 {
+		d := &drawing{window: interval{0, ms(1000)}, left: 0, right: 1000}
+		d.labelBar(interval{ms(100), ms(100 + float64(width))}, 0, "", token)
+		written := strings.Contains(d.b.String(), token)
+		if fits := textWidth(token)+2*halo <= float64(width); written && !fits || written && !strings.Contains(d.b.String(), `x="110.0"`) {
+			t.Errorf("a bar of %d px: %s", width, d.b.String())
+		}
+		if width == 199 && !written {
+			t.Error("there was room for the label")
+		}
+	}
+}
