@@ -88,6 +88,25 @@ func (n *node) pipesFor(key string) *pipes {
 	return p
 }
 
+// crowded reports whether all connections to the server of key are in use, as by blocking commands of the user's
+// program. Pipelines have a few connections of their own.
+func crowded(ctx context.Context, rdb any, key string) bool {
+	var one *redis.Client
+	switch c := rdb.(type) {
+	case *redis.Client:
+		one = c
+	case *redis.ClusterClient:
+		if c.Options().PipelinePoolSize >= 0 {
+			one, _ = c.MasterForKey(ctx, key)
+		}
+	}
+	if one == nil || one.Options().PipelinePoolSize < 0 {
+		return false
+	}
+	pool := one.PoolStats()
+	return pool.IdleConns == 0 && int(pool.TotalConns) >= one.Options().PoolSize
+}
+
 // call is one run of a script.
 type call struct {
 	script  script

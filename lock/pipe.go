@@ -234,7 +234,7 @@ func (p *pipe) work() {
 		sent := time.Now()
 		answers := p.send(p.bg.ctx, calls)
 		if time.Since(sent) < directTimeout/2 {
-			p.markQuick()
+			p.markQuick(calls[0].key())
 		}
 		for i, a := range answers {
 			some[i].done <- a
@@ -242,11 +242,11 @@ func (p *pipe) work() {
 	}
 }
 
-// markQuick lets callers send by themselves again.
-func (p *pipe) markQuick() {
+// markQuick lets callers send by themselves again, unless they would wait for a connection to the server of key.
+func (p *pipe) markQuick(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slow = false
+	p.slow = p.slow && crowded(p.bg.ctx, p.rdb, key)
 }
 
 // take is what to send next; nothing: the sender ends.
@@ -329,7 +329,7 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 	for i := range calls {
 		cmds[i] = noRetry{redis.NewCmd(ctx, calls[i].line(sources)...)}
 	}
-	if one, ok := rdb.(processor); ok && len(calls) == 1 {
+	if one, ok := rdb.(processor); ok && len(calls) == 1 && !crowded(ctx, rdb, calls[0].key()) {
 		_ = one.Process(ctx, cmds[0]) // the command has the error too
 	} else {
 		pipeline := rdb.Pipeline()

@@ -143,39 +143,49 @@ func onlyPermit[S interface {
 // ownLease is the default lease of the clients under test.
 const ownLease = 4 * time.Second
 
+// options are those of the clients under test.
+func options(layout lock.Layout) lock.Options {
+	return lock.Options{
+		Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: 3 * time.Second,
+		Layout: layout,
+	}
+}
+
 // opener connects a client of package lock to servers of kind.
 func opener(kind Topology, layout lock.Layout, acquire acquirer) func(testing.TB, []string) Locker {
 	return func(t testing.TB, addrs []string) Locker {
-		o := lock.Options{
-			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: 3 * time.Second,
-			Layout: layout,
-		}
 		conns := connect(t, kind, addrs)
-		var c *lock.Client
-		var err error
-		if kind == Quorum {
-			c, err = lock.NewQuorum(o, conns...)
-		} else {
-			c, err = lock.New(conns[0], o)
-		}
+		l, err := on(kind, options(layout), acquire)(conns...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &closing{Locker: libraryLocker{c, acquire}, conns: conns}
+		return &closing{Locker: l, conns: conns}
 	}
 }
 
 // on makes a client of package lock on clients of the user.
-func on(kind Topology) func(...redis.UniversalClient) (Locker, error) {
+func on(kind Topology, o lock.Options, acquire acquirer) func(...redis.UniversalClient) (Locker, error) {
 	return func(rdbs ...redis.UniversalClient) (Locker, error) {
 		var c *lock.Client
 		var err error
 		if kind == Quorum {
-			c, err = lock.NewQuorum(lock.Options{}, rdbs...)
+			c, err = lock.NewQuorum(o, rdbs...)
 		} else {
-			c, err = lock.New(rdbs[0], lock.Options{})
+			c, err = lock.New(rdbs[0], o)
 		}
-		return libraryLocker{c, plainMutex}, err
+		return libraryLocker{c, acquire}, err
+	}
+}
+
+// onObserved is on for one client whose events report that no server replies.
+func onObserved(o lock.Options, acquire acquirer) func(redis.UniversalClient, func()) (Locker, error) {
+	return func(rdb redis.UniversalClient, unreachable func()) (Locker, error) {
+		o.Observe = func(e lock.Event) {
+			if e.Kind == lock.Unreachable {
+				unreachable()
+			}
+		}
+		return on(Single, o, acquire)(rdb)
 	}
 }
 

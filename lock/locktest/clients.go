@@ -2,7 +2,13 @@ package locktest
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,6 +18,9 @@ func clients() []behavior {
 	return []behavior{
 		{"ring-is-refused", func(s Spec) bool { return s.On != nil && s.Topology == Single }, ringRefused},
 		{"one-server-is-no-quorum", func(s Spec) bool { return s.On != nil && s.Topology == Quorum }, oneServerRefused},
+		{"hooks-see-words", func(s Spec) bool { return s.On != nil && s.Topology == Single }, hooksSeeWords},
+		{"pool-is-used-up", func(s Spec) bool { return s.On != nil && s.Renews && s.Topology == Single }, poolUsedUp},
+		{"unreachable-is-said", func(s Spec) bool { return s.OnObserved != nil && s.Topology == Single }, unreachableIsSaid},
 		{"guarded-script-runs-once", func(s Spec) bool { return s.Guard != nil && s.Topology == Single }, guardRunsOnce},
 	}
 }
@@ -42,6 +51,152 @@ func oneServerRefused(t *testing.T, s *fixture) {
 	if h, err := l.TryAcquire(context.Background(), s.name, s.longLease()); err == nil {
 		s.release(t, h)
 		t.Error("three databases of one server were accepted as three masters")
+	}
+}
+
+// wordHook collects the commands that a client sends, and the words in them that no hook could read or change.
+type wordHook struct {
+	mu         sync.Mutex
+	commands   []string
+	unreadable []string
+}
+
+// DialHook is that of redis.Hook.
+func (w *wordHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is that of redis.Hook.
+func (w *wordHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		w.note(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook is that of redis.Hook.
+func (w *wordHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		w.note(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func (w *wordHook) note(cmds ...redis.Cmder) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, cmd := range cmds {
+		w.commands = append(w.commands, fmt.Sprint(cmd.Args()...))
+		for _, word := range cmd.Args() {
+			switch word.(type) {
+			case string, []byte, bool, int, int64, uint64, float64:
+			default:
+				w.unreadable = append(w.unreadable, fmt.Sprintf("%T in %s", word, cmd.FullName()))
+			}
+		}
+	}
+}
+
+// sent is how many commands with this word were sent, and what was unreadable in any.
+func (w *wordHook) sent(word string) (n int, unreadable []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, command := range w.commands {
+		if strings.Contains(command, word) {
+			n++
+		}
+	}
+	return n, slices.Clone(w.unreadable)
+}
+
+// hooksSeeWords: the hooks of the user's client, for traces, slow logs and prefixes, get commands of plain words.
+func hooksSeeWords(t *testing.T, s *fixture) {
+	rdb := Dial(t, s.servers.addrs[0])
+	hook := &wordHook{}
+	rdb.AddHook(hook)
+	l, err := s.spec.On(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocker(t, l)
+	h := s.acquire(t, l, AcquireOptions{})
+	acquired, _ := hook.sent(s.name)
+	if acquired == 0 {
+		t.Error("no command of the acquire has the name of the lock")
+	}
+	s.mustBeHeld(t, l)
+	refused, _ := hook.sent(s.name)
+	if s.spec.Renews {
+		Eventually(t, timeout, "a renewal was sent", func() bool {
+			n, _ := hook.sent(s.name)
+			return n > refused
+		})
+	}
+	next := s.acquireAsync(context.Background(), l, s.longLease())
+	s.awaitWaiting(t)
+	s.release(t, h)
+	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	if _, unreadable := hook.sent(""); len(unreadable) > 0 {
+		t.Errorf("%d words that a hook cannot read: %s", len(unreadable), unreadable[0])
+	}
+}
+
+// poolUsedUp: blocking commands of the user's program take all connections of the pool that it shares with the lock. A
+// hold is renewed even so, and released.
+func poolUsedUp(t *testing.T, s *fixture) {
+	const blocking = 4
+	rdb := redis.NewClient(&redis.Options{Addr: s.servers.addrs[0], PoolSize: blocking})
+	ctx, cancel := context.WithCancel(context.Background())
+	var programs sync.WaitGroup
+	defer programs.Wait()
+	defer rdb.Close() // ends what blocks
+	defer cancel()
+	l, err := s.spec.On(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocker(t, l)
+	s.mustBeFree(t, l) // loads its scripts
+	s.outlastsLease(t, l, func() {
+		for range blocking {
+			programs.Go(func() { _ = rdb.BLPop(ctx, 0, "locktest-jobs").Err() })
+		}
+		Eventually(t, timeout, "the pool is used up", func() bool {
+			clients, err := s.servers.direct[0].InfoMap(context.Background(), "clients").Result()
+			return err == nil && clients["Clients"]["blocked_clients"] == strconv.Itoa(blocking)
+		})
+	})
+}
+
+// unreachableIsSaid: an acquire without a deadline, at an address where no server is, would wait without a word.
+func unreachableIsSaid(t *testing.T, s *fixture) {
+	said := make(chan struct{}, 100)
+	rdb := redis.NewClient(&redis.Options{Addr: FreeAddr(t), DialerRetries: 1})
+	defer rdb.Close()
+	l, err := s.spec.OnObserved(rdb, func() {
+		select {
+		case said <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocker(t, l)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	acquired := s.acquireAsync(ctx, l, s.longLease())
+	select {
+	case <-said:
+	case o := <-acquired:
+		t.Fatalf("an acquire gave up without a deadline: %v", o.err)
+	case <-time.After(timeout):
+		t.Fatalf("an acquire at a wrong address has said nothing within %v", timeout)
+	}
+	cancel()
+	if o := await(t, timeout, acquired); o.err == nil {
+		t.Error("the lock was granted without a server")
+	}
+	if n := len(said); n > 3 {
+		t.Errorf("it was said %d times more", n)
 	}
 }
 

@@ -15,6 +15,7 @@ func clusters() []behavior {
 	return []behavior{
 		{"one-master-hangs", func(s Spec) bool { return s.Topology == Cluster && s.IsolatesMasters }, oneMasterHangs},
 		{"slot-migrates", func(s Spec) bool { return s.Topology == Cluster && s.OutlastsMigration }, slotMigrates},
+		{"slot-migration-ends", func(s Spec) bool { return s.Topology == Cluster && !s.OutlastsMigration }, migrationEnds},
 	}
 }
 
@@ -138,6 +139,38 @@ func slotMigrates(t *testing.T, s *fixture) {
 	pair(s.b)
 	s.openSlot(t, 1, 0)()
 	pair(s.a)
+}
+
+// migrationEnds: the slot of the lock is open on two masters, and the lock is not available meanwhile. Nobody is
+// granted it twice, and what was asked for happens when the slot has moved.
+func migrationEnds(t *testing.T, s *fixture) {
+	s = s.on(t, 0)
+	s.release(t, s.acquire(t, s.a, s.longLease())) // some of its keys exist, and others do not
+	held := s.acquire(t, s.a, s.longLease())
+	next := s.acquireAsync(context.Background(), s.b, s.longLease())
+	s.awaitWaiting(t)
+	finish := s.openSlot(t, 0, 1)
+	if h, err := s.b.TryAcquire(context.Background(), s.name, s.longLease()); err == nil {
+		_ = h.Release(context.Background())
+		t.Error("the lock was granted while it is held")
+	}
+	released := make(chan error, 1)
+	go func() { released <- held.Release(context.Background()) }()
+	finish()
+	if err := <-released; err != nil {
+		t.Errorf("release: %v", err)
+	}
+	h := awaitGrant(t, s.spec.wakeWithin(), next)
+	if s.spec.Fenced && h.Token() <= held.Token() {
+		t.Errorf("token %d after %d", h.Token(), held.Token())
+	}
+	s.mustBeHeld(t, s.a)
+	s.release(t, h)
+	s.mustBeFree(t, s.a)
+	s.mustBeFree(t, s.b)
+	if err := held.Release(context.Background()); err == nil {
+		t.Error("a second release did not fail")
+	}
 }
 
 // openSlot begins the migration of the lock's slot. What it returns ends it.

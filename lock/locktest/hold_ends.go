@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 )
@@ -51,9 +50,16 @@ func releaseAfterLeaseFails(t *testing.T, s *fixture) {
 
 // leaseIsRenewed: the lock is still held after two leases. If this process, and with it the lock under test, did not
 // run for a part of the lease in which it should have renewed, the case says nothing about the lock and is repeated.
-func leaseIsRenewed(t *testing.T, s *fixture) {
+func leaseIsRenewed(t *testing.T, s *fixture) { s.outlastsLease(t, s.a, func() {}) }
+
+// outlastsLease: a hold of l lasts for two leases after begin was called, and is released then.
+func (s *fixture) outlastsLease(t *testing.T, l Locker, begin func()) {
+	t.Helper()
 	for try := 1; ; try++ {
-		h := s.acquire(t, s.a, AcquireOptions{})
+		h := s.acquire(t, l, AcquireOptions{})
+		if try == 1 {
+			begin()
+		}
 		stall, err := s.staysHeld(h)
 		if err == nil {
 			s.mustBeHeld(t, s.b)
@@ -183,7 +189,11 @@ func (s *fixture) clean(t *testing.T) func() bool {
 }
 
 func closeLeavesNothing(t *testing.T, s *fixture) {
-	before, conns := runtime.NumGoroutine(), s.servers.conns()
+	s.servers.labeled(t, func(running func() int) { s.closeAll(t, running) })
+}
+
+func (s *fixture) closeAll(t *testing.T, running func() int) {
+	before, conns := running(), s.servers.conns()
 	one := s.servers.spec.Open(t, s.servers.addrs)
 	h := s.acquire(t, one, s.longLease())
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
@@ -195,7 +205,7 @@ func closeLeavesNothing(t *testing.T, s *fixture) {
 	s.release(t, h)
 	closeLocker(t, one)
 	Eventually(t, timeout, "a closed client has no goroutine", func() bool {
-		return runtime.NumGoroutine() <= before || s.spec.Parallel
+		return running() <= before
 	})
 	Eventually(t, timeout, "a closed client has no connection", func() bool {
 		return s.servers.conns() <= conns

@@ -33,11 +33,12 @@ func TestKinds(t *testing.T) {
 		Lease: ownLease, LeftKeys: mutexLeftKeys, ErrHeld: lock.ErrHeld, ErrLost: lock.ErrLost,
 		Reentrant: true, Renews: true, ReportsLoss: true, Fenced: true, Idempotent: true,
 		ToleratesRefusals: true, IsolatesMasters: true, HeldByOthers: true, OutlastsMigration: true,
+		RenewsTogether: true, LocalMessages: true, KeepsPrefix: true,
 	}
 	for _, row := range []struct {
 		name   string
 		kind   Topology
-		open   func(c Topology) func(testing.TB, []string) Locker
+		open   func(*Spec)
 		change func(*Spec)
 	}{
 		{"mutex-single", Single, with(mutex), nil},
@@ -52,20 +53,25 @@ func TestKinds(t *testing.T) {
 		{"mutex-sentinel", Sentinel, with(mutex), nil},
 		{"mutex-cluster", Cluster, with(mutex), nil},
 		{"mutex-quorum", Quorum, with(plainMutex), func(s *Spec) { s.Fenced = false }},
-		{"redisson-single", Single, withRedisson(mutex), func(s *Spec) { s.LeftKeys = redissonLeftKeys }},
+		{"redisson-single", Single, withRedisson(mutex), redissonKeys},
 		{"redisson-plain-single", Single, withRedisson(plainMutex), func(s *Spec) {
-			s.Fenced, s.LeftKeys = false, redissonLeftKeys
+			redissonKeys(s)
+			s.Fenced = false
 		}},
-		{"redisson-sentinel", Sentinel, withRedisson(mutex), func(s *Spec) { s.LeftKeys = redissonLeftKeys }},
+		{"redisson-sentinel", Sentinel, withRedisson(mutex), redissonKeys},
 		{"redisson-cluster", Cluster, withRedisson(mutex), func(s *Spec) {
-			s.LeftKeys, s.OutlastsMigration = redissonLeftKeys, false
+			redissonKeys(s)
+			s.OutlastsMigration = false
 		}},
 		{"fair-single", Single, with(fair), nil},
 		{"fair-cluster", Cluster, with(fair), func(s *Spec) { s.OutlastsMigration = false }},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
-		{"multi-single", Single, with(multi), func(s *Spec) { s.LeftKeys = mutexLeftKeys }},
-		{"multi-kinds-single", Single, with(multiKinds), nil},
-		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) { s.OutlastsMigration = false }},
+		{"multi-single", Single, with(multi), func(s *Spec) { partsOf(s, 2) }},
+		{"multi-kinds-single", Single, with(multiKinds), func(s *Spec) { partsOf(s, 3) }},
+		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) {
+			partsOf(s, 3)
+			s.OutlastsMigration = false
+		}},
 		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"semaphore-cluster", Cluster, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
@@ -78,8 +84,8 @@ func TestKinds(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := base
-			s.Parallel = true
-			s.Topology, s.Open, s.On, s.Guard = row.kind, row.open(row.kind), on(row.kind), guard
+			s.Topology, s.Guard = row.kind, guard
+			row.open(&s)
 			if row.change != nil {
 				row.change(&s)
 			}
@@ -87,6 +93,12 @@ func TestKinds(t *testing.T) {
 		})
 	}
 }
+
+// redissonKeys changes the claims to those of Redisson's keys, which do not begin with the name of the lock.
+func redissonKeys(s *Spec) { s.LeftKeys, s.KeepsPrefix = redissonLeftKeys, false }
+
+// partsOf changes the claims to those of several locks as one: the names of the others have the hash tag of the first.
+func partsOf(s *Spec, n int) { s.Parts, s.RenewsTogether, s.KeepsPrefix = n, false, false }
 
 // withoutLeases changes the claims of a lock to those of the only permit of a semaphore without leases.
 func withoutLeases(s *Spec) {
@@ -100,13 +112,17 @@ func leasedPermits(s *Spec) {
 	s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 }
 
-func with(acquire acquirer) func(Topology) func(testing.TB, []string) Locker {
-	return func(kind Topology) func(testing.TB, []string) Locker { return opener(kind, lock.OwnLayout, acquire) }
-}
+// with makes the spec one of a lock of package lock.
+func with(acquire acquirer) func(*Spec) { return withLayout(acquire, lock.OwnLayout) }
 
 // withRedisson is with in Redisson's layout.
-func withRedisson(acquire acquirer) func(Topology) func(testing.TB, []string) Locker {
-	return func(kind Topology) func(testing.TB, []string) Locker { return opener(kind, lock.Redisson, acquire) }
+func withRedisson(acquire acquirer) func(*Spec) { return withLayout(acquire, lock.Redisson) }
+
+func withLayout(acquire acquirer, layout lock.Layout) func(*Spec) {
+	return func(s *Spec) {
+		s.Open = opener(s.Topology, layout, acquire)
+		s.On, s.OnObserved = on(s.Topology, options(layout), acquire), onObserved(options(layout), acquire)
+	}
 }
 
 // discardLogger keeps go-redis from logging every connection that a test breaks.

@@ -26,7 +26,7 @@ func Run(t *testing.T, s Spec) {
 	sv := startServers(t, s)
 	behaviors := slices.Concat(happyPath(), holdEnds())
 	if s.Servers == nil {
-		behaviors = slices.Concat(behaviors, faults(), refusals(), clusters(), clients())
+		behaviors = slices.Concat(behaviors, faults(), refusals(), clusters(), clients(), crowds())
 	}
 	for _, b := range behaviors {
 		t.Run(b.name, func(t *testing.T) {

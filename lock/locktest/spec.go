@@ -71,6 +71,8 @@ type Spec struct {
 	// On returns a Locker on clients of the user, one, or several independent masters, or the error that refuses them.
 	// nil: the lock makes its own connections.
 	On func(rdbs ...redis.UniversalClient) (Locker, error)
+	// OnObserved is On for one client; it calls unreachable when an acquire is retried without a reply. nil: not tested.
+	OnObserved func(rdb redis.UniversalClient, unreachable func()) (Locker, error)
 	// Guard runs a script of a guarded resource, with its key, unless a greater token was seen. nil: the lock has no
 	// guard for resources in Redis.
 	Guard func(ctx context.Context, rdb redis.UniversalClient, token int64, script, key string) error
@@ -100,8 +102,14 @@ type Spec struct {
 	OutlastsMigration bool
 	// IsolatesMasters means that one master of a cluster that hangs delays no lock of another master.
 	IsolatesMasters bool
-	// Parallel means that other tests run in the same process, so that goroutines cannot be counted.
-	Parallel bool
+	// RenewsTogether means that a client renews many holds in few requests and goroutines.
+	RenewsTogether bool
+	// Parts is of how many locks a hold consists, which are released together. 0 and 1: of one.
+	Parts int
+	// LocalMessages means that in a cluster with SPUBLISH (Redis 7.0) messages to waiters stay with the nodes of the slot.
+	LocalMessages bool
+	// KeepsPrefix means that all keys and channels of a lock whose name has a prefix and a hash tag begin with the prefix.
+	KeepsPrefix bool
 	// RequestWord is contained in every request of an acquire or a release, in lower case. Empty: eval, for scripts.
 	RequestWord string
 	// WakeWithin is how soon after a release a waiter must be granted the lock. 0: 10 s.

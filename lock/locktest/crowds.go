@@ -1,0 +1,175 @@
+package locktest
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// crowds is what many holds, nodes and other users of a server cost, and what they do not.
+func crowds() []behavior {
+	return []behavior{
+		{"renewed-together", func(s Spec) bool { return s.RenewsTogether && s.Renews }, renewedTogether},
+		{"released-together", func(s Spec) bool { return s.Parts > 1 }, releasedTogether},
+		{"messages-stay-at-one-master", func(s Spec) bool { return s.Topology == Cluster && s.LocalMessages }, messagesStay},
+		{"rights-for-one-prefix", func(s Spec) bool { return s.KeepsPrefix }, rightsForOnePrefix},
+	}
+}
+
+// crowd is how many holds a client has at once in renewedTogether.
+const crowd = 60
+
+// renewedTogether: one client renews many holds in a few requests and goroutines, and not in one of each per hold. All
+// locks are in one slot. A hold that is lost meanwhile is the business of other behaviors.
+func renewedTogether(t *testing.T, s *fixture) {
+	var holds []Hold
+	defer func() {
+		for _, h := range holds {
+			_ = h.Release(context.Background())
+		}
+	}()
+	s.servers.labeled(t, func(running func() int) {
+		for i := range crowd {
+			one := *s
+			one.name = "{" + s.name + "}-" + strconv.Itoa(i)
+			holds = append(holds, one.acquire(t, s.a, AcquireOptions{}))
+		}
+		before, most := s.requestCount(t), 0
+		over := time.After(s.spec.Lease * 3 / 2) // in which each hold is due for four renewals
+		tick := time.NewTicker(5 * tickEvery)
+		defer tick.Stop()
+		for ended := false; !ended; {
+			select {
+			case <-over:
+				ended = true
+			case <-tick.C:
+				most = max(most, running())
+			}
+		}
+		if sent := s.requestCount(t) - before; sent > crowd {
+			t.Errorf("%d requests for four renewals of %d holds", sent, crowd)
+		}
+		if most > crowd/2 {
+			t.Errorf("%d goroutines for %d holds", most, crowd)
+		}
+	})
+}
+
+// labeled calls f and makes running count the goroutines that f has started, directly or not, and that still run.
+// Goroutines inherit the label, so other tests of the process do not count.
+func (b *servers) labeled(t testing.TB, f func(running func() int)) {
+	t.Helper()
+	name := strconv.Quote(t.Name())
+	label := regexp.MustCompile(`(?m)^(\d+) @.*\n# labels: \{.*` + regexp.QuoteMeta(`"locktest":`+name))
+	running := func() int {
+		var text bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+			t.Fatal(err)
+		}
+		sum := -1 // without the one that calls f
+		for _, m := range label.FindAllStringSubmatch(text.String(), -1) {
+			n, _ := strconv.Atoi(m[1])
+			sum += n
+		}
+		return sum
+	}
+	pprof.Do(context.Background(), pprof.Labels("locktest", t.Name()), func(context.Context) { f(running) })
+}
+
+// releasedTogether: the locks of one hold are released in one round trip. No reply comes, so a lock that is released
+// after the reply for another is not released until that has been given up.
+func releasedTogether(t *testing.T, s *fixture) {
+	h := s.acquire(t, s.a, s.longLease())
+	if n := len(s.leftovers(t)); n < s.spec.Parts {
+		t.Fatalf("a hold of %d locks has %d keys", s.spec.Parts, n)
+	}
+	for _, p := range s.servers.proxies {
+		p.HoldReplies(s.spec.requestWord())
+	}
+	released := make(chan error, 1)
+	go func() { released <- h.Release(context.Background()) }()
+	Eventually(t, prompt/2, "all locks are released before any reply has come", s.clean(t))
+	for _, p := range s.servers.proxies {
+		p.DropReplies(0, "")
+		p.CutConnections()
+	}
+	select {
+	case err := <-released:
+		if err != nil {
+			t.Errorf("release: %v", err)
+		}
+	case <-time.After(timeout):
+		t.Errorf("the release did not return within %v", timeout)
+	}
+}
+
+// messagesStay: the message that wakes a waiter is not sent to all nodes of a cluster.
+func messagesStay(t *testing.T, s *fixture) {
+	known, err := s.servers.direct[0].Do(context.Background(), "COMMAND", "INFO", "SPUBLISH").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(known) == 0 || known[0] == nil {
+		t.Skip("the servers have no SPUBLISH, which Redis 7.0 has")
+	}
+	before := s.broadcasts(t)
+	for range 3 {
+		h := s.acquire(t, s.a, s.longLease())
+		next := s.acquireAsync(context.Background(), s.b, s.longLease())
+		s.awaitWaiting(t)
+		s.release(t, h)
+		s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	}
+	if sent := s.broadcasts(t) - before; sent > 0 {
+		t.Errorf("%d messages went from one node of the cluster to another", sent)
+	}
+}
+
+// broadcasts is how many messages of PUBLISH the nodes have sent to each other.
+func (s *fixture) broadcasts(t *testing.T) int {
+	t.Helper()
+	sum := 0
+	for _, rdb := range s.servers.direct {
+		info, err := rdb.ClusterInfo(context.Background()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(info, "\r\n") {
+			if n, found := strings.CutPrefix(line, "cluster_stats_messages_publish_sent:"); found {
+				sent, _ := strconv.Atoi(n)
+				sum += sent
+			}
+		}
+	}
+	return sum
+}
+
+// rightsForOnePrefix: a user whose rights are limited to a prefix can use locks whose names have the prefix and a hash
+// tag. The server counts what it refuses.
+func rightsForOnePrefix(t *testing.T, s *fixture) {
+	prefixed := *s
+	prefixed.name = "app:{" + s.name + "}"
+	s.doAllUntilEnd(t, []any{"ACL", "SETUSER", "default", "resetkeys", "~app:*", "resetchannels", "&app:*"},
+		[]any{"ACL", "SETUSER", "default", "allkeys", "allchannels"})
+	s.servers.doAll(t, "forget what was refused", "ACL", "LOG", "RESET")
+	h := prefixed.acquire(t, s.a, s.longLease())
+	next := prefixed.acquireAsync(context.Background(), s.b, s.longLease())
+	prefixed.awaitWaiting(t)
+	prefixed.release(t, h)
+	prefixed.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	prefixed.mustBeFree(t, s.a)
+	for i, rdb := range s.servers.direct {
+		refused, err := rdb.ACLLog(context.Background(), 10).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range refused {
+			t.Errorf("master %d refused %s %s", i+1, entry.Reason, entry.Object)
+		}
+	}
+}
