@@ -124,6 +124,15 @@ func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
 	return f.replies[command], err
 }
 
+// DeleteHeld deletes as many holders as were put into replies.
+func (f *fake) DeleteHeld(_ context.Context, node, lock string) (int, error) {
+	err := f.do("%s: delete the holders of %s", node, lock)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, _ := f.replies["holders of "+lock].(int)
+	return n, err
+}
+
 func (f *fake) SetClock(_ context.Context, node string, c cluster.Clock) error {
 	return f.do("clock %s %v %v", node, c.Offset, c.Drift)
 }

@@ -127,7 +127,9 @@ func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *in
 
 // removals are the faults that remove keys, and what they did to the key.
 func removals() map[string]string {
-	return map[string]string{"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted"}
+	return map[string]string{
+		"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted", "node-deleted": "deleted",
+	}
 }
 
 // removalFaults are the faults that remove keys.
@@ -143,9 +145,12 @@ func findDeleted(q *inquiry) *cause {
 	if f == nil {
 		return nil
 	}
-	s := q.s
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the key was %s on %s at %s (%s): %s", removals()[f.name],
-		node, s.instant(f.took()), quote(f.name), q.twoGrants(node))}
+	s, what := q.s, "key"
+	if q.r.ensemble() {
+		what = "node"
+	}
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the %s was %s on %s at %s (%s): %s", what,
+		removals()[f.name], node, s.instant(f.took()), quote(f.name), q.twoGrants(node))}
 }
 
 // findEarlyExpiry: the clock of the node was set forward.

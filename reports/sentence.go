@@ -104,6 +104,8 @@ func faultVerb(fault string) string {
 		return "had its clock changed"
 	case "flushall", "key-deleted", "eviction":
 		return "lost keys"
+	case "node-deleted":
+		return "lost holders"
 	case "reply-lost", "grant-reply-lost":
 		return "lost replies"
 	case "reply-late", "grant-reply-late":

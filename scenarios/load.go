@@ -63,11 +63,11 @@ func Names() []string {
 		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-leader-paused", "zk-leader-cut-off",
 		"zk-clock-jump",
 		"zk-one-disk-lost", "zk-power-loss", "zk-reply-lost-acquire", "zk-reply-lost-release", "zk-herd",
-		"zk-loss-unreported", "zk-gc-pause",
+		"zk-loss-unreported", "zk-gc-pause", "zk-node-deleted",
 		"zk-fenced-pause", "zk-disks-lost", "zk-power-loss-unsynced", "zk-readers-writer", "zk-semaphore",
 		"zk-multi",
 		"etcd-failover", "etcd-leader-paused", "etcd-partitioned-holder", "etcd-reply-lost-acquire",
-		"etcd-reply-lost-release", "etcd-power-loss", "etcd-gc-pause", "etcd-power-loss-unsynced",
+		"etcd-reply-lost-release", "etcd-power-loss", "etcd-node-deleted", "etcd-gc-pause", "etcd-power-loss-unsynced",
 		"etcd-readers-writer", "etcd-semaphore", "etcd-multi",
 	}
 }

@@ -61,6 +61,13 @@ type Admin interface {
 	Do(ctx context.Context, node string, args ...any) (any, error)
 }
 
+// Entries deletes what holders of locks have at the servers of an ensemble, as an operator does, past the gates.
+type Entries interface {
+	// DeleteHeld asks node for the nodes (ZooKeeper) or keys (etcd) of the holders of a lock, deletes them, and returns
+	// how many it has deleted.
+	DeleteHeld(ctx context.Context, node, lock string) (int, error)
+}
+
 // Network disconnects servers from their network, as a pulled cable does: packets
 // are lost and nothing is reset, so connections hang, also those that the server
 // itself has opened. [Witness] and [Admin] still reach it.

@@ -141,6 +141,34 @@ func (r *etcdReader) keys(ctx context.Context) (map[string]time.Duration, error)
 	return found, nil
 }
 
+// deleteHeld deletes the keys of the holders of a lock, and returns how many there were.
+func (r *etcdReader) deleteHeld(ctx context.Context, lock string) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandWait)
+	defer cancel()
+	kv := etcdserverpb.NewKVClient(r.conn)
+	found, err := kv.Range(ctx, readQueue(lock, false).GetRequestRange())
+	if err != nil {
+		return 0, err
+	}
+	names := make([]string, len(found.Kvs))
+	for i, kv := range found.Kvs {
+		names[i] = strings.TrimPrefix(string(kv.Key), queuePrefix(lock))
+	}
+	_, holders := cluster.OrderedQueueState(names)
+	deleted := 0
+	for _, name := range holders {
+		reply, err := kv.DeleteRange(ctx, &etcdserverpb.DeleteRangeRequest{Key: []byte(queuePrefix(lock) + name)})
+		if err != nil {
+			return deleted, err
+		}
+		deleted += int(reply.Deleted)
+	}
+	return deleted, nil
+}
+
 // replace removes the member at that address from the cluster, if it is there, and adds one.
 func (r *etcdReader) replace(ctx context.Context, peerURL string) error {
 	if r.err != nil {

@@ -110,6 +110,7 @@ var (
 	_ cluster.Promoter   = (*Cluster)(nil)
 	_ cluster.Witness    = (*Cluster)(nil)
 	_ cluster.Inventory  = (*Cluster)(nil)
+	_ cluster.Entries    = (*Cluster)(nil)
 	_ cluster.Links      = (*Cluster)(nil)
 	_ cluster.Admin      = (*Cluster)(nil)
 	_ cluster.Clocks     = (*Cluster)(nil)

@@ -2,6 +2,8 @@ package process
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -55,6 +57,22 @@ func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.D
 		return err
 	})
 	return keys, err
+}
+
+// DeleteHeld deletes the nodes or keys of the holders of a lock; see [cluster.Entries].
+func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
+	err = c.with("deleting from", node, func(s *server) (err error) {
+		switch {
+		case s.reader != nil:
+			deleted, err = s.reader.deleteHeld(ctx, lock)
+		case s.etcd != nil:
+			deleted, err = s.etcd.deleteHeld(ctx, lock)
+		default:
+			err = fmt.Errorf("the servers of an ensemble have holders: %w", errors.ErrUnsupported)
+		}
+		return err
+	})
+	return deleted, err
 }
 
 // keys blocks the server while it lists them.

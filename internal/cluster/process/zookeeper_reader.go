@@ -36,6 +36,7 @@ func newZKReader(addr string) *zkReader {
 
 // Of the protocol.
 const (
+	opDelete       = 2
 	opGetData      = 4
 	opSync         = 9
 	opGetChildren2 = 12
@@ -172,7 +173,11 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 		b.AppendInt(r.xid)
 		b.AppendInt(op)
 		b.AppendString(path)
-		if op != opSync {
+		switch op {
+		case opSync:
+		case opDelete:
+			b.AppendInt(-1) // any version
+		default:
 			b.AppendBool(false) // no watch
 		}
 		if err := r.send(b); err != nil {
@@ -281,6 +286,29 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 		return err
 	})
 	return s, err
+}
+
+// deleteHeld deletes the nodes of the holders of a lock, and returns how many there were.
+func (r *zkReader) deleteHeld(ctx context.Context, lock string) (deleted int, err error) {
+	dir := client.ZooKeeperRoot + "/" + lock
+	err = r.locked(ctx, func(context.Context) error {
+		names, _, err := r.list([]string{dir})
+		if err != nil {
+			return err
+		}
+		_, paths := cluster.QueueState(names[0])
+		for i, name := range paths {
+			paths[i] = dir + "/" + name
+		}
+		bodies, _, err := r.ask(opDelete, paths)
+		for _, body := range bodies {
+			if body != nil { // nil: it was gone
+				deleted++
+			}
+		}
+		return err
+	})
+	return deleted, err
 }
 
 // addHolder adds what a reply to getData says, data and stat, to the state of a lock.

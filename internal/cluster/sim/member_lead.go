@@ -331,17 +331,21 @@ func (d *leadership) synced(from origin) {
 	}
 }
 
+// noSession is that of what the servers or an operator do.
+const noSession = 0
+
 func (d *leadership) propose(r znode.Request, session int64, from origin) {
 	m := d.member
 	d.next++
-	refused := d.check(session, from.member)
+	refused := znode.Code(0)
+	if session != noSession {
+		refused = d.check(session, from.member)
+	}
 	switch r.Op {
 	case znode.OpCreateSession:
 		d.sessions[session] = &tracked{timeout: r.Timeout, expires: d.bucket(r.Timeout), owner: from.member}
 	case znode.OpCloseSession:
 		d.closing[session] = true
-	case znode.OpDeleteContainer:
-		refused = 0 // of no session
 	}
 	x := d.prepared.Prepare(r, session, d.next, m.wall().UnixMilli(), refused)
 	p := &proposed{proposal: proposal{x, from}, acks: map[int]bool{}, tick: d.tick}

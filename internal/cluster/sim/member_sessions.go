@@ -79,7 +79,7 @@ const collectEvery = int64(time.Minute)
 func (d *leadership) collect() {
 	d.member.afterInRole(collectEvery, func() {
 		for _, path := range d.member.tree.EmptyContainers() {
-			d.propose(znode.Request{Op: znode.OpDeleteContainer, Path: path}, 0, origin{})
+			d.propose(znode.Request{Op: znode.OpDeleteContainer, Path: path}, noSession, origin{})
 		}
 		d.collect()
 	})

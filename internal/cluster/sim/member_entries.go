@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
+)
+
+// DeleteHeld deletes the nodes of the holders of a lock that a member knows, through the leader, and returns when that
+// is committed; see [cluster.Entries].
+func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
+	m := c.reading(ctx, node)
+	defer c.world.mu.Unlock()
+	leader := c.leader()
+	if m == nil || leader == nil {
+		return 0, fmt.Errorf("deleting from %s: %w", node, cluster.ErrDown)
+	}
+	dir := client.ZooKeeperRoot + "/" + lock
+	_, holders := cluster.QueueState(m.tree.Children(dir))
+	for _, name := range holders {
+		leader.lead.propose(znode.Request{Op: znode.OpDelete, Path: dir + "/" + name, Version: -1}, noSession, origin{})
+	}
+	end := c.world.now() + caughtUpWait
+	for _, name := range holders {
+		for there(leader, dir+"/"+name) && leader.lead != nil && c.world.now() < end {
+			c.world.mu.Unlock()
+			time.Sleep(time.Millisecond) // keeps the slot
+			c.world.mu.Lock()
+		}
+		if !there(leader, dir+"/"+name) {
+			deleted++
+		}
+	}
+	return deleted, nil
+}
+
+func there(m *member, path string) bool {
+	_, _, found := m.tree.Get(path)
+	return found
+}
+
+// leader is the member that leads and serves clients; nil: there is none.
+func (c *Cluster) leader() *member {
+	for _, m := range c.members {
+		if m.up && !m.paused && m.serving && m.lead != nil {
+			return m
+		}
+	}
+	return nil
+}
