@@ -12,7 +12,8 @@ type Hold struct {
 	leaseKeeper
 	token int64 // 0: none was minted
 	count atomic.Int64
-	sure  bool // no request of its acquire is in flight
+	sure  bool    // no request of its acquire is in flight
+	first retrier // of the release that ends it: of its own, it would be one more allocation
 }
 
 // FencedHold is a [Hold] with a fencing token: that of a [FencedMutex], a [FairMutex] or an [RW].
@@ -100,7 +101,11 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 		cl.oldTombstone = c.oldTombstones.take(cl.key)
 		cl.tombstone = cl.tombstoneKey()
 	}
-	left, err := c.giveBack(ctx, cl)
+	r := &h.first
+	if before != nil { // only one release has found it not ended
+		r = new(retrier)
+	}
+	left, err := r.giveBack(ctx, c, cl)
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,10 @@ func (c *Client) retry(ctx context.Context) *retrier {
 	return r
 }
 
-// retryDetached is retry for what is done even if ctx has ended.
-func (c *Client) retryDetached(ctx context.Context) *retrier {
-	r := &retrier{client: c, parent: endless{ctx}}
+// detach is retry, in a zero retrier, for what is done even if ctx has ended.
+func (r *retrier) detach(ctx context.Context, c *Client) {
+	r.client, r.parent.Context = c, ctx
 	r.ctx.Context, r.ctx.deadline = &r.parent, time.Now().Add(c.o.Timeout)
-	return r
 }
 
 // endless is context.WithoutCancel without an allocation of its own.
@@ -79,7 +78,12 @@ func (r *retrier) next(err error) (again bool, final error) {
 
 // giveBack releases cl, even if ctx has ended. The reply is that of store.release.
 func (c *Client) giveBack(ctx context.Context, cl claim) (int, error) {
-	for r := c.retryDetached(ctx); ; {
+	return new(retrier).giveBack(ctx, c, cl)
+}
+
+// giveBack is that of the client with a zero retrier, which is not used again: requests without a reply may keep it.
+func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error) {
+	for r.detach(ctx, c); ; {
 		left, err := cl.store.release(&r.ctx, cl)
 		if again, err := r.next(err); !again {
 			return left, err
