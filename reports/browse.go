@@ -98,6 +98,7 @@ type browseFault struct {
 	Until   int64          `json:"until"`  // -1: not healed
 	Single  bool           `json:"single"` // there was nothing to heal
 	Detail  string         `json:"detail"`
+	State   string         `json:"state,omitempty"` // what is so for as long as it is in force
 	Effects []browseMarker `json:"effects"`
 	Index   int            `json:"index"`
 }
@@ -335,7 +336,8 @@ func (d *browseData) faults(r *Run) {
 	for i := range r.faults {
 		f := &r.faults[i]
 		b := browseFault{Name: format.Line(f.name), Target: format.Line(targetName(f.target)), From: micros(f.inject),
-			Until: -1, Single: f.single, Detail: format.Line(f.detail), Index: int(f.event)}
+			Until: -1, Single: f.single, Detail: format.Line(f.detail), State: format.Line(f.state()),
+			Index: int(f.event)}
 		if f.heal != history.Infinity {
 			b.Until = micros(f.heal)
 		}

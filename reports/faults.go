@@ -118,6 +118,21 @@ func (f *injection) behind() string {
 	return by
 }
 
+// state is what is so for as long as a fault is in force: what was observed first, except of a drift, whose first
+// measurement is soon past; "" if nothing was observed.
+func (f *injection) state() string {
+	switch {
+	case len(f.effects) == 0:
+		return ""
+	case f.is("clock-drift"):
+		if lost, slow := strings.CutPrefix(f.amount(), "-"); slow {
+			return "loses " + lost + " every second"
+		}
+		return "gains " + f.amount() + " every second"
+	}
+	return f.effects[0].Detail
+}
+
 // amount is the magnitude of a fault as it was recorded with the injection; "" if it has none.
 func (f *injection) amount() string {
 	_, amount, _ := strings.Cut(f.detail, " Amount: ")

@@ -80,8 +80,8 @@ func (t *timeline) fault(f *injection, w interval) {
 	tip := fmt.Sprintf("%s: injected at %s, %s", name, format.Instant(f.inject), f.healing())
 	t.d.bar(w, t.y+3, 17, tip+". "+f.detail, `class="fault" rx="2"`)
 	texts := []string{name}
-	if len(f.effects) > 0 && f.effects[0].Detail != "" {
-		texts = []string{name + ": " + format.Truncate(f.effects[0].Detail, 60), name}
+	if state := f.state(); state != "" {
+		texts = []string{name + ": " + format.Truncate(state, 60), name}
 	}
 	t.faultLabel(w, f.effects, texts)
 	for _, e := range f.effects {

@@ -66,3 +66,28 @@ func TestLabelsAreClearOfMarkers(t *testing.T) {
 		}
 	}
 }
+
+// TestDriftIsNoOffset: the bar of a drift has its rate, because the offset that was measured first is soon past.
+func TestDriftIsNoOffset(t *testing.T) {
+	page := render(t, runOn(t, "sim", "clock-drift"), "html")
+	if want := ">clock-drift · n1: gains 9s every second<"; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q", want)
+	}
+	if strings.Contains(page, ">clock-drift · n1: the clock of n1 is ") {
+		t.Error("the bar has an offset")
+	}
+}
+
+// TestStateOfFault: a slow clock loses time; every other fault has what was observed.
+func TestStateOfFault(t *testing.T) {
+	seen := []history.Fault{{FaultValue: history.FaultValue{Detail: "seen"}}}
+	for want, f := range map[string]injection{
+		"loses 2s every second": {name: "clock-drift", detail: "makes a clock slow. Amount: -2s.", effects: seen},
+		"seen":                  {name: "kill", effects: seen},
+		"":                      {name: "clock-drift", detail: "Amount: 2s."},
+	} {
+		if got := f.state(); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}

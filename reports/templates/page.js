@@ -182,8 +182,8 @@
     var name = f.name + (f.target ? ' · ' + f.target : ''), end = faultEnd(f), a = f.from, effects = f.effects || [];
     bar(a, end, y + 3, 17, name + ': injected at ' + instant(a) + (f.single ? ', nothing to heal' : f.until < 0 ? ', not healed' :
       ', healed at ' + instant(f.until)) + '. ' + f.detail, 'class="fault" rx="2"');
-    var texts = [name], first = effects[0] && effects[0].text;
-    if (first) texts = [name + ': ' + (Array.from(first).length > 60 ? Array.from(first).slice(0, 59).join('') + '…' : first), name];
+    var texts = [name], state = f.state;
+    if (state) texts = [name + ': ' + (Array.from(state).length > 60 ? Array.from(state).slice(0, 59).join('') + '…' : state), name];
     effects.forEach(function (e) {
       if (e.t < end && x(e.t) - x(a) < textWidth(texts[0]) + 20) a = Math.max(a, e.t);
     });
