@@ -13,6 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.redisson.Redisson;
 import org.redisson.RedissonMultiLock;
 import org.redisson.api.RCountDownLatch;
@@ -23,10 +24,12 @@ import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.ReadMode;
 
 /**
- * Tries the hypotheses of docs/hypotheses.md that need no fault of the network: Hypotheses HOST:PORT ID [RUNS]. The server
- * needs enable-debug-command. A line for each run says what was seen.
+ * Tries hypotheses of docs/hypotheses.md: Hypotheses HOST:PORT[,HOST:PORT…] ID [RUNS]. The servers need
+ * enable-debug-command; for S12 they are the masters of a cluster, for S18 a master and its replica. A line for each run
+ * says what was seen.
  */
 public final class Hypotheses {
     private interface Attempt {
@@ -34,7 +37,8 @@ public final class Hypotheses {
         String run(String key) throws Exception;
     }
 
-    private final String address;
+    private final String[] addresses;
+    private final String address; // the first of them
     private final RedissonClient a;
     private final RedissonClient b;
     private final ExecutorService other = Executors.newCachedThreadPool(run -> {
@@ -43,14 +47,15 @@ public final class Hypotheses {
         return thread;
     });
 
-    private Hypotheses(String address) {
-        this.address = address;
-        a = client();
-        b = client();
+    private Hypotheses(String servers) {
+        addresses = servers.split(",");
+        address = addresses[0];
+        boolean several = addresses.length > 1; // a hypothesis makes its own clients of them
+        a = several ? null : client(address, new Config());
+        b = several ? null : client(address, new Config());
     }
 
-    private RedissonClient client() {
-        Config config = new Config();
+    private static RedissonClient client(String address, Config config) {
         config.useSingleServer().setAddress("redis://" + address).setConnectionMinimumIdleSize(2).setConnectionPoolSize(8);
         return Redisson.create(config);
     }
@@ -64,14 +69,19 @@ public final class Hypotheses {
         Attempt attempt = switch (args[1]) {
             case "S01" -> h::leaseOfFencedLock;
             case "S02" -> h::leaseOfMultiLock;
+            case "S03" -> h::partOfMultiLockExpires;
             case "S07" -> h::unlockOfExpiredFairLock;
             case "S08" -> h::downgradeWakesNobody;
             case "S09" -> h::reentryAddsLeases;
             case "S10" -> h::readReleaseShortensWrite;
+            case "S11" -> h::readLockNotRenewed;
+            case "S12" -> h::silentMasterDelaysRenewals;
             case "S13" -> h::semaphoreMissesMessage;
             case "S13b" -> h::latchMissesMessage;
             case "S14" -> h::asyncWaiters;
             case "S15" -> h::permitsAddedTwice;
+            case "S17" -> h::releaseOfNothingRepeated;
+            case "S18" -> h::unsyncedFencedLock;
             case "S19" -> h::tokenOfReentry;
             default -> throw new IllegalArgumentException(args[1]);
         };
@@ -88,6 +98,10 @@ public final class Hypotheses {
 
     /** Executes a command past the clients, and waits for its reply. */
     private void command(String line) throws IOException {
+        command(address, line);
+    }
+
+    private static void command(String address, String line) throws IOException {
         int colon = address.lastIndexOf(':');
         try (Socket direct = new Socket(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)))) {
             direct.getOutputStream().write((line + "\r\n").getBytes(StandardCharsets.US_ASCII));
@@ -260,5 +274,159 @@ public final class Hypotheses {
         lock.unlock();
         lock.unlock();
         return (second > first ? "" : "no: ") + "the token of one hold grew from " + first + " to " + second + " by re-entry";
+    }
+
+    /**
+     * The network delays the requests that extend the leases of a multi-lock after all its locks were granted, for longer
+     * than the leases that they were granted with (twice the wait).
+     */
+    private String partOfMultiLockExpires(String key) throws Exception {
+        Relay relay = new Relay(address);
+        RedissonClient late = client(relay.address(), new Config());
+        RLock multi = new RedissonMultiLock(late.getLock(key), late.getLock(key + "-2"));
+        final long lease = 10_007; // no other request has this number
+        relay.delay("" + lease, 1500);
+        Future<Boolean> granted = other.submit(() -> multi.tryLock(300, lease, TimeUnit.MILLISECONDS));
+        Thread.sleep(100);
+        RLock first = b.getLock(key);
+        boolean taken = first.tryLock(1000, 2000, TimeUnit.MILLISECONDS);
+        boolean succeeded = granted.get();
+        long ttl = ttl(key);
+        boolean owned = first.isHeldByCurrentThread();
+        first.forceUnlock();
+        late.shutdown();
+        return (taken && owned && succeeded ? "" : "no: ") + relay.hits() + " requests were delayed; tryLock() of two locks "
+            + "returned " + succeeded + " while another client held the first: " + owned + ", whose lease of 2000 ms then had "
+            + ttl + " ms left";
+    }
+
+    /** One thread releases its read lock while another acquires it, and the second holds it for longer than a lease. */
+    private String readLockNotRenewed(String key) throws Exception {
+        Config config = new Config();
+        config.setLockWatchdogTimeout(5000);
+        RedissonClient renewing = client(address, config);
+        int apart = expiredReadLocks(renewing, key + "-apart-", false);
+        int atOnce = expiredReadLocks(renewing, key + "-at-once-", true);
+        renewing.shutdown();
+        return (atOnce > 0 && apart == 0 ? "" : "no: ") + atOnce + " of " + PAIRS + " read locks expired that nobody released; "
+            + apart + " where the release was over before the acquire";
+    }
+
+    private static final int PAIRS = 500;
+
+    private int expiredReadLocks(RedissonClient client, String key, boolean atOnce) throws Exception {
+        for (int i = 0; i < PAIRS; i++) {
+            RLock lock = client.getReadWriteLock(key + i).readLock();
+            lock.lockAsync(1).toCompletableFuture().get();
+            CompletableFuture<?> released = lock.unlockAsync(1).toCompletableFuture();
+            if (!atOnce) {
+                released.get();
+            }
+            CompletableFuture.allOf(released, lock.lockAsync(2).toCompletableFuture()).get();
+        }
+        Thread.sleep(12_000);
+        int expired = 0;
+        for (int i = 0; i < PAIRS; i++) {
+            expired += ttl(key + i) < 0 ? 1 : 0;
+        }
+        for (int i = 0; i < PAIRS; i++) {
+            client.getReadWriteLock(key + i).readLock().unlockAsync(2).toCompletableFuture().handle((done, e) -> null).get();
+        }
+        return expired;
+    }
+
+    /** One of three masters of a cluster is silent for 50 s. The watchdog has its default, 30 s. */
+    private String silentMasterDelaysRenewals(String key) throws Exception {
+        final int silence = Integer.getInteger("silence", 50);
+        Config config = new Config();
+        for (String server : addresses) {
+            config.useClusterServers().addNodeAddress("redis://" + server);
+        }
+        RedissonClient cluster = Redisson.create(config);
+        final int locks = 30;
+        for (int i = 0; i < locks; i++) {
+            cluster.getLock(key + i).lock();
+        }
+        Future<?> silent = other.submit(() -> {
+            command("DEBUG SLEEP " + silence);
+            return null;
+        });
+        Thread.sleep(45_000);
+        RedissonClient observer = null;
+        int lost = 0;
+        int healthy = 0;
+        for (int n = 1; n < addresses.length; n++) {
+            observer = client(addresses[n], new Config());
+            for (int i = 0; i < locks; i++) {
+                try {
+                    healthy++;
+                    lost += observer.getKeys().countExists(key + i) == 0 ? 1 : 0;
+                } catch (org.redisson.client.RedisException moved) { // another master has its slot
+                    healthy--;
+                }
+            }
+            observer.shutdown();
+        }
+        silent.get();
+        cluster.shutdown();
+        return (lost > 0 ? "" : "no: ") + lost + " of " + healthy + " locks of masters that replied were lost within 45 s";
+    }
+
+    /**
+     * The reply to the release of a write lock that does not exist is lost, and the client sends it again, as it does if it
+     * is not configured with a single server.
+     */
+    private String releaseOfNothingRepeated(String key) throws Exception {
+        Relay relay = new Relay(address);
+        Config config = new Config();
+        config.useMasterSlaveServers().setMasterAddress("redis://" + relay.address()).setReadMode(ReadMode.MASTER);
+        RedissonClient client = Redisson.create(config);
+        RLock write = client.getReadWriteLock(key).writeLock();
+        String first = releaseOf(write);
+        relay.loseReply("redisson_unlock_latch");
+        String second = releaseOf(write);
+        client.shutdown();
+        boolean differs = first.startsWith("threw") && second.equals("returned normally");
+        return (differs && relay.hits() > 0 ? "" : "no: ") + "unlock() of a write lock that nobody held " + first
+            + "; when its reply was lost (" + relay.hits() + " times), it " + second;
+    }
+
+    private static String releaseOf(RLock lock) {
+        try {
+            lock.unlock();
+        } catch (RuntimeException e) {
+            return "threw " + e.getClass().getSimpleName();
+        }
+        return "returned normally";
+    }
+
+    /** The only replica of a master does not acknowledge for 8 s. A lock that is not fenced is undone, and tried again. */
+    private String unsyncedFencedLock(String key) throws Exception {
+        Config config = new Config();
+        config.useMasterSlaveServers().setMasterAddress("redis://" + addresses[0]).addSlaveAddress("redis://" + addresses[1])
+            .setReadMode(ReadMode.MASTER);
+        RedissonClient replicated = Redisson.create(config);
+        Future<?> silent = other.submit(() -> {
+            command(addresses[1], "DEBUG SLEEP 8");
+            return null;
+        });
+        Thread.sleep(500);
+        String fenced = acquireUnsynced(replicated, key, () -> replicated.getFencedLock(key).tryLockAndGetToken());
+        String plain = acquireUnsynced(replicated, key + "-plain", () -> replicated.getLock(key + "-plain").tryLock());
+        silent.get();
+        replicated.shutdown();
+        return (fenced.equals("threw and left the key") && !plain.equals(fenced) ? "" : "no: ")
+            + "with a replica that does not acknowledge, RFencedLock.tryLockAndGetToken() " + fenced + "; RLock.tryLock() "
+            + plain;
+    }
+
+    private static String acquireUnsynced(RedissonClient client, String key, Supplier<?> acquire) {
+        String end;
+        try {
+            end = "returned " + acquire.get();
+        } catch (RuntimeException e) {
+            end = "threw";
+        }
+        return end + " and left " + (client.getKeys().countExists(key) > 0 ? "the key" : "no key");
     }
 }

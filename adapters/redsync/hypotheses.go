@@ -8,13 +8,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"math"
-	"net"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -184,78 +181,4 @@ func extended(s *servers) (bool, string) {
 	ok, err := m.Extend()
 	return ok && err == nil, fmt.Sprintf("after another client held the lock and released it, Extend returned %t, %v", ok,
 		err)
-}
-
-// relay passes bytes to a server, or holds back what clients send.
-type relay struct {
-	listener net.Listener
-	mu       sync.Mutex
-	change   sync.Cond
-	accepted int
-	held     int // the first connections, which are held back
-}
-
-func newRelay(address string) *relay {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	r := &relay{listener: l}
-	r.change.L = &r.mu
-	go func() {
-		for {
-			down, err := l.Accept()
-			if err != nil {
-				return
-			}
-			up, err := net.Dial("tcp", address)
-			if err != nil {
-				log.Fatal(err)
-			}
-			go func() {
-				io.Copy(down, up)
-				down.Close()
-			}()
-			r.mu.Lock()
-			number := r.accepted
-			r.accepted++
-			r.mu.Unlock()
-			go r.copy(up, down, number)
-		}
-	}()
-	return r
-}
-
-// copy copies from the client to the server. What has arrived is passed on even if the client is gone, as a network
-// does.
-func (r *relay) copy(up, down net.Conn, number int) {
-	defer up.Close()
-	b := make([]byte, 16<<10)
-	for {
-		n, err := down.Read(b)
-		r.mu.Lock()
-		for number < r.held {
-			r.change.Wait()
-		}
-		r.mu.Unlock()
-		if _, failed := up.Write(b[:n]); err != nil || failed != nil {
-			return
-		}
-	}
-}
-
-// hold holds back what the first n connections send.
-func (r *relay) hold(n int) {
-	r.mu.Lock()
-	r.held = n
-	r.mu.Unlock()
-	r.change.Broadcast()
-}
-
-func (r *relay) pass() { r.hold(0) }
-
-func (r *relay) connections() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.accepted
 }
