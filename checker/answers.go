@@ -167,14 +167,28 @@ func (c *honestyCheck) allPromised(h *hold, t time.Duration) bool {
 
 // levelsLeft are the promises to the levels that a hold had when it ended. Which of several levels a notice renews is
 // not known.
-func (c *honestyCheck) levelsLeft(h *hold) (levels levelPromises) {
+func (c *honestyCheck) levelsLeft(h *hold) levelPromises {
+	return c.levelsWithout(h, func(p receivedPromise) bool { return p.what == promiseOver })
+}
+
+// longestLeft is the end of the longest promise to a level that a hold may have had when it ended: a release of
+// unknown outcome may have had no effect. 0: none is known.
+func (c *honestyCheck) longestLeft(h *hold) time.Duration {
+	return c.levelsWithout(h, func(p receivedPromise) bool {
+		return p.what == promiseOver && c.h.Spans[p.span].Outcome == history.OK
+	}).longest().until
+}
+
+// levelsWithout are the promises to the levels of a hold without those that a release ended.
+func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) bool) (levels levelPromises) {
 	if c.received == nil {
 		c.received = c.receivedPromises()
 	}
 	for _, p := range h.received(c.received[ownerKey{h.owner, h.key}]) {
-		if !p.notice || len(levels) < 2 {
-			levels.apply(p)
+		if p.notice && len(levels) > 1 || p.what == promiseOver && !released(p) {
+			continue
 		}
+		levels.apply(p)
 	}
 	return levels
 }

@@ -217,6 +217,10 @@ func (c *honestyCheck) judgeLosses() {
 		h := &c.holds[i]
 		valid := h.lastPromise()
 		if valid < h.until {
+			// A shorter promise to an inner level leaves that to an outer one in force.
+			valid = max(valid, c.longestLeft(h))
+		}
+		if valid < h.until {
 			c.judgeLate(int32(i), valid, reported, pauses)
 		}
 		if reported && h.endEvent >= 0 {

@@ -154,9 +154,10 @@ func (d *idle) meet(v *view, slack time.Duration) {
 // extents is the longest time that each hold can have lasted.
 type extents struct {
 	*view
-	possible     [][]freeInterval  // by key: acquires of unknown outcome, and grants to paused clients
-	renewed      []time.Duration   // by hold: latest end of a renewed lease; nil if nothing was renewed
-	unknownTimes []history.Unknown // of operations of unknown outcome, by span; nil until needed
+	possible     [][]freeInterval       // by key: acquires of unknown outcome, and grants to paused clients
+	renewed      []time.Duration        // by hold: latest end of a renewed lease; nil if nothing was renewed
+	regranted    map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
+	unknownTimes []history.Unknown      // of operations of unknown outcome, by span; nil until needed
 	faults       disturbances
 	longestLease time.Duration // of a lock that renews by itself, as its promises show it; 0: unknown
 }
@@ -234,7 +235,8 @@ func (e *extents) unknowns() {
 		if lease == 0 { // its client is alive, and may renew what it may hold
 			end = never
 		}
-		x := freeInterval{segment: segment{s.Call, later(end, lease)}, key: s.Key, last: int32(i), cause: afterUnknownAcquire}
+		x := freeInterval{key: s.Key, last: int32(i), cause: afterUnknownAcquire,
+			segment: segment{s.Call, max(later(end, lease), e.enteredAgain(s))}}
 		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
 }

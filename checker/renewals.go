@@ -78,3 +78,26 @@ func (e *extents) renewalList() (list []renewal) {
 	}
 	return list
 }
+
+// enteredAgain is when the leases of the hold in which s was invoked have ended: if s, of unknown outcome, entered it
+// once more, the releases that its owner knows of leave that level, with the longest of them. 0: s was not invoked in
+// a hold.
+func (e *extents) enteredAgain(s *history.Span) time.Duration {
+	i, is := e.lastHold(s.Owner, s.Key, s.Call)
+	if !is || e.holds[i].until < s.Call || e.h.Limit(s.Key) != 0 {
+		return 0
+	}
+	if e.regranted == nil {
+		e.regranted = make(map[ownerKey][]renewal)
+		for _, r := range e.renewalList() {
+			e.regranted[ownerKey{r.owner, r.key}] = append(e.regranted[ownerKey{r.owner, r.key}], r)
+		}
+	}
+	end := e.leaseEnd(i)
+	for _, r := range e.regranted[ownerKey{s.Owner, s.Key}] {
+		if r.at >= e.holds[i].from {
+			end = max(end, later(r.at, r.lease))
+		}
+	}
+	return end
+}
