@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -35,6 +33,11 @@ Exit codes: 0 no alert, 1 an alert.`,
 }
 
 func index(s streams, dir string, add []string, asJSON bool) error {
+	lock, err := suite.LockHistory(dir)
+	if err != nil {
+		return unusable(err)
+	}
+	defer lock.Close()
 	h, err := suite.OpenHistory(dir)
 	if err != nil {
 		return usage(err)
@@ -44,16 +47,8 @@ func index(s streams, dir string, add []string, asJSON bool) error {
 			return unusable(err)
 		}
 	}
-	var page bytes.Buffer
-	if err := h.Page(&page); err != nil {
+	if err := h.WritePage(); err != nil {
 		return err
-	}
-	file := filepath.Join(dir, suite.PageFile)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
 	}
 	trends, alerts := h.Trends(), 0
 	for _, t := range trends {
@@ -69,7 +64,8 @@ func index(s streams, dir string, add []string, asJSON bool) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(s.out, "%s of %s\n%s\n", format.Count(alerts, "alert"), format.Count(len(trends), "scenario"), file)
+		fmt.Fprintf(s.out, "%s of %s\n%s\n", format.Count(alerts, "alert"), format.Count(len(trends), "scenario"),
+			filepath.Join(dir, suite.PageFile))
 	}
 	if alerts > 0 {
 		return &codeError{code: exitUnsafe}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
 const (
@@ -37,12 +38,48 @@ func (l *Ledger) NewDataDir() (*DataDir, error) {
 	return d, nil
 }
 
+// NewOwnedDir creates a directory in parent whose name begins with prefix, as [os.MkdirTemp] does. If this program is
+// killed, the next [SweepOwned] of parent removes it; on a file system without locks nothing does.
+func NewOwnedDir(parent, prefix string) (*DataDir, error) {
+	path, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return nil, err
+	}
+	d := &DataDir{Path: path}
+	if err := d.own(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, errors.Join(err, d.Remove())
+	}
+	return d, nil
+}
+
+// SweepOwned removes the directories of [NewOwnedDir] with that parent and prefix whose program has exited. Those that
+// were kept, and those of other users, stay.
+func SweepOwned(parent, prefix string) error {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return fmt.Errorf("sweeping: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		path := filepath.Join(parent, e.Name())
+		owner, err := ownerIfDead(path)
+		if owner != nil {
+			err = errors.Join(os.RemoveAll(path), owner.Close())
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // own locks a file before it gets the name that sweeps look for.
 func (d *DataDir) own() (err error) {
 	if d.lock, err = os.CreateTemp(d.Path, newPrefix); err != nil {
 		return err
 	}
-	if locked, err := lock(d.lock); err != nil || !locked {
+	if locked, err := filelock.Try(d.lock); err != nil || !locked {
 		return errors.Join(errors.New("locking it"), err)
 	}
 	return os.Rename(d.lock.Name(), filepath.Join(d.Path, ownerFile))
@@ -51,11 +88,25 @@ func (d *DataDir) own() (err error) {
 // Remove removes the directory. It may be called twice.
 func (d *DataDir) Remove() error {
 	err := os.RemoveAll(d.Path) // before the lock is released
+	d.unlock()
+	return err
+}
+
+// Keep leaves the directory in place: no sweep removes it any more.
+func (d *DataDir) Keep() error {
+	err := os.Remove(filepath.Join(d.Path, ownerFile))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	d.unlock()
+	return err
+}
+
+func (d *DataDir) unlock() {
 	if d.lock != nil {
 		_ = d.lock.Close()
 		d.lock = nil
 	}
-	return err
 }
 
 // sweepData removes the data directories of dead programs that are in no ledger, with
@@ -77,9 +128,9 @@ func sweepData(ctx context.Context) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// sweepDataDir leaves a directory alone that is not this user's, that has no owner (another version has made it, or
-// it is being made), or whose owner lives.
-func sweepDataDir(ctx context.Context, path string) (removed []string, err error) {
+// ownerIfDead is the locked owner file of a directory; nil if the directory is not this user's, has no owner (another
+// version has made it, it is being made, or it is kept), or its owner lives.
+func ownerIfDead(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !private(info) {
 		return nil, nil
@@ -91,10 +142,19 @@ func sweepDataDir(ctx context.Context, path string) (removed []string, err error
 	if err != nil {
 		return nil, err
 	}
-	defer owner.Close()
-	if free, err := lock(owner); err != nil || !free {
+	if free, err := filelock.Try(owner); err != nil || !free {
+		return nil, errors.Join(err, owner.Close())
+	}
+	return owner, nil
+}
+
+// sweepDataDir removes a data directory whose owner is dead; see ownerIfDead.
+func sweepDataDir(ctx context.Context, path string) (removed []string, err error) {
+	owner, err := ownerIfDead(path)
+	if owner == nil {
 		return nil, err
 	}
+	defer owner.Close()
 	for _, id := range runningBelow(path) {
 		ctx, cancel := context.WithTimeout(ctx, endWait)
 		killed, err := id.Kill(ctx)

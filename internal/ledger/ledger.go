@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
 const (
@@ -94,7 +95,7 @@ func newFile() (root string, file *os.File, err error) {
 // begin locks the new file before it gets a name that sweeps look for. Unlike a
 // rename, a link fails if that name is taken.
 func (l *Ledger) begin(root, name string) error {
-	if locked, err := lock(l.file); err != nil || !locked {
+	if locked, err := filelock.Try(l.file); err != nil || !locked {
 		return errors.Join(errors.New("locking it"), err)
 	}
 	if err := l.write(entry{Boot: bootID()}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/filelock"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -126,7 +127,7 @@ func sweepOne(ctx context.Context, path string, containers RemoveContainers, rep
 	}
 	defer file.Close()
 	name := runOf(path)
-	free, err := lock(file)
+	free, err := filelock.Try(file)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,12 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
+
+// newRun begins the name of the directory of a run in progress.
+const newRun = ".run-"
 
 // outputFile has the output of a run that was kept.
 const outputFile = "output.txt"
@@ -23,13 +27,15 @@ const outputFile = "output.txt"
 // interruptWait is how long an interrupted run may take to heal its faults and to write its report.
 const interruptWait = 30 * time.Second
 
-// attempt makes one run and completes row with it. It returns the directory in which the run directory is.
-func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) (dir string) {
-	dir, err := os.MkdirTemp(filepath.Join(r.Out, RunsDir), ".run-")
+// attempt makes one run and completes row with it. It returns the directory in which the run directory is;
+// nil: none could be made.
+func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDir {
+	own, err := ledger.NewOwnedDir(filepath.Join(r.Out, RunsDir), newRun)
 	if err != nil {
 		row.Outcome, row.Why = Unable, []string{err.Error()}
-		return ""
+		return nil
 	}
+	dir := own.Path
 	args := slices.Concat(r.Command[1:], []string{"run", "--scenario", t.scenario.Arg, "--backend", r.Backend,
 		"--seed", fmt.Sprint(row.Seed), "--out", dir}, r.Args)
 	output := filepath.Join(dir, outputFile)
@@ -52,7 +58,7 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) (dir string) {
 			row.Outcome = Unable
 		}
 	}
-	return dir
+	return own
 }
 
 // execute runs a program and returns its exit code. When ctx ends, the program is interrupted, and killed if that does

@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
 // HistoryFile has a line for each row of every suite that was added; lines are only ever appended.
@@ -58,7 +61,42 @@ func OpenHistory(dir string) (History, error) {
 	return h, nil
 }
 
-// Add appends the suite in dir, and copies the runs that it kept. A row that is there already is not added again.
+// LockHistory locks the history in dir, which it makes if necessary, until the returned file is closed: of two programs
+// that add suites at once, the second one waits. On a file system without locks nothing waits.
+func LockHistory(dir string) (io.Closer, error) {
+	f, err := openHistoryFile(dir)
+	if err != nil {
+		return nil, fmt.Errorf("locking the history of suites: %w", err)
+	}
+	if err := filelock.Wait(f); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, errors.Join(fmt.Errorf("locking the history of suites: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+func openHistoryFile(dir string) (*os.File, error) {
+	name := filepath.Join(dir, HistoryFile)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+}
+
+// WritePage draws the page of the history into its folder.
+func (h *History) WritePage() error {
+	var page bytes.Buffer
+	err := h.Page(&page)
+	if err == nil {
+		err = replaceFile(filepath.Join(h.Dir, PageFile), page.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+// Add appends the suite in dir, and copies the runs that it kept. A row that is there already is not added again. If
+// other programs may add suites too, [LockHistory] comes before [OpenHistory].
 func (h *History) Add(dir string) error {
 	s, err := Read(dir)
 	if err != nil {
@@ -101,15 +139,11 @@ func (h *History) Add(dir string) error {
 
 // append writes lines at the end of the file, after the last complete line.
 func (h *History) append(lines []byte) error {
-	name := filepath.Join(h.Dir, HistoryFile)
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := openHistoryFile(h.Dir)
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(name)
+	text, err := io.ReadAll(f)
 	end := int64(bytes.LastIndexByte(text, '\n') + 1)
 	if err == nil {
 		err = f.Truncate(end)

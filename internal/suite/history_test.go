@@ -1,15 +1,18 @@
 package suite
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
 // addNight adds a suite of scenarios with these outcomes, each with two seeds, to h.
@@ -165,6 +168,63 @@ func TestHistoryIsAppended(t *testing.T) {
 	}
 	if _, err := OpenHistory(h.Dir); err == nil {
 		t.Error("a broken line was ignored")
+	}
+}
+
+// TestHistoryOfTwoPrograms: suites that are added at once are all there, each once, and the page has them all.
+func TestHistoryOfTwoPrograms(t *testing.T) {
+	const programs = 8
+	dir := t.TempDir()
+	var suites []string
+	for day := 1; day <= programs; day++ {
+		suites = append(suites, addNight(t, &History{Dir: t.TempDir()}, day, map[string]Outcome{"a": AsExpected, "b": Differs}))
+	}
+	var all sync.WaitGroup
+	for _, from := range suites {
+		all.Go(func() {
+			lock, err := LockHistory(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer lock.Close()
+			h, err := OpenHistory(dir)
+			if err = errors.Join(err, h.Add(from), h.WritePage()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	h, err := OpenHistory(dir)
+	if err != nil || len(h.Records) != 4*programs {
+		t.Errorf("%d records, want %d: %v", len(h.Records), 4*programs, err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, PageFile))
+	if err != nil || strings.Count(string(page), "<th>2026-11-") != programs {
+		t.Errorf("the page has not %d nights: %v", programs, err)
+	}
+}
+
+// TestLockedHistory: while one program has the history, no other one gets it.
+func TestLockedHistory(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := LockHistory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(filepath.Join(dir, HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if locked, err := filelock.Try(other); locked || err != nil {
+		t.Errorf("locked twice: %t, %v", locked, err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := filelock.Try(other); !locked || err != nil {
+		t.Errorf("not free after its end: %t, %v", locked, err)
 	}
 }
 

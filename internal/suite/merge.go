@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -44,15 +45,32 @@ func readPart(dir string) (part, error) {
 			p.Finished = progress.Updated
 		}
 	}
-	if err == nil && len(p.Shards) == 0 {
+	if err == nil && p.of() == 0 {
 		err = fmt.Errorf("reading the suite in %s: it has no shards; is it another file?", dir)
+	}
+	if p.total > 0 {
+		for i := range p.Rows {
+			p.Rows[i].Partial = p.Shards[0]
+		}
+		p.Notes = append(p.Notes, fmt.Sprintf("shard %s did not end: %d of %d rows are in %s", p.Shards[0], len(p.Rows),
+			p.total, p.dir))
+		p.Missing, p.Shards = p.Shards, nil
 	}
 	return p, err
 }
 
-// Merge joins the suites in dirs, and copies the runs that they kept to out. A shard that is given twice counts
-// once. A shard that was killed is missing, but its rows so far count. It is an error if two suites are not parts of
-// one, or disagree on a row.
+// of is the number of shards of the whole suite; 0: it is not known.
+func (p part) of() int {
+	for _, s := range slices.Concat(p.Shards, p.Missing) {
+		return s.Of
+	}
+	return 0
+}
+
+// Merge joins the suites in dirs, and copies the runs that they kept to out. A suite may itself be a merged one: in
+// which order and in how many steps shards are joined makes no difference. A shard that is given twice counts once. A
+// shard that was killed is missing, but its rows so far count until it is given as a whole. It is an error if two
+// suites are not parts of one, or disagree on a row.
 func Merge(dirs []string, out string) (Suite, error) {
 	if len(dirs) == 0 {
 		return Suite{}, errors.New("merging suites: name at least one directory")
@@ -64,17 +82,14 @@ func Merge(dirs []string, out string) (Suite, error) {
 		if err != nil {
 			return Suite{}, err
 		}
-		parts = append(parts, p)
-		if p.total == 0 {
-			complete = append(complete, p.Shards...)
-		}
+		parts, complete = append(parts, p), append(complete, p.Shards...)
 	}
-	all := parts[0].Suite
-	of := all.Shards[0].Of
+	all, of := parts[0].Suite, parts[0].of()
 	all.Rows, all.Shards, all.Missing, all.Notes = nil, nil, nil, nil
 	seen := map[key]Row{}
 	for _, p := range parts {
-		err := all.join(p, of, seen, complete)
+		p.supersede(complete)
+		err := all.join(p, of, seen)
 		if err == nil {
 			err = copyRuns(p.dir, out, p.Rows)
 		}
@@ -87,38 +102,36 @@ func Merge(dirs []string, out string) (Suite, error) {
 	for i := range of {
 		if shard := (Shard{i + 1, of}); !slices.Contains(all.Shards, shard) {
 			all.Missing = append(all.Missing, shard)
-			all.Notes = append(all.Notes, fmt.Sprintf("shard %s is missing", shard))
+			all.Notes = append(all.Notes, shard.missing())
 		}
 	}
+	slices.Sort(all.Notes)
 	return all, nil
 }
 
-// join adds a part to s; complete are the shards of which another part may have all rows.
-func (s *Suite) join(p part, of int, seen map[key]Row, complete []Shard) error {
+// supersede drops the rows of shards that did not end and are given as a whole elsewhere, and the notes about them.
+func (p *part) supersede(complete []Shard) {
+	p.Rows = slices.DeleteFunc(p.Rows, func(r Row) bool { return slices.Contains(complete, r.Partial) })
+	p.Notes = slices.DeleteFunc(p.Notes, func(note string) bool {
+		return slices.ContainsFunc(p.Missing, func(s Shard) bool {
+			return note == s.missing() || slices.Contains(complete, s) && strings.HasPrefix(note, "shard "+s.String()+" ")
+		})
+	})
+}
+
+// join adds a part to s.
+func (s *Suite) join(p part, of int, seen map[key]Row) error {
 	settings := func(s Suite) [5]any { return [5]any{s.Backend, s.Filter, s.Lock, s.Seed, s.Repeat} }
 	if settings(*s) != settings(p.Suite) {
 		return fmt.Errorf("it is part of another suite: backend, filter, lock, seed and repeat are %v, not %v",
 			settings(p.Suite), settings(*s))
 	}
-	for _, shard := range p.Shards {
+	for _, shard := range slices.Concat(p.Shards, p.Missing) {
 		if shard.Of != of {
 			return fmt.Errorf("it is shard %s of a suite with %d shards", shard, of)
 		}
-		if p.total > 0 {
-			if slices.Contains(complete, shard) { // it was run again
-				return nil
-			}
-			p.Notes = append(p.Notes,
-				fmt.Sprintf("shard %s did not end: %d of %d rows are in %s", shard, len(p.Rows), p.total, p.dir))
-		} else if !slices.Contains(s.Shards, shard) {
-			s.Shards = append(s.Shards, shard)
-		}
 	}
-	for _, note := range p.Notes {
-		if !slices.Contains(s.Notes, note) {
-			s.Notes = append(s.Notes, note)
-		}
-	}
+	s.Shards, s.Notes = addNew(s.Shards, p.Shards), addNew(s.Notes, p.Notes)
 	for _, r := range p.Rows {
 		k := keyOf(r)
 		if was, ok := seen[k]; !ok {
@@ -134,6 +147,16 @@ func (s *Suite) join(p part, of int, seen map[key]Row, complete []Shard) error {
 		s.Finished = p.Finished
 	}
 	return nil
+}
+
+// addNew appends those of more that all does not have.
+func addNew[T comparable](all, more []T) []T {
+	for _, x := range more {
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -75,6 +76,9 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	o.Limit = cmp.Or(o.Limit, DefaultLimit)
 	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir), 0o755); err != nil {
 		return Suite{}, fmt.Errorf("creating the directory of the suite: %w", err)
+	}
+	if err := ledger.SweepOwned(filepath.Join(o.Out, RunsDir), newRun); err != nil {
+		return Suite{}, fmt.Errorf("removing what killed suites left in %s: %w", o.Out, err)
 	}
 	r := &suiteRun{Options: o, suite: Suite{
 		Format: Format, Version: o.Version, Backend: o.Backend, Filter: o.Filter, Lock: o.Lock, Seed: o.Seed,
@@ -186,7 +190,7 @@ func (r *suiteRun) row(ctx context.Context, t task) Row {
 			row.Run = r.keep(dir, row.Outcome)
 			break
 		}
-		_ = os.RemoveAll(dir)
+		_ = dir.Remove()
 	}
 	row.Seconds = time.Since(start).Seconds()
 	return row
@@ -218,23 +222,27 @@ func expected(expect map[string]string) string {
 }
 
 // keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as
-// expected. A run that cannot be moved (full disk) stays where it is.
-func (r *suiteRun) keep(dir string, o Outcome) string {
-	run, err := rundir.Open(filepath.Join(dir, rundir.Latest))
-	if o == AsExpected || err != nil {
-		_ = os.RemoveAll(dir)
+// expected. A run that cannot be moved (full disk) stays where it is. dir may be nil.
+func (r *suiteRun) keep(dir *ledger.DataDir, o Outcome) string {
+	if dir == nil {
 		return ""
 	}
-	_ = os.Rename(filepath.Join(dir, outputFile), run.File(outputFile))
+	run, err := rundir.Open(filepath.Join(dir.Path, rundir.Latest))
+	if o == AsExpected || err != nil {
+		_ = dir.Remove()
+		return ""
+	}
+	_ = os.Rename(filepath.Join(dir.Path, outputFile), run.File(outputFile))
 	to := filepath.Join(r.Out, RunsDir, filepath.FromSlash(run.ID))
 	err = os.MkdirAll(filepath.Dir(to), 0o755)
 	if err == nil {
 		err = os.Rename(run.Path, to)
 	}
 	if err == nil {
-		_ = os.RemoveAll(dir)
+		_ = dir.Remove()
 	} else {
 		to = run.Path
+		_ = dir.Keep()
 	}
 	kept, err := filepath.Rel(r.Out, to)
 	if err != nil {

@@ -28,5 +28,8 @@ func ParseShard(text string) (Shard, error) {
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
+// missing is the note that a merged suite lacks the shard.
+func (s Shard) missing() string { return fmt.Sprintf("shard %s is missing", s) }
+
 // has reports whether the n-th row, from 0, is in the shard.
 func (s Shard) has(n int) bool { return s.Of <= 1 || n%s.Of == s.Index-1 }

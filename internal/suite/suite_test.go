@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,21 +15,40 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// asChaos makes this test binary the chaos that a suite starts.
-const asChaos = "LOCKCHAOS_TEST_SUITE"
+const (
+	asChaos = "LOCKCHAOS_TEST_SUITE"   // makes this test binary the chaos that a suite starts
+	diesIn  = "LOCKCHAOS_TEST_DIES_IN" // makes it a suite that is killed while a run is in that directory
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asChaos) != "" {
 		os.Exit(fakeRun(os.Args[1:]))
 	}
+	if parent := os.Getenv(diesIn); parent != "" {
+		os.Exit(die(parent))
+	}
 	os.Exit(m.Run())
+}
+
+// die makes the directory of a run, prints its name and kills this program.
+func die(parent string) int {
+	dir, err := ledger.NewOwnedDir(parent, newRun)
+	if err != nil {
+		return 71
+	}
+	fmt.Print(dir.Path)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil || self.Kill() != nil {
+		return 72
+	}
+	select {}
 }
 
 // fakeRun is a chaos run whose verdict is in the name of the scenario. A name with "later" is inconclusive with its
@@ -224,98 +244,40 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestMerge: four shards are one suite, however often one of them is merged.
-func TestMerge(t *testing.T) {
-	names := []string{"safe", "unsafe", "inconclusive", "safe-a", "safe-b", "unsafe-c", "safe-d"}
-	whole := options(t, names...)
-	whole.Repeat = 3
-	want := run(t, whole)
-	var dirs []string
-	for i := range 4 {
-		o := options(t, names...)
-		o.Repeat, o.Shard = 3, Shard{i + 1, 4}
-		if err := run(t, o).Write(o.Out); err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, o.Out)
+// TestKilledRunsAreRemoved: the next suite removes the directories of runs in progress of a suite that was killed, and
+// not those of one that lives, or of a run that was kept there.
+func TestKilledRunsAreRemoved(t *testing.T) {
+	o := options(t, "safe")
+	runs := filepath.Join(o.Out, RunsDir)
+	if err := os.MkdirAll(runs, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	out := t.TempDir()
-	got, err := Merge(append(dirs, dirs[2]), out)
+	alive, err := ledger.NewOwnedDir(runs, newRun)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Suite{}, "Shards", "Started", "Finished"),
-		cmpopts.IgnoreFields(Row{}, "Seconds", "Run")); diff != "" {
-		t.Errorf("merged (-one suite +four shards):\n%s", diff)
+	kept, err := ledger.NewOwnedDir(runs, newRun)
+	if err == nil {
+		err = kept.Keep()
 	}
-	for _, r := range got.Notable() {
-		if _, err := rundir.Open(filepath.Join(out, r.Run)); err != nil {
-			t.Errorf("%s: %v", r.Scenario, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := exec.Command(os.Args[0])
+	killed.Env = []string{diesIn + "=" + runs}
+	out, err := killed.Output()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != -1 {
+		t.Fatalf("%v instead of a kill", err)
+	}
+	dead := string(out)
+	if _, err := os.Stat(dead); err != nil || filepath.Dir(dead) != runs {
+		t.Fatalf("the killed program left %q: %v", dead, err)
+	}
+	run(t, o)
+	for dir, stays := range map[string]bool{alive.Path: true, kept.Path: true, dead: false} {
+		if _, err := os.Stat(dir); (err == nil) != stays {
+			t.Errorf("%s: %v, stays %t", dir, err, stays)
 		}
-	}
-	if got.ExitCode() != 1 || len(got.Shards) != 4 {
-		t.Errorf("exit code %d, shards %v", got.ExitCode(), got.Shards)
-	}
-	part, err := Merge([]string{dirs[0], dirs[3]}, t.TempDir())
-	if err != nil || !slices.Equal(part.Notes, []string{"shard 2/4 is missing", "shard 3/4 is missing"}) {
-		t.Errorf("two of four shards: notes %q, %v", part.Notes, err)
-	}
-	if part.Rows = nil; part.ExitCode() != 2 {
-		t.Errorf("two of four shards: exit code %d", part.ExitCode())
-	}
-}
-
-// TestMergeOneShard: one shard of several is not the whole suite.
-func TestMergeOneShard(t *testing.T) {
-	o := options(t, "safe", "safe-a")
-	o.Shard = Shard{2, 2}
-	if err := run(t, o).Write(o.Out); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Merge([]string{o.Out}, t.TempDir())
-	if err != nil || s.ExitCode() != 2 || !slices.Equal(s.Notes, []string{"shard 1/2 is missing"}) {
-		t.Errorf("exit code %d, notes %q, %v", s.ExitCode(), s.Notes, err)
-	}
-}
-
-// TestMergeKilledShard: the rows of a shard that was killed count, and the shard is missing until it has run again. The
-// results of an earlier suite in its directory are not taken for its own.
-func TestMergeKilledShard(t *testing.T) {
-	shard := func(i int) Options {
-		o := options(t, "safe", "safe-a", "unsafe", "unsafe-b")
-		o.Shard, o.Jobs = Shard{i, 2}, 1
-		return o
-	}
-	first, killed := shard(1), shard(2)
-	if err := run(t, first).Write(first.Out); err != nil {
-		t.Fatal(err)
-	}
-	earlier := killed
-	earlier.Seed = 7
-	if err := run(t, earlier).Write(killed.Out); err != nil {
-		t.Fatal(err)
-	}
-	run(t, killed) // its results are never written
-	rows := 0
-	if p, err := ReadProgress(os.DirFS(killed.Out)); err == nil {
-		rows = len(p.Suite.Rows)
-	}
-	s, err := Merge([]string{first.Out, killed.Out}, t.TempDir())
-	note := fmt.Sprintf("shard 2/2 did not end: %d of 2 rows are in %s", rows, killed.Out)
-	if err != nil || rows == 0 || len(s.Rows) != 2+rows || s.Finished.Before(s.Started) || !slices.Equal(s.Missing, []Shard{{2, 2}}) ||
-		!slices.Equal(s.Notes, []string{note, "shard 2/2 is missing"}) {
-		t.Errorf("%d rows, missing %v, notes %q, %v", len(s.Rows), s.Missing, s.Notes, err)
-	}
-	if s.Rows = nil; s.ExitCode() != 2 {
-		t.Errorf("exit code %d", s.ExitCode())
-	}
-	again := shard(2)
-	if err := run(t, again).Write(again.Out); err != nil {
-		t.Fatal(err)
-	}
-	s, err = Merge([]string{first.Out, killed.Out, again.Out}, t.TempDir())
-	if err != nil || len(s.Rows) != 4 || s.Missing != nil || s.Notes != nil {
-		t.Errorf("the shard has run again: %d rows, missing %v, notes %q, %v", len(s.Rows), s.Missing, s.Notes, err)
 	}
 }
 
@@ -343,45 +305,5 @@ func TestFullDisk(t *testing.T) {
 	}
 	if _, err := Read(o.Out); err != nil {
 		t.Errorf("the earlier results are lost: %v", err)
-	}
-}
-
-// TestMergeRefuses: parts of different suites, and rows that contradict each other.
-func TestMergeRefuses(t *testing.T) {
-	write := func(change func(s *Suite)) string {
-		s := Suite{Format: Format, Seed: 1, Repeat: 1, Shards: []Shard{{1, 2}}, Rows: []Row{{Scenario: "a", Number: 1}}}
-		change(&s)
-		dir := t.TempDir()
-		if err := s.Write(dir); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	first := write(func(*Suite) {})
-	for what, dir := range map[string]string{
-		"another seed":     write(func(s *Suite) { s.Seed = 2 }),
-		"other shards":     write(func(s *Suite) { s.Shards = []Shard{{1, 3}} }),
-		"another verdict":  write(func(s *Suite) { s.Rows[0].Verdict = checker.Unsafe }),
-		"another format":   write(func(s *Suite) { s.Format = 9 }),
-		"no suite":         write(func(s *Suite) { *s = Suite{Format: Format} }),
-		"runs elsewhere":   write(func(s *Suite) { s.Rows[0].Scenario, s.Rows[0].Run = "b", "../../etc" }),
-		"no such a folder": filepath.Join(first, "missing"),
-	} {
-		if _, err := Merge([]string{first, dir}, t.TempDir()); err == nil {
-			t.Errorf("%s: merged", what)
-		}
-	}
-}
-
-func TestParseShard(t *testing.T) {
-	for text, want := range map[string]Shard{"": {1, 1}, "1/1": {1, 1}, "2/4": {2, 4}} {
-		if got, err := ParseShard(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"0/4", "5/4", "2", "a/b", "2/4/6", "-1/4"} {
-		if got, err := ParseShard(text); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
 	}
 }
