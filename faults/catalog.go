@@ -38,7 +38,7 @@ func serverFaults() []Spec {
 func networkFaults() []Spec {
 	return []Spec{
 		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, packetLateSpec,
-		packetLostSpec, connectionResetSpec, replyLostSpec, replyLateSpec, grantReplyLostSpec, grantReplyLateSpec,
+		packetLostSpec, connectionResetSpec, silentConnectionsSpec, replyLostSpec, replyLateSpec, grantReplyLostSpec, grantReplyLateSpec,
 		messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec, unplugSpec,
 	}
 }

@@ -105,8 +105,9 @@ func (q *inquiry) ownKey(x *history.Span, kept *history.Sample) *cause {
 	for i := range q.r.faults {
 		f := &q.r.faults[i]
 		hit := !isClient(f.target) || f.on(cluster.ClientName(client))
-		if hit && (strings.Contains(f.name, "reply") || f.is("packet-lost", "packet-late", "connection-reset")) &&
-			f.effective(x.Call, x.Return) {
+		unanswered := strings.Contains(f.name, "reply") ||
+			f.is("packet-lost", "packet-late", "connection-reset", "silent-connections")
+		if hit && unanswered && f.effective(x.Call, x.Return) {
 			c.faults = append(c.faults, f)
 			c.text += fmt.Sprintf("; %s %s", subject(f.target), q.during(f))
 			break

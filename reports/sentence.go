@@ -132,6 +132,8 @@ func faultVerb(fault string) string {
 		return "took over the slots of the locks"
 	case "connection-reset", "packet-lost":
 		return "had its connections reset"
+	case "silent-connections":
+		return "had its connections fall silent"
 	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":
 		return "was slowed down"
 	}

@@ -213,6 +213,11 @@ func (g *Gate) caller(name string) *caller {
 // Cut, those that have lost bytes under Pass.
 func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.directions[d]
+	for conn := range c.conns {
+		if rule.Silent {
+			conn.pumps[d].silent.Store(true) // before held bytes are told of the rule
+		}
+	}
 	l.set(rule)
 	for conn := range c.conns {
 		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.pumps[d].lost.Load() {

@@ -86,6 +86,37 @@ func TestDropLosesThenResets(t *testing.T) {
 	}
 }
 
+func TestSilentConnectionsStaySilent(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Both, cluster.Rule{Silent: true})
+	a.write(t, "lost")
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 5 })
+	fresh := dial(t, g, "127.0.0.7") // was not open
+	fresh.write(t, "new")
+	s.expect(t, "new")
+	fresh.expect(t, "re new")
+	b.write(t, "other")
+	s.expect(t, "other")
+	g.SetRule("a", cluster.Both, cluster.Rule{})
+	a.write(t, "more")
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 10 })
+	a.CloseWrite() // not even that arrives
+	s.expectNothing(t)
+	if got := g.Traffic("a", cluster.Both).Resets; got != 0 {
+		t.Errorf("%d resets, want none", got)
+	}
+}
+
+func TestSilentConnectionsLoseHeldBytes(t *testing.T) {
+	s, g, a, _ := connected(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
+	a.write(t, "held")
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 5 })
+	g.SetRule("a", cluster.Forward, cluster.Rule{Silent: true})
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 5 })
+	s.expectNothing(t)
+}
+
 func TestDropSwallowsHeldBytesAndTheEnd(t *testing.T) {
 	s, g, a, _ := connected(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})

@@ -31,6 +31,7 @@ type pump struct {
 	peer     *pump // the other direction
 	src, dst Conn
 
+	silent atomic.Bool // everything is dropped until the connection ends, and it is not reset
 	lost   atomic.Bool // bytes were dropped: the rest of the stream is useless
 	broken atomic.Bool // writing to dst has failed
 	ended  atomic.Bool // the end was forwarded to dst
@@ -96,7 +97,7 @@ func (p *pump) forward(c chunk) {
 	}
 	switch {
 	case p.conn.ctx.Err() != nil:
-	case p.lost.Load() || rule.Mode == cluster.Drop || rule.Reset && !c.end && p.concerned(rule):
+	case p.silent.Load() || p.lost.Load() || rule.Mode == cluster.Drop || rule.Reset && !c.end && p.concerned(rule):
 		p.lose(c)
 	case rule.Mode == cluster.Pass && !rule.Delays() && p.pending.Load() == 0:
 		p.deliver(c)
@@ -175,14 +176,16 @@ func (p *pump) deliver(c chunk) {
 	}
 }
 
-// lose drops c. The connection is reset as soon as bytes pass again: now, if the rule
-// has just changed.
+// lose drops c. A connection that is not silent is reset as soon as bytes pass again:
+// now, if the rule has just changed.
 func (p *pump) lose(c chunk) {
 	p.dir.dropped.Add(int64(len(c.data)))
-	p.lost.Store(true)
-	if p.dir.rule().Mode == cluster.Pass {
-		p.conn.reset(p.dir)
-		return
+	if !p.silent.Load() {
+		p.lost.Store(true)
+		if p.dir.rule().Mode == cluster.Pass {
+			p.conn.reset(p.dir)
+			return
+		}
 	}
 	if c.end {
 		<-p.conn.ctx.Done() // keeps the connection open: the end is dropped too

@@ -80,6 +80,9 @@ func (p *pump) take() (chunk, bool) {
 func (p *pump) await(c chunk) cluster.Mode {
 	for {
 		now := p.dir.current.Load()
+		if p.silent.Load() {
+			return cluster.Drop
+		}
 		var ripe <-chan time.Time // nil: only a new rule ends the wait
 		switch now.rule.Mode {
 		case cluster.Drop:

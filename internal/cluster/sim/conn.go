@@ -65,6 +65,8 @@ type flow struct {
 	queue []segment
 	lost  bool // a part was dropped: the rest of the stream is dropped too
 
+	silent bool // everything is dropped, and the connection is not reset for that
+
 	messages   pubsub.Filter // of published messages
 	jitterRand *rand.Rand    // of the rule with seed jitterSeed
 	jitterSeed uint64
@@ -127,7 +129,7 @@ func (f *flow) fire() {
 		return
 	}
 	rule := f.gate.rule
-	if f.lost || rule.Mode == cluster.Drop || rule.Reset && f.queue[0].kind == payload && f.concerned(rule) {
+	if f.lost || f.silent || rule.Mode == cluster.Drop || rule.Reset && f.queue[0].kind == payload && f.concerned(rule) {
 		f.lose()
 		return
 	}
@@ -193,9 +195,12 @@ func (f *flow) lose() {
 		f.gate.held = append(f.gate.held, f)
 		return
 	}
-	f.lost = true
 	f.gate.dropped += s.size
 	f.take()
+	if f.silent {
+		return
+	}
+	f.lost = true
 	if f.gate.rule.Mode == cluster.Pass {
 		f.gate.resets++
 		f.conn.reset()

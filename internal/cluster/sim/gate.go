@@ -110,6 +110,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 		l.free = 0
 	}
 	for _, conn := range append([]*conn(nil), c.conns...) {
+		conn.flows[d].silent = conn.flows[d].silent || rule.Silent && conn.established()
 		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.flows[d].lost {
 			l.resets++
 			conn.reset()
@@ -123,6 +124,12 @@ func (c *caller) set(d int, rule cluster.Rule) {
 	if rule.Mode != cluster.Hold || rule.Once {
 		l.held.release()
 	}
+}
+
+// established says whether the server has accepted the connection; what was sent before that is retransmitted.
+func (c *conn) established() bool {
+	_, opening := c.ends[back].(acceptingEnd)
+	return !opening && (len(c.flows[back].queue) == 0 || c.flows[back].queue[0].kind != accepted)
 }
 
 func (c *caller) cut() bool {
