@@ -24,6 +24,7 @@ type score struct {
 	runs                 []int
 	times                []time.Duration
 	survivors, acquitted []Row
+	equivalent           []Row
 }
 
 func scoreOf(rows []Row, r Report, kind string) (s score) {
@@ -39,6 +40,9 @@ func scoreOf(rows []Row, r Report, kind string) (s score) {
 			if got.Convicted {
 				s.wrong++
 			}
+			continue
+		case row.Equivalent != "" && !got.Convicted:
+			s.equivalent = append(s.equivalent, row)
 			continue
 		case got.Convicted:
 			s.convicted++
@@ -90,6 +94,13 @@ func Document(rows []Row, r Report) string {
 	b.WriteString("\n## Not convicted\n\n| bug | what a user suffers | why it survives |\n| --- | --- | --- |\n")
 	for _, row := range total.survivors {
 		fmt.Fprintf(&b, "| %s: %s | %s | %s |\n", row.Kind, row.Name, row.Harm, why(row, r.Results[row.Name]))
+	}
+	b.WriteString("\n## Equivalent\n\nThese look like bugs and change nothing that a user could suffer from. They are explored " +
+		"like the others, and do not count as planted bugs unless they are convicted.\n\n" +
+		"| change | the harm that it seems to do | why it does not | runs |\n| --- | --- | --- | --- |\n")
+	for _, row := range total.equivalent {
+		fmt.Fprintf(&b, "| %s: %s | %s | %s | %d |\n",
+			row.Kind, row.Name, row.Harm, row.Equivalent, r.Results[row.Name].Runs)
 	}
 	b.WriteString("\n## Convicted\n\n| bug | what a user suffers | by | runs |\n| --- | --- | --- | --- |\n")
 	for _, row := range rows {

@@ -48,6 +48,9 @@ type baseline struct {
 // baselineSeeds is how many runs show what the lock does without a planted bug.
 const baselineSeeds = 8
 
+// firstSeeds is with how many seeds, at least, a scenario is explored that a row names as one that reaches its code.
+const firstSeeds = 16
+
 // Measure explores the targets of r in rounds, with more seeds in each, until one convicts it or the budget is spent.
 func (m *Measurer) Measure(ctx context.Context, r Row) (Result, error) {
 	out := Result{Name: r.Name}
@@ -64,7 +67,11 @@ func (m *Measurer) Measure(ctx context.Context, r Row) (Result, error) {
 			if ran = true; out.CPU >= m.Budget {
 				return out, nil
 			}
-			if err := m.explore(ctx, pool, t, next, seeds, &out); err != nil || out.Convicted {
+			first, n := next, seeds
+			if rank(r.First, t) < len(r.First) {
+				first, n = m.First+firstSeeds*(next-m.First), max(seeds, firstSeeds)
+			}
+			if err := m.explore(ctx, pool, t, first, n, &out); err != nil || out.Convicted {
 				return out, err
 			}
 		}

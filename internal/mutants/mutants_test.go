@@ -34,6 +34,9 @@ func TestRowsApply(t *testing.T) {
 		if (r.Harm == "") == (r.Harmless == "") {
 			t.Errorf("%s: say either what harm it does or why it is harmless", r.Name)
 		}
+		if r.Equivalent != "" && r.Harm == "" {
+			t.Errorf("%s: it is equivalent, so say what harm it seems to do", r.Name)
+		}
 		if r.Harm != "" {
 			planted++
 		} else {

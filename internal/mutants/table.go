@@ -23,8 +23,11 @@ type Row struct {
 	New      string   `yaml:"new"`      // takes its place
 	Harm     string   `yaml:"harm"`     // what a user suffers
 	Harmless string   `yaml:"harmless"` // instead: why nobody suffers
+	// Equivalent is instead of that: why the change does not do the harm that it looks like. Such a row is explored, and
+	// counts neither as planted nor as harmless.
+	Equivalent string `yaml:"equivalent"`
 	Source   string   `yaml:"source"`   // a library that had this bug
-	First    []string `yaml:"first"`    // scenarios to explore before the others of the kind
+	First    []string `yaml:"first"`    // scenarios to explore before the others of the kind, with more seeds
 	Survives string   `yaml:"survives"` // why it is not convicted, if that is known
 }
 
