@@ -38,8 +38,8 @@ func serverFaults() []Spec {
 func networkFaults() []Spec {
 	return []Spec{
 		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, packetLateSpec,
-		packetLostSpec, connectionResetSpec, silentConnectionsSpec, replyLostSpec, replyLateSpec, grantReplyLostSpec, grantReplyLateSpec,
-		messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec, unplugSpec,
+		packetLostSpec, connectionResetSpec, silentConnectionsSpec, replyLostSpec, replyLateSpec,
+		grantReplyLostSpec, grantReplyLateSpec, messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec, unplugSpec,
 	}
 }
 

@@ -16,7 +16,7 @@ func TestForeign(t *testing.T) {
 		"slow-node": true, "packet-late": true, "packet-lost": true, "connection-reset": true, "reply-lost": true,
 		"reply-late": true, "grant-reply-lost": true, "grant-reply-late": true, "message-lost": true,
 		"silent-connections": true,
-		"pause-client": true, "client-crash": true, "client-restart": true,
+		"pause-client":       true, "client-crash": true, "client-restart": true,
 	}
 	failovers := map[string]bool{"failover": true, "cluster-failover": true}
 	kinds := []string{cluster.Single, cluster.Sentinel, cluster.Sharded, cluster.Quorum}

@@ -16,19 +16,19 @@ import (
 
 // Row is one change to package lock: a planted bug, or a harmless change that must not be convicted.
 type Row struct {
-	Name     string   `yaml:"name"`
-	Kind     string   `yaml:"-"`        // of lock: the name of the file that has the row
-	File     string   `yaml:"file"`     // in package lock
-	Old      string   `yaml:"old"`      // occurs exactly once in File
-	New      string   `yaml:"new"`      // takes its place
-	Harm     string   `yaml:"harm"`     // what a user suffers
-	Harmless string   `yaml:"harmless"` // instead: why nobody suffers
+	Name     string `yaml:"name"`
+	Kind     string `yaml:"-"`        // of lock: the name of the file that has the row
+	File     string `yaml:"file"`     // in package lock
+	Old      string `yaml:"old"`      // occurs exactly once in File
+	New      string `yaml:"new"`      // takes its place
+	Harm     string `yaml:"harm"`     // what a user suffers
+	Harmless string `yaml:"harmless"` // instead: why nobody suffers
 	// Equivalent is instead of that: why the change does not do the harm that it looks like. Such a row is explored, and
 	// counts neither as planted nor as harmless.
-	Equivalent string `yaml:"equivalent"`
-	Source   string   `yaml:"source"`   // a library that had this bug
-	First    []string `yaml:"first"`    // scenarios to explore before the others of the kind, with more seeds
-	Survives string   `yaml:"survives"` // why it is not convicted, if that is known
+	Equivalent string   `yaml:"equivalent"`
+	Source     string   `yaml:"source"`   // a library that had this bug
+	First      []string `yaml:"first"`    // scenarios to explore before the others of the kind, with more seeds
+	Survives   string   `yaml:"survives"` // why it is not convicted, if that is known
 }
 
 //go:embed rows
