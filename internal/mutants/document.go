@@ -96,7 +96,7 @@ func Document(rows []Row, r Report) string {
 		fmt.Fprintf(&b, "| %s: %s | %s | %s |\n", row.Kind, row.Name, row.Harm, why(row, r.Results[row.Name]))
 	}
 	b.WriteString("\n## Equivalent\n\nThese look like bugs and change nothing that a user could suffer from. They are " +
-		"explored like the others, and do not count as planted bugs unless they are convicted.\n\n" +
+		"explored like the others, and do\nnot count as planted bugs unless they are convicted.\n\n" +
 		"| change | the harm that it seems to do | why it does not | runs |\n| --- | --- | --- | --- |\n")
 	for _, row := range total.equivalent {
 		fmt.Fprintf(&b, "| %s: %s | %s | %s | %d |\n",

@@ -215,7 +215,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.directions[d]
 	for conn := range c.conns {
 		if rule.Silent {
-			conn.pumps[d].silent.Store(true) // before held bytes are told of the rule
+			conn.pumps[d].silent.Store(true) // before held bytes see the rule
 		}
 	}
 	l.set(rule)
