@@ -128,6 +128,8 @@ type Options struct {
 	// RefusesUpgrade: an owner that reads and requests to write is refused at once. RefusesExcess: so is a request for
 	// more permits than there are. Without them, such a request may wait.
 	RefusesUpgrade, RefusesExcess bool
+	// RefusesReentry: an owner that has the lock, in either mode of a readers-writer lock, is not granted it again.
+	RefusesReentry bool
 	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
 	// server replies.
 	Repeats bool

@@ -22,13 +22,14 @@ const (
 	takenAgain             // a lock that is not reentrant was granted to its holder
 	upgraded               // a reader was granted the lock to write, which the lock states that it refuses
 	strangerRefused        // an owner that did not hold the lock was refused as its holder
+	otherToken             // a writer entered the lock again and got another token
 )
 
 func holdCountRules() []string {
 	return []string{wrongCount: "wrong-count", ownerRefused: "owner-refused", overReleased: "over-release",
 		freedTooSoon: "freed-too-soon", heldTooLong: "held-too-long", countLapsed: "promise-over",
 		countUnproved: "unknown-depth", takenAgain: "taken-again", serverCount: "server-count",
-		upgraded: "upgraded", strangerRefused: "refused-as-holder"}
+		upgraded: "upgraded", strangerRefused: "refused-as-holder", otherToken: "other-token"}
 }
 
 // checkHoldCount judges a lock that its owner can acquire several times: it is free after as many releases, not fewer
@@ -47,6 +48,7 @@ func checkHoldCount(v *view, o Options) Result {
 	if len(v.levels) > 0 || len(v.counted) > 0 || len(v.orphans) > 0 {
 		c.judge()
 	}
+	c.judgeReentryTokens()
 	c.judgeUpgrades()
 	c.judgeReentered()
 	v.addKept(o, keptMiscounted, serverCount, c.found)
@@ -110,7 +112,7 @@ func (c *holdCounts) judge() {
 			f.rule = wrongCount
 			c.found.add(f)
 		case l.blurred:
-		case l.what == reentered && c.kind == Mutex:
+		case l.what == reentered && (c.kind == Mutex || c.o.RefusesReentry):
 			f.rule = takenAgain
 			c.found.add(f)
 		case l.what == refused && reentrant && (s.Busy || gaveUp):

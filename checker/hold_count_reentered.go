@@ -2,26 +2,58 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// judgeReentered finds the requests that were refused because their owner held the lock (code reentered), although it
-// certainly did not: each of its holds had certainly been released before, and none was granted later. Owners with an
-// unknown outcome, or a lost hold, are not judged: servers may keep a hold of theirs.
+// judgeReentered finds the requests that were refused because their owner held the lock (code reentered), or read and
+// asked to write (code upgrade), although it certainly did not: each of its holds had certainly been released before,
+// and none was granted later. Owners with an unknown outcome, or a lost hold, are not judged: servers may keep a hold
+// of theirs.
 func (c *holdCounts) judgeReentered() {
-	if len(c.h.Reentered) == 0 {
-		return
-	}
-	if c.uncertain == nil {
-		c.findUncertain()
-	}
-	for _, i := range c.h.Reentered {
-		s := &c.h.Spans[i]
-		if !c.uncertain[s.Owner] && c.h.Limit(s.Key) == 0 && !c.mayHaveHeld(i) {
-			c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return})
+	for _, refused := range [][]int32{c.h.Reentered, c.h.Upgrades} {
+		if len(refused) > 0 && c.uncertain == nil {
+			c.findUncertain()
+		}
+		for _, i := range refused {
+			s := &c.h.Spans[i]
+			if !c.uncertain[s.Owner] && c.h.Limit(s.Key) == 0 && !c.mayHaveHeld(i) {
+				c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return})
+			}
 		}
 	}
+}
+
+// judgeReentryTokens finds the re-entries of a writer that got another token than its hold: a resource that has seen
+// the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. What may have changed
+// the data at the servers excuses the lock, since it may have granted the lock again.
+func (c *holdCounts) judgeReentryTokens() {
+	if c.kind != ReadersWriterLock {
+		return
+	}
+	for i := range c.levels {
+		l := &c.levels[i]
+		h, s := &c.holds[l.hold], &c.h.Spans[l.span]
+		if l.what != reentered || l.blurred || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
+			s.Token == 0 || h.token == 0 || s.Token == h.token {
+			continue
+		}
+		if dis := c.disturbances(c.o); dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {
+			continue
+		}
+		c.found.add(finding{rule: otherToken, x: int32(i), y: l.span, start: s.Return, end: s.Return})
+	}
+}
+
+func (v *view) reentryTokenViolation(f finding) Violation {
+	h, s := &v.holds[v.levels[f.x].hold], &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a re-entry repeats the token of its hold", fmt.Sprintf(
+		"client %d held %s with token %d, entered it again at %s and got token %d", v.client(f.y),
+		lockName(v.h.Keys[s.Key]), h.token, format.Instant(s.Return), s.Token))
+	w.Events = []int{v.granted(h), int(s.Ended)}
+	return w
 }
 
 // mayHaveHeld says whether the owner of a request may have held its key at some instant of it, through another request.
@@ -38,7 +70,11 @@ func (c *holdCounts) mayHaveHeld(request int32) bool {
 
 func (v *view) reenteredViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
+	why := "held it already"
+	if slices.Contains(v.h.Upgrades, f.y) {
+		why = "read"
+	}
 	return v.spanViolation(f.y, "an owner that does not hold a lock is not refused as its holder", fmt.Sprintf(
-		"client %d was refused %s at %s because its owner held it already, but it did not", v.client(f.y),
-		lockName(v.h.Keys[s.Key]), format.Instant(s.Return)))
+		"client %d was refused %s at %s because its owner %s, but it did not", v.client(f.y),
+		lockName(v.h.Keys[s.Key]), format.Instant(s.Return), why))
 }

@@ -13,6 +13,8 @@ func (v *view) holdCountViolation(f finding) Violation {
 		return v.keptViolation(f)
 	case upgraded:
 		return v.upgradeViolation(f)
+	case otherToken:
+		return v.reentryTokenViolation(f)
 	case strangerRefused:
 		return v.reenteredViolation(f)
 	case freedTooSoon:

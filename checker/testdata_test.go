@@ -163,6 +163,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.PrefersWriters = true
 			case "refuses-upgrade":
 				o.RefusesUpgrade = true
+			case "refuses-reentry":
+				o.RefusesReentry = true
 			case "refuses-excess":
 				o.RefusesExcess = true
 			case "repeats":

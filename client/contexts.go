@@ -12,9 +12,11 @@ import (
 // usesContexts reports how a client uses package lock. Each client of a run does one or the other, by its seed; those
 // that share a lock object do the same. One that does not names owners by lock.WithOwner, bounds a wait by the deadline
 // of its context, and learns of a loss from a callback. One that does acquires a lock again under the context of its
-// hold, bounds a wait by lock.WithWait, and counts on the context and the channel of a hold: a loss that does not end
-// both is not reported, and a hold that was released and does not end both counts as one that its owner still has. It
-// also makes half of its tries by an acquire that may send one request (lock.WithTries).
+// hold, and a lock whose key comes later under that of a hold it has of another lock. It bounds a wait by
+// lock.WithWait, and counts on the context and the channel of a hold: a loss that does not end both is not reported,
+// and a hold that was released and does not end both counts as one that its owner still has. Half of its owners ask for
+// both when they acquire, and half when the hold has ended. It also makes half of its tries by an acquire that may send
+// one request (lock.WithTries).
 func usesContexts(seed uint64) bool { return seed%2 == 1 }
 
 // acquireKey is the key of an acquireCall in the context of an acquire.
@@ -25,8 +27,9 @@ type acquireCall struct {
 	opts []lock.Option
 	hold context.Context // of the hold that the owner has; nil: it has none, or is to be named
 
-	labeled bool // the metadata of the hold name its owner
-	bounded bool // it may send one request, in place of a try
+	labeled   bool // the metadata of the hold name its owner
+	bounded   bool // it may send one request, in place of a try
+	reentrant bool // the owner may have the lock already
 }
 
 // callIn is the acquireCall in ctx; its zero value where there is none.
@@ -65,14 +68,14 @@ const boundedWait = 3 * time.Second
 
 // acquireHeld makes the acquire a by package lock.
 func (l *library) acquireHeld(ctx context.Context, a Acquire) (held, error) {
-	c := acquireCall{labeled: l.labeled}
+	c := acquireCall{labeled: l.labeled, reentrant: l.reentrant}
 	if l.maxHold > 0 {
 		c.opts = append(c.opts, lock.WithMaxHold(l.maxHold))
 	}
 	switch {
 	case l.contexts && a.Wait > 0:
 		c.opts = append(c.opts, lock.WithWait(a.Wait))
-	case l.contexts && l.bounded && crc32.ChecksumIEEE([]byte(a.Owner))%2 == 0:
+	case l.contexts && l.bounded && isEven(a.Owner):
 		c.bounded = true
 		c.opts = append(c.opts, lock.WithTries(1), lock.WithWait(boundedWait))
 	}
@@ -82,14 +85,19 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire) (held, error) {
 		defer stop()
 		if h, _ := l.holds.innermost(a.hold()); h != nil && h.Err() == nil {
 			c.hold = h.Context()
+		} else if outer := l.holds.before(a.Key); outer != nil && len(a.Keys) == 0 {
+			ctx = under{ctx, outer.Context()}
 		}
 	}
 	h, err := l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
-	if err == nil && l.contexts { // they have to be made before the hold ends
+	if err == nil && l.contexts && isEven(a.Owner) { // else they are first asked for when the hold has ended
 		_, _ = h.Done(), h.Context()
 	}
 	return h, err
 }
+
+// isEven chooses half of the owners.
+func isEven(owner string) bool { return crc32.ChecksumIEEE([]byte(owner))%2 == 0 }
 
 // ended reports whether a hold that is lost looks so to its user.
 func (l *library) ended(h held) bool {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -69,6 +70,21 @@ func (s *holds) innermost(what Hold) (held, holdID) {
 		}
 	}
 	return nil, id
+}
+
+// before is a hold of the last key before key that has one in force; nil: there is none. Of several owners it is that of
+// the last one.
+func (s *holds) before(key string) (found held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last holdID
+	for id, list := range s.of { // order does not matter: the last one is chosen
+		later := id.key > last.key || id.key == last.key && cmp.Compare(id.owner+id.mode, last.owner+last.mode) > 0
+		if h := list[len(list)-1]; id.key < key && later && h.Err() == nil {
+			found, last = h, id
+		}
+	}
+	return found
 }
 
 // permitsOf is how many permits a hold has.

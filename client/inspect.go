@@ -61,11 +61,11 @@ func inspectRW(ctx context.Context, l *library, key string) (string, Grant, erro
 	return "", Grant{}, ErrNotHeld
 }
 
-// grantSeen is a grant as a server shows it. A hold that has no end has no deadline.
+// grantSeen is a grant as a server shows it. A hold that has no end, so that what remains is negative, has no deadline.
 func grantSeen(token int64, count int, remaining time.Duration) Grant {
 	g := Grant{Token: uint64(token), Count: count}
-	if remaining > 0 {
-		g.Deadline = time.Now().Add(remaining)
+	if remaining >= 0 { // it ends now at the earliest: a validity of 0 would say that there is no end
+		g.Deadline = time.Now().Add(max(remaining, time.Microsecond))
 	}
 	return g
 }

@@ -61,6 +61,9 @@ func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []l
 		acquire = l.Acquire
 	}
 	own := []lock.Option{lock.WithLease(a.Lease)}
+	if c.reentrant {
+		own = append(own, lock.WithReentry())
+	}
 	if c.labeled {
 		own = append(own, lock.WithMetadata(a.Owner))
 	}
@@ -130,6 +133,7 @@ type kind struct {
 	bounded   bool // its acquires may be limited to a number of tries, and are not queued at a server
 	several   bool // its holds are of several locks
 	apart     bool // they are taken one after the other, even for one key
+	reentrant bool // an owner may hold it several times, unless an option of the scenario refuses that
 }
 
 // forceFunc takes a lock from all who hold it.
@@ -162,7 +166,8 @@ func kindSpecs() []Spec {
 	fair := kindRow("fair",
 		"package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
 		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)", kind{
-			acquire: acquireHold(func(c *lock.Client, a Acquire) fencedLock { return c.FairMutex(a.Key) }, lock.WithReentry()),
+			acquire:   acquireHold(func(c *lock.Client, a Acquire) fencedLock { return c.FairMutex(a.Key) }),
+			reentrant: true,
 			force: func(ctx context.Context, c *lock.Client, key string) (bool, error) {
 				return c.FairMutex(key).ForceRelease(ctx)
 			},
@@ -182,18 +187,18 @@ func kindSpecs() []Spec {
 	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
-			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
-			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
+			acquire: acquireHold(fencedMutex, lock.WithPolling()),
+			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
 	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect)
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
-			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex, inspect: inspectMutex, labeled: true,
-			bounded: true,
+			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true,
+			bounded: true, reentrant: true,
 		})
 	fenced.Can = fenced.Can.With(CanInspect)
 	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
-		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex, lock.WithReentry()),
+		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex), reentrant: true,
 			force: forceMutex, inspect: inspectMutex})
 	redisson.Can = redisson.Can.Without(Fenced).With(CanInspect)
 	redisson.PersistentKeys = func(string) []string { return []string{} }
@@ -202,7 +207,7 @@ func kindSpecs() []Spec {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
 			"Redisson's RReadWriteLock",
-			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer})
+			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer, reentrant: true})
 		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode
@@ -289,7 +294,7 @@ func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
 // token, which is that of the last writer and does not grow with every grant.
 func readOrWrite(preferWriters bool) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-		rw := c.RW(a.Key, lock.WithReentry())
+		rw := c.RW(a.Key)
 		if preferWriters {
 			rw = rw.PreferWriters()
 		}

@@ -12,12 +12,12 @@ import (
 func multiSpecs() []Spec {
 	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
 		"none; of several keys in one operation, two for each.",
-		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true})
+		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true, reentrant: true})
 	multi.PersistentKeys = multiTokens(2)
 	mixed := kindRow("multi-kinds", "package lock's multi-lock of several kinds, acquired one after the other: a writer "+
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
-		kind{acquire: acquireMulti(severalKinds), several: true, apart: true})
+		kind{acquire: acquireMulti(severalKinds), several: true, apart: true, reentrant: true})
 	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
 	mixed.PersistentKeys = multiTokens(4)
 	specs := []Spec{multi, mixed}
@@ -107,7 +107,7 @@ func acquireMulti(of multiOf, single ...lock.Option) acquireFunc {
 		if err != nil {
 			return nil, err
 		}
-		opts := []lock.Option{lock.WithReentry()}
+		var opts []lock.Option
 		if len(keys) == 1 {
 			opts = append(opts, single...)
 		}

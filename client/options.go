@@ -17,12 +17,14 @@ const (
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
+	optionReentry        = "reentry"         // refused: an owner must not hold the lock twice
 )
 
 // lockOptions are the options of a scenario.
 type lockOptions struct {
 	lock.Options
 	maxHold time.Duration // 0: no limit
+	refuses bool          // a re-entry
 }
 
 // checkOptions is the CheckOptions of the locks of package lock.
@@ -64,9 +66,13 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 			o.maxHold, err = positive(name, text)
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
+		case optionReentry:
+			if o.refuses = text == reentryRefused; !o.refuses {
+				err = fmt.Errorf("option %s: %q is not %s, and else it is to be left out", name, text, reentryRefused)
+			}
 		default:
-			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s and %s",
-				name, optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold)
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s and %s", name, optionLease, optionPoll,
+				optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold, optionReentry)
 		}
 		if err != nil {
 			return err
@@ -75,15 +81,38 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 	return nil
 }
 
+// reentryRefused is the value of optionReentry.
+const reentryRefused = "refused"
+
+// withoutReentry returns rows of which those that no owner can hold twice refuse optionReentry.
+func withoutReentry(rows []Spec) []Spec {
+	for i, row := range rows {
+		if row.CheckOptions == nil || row.Can.Has(Reentrant) {
+			continue
+		}
+		rows[i].CheckOptions = func(options map[string]string) error {
+			if _, given := options[optionReentry]; given {
+				return fmt.Errorf("option %s: no owner can hold this lock twice", optionReentry)
+			}
+			return row.CheckOptions(options)
+		}
+	}
+	return rows
+}
+
 // repeatsFor is for how long a lock that states [Repeats] sends a release again.
 const repeatsFor = 1500 * time.Millisecond
 
 // can is what the lock states with these options.
 func (row Spec) can(options map[string]string) Capabilities {
+	can := row.Can
 	if d, err := time.ParseDuration(options[optionTimeout]); err == nil && d < repeatsFor {
-		return row.Can.Without(Repeats)
+		can = can.Without(Repeats)
 	}
-	return row.Can
+	if options[optionReentry] == reentryRefused {
+		can = can.Without(Reentrant, CanDowngrade, RefusesUpgrade).With(RefusesReentry)
+	}
+	return can
 }
 
 func positive(name, text string) (time.Duration, error) {

@@ -15,8 +15,7 @@ var redlockSpec = Spec{
 	Topologies: []string{Quorum},
 	Can:        plainCan().Without(Wakes, Fenced),
 	Open: opener(kind{
-		newClient: newQuorum, force: forceMutex,
-		acquire: acquireHold(plainMutex, lock.WithReentry()),
+		newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true,
 	}),
 	CheckOptions: checkOptions,
 	Definite:     lock.Definite,

@@ -22,8 +22,8 @@ var reentrantSpec = Spec{
 	Can:            plainCan().With(CanInspect),
 	PersistentKeys: tokenKey,
 	Open: opener(kind{
-		newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
-		inspect: inspectMutex, labeled: true, bounded: true,
+		newClient: newClient, acquire: acquireHold(fencedMutex), force: forceMutex,
+		inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 	}),
 	CheckOptions: checkOptions,
 	Definite:     lock.Definite,
@@ -69,7 +69,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err
 		}
-		l.maxHold = options.maxHold
+		l.maxHold, l.reentrant = options.maxHold, k.reentrant && !options.refuses
 		var err error
 		if l.conns, err = connect(s); err != nil {
 			return nil, err
@@ -205,7 +205,7 @@ func lockCode(err error) string {
 	}{
 		{ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
-		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, "upgrade"},
+		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, history.CodeUpgrade},
 		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, "absent"},
 		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, "out-of-range"}, {lock.ErrClosed, "closed"},
 		// A wait for a lock that is held ends with ErrHeld.

@@ -247,6 +247,8 @@ func (b *Builder) refused(i int32, e *Event) {
 		b.h.OneHeld = append(b.h.OneHeld, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeReentered:
 		b.h.Reentered = append(b.h.Reentered, i)
+	case (e.F == Acquire || e.F == Try) && code == CodeUpgrade:
+		b.h.Upgrades = append(b.h.Upgrades, i)
 	}
 }
 

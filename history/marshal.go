@@ -22,6 +22,9 @@ const CodeOneHeld = "one-held"
 // CodeReentered is the [Error] code of an acquire or try by an owner that holds the lock and may not hold it twice.
 const CodeReentered = "reentered"
 
+// CodeUpgrade is the [Error] code of an acquire or try to write by an owner that reads, and would wait for itself.
+const CodeUpgrade = "upgrade"
+
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (

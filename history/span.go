@@ -136,6 +136,7 @@ type History struct {
 	Unanswered   []int32    // acquires whose wait ran out before a server replied, and which certainly got nothing
 	OneHeld      []int32    // acquires of several keys whose wait ran out while one of them was held
 	Reentered    []int32    // acquires and tries that were refused because the owner held the lock
+	Upgrades     []int32    // acquires and tries to write that were refused because the owner read
 	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe    // of keys at the end of the run
 	Leftovers    []Leftover // of keys at the end of the run

@@ -11,6 +11,8 @@ import (
 func manySequences() []sequence {
 	return []sequence{
 		{name: "permits", needs: client.Capabilities{client.HasPermits}, run: permits},
+		{name: "permits of a holder that is late", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
+			run: latePermits},
 		{name: "several keys", needs: client.Capabilities{client.SeveralKeys}, run: severalKeys},
 	}
 }
@@ -33,6 +35,31 @@ func permits(m *mix) {
 		m.Session.Release(m.ctx, h)
 		m.visit()
 	}
+}
+
+// latePermits waits for a permit while one is held with a short lease and all others with a long one: it is free when the
+// short lease ends.
+func latePermits(m *mix) {
+	m.key = m.own
+	lease := m.short()
+	a := m.writing(m.owner(), lease)
+	if a.Limit < 2 {
+		return
+	}
+	a.Permits = 1
+	brief, ok := m.try(a)
+	if !ok {
+		return
+	}
+	a.Owner, a.Lease, a.Permits = m.owner(), 2*beyondSlack+max(m.Params.Lease, lease), a.Limit-1
+	if rest, ok := m.try(a); ok {
+		a.Owner, a.Lease, a.Permits, a.Wait = m.owner(), m.lease(), 1, lease+beyondSlack+grain
+		if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+			m.Session.Release(m.ctx, h)
+		}
+		m.Session.Release(m.ctx, rest)
+	}
+	m.Session.Release(m.ctx, brief)
 }
 
 // severalKeys acquires two or three keys at once, in an order of its own, and releases them. On its way it tries single

@@ -105,6 +105,11 @@ func watched(m *mix) {
 	if m.chance(3) {
 		m.outlive(h)
 	}
+	if key := m.key; both && m.chance(2) { // under the context of the first, if the client uses contexts
+		m.key = second.Key
+		m.visit()
+		m.key = key
+	}
 	for range 1 + m.Rand.IntN(3) {
 		m.Session.Work(m.ctx, h, grain+random(m.Env, 4*m.Params.Hold))
 		m.visit()

@@ -13,6 +13,7 @@ func sharedSequences() []sequence {
 		{name: "readers", needs: needs, run: readers},
 		{name: "downgrade", needs: needs.With(client.CanDowngrade), run: downgrade},
 		{name: "upgrade", needs: needs.With(client.CanDowngrade), run: upgrade},
+		{name: "write after a read", needs: needs, run: writeAfterRead},
 		{name: "nested reads", needs: needs.With(client.Reentrant), run: nestedReads},
 		{name: "dead reader", needs: needs.With(client.ReportsLoss), run: deadReader},
 	}
@@ -68,6 +69,26 @@ func downgrade(m *mix) {
 	m.wait()
 	m.Session.Release(m.ctx, read)
 	m.writeVisit()
+}
+
+// writeAfterRead writes when it has stopped reading, while another owner may still read: it is refused because of that
+// one, and not as a reader.
+func writeAfterRead(m *mix) {
+	owner := m.owner()
+	read, ok := m.acquire(m.reading(owner, m.lease()))
+	if !ok {
+		return
+	}
+	other, both := m.try(m.reading(m.owner(), m.lease()))
+	m.wait()
+	if !m.leave(read) {
+		return
+	}
+	m.tryOnce(m.writing(owner, m.lease()))
+	if both {
+		m.Session.Release(m.ctx, other)
+	}
+	m.tryOnce(m.writing(owner, m.lease()))
 }
 
 // upgrade asks to write while it reads, which would wait for itself for ever. Another reader may be beside it.

@@ -125,7 +125,8 @@ func (m Manifest) Judging() checker.Options {
 		Thresholds:     m.Thresholds,
 		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
-		Repeats: m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
+		RefusesReentry: m.Can.Has(client.RefusesReentry),
+		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 		Frugal: m.Can.Has(client.Frugal),
 	}
 	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
