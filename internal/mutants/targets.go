@@ -62,7 +62,7 @@ func AllTargets() (Targets, error) {
 		var own, lent []Target
 		locks := locksOf(kind)
 		for _, s := range catalog {
-			if slices.Contains(locks, s.Lock) {
+			if slices.Contains(locks, s.Lock) || kind == "non-reentrant" && s.Options["reentry"] != "" {
 				own = append(own, Target{Scenario: s.Name, scenario: s})
 			}
 			if s.Lock == "reentrant" && s.Expect[checker.ExpectVerdict] == string(checker.Safe) {
