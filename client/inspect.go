@@ -32,17 +32,17 @@ func inspectAnonymous(ctx context.Context, l *library, key string) (string, Gran
 }
 
 // inspected inspects a mutex. name returns the name of the owner that has it, or [ErrHeld] if that is not known.
-func (l *library) inspected(ctx context.Context, key string, name func(lock.State) (string, error)) (string, Grant, error) {
+func (l *library) inspected(ctx context.Context, key string, name func(lock.State) (string, error)) (
+	owner string, g Grant, err error) {
 	s, err := l.lock.Mutex(key).Inspect(ctx)
 	if err != nil {
-		return "", Grant{}, err
+		return "", g, err
 	}
 	if s.Owner == "" {
-		return "", Grant{}, ErrNotHeld
+		return "", g, ErrNotHeld
 	}
-	owner, err := name(s)
-	if err != nil {
-		return "", Grant{}, err
+	if owner, err = name(s); err != nil {
+		return "", g, err
 	}
 	return owner, grantSeen(s.Token, s.Count, s.Remaining), nil
 }

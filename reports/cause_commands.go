@@ -35,7 +35,8 @@ func findTakenOverTwice(q *inquiry) *cause {
 	if node == "" || q.r.byMajority() || q.p.b.Asked >= q.p.a.From {
 		return nil
 	}
-	for _, freed := range []func(*hold) (*cause, string){q.freedByDeath, q.freed} { // a death first: it is what a scenario injects
+	// a death first: it is what a scenario injects
+	for _, freed := range []func(*hold) (*cause, string){q.freedByDeath, q.freed} {
 		for i := len(q.r.holds) - 1; i >= 0; i-- {
 			before := &q.r.holds[i]
 			if before.Key != q.p.a.Key || before == q.p.a || before == q.p.b {
@@ -111,8 +112,8 @@ func (q *inquiry) delays(c *cause) (text string) {
 	return text
 }
 
-// inFlight says which acquires were in flight when a hold ended, joined to the text about that end: after a release, its
-// own client may have asked again.
+// inFlight says which acquires were in flight when a hold ended, joined to the text about that end: after a release,
+// its own client may have asked again.
 func (q *inquiry) inFlight(before *hold, joint string) string {
 	a, b := q.p.a, q.p.b
 	if before.Client == b.Client {

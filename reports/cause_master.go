@@ -188,7 +188,8 @@ func (q *inquiry) cutFromSentinel() *injection {
 	for i := range q.r.faults {
 		f := &q.r.faults[i]
 		from, to, link := strings.Cut(f.target, ">")
-		if !link || !f.is(cutFaults()...) || len(f.effects) == 0 || f.inject > q.p.promoted.Time || f.heal < q.p.promoted.Time {
+		inForce := len(f.effects) > 0 && f.inject <= q.p.promoted.Time && q.p.promoted.Time <= f.heal
+		if !link || !inForce || !f.is(cutFaults()...) {
 			continue
 		}
 		if from == q.p.granterA {
