@@ -72,8 +72,8 @@ func (s *holds) innermost(what Hold) (held, holdID) {
 	return nil, id
 }
 
-// before is a hold of the last key before key that has one in force; nil: there is none. Of several owners it is that of
-// the last one.
+// before is a hold of the last key before key that has one in force; nil: there is none. Of several owners it is that
+// of the last one.
 func (s *holds) before(key string) (found held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

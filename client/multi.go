@@ -12,7 +12,8 @@ import (
 func multiSpecs() []Spec {
 	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
 		"none; of several keys in one operation, two for each.",
-		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true, reentrant: true})
+		"Redisson's RMultiLock (redisson#2172)",
+		kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true, reentrant: true})
 	multi.PersistentKeys = multiTokens(2)
 	mixed := kindRow("multi-kinds", "package lock's multi-lock of several kinds, acquired one after the other: a writer "+
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",

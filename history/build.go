@@ -369,33 +369,3 @@ func intern(names *[]string, index map[string]int32, name string) int32 {
 	index[name] = i
 	return i
 }
-
-func opOf(f string) Op {
-	switch f {
-	case Acquire:
-		return OpAcquire
-	case Try:
-		return OpTry
-	case Release:
-		return OpRelease
-	case Renew:
-		return OpRenew
-	case Work:
-		return OpWork
-	case Touch:
-		return OpTouch
-	case Arm:
-		return OpArm
-	case CountDown:
-		return OpCountDown
-	case Await:
-		return OpAwait
-	case Resize:
-		return OpResize
-	case ForceRelease:
-		return OpForceRelease
-	case Inspect:
-		return OpInspect
-	}
-	return OpOther
-}

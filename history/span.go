@@ -149,3 +149,34 @@ type History struct {
 	End          time.Duration // time of the last event
 	Events       int           // number of events read
 }
+
+// opOf is the operation that an event names.
+func opOf(f string) Op {
+	switch f {
+	case Acquire:
+		return OpAcquire
+	case Try:
+		return OpTry
+	case Release:
+		return OpRelease
+	case Renew:
+		return OpRenew
+	case Work:
+		return OpWork
+	case Touch:
+		return OpTouch
+	case Arm:
+		return OpArm
+	case CountDown:
+		return OpCountDown
+	case Await:
+		return OpAwait
+	case Resize:
+		return OpResize
+	case ForceRelease:
+		return OpForceRelease
+	case Inspect:
+		return OpInspect
+	}
+	return OpOther
+}

@@ -37,8 +37,8 @@ func permits(m *mix) {
 	}
 }
 
-// latePermits waits for a permit while one is held with a short lease and all others with a long one: it is free when the
-// short lease ends.
+// latePermits waits for a permit while one is held with a short lease and all others with a long one: it is free when
+// the short lease ends.
 func latePermits(m *mix) {
 	m.key = m.own
 	lease := m.short()
