@@ -12,7 +12,7 @@ import (
 func TestBadOverrides(t *testing.T) {
 	var got strings.Builder
 	for _, set := range []string{
-		"", "workload={kind: semaphore}", "workload={permits: 3}",
+		"", "workload={kind: semaphore}", "workload={kind: readers-writer}", "workload={permits: 3}",
 		"duration", "=5s", "duration=", "duration=[", "workload.clinets=3", "name.x=1", "workload..clients=3", ".=1",
 		"workload.clients=many", "lock=&a b", "about=" + strings.Repeat("x", maxText),
 		"options=" + strings.Repeat("[", 40), "faults.0.after=1s", "duration=1s\n---\n2s",

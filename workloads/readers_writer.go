@@ -12,6 +12,7 @@ var readersWriterSpec = Spec{
 	Doc: "every client in a loop: acquire a key, three times out of four for reading and otherwise for writing, work, " +
 		"write the guarded counter if it holds for writing, release.",
 	Source: "Courtois, Heymans, Parnas 1971; Redisson's RReadWriteLock",
+	Needs:  client.Capabilities{client.SharesReads},
 	Client: readersWriterClient,
 }
 
