@@ -169,7 +169,7 @@ func checkCapabilities(c *mistakes, s Scenario, path string, row client.Spec) {
 	}
 	what := "a lock that is no latch"
 	if len(missing) > 0 {
-		what = "a lock with " + missing.String()
+		what = "a lock with capability " + missing.String()
 	}
 	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), row.Name)
 }

@@ -106,7 +106,7 @@ func (s Scenario) ForLock(can client.Capabilities) (Scenario, error) {
 		return s, err
 	}
 	if missing := can.Missing(workload.Needs...); len(missing) > 0 {
-		return s, fmt.Errorf("workload %s needs a lock with %v: state it among the capabilities", workload.Name, missing)
+		return s, fmt.Errorf("workload %s needs a lock with capability %v: state it", workload.Name, missing)
 	}
 	s.Faults = slices.Clone(s.Faults)
 	for i := range s.Faults {
