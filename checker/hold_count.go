@@ -113,8 +113,9 @@ func (c *holdCounts) judge() {
 			c.found.add(f)
 		case l.blurred:
 		case l.what == reentered && (c.kind == Mutex || c.o.RefusesReentry):
-			f.rule = takenAgain
-			c.found.add(f)
+			if f.rule = takenAgain; !c.mayBeGone(l) {
+				c.found.add(f)
+			}
 		case l.what == refused && reentrant && (s.Busy || gaveUp):
 			f.rule, f.start = ownerRefused, s.Call
 			c.found.add(f)

@@ -11,14 +11,18 @@ import (
 // judgeReentered finds the requests that were refused because their owner held the lock (code reentered), or read and
 // asked to write (code upgrade), although it certainly did not: each of its holds had certainly been released before,
 // and none was granted later. Owners with an unknown outcome, or a lost hold, are not judged: servers may keep a hold
-// of theirs.
+// of theirs. Neither are requests for several keys: the owner may hold one of the others.
 func (c *holdCounts) judgeReentered() {
+	several := c.severalKeys()
 	for _, refused := range [][]int32{c.h.Reentered, c.h.Upgrades} {
 		if len(refused) > 0 && c.uncertain == nil {
 			c.findUncertain()
 		}
 		for _, i := range refused {
 			s := &c.h.Spans[i]
+			if s.Part || several[i] != nil {
+				continue
+			}
 			if !c.uncertain[s.Owner] && c.h.Limit(s.Key) == 0 && !c.mayHaveHeld(i) {
 				c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return})
 			}
@@ -27,8 +31,8 @@ func (c *holdCounts) judgeReentered() {
 }
 
 // judgeReentryTokens finds the re-entries of a writer that got another token than its hold: a resource that has seen
-// the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. What may have changed
-// the data at the servers excuses the lock, since it may have granted the lock again.
+// the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. The lock is excused if
+// servers may not have had the hold any more, and granted the lock again.
 func (c *holdCounts) judgeReentryTokens() {
 	if c.kind != ReadersWriterLock {
 		return
@@ -40,11 +44,21 @@ func (c *holdCounts) judgeReentryTokens() {
 			s.Token == 0 || h.token == 0 || s.Token == h.token {
 			continue
 		}
-		if dis := c.disturbances(c.o); dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {
+		if c.mayBeGone(l) {
 			continue
 		}
 		c.found.add(finding{rule: otherToken, x: int32(i), y: l.span, start: s.Return, end: s.Return})
 	}
+}
+
+// mayBeGone says whether servers may not have had a hold any more when it was entered again: a fault may have changed
+// what they keep; or the end of its promise is not known, and a fault may have kept its client from renewing it.
+func (c *holdCounts) mayBeGone(l *level) bool {
+	h, again := &c.holds[l.hold], &c.h.Spans[l.span]
+	first, dis := &c.h.Spans[h.span], c.disturbances(c.o)
+	since := segment{h.asked, again.Return}
+	return dis.touch(since, anyClient, history.AffectsData) || first.Valid == 0 && first.Lease == 0 &&
+		dis.touch(since, c.client(h.span), history.AffectsTraffic, history.AffectsClients)
 }
 
 func (v *view) reentryTokenViolation(f finding) Violation {
@@ -72,9 +86,9 @@ func (v *view) reenteredViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	why := "held it already"
 	if slices.Contains(v.h.Upgrades, f.y) {
-		why = "read"
+		why = "was reading"
 	}
 	return v.spanViolation(f.y, "an owner that does not hold a lock is not refused as its holder", fmt.Sprintf(
-		"client %d was refused %s at %s because its owner %s, but it did not", v.client(f.y),
+		"client %d was refused %s at %s because its owner %s, which was not so", v.client(f.y),
 		lockName(v.h.Keys[s.Key]), format.Instant(s.Return), why))
 }

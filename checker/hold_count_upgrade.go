@@ -8,10 +8,11 @@ import (
 )
 
 // judgeUpgrades finds owners that were granted the lock to write while they certainly read, at a lock that states that
-// it refuses that: other readers may have held it as well. A fault that may have changed what servers keep excuses the
-// lock, since it may not know the hold of the reader any more.
+// it refuses that: other readers may have held it as well. If it refuses every re-entry, they were not to be granted it
+// to read while they wrote, either. A fault that may have changed what servers keep excuses the lock, since it may not
+// know the first hold any more.
 func (c *holdCounts) judgeUpgrades() {
-	if !c.o.RefusesUpgrade {
+	if !c.o.RefusesUpgrade && !c.o.RefusesReentry {
 		return
 	}
 	dis := c.disturbances(c.o)
@@ -19,7 +20,8 @@ func (c *holdCounts) judgeUpgrades() {
 		h := &c.holds[i]
 		s := &c.h.Spans[h.span]
 		during := segment{s.Call, s.Return}
-		if h.reader || !h.inner || c.ownerOrder[h.owner] != sequential || !c.readsThroughout(h.owner, h.key, during) ||
+		if h.reader && !c.o.RefusesReentry || !h.inner || c.ownerOrder[h.owner] != sequential ||
+			!c.holdsThroughout(h.owner, h.key, during, !h.reader) ||
 			dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue
 		}
@@ -29,7 +31,11 @@ func (c *holdCounts) judgeUpgrades() {
 
 func (v *view) upgradeViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
-	return v.spanViolation(f.y, "an owner that reads is not granted the lock to write", fmt.Sprintf(
-		"client %d was granted %s to write at %s, although it read", v.client(f.y), lockName(v.h.Keys[s.Key]),
-		format.Instant(s.Return)))
+	asked, held := "write", "read"
+	if !s.Write {
+		asked, held = "read", "write"
+	}
+	return v.spanViolation(f.y, "an owner that "+held+"s is not granted the lock to "+asked, fmt.Sprintf(
+		"client %d was granted %s to %s at %s, although it held it to %s", v.client(f.y), lockName(v.h.Keys[s.Key]), asked,
+		format.Instant(s.Return), held))
 }

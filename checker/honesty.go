@@ -215,18 +215,23 @@ func (c *honestyCheck) judgeLosses() {
 	}
 	for i := range c.holds {
 		h := &c.holds[i]
-		valid := h.lastPromise()
-		if valid < h.until {
-			// A shorter promise to an inner level leaves that to an outer one in force.
-			valid = max(valid, c.longestLeft(h))
-		}
-		if valid < h.until {
+		if valid := c.validUntil(h); valid < h.until {
 			c.judgeLate(int32(i), valid, reported, pauses)
 		}
 		if reported && h.endEvent >= 0 {
 			c.judgeUnfounded(int32(i), away)
 		}
 	}
+}
+
+// validUntil is the end of the promise of a hold, or of a hold that ended sooner, of the last one: a shorter promise to
+// an inner level leaves that to an outer one in force.
+func (c *honestyCheck) validUntil(h *hold) time.Duration {
+	valid := h.lastPromise()
+	if valid < h.until {
+		valid = max(valid, c.longestLeft(h))
+	}
+	return valid
 }
 
 // lastPromise is the end of the last promise made for the hold.
@@ -320,7 +325,7 @@ func (c *honestyCheck) violation(f finding) Violation {
 	case fewerPermits:
 		return c.permitSumViolation(c.sums[f.y], "what a lock promises, its servers keep", "but clients were promised")
 	case lossLate, lossUnfounded:
-		return v.lossViolation(f)
+		return c.lossViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:
 		return v.answerViolation(f)
 	case shownFree, shownOther, shownGone, shownWrong:
@@ -357,12 +362,12 @@ func (v *view) honestyViolation(f finding) Violation {
 	return w
 }
 
-func (v *view) lossViolation(f finding) Violation {
-	h := &v.holds[f.x]
-	w := v.involving(BrokenPromise, h.span)
-	w.Events = []int{v.granted(h), int(h.endEvent)}
+func (c *honestyCheck) lossViolation(f finding) Violation {
+	h := &c.holds[f.x]
+	w := c.involving(BrokenPromise, h.span)
+	w.Events = []int{c.granted(h), int(h.endEvent)}
 	if h.endEvent < 0 {
-		w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
+		w.Events = []int{int(c.h.Spans[h.span].Invoked), c.granted(h)}
 	}
 	who, key := w.Clients[0], lockName(w.Key)
 	if f.rule == lossUnfounded {
@@ -374,6 +379,6 @@ func (v *view) lossViolation(f finding) Violation {
 	}
 	w.Rule = "the lock reports a loss when its promise has ended"
 	w.Text = fmt.Sprintf("client %d relied on %s until %s; the lock did not report that its promise had ended at %s", who,
-		key, format.Instant(f.end), format.Instant(h.lastPromise()))
+		key, format.Instant(f.end), format.Instant(c.validUntil(h)))
 	return w
 }

@@ -23,7 +23,7 @@ func (v *view) judgeVain(o Options, found *findings) {
 			_, most := v.sizesIn(s.Key, during)
 			vain = o.RefusesExcess && int64(s.Permits) > most
 		} else if s.Write && o.RefusesUpgrade && v.ownerOrder[s.Owner] == sequential {
-			vain = v.readsThroughout(s.Owner, s.Key, during)
+			vain = v.holdsThroughout(s.Owner, s.Key, during, true)
 		}
 		if vain && !dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			found.add(finding{rule: waitedInVain, x: none, y: i, start: s.Call, end: s.Return})
@@ -31,22 +31,23 @@ func (v *view) judgeVain(o Options, found *findings) {
 	}
 }
 
-// readsThroughout says whether an owner certainly read in all of s, and did not write.
-func (v *view) readsThroughout(owner, key int32, s segment) bool {
-	reads := false
+// holdsThroughout says whether an owner certainly read, or wrote, in all of s, and did not hold the lock in the other
+// mode.
+func (v *view) holdsThroughout(owner, key int32, s segment, reading bool) bool {
+	holds := false
 	for _, i := range v.byKey[key] {
 		h := &v.holds[i]
 		switch {
 		case h.from > s.from:
-			return reads
+			return holds
 		case h.owner != owner || h.until < s.from:
-		case !h.reader:
+		case h.reader != reading:
 			return false
 		case h.until >= s.until && h.promisedAt(s.from) && h.promisedAt(s.until):
-			reads = true
+			holds = true
 		}
 	}
-	return reads
+	return holds
 }
 
 // vainViolation words a finding of this file.

@@ -131,12 +131,17 @@ func (m *mix) otherLease(lease time.Duration) time.Duration {
 	return []time.Duration{lease, (lease / 2).Truncate(grain), 2 * lease}[m.Rand.IntN(3)]
 }
 
-// refusedReentry asks again for what the owner holds.
+// refusedReentry asks again for what the owner holds, of readers and writers in either mode.
 func refusedReentry(m *mix) {
 	a := m.request(m.owner(), m.lease())
 	h, ok := m.acquire(a)
 	if !ok {
 		return
+	}
+	if m.Can.Has(client.SharesReads) && m.chance(2) {
+		a = m.reading(a.Owner, a.Lease)
+	} else if m.Can.Has(client.SharesReads) {
+		a = m.writing(a.Owner, a.Lease)
 	}
 	if again, ok := m.enter(a); ok {
 		m.Session.Release(m.ctx, again)
