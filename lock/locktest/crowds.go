@@ -150,11 +150,11 @@ func (s *fixture) broadcasts(t *testing.T) int {
 }
 
 // rightsForOnePrefix: a user whose rights are limited to a prefix can use locks whose names have the prefix and a hash
-// tag. The server counts what it refuses.
+// tag. The server counts what it refuses. Sentinels are the same user, and need their own channel.
 func rightsForOnePrefix(t *testing.T, s *fixture) {
 	prefixed := *s
 	prefixed.name = "app:{" + s.name + "}"
-	s.doAllUntilEnd(t, []any{"ACL", "SETUSER", "default", "resetkeys", "~app:*", "resetchannels", "&app:*"},
+	s.doAllUntilEnd(t, []any{"ACL", "SETUSER", "default", "resetkeys", "~app:*", "resetchannels", "&app:*", "&__sentinel__:hello"},
 		[]any{"ACL", "SETUSER", "default", "allkeys", "allchannels"})
 	s.servers.doAll(t, "forget what was refused", "ACL", "LOG", "RESET")
 	h := prefixed.acquire(t, s.a, s.longLease())
