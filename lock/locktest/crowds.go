@@ -154,7 +154,8 @@ func (s *fixture) broadcasts(t *testing.T) int {
 func rightsForOnePrefix(t *testing.T, s *fixture) {
 	prefixed := *s
 	prefixed.name = "app:{" + s.name + "}"
-	s.doAllUntilEnd(t, []any{"ACL", "SETUSER", "default", "resetkeys", "~app:*", "resetchannels", "&app:*", "&__sentinel__:hello"},
+	s.doAllUntilEnd(t,
+		[]any{"ACL", "SETUSER", "default", "resetkeys", "~app:*", "resetchannels", "&app:*", "&__sentinel__:hello"},
 		[]any{"ACL", "SETUSER", "default", "allkeys", "allchannels"})
 	s.servers.doAll(t, "forget what was refused", "ACL", "LOG", "RESET")
 	h := prefixed.acquire(t, s.a, s.longLease())
