@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,12 +46,12 @@ func readPart(dir string) (part, error) {
 			p.Finished = progress.Updated
 		}
 	}
-	if err == nil && p.of() == 0 {
+	if err == nil && (p.of() == 0 || p.total > 0 && len(p.Shards) == 0) {
 		err = fmt.Errorf("reading the suite in %s: it has no shards; is it another file?", dir)
 	}
-	if p.total > 0 {
+	if err == nil && p.total > 0 {
 		for i := range p.Rows {
-			p.Rows[i].Partial = p.Shards[0]
+			p.Rows[i].Partial, p.Rows[i].Begun = p.Shards[0], p.Started
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("shard %s did not end: %d of %d rows are in %s", p.Shards[0], len(p.Rows),
 			p.total, p.dir))
@@ -69,8 +70,8 @@ func (p part) of() int {
 
 // Merge joins the suites in dirs, and copies the runs that they kept to out. A suite may itself be a merged one: in
 // which order and in how many steps shards are joined makes no difference. A shard that is given twice counts once. A
-// shard that was killed is missing, but its rows so far count until it is given as a whole. It is an error if two
-// suites are not parts of one, or disagree on a row.
+// shard that was killed is missing, but its rows so far count until it is given as a whole; if it was killed more than
+// once, the latest of each row. It is an error if two suites are not parts of one, or disagree on a row.
 func Merge(dirs []string, out string) (Suite, error) {
 	if len(dirs) == 0 {
 		return Suite{}, errors.New("merging suites: name at least one directory")
@@ -86,15 +87,17 @@ func Merge(dirs []string, out string) (Suite, error) {
 	}
 	all, of := parts[0].Suite, parts[0].of()
 	all.Rows, all.Shards, all.Missing, all.Notes = nil, nil, nil, nil
-	seen := map[key]Row{}
+	seen := map[key]origin{}
 	for _, p := range parts {
 		p.supersede(complete)
-		err := all.join(p, of, seen)
-		if err == nil {
-			err = copyRuns(p.dir, out, p.Rows)
-		}
-		if err != nil {
+		if err := all.join(p, of, seen); err != nil {
 			return all, fmt.Errorf("merging the suite in %s: %w", p.dir, err)
+		}
+	}
+	for _, r := range all.Rows {
+		dir := seen[rowOf(r)].dir
+		if err := copyRuns(dir, out, []Row{r}); err != nil {
+			return all, fmt.Errorf("merging the suite in %s: %w", dir, err)
 		}
 	}
 	slices.SortFunc(all.Shards, func(a, b Shard) int { return cmp.Compare(a.Index, b.Index) })
@@ -119,8 +122,33 @@ func (p *part) supersede(complete []Shard) {
 	})
 }
 
+// rowOf is the key of a row in one suite. Its backend is left out: a row that did not run has none.
+func rowOf(r Row) key { return key{scenario: r.Scenario, number: r.Number} }
+
+// origin is where a row of a merged suite is from.
+type origin struct {
+	dir string // of its suite
+	row int    // index in the merged suite
+}
+
+// compareAttempts orders rows with the same scenario and number. The greatest one counts: that of a shard which ended,
+// else that of the latest suite. The last criterion has no meaning; it makes the order of a merge irrelevant.
+func compareAttempts(a, b Row) int {
+	ended := func(r Row) int {
+		if r.Partial == (Shard{}) {
+			return 1
+		}
+		return 0
+	}
+	text := func(r Row) string {
+		b, _ := json.Marshal(r) // no value of a row fails
+		return string(b)
+	}
+	return cmp.Or(cmp.Compare(ended(a), ended(b)), a.Begun.Compare(b.Begun), cmp.Compare(text(a), text(b)))
+}
+
 // join adds a part to s.
-func (s *Suite) join(p part, of int, seen map[key]Row) error {
+func (s *Suite) join(p part, of int, seen map[key]origin) error {
 	settings := func(s Suite) [5]any { return [5]any{s.Backend, s.Filter, s.Lock, s.Seed, s.Repeat} }
 	if settings(*s) != settings(p.Suite) {
 		return fmt.Errorf("it is part of another suite: backend, filter, lock, seed and repeat are %v, not %v",
@@ -133,14 +161,21 @@ func (s *Suite) join(p part, of int, seen map[key]Row) error {
 	}
 	s.Shards, s.Notes = addNew(s.Shards, p.Shards), addNew(s.Notes, p.Notes)
 	for _, r := range p.Rows {
-		k := keyOf(r)
-		if was, ok := seen[k]; !ok {
+		k := rowOf(r)
+		from, ok := seen[k]
+		if !ok {
+			seen[k] = origin{p.dir, len(s.Rows)}
 			s.Rows = append(s.Rows, r)
-		} else if !reflect.DeepEqual(was, r) {
+			continue
+		}
+		was := s.Rows[from.row]
+		if r.Partial == (Shard{}) && was.Partial == (Shard{}) && !reflect.DeepEqual(was, r) {
 			return fmt.Errorf("%s (number %d, backend %s) was run twice: %s here and %s in another suite; merge one of them",
 				r.Scenario, r.Number, r.Backend, r.Outcome, was.Outcome)
 		}
-		seen[k] = r
+		if compareAttempts(r, was) > 0 {
+			s.Rows[from.row], seen[k] = r, origin{p.dir, from.row}
+		}
 	}
 	s.Started = earlier(s.Started, p.Started)
 	if p.Finished.After(s.Finished) {

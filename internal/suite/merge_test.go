@@ -1,11 +1,15 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -171,6 +175,105 @@ func TestMergeKilledShard(t *testing.T) {
 	s, err = Merge([]string{first.Out, killed.Out, again.Out}, t.TempDir())
 	if err != nil || len(s.Rows) != 4 || s.Missing != nil || s.Notes != nil {
 		t.Errorf("the shard has run again: %d rows, missing %v, notes %q, %v", len(s.Rows), s.Missing, s.Notes, err)
+	}
+}
+
+// TestMergeKilledTwice: of the rows of a shard that was killed twice the later ones count, in any order and number of
+// steps, also if a row of one attempt has no backend, because it did not run; and those of a shard that ended replace all.
+func TestMergeKilledTwice(t *testing.T) {
+	start := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+	row := func(name, backend string, seconds float64, o Outcome) Row {
+		return Row{Format: Format, Scenario: name, Number: 1, Backend: backend, Seconds: seconds, Outcome: o}
+	}
+	attempt := func(minute int, rows ...Row) Suite {
+		return Suite{Format: Format, Seed: 1, Repeat: 1, Shards: []Shard{{2, 2}}, Rows: rows,
+			Started: start.Add(time.Duration(minute) * time.Minute)}
+	}
+	killed := func(s Suite) string {
+		dir := t.TempDir()
+		if err := (Progress{3, s.Started.Add(time.Second), s}).write(dir); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	merge := func(dirs ...string) (Suite, string) {
+		out := t.TempDir()
+		s, err := Merge(dirs, out)
+		if err == nil {
+			err = s.Write(out)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, out
+	}
+	a := killed(attempt(1, row("a", "sim", 1, AsExpected), row("b", "", 0, Unable), row("c", "sim", 9, AsExpected)))
+	b := killed(attempt(2, row("a", "sim", 2, AsExpected), row("b", "sim", 2, Differs)))
+	c := killed(attempt(2, row("a", "sim", 3, AsExpected))) // started in the same instant
+	want, all := merge(a, b, c)
+	var got []string
+	for _, r := range want.Rows {
+		got = append(got, fmt.Sprintf("%s %v %s %s %d", r.Scenario, r.Seconds, r.Outcome, r.Partial, r.Begun.Minute()))
+	}
+	if !slices.Equal(got, []string{"a 3 as-expected 2/2 2", "b 2 differs 2/2 2", "c 9 as-expected 2/2 1"}) {
+		t.Errorf("rows %q", got)
+	}
+	_, ca := merge(c, a)
+	_, b1 := merge(b)
+	for _, dirs := range [][]string{{c, b, a}, {b, a, c}, {b, ca}, {ca, b1}, {all, a}, {a, b, ca}} {
+		s, _ := merge(dirs...)
+		if diff := cmp.Diff(want, s); diff != "" {
+			t.Errorf("in another order (-want +got):\n%s", diff)
+		}
+	}
+	whole := attempt(0, row("a", "sim", 4, AsExpected), row("b", "sim", 4, AsExpected), row("c", "sim", 4, AsExpected))
+	ended := t.TempDir()
+	if err := whole.Write(ended); err != nil {
+		t.Fatal(err)
+	}
+	for _, dirs := range [][]string{{a, b, ended}, {ended, all}} {
+		if s, _ := merge(dirs...); !reflect.DeepEqual(s.Rows, whole.Rows) {
+			t.Errorf("the shard has ended: %+v", s.Rows)
+		}
+	}
+}
+
+// TestMergeSupersededRun: the run of a row that does not count is not copied.
+func TestMergeSupersededRun(t *testing.T) {
+	out := t.TempDir()
+	var dirs []string
+	for i := range 2 {
+		s := Suite{Format: Format, Repeat: 1, Shards: []Shard{{1, 1}}, Started: time.Unix(int64(i+1), 0).UTC(),
+			Rows: []Row{{Format: Format, Scenario: "a", Number: 1, Outcome: Differs, Run: fmt.Sprintf("runs/a/%d", i)}}}
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, s.Rows[0].Run), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := (Progress{2, s.Started, s}).write(dir); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	if _, err := Merge(dirs, out); err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := filepath.Glob(filepath.Join(out, "runs/a/*")); err != nil || len(runs) != 1 || filepath.Base(runs[0]) != "1" {
+		t.Errorf("runs %q, %v", runs, err)
+	}
+}
+
+// TestMergeIncompleteProgress: a progress.json without its shards is refused.
+func TestMergeIncompleteProgress(t *testing.T) {
+	whole := Suite{Format: Format, Shards: []Shard{{1, 2}}, Started: time.Unix(1, 0)}
+	for _, s := range []Suite{{Format: Format}, {Format: Format, Missing: []Shard{{1, 2}}}} {
+		s.Started = time.Unix(2, 0)
+		dir := t.TempDir()
+		if err := errors.Join(whole.Write(dir), (Progress{3, s.Started, s}).write(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Merge([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no shards") {
+			t.Errorf("%+v: %v", s, err)
+		}
 	}
 }
 

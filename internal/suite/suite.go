@@ -51,6 +51,7 @@ type Row struct {
 	Attempts    []Attempt       `json:"attempts,omitempty"`
 	Quarantine  string          `json:"quarantine,omitempty"` // owner and end: the row does not decide the exit code
 	Partial     Shard           `json:"partial,omitzero"`     // of a merged suite: the shard, if that did not end
+	Begun       time.Time       `json:"begun,omitzero"`       // of a partial row: start of its suite
 	Run         string          `json:"run,omitempty"`        // run directory, relative to suite.json; empty: not kept
 	Repeat      string          `json:"repeat,omitempty"`     // the command that repeats the last attempt
 }
