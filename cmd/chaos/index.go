@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,17 +30,35 @@ An alert is a verdict that has changed and was reproduced with another seed.
 Exit codes: 0 no alert, 1 an alert.`,
 		Example: `  chaos suite --backend sim --repeat 3; chaos index nights --add chaos-suite`,
 		Args:    oneArg("a folder for the history"),
-		RunE:    func(_ *cobra.Command, args []string) error { return index(s, args[0], add, asJSON) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return index(c.Context(), s, args[0], add, asJSON)
+		},
 	}
 	c.Flags().StringArrayVar(&add, "add", nil, "add the suite in `DIR`; may be repeated; adding it again changes nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the rates and alerts as a JSON list")
 	return c
 }
 
-func index(s streams, dir string, add []string, asJSON bool) error {
-	lock, err := suite.LockHistory(dir)
+// lockHistory locks the history in dir. It says so if it waits, and an interrupt ends the wait.
+func lockHistory(ctx context.Context, s streams, dir string) (io.Closer, error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	lock, err := suite.LockHistory(ctx, dir, func() { s.note("waiting for another program that uses the history in %s", dir) })
+	if errors.Is(err, context.Canceled) {
+		return nil, &codeError{exitInterrupted, err}
+	}
+	return lock, unusable(err)
+}
+
+func index(ctx context.Context, s streams, dir string, add []string, asJSON bool) error {
+	for _, from := range add { // before it makes a folder
+		if _, err := suite.Read(from); err != nil {
+			return unusable(err)
+		}
+	}
+	lock, err := lockHistory(ctx, s, dir)
 	if err != nil {
-		return unusable(err)
+		return err
 	}
 	defer lock.Close()
 	h, err := suite.OpenHistory(dir)

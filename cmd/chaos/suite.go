@@ -207,6 +207,7 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 	var latest atomic.Pointer[suite.Suite]
 	latest.Store(new(suite.Suite))
 	o.Watch = func(done suite.Suite) { latest.Store(&done) }
+	o.Note = func(text string) { s.note("%s", text) }
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
 	total := int64(len(o.Scenarios) * o.Repeat / max(o.Options.Shard.Of, 1))

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -81,6 +84,44 @@ func TestIndex(t *testing.T) {
 	}
 	if code, _, _ := chaos("index", nights, "--add", nights); code != exitUsage {
 		t.Errorf("a folder without a suite: exit code %d", code)
+	}
+	typo := filepath.Join(t.TempDir(), "typo")
+	if code, _, _ := chaos("index", typo, "--add", out, "--add", filepath.Join(out, "missing")); code != exitUsage {
+		t.Errorf("no such folder: exit code %d", code)
+	}
+	if _, err := os.Stat(typo); !os.IsNotExist(err) {
+		t.Errorf("a refused command has made the folder: %v", err)
+	}
+}
+
+// TestIndexWaits: of two chaos index the second one says that it waits, and an interrupt ends the wait.
+func TestIndexWaits(t *testing.T) {
+	nights := t.TempDir()
+	lock, err := suite.LockHistory(t.Context(), nights, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	cmd, _ := program(t, "index", nights)
+	pipe, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(pipe)
+	line, err := said.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "waiting for another program") {
+		t.Errorf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(said)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(string(rest), "waiting for the lock") {
+		t.Errorf("exit code %d, %q", code, rest)
 	}
 }
 

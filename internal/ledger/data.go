@@ -21,8 +21,9 @@ const (
 // DataDir is a temporary directory for the data of servers. Unlike what only a ledger
 // names, a sweep recognizes it by itself: its program holds a lock in it.
 type DataDir struct {
-	Path string
-	lock *os.File
+	Path     string
+	Unlocked error // why it has no lock, of [NewOwnedDir]; nil: it has one
+	lock     *os.File
 }
 
 // NewDataDir creates a data directory that only this user can read, and records it.
@@ -46,8 +47,8 @@ func NewOwnedDir(parent, prefix string) (*DataDir, error) {
 		return nil, err
 	}
 	d := &DataDir{Path: path}
-	if err := d.own(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, errors.Join(err, d.Remove())
+	if d.Unlocked = d.own(); d.Unlocked != nil && !errors.Is(d.Unlocked, errors.ErrUnsupported) {
+		return nil, errors.Join(d.Unlocked, d.Remove())
 	}
 	return d, nil
 }

@@ -30,10 +30,16 @@ const interruptWait = 30 * time.Second
 // attempt makes one run and completes row with it. It returns the directory in which the run directory is;
 // nil: none could be made.
 func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDir {
-	own, err := ledger.NewOwnedDir(filepath.Join(r.Out, RunsDir), newRun)
+	own, err := r.newDir(filepath.Join(r.Out, RunsDir), newRun)
 	if err != nil {
 		row.Outcome, row.Why = Unable, []string{err.Error()}
 		return nil
+	}
+	if own.Unlocked != nil && r.Note != nil {
+		r.unlocked.Do(func() {
+			r.Note(fmt.Sprintf("%s has no file locks: if this suite is killed, remove %s by hand (%v)", r.Out,
+				filepath.Join(r.Out, RunsDir, newRun+"*"), own.Unlocked))
+		})
 	}
 	dir := own.Path
 	args := slices.Concat(r.Command[1:], []string{"run", "--scenario", t.scenario.Arg, "--backend", r.Backend,

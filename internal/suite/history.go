@@ -3,6 +3,7 @@ package suite
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,13 +63,29 @@ func OpenHistory(dir string) (History, error) {
 }
 
 // LockHistory locks the history in dir, which it makes if necessary, until the returned file is closed: of two programs
-// that add suites at once, the second one waits. On a file system without locks nothing waits.
-func LockHistory(dir string) (io.Closer, error) {
+// that add suites at once, the second one calls waits, and waits until ctx ends. On a file system without locks nothing
+// waits.
+func LockHistory(ctx context.Context, dir string, waits func()) (io.Closer, error) {
 	f, err := openHistoryFile(dir)
 	if err != nil {
 		return nil, fmt.Errorf("locking the history of suites: %w", err)
 	}
-	if err := filelock.Wait(f); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	locked, err := filelock.Try(f)
+	if err == nil && !locked {
+		waits()
+		result := make(chan error, 1)
+		go func() { result <- filelock.Wait(f) }()
+		select {
+		case err = <-result:
+		case <-ctx.Done(): // the goroutine ends with the program, or when the lock is free
+			go func() {
+				<-result
+				_ = f.Close()
+			}()
+			return nil, fmt.Errorf("waiting for the lock of the history of suites: %w", ctx.Err())
+		}
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, errors.Join(fmt.Errorf("locking the history of suites: %w", err), f.Close())
 	}
 	return f, nil

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -182,7 +183,7 @@ func TestHistoryOfTwoPrograms(t *testing.T) {
 	var all sync.WaitGroup
 	for _, from := range suites {
 		all.Go(func() {
-			lock, err := LockHistory(dir)
+			lock, err := LockHistory(t.Context(), dir, func() {})
 			if err != nil {
 				t.Error(err)
 				return
@@ -208,9 +209,13 @@ func TestHistoryOfTwoPrograms(t *testing.T) {
 // TestLockedHistory: while one program has the history, no other one gets it.
 func TestLockedHistory(t *testing.T) {
 	dir := t.TempDir()
-	lock, err := LockHistory(dir)
+	lock, err := LockHistory(t.Context(), dir, func() { t.Error("it waits for nothing") })
 	if err != nil {
 		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := LockHistory(ctx, dir, cancel); !errors.Is(err, context.Canceled) {
+		t.Errorf("a wait that was interrupted: %v", err)
 	}
 	other, err := os.Open(filepath.Join(dir, HistoryFile))
 	if err != nil {
@@ -223,8 +228,8 @@ func TestLockedHistory(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if locked, err := filelock.Try(other); !locked || err != nil {
-		t.Errorf("not free after its end: %t, %v", locked, err)
+	if err := filelock.Wait(other); err != nil { // until the interrupted wait has closed its file
+		t.Errorf("not free after its end: %v", err)
 	}
 }
 

@@ -40,6 +40,11 @@ type Options struct {
 	Missing func(Scenario) string
 	// Watch is called after each row. nil: it is not.
 	Watch func(Suite)
+	// Note is called with a text for people about what the suite works without; it may be called by several goroutines
+	// at once. nil: it is not.
+	Note func(string)
+
+	newDir func(parent, prefix string) (*ledger.DataDir, error) // nil: ledger.NewOwnedDir
 }
 
 // DefaultLimit is how long a run may take in addition to its scenario's duration: a start of many servers, healing,
@@ -63,6 +68,7 @@ type task struct {
 type suiteRun struct {
 	Options
 	deadline time.Time // zero: none
+	unlocked sync.Once // the note that the file system has no locks
 
 	mu      sync.Mutex // guards suite and written
 	suite   Suite
@@ -74,11 +80,14 @@ type suiteRun struct {
 func Run(ctx context.Context, o Options) (Suite, error) {
 	o.Repeat, o.Jobs = max(o.Repeat, 1), cmp.Or(o.Jobs, runtime.NumCPU())
 	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	if o.newDir == nil {
+		o.newDir = ledger.NewOwnedDir
+	}
 	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir), 0o755); err != nil {
 		return Suite{}, fmt.Errorf("creating the directory of the suite: %w", err)
 	}
-	if err := ledger.SweepOwned(filepath.Join(o.Out, RunsDir), newRun); err != nil {
-		return Suite{}, fmt.Errorf("removing what killed suites left in %s: %w", o.Out, err)
+	if err := ledger.SweepOwned(filepath.Join(o.Out, RunsDir), newRun); err != nil && o.Note != nil {
+		o.Note(fmt.Sprintf("removing what killed suites left in %s: %v", o.Out, err))
 	}
 	r := &suiteRun{Options: o, suite: Suite{
 		Format: Format, Version: o.Version, Backend: o.Backend, Filter: o.Filter, Lock: o.Lock, Seed: o.Seed,

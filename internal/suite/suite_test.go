@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -278,6 +279,34 @@ func TestKilledRunsAreRemoved(t *testing.T) {
 		if _, err := os.Stat(dir); (err == nil) != stays {
 			t.Errorf("%s: %v, stays %t", dir, err, stays)
 		}
+	}
+}
+
+// TestNotes: what a killed suite left and cannot be removed, and a file system without locks, are notes, said once.
+func TestNotes(t *testing.T) {
+	o := options(t, "safe-a", "safe-b", "safe-c")
+	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir, newRun+"1", "owner"), 0o700); err != nil { // is no file
+		t.Fatal(err)
+	}
+	o.newDir = func(parent, prefix string) (*ledger.DataDir, error) {
+		d, err := ledger.NewOwnedDir(parent, prefix)
+		if err == nil {
+			d.Unlocked = errors.ErrUnsupported
+		}
+		return d, err
+	}
+	var mu sync.Mutex
+	var notes []string
+	o.Note = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		notes = append(notes, text)
+	}
+	if s := run(t, o); s.Count(AsExpected) != 3 {
+		t.Errorf("rows %+v", s.Rows)
+	}
+	if len(notes) != 2 || !strings.Contains(notes[0], "killed suites left") || !strings.Contains(notes[1], "no file locks") {
+		t.Errorf("notes %q", notes)
 	}
 }
 
