@@ -31,8 +31,8 @@ func (c *holdCounts) judgeReentered() {
 }
 
 // judgeReentryTokens finds the re-entries of a writer that got another token than its hold: a resource that has seen
-// the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. The lock is excused if
-// servers may not have had the hold any more, and granted the lock again.
+// the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. The lock is excused
+// if servers may not have had the hold any more, and granted the lock again.
 func (c *holdCounts) judgeReentryTokens() {
 	if c.kind != ReadersWriterLock {
 		return
