@@ -32,7 +32,8 @@ type pipe struct {
 	late    *time.Timer // runs overtake; nil: it never has
 	armed   bool        // late will run
 	busy    bool        // a caller is sending its call itself
-	slow    bool        // no caller does: the last reply was slow
+	slow    bool        // no caller does: the last reply was slow, or connections are crowded
+	asked   time.Time   // when a caller last asked whether they are crowded
 }
 
 // request is a call in a pipe.
@@ -58,6 +59,9 @@ const (
 	directTimeout = 100 * time.Millisecond
 	// maxPipeline is how many calls one pipeline carries.
 	maxPipeline = 128
+	// crowdedEvery is how often callers that send their calls themselves ask whether all connections are in use: the
+	// statistics of go-redis allocate.
+	crowdedEvery = time.Millisecond
 )
 
 // do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
@@ -69,7 +73,7 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 			return answer{err: notSent(ctx)}
 		}
 	}
-	if !c.queued && p.beginDirect(ctx) {
+	if !c.queued && p.beginDirect(ctx, &c) {
 		return p.sendDirect(ctx, c)
 	}
 	r := p.enqueue(c)
@@ -141,22 +145,44 @@ func bounded(ctx context.Context) bool {
 	return ends || ctx.Done() != nil
 }
 
-// beginDirect reports whether the caller may send its call itself: it is alone,
-// and its context will not end much before directTimeout.
-func (p *pipe) beginDirect(ctx context.Context) bool {
+// beginDirect reports whether the caller may send c itself: it is alone, its context will not end much before
+// directTimeout, and it will not wait for a connection, as far as is known.
+func (p *pipe) beginDirect(ctx context.Context, c *call) bool {
 	if bounded(ctx) && p.brief == nil {
 		return false
 	}
 	if end, ends := ctx.Deadline(); ends && time.Until(end) < 2*directTimeout {
 		return false
 	}
+	begun, ask := p.enterDirect()
+	if ask && crowded(p.bg.ctx, p.rdb, c.key()) {
+		p.leaveDirect(true)
+		return false
+	}
+	return begun
+}
+
+// enterDirect reports whether the caller is alone, and whether it is to ask if connections are crowded.
+func (p *pipe) enterDirect() (begun, ask bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.busy || p.senders > 0 || p.slow || !p.bg.enter() {
-		return false
+		return false, false
 	}
 	p.busy = true
-	return true
+	if now := time.Now(); now.Sub(p.asked) >= crowdedEvery {
+		p.asked, ask = now, true
+	}
+	return true, ask
+}
+
+// leaveDirect undoes enterDirect. With slow, the next callers use the pipeline.
+func (p *pipe) leaveDirect(slow bool) {
+	p.mu.Lock()
+	p.busy = false
+	p.slow = slow
+	p.mu.Unlock()
+	p.bg.done()
 }
 
 // sendDirect sends c from the goroutine of its caller.
@@ -175,12 +201,7 @@ func (p *pipe) sendDirect(ctx context.Context, c call) answer {
 	} else {
 		a = p.send(ctx, []call{c})[0]
 	}
-	slow := time.Since(sent) >= directTimeout
-	p.mu.Lock()
-	p.busy = false
-	p.slow = slow
-	p.mu.Unlock()
-	p.bg.done()
+	p.leaveDirect(time.Since(sent) >= directTimeout)
 	return a
 }
 

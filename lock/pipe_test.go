@@ -130,7 +130,7 @@ func TestDirectCallIsBounded(t *testing.T) {
 	if err := within(t, testTimeout, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
 	}
-	if c.node.first.plain.beginDirect(context.Background()) {
+	if c.node.first.plain.beginDirect(context.Background(), &call{keys: []string{"cut"}}) {
 		t.Error("the next caller would send by itself to a server that hangs")
 	}
 }

@@ -140,30 +140,46 @@ func hooksSeeWords(t *testing.T, s *fixture) {
 }
 
 // poolUsedUp: blocking commands of the user's program take all connections of the pool that it shares with the lock. A
-// hold is renewed even so, and released.
+// lone acquire and a lone release wait for none of them, and a hold is renewed even so, whether contexts bound what the
+// client does or not.
 func poolUsedUp(t *testing.T, s *fixture) {
-	const blocking = 4
-	rdb := redis.NewClient(&redis.Options{Addr: s.servers.addrs[0], PoolSize: blocking})
+	for _, bounded := range []bool{false, true} {
+		t.Run(fmt.Sprintf("context-timeout=%v", bounded), func(t *testing.T) {
+			s.poolUsedUp(t, &redis.Options{
+				Addr: s.servers.addrs[0], PoolSize: 4, PoolTimeout: 2 * timeout, ContextTimeoutEnabled: bounded,
+			})
+		})
+	}
+}
+
+func (s *fixture) poolUsedUp(t *testing.T, o *redis.Options) {
+	rdb := redis.NewClient(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	var programs sync.WaitGroup
 	defer programs.Wait()
 	defer rdb.Close() // ends what blocks
 	defer cancel()
-	l, err := s.spec.On(rdb)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeLocker(t, l)
-	s.mustBeFree(t, l) // loads its scripts
-	s.outlastsLease(t, l, func() {
-		for range blocking {
-			programs.Go(func() { _ = rdb.BLPop(ctx, 0, "locktest-jobs").Err() })
+	var lockers []Locker // each has sent nothing but quick requests when the pool is used up
+	for range 3 {
+		l, err := s.spec.On(rdb)
+		if err != nil {
+			t.Fatal(err)
 		}
-		Eventually(t, timeout, "the pool is used up", func() bool {
-			clients, err := s.servers.direct[0].InfoMap(context.Background(), "clients").Result()
-			return err == nil && clients["Clients"]["blocked_clients"] == strconv.Itoa(blocking)
-		})
+		defer closeLocker(t, l)
+		s.mustBeFree(t, l) // loads its scripts
+		lockers = append(lockers, l)
+	}
+	released := s.acquire(t, lockers[0], s.longLease())
+	for range o.PoolSize {
+		programs.Go(func() { _ = rdb.BLPop(ctx, 0, "locktest-jobs").Err() })
+	}
+	Eventually(t, timeout, "the pool is used up", func() bool {
+		clients, err := s.servers.direct[0].InfoMap(context.Background(), "clients").Result()
+		return err == nil && clients["Clients"]["blocked_clients"] == strconv.Itoa(o.PoolSize)
 	})
+	s.release(t, released)
+	s.release(t, awaitGrant(t, timeout, s.acquireAsync(context.Background(), lockers[1], s.longLease())))
+	s.outlastsLease(t, lockers[2], func() {})
 }
 
 // unreachableIsSaid: an acquire without a deadline, at an address where no server is, would wait without a word.
