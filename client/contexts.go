@@ -15,8 +15,9 @@ import (
 // hold, and a lock whose key comes later under that of a hold it has of another lock. It bounds a wait by
 // lock.WithWait, and counts on the context and the channel of a hold: a loss that does not end both is not reported,
 // and a hold that was released and does not end both counts as one that its owner still has. Half of its owners ask for
-// both when they acquire, and half when the hold has ended. It also makes half of its tries by an acquire that may send
-// one request (lock.WithTries).
+// both when they acquire. The others ask for them when the hold has ended, but for the context of a hold while it lasts
+// if another acquire is made under it: one of its own lock again, or one of a lock whose key comes later. It
+// also makes half of its tries by an acquire that may send one request (lock.WithTries).
 func usesContexts(seed uint64) bool { return seed%2 == 1 }
 
 // acquireKey is the key of an acquireCall in the context of an acquire.

@@ -66,6 +66,8 @@ type Spec struct {
 	WholeProcess bool
 	// Amount is the number that a step may set; nil: none.
 	Amount *Amount
+	// Least bounds the duration of a step; nil: it may be any.
+	Least *Least
 	// Topologies are the kinds that can have it; nil: all.
 	Topologies []string
 	// OnlyRedis is what it acts on if only Redis servers have it; "": it is not.
@@ -99,6 +101,20 @@ func (s Spec) CheckAmount(amount time.Duration) error {
 		return fmt.Errorf("fault %s takes no amount", s.Name)
 	case amount < a.Min || amount > a.Max:
 		return fmt.Errorf("fault %s: the amount (%s) must be between %v and %v, not %v", s.Name, a.Doc, a.Min, a.Max, amount)
+	}
+	return nil
+}
+
+// Least is the shortest duration of a fault whose effect stays when it is healed.
+type Least struct {
+	For time.Duration
+	Why string
+}
+
+// CheckFor refuses a duration that is too short for the fault; 0 stands for one to the end of the run.
+func (s Spec) CheckFor(duration time.Duration) error {
+	if l := s.Least; l != nil && duration > 0 && duration < l.For {
+		return fmt.Errorf("fault %s must last for %v or longer, not %v: %s", s.Name, l.For, duration, l.Why)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func mechanisms() []mechanism {
 		stallMechanism(), cutOffMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
 		forgottenMajorityMechanism(), aheadMajorityMechanism(), forgottenEnsembleMechanism(),
 		splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
-		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
+		restartMechanism(), deletedMechanism(), deletedNodeMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
 		reusedNameMechanism(), countedTwiceMechanism(), leftBehindMechanism(), noLeaseMechanism(), lostMessageMechanism(),
 		splitVotesMechanism(), confirmedLossMechanism(), lateGrantMechanism(), shortenedMechanism(), ownKeyMechanism(),

@@ -32,6 +32,18 @@ func deletedMechanism() mechanism {
 	}}}
 }
 
+// deletedNodeMechanism is that of ZooKeeper and etcd, which evict nothing and have no FLUSHALL.
+func deletedNodeMechanism() mechanism {
+	return mechanism{name: "key-removed", find: findDeletedNode, advice: []adviceItem{{
+		Text: "Let nobody but the clients of the lock delete its nodes: ACLs on the nodes (ZooKeeper), or authentication " +
+			"and a role for their range of keys (etcd).",
+		Cost: "credentials for each client; a client of the lock can still delete what another one holds",
+	}, {
+		Text: "Keep fencing at the guarded resource: who holds the lock is not notified when its node is deleted.",
+		Cost: "the resource has to store and compare the token of every write",
+	}}}
+}
+
 func earlyExpiryMechanism() mechanism {
 	return mechanism{name: "expired-early", find: findEarlyExpiry, advice: []adviceItem{{
 		Text: "Redis counts leases on the wall clock: slew clocks (`chronyd`, `ntpd -x`) and never set them while locks " +
@@ -125,22 +137,33 @@ func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *in
 	return last
 }
 
+// nodeDeleted is the fault that removes what a holder has at ZooKeeper or etcd.
+const nodeDeleted = "node-deleted"
+
 // removals are the faults that remove keys, and what they did to the key.
 func removals() map[string]string {
 	return map[string]string{
-		"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted", "node-deleted": "deleted",
+		"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted", nodeDeleted: "deleted",
 	}
 }
 
 // removalFaults are the faults that remove keys.
 func removalFaults() []string { return slices.Sorted(maps.Keys(removals())) }
 
-// findDeleted: the key was removed from the node.
+// findDeleted: the key was removed from a Redis server.
 func findDeleted(q *inquiry) *cause {
+	return q.removed(slices.DeleteFunc(removalFaults(), func(name string) bool { return name == nodeDeleted }))
+}
+
+// findDeletedNode: the node (ZooKeeper) or key (etcd) of the holder was deleted.
+func findDeletedNode(q *inquiry) *cause { return q.removed([]string{nodeDeleted}) }
+
+// removed: one of these faults removed the key from the node.
+func (q *inquiry) removed(names []string) *cause {
 	node := q.node()
 	f := (*injection)(nil)
 	if node != "" {
-		f = q.r.effectOn(node, q.p.a.Asked, q.p.b.From, removalFaults()...)
+		f = q.r.effectOn(node, q.p.a.Asked, q.p.b.From, names...)
 	}
 	if f == nil {
 		return nil

@@ -232,6 +232,7 @@ func checkStep(c *mistakes, path string, s Scenario, step Step) {
 	default:
 		checkFault(c, path+".fault", s, step.Fault, step.Target)
 		checkAmount(c, path+".amount", step)
+		checkFor(c, path+".for", step.Fault, step.For)
 		checkHits(c, path+".hits", step)
 	}
 	if step.When != "" && !slices.Contains(triggers(), step.When) {
@@ -254,6 +255,16 @@ func checkAmount(c *mistakes, path string, step Step) {
 		return // reported by checkFault
 	}
 	if err := row.CheckAmount(step.Amount); err != nil {
+		c.add(path, "%v", err)
+	}
+}
+
+func checkFor(c *mistakes, path, fault string, duration time.Duration) {
+	row, err := faults.Lookup(fault)
+	if err != nil {
+		return // reported by checkFault
+	}
+	if err := row.CheckFor(duration); err != nil {
 		c.add(path, "%v", err)
 	}
 }
@@ -293,6 +304,7 @@ func checkRandom(c *mistakes, path string, s Scenario, r Random) {
 	}
 	for i, name := range r.Of {
 		checkFault(c, fmt.Sprintf("%s.of[%d]", path, i), s, name, "")
+		checkFor(c, path+".for", name, cmp.Or(r.For, r.Every/2))
 	}
 }
 

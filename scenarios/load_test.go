@@ -54,6 +54,9 @@ func badAmounts() []badText {
 	return []badText{
 		{"amount of a fault that has none", good("faults: [{fault: kill, amount: 3s}]\n")},
 		{"amount out of bounds", good("faults:\n  - {fault: clock-jump, target: n2, amount: 25h}\n")},
+		{"for too short to notice", good("faults: [{fault: silent-connections, for: 1s}]\n")},
+		{"random for too short to notice", drawn("of: [silent-connections], every: 5s, for: 1s")},
+		{"half of every too short to notice", drawn("of: [silent-connections], every: 3s")},
 		{"amount without unit", good("faults: [{fault: latency, amount: 3}]\n")},
 		{"amount of a random step", good("faults: [{amount: 3s, random: {of: [kill], every: 1s}}]\n")},
 		{"negative most", drawn("of: [kill], every: 1s, most: -1")},

@@ -11,7 +11,7 @@ import (
 )
 
 // DeleteHeld deletes the nodes of the holders of a lock that a member knows, through the leader, and returns when that
-// is committed; see [cluster.Entries].
+// is committed. A member that is behind may know nodes that are gone; these are not counted. See [cluster.Entries].
 func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
 	m := c.reading(ctx, node)
 	defer c.world.mu.Unlock()
@@ -20,7 +20,13 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 		return 0, fmt.Errorf("deleting from %s: %w", node, cluster.ErrDown)
 	}
 	dir := client.ZooKeeperRoot + "/" + lock
-	_, holders := cluster.QueueState(m.tree.Children(dir))
+	_, known := cluster.QueueState(m.tree.Children(dir))
+	var holders []string
+	for _, name := range known {
+		if _, _, found := leader.lead.prepared.Get(dir + "/" + name); found {
+			holders = append(holders, name)
+		}
+	}
 	for _, name := range holders {
 		leader.lead.propose(znode.Request{Op: znode.OpDelete, Path: dir + "/" + name, Version: -1}, noSession, origin{})
 	}

@@ -181,3 +181,29 @@ func TestEnsembleExpiresSessions(t *testing.T) {
 		_ = two.Close(w.ctx)
 	})
 }
+
+// TestDeleteHeldCountsNoNodeThatWasGone: a member that is cut off still knows a node that its holder has released.
+func TestDeleteHeldCountsNoNodeThatWasGone(t *testing.T) {
+	ensemble(t, func(w *world) {
+		behind := w.inRole("slave")[0]
+		locks, err := zookeeper.Open(w.Endpoints(0).Addrs,
+			zookeeper.Options{Session: 9 * time.Second, Dial: w.Client(0).Dial})
+		w.ok(err)
+		h, err := locks.Mutex("x").Acquire(w.ctx, "one")
+		w.ok(err)
+		for w.Sample(w.ctx, behind, []string{"x"}).Keys["x"].Owner == "" {
+			pass(time.Millisecond)
+		}
+		w.ok(w.peers(behind, cluster.Rule{Mode: cluster.Hold}))
+		_ = h.Release(w.ctx) // the client may have to find another member
+		leader := w.inRole("master")[0]
+		for w.Sample(w.ctx, leader, []string{"x"}).Keys["x"].Owner != "" {
+			pass(time.Millisecond)
+		}
+		if deleted, err := w.DeleteHeld(w.ctx, behind, "x"); err != nil || deleted != 0 {
+			t.Errorf("%d deleted, error %v; want none", deleted, err)
+		}
+		w.ok(w.peers(behind, cluster.Rule{}))
+		_ = locks.Close(w.ctx)
+	})
+}
