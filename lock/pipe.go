@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -363,46 +362,4 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 		out[i] = answerOf(cmd.Cmd)
 	}
 	return out
-}
-
-// line is the command that runs c. Its words are values, as the hooks of a client expect.
-func (c *call) line(source bool) []any {
-	if c.command != nil && !source {
-		return c.command
-	}
-	if c.command != nil {
-		return append([]any{"eval", c.script.source}, c.command[2:]...)
-	}
-	args := make([]any, 0, 3+len(c.keys)+len(c.args))
-	if source {
-		args = append(args, "eval", c.script.source, len(c.keys))
-	} else {
-		args = append(args, "evalsha", c.script.name, len(c.keys))
-	}
-	for i := range c.keys {
-		args = append(args, c.keys[i])
-	}
-	return append(args, c.args...)
-}
-
-// text is c as it is sent.
-func (c *call) text() string {
-	var text strings.Builder
-	for _, word := range c.line(false) {
-		fmt.Fprintf(&text, " %v", word)
-	}
-	return text.String()
-}
-
-// key is the first key of c, by which a cluster finds its node.
-func (c *call) key() string {
-	if c.command == nil {
-		return c.keys[0]
-	}
-	at := 3
-	if c.script.scriptText == nil {
-		at = 1
-	}
-	key, _ := c.command[at].(string)
-	return key
 }

@@ -43,7 +43,9 @@ Exit codes: 0 no alert, 1 an alert.`,
 func lockHistory(ctx context.Context, s streams, dir string) (io.Closer, error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	lock, err := suite.LockHistory(ctx, dir, func() { s.note("waiting for another program that uses the history in %s", dir) })
+	lock, err := suite.LockHistory(ctx, dir, func() {
+		s.note("waiting for another program that uses the history in %s", dir)
+	})
 	if errors.Is(err, context.Canceled) {
 		return nil, &codeError{exitInterrupted, err}
 	}

@@ -179,7 +179,7 @@ func TestMergeKilledShard(t *testing.T) {
 }
 
 // TestMergeKilledTwice: of the rows of a shard that was killed twice the later ones count, in any order and number of
-// steps, also if a row of one attempt has no backend, because it did not run; and those of a shard that ended replace all.
+// steps, also if a row of one attempt has no backend, because it did not run. Those of a shard that ended replace all.
 func TestMergeKilledTwice(t *testing.T) {
 	start := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 	row := func(name, backend string, seconds float64, o Outcome) Row {
