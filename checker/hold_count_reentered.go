@@ -13,20 +13,20 @@ import (
 // and none was granted later. Owners with an unknown outcome, or a lost hold, are not judged: servers may keep a hold
 // of theirs. Neither are requests for several keys: the owner may hold one of the others.
 func (c *holdCounts) judgeReentered() {
+	refused := slices.Concat(c.h.Reentered, c.h.Upgrades)
+	if len(refused) == 0 {
+		return
+	}
+	if c.uncertain == nil {
+		c.findUncertain()
+	}
 	several := c.severalKeys()
-	for _, refused := range [][]int32{c.h.Reentered, c.h.Upgrades} {
-		if len(refused) > 0 && c.uncertain == nil {
-			c.findUncertain()
+	for _, i := range refused {
+		s := &c.h.Spans[i]
+		if s.Part || several[i] != nil || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
+			continue
 		}
-		for _, i := range refused {
-			s := &c.h.Spans[i]
-			if s.Part || several[i] != nil {
-				continue
-			}
-			if !c.uncertain[s.Owner] && c.h.Limit(s.Key) == 0 && !c.mayHaveHeld(i) {
-				c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return})
-			}
-		}
+		c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return})
 	}
 }
 
@@ -41,10 +41,7 @@ func (c *holdCounts) judgeReentryTokens() {
 		l := &c.levels[i]
 		h, s := &c.holds[l.hold], &c.h.Spans[l.span]
 		if l.what != reentered || l.blurred || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
-			s.Token == 0 || h.token == 0 || s.Token == h.token {
-			continue
-		}
-		if c.mayBeGone(l) {
+			s.Token == 0 || h.token == 0 || s.Token == h.token || c.mayBeGone(l) {
 			continue
 		}
 		c.found.add(finding{rule: otherToken, x: int32(i), y: l.span, start: s.Return, end: s.Return})
