@@ -9,7 +9,8 @@ import (
 )
 
 // node-deleted removes the holder of a lock on ZooKeeper or etcd from its queue: an operator who wants to help, a
-// program that cleans up. The session or the lease of the holder lasts, and its client is not notified.
+// program that cleans up. The session or the lease of the holder lasts; a client that does not watch its own node or
+// key learns of it when it releases.
 var nodeDeletedSpec = Spec{
 	Name:       "node-deleted",
 	Doc:        "deletes the nodes (ZooKeeper) or keys (etcd) of the holders of the locks, once, as soon as one exists.",

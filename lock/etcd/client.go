@@ -25,8 +25,8 @@ type Options struct {
 	// they are certain or the lease ends. 0: 5 s.
 	Timeout time.Duration
 	Root    string // what the keys begin with, such as /locks/billing; empty: /locks
-	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later; each from one goroutine at a time, which
-	// it must not block. nil: nothing is called.
+	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
+	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
 }
 

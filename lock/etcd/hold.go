@@ -6,14 +6,19 @@ import (
 	"slices"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // Hold is the possession of a lock, from Acquire until Release. Several goroutines may use it.
 type Hold struct {
-	core  *sessions.Hold
-	queue *queue
-	claim *claim
+	core     *sessions.Hold
+	queue    *queue
+	claim    *claim
+	watching context.Context // ends with the hold and with the session
+	unwatch  context.CancelFunc
 }
 
 func newHold(ctx context.Context, q *queue, c *claim) *Hold {
@@ -21,6 +26,66 @@ func newHold(ctx context.Context, q *queue, c *claim) *Hold {
 	o := &q.client.o
 	h.core = sessions.NewHold(ctx, c.session.Session, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
+}
+
+// begin makes the hold valid, and watches its keys without waiting for that: somebody may delete one while the lease
+// lasts.
+func (h *Hold) begin() error {
+	if err := h.core.Begin(); err != nil {
+		return err
+	}
+	s := h.claim.session
+	h.watching, h.unwatch = context.WithCancel(clientv3.WithRequireLeader(s.Context()))
+	for _, e := range h.claim.entries {
+		s.Tasks.Go(func() { h.watch(e) })
+	}
+	return nil
+}
+
+// watch waits until a key is deleted or the hold ends. A watch that fails is replaced, after a look at the key.
+func (h *Hold) watch(e entry) {
+	c, etcd := h.claim, h.claim.session.client.etcd
+	for from := c.revision + 1; ; {
+		for r := range etcd.Watch(h.watching, e.key(), clientv3.WithRev(from), clientv3.WithFilterPut()) {
+			if len(r.Events) > 0 {
+				h.lose()
+				return
+			}
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-h.watching.Done():
+			return
+		}
+		reply, err := repeat(h.watching, c.session, func(ctx context.Context) (*clientv3.GetResponse, error) {
+			return etcd.Get(ctx, e.key(), clientv3.WithKeysOnly())
+		})
+		switch {
+		case err != nil:
+			return
+		case len(reply.Kvs) == 0 || reply.Kvs[0].CreateRevision != c.revision:
+			h.lose()
+			return
+		}
+		from = reply.Header.Revision + 1
+	}
+}
+
+// lose ends the hold, one of whose keys was deleted by somebody else, and removes the others. If the lease was revoked,
+// it ends the session first, so that the next acquire begins another.
+func (h *Hold) lose() {
+	if h.watching.Err() != nil { // it has ended
+		return
+	}
+	h.unwatch()
+	if s := h.claim.session; s.revoked() {
+		s.End(lock.ErrLost)
+		return
+	}
+	h.core.Lose()
+	if c := h.claim; len(c.entries) > 1 {
+		c.session.Tasks.Go(func() { _, _ = c.remove(c.session.Context(), false) })
+	}
 }
 
 // Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is
@@ -55,7 +120,10 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
 // and [lock.ErrUnknown] if no server answered: it asks on in the background until one does, or the lease ends.
 func (h *Hold) Release(ctx context.Context) error {
-	remove := func(ctx context.Context) (bool, error) { return h.claim.remove(ctx, true) }
+	remove := func(ctx context.Context) (bool, error) {
+		h.unwatch()
+		return h.claim.remove(ctx, true)
+	}
 	if err := h.core.Release(ctx, remove); err != nil {
 		return fmt.Errorf("release lock %q: %w", h.Name(), err)
 	}

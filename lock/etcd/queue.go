@@ -158,7 +158,7 @@ func (q *queue) grant(ctx context.Context, c *claim) (*Hold, error) {
 		return nil, err
 	}
 	h := newHold(ctx, q, c)
-	if err := h.core.Begin(); err != nil {
+	if err := h.begin(); err != nil {
 		return nil, err
 	}
 	return h, nil

@@ -141,9 +141,9 @@ func (b *backend) Entries(ctx context.Context, lock string) (keys []string, err 
 }
 
 // Watched counts all watchers.
-func (b *backend) Watched(ctx context.Context, one, all int) (bool, error) {
+func (b *backend) Watched(ctx context.Context, w sessiontest.Watches) (bool, error) {
 	metrics, err := b.metrics(ctx)
-	return strings.Contains(metrics, fmt.Sprintf("\netcd_debugging_mvcc_watcher_total %d\n", one+all)), err
+	return strings.Contains(metrics, fmt.Sprintf("\netcd_debugging_mvcc_watcher_total %d\n", w.Held+w.One+w.All)), err
 }
 
 func (b *backend) Remove(ctx context.Context, lock string) error {

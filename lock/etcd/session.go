@@ -125,6 +125,14 @@ func (s *session) renew(limit time.Duration) (counted bool, err error) {
 	return s.confirmed(sent, reply.Header.GetRaftTerm(), read.Header.RaftTerm), nil
 }
 
+// revoked reports whether the servers no longer have the lease. It is false if they do not answer soon.
+func (s *session) revoked() bool {
+	ctx, cancel := context.WithTimeout(s.Context(), s.lease/firstTry)
+	defer cancel()
+	left, err := s.client.etcd.TimeToLive(ctx, s.id)
+	return errors.Is(err, rpctypes.ErrLeaseNotFound) || err == nil && left.TTL < 0
+}
+
 // confirmed records a keepalive and the term of the linearizable read after it; false: it does not count.
 func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	counts := s.term == now && term == now

@@ -187,10 +187,10 @@ func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{
 	return c.session.awaitEvent(ctx, w.event, again)
 }
 
-// stat is that of the first node.
+// stat is that of the first node, which it watches.
 func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
 	return read(ctx, c.session, func() (*zk.Stat, error) {
-		there, stat, err := c.session.conn.Exists(c.nodes[0].path())
+		there, stat, _, err := c.session.conn.ExistsW(c.nodes[0].path())
 		if err == nil && !there {
 			err = fmt.Errorf("%w: its node was removed", lock.ErrLost)
 		}

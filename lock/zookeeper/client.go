@@ -29,7 +29,8 @@ type Options struct {
 	// Dial replaces net.Dialer. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// OnLost is called when a hold is lost, OnRenewed when a server has answered a heartbeat, so that the hold's
-	// Deadline is later; each from one goroutine at a time, which it must not block. nil: nothing is called.
+	// Deadline is later. They must not block. OnLost may be called for several holds at once, OnRenewed is called from
+	// one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
@@ -18,11 +19,58 @@ type Hold struct {
 	token int64
 }
 
-func newHold(ctx context.Context, q *queue, c *claim, owner string, token int64) *Hold {
-	h := &Hold{queue: q, claim: c, owner: owner, token: token}
+func newHold(ctx context.Context, q *queue, c *claim, owner string) *Hold {
+	h := &Hold{queue: q, claim: c, owner: owner}
 	o := &q.client.o
 	h.core = sessions.NewHold(ctx, c.session.Session, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
+}
+
+// begin makes the hold valid, and watches its nodes: somebody may delete one while the session lasts. The watch of the
+// first costs no request, because the czxid is read anyway. Those of the others are not waited for.
+func (h *Hold) begin(ctx context.Context) error {
+	c := h.claim
+	c.session.hold(h, c.nodes)
+	stat, err := c.stat(ctx)
+	if err == nil && stat.EphemeralOwner != c.session.id { // CURATOR-604: of another session, with which it will go
+		err = fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
+	}
+	if err == nil {
+		h.token = stat.Czxid
+		err = h.core.Begin()
+	}
+	if err != nil {
+		c.session.forget(c.nodes)
+		return err
+	}
+	for _, n := range c.nodes[1:] {
+		h.watch(n.path())
+	}
+	return nil
+}
+
+// watch watches a node in the background.
+func (h *Hold) watch(path string) {
+	s := h.claim.session
+	s.Tasks.Go(func() {
+		there, err := read(s.Context(), s, func() (bool, error) {
+			there, _, _, err := s.conn.ExistsW(path)
+			return there, err
+		})
+		if err == nil && !there && h.core.Err() == nil {
+			h.lose()
+		}
+	})
+}
+
+// lose ends the hold, one of whose nodes was deleted by somebody else, and removes the others.
+func (h *Hold) lose() {
+	s := h.claim.session
+	s.forget(h.claim.nodes)
+	h.core.Lose()
+	if len(h.claim.nodes) > 1 {
+		s.Tasks.Go(func() { _ = h.claim.remove(s.Context()) })
+	}
 }
 
 // Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is
@@ -56,7 +104,11 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
 // and [lock.ErrUnknown] if no server answered: it asks on in the background until one does, or the session ends.
 func (h *Hold) Release(ctx context.Context) error {
-	if err := h.core.Release(ctx, h.claim.release); err != nil {
+	remove := func(ctx context.Context) (bool, error) {
+		h.claim.session.forget(h.claim.nodes)
+		return h.claim.release(ctx)
+	}
+	if err := h.core.Release(ctx, remove); err != nil {
 		return fmt.Errorf("release lock %q: %w", h.Name(), err)
 	}
 	return nil

@@ -70,15 +70,8 @@ func (q *queue) obtain(ctx context.Context, c *claim, owner string, wait bool) (
 			return nil, err
 		}
 	}
-	stat, err := c.stat(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if stat.EphemeralOwner != c.session.id { // CURATOR-604: of another session, with which it will go
-		return nil, fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
-	}
-	h := newHold(ctx, q, c, owner, stat.Czxid)
-	if err := h.core.Begin(); err != nil {
+	h := newHold(ctx, q, c, owner)
+	if err := h.begin(ctx); err != nil {
 		return nil, err
 	}
 	return h, nil

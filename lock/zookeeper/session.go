@@ -23,10 +23,11 @@ type session struct {
 	conn   *zk.Conn
 
 	mu     sync.Mutex
-	id     int64         // 0: the servers have not created it
-	claims uint64        // made in it
-	again  chan struct{} // closed and replaced at each connection
-	marks  []string      // of releases that were answered
+	id     int64            // 0: the servers have not created it
+	claims uint64           // made in it
+	again  chan struct{}    // closed and replaced at each connection
+	marks  []string         // of releases that were answered
+	held   map[string]*Hold // by the paths of its nodes, from before it begins until it is released
 }
 
 // reconnectEvery is the pause after a failed connection attempt.
@@ -37,7 +38,7 @@ const handshakes = 4
 
 // openSession begins a session.
 func (c *Client) openSession(shared *sessions.Session) (*session, error) {
-	s := &session{Session: shared, client: c, again: make(chan struct{})}
+	s := &session{Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}}
 	const requestSize = 64 << 10
 	conn, _, err := zk.Connect(c.servers, c.o.Session, zk.WithDialer(s.dial), zk.WithHostProvider(&hosts{session: s}),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithEventCallback(s.event), zk.WithMaxConnBufferSize(requestSize))
@@ -89,9 +90,20 @@ func (s *session) began(sent time.Time, id int64, timeout time.Duration) {
 	s.Heard(sent, true)
 }
 
-// event is called at each change of the connection.
+// event is called at each change of the connection, and for each notification of a watch.
 func (s *session) event(e zk.Event) {
 	switch {
+	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged:
+		s.mu.Lock()
+		h := s.held[e.Path]
+		s.mu.Unlock()
+		switch {
+		case h == nil:
+		case e.Type == zk.EventNodeDeleted:
+			h.lose()
+		default: // by announce; the watch has ended
+			h.watch(e.Path)
+		}
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateExpired:
 		s.End(lock.ErrLost)
@@ -109,6 +121,24 @@ func (s *session) reconnection() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.again
+}
+
+// hold remembers which hold has these nodes.
+func (s *session) hold(h *Hold, nodes []*node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range nodes {
+		s.held[n.path()] = h
+	}
+}
+
+// forget forgets the hold of these nodes.
+func (s *session) forget(nodes []*node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range nodes {
+		delete(s.held, n.path())
+	}
 }
 
 // keepMark remembers marks of releases that were answered.

@@ -17,8 +17,9 @@ type Hold struct {
 	cancel        context.CancelCauseFunc
 	done          chan struct{}
 
-	mu  sync.Mutex
-	why error // it has ended; nil: it lasts
+	mu    sync.Mutex
+	begun bool
+	why   error // it has ended; nil: it lasts
 }
 
 // NewHold returns a hold whose context is a child of ctx, and which is not valid before Begin. It calls lost when it is
@@ -38,14 +39,28 @@ func Notify[H any](notify func(H), h H) func() {
 	}
 }
 
-// Begin adds the hold to the session, and fails if that has ended.
+// Begin adds the hold to the session. It fails if that has ended, or if the hold was lost before.
 func (h *Hold) Begin() error {
+	why := ErrEnded
 	if h.session.add(h) && time.Until(h.Deadline()) > 0 {
-		return nil
+		h.mu.Lock()
+		h.begun, why = h.why == nil, h.why
+		h.mu.Unlock()
+		if why == nil {
+			return nil
+		}
 	}
 	h.session.remove(h)
-	h.cancel(ErrEnded)
-	return ErrEnded
+	h.cancel(why)
+	return why
+}
+
+// Lose ends the hold although its session lasts: its keys or nodes were deleted by somebody else. One that has not
+// begun ends unreported.
+func (h *Hold) Lose() {
+	if h.endBy(lock.ErrLost) {
+		h.session.remove(h)
+	}
 }
 
 // Context ends when the hold does, or its parent.
@@ -77,10 +92,11 @@ func (h *Hold) endBy(why error) bool {
 		return false
 	}
 	h.why = why
+	begun := h.begun
 	h.mu.Unlock()
 	h.cancel(why)
 	close(h.done)
-	if why == lock.ErrLost { //nolint:errorlint // it is not wrapped
+	if begun && why == lock.ErrLost { //nolint:errorlint // it is not wrapped
 		h.lost()
 	}
 	return true

@@ -21,12 +21,12 @@ func testReadersWriter(t *testing.T, s *Relayed) {
 	s.WaitForEntries(t, "table", 3)
 	late := start(t, reader, "r3")
 	s.WaitForEntries(t, "table", 4)
-	s.WaitForWatches(t, 2, 0)
+	s.WaitForWatches(t, Watches{Held: 2, One: 2, Same: 1})
 	if _, err := reader.TryAcquire(t.Context(), "r4"); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("a reader behind a waiting writer: %v, want ErrHeld", err)
 	}
 	Release(t, two) // the writer watches this one, and then the other
-	s.WaitForWatches(t, 2, 0)
+	s.WaitForWatches(t, Watches{Held: 1, One: 2, Same: 1})
 	waits(t, writes, "a writer beside one reader")
 	Release(t, one)
 	w := granted(t, writes)
@@ -59,7 +59,7 @@ func testSemaphore(t *testing.T, s *Relayed) {
 	s.WaitForEntries(t, "pool", 4)
 	small := take(1)
 	s.WaitForEntries(t, "pool", 5)
-	s.WaitForWatches(t, 3, 1)
+	s.WaitForWatches(t, Watches{Held: 1, One: 3, All: 1})
 	Release(t, all) // one and another fit; two has to wait for one of them
 	h1, h2 := granted(t, one), granted(t, another)
 	waits(t, two, "a request for two of three, of which one is free,")

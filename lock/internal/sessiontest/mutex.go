@@ -21,6 +21,7 @@ func Run(t *testing.T, start func(testing.TB) *Relayed) {
 		{"OneSession", testOneSession},
 		{"ConnectionLost", testConnectionLost},
 		{"EntryRemoved", testEntryRemoved},
+		{"HeldEntryRemoved", testHeldEntryRemoved},
 		{"LostAtTheDeadline", testLostAtTheDeadline},
 		{"OnePredecessor", testOnePredecessor},
 		{"Close", testClose},
@@ -70,7 +71,7 @@ func testWaiterGivesUp(t *testing.T, s *Relayed) {
 	s.WaitForEntries(t, "orders", 2)
 	served := start(t, m, "c")
 	s.WaitForEntries(t, "orders", 3)
-	s.WaitForWatches(t, 2, 0)
+	s.WaitForWatches(t, Watches{Held: 1, One: 2, Same: 1})
 	cancel()
 	if r := <-gone; !errors.Is(r.err, lock.ErrHeld) || !lock.Definite(r.err) || !errors.Is(r.err, context.Canceled) {
 		t.Errorf("%v, want a definite ErrHeld because of the context", r.err)
@@ -166,6 +167,36 @@ func testEntryRemoved(t *testing.T, s *Relayed) {
 	}
 }
 
+// testHeldEntryRemoved: a hold whose entry is deleted by somebody else is reported lost while its session lasts, and
+// what else it has is removed; a release is no such deletion.
+func testHeldEntryRemoved(t *testing.T, s *Relayed) {
+	lost := make(chan struct{}, 3)
+	c := s.Client(t, Options{OnLost: func() { lost <- struct{}{} }})
+	Release(t, Acquire(t, c.Mutex("orders").Acquire, "a"))
+	for name, acquire := range map[string]func(context.Context, string) (Hold, error){
+		"a lock": c.Mutex("orders").Acquire, "several locks": c.Multi("bills", "orders").Acquire,
+	} {
+		h := Acquire(t, acquire, "b")
+		if err := s.Remove(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		<-h.Context().Done()
+		if !errors.Is(h.Err(), lock.ErrLost) || context.Cause(h.Context()) != lock.ErrLost { //nolint:errorlint // this
+			t.Errorf("%s: err %v, cause %v, want ErrLost", name, h.Err(), context.Cause(h.Context()))
+		}
+		<-lost
+		if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("%s: release: %v, want ErrLost", name, err)
+		}
+		s.WaitForEntries(t, "bills", 0)
+	}
+	select {
+	case <-lost:
+		t.Error("a loss was reported for a hold that was released, or twice")
+	default:
+	}
+}
+
 // testLostAtTheDeadline: a client that is cut off reports the loss of its hold when the lease may have ended, before
 // it is connected again and before another is granted the lock.
 func testLostAtTheDeadline(t *testing.T, s *Relayed) {
@@ -183,7 +214,7 @@ func testLostAtTheDeadline(t *testing.T, s *Relayed) {
 	default:
 		t.Error("the next owner was granted the lock before the loss was reported")
 	}
-	if !errors.Is(h.Err(), lock.ErrLost) || context.Cause(h.Context()) != lock.ErrLost { //nolint:errorlint // exactly this
+	if !errors.Is(h.Err(), lock.ErrLost) || context.Cause(h.Context()) != lock.ErrLost { //nolint:errorlint // this
 		t.Errorf("err %v, cause %v, want ErrLost", h.Err(), context.Cause(h.Context()))
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {

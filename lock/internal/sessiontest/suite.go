@@ -34,10 +34,18 @@ type Server interface {
 	Addr() string
 	// Entries are those of one lock; of all locks if it is empty.
 	Entries(ctx context.Context, lock string) ([]string, error)
-	// Watched reports whether that many requests watch one entry, and that many all entries of a lock.
-	Watched(ctx context.Context, one, all int) (bool, error)
+	// Watched reports whether there are these watches, and no more.
+	Watched(ctx context.Context, w Watches) (bool, error)
 	// Remove removes all entries of a lock at once.
 	Remove(ctx context.Context, lock string) error
+}
+
+// Watches are what is watched at a server, by clients of one session.
+type Watches struct {
+	Held int // entries, each by its holder
+	One  int // requests that watch one entry
+	All  int // requests that watch all entries of a lock
+	Same int // of the entries that requests watch, those that their holders watch, too
 }
 
 // Options configure a client. The zero value has a lease of LongLease.
@@ -165,12 +173,11 @@ func (s *Relayed) WaitForEntries(t testing.TB, lock string, want int) {
 	})
 }
 
-// WaitForWatches waits until that many requests watch one entry, and that many all entries: each waiter has seen who is
-// before it.
-func (s *Relayed) WaitForWatches(t testing.TB, one, all int) {
+// WaitForWatches waits for these watches: each waiter has seen who is before it.
+func (s *Relayed) WaitForWatches(t testing.TB, w Watches) {
 	t.Helper()
-	locktest.Eventually(t, Timeout, fmt.Sprintf("%d requests watch one entry, and %d all", one, all), func() bool {
-		watched, err := s.Watched(t.Context(), one, all)
+	locktest.Eventually(t, Timeout, fmt.Sprintf("watches %+v", w), func() bool {
+		watched, err := s.Watched(t.Context(), w)
 		return err == nil && watched
 	})
 }
