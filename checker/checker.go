@@ -133,6 +133,10 @@ type Options struct {
 	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
 	// server replies.
 	Repeats bool
+	// Persists: the lock continues after an error that passes, as that of a server that is busy or that does not reply: an
+	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
+	// error.
+	Persists bool
 	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
 	Frugal bool
 	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.

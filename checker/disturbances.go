@@ -72,6 +72,11 @@ func (f *faultTime) repliesOnly() bool {
 	return slices.Contains(strings.Fields(f.affects), history.AffectsReplies)
 }
 
+// refusesForGood says whether servers refuse commands for a reason that a repeated request meets again.
+func (f *faultTime) refusesForGood() bool {
+	return slices.Contains(strings.Fields(f.affects), history.AffectsRights)
+}
+
 // disturbances are what may explain a lock's behavior in place of the lock.
 type disturbances struct {
 	times []faultTime

@@ -6,25 +6,27 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about forced releases (op force-release), which end the holds of all owners.
+// This file is about forced releases (op force-release), which end the holds of all owners, or take some permits of
+// one.
 
 // forced ends the holds that a forced release may have ended: those that were requested before it returned. One whose
 // release succeeded was still there then. That a hold was there before the forced release is certain only if it was
 // granted before: that one is certainly gone afterwards. One that was granted while the forced release was in flight
-// was granted after it if another hold was there until then.
+// was granted after it if another hold was there until then. An owner does not rely on the permits that it has left
+// when some were taken from it, and the servers keep them until it releases them, or until their lease ends.
 func (b *holdFold) forced(s *history.Span) {
 	before := b.heldBefore(s)
 	for i := range b.holds {
 		h := &b.holds[i]
 		switch {
-		case h.key != s.Key || h.asked >= s.Return:
+		case h.key != s.Key || h.asked >= s.Return || s.Some && h.owner != s.Owner:
 			continue
 		case h.from > s.Call && before != none && b.holds[before].owner != h.owner: // granted after it
 			continue
 		case h.from > s.Call && h.ending != endReleased: // perhaps granted before it, perhaps after it
 			b.ownerOrder[h.owner], b.doubts[h.owner] = concurrent, forcedAtGrant
 		}
-		if s.Outcome == history.OK && h.from <= s.Call {
+		if s.Outcome == history.OK && h.from <= s.Call && !s.Some {
 			h.freeBy = min(h.freeBy, s.Return)
 		}
 		at := max(s.Call, h.from)
@@ -88,7 +90,8 @@ func (v *view) forced() map[int32][]int32 {
 // there is none.
 func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
 	for _, i := range all {
-		if f := &v.h.Spans[i]; f.Call >= grant.Return && f.Return <= s.Call {
+		f := &v.h.Spans[i]
+		if f.Call >= grant.Return && f.Return <= s.Call && (!f.Some || f.Owner == s.Owner) {
 			return i
 		}
 	}

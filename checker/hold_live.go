@@ -42,6 +42,7 @@ type request struct {
 	f, key, owner string
 	reader        bool
 	permits       int
+	some          bool // a forced release of some permits
 	time          time.Duration
 	lease         time.Duration
 
@@ -148,6 +149,7 @@ func (l *LiveHolds) invoke(e *history.Event) (*liveKey, string) {
 	r := request{f: e.F, key: e.Key, owner: k.owner(e), permits: 1, time: e.Time}
 	if v := e.Value; v != nil {
 		r.lease, r.reader, r.permits = v.Lease, v.Mode == "read", max(1, v.Permits)
+		r.some = e.F == history.ForceRelease && v.Permits > 0
 		k.semaphore = k.semaphore || v.Limit > 0 || v.Permits > 0
 		k.limit = max(k.limit, v.Limit)
 	}

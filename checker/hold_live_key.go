@@ -47,7 +47,7 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
 	case e.F == history.ForceRelease && e.Type != history.Fail:
-		k.forced(r.time, e)
+		k.forced(r, e)
 	case missing && e.F == history.Renew:
 		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
 	case missing && e.F == history.Release && (r.released || k.semaphore):
@@ -59,13 +59,18 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 }
 
 // forced ends the holds that a forced release has ended; see the function of that name of holdFold.
-func (k *liveKey) forced(asked time.Duration, e *history.Event) {
+func (k *liveKey) forced(r *request, e *history.Event) {
+	asked := r.time
 	before := slices.IndexFunc(k.holds, func(h LiveHold) bool {
 		return !h.Reader && !k.semaphore && h.since <= asked && h.Valid >= e.Time && e.Type == history.OK
 	})
 	owner := ""
 	if before >= 0 {
 		owner = k.holds[before].Owner
+	}
+	if r.some {
+		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
+		return
 	}
 	k.end(func(h *LiveHold) bool { return before < 0 || h.since <= asked || h.Owner == owner })
 }
@@ -81,6 +86,9 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
 		since: e.Time}
 	if k.semaphore {
+		if e.Value != nil && e.Value.Permits > 0 { // a try that took what was free
+			r.permits = min(r.permits, e.Value.Permits)
+		}
 		h.Permits, h.depth = r.permits, r.permits
 	}
 	k.holds = append(k.holds, h)

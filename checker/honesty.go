@@ -32,12 +32,14 @@ const (
 	shownOther             // an inspect showed another owner than the one that held the lock
 	shownGone              // an inspect showed an owner that did not hold the lock
 	shownWrong             // an inspect showed the owner, and a wrong token, hold count or rest of the lease
+	failedInVain           // a release gave up early, or an operation ended with an error without a fault
 	honestData             // acquits: a fault may have changed what servers keep
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
 	honestPromise          // acquits: the promise to the other owner had ended
 	honestSilent           // acquits: a lock with leases that reports no losses has said with the lease when the hold ends
 	honestReaders          // acquits: a reader among readers
+	honestRights           // acquits: a permission was revoked, or, of other operations than releases, there was a fault
 )
 
 func honestyRules() []string {
@@ -49,9 +51,11 @@ func honestyRules() []string {
 		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
 		grantOver: "grant-expired", fewerPermits: "fewer-permits",
 		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
-		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
+		failedInVain: "failed",
+		honestData:   "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
-		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
+		honestSilent:  "reports-no-loss", honestReaders: "readers-share",
+		honestRights: "fault-refuses"}
 }
 
 // checkHonesty looks for replies and reports that were not true: a release or a renewal that succeeded although the
@@ -81,6 +85,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeRenewed()
 	c.judgeExpired()
 	c.judgeShown()
+	c.judgeFailures()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
@@ -326,6 +331,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.permitSumViolation(c.sums[f.y], "what a lock promises, its servers keep", "but clients were promised")
 	case lossLate, lossUnfounded:
 		return c.lossViolation(f)
+	case failedInVain:
+		return c.failureViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:
 		return v.answerViolation(f)
 	case shownFree, shownOther, shownGone, shownWrong:

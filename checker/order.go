@@ -19,12 +19,13 @@ const (
 	notEnqueued        // acquits: the waiter was not certainly in the queue when the other request came
 	otherMode          // acquits: readers and writers wait in separate queues
 	orderFault         // acquits: a fault may have cost the waiter its place
+	handedOn           // a lost message explains nothing where the lock was handed on at once
 )
 
 func orderRules() []string {
 	return []string{overtaken: "overtaken", passedOver: "passed-over",
 		readerFirst: "reader-first", notEnqueued: "not-queued", otherMode: "other-mode",
-		orderFault: "fault"}
+		orderFault: "fault", handedOn: "handed-on"}
 }
 
 // checkOrder counts by how many later requests each waiter was overtaken. Only a lock that promises an order is
@@ -64,7 +65,7 @@ func checkOrder(v *view, o Options) Result {
 				most = max(most, b.times)
 				h := &v.holds[b.hold]
 				if o.Fair && int(b.times) > o.MaxBypass && v.h.Spans[h.span].Op == history.OpAcquire &&
-					!v.disturbed(h.span, h.from, o) {
+					!v.disturbed(h.span, h.from, b.by, o) {
 					found.add(finding{rule: overtaken, x: b.by, y: b.hold, start: h.asked, end: h.from})
 				}
 			}
@@ -100,11 +101,40 @@ func overtakenText(most int32) string {
 	return "no waiter was overtaken more than " + format.Count(most, "time")
 }
 
-// disturbed says whether a fault may have cost a waiter its place in the queue until t.
-func (v *view) disturbed(span int32, t time.Duration, o Options) bool {
-	s := segment{v.h.Spans[span].Call, t}
-	return o.applies(orderFault) && v.disturbances(o).touch(s, v.client(span), history.AffectsData, history.AffectsTraffic,
-		history.AffectsMessages, history.AffectsCommands, history.AffectsClients)
+// absentAfter is how long a lock has to be free before it can rightly give up on the waiter whose turn it is.
+const absentAfter = 100 * time.Millisecond
+
+// disturbed says whether a fault may have cost a waiter, which waited until t, its place in the queue, so that it was
+// overtaken; last was granted the lock last of those that overtook it. A lost message can have done so only if the lock
+// was free for a while before: the waiter did not come although it was its turn. A lock that was handed on at once did
+// not wait for it.
+func (v *view) disturbed(span int32, t time.Duration, last int32, o Options) bool {
+	if !o.applies(orderFault) {
+		return false
+	}
+	s, d, client := segment{v.h.Spans[span].Call, t}, v.disturbances(o), v.client(span)
+	return d.touch(s, client, history.AffectsData, history.AffectsTraffic, history.AffectsSubscriptions,
+		history.AffectsCommands, history.AffectsClients) ||
+		d.touch(s, client, history.AffectsMessages) && (!o.applies(handedOn) ||
+			v.mayBeFree(v.h.Spans[span].Key, segment{s.from, v.holds[last].from}))
+}
+
+// mayBeFree says whether nobody may have held the key in s for longer than absentAfter. Permits and readers leave room
+// beside them: such a key may be free at any time.
+func (v *view) mayBeFree(key int32, s segment) bool {
+	holds, free := v.byKey[key], s.from
+	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > s.from })
+	for _, i := range holds[max(n-1, 0):] {
+		h := &v.holds[i]
+		if h.reader || v.h.Limit(key) != 0 || min(h.from, s.until)-free > absentAfter {
+			return true
+		}
+		if h.from >= s.until {
+			return false
+		}
+		free = max(free, h.until)
+	}
+	return s.until-free > absentAfter
 }
 
 // gaveUp finds waiters that gave up although later requests had been granted: those count as overtaken, too.
@@ -112,7 +142,7 @@ func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found
 	settle := o.queueDelay()
 	for _, i := range v.h.TimedOut {
 		s := &v.h.Spans[i]
-		if s.Key != key || s.Write == readers || v.disturbed(i, s.Return, o) {
+		if s.Key != key || s.Write == readers {
 			continue
 		}
 		times, last := 0, int32(-1)
@@ -122,7 +152,7 @@ func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found
 				times, last = times+1, granted[n]
 			}
 		}
-		if times > o.MaxBypass {
+		if times > o.MaxBypass && !v.disturbed(i, s.Return, last, o) {
 			found.add(finding{rule: passedOver, x: last, y: i, start: s.Call, end: s.Return})
 		}
 	}

@@ -14,10 +14,13 @@ import (
 // The rules of permits.
 const (
 	tooMany      = iota // more permits held than exist
+	wrongChange         // a change of the number of permits counts wrongly
 	permitsTouch        // acquits: one hold ends at the instant at which the next begins
 )
 
-func permitsRules() []string { return []string{tooMany: "too-many", permitsTouch: "touching"} }
+func permitsRules() []string {
+	return []string{tooMany: "too-many", wrongChange: "miscounted-change", permitsTouch: "touching"}
+}
 
 // checkPermits adds up the permits that are held at once: the sweep of exclusion.go with weights.
 //
@@ -48,7 +51,13 @@ func checkPermits(v *view, o Options) Result {
 		out, whole := v.countPermits(holds, o, found)
 		most, all = max(most, out), all && whole
 	}
-	r = found.result(Permits, func(f finding) Violation { return v.permitsViolation(f, o) })
+	v.judgeChanges(o, found)
+	r = found.result(Permits, func(f finding) Violation {
+		if f.rule == wrongChange {
+			return v.changeViolation(f)
+		}
+		return v.permitsViolation(f, o)
+	})
 	r.Counts = map[string]int64{"semaphores": int64(keys), "most_held": most}
 	switch {
 	case !all:

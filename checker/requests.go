@@ -268,7 +268,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 		if s.Key != key {
 			continue
 		}
-		if s.Op == history.OpRelease || s.Op == history.OpForceRelease || s.Op == history.OpResize {
+		if s.Op == history.OpRelease || s.Op == history.OpForceRelease || setsSize(s) {
 			ends += max(1, int(v.h.Limit(key)))
 		}
 		if !of.has(v.client(int32(i))) {

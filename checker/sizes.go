@@ -11,13 +11,14 @@ import (
 
 // This file is about semaphores whose size changes. A resize takes effect at some instant between its invocation and
 // its return; one of unknown outcome at any time after its invocation, or never. So of an instant it is only known
-// which sizes may have been in force.
+// which sizes may have been in force. What a change by a number of permits sets is in its reply; one of unknown outcome
+// leaves any size.
 
 // sizeTime is a time in which a size may have been in force.
 type sizeTime struct {
 	segment
-	permits int32
-	reach   time.Duration // the latest end of this one and of those before it
+	least, most int64
+	reach       time.Duration // the latest end of this one and of those before it
 }
 
 // resized is how the size of a semaphore changed.
@@ -38,13 +39,13 @@ func (v *view) resizes() map[int32]resized {
 		spans := make(map[int32][]*history.Span)
 		for i := range v.h.Spans {
 			s := &v.h.Spans[i]
-			if s.Op == history.OpResize && s.Outcome != history.Fail && v.h.Limit(s.Key) > 0 {
+			if setsSize(s) && s.Outcome != history.Fail && v.h.Limit(s.Key) > 0 {
 				spans[s.Key] = append(spans[s.Key], s)
 			}
 		}
 		v.resized = make(map[int32]resized, len(spans))
 		for key, list := range spans {
-			v.resized[key] = newResized(list)
+			v.resized[key] = newResized(list, int64(v.h.Limit(key)))
 		}
 	})
 	return v.resized
@@ -52,7 +53,8 @@ func (v *view) resizes() map[int32]resized {
 
 // newResized finds the times of the sizes that some resizes set, which are in the order of their invocations. A size
 // is certainly over when another resize has returned that was invoked after the return of the one that set it.
-func newResized(resizes []*history.Span) resized {
+// limit is the greatest known size.
+func newResized(resizes []*history.Span, limit int64) resized {
 	replaced := make([]time.Duration, len(resizes)+1) // the earliest return of this one and of those after it
 	replaced[len(resizes)] = never
 	for n, s := range slices.Backward(resizes) {
@@ -62,11 +64,20 @@ func newResized(resizes []*history.Span) resized {
 		}
 	}
 	r := resized{known: replaced[0]}
-	reach := time.Duration(0)
+	reach, unknown := time.Duration(0), int64(0)
 	for _, s := range resizes {
 		n := sort.Search(len(resizes), func(n int) bool { return resizes[n].Call >= s.Return })
 		reach = max(reach, replaced[n])
-		r.times = append(r.times, sizeTime{segment{s.Call, replaced[n]}, s.Asked, reach})
+		t := sizeTime{segment: segment{s.Call, replaced[n]}, least: int64(s.Asked), most: int64(s.Asked), reach: reach}
+		switch {
+		case s.Op == history.OpResize:
+		case s.Outcome == history.OK:
+			t.least, t.most = int64(s.Count), int64(s.Count)
+		default:
+			unknown += max(0, changeBy(s))
+			t.least, t.most = 0, limit+unknown
+		}
+		r.times = append(r.times, t)
 	}
 	return r
 }
@@ -86,7 +97,7 @@ func (v *view) sizesIn(key int32, s segment) (least, most int64) {
 	n := sort.Search(len(r.times), func(n int) bool { return r.times[n].from > s.until })
 	for n--; n >= 0 && r.times[n].reach >= s.from; n-- {
 		if t := &r.times[n]; t.until >= s.from {
-			least, most = min(least, int64(t.permits)), max(most, int64(t.permits))
+			least, most = min(least, t.least), max(most, t.most)
 		}
 	}
 	return least, most

@@ -214,7 +214,7 @@ func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if first, open := k.first[s.Owner]; open && s.Invoked >= first {
 		return true
 	}
-	if s.Op == history.OpResize { // there are few of them
+	if setsSize(s) { // there are few of them
 		return true
 	}
 	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != sequential && s.Return >= k.h.End {

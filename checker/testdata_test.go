@@ -169,6 +169,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.RefusesExcess = true
 			case "repeats":
 				o.Repeats = true
+			case "persists":
+				o.Persists = true
 			case "frugal":
 				o.Frugal = true
 			case "counts":

@@ -2,32 +2,40 @@ package checker
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the
-// slack, though no fault was in force and the client ran: a try does not wait. Where a master may be down, a try also
-// waits for the replies of the others.
+// judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the slack,
+// or to which the client had not replied by then, though no fault was in force and the client ran: a try does not wait.
+// Where a master may be down, a try also waits for the replies of the others.
 func (v *view) judgeTries(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
 	slack := o.slack()
 	dis, away, pauses := v.disturbances(o), v.outages(o), v.clientPauses()
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
-		if s.Op != history.OpTry || s.Return-s.Call <= slack || s.Outcome != history.OK && !s.Busy {
-			continue
-		}
-		client, during := v.client(int32(i)), segment{s.Call, s.Return}
+	judge := func(i int32, until time.Duration) {
+		client, during := v.client(i), segment{v.h.Spans[i].Call, until}
 		p := longestOutside(during, merged(away.windows, pauses[client]))
 		if p.until-p.from <= slack || dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
 			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
-			continue
+			return
 		}
-		found.add(finding{rule: tryWaited, x: none, y: int32(i), start: s.Call, end: s.Return})
+		found.add(finding{rule: tryWaited, x: none, y: i, start: during.from, end: until})
+	}
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Op == history.OpTry && s.Return-s.Call > slack && (s.Outcome == history.OK || s.Busy) {
+			judge(int32(i), s.Return)
+		}
+	}
+	for _, u := range v.h.Unknown {
+		if s := &v.h.Spans[u.Span]; u.Timeout && s.Op == history.OpTry && u.Time-s.Call > slack {
+			judge(u.Span, u.Time)
+		}
 	}
 }
 
@@ -40,6 +48,11 @@ func (v *view) tryViolation(f finding) Violation {
 		what = "was granted"
 	}
 	w.Class = ""
+	if s.Outcome == history.Info {
+		w.Text = fmt.Sprintf("client %d tried to acquire %s at %s, and had not replied after %s", w.Clients[0],
+			lockName(w.Key), format.Instant(s.Call), format.Duration(f.end-f.start))
+		return w
+	}
 	w.Text = fmt.Sprintf("client %d tried to acquire %s at %s, and the try %s only after %s", w.Clients[0],
 		lockName(w.Key), format.Instant(s.Call), what, format.Duration(f.end-f.start))
 	return w

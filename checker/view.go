@@ -34,7 +34,8 @@ type view struct {
 	counted    []int32 // spans: replies with a hold count that can be compared
 	idleState
 	serversState
-	excesses []excess // by findings of wake-up and leak
+	excesses []excess     // by findings of wake-up and leak
+	changes  []sizeChange // by findings of permits
 	sizeState
 }
 

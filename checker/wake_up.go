@@ -20,17 +20,20 @@ const (
 	notReturned         // an acquire did not return, long after its wait had ended
 	requestStorm        // a process asked again and again without a pause
 	wokenInVain         // a release woke more waiters than it could let in
+	gaveUp              // an acquire ended with an error before its wait was over
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
 	wakeLate            // acquits: the reply came, or the client crashed
+	wakeRights          // acquits: a permission was revoked
 )
 
 func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
-		requestStorm: "storm", wokenInVain: "herd",
-		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late"}
+		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up",
+		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
+		wakeRights: "no-permission"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
@@ -57,6 +60,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeRoom(o, found)
 	v.judgeTries(o, found)
 	v.judgeVain(o, found)
+	v.judgeGivenUp(o, found)
 	v.judgeStorms(o, found)
 	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
@@ -128,6 +132,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.tryViolation(f)
 	case waitedInVain:
 		return v.vainViolation(f)
+	case gaveUp:
+		return v.failureViolation(f)
 	case requestStorm, wokenInVain:
 		return v.excessViolation(f)
 	}

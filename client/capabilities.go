@@ -11,34 +11,38 @@ type Capability string
 
 // The capabilities.
 const (
-	Reentrant       Capability = "reentrant"         // an owner may acquire the lock again, and releases it as often
-	RefusesReentry  Capability = "refuses-reentry"   // an owner that holds the lock is refused, with code reentered
-	CanTry          Capability = "try"               // op try: acquire if it is free
-	CanRenew        Capability = "renew"             // op renew: extend the lease
-	Unleased        Capability = "unleased"          // a hold has no lease: it lasts until it is released
-	RenewsItself    Capability = "watchdog"          // without a lease: the lock renews it while its client lives
-	ReportsLoss     Capability = "reports-loss"      // sends the notice lost
-	Wakes           Capability = "wakes"             // a waiter is notified of a release; it need not poll
-	Fair            Capability = "fair"              // first come, first served
-	Fenced          Capability = "fenced"            // a grant has a fencing token
-	SharesReads     Capability = "read-write"        // modes read and write
-	CanDowngrade    Capability = "downgrade"         // a writer may also read, and reads on after its write is released
-	PrefersWriters  Capability = "writer-preference" // a writer that waits keeps new readers out
-	RefusesUpgrade  Capability = "refuses-upgrade"   // a reader that requests to write is refused at once: code upgrade
-	HasPermits      Capability = "permits"           // a semaphore: permits and limit
-	RefusesExcess   Capability = "refuses-excess"    // a request for more permits than there are: code out-of-range
-	Overtakes       Capability = "overtakes"         // a request that fits passes one that does not: permits, readers
-	PartialRelease  Capability = "partial-release"   // a release of some of the permits of one acquire
-	CanResize       Capability = "resize"            // op resize: set the number of permits
-	IsLatch         Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
-	SeveralKeys     Capability = "multi-key"         // one acquire or release of several keys, all or none
-	CanForceRelease Capability = "force-release"     // op force-release: release the lock for every owner
-	CanInspect      Capability = "inspect"           // op inspect: who holds the lock
-	Repeats         Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
-	Detached        Capability = "detached"          // a release with canceled is executed all the same
-	Counts          Capability = "counts"            // replies to acquire, try and release have the hold count
-	Frugal          Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
-	CachesScripts   Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
+	Reentrant        Capability = "reentrant"         // an owner may acquire the lock again, and releases it as often
+	RefusesReentry   Capability = "refuses-reentry"   // an owner that holds the lock is refused, with code reentered
+	CanTry           Capability = "try"               // op try: acquire if it is free
+	CanRenew         Capability = "renew"             // op renew: extend the lease
+	Unleased         Capability = "unleased"          // a hold has no lease: it lasts until it is released
+	RenewsItself     Capability = "watchdog"          // without a lease: the lock renews it while its client lives
+	ReportsLoss      Capability = "reports-loss"      // sends the notice lost
+	Wakes            Capability = "wakes"             // a waiter is notified of a release; it need not poll
+	Fair             Capability = "fair"              // first come, first served
+	Fenced           Capability = "fenced"            // a grant has a fencing token
+	SharesReads      Capability = "read-write"        // modes read and write
+	CanDowngrade     Capability = "downgrade"         // a writer may also read, and reads on after its write is released
+	PrefersWriters   Capability = "writer-preference" // a writer that waits keeps new readers out
+	RefusesUpgrade   Capability = "refuses-upgrade"   // a reader that requests to write is refused at once: code upgrade
+	HasPermits       Capability = "permits"           // a semaphore: permits and limit
+	RefusesExcess    Capability = "refuses-excess"    // a request for more permits than there are: code out-of-range
+	Overtakes        Capability = "overtakes"         // a request that fits passes one that does not: permits, readers
+	PartialRelease   Capability = "partial-release"   // a release of some of the permits of one acquire
+	CanResize        Capability = "resize"            // op resize: set the number of permits
+	CanChangePermits Capability = "change-permits"    // ops add-permits and drop-permits: change the number of permits
+	CanDrain         Capability = "drain"             // a try with drain: all permits that are free
+	CanForcePermits  Capability = "force-permits"     // op force-release with permits: some of those of one owner
+	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
+	SeveralKeys      Capability = "multi-key"         // one acquire or release of several keys, all or none
+	CanForceRelease  Capability = "force-release"     // op force-release: release the lock for every owner
+	CanInspect       Capability = "inspect"           // op inspect: who holds the lock
+	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
+	Persists         Capability = "persists"          // acquires, releases continue after errors that pass, see Spec.can
+	Detached         Capability = "detached"          // a release with canceled is executed all the same
+	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
+	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
+	CachesScripts    Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
 )
 
 // AllCapabilities returns every capability, in the order of the documentation.
@@ -46,8 +50,8 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, IsLatch, SeveralKeys, CanForceRelease, CanInspect, Repeats, Detached, Counts,
-		Frugal, CachesScripts,
+		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, SeveralKeys, CanForceRelease, CanInspect,
+		Repeats, Persists, Detached, Counts, Frugal, CachesScripts,
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 )
 
 // Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those of which a lock
-// states that it can do them: history.Arm, CountDown, Await, Resize, ForceRelease and Inspect.
+// states that it can do them: history.Arm, CountDown, Await, Resize, AddPermits, DropPermits,
+// ForceRelease and Inspect.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit
@@ -47,6 +48,7 @@ type Request struct {
 	Token uint64        `json:"token,omitempty"` // count-down, await: generation of the latch; 0: the current one
 	Setup *Setup        `json:"setup,omitempty"` // init only
 
+	Drain    bool `json:"drain,omitempty"`    // try: all permits that are free, at least one; Permits is how many there are
 	Canceled bool `json:"canceled,omitempty"` // release: its caller has given up, as its context has ended
 }
 
@@ -94,6 +96,7 @@ type Reply struct {
 	ValidMS float64 `json:"valid_ms,omitempty"` // validity of the hold, inspect: rest of the lease; 0: none promised
 	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC at the validity or the notice; 0: unknown
 	Count   int     `json:"count,omitempty"`    // hold count, or count of a latch, after the operation or the loss
+	Permits int     `json:"permits,omitempty"`  // try with drain: how many were granted
 	Undone  bool    `json:"undone,omitempty"`   // acquire: granted, and the grant undone before the reply
 	Code    string  `json:"code,omitempty"`     // of the error, short and stable
 	Error   string  `json:"error,omitempty"`    // for people

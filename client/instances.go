@@ -104,10 +104,15 @@ type member struct {
 
 // Acquire notes whose owner it is.
 func (m *member) Acquire(ctx context.Context, a Acquire) (Grant, error) {
-	m.instance.mu.Lock()
-	m.clients[a.Owner] = m.notify
-	m.instance.mu.Unlock()
+	m.note(a.Owner)
 	return m.Locker.Acquire(ctx, a)
+}
+
+// note notes that an owner is of this client.
+func (m *member) note(owner string) {
+	m.instance.mu.Lock()
+	defer m.instance.mu.Unlock()
+	m.clients[owner] = m.notify
 }
 
 // Close closes the instance with its last client.
@@ -118,7 +123,8 @@ func (m *member) Close(ctx context.Context) error {
 	return m.Locker.Close(ctx)
 }
 
-// offers is the lock as a [Latch], a [Resizer], a [Forcer] or an [Inspector], if it is one.
+// offers is the lock as a [Latch], a [Resizer] or another of the interfaces that a [Locker] may implement besides, if
+// it does.
 func offers[T any](l Locker) (T, bool) {
 	if m, is := l.(*member); is {
 		l = m.Locker

@@ -128,7 +128,7 @@ type kind struct {
 	acquire   acquireFunc
 	force     forceFunc
 	inspect   inspectFunc
-	resize    resizeFunc
+	semaphore semaphoreOf
 	labeled   bool // its holds have metadata
 	bounded   bool // its acquires may be limited to a number of tries, and are not queued at a server
 	several   bool // its holds are of several locks
@@ -139,13 +139,10 @@ type kind struct {
 // forceFunc takes a lock from all who hold it.
 type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool, err error)
 
-// resizeFunc sets the number of permits of a semaphore.
-type resizeFunc func(ctx context.Context, c *lock.Client, key string, permits int) error
-
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
-		Repeats, Detached, Counts, Frugal, CachesScripts}
+		Repeats, Persists, Detached, Counts, Frugal, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -225,29 +222,17 @@ func kindSpecs() []Spec {
 func countingSpecs() []Spec {
 	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
-		"Redisson's RSemaphore", kind{
-			acquire: acquirePermits, bounded: true,
-			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
-				return c.Semaphore(key).SetPermits(ctx, permits)
-			},
-		})
-	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased}
+		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore})
+	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain, CanTry, Wakes,
+		Unleased}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
-		"Redisson's RPermitExpirableSemaphore", kind{
-			acquire: acquireLeasedPermits, bounded: true, force: forcePermits((*lock.Client).PermitSemaphore),
-			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
-				return c.PermitSemaphore(key).SetPermits(ctx, permits)
-			},
-		})
-	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss, CanForceRelease)
+		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
+			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore})
+	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss, CanForceRelease, CanForcePermits)
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
-		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{
-			acquire: acquireFairPermits, force: forcePermits((*lock.Client).FairSemaphore),
-			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
-				return c.FairSemaphore(key).SetPermits(ctx, permits)
-			},
-		})
+		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{acquire: acquireFairPermits,
+			force: forcePermits(fairSemaphore), semaphore: fairSemaphore})
 	fair.Can, fair.Code = leased.Can.With(Fair).Without(Overtakes), behindCode
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
@@ -268,12 +253,9 @@ func forceRW(ctx context.Context, c *lock.Client, key string) (bool, error) {
 }
 
 // forcePermits releases all permits that a semaphore shows as held.
-func forcePermits[S interface {
-	State(ctx context.Context) (lock.SemaphoreState, error)
-	ForceRelease(ctx context.Context, ids ...string) (int, error)
-}](of func(c *lock.Client, name string, opts ...lock.Option) S) forceFunc {
+func forcePermits(of semaphoreOf) forceFunc {
 	return func(ctx context.Context, c *lock.Client, key string) (bool, error) {
-		s := of(c, key)
+		s := of(c, Acquire{Key: key})
 		state, err := s.State(ctx)
 		if err != nil || len(state.Holds) == 0 {
 			return false, err
@@ -315,19 +297,15 @@ func readOrWrite(preferWriters bool) acquireFunc {
 	}
 }
 
-func acquirePermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	s := c.Semaphore(a.Key, lock.WithTotal(a.Limit))
-	return acquireSome(ctx, a, s.Acquire, s.TryAcquire)
-}
-
-func acquireLeasedPermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	s := c.PermitSemaphore(a.Key, lock.WithTotal(a.Limit), lock.WithLease(a.Lease))
-	return acquireSome(ctx, a, s.Acquire, s.TryAcquire)
+func acquirePermits(of semaphoreOf) acquireFunc {
+	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+		s := of(c, a)
+		return acquireSome(ctx, a, s.Acquire, s.TryAcquire)
+	}
 }
 
 func acquireFairPermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	s := c.FairSemaphore(a.Key, lock.WithTotal(a.Limit), lock.WithLease(a.Lease))
-	h, err := acquireSome(ctx, a, s.Acquire, s.TryAcquire)
+	h, err := acquirePermits(fairSemaphore)(ctx, c, a)
 	if a.Wait == 0 && errors.Is(err, lock.ErrQueued) {
 		err = behindError{err}
 	}

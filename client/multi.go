@@ -24,7 +24,8 @@ func multiSpecs() []Spec {
 	specs := []Spec{multi, mixed}
 	for i := range specs {
 		s := &specs[i]
-		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts)
+		// Persists: a round that cannot give back a part ends the wait.
+		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts, Persists)
 		s.CheckOptions = checkUnlimitedOptions
 		s.Undone = func(err error) bool {
 			var parts partsError

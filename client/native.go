@@ -160,13 +160,9 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 			return n.reply(r, Grant{}, l.Resize(ctx, r.Key, r.Limit))
 		}
 	case history.ForceRelease:
-		if l, ok := offers[Forcer](n.locker); ok && n.row.Can.Has(CanForceRelease) {
-			held, err := l.ForceRelease(ctx, r.Key)
-			if err == nil && !held {
-				err = ErrNotHeld
-			}
-			return n.reply(r, Grant{}, err)
-		}
+		return n.force(ctx, r)
+	case history.AddPermits, history.DropPermits:
+		return n.changePermits(ctx, r)
 	case history.Inspect:
 		if l, ok := offers[Inspector](n.locker); ok && n.row.Can.Has(CanInspect) {
 			owner, g, err := l.Inspect(ctx, r.Key)
@@ -223,6 +219,9 @@ func (n *native) acquire(ctx context.Context, r Request) Reply {
 	a.Permits, a.Limit = max(1, a.Permits), max(1, a.Limit)
 	if a.Wait = max(0, a.Wait); r.Op == history.Try {
 		a.Wait = 0
+	}
+	if r.Drain {
+		return n.drain(ctx, r, a)
 	}
 	if a.Wait > 0 {
 		var cancel context.CancelFunc

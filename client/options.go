@@ -100,14 +100,17 @@ func withoutReentry(rows []Spec) []Spec {
 	return rows
 }
 
-// repeatsFor is for how long a lock that states [Repeats] sends a release again.
+// repeatsFor is for how long a lock that states [Repeats] or [Persists] sends a release again.
 const repeatsFor = 1500 * time.Millisecond
 
 // can is what the lock states with these options.
 func (row Spec) can(options map[string]string) Capabilities {
 	can := row.Can
 	if d, err := time.ParseDuration(options[optionTimeout]); err == nil && d < repeatsFor {
-		can = can.Without(Repeats)
+		can = can.Without(Repeats, Persists)
+	}
+	if options[optionReplicas] != "" { // too few replicas end an acquire
+		can = can.Without(Persists)
 	}
 	if options[optionReentry] == reentryRefused {
 		can = can.Without(Reentrant, CanDowngrade, RefusesUpgrade).With(RefusesReentry)

@@ -45,8 +45,8 @@ func TestLimitOfHolds(t *testing.T) {
 func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 	for timeout, repeats := range map[string]bool{"": true, "1499ms": false, "1500ms": true, "5s": true} {
 		options := map[string]string{optionTimeout: timeout}
-		if got := reentrantSpec.can(options).Has(Repeats); got != repeats {
-			t.Errorf("timeout %q: the lock repeats: %v", timeout, got)
+		if can := reentrantSpec.can(options); can.Has(Repeats) != repeats || can.Has(Persists) != repeats {
+			t.Errorf("timeout %q: the lock states %s", timeout, can)
 		}
 	}
 }

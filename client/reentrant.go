@@ -189,7 +189,7 @@ func (l *library) Inspect(ctx context.Context, key string) (string, Grant, error
 
 // Resize sets the number of permits of a semaphore.
 func (l *library) Resize(ctx context.Context, key string, permits int) error {
-	return l.resize(ctx, l.lock, key, permits)
+	return l.semaphore(l.lock, Acquire{Key: key}).SetPermits(ctx, permits)
 }
 
 // Close closes every connection; holds are left to their lease.

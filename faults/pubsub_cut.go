@@ -14,7 +14,7 @@ var pubsubCutSpec = Spec{
 	Name:      "pubsub-cut",
 	OnlyRedis: "published messages",
 	Doc:       "disconnects every subscriber of a server (CLIENT KILL TYPE pubsub), once.",
-	Affects:   history.AffectsMessages,
+	Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions,
 	Source:    "redisson#4744, redisson#3287: waiters that are never woken",
 	Targets:   []Target{Master, Replica, Node},
 	OneShot:   true,

@@ -10,6 +10,6 @@ var subscribeRefusedSpec = aclFault(
 		Name:      "subscribe-refused",
 		OnlyRedis: "published messages",
 		Doc:       "revokes the clients' permission to subscribe (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE) until healed.",
-		Affects:   history.AffectsMessages,
+		Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions,
 		Source:    "redis.io, ACL: commands of the category pubsub; proxies and hosted servers without pub/sub",
 	})

@@ -30,10 +30,11 @@ type Builder struct {
 	h           *History
 	keys        map[string]int32
 	owners      map[string]int32
-	open        map[Process]*openOps // operations without a completion
-	holder      map[processKey]int32 // who acquired last, for events without an owner
-	uncountable map[int32]bool       // keys with more than MaxPermits
-	last        int64                // index of the previous event
+	open        map[Process]*openOps    // operations without a completion
+	waits       map[int32]time.Duration // by the index of its invocation: how long an open acquire may wait
+	holder      map[processKey]int32    // who acquired last, for events without an owner
+	uncountable map[int32]bool          // keys with more than MaxPermits
+	last        int64                   // index of the previous event
 	clock       clock
 	unlisted    int // problems beyond maxProblems
 	kinds       problemKinds
@@ -54,6 +55,7 @@ func NewBuilder() *Builder {
 		keys:   make(map[string]int32),
 		owners: make(map[string]int32),
 		open:   make(map[Process]*openOps),
+		waits:  make(map[int32]time.Duration),
 		holder: make(map[processKey]int32),
 		kinds:  make(problemKinds),
 		last:   -1,
@@ -183,7 +185,11 @@ func (b *Builder) invoke(e numbered) {
 		s.Lease, s.Token, s.Write, s.Moded = v.Lease, v.Token, v.Mode != "read", v.Mode != ""
 		s.Permits = int32(max(1, min(v.Permits, MaxPermits)))
 		s.Part, s.Asked = v.Part, asked(s.Op, v)
+		s.Some = s.Op == OpForceRelease && v.Permits > 0
 		b.limit(e, s.Key)
+		if s.Op == OpAcquire && v.Wait > 0 {
+			b.waits[s.Invoked] = v.Wait
+		}
 	}
 	open := b.open[e.Process]
 	if open == nil {
@@ -205,6 +211,8 @@ func asked(op Op, v *Value) int32 {
 		return int32(max(0, min(v.Count, math.MaxInt32)))
 	case OpResize:
 		return int32(max(0, min(v.Limit, MaxPermits)))
+	case OpAddPermits, OpDropPermits:
+		return int32(max(0, min(v.Permits, MaxPermits)))
 	}
 	return 0
 }
@@ -214,6 +222,11 @@ func (b *Builder) complete(e numbered) {
 	switch {
 	case ok:
 		b.completeSpan(&b.h.Spans[i], e)
+		wait := b.waits[b.h.Spans[i].Invoked]
+		delete(b.waits, b.h.Spans[i].Invoked)
+		if e.failed() {
+			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i})
+		}
 		switch e.Type {
 		case Info:
 			timeout := e.Error != nil && e.Error.Code == CodeTimeout
@@ -290,6 +303,12 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 		s.Owner = b.owner(e, s.Key)
 	}
 	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // clamped, not wrapped
+	if s.Op == OpTry && e.Type == OK && v.Permits > 0 {              // it took what was free
+		s.Permits = min(s.Permits, int32(min(v.Permits, MaxPermits)))
+	}
+	if s.Op == OpAddPermits && e.Type == OK {
+		b.enlarged(s)
+	}
 	if e.Type == OK {
 		s.Valid = validity(e.time, v.Valid)
 		s.Expired = v.Valid < 0 && v.Age > 0 && v.Valid+v.Age <= 0

@@ -43,7 +43,9 @@ const (
 	CountDown    = "count-down"    // count a latch down by one
 	Await        = "await"         // wait until a latch is open
 	Resize       = "resize"        // set the number of permits of a semaphore
-	ForceRelease = "force-release" // release the lock for every owner that holds it
+	ForceRelease = "force-release" // release the lock for every owner that holds it, or some permits of one owner
+	AddPermits   = "add-permits"   // raise the number of permits of a semaphore
+	DropPermits  = "drop-permits"  // lower it
 	Inspect      = "inspect"       // ask who holds the lock: ok with the owner, fail with code not-held if it is free
 )
 
@@ -142,21 +144,24 @@ type FaultValue struct {
 
 	Lasted time.Duration `json:"lasted_ns,omitempty"` // note harness-stalled: how long the harness did not run
 	// Affects is what it may change, in words with a space between them: data (keys and clocks of servers), traffic
-	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones),
-	// commands (some are refused), clients; "traffic replies": requests arrive, only replies are late or lost.
-	// Empty: unknown, so everything.
+	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones are
+	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":
+	// requests arrive, only replies are late or lost; "commands rights": commands are refused for want of a permission,
+	// so that a lock need not send them again. Empty: unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 }
 
 // The words of [FaultValue.Affects].
 const (
-	AffectsData     = "data"
-	AffectsTraffic  = "traffic"
-	AffectsDelays   = "delays"
-	AffectsMessages = "messages"
-	AffectsCommands = "commands"
-	AffectsClients  = "clients"
-	AffectsReplies  = "replies"
+	AffectsData          = "data"
+	AffectsTraffic       = "traffic"
+	AffectsDelays        = "delays"
+	AffectsMessages      = "messages"
+	AffectsSubscriptions = "subscriptions"
+	AffectsCommands      = "commands"
+	AffectsClients       = "clients"
+	AffectsReplies       = "replies"
+	AffectsRights        = "rights"
 )
 
 // Error is why an operation failed or has an unknown outcome.

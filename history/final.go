@@ -51,6 +51,12 @@ func (e *Event) timedOut() bool {
 		slices.Contains([]string{CodeHeld, "busy", "timeout", "refused"}, e.Error.Code)
 }
 
+// failed reports whether e ended with an error that is no answer of a lock.
+func (e *Event) failed() bool {
+	return e.Error != nil && (e.Type == Fail || e.Type == Info) &&
+		slices.Contains([]string{"error", "unknown", "no-quorum", "panic", CodeNoReply}, e.Error.Code)
+}
+
 // denied reports whether e is a release or renewal that failed because the lock did not know the hold.
 func (e *Event) denied() bool {
 	if e.F != Release && e.F != Renew || e.Type != Fail || e.Held || e.Error == nil {
@@ -133,5 +139,12 @@ func (b *Builder) limit(e numbered, key int32) {
 	}
 	if *limit = max(*limit, int32(min(v.Limit, MaxPermits))); *limit <= 0 || b.uncountable[key] {
 		*limit = UnknownLimit
+	}
+}
+
+// enlarged notes that permits were added to a semaphore of known size, and how many it has since.
+func (b *Builder) enlarged(s *Span) {
+	if limit := b.h.Limit(s.Key); limit > 0 {
+		b.h.Limits[s.Key] = max(limit, s.Count)
 	}
 }

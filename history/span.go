@@ -27,13 +27,16 @@ const (
 	OpResize
 	OpForceRelease
 	OpInspect
+	OpAddPermits
+	OpDropPermits
 )
 
 // String is the operation as [Event.F] names it; "" for OpOther.
 func (o Op) String() string {
 	return [...]string{OpOther: "", OpAcquire: Acquire, OpTry: Try, OpRelease: Release, OpRenew: Renew, OpWork: Work,
 		OpTouch: Touch, OpArm: Arm, OpCountDown: CountDown, OpAwait: Await, OpResize: Resize,
-		OpForceRelease: ForceRelease, OpInspect: Inspect}[o]
+		OpForceRelease: ForceRelease, OpInspect: Inspect,
+		OpAddPermits: AddPermits, OpDropPermits: DropPermits}[o]
 }
 
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
@@ -50,8 +53,8 @@ type Span struct {
 	Key     int32         // index into History.Keys
 	Owner   int32         // index into History.Owners; of an inspect: who holds the lock
 	Count   int32         // count in the completion; 0: unknown
-	Asked   int32         // arm: the count that is set; resize: the number of permits
-	Permits int32         // requested permits; at least 1
+	Asked   int32         // arm: the count; resize: the number of permits; add-permits, drop-permits: by how many
+	Permits int32         // requested permits or, if they are fewer, those that were granted; at least 1
 	Op      Op            //
 	Outcome Type          // OK, Fail or Info
 	Write   bool          // mode is not "read"
@@ -64,6 +67,7 @@ type Span struct {
 	Zero    bool          // the token is 0
 	Armed   bool          // an arm or await that failed because the latch was still counting
 	Absent  bool          // an inspect that found no holder; a latch operation without such a latch or generation
+	Some    bool          // a forced release of as many as Permits that Owner holds, not of all holds of the key
 	Part    bool          // a further key of the operation of an earlier span, which has the same process
 }
 
@@ -73,6 +77,14 @@ type Unknown struct {
 	Time    time.Duration
 	Span    int32 // index into History.Spans
 	Timeout bool  // the harness stopped waiting for the reply
+}
+
+// Failure is the completion of an operation with an error that is no answer of the lock: a server replied with an
+// error, or not at all, or the lock panicked. Its outcome may be known all the same.
+type Failure struct {
+	Time time.Duration // of the completion
+	Wait time.Duration // acquire: how long it might wait; 0 or less: without limit
+	Span int32         // index into History.Spans
 }
 
 // Notice is an event without an invocation, such as [Lost], [Renewed] and [Crash].
@@ -131,6 +143,7 @@ type History struct {
 	Touches      []Touched
 	Faults       []Fault
 	Unknown      []Unknown
+	Failures     []Failure
 	Exits        []Exit     // of clients that were not asked to, as far as the reason is known
 	TimedOut     []int32    // acquires whose wait ran out while the lock was held: indices into Spans
 	Unanswered   []int32    // acquires whose wait ran out before a server replied, and which certainly got nothing
@@ -177,6 +190,10 @@ func opOf(f string) Op {
 		return OpForceRelease
 	case Inspect:
 		return OpInspect
+	case AddPermits:
+		return OpAddPermits
+	case DropPermits:
+		return OpDropPermits
 	}
 	return OpOther
 }

@@ -284,6 +284,8 @@ func textValue(name, value string, args, results *Value) (err error) {
 		args.Mode = value
 	case "permits":
 		args.Permits, err = nonNegative(value)
+	case "granted":
+		results.Permits, err = nonNegative(value)
 	case "limit":
 		args.Limit, err = nonNegative(value)
 	case "lease":

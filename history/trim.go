@@ -31,6 +31,13 @@ func (b *Builder) Trim(keep Keep) {
 		}
 	}
 	b.h.Unknown = unknown
+	failures := b.h.Failures[:0:0]
+	for _, f := range b.h.Failures {
+		if f.Span = to[f.Span]; f.Span >= 0 {
+			failures = append(failures, f)
+		}
+	}
+	b.h.Failures = failures
 	b.h.TimedOut, b.h.OneHeld = moved(b.h.TimedOut, to), moved(b.h.OneHeld, to)
 	b.h.Unanswered = moved(b.h.Unanswered, to)
 	b.h.Reentered = moved(b.h.Reentered, to)

@@ -14,6 +14,7 @@ func forcedSequences() []sequence {
 	return []sequence{
 		{name: "released by force", needs: needs, run: forced},
 		{name: "renewed after a release by force", needs: needs.With(client.CanRenew), run: forcedRenewal},
+		{name: "some permits released by force", needs: client.Capabilities{client.CanForcePermits}, run: forcedSome},
 	}
 }
 
@@ -72,4 +73,56 @@ func forcedRenewal(m *mix) {
 	}
 	m.Session.Release(m.ctx, h)
 	m.visit()
+}
+
+// forcedSome releases some of the permits of one acquire by force, which ends the hold: the next renewal and the
+// release are refused, and the release returns the rest, once.
+func forcedSome(m *mix) {
+	m.key = m.own
+	a := m.writing(m.owner(), max(m.lease(), time.Second))
+	if a.Limit < 2 {
+		return
+	}
+	a.Permits = 2 + m.Rand.IntN(a.Limit-1)
+	h, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	m.wait()
+	some := 1 + m.Rand.IntN(a.Permits-1)
+	if m.Session.ForceSome(m.ctx, h, some).Outcome != history.OK {
+		m.Session.Release(m.ctx, h)
+		return
+	}
+	next, held := Hold{}, false
+	if m.chance(2) {
+		a.Owner, a.Permits = m.owner(), some
+		next, held = m.try(a)
+	}
+	if m.Can.Has(client.CanRenew) && m.chance(2) {
+		m.Session.Renew(m.ctx, h, a.Lease)
+	}
+	m.wait()
+	m.Session.Release(m.ctx, h)
+	m.takeAll()
+	if held {
+		m.Session.Release(m.ctx, next)
+	}
+}
+
+// takeAll takes one permit after the other until it is refused, and releases them: there must be no more than exist.
+func (m *mix) takeAll() {
+	var holds []Hold
+	for n := m.limit(); n >= 0 && !m.over(); n-- {
+		a := m.writing(m.owner(), max(m.lease(), time.Second))
+		a.Permits = 1
+		h, ok := m.try(a)
+		if !ok {
+			break
+		}
+		holds = append(holds, h)
+	}
+	for _, h := range holds {
+		m.Session.Release(m.ctx, h)
+	}
 }

@@ -11,6 +11,8 @@ func sizedSequences() []sequence {
 	return []sequence{
 		{name: "more permits than there are", needs: needs.With(client.RefusesExcess), run: tooMany},
 		{name: "resize", needs: needs.With(client.CanResize), run: resize},
+		{name: "permits added and removed", needs: needs.With(client.CanResize, client.CanChangePermits), run: change},
+		{name: "drain", needs: needs.With(client.CanDrain), run: drain},
 	}
 }
 
@@ -48,6 +50,59 @@ func resize(m *mix) {
 	}
 	m.Session.Resize(m.ctx, m.key, m.limit())
 	if h, ok := m.try(m.request(m.owner(), m.lease())); ok {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// change adds permits to a semaphore that no other client uses, and removes some, sometimes more than there are, while
+// some are held. In the end it has its usual size.
+func change(m *mix) {
+	m.key = m.own
+	size := m.limit()
+	if m.Session.Resize(m.ctx, m.key, size).Outcome != history.OK {
+		return
+	}
+	a := m.request(m.owner(), m.lease())
+	a.Permits = 1 + m.Rand.IntN(size)
+	h, held := m.try(a)
+	for range 1 + m.Rand.IntN(3) {
+		m.pause(grain)
+		by := 1 + m.Rand.IntN(m.limit())
+		if m.chance(2) {
+			by = -1 - m.Rand.IntN(size+2)
+		}
+		answer := m.Session.ChangePermits(m.ctx, m.key, by)
+		switch {
+		case answer.Outcome == history.Info || m.over():
+			m.Session.Resize(m.ctx, m.key, m.limit())
+			return
+		case answer.Outcome == history.OK:
+			size = max(0, size+by)
+		}
+		m.visit()
+	}
+	if held {
+		m.Session.Release(m.ctx, h)
+	}
+	m.Session.Resize(m.ctx, m.key, m.limit())
+}
+
+// drain takes all permits that are free, on a key of its own while some are held, and asks for one more.
+func drain(m *mix) {
+	a := m.request(m.owner(), m.lease())
+	a.Permits = 1
+	h, held := Hold{}, false
+	if m.chance(2) {
+		h, held = m.try(a)
+	}
+	a.Owner = m.owner()
+	all, answer := m.Session.Drain(m.ctx, a)
+	m.wait()
+	m.visit()
+	if answer.Outcome == history.OK {
+		m.Session.Release(m.ctx, all)
+	}
+	if held {
 		m.Session.Release(m.ctx, h)
 	}
 }

@@ -55,6 +55,7 @@ type Answer struct {
 	Outcome history.Type
 	Token   uint64 // or generation of a latch
 	Count   int
+	Permits int           // granted by a drain
 	Valid   time.Duration // promised from now on; 0: nothing was said
 	Code    string        // of the error
 }
@@ -122,6 +123,12 @@ func (s *Session) Try(ctx context.Context, a client.Acquire) (Hold, Answer) {
 }
 
 func (s *Session) request(ctx context.Context, op string, a client.Acquire) (Hold, Answer) {
+	return s.send(ctx, client.Request{Op: op, Acquire: a})
+}
+
+// send sends an acquire or a try.
+func (s *Session) send(ctx context.Context, r client.Request) (Hold, Answer) {
+	a := &r.Acquire
 	if a.Owner == "" {
 		a.Owner = s.NextOwner()
 		s.ask(a.Owner)
@@ -132,12 +139,15 @@ func (s *Session) request(ctx context.Context, op string, a client.Acquire) (Hol
 	v := &history.Value{
 		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,
 	}
-	answer := s.do(ctx, client.Request{Op: op, Acquire: a}, v, a.Wait+replyTimeout)
+	answer := s.do(ctx, r, v, a.Wait+replyTimeout)
 	for _, notice := range s.ask("") {
 		s.note(notice)
 	}
 	h := Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits, Token: answer.Token,
 		Valid: answer.Valid}
+	if r.Drain {
+		h.Permits = answer.Permits
+	}
 	return h, answer
 }
 
@@ -203,6 +213,29 @@ func (s *Session) Resize(ctx context.Context, key string, permits int) Answer {
 func (s *Session) ForceRelease(ctx context.Context, key string) Answer {
 	r := client.Request{Op: history.ForceRelease, Acquire: client.Acquire{Key: key}}
 	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+}
+
+// ForceSome takes some of the permits of h from its owner.
+func (s *Session) ForceSome(ctx context.Context, h Hold, permits int) Answer {
+	r := client.Request{Op: history.ForceRelease,
+		Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: permits}}
+	return s.do(ctx, r, &history.Value{Owner: h.Owner, Permits: permits}, 3*replyTimeout)
+}
+
+// ChangePermits adds permits to a semaphore, or removes them if by is negative.
+func (s *Session) ChangePermits(ctx context.Context, key string, by int) Answer {
+	op := history.AddPermits
+	if by < 0 {
+		op, by = history.DropPermits, -by
+	}
+	r := client.Request{Op: op, Acquire: client.Acquire{Key: key, Permits: by}}
+	return s.do(ctx, r, &history.Value{Permits: by}, 3*replyTimeout)
+}
+
+// Drain requests all permits that are free, of a.Limit.
+func (s *Session) Drain(ctx context.Context, a client.Acquire) (Hold, Answer) {
+	a.Permits, a.Wait = a.Limit, 0
+	return s.send(ctx, client.Request{Op: history.Try, Acquire: a, Drain: true})
 }
 
 // Inspect asks who holds a lock.
@@ -291,6 +324,12 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now),
 		Undone: reply.Undone && t != history.Info}
 	had := time.Duration(reply.ValidMS * float64(time.Millisecond))
+	if r.Drain && t == history.OK {
+		got.Permits = max(1, reply.Permits)
+	}
+	if got.Count < 0 && (r.Op == history.AddPermits || r.Op == history.DropPermits) {
+		got.Count = 0 // no semaphore has fewer, and a history cannot say it
+	}
 	if r.Op == history.Inspect && t == history.OK {
 		got.Owner, got.Valid = reply.Owner, had // the lease that is shown ends then, or earlier
 	} else if t == history.OK && had < -validError {
@@ -304,7 +343,9 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	if t == history.Info {
 		s.retire()
 	}
-	return Answer{Outcome: t, Token: reply.Token, Count: reply.Count, Valid: got.Valid, Code: reply.Code}
+	return Answer{
+		Outcome: t, Token: reply.Token, Count: reply.Count, Permits: got.Permits, Valid: got.Valid, Code: reply.Code,
+	}
 }
 
 // invoke records an invocation: one event for each key, of which the first has the token.

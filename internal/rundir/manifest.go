@@ -126,6 +126,7 @@ func (m Manifest) Judging() checker.Options {
 		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
 		RefusesReentry: m.Can.Has(client.RefusesReentry),
+		Persists:       m.Can.Has(client.Persists),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 		Frugal: m.Can.Has(client.Frugal),
 	}

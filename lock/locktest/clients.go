@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,13 +144,20 @@ func hooksSeeWords(t *testing.T, s *fixture) {
 // lone acquire and a lone release wait for none of them, and a hold is renewed even so, whether contexts bound what the
 // client does or not.
 func poolUsedUp(t *testing.T, s *fixture) {
-	for _, bounded := range []bool{false, true} {
-		t.Run(fmt.Sprintf("context-timeout=%v", bounded), func(t *testing.T) {
-			s.poolUsedUp(t, &redis.Options{
-				Addr: s.servers.addrs[0], PoolSize: 4, PoolTimeout: 2 * timeout, ContextTimeoutEnabled: bounded,
+	t.Run("side-by-side", func(t *testing.T) { // returns when both have ended
+		for i, bounded := range []bool{false, true} {
+			name := fmt.Sprintf("context-timeout=%v", bounded)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				other := *s
+				other.name, other.a, other.b = s.name+"-"+strconv.Itoa(i), s.servers.open(t), s.servers.open(t)
+				other.poolUsedUp(t, &redis.Options{
+					Addr: s.servers.addrs[0], ClientName: name, PoolSize: 4, PoolTimeout: 2 * timeout,
+					ContextTimeoutEnabled: bounded,
+				})
 			})
-		})
-	}
+		}
+	})
 }
 
 func (s *fixture) poolUsedUp(t *testing.T, o *redis.Options) {
@@ -173,9 +181,10 @@ func (s *fixture) poolUsedUp(t *testing.T, o *redis.Options) {
 	for range o.PoolSize {
 		programs.Go(func() { _ = rdb.BLPop(ctx, 0, "locktest-jobs").Err() })
 	}
+	blocked := regexp.MustCompile(` name=` + o.ClientName + ` .* flags=b `)
 	Eventually(t, timeout, "the pool is used up", func() bool {
-		clients, err := s.servers.direct[0].InfoMap(context.Background(), "clients").Result()
-		return err == nil && clients["Clients"]["blocked_clients"] == strconv.Itoa(o.PoolSize)
+		clients, err := s.servers.direct[0].ClientList(context.Background()).Result()
+		return err == nil && len(blocked.FindAllString(clients, -1)) == o.PoolSize
 	})
 	s.release(t, released)
 	s.release(t, awaitGrant(t, timeout, s.acquireAsync(context.Background(), lockers[1], s.longLease())))

@@ -22,6 +22,7 @@ const subjectVar = "LOCKTEST_SUBJECT"
 
 // Locks with known flaws fail, each in the behaviors that it lacks.
 func TestKnownFlawsAreFound(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string][]string{
 		"set-nx-ex": {"lease-expires", "release-after-lease-fails", "second-release-fails"},
 		"set-nx-px": {"repeated-acquire-counts-once", "repeated-release-succeeds"},

@@ -1,0 +1,102 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file is about operations that ended with an error which is no answer of the lock (history.Failure), at a lock
+// that states that it continues after errors that pass (Options.Persists). What is refused for want of a permission
+// need not be sent again.
+
+// releasedFor is for how long such a lock sends a release again.
+const releasedFor = 1500 * time.Millisecond
+
+// judgeGivenUp finds the acquires that ended with an error before their wait was over. The wait begins after the
+// request, and so an acquire that used it up ends later.
+func (v *view) judgeGivenUp(o Options, found *findings) {
+	if !o.Persists {
+		return
+	}
+	dis := v.disturbances(o)
+	for _, f := range v.h.Failures {
+		s := &v.h.Spans[f.Span]
+		over := f.Wait > 0 && later(f.Time, o.ClockError+clockGrain) >= later(s.Call, f.Wait)
+		if s.Op != history.OpAcquire || s.Part || over {
+			continue
+		}
+		if !o.applies(wakeRights) || !dis.refuse(segment{s.Call, f.Time}) {
+			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
+		}
+	}
+}
+
+// clockGrain is by how much the clock of a client may round a wait.
+const clockGrain = 10 * time.Millisecond
+
+// judgeFailures finds the releases that ended with an error sooner than the lock sends them again, and the other
+// operations that ended with one although no fault had been in force. One that took longer may have met a machine
+// that is busy.
+func (c *honestyCheck) judgeFailures() {
+	if !c.o.Persists {
+		return
+	}
+	dis := c.disturbances(c.o)
+	for _, f := range c.h.Failures {
+		s := &c.h.Spans[f.Span]
+		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
+			continue
+		}
+		excused := dis.refuse(segment{s.Call, f.Time})
+		if s.Op != history.OpRelease {
+			excused = dis.any(segment{0, f.Time})
+		}
+		if !c.o.applies(honestRights) || !excused {
+			c.found.add(finding{rule: failedInVain, x: none, y: f.Span, start: s.Call, end: f.Time})
+		}
+	}
+}
+
+// refuse says whether servers refused commands for good at some time in s.
+func (d disturbances) refuse(s segment) bool {
+	for i := range d.times {
+		if f := &d.times[i]; f.refusesForGood() && f.from <= s.until && s.from <= later(f.until, d.slack) {
+			return true
+		}
+	}
+	return false
+}
+
+// any says whether anything was in force at some time in s.
+func (d disturbances) any(s segment) bool {
+	for i := range d.times {
+		if f := &d.times[i]; f.from <= s.until && s.from <= later(f.until, d.slack) {
+			return true
+		}
+	}
+	return false
+}
+
+// failureViolation words a finding of this file.
+func (v *view) failureViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "an operation ends with an error only if the lock can do nothing else", "")
+	after := format.Duration(f.end - f.start)
+	switch w.Class = ""; s.Op {
+	case history.OpAcquire:
+		w.Rule = "a wait continues after an error that passes"
+		w.Text = fmt.Sprintf("client %d requested %s at %s, and its wait ended with an error after %s, before it was over",
+			w.Clients[0], lockName(w.Key), format.Instant(f.start), after)
+	case history.OpRelease:
+		w.Rule = "a release continues after an error that passes"
+		w.Text = fmt.Sprintf("client %d released %s at %s, and the lock gave up with an error after %s", w.Clients[0],
+			lockName(w.Key), format.Instant(f.start), after)
+	default:
+		w.Text = fmt.Sprintf("the %s of %s by client %d at %s ended with an error after %s, although there had "+
+			"been no fault", s.Op, lockName(w.Key), w.Clients[0], format.Instant(f.start), after)
+	}
+	return w
+}

@@ -1,0 +1,83 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file is about changes of the number of permits (ops add-permits and drop-permits): the reply has the number
+// after the change.
+
+// sizeChange is by how much a successful change differs from what it should be.
+type sizeChange struct {
+	before int32 // span of the resize or change before it
+	known  int64 // permits that there were since
+}
+
+// judgeChanges finds the changes that replied with another number than the one before, more or fewer as requested, and
+// those that left fewer permits than none. The number before is certain if the last change or resize had succeeded and
+// returned before this one was invoked, and no fault may have changed the data of the servers since then. After a
+// change of unknown outcome, which may take effect at any time, it never is.
+func (v *view) judgeChanges(o Options, found *findings) {
+	last := make(map[int32]sizeChange) // by key; before is none: not certain
+	dis := v.disturbances(o)
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if !setsSize(s) || s.Outcome == history.Fail || s.Part {
+			continue
+		}
+		c, known := last[s.Key]
+		if known && c.before == none {
+			continue
+		}
+		if s.Outcome == history.Info || known && s.Call <= v.h.Spans[c.before].Return {
+			last[s.Key] = sizeChange{before: none}
+			continue
+		}
+		if s.Op == history.OpResize {
+			last[s.Key] = sizeChange{int32(i), int64(s.Asked)}
+			continue
+		}
+		want := c.known + changeBy(s)
+		if known && want != int64(s.Count) &&
+			!dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
+			v.changes = append(v.changes, c)
+			found.add(finding{rule: wrongChange, x: int32(len(v.changes) - 1), y: int32(i), start: s.Call, end: s.Return})
+		}
+		last[s.Key] = sizeChange{int32(i), int64(s.Count)}
+	}
+}
+
+// setsSize says whether s sets or changes the number of permits of a semaphore.
+func setsSize(s *history.Span) bool {
+	return s.Op == history.OpResize || s.Op == history.OpAddPermits || s.Op == history.OpDropPermits
+}
+
+// changeBy is by how many permits s changes a semaphore.
+func changeBy(s *history.Span) int64 {
+	if s.Op == history.OpDropPermits {
+		return -int64(s.Asked)
+	}
+	return int64(s.Asked)
+}
+
+// changeViolation words a finding of this file.
+func (v *view) changeViolation(f finding) Violation {
+	c, s := v.changes[f.x], &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a change of the number of permits counts once, and leaves no fewer than none", "")
+	w.Class, w.Events = "", slices.Concat([]int{int(v.h.Spans[c.before].Ended)}, w.Events)
+	verb, by := "added", changeBy(s)
+	if by < 0 {
+		verb, by = "removed", -by
+	}
+	now := fmt.Sprintf("has %d since", s.Count)
+	if verb == "removed" && by > c.known {
+		now = "cannot have fewer than none"
+	}
+	w.Text = fmt.Sprintf("client %d %s %s at %s, which had %d, and %s", w.Clients[0], verb,
+		format.Count(by, "permit")+" of "+lockName(w.Key), format.Instant(s.Return), c.known, now)
+	return w
+}
