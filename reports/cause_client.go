@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -132,8 +131,7 @@ func (q *inquiry) lateWrite() *cause {
 		who := clientName(mine.Client)
 		c.steps = []storyStep{
 			{Time: mine.From, Event: int(mine.Granted), weight: 9, Text: who + " is granted " + quote(q.v.Key)},
-			{Time: mine.validUntil(), Event: -1, weight: 8,
-				Text: fmt.Sprintf("%s of %s ends", strings.Replace(q.r.validityName(mine), "its ", "the ", 1), who)},
+			{Time: mine.validUntil(), Event: -1, weight: 8, Text: q.r.endOfValidity(mine)},
 		}
 		if f := q.r.faultIn(cluster.ClientName(mine.Client), mine.From, t.Time); f != nil {
 			c.faults = []*injection{f}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -39,7 +41,8 @@ func deletedNodeMechanism() mechanism {
 			"and a role for their range of keys (etcd).",
 		Cost: "credentials for each client; a client of the lock can still delete what another one holds",
 	}, {
-		Text: "Keep fencing at the guarded resource: who holds the lock is not notified when its node is deleted.",
+		Text: "Keep fencing at the guarded resource: a holder that does not watch its own node is not notified of the " +
+			"deletion, and one that does may already have decided what to write.",
 		Cost: "the resource has to store and compare the token of every write",
 	}}}
 }
@@ -156,7 +159,46 @@ func findDeleted(q *inquiry) *cause {
 }
 
 // findDeletedNode: the node (ZooKeeper) or key (etcd) of the holder was deleted.
-func findDeletedNode(q *inquiry) *cause { return q.removed([]string{nodeDeleted}) }
+func findDeletedNode(q *inquiry) *cause {
+	if q.p == nil && q.property == checker.Damage {
+		return q.wroteAfterLoss()
+	}
+	return q.removed([]string{nodeDeleted})
+}
+
+// writes says when the clients of a lost update wrote.
+func (q *inquiry) writes() string {
+	var parts []string
+	for i := range q.r.History.Touches {
+		if t := &q.r.History.Touches[i]; slices.Contains(q.v.Events, int(t.Index)) {
+			client := t.Process.Client(q.r.History.Clients)
+			parts = append(parts, fmt.Sprintf("%s wrote at %s", clientName(client), q.s.instant(eventAt(t.Index, t.Time))))
+		}
+	}
+	return strings.Join(parts, ", ") + ", over a value that it had not read"
+}
+
+// wroteAfterLoss: the node of a holder was deleted, and the holder reported the loss and still wrote.
+func (q *inquiry) wroteAfterLoss() *cause {
+	for i := range q.r.holds {
+		h := &q.r.holds[i]
+		if h.End != checker.LossReported || h.Until > q.v.End || q.r.History.Keys[h.Key] != q.v.Key ||
+			!slices.Contains(q.v.Clients, h.Client) {
+			continue
+		}
+		for j := range q.r.faults {
+			f := &q.r.faults[j]
+			if !f.is(nodeDeleted) || len(f.effects) == 0 || f.inject > h.Until || f.effectTime() < h.Asked {
+				continue
+			}
+			return &cause{faults: []*injection{f}, of: &h.Client, text: fmt.Sprintf(
+				"the node of %s was deleted on %s at %s (%s), and it reported the loss at %s: %s",
+				clientName(h.Client), f.target, q.s.instant(f.took()), quote(f.name), q.s.instant(eventAt(h.Ended, h.Until)),
+				q.writes())}
+		}
+	}
+	return nil
+}
 
 // removed: one of these faults removed the key from the node.
 func (q *inquiry) removed(names []string) *cause {

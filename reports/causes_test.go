@@ -134,6 +134,7 @@ func TestCausesOnSim(t *testing.T) {
 			checkCause(t, r)
 			checkProofs(t, r)
 			checkSteps(t, r)
+			checkNamed(t, r)
 			fmt.Fprintf(&b, "%s (%s)\n    %s\n", name, r.story.Cause, withoutNumbers(r.story.Sentence))
 		})
 	}

@@ -19,6 +19,24 @@ func (r *Run) byOther(index, client int) bool {
 	return i >= 0 && r.History.Spans[i].Process.Client(r.History.Clients) != client
 }
 
+// sameOperation are the events of the operation that an event belongs to, or the event itself where it is a notice, a
+// write or a probe; none if it is something else, such as a fault.
+func (r *Run) sameOperation(index int) []int {
+	h := r.History
+	for i := range h.Spans {
+		if s := &h.Spans[i]; int(s.Invoked) == index || int(s.Ended) == index {
+			return []int{int(s.Invoked), int(s.Ended)}
+		}
+	}
+	about := func(event int32) bool { return int(event) == index }
+	if slices.ContainsFunc(h.Notices, func(n history.Notice) bool { return about(n.Index) }) ||
+		slices.ContainsFunc(h.Touches, func(t history.Touched) bool { return about(t.Index) }) ||
+		slices.ContainsFunc(h.Probes, func(p history.Probe) bool { return about(p.Index) }) {
+		return []int{index}
+	}
+	return nil
+}
+
 // describe returns the time and the text of the event with that index; false if
 // it is not an operation, a notice, a write or a fault.
 func (r *Run) describe(index int) (time.Duration, string, bool) {
@@ -163,7 +181,8 @@ func outcomeText(s *history.Span) string {
 // opName is the name of an operation in the history.
 func opName(op history.Op) string {
 	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch", history.Arm,
-		history.CountDown, history.Await, history.Resize, history.ForceRelease, history.Inspect}
+		history.CountDown, history.Await, history.Resize, history.ForceRelease, history.Inspect,
+		history.AddPermits, history.DropPermits}
 	if int(op) < len(names) {
 		return names[op]
 	}

@@ -74,7 +74,7 @@ func (m *metrics) operations(r *Run) {
 		n[kind{s.Op, s.Outcome}]++
 	}
 	m.Start("lockchaos_operations", "counter", "", "Operations, by outcome; info is unknown.")
-	for op := history.OpOther; op <= history.OpInspect; op++ {
+	for op := history.OpOther; op <= history.OpDropPermits; op++ {
 		for _, outcome := range []history.Type{history.OK, history.Fail, history.Info} {
 			if count := n[kind{op, outcome}]; count > 0 {
 				m.Sample("_total", float64(count), openmetrics.Is("operation", opName(op)),

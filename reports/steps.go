@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// maxSteps is how many steps a reader takes in at a glance.
+// maxSteps is how many steps a reader takes in at a glance. A story has more only if the headline names more.
 const maxSteps = 6
 
 // steps are cause and effect of an overlap, in order of time.
@@ -33,7 +33,7 @@ func (p *pair) steps(c *cause) []storyStep {
 	}
 	if p.validUntil > 0 && p.validUntil <= p.b.From {
 		steps = append(steps, storyStep{Time: p.validUntil, Event: -1, weight: 8,
-			Text: fmt.Sprintf("%s; %s does not notice", p.endOfValidity(a), a)})
+			Text: fmt.Sprintf("%s; %s does not notice", p.r.endOfValidity(p.a), a)})
 	}
 	if p.stale != nil {
 		steps = append(steps, storyStep{Time: p.stale.Time, Event: int(p.stale.Index), weight: 9, Text: p.staleStep()})
@@ -51,7 +51,7 @@ func (p *pair) steps(c *cause) []storyStep {
 		text = fmt.Sprintf("the history ends; both still hold %s", quote(p.key))
 	}
 	steps = append(steps, storyStep{Time: end.to, Event: int(end.Ended), weight: 7, Text: text})
-	return selectSteps(p.r, steps)
+	return selectSteps(p.r, p.r.withNamed(steps, c.proofs))
 }
 
 func (p *pair) grantStep(h *hold) string {
@@ -73,12 +73,43 @@ func (p *pair) grantStep(h *hold) string {
 	return text
 }
 
-// endOfValidity says that the promise to a ends.
-func (p *pair) endOfValidity(a string) string {
-	if p.r.validityName(p.a) != "its validity" {
-		return fmt.Sprintf("the requested lease of %s ends, counted from the request", a)
+// endOfValidity says that the promise to a holder ends.
+func (r *Run) endOfValidity(h *hold) string {
+	if r.validityName(h) != "its validity" {
+		return fmt.Sprintf("the requested lease of %s ends, counted from the request", clientName(h.Client))
 	}
-	return fmt.Sprintf("the validity of %s's grant ends", a)
+	return fmt.Sprintf("the validity of %s's grant ends", clientName(h.Client))
+}
+
+// withNamed marks the steps about what the headline names, by the proofs of its instants, and adds those that are
+// missing: operations, notices, writes and ends of validities. Faults and samples have their own steps.
+func (r *Run) withNamed(steps []storyStep, proofs []proof) []storyStep {
+	for _, p := range proofs {
+		if p.Kind != proofInstant || p.From[0].Event < 0 {
+			continue
+		}
+		at := p.From[0]
+		same := r.sameOperation(at.Event)
+		about := func(s storyStep) bool { return s.Event >= 0 && slices.Contains(same, s.Event) }
+		if at.Until {
+			about = func(s storyStep) bool { return s.Event < 0 && s.Time == at.Time }
+		}
+		if i := slices.IndexFunc(steps, about); i >= 0 {
+			steps[i].named = true
+			continue
+		}
+		if at.Until {
+			i := slices.IndexFunc(r.holds, func(h hold) bool {
+				return h.validUntil() == at.Time && r.validity(&h) == at
+			})
+			if i >= 0 {
+				steps = append(steps, storyStep{Time: at.Time, Event: -1, Text: r.endOfValidity(&r.holds[i]), named: true})
+			}
+		} else if t, text, ok := r.describe(at.Event); ok && same != nil {
+			steps = append(steps, storyStep{Time: t, Event: at.Event, Text: text, named: true})
+		}
+	}
+	return steps
 }
 
 func (p *pair) stillHeld() string {
@@ -99,7 +130,7 @@ func (p *pair) staleStep() string {
 		text += fmt.Sprintf(" after token %d was seen", t.MaxSeen)
 	}
 	if !t.Accepted {
-		return text + ", which rejects it"
+		return text + "; the resource rejects it"
 	}
 	if t.Found != t.Read {
 		return text + fmt.Sprintf(": it had read %d and overwrites %d", t.Read, t.Found)
@@ -199,10 +230,23 @@ func (r *Run) crashVerb(at time.Duration) string {
 	return "crashes"
 }
 
-// selectSteps keeps the heaviest steps and numbers them in order of time.
+// selectSteps keeps the steps that the headline names and the heaviest of the others, and numbers them in order of
+// time.
 func selectSteps(r *Run, steps []storyStep) []storyStep {
 	slices.SortStableFunc(steps, func(a, b storyStep) int { return b.weight - a.weight })
-	steps = steps[:min(len(steps), maxSteps)]
+	room := maxSteps
+	for _, s := range steps {
+		if s.named {
+			room--
+		}
+	}
+	steps = slices.DeleteFunc(steps, func(s storyStep) bool {
+		if s.named {
+			return false
+		}
+		room--
+		return room < 0
+	})
 	slices.SortStableFunc(steps, func(a, b storyStep) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range steps {
 		steps[i].N = i + 1
@@ -269,5 +313,5 @@ func eventSteps(r *Run, v *checker.Violation, c *cause) []storyStep {
 		}
 		steps = append(steps, f.step(named, weight))
 	}
-	return selectSteps(r, steps)
+	return selectSteps(r, r.withNamed(steps, c.proofs))
 }

@@ -62,6 +62,25 @@ func checkSteps(t *testing.T, r *Run) {
 	}
 }
 
+// checkNamed checks that what the headline names has a step in the story: an operation, a notice or a write one of its
+// events, the end of a validity one at that instant.
+func checkNamed(t *testing.T, r *Run) {
+	t.Helper()
+	for _, p := range r.story.Proofs {
+		if p.Kind != proofInstant || p.From[0].Event < 0 {
+			continue
+		}
+		at := p.From[0]
+		same := r.sameOperation(at.Event)
+		found := slices.ContainsFunc(r.story.Steps, func(s storyStep) bool {
+			return at.Until && s.Time == at.Time || !at.Until && slices.Contains(same, s.Event)
+		})
+		if len(same) > 0 && !found {
+			t.Errorf("the headline has %s, of event %d, and no step is about it: %s", p.Text, at.Event, r.story.Sentence)
+		}
+	}
+}
+
 // between reports whether two of these instants are that far apart.
 func between(text string, all []time.Duration) bool {
 	return slices.ContainsFunc(all, func(a time.Duration) bool {

@@ -18,7 +18,7 @@ type story struct {
 	Sentence string       `json:"sentence"`         // the reason for the verdict
 	Cause    string       `json:"cause,omitempty"`  // the mechanism of an unsafe run, see [mechanisms]
 	Proofs   []proof      `json:"proofs,omitempty"` // where the numbers of the sentence are from
-	Steps    []storyStep  `json:"steps,omitempty"`  // cause and effect in order of time, at most maxSteps
+	Steps    []storyStep  `json:"steps,omitempty"`  // cause and effect in order of time; six at most, or all that the sentence names
 	Facts    []string     `json:"facts,omitempty"`  // numbers, the most important first
 	Advice   []adviceItem `json:"advice,omitempty"`
 	Repeat   string       `json:"repeat,omitempty"` // the command that repeats the run
@@ -31,7 +31,8 @@ type storyStep struct {
 	Event int           `json:"event"` // index in the history; -1: derived from samples
 	Text  string        `json:"text"`
 
-	weight int // of more than maxSteps, the heaviest are kept
+	weight int  // of more than maxSteps, the heaviest are kept
+	named  bool // the headline names it: kept
 }
 
 // adviceItem is something that would have prevented a violation.
@@ -110,13 +111,23 @@ func safeSentence(r *Run) string {
 	}
 	parts = append(parts, r.grants()...)
 	if free := longestFree(r); free.length() > 0 {
-		parts = append(parts, fmt.Sprintf("a client waited for at most %s while no client held the lock",
-			format.Duration(free.length())))
+		parts = append(parts, fmt.Sprintf("a client waited for at most %s while no client %s the lock",
+			format.Duration(free.length()), r.wasHeld()))
 	}
 	if len(parts) == 0 {
 		return r.Judgement.Sentence
 	}
 	return strings.Join(parts, "; ")
+}
+
+// wasHeld is the verb of what is claimed of holders: an acquire of unknown outcome may have held the lock unseen.
+func (r *Run) wasHeld() string {
+	if slices.ContainsFunc(r.History.Spans, func(s history.Span) bool {
+		return s.Outcome == history.Info && (s.Op == history.OpAcquire || s.Op == history.OpTry)
+	}) {
+		return "was known to hold"
+	}
+	return "held"
 }
 
 // grants counts the grants, and says of each kind what was found to hold: owners of permits, and readers, may hold a

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -88,6 +89,30 @@ func TestStateOfFault(t *testing.T) {
 	} {
 		if got := f.state(); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}
+
+// TestUnknownAcquireMayHold: where the outcome of an acquire is unknown, no client is only not known to hold the lock.
+func TestUnknownAcquireMayHold(t *testing.T) {
+	for outcome, want := range map[string]string{
+		"fail owner=c code=timeout": "while no client held the lock",
+		"info owner=c code=timeout": "while no client was known to hold the lock",
+	} {
+		h, err := history.ReadText(strings.NewReader("clients 3\n"+
+			"client 0 acquire orders 1.0-1.1 ok owner=a valid=9s\nclient 2 acquire orders 1.2-1.3 "+outcome+"\n"+
+			"client 1 acquire orders 1.2-2.2 ok owner=b valid=9s\nclient 0 release orders 1.8-1.9 ok owner=a\n"+
+			"client 1 release orders 2.5-2.6 ok owner=b\n"), "unknown")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := FromHistory("unknown", h, checker.Judge(h, checker.Options{}),
+			nil, func(map[int]bool) (map[int]string, error) { return nil, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := safeSentence(r); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", outcome, got, want)
 		}
 	}
 }

@@ -155,15 +155,22 @@ func (s *stage) probe(ctx context.Context, key string) {
 	}
 }
 
-// permitsLeft records permits that are still taken. The probe has returned its own, and whatever had expired.
+// permitsLeft records permits that are still taken. The probe has returned its own, and whatever had expired. Where two
+// nodes are masters of the key, the one with fewer counts: a master that was replaced by a failover keeps what it had
+// until it is made a replica. In a Redis Cluster it cannot be distinguished from the master of other keys.
 func (s *stage) permitsLeft(ctx context.Context, key string) {
+	sharded := s.cluster.Topology().Kind == cluster.Sharded
+	taken := -1
 	for _, n := range s.cluster.Nodes() {
 		seen := s.witness.sampler.Sample(ctx, n.Name, []string{key})
-		if taken := seen.Keys[key].Permits; taken > 0 && seen.Role == "master" {
-			v := &history.Value{Left: &history.LeftoverValue{Permits: taken}}
-			s.record.Note(history.Nemesis, history.LeftoverEvent, key, v)
-			return
+		permits := seen.Keys[key].Permits // 0: none is taken, or the node does not have the key
+		if seen.Role == "master" && (permits > 0 || !sharded) && (taken < 0 || permits < taken) {
+			taken = permits
 		}
+	}
+	if taken > 0 {
+		v := &history.Value{Left: &history.LeftoverValue{Permits: taken}}
+		s.record.Note(history.Nemesis, history.LeftoverEvent, key, v)
 	}
 }
 

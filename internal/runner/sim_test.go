@@ -258,3 +258,12 @@ func TestLocksOfOneRun(t *testing.T) {
 		t.Errorf("lock %q can %s", m.Lock, m.Can)
 	}
 }
+
+// TestPermitsOfAReplacedMaster: what a master keeps after a failover has replaced it is not left behind.
+func TestPermitsOfAReplacedMaster(t *testing.T) {
+	out, text := simulate(t, load(t, "skewed-replica", "lock=semaphore"), 7, 0)
+	leak := out.Judgement.Result(checker.Leak)
+	if leak.Outcome == checker.Violated || !strings.Contains(string(text), `"f":"probe"`) {
+		t.Errorf("%s: %s", leak.Outcome, leak.Summary)
+	}
+}
