@@ -49,7 +49,7 @@ func comparisons() []comparison {
 		{"the holder is cut off", []string{"partition"}, [4]string{
 			"partitioned-holder", "redlock-partitioned-holder", "zk-partitioned-holder", "etcd-partitioned-holder",
 		}},
-		{"servers come back with empty disks", []string{"restart-empty", "restart", "kill"}, [4]string{
+		{"servers come back with empty disks", []string{"restart-empty", "restart", "kill", "pause-node"}, [4]string{
 			"master-restart-empty", "redlock-restart-empty", "zk-disks-lost",
 			"no scenario: a member with an empty disk is replaced, which needs a majority",
 		}},
