@@ -14,7 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
 // dirVariable names the directory in which adapters are built.
@@ -128,11 +129,14 @@ func (a Adapter) Make(ctx context.Context, log io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	unlock, err := lockFile(dir + ".lock")
+	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close() // and with it the lock
+	if err := filelock.Wait(lock); err != nil {
+		return fmt.Errorf("locking %s: %w", lock.Name(), err)
+	}
 	if a.Ready() == nil {
 		return nil
 	}
@@ -153,17 +157,4 @@ func (a Adapter) Make(ctx context.Context, log io.Writer) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, builtFile), nil, 0o644)
-}
-
-// lockFile takes the lock of a file, which ends with this process.
-func lockFile(name string) (unlock func(), err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("locking %s: %w", name, err)
-	}
-	return func() { _ = f.Close() }, nil
 }

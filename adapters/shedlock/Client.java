@@ -1,10 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.lettuce.core.resource.ClientResources;
-import io.lettuce.core.resource.NettyCustomizer;
-import io.netty.bootstrap.Bootstrap;
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -16,9 +12,6 @@ import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
-import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
-import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
-import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /** A client of the protocol (docs/protocol.md) for ShedLock over Spring Data Redis: Client KIND. */
 public final class Client extends Protocol {
@@ -44,26 +37,7 @@ public final class Client extends Protocol {
 
     @Override
     ObjectNode open(JsonNode setup) throws Exception {
-        JsonNode endpoints = setup.path("endpoints");
-        String[] address = endpoints.path("addrs").path(0).asText().split(":");
-        RedisStandaloneConfiguration server = new RedisStandaloneConfiguration(address[0], Integer.parseInt(address[1]));
-        if (endpoints.hasNonNull("password")) {
-            server.setPassword(endpoints.path("password").asText());
-        }
-        String source = endpoints.path("source").asText("");
-        LettuceClientConfiguration client = LettuceClientConfiguration.builder().clientResources(ClientResources.builder()
-            .nettyCustomizer(new NettyCustomizer() {
-                @Override
-                public void afterBootstrapInitialized(Bootstrap bootstrap) {
-                    if (!source.isEmpty()) {
-                        bootstrap.localAddress(new InetSocketAddress(source, 0));
-                    }
-                }
-            }).build()).build();
-        LettuceConnectionFactory connections = new LettuceConnectionFactory(server, client);
-        connections.afterPropertiesSet();
-        connections.start();
-        locks = new RedisLockProvider.Builder(connections).safeUpdate(safeUpdate).build();
+        locks = new RedisLockProvider.Builder(SpringRedis.connect(setup)).safeUpdate(safeUpdate).build();
         warmUp();
         ObjectNode reply = ok();
         ArrayNode can = reply.putArray("can");

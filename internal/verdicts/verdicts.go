@@ -64,7 +64,10 @@ func Outcome(j checker.Judgement) string {
 // Add adds a judged run.
 func (r *Result) Add(j checker.Judgement, command string) {
 	if r.Outcomes == nil {
-		r.Outcomes, r.Properties = make(map[string]int), make(map[string]int)
+		r.Outcomes = make(map[string]int)
+	}
+	if r.Properties == nil { // also in a stored result without a violation
+		r.Properties = make(map[string]int)
 	}
 	r.Outcomes[Outcome(j)]++
 	for _, x := range j.Results {

@@ -89,6 +89,19 @@ func TestAddAndSave(t *testing.T) {
 	if all, err := Load(file); err != nil || len(all) != 2 || all[0].Lock != "a/x" || all[1].Runs() != 3 {
 		t.Errorf("%+v, %v", all, err)
 	}
+	safe := Result{Outcomes: map[string]int{"safe": 1}}
+	if err := Save(file, []Result{safe}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := Load(file); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	} else {
+		all[0].Add(checker.Judgement{Verdict: checker.Unsafe,
+			Results: []checker.Result{{Property: checker.WakeUp, Outcome: checker.Violated}}}, "fourth")
+		if counts(all[0].Properties) != "1 wake-up" {
+			t.Errorf("a violation after a stored result without one: %+v", all[0])
+		}
+	}
 	if all, err := Load(file + ".none"); all != nil || err != nil {
 		t.Errorf("no file: %v, %v", all, err)
 	}
