@@ -82,6 +82,9 @@ func Document(rows []Row, r Report) string {
 		b.WriteString(scoreOf(rows, r, kind).row(kind))
 	}
 	b.WriteString(total.row("**all**"))
+	fmt.Fprintf(&b, "\nThe convicted bugs come from %d sources: issues of other libraries and passages of their "+
+		"documentation.\n"+
+		"[Hypotheses](hypotheses.md) has bugs that were reproduced in the libraries themselves.\n", convictedSources(rows, r))
 	if r.Coverage.Scenarios == 0 {
 		b.WriteString("\nHow many statements of package `lock` the scenarios execute was not measured.\n")
 	} else {
@@ -118,6 +121,17 @@ func Document(rows []Row, r Report) string {
 		fmt.Fprintf(&b, "| %s: %s | %s | %d%s |\n", row.Kind, row.Name, row.Harmless, got.Runs, wrong)
 	}
 	return b.String()
+}
+
+// convictedSources counts the different sources of convicted rows.
+func convictedSources(rows []Row, r Report) int {
+	sources := make(map[string]bool)
+	for _, row := range rows {
+		if row.Source != "" && row.Harmless == "" && r.Results[row.Name].Convicted {
+			sources[row.Source] = true
+		}
+	}
+	return len(sources)
 }
 
 func source(r Row) string {
