@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all cluster-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,7 +47,10 @@ test-valkey: ## the same on the Valkey 8.1 of Debian 13
 	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
 
 cluster-recordings: setup ## record 20 real Redis Clusters and compare them with the simulated bus, times too (three minutes)
-	go test -count=1 -timeout 30m ./internal/cluster/sim -run 'Bus|RealCluster' -v -bus.recordings 20 -bus.seeds 60
+	go test -count=1 -timeout 30m ./internal/cluster/sim -run 'Bus|RealCluster' -v -recordings 20 -recordings.seeds 60
+
+ensemble-recordings: setup ## record ten real ZooKeeper ensembles (ten minutes)
+	go test -count=1 -timeout 40m ./internal/cluster/sim -run 'TheSimulatedEnsemble|RealEnsemble' -v -recordings 10 -recordings.seeds 60
 
 install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` does, from a module zip into an empty module cache
 	scripts/check-install
@@ -61,8 +64,10 @@ mutants: setup ## plant every bug of internal/mutants in package lock and write 
 mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth of them (about a minute)
 	go run ./internal/mutants/run -draw "$$(git rev-parse HEAD)" -budget 4s -total 40s
 
-verdicts: build ## build the adapters and run each line of adapters/*/expect.tsv until it has five runs (an hour)
+adapters: build ## build the clients for other lock libraries for which this machine has the toolchain; test-all runs them
 	bin/chaos adapters build
+
+verdicts: adapters ## run each line of adapters/*/expect.tsv until it has five runs (an hour)
 	go run ./internal/verdicts/run
 
 determinism: setup ## compare repeated simulations byte by byte: all scenarios, 1, 2 and 8 processors, race or not, busy or idle (hours)
