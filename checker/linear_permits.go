@@ -175,7 +175,7 @@ func (d *permitFold) notice(n *history.Notice) {
 	}
 }
 
-// lose ends all holds of an owner.
+// lose ends all holds of an owner: at t, or with their promise where the view ends them with it.
 func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event int32, process history.Process) {
 	if len(p.open) == 0 {
 		return
@@ -183,11 +183,18 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 	if p.at == t && p.acquired != 0 { // see checkInstant
 		d.k.exact = false
 	}
+	first := t
 	for _, i := range p.open {
-		d.k.permitHolds[i].core, d.k.permitHolds[i].ending = t, endLost
+		y := &d.k.permitHolds[i]
+		y.core, y.ending = t, endLost
+		if end, is := d.promised[y.span]; is {
+			y.core = min(t, end)
+		}
+		first = min(first, y.core)
 	}
 	d.k.dropped = append(d.k.dropped, event)
-	d.k.drops = append(d.k.drops, lockOp{call: t, ret: never, owner: owner, epoch: d.k.epochs.of(owner, event), span: -1,
+	d.k.drops = append(d.k.drops, lockOp{call: first, ret: never, owner: owner, epoch: d.k.epochs.of(owner, event),
+		span:    -1,
 		process: process, kind: opHoldLost, unknown: true, permits: 1, depth: -1})
 	p.open, p.lost, p.regranted = p.open[:0], true, false
 }

@@ -32,7 +32,7 @@ func (v *view) endStalled() {
 	}
 	for i := range v.holds {
 		if h := &v.holds[i]; h.lastPromise() < h.until && contains(stalls, h.lastPromise()) {
-			h.endPromised()
+			v.endPromised(h)
 		}
 	}
 }
@@ -46,16 +46,21 @@ func (v *view) endReported(delay time.Duration) {
 	for i := range v.holds {
 		h := &v.holds[i]
 		if end := h.lastPromise(); end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
-			h.endPromised()
+			v.endPromised(h)
 		}
 	}
 }
 
 // endPromised ends a hold with its promise.
-func (h *hold) endPromised() {
-	if h.until = max(h.from, h.lastPromise()); h.ending != endReleased {
-		h.core = min(h.core, h.until)
+func (v *view) endPromised(h *hold) {
+	if h.until = max(h.from, h.lastPromise()); h.ending == endReleased {
+		return
 	}
+	h.core = min(h.core, h.until)
+	if v.promised == nil {
+		v.promised = make(map[int32]time.Duration)
+	}
+	v.promised[h.span] = h.core
 }
 
 // contains says whether t is in one of the segments, which are disjoint and sorted.

@@ -22,6 +22,7 @@ type view struct {
 	regrants   []int32                   // spans: grants to an owner that already held the lock
 	carried    []int32                   // spans: grants requested inside a hold that was lost before the reply
 	parts      map[int32][]partialReturn // by hold: permits that were returned before the rest
+	promised   map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
 	kind       LockKind                  // what the lock is meant to be
 	usage      []usage                   // by key
 	ownerOrder []programOrder            // by owner
