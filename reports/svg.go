@@ -92,11 +92,17 @@ func (d *drawing) text(x, y float64, text, attrs string) {
 
 // labelBar writes the first of texts that fits into a bar, if one does, clear of the markers at both ends of it.
 func (d *drawing) labelBar(w interval, y float64, fill string, texts ...string) {
-	from := max(w.from, d.window.from)
+	d.labelParts([]interval{w}, y, fill, texts...)
+}
+
+// labelParts writes the first of texts that fits between two markers of a bar, if one does.
+func (d *drawing) labelParts(parts []interval, y float64, fill string, texts ...string) {
 	for _, text := range texts {
-		if textWidth(text)+2*labelMargin <= d.width(w.from, w.until) {
-			d.label(from, labelMargin, y, text, `class="in" fill="`+fill+`"`)
-			return
+		for _, w := range parts {
+			if textWidth(text)+2*labelMargin <= d.width(w.from, w.until) {
+				d.label(max(w.from, d.window.from), labelMargin, y, text, `class="in" fill="`+fill+`"`)
+				return
+			}
 		}
 	}
 }

@@ -22,8 +22,9 @@ func (t *timeline) clientRows() {
 	for _, c := range t.clients {
 		t.swatch(c)
 		t.waits(c)
-		t.holds(c, byClient[c])
-		t.touches(c)
+		writes := t.writesOf(c)
+		t.holds(c, byClient[c], writes)
+		t.writes(writes)
 		t.y += 44
 	}
 	if len(t.clients) == 0 {
@@ -73,7 +74,7 @@ func (t *timeline) waits(c int) {
 	}
 }
 
-func (t *timeline) holds(c int, all []*hold) {
+func (t *timeline) holds(c int, all []*hold, writes []*history.Touched) {
 	var wins []interval
 	for _, h := range all {
 		wins = append(wins, interval{h.From, h.to})
@@ -86,11 +87,11 @@ func (t *timeline) holds(c int, all []*hold) {
 				fmt.Sprintf(`fill="%s" opacity=".55"`, palette(color)))
 			continue
 		}
-		t.hold(all[b.first], color)
+		t.hold(all[b.first], color, writes)
 	}
 }
 
-func (t *timeline) hold(h *hold, color int) {
+func (t *timeline) hold(h *hold, color int, writes []*history.Touched) {
 	w := interval{h.From, h.to}
 	tip := fmt.Sprintf("%s held %s from %s to %s (%s): %s", clientName(h.Client), t.key, format.Instant(h.From),
 		format.Instant(h.to), format.Duration(h.to-h.From), h.End)
@@ -113,7 +114,7 @@ func (t *timeline) hold(h *hold, color int) {
 		if h.Token > 0 {
 			texts = []string{fmt.Sprintf("holds · token %d", h.Token), fmt.Sprintf("token %d", h.Token), fmt.Sprint(h.Token)}
 		}
-		t.d.labelBar(w, t.y+20, inkOn(max(color, 0)), texts...)
+		t.d.labelParts(partsOf(w, writes), t.y+20, inkOn(max(color, 0)), texts...)
 	}
 	switch {
 	case h.lost():
@@ -130,16 +131,34 @@ func pattern(color int) int {
 	return color % 8
 }
 
-// touches are the writes to the guarded resource: dots, or crosses if a write was
-// stale or overwrote another one.
-func (t *timeline) touches(c int) {
-	n := t.r.History.Clients
-	last, skipped := -1e9, 0
+// partsOf are the parts of an interval before, between and after the writes in it: their markers cover no label.
+func partsOf(w interval, writes []*history.Touched) []interval {
+	var parts []interval
+	for _, x := range writes {
+		if x.Time > w.from && x.Time < w.until {
+			parts = append(parts, interval{w.from, x.Time})
+			w.from = x.Time
+		}
+	}
+	return append(parts, w)
+}
+
+// writesOf are the writes of a client to the guarded resource in the window.
+func (t *timeline) writesOf(c int) []*history.Touched {
+	var all []*history.Touched
 	for i := range t.r.History.Touches {
 		w := &t.r.History.Touches[i]
-		if w.Process.Client(n) != c || !t.isKey(w.Key) || !t.d.shows(interval{w.Time, w.Time}) {
-			continue
+		if w.Process.Client(t.r.History.Clients) == c && t.isKey(w.Key) && t.d.shows(interval{w.Time, w.Time}) {
+			all = append(all, w)
 		}
+	}
+	return all
+}
+
+// writes draws dots, or crosses if a write was stale or overwrote another one.
+func (t *timeline) writes(all []*history.Touched) {
+	last, skipped := -1e9, 0
+	for _, w := range all {
 		tip := format.Instant(w.Time) + ": " + t.r.touchText(w)
 		if w.Read != w.Found || w.Token > 0 && w.Token < w.MaxSeen {
 			t.d.mark(w.Time, t.y+16, tip, `<circle r="9" class="halo"/><path d="M-5-5 5 5M5-5-5 5" class="stale"/>`)

@@ -34,7 +34,10 @@
     var old = svg.querySelector('.pins'), scale = svg.viewBox.baseVal.width / svg.getBoundingClientRect().width;
     var at = wide.scrollLeft * scale;
     if (old) old.remove();
-    if (at < 60) return;
+    if (at >= 60) names(at);
+    follow(at);
+  }
+  function names(at) {
     var rows = [].slice.call(svg.querySelectorAll('text.row')), pins = '';
     var groups = [].slice.call(svg.querySelectorAll('text.group')).filter(function (g) {
       return !rows.some(function (r) { return Math.abs(r.getAttribute('y') - g.getAttribute('y')) < 12; });
@@ -47,6 +50,30 @@
         t.innerHTML + '</text>';
     });
     svg.insertAdjacentHTML('beforeend', '<g class="pins" aria-hidden="true" transform="translate(' + at + ' 0)">' + pins + '</g>');
+  }
+  // The label of a bar that begins out of sight moves to where the bar is in sight, clear of names and markers. A label
+  // that a name covers is hidden if there is no room for it.
+  function follow(at) {
+    var pins = [].slice.call(svg.querySelectorAll('.pins rect')).map(function (p) { return p.getBBox(); });
+    var marks = [].slice.call(svg.querySelectorAll('g[transform]')).map(function (g) {
+      return g.getAttribute('transform').match(/[\d.]+/g).map(Number);
+    });
+    svg.querySelectorAll('text.in').forEach(function (t) {
+      var home = t.dataset.x = t.dataset.x || t.getAttribute('x'), bar = t.previousElementSibling, edge = at, right = 0;
+      t.setAttribute('x', home);
+      t.style.visibility = '';
+      var box = t.getBBox();
+      pins.forEach(function (p) {
+        if (p.y < box.y + box.height && box.y < p.y + p.height) edge = Math.max(edge, at + p.width);
+      });
+      if (box.x >= edge) return; // it is in sight
+      if (bar && bar.nodeName === 'rect' && +bar.getAttribute('x') <= box.x) right = +bar.getAttribute('x') + +bar.getAttribute('width');
+      marks.forEach(function (m) {
+        if (m[0] > edge && m[1] > box.y - 9 && m[1] < box.y + box.height + 9) right = Math.min(right, m[0] - 9);
+      });
+      if (edge + box.width + 8 <= right) t.setAttribute('x', edge + 4);
+      else if (edge > at && box.x + box.width > at) t.style.visibility = 'hidden';
+    });
   }
   wide.addEventListener('scroll', pin);
   window.addEventListener('resize', pin);
@@ -131,13 +158,16 @@
   }
   function textWidth(s) { return 6.1 * Array.from(s).length; }
   var MARGIN = 10; // as labelMargin in svg.go
-  function labelBar(a, b, top, color, texts) {
-    for (var i = 0; i < texts.length; i++) {
-      if (textWidth(texts[i]) + 2 * MARGIN <= x(b) - x(a)) {
-        text(x(a) + MARGIN, top, texts[i], 'class="in" fill="' + color + '"');
-        return;
-      }
-    }
+  function labelBar(a, b, top, color, texts) { labelParts([a, b], top, color, texts); }
+  // labelParts writes the first of texts that fits between two neighbors of the times at, which are those of markers.
+  function labelParts(at, top, color, texts) {
+    texts.some(function (s) {
+      return at.slice(1).some(function (b, i) {
+        var fits = textWidth(s) + 2 * MARGIN <= x(b) - x(at[i]);
+        if (fits) text(x(at[i]) + MARGIN, top, s, 'class="in" fill="' + color + '"');
+        return fits;
+      });
+    });
   }
   function group(name, sub) {
     raw('<line x1="0" x2="' + RIGHT + '" y1="' + f1(y) + '" y2="' + f1(y) + '" class="rule"/>');
@@ -300,7 +330,7 @@
       raw('<rect x="' + (LEFT - 23) + '" y="' + f1(y + 11) + '" width="9" height="9" rx="2" fill="' + fill(colorOf(c)) + '"/>');
       text(LEFT - 29, y + 20, client(c), 'class="row"');
       waitRow(waits[k]);
-      holdRow(c, holds[k]);
+      holdRow(c, holds[k], writes[k].map(function (i) { return T.time[i]; }));
       writeRow(writes[k]);
       y += 44;
     });
@@ -321,21 +351,21 @@
       mark(w.a, at, '', '<circle r="3" class="request"/>');
     });
   }
-  function holdRow(c, items) {
+  function holdRow(c, items, writes) {
     var v = violation(), color = colorOf(c);
     blocks(items, function (w) { return v && v.events.indexOf(D.holds.granted[w.i]) >= 0; }).forEach(function (w) {
       if (w.n > 1) {
         bar(w.a, w.b, y + 8, 16, count(w.n, 'hold') + ', each too short to be drawn separately', 'fill="' + fill(color) + '" opacity=".55"');
         return;
       }
-      holdBar(c, w.of.i, w.a, w.b, color);
+      holdBar(c, w.of.i, w.a, w.b, color, writes);
     });
   }
   function counted(i) { // the validity of a hold, which its release ends
     var H = D.holds;
     return /^release/.test(H.ends[H.end[i]]) ? Math.min(H.valid[i], H.length[i]) : H.valid[i];
   }
-  function holdBar(c, i, a, b, color) {
+  function holdBar(c, i, a, b, color, writes) {
     var H = D.holds, end = H.ends[H.end[i]], p = H.permits[i], token = H.token[i], valid = a + counted(i);
     var promise = 'valid until ' + instant(a + H.valid[i]);
     if (H.valid[i]) {
@@ -348,7 +378,8 @@
     if (shows(a, b)) {
       bar(a, b, y + 8, 16, client(c) + ' held ' + keyName(key) + ' from ' + instant(a) + ' to ' + instant(b) + ' (' + duration(b - a) +
         '): ' + end, 'fill="' + fill(color) + '" rx="2"');
-      labelBar(a, b, y + 20, ink(color), +token ? ['holds · token ' + token, 'token ' + token, String(token)] :
+      var marks = [a].concat(writes.filter(function (t) { return t > a && t < b; }), b); // they cover no label
+      labelParts(marks, y + 20, ink(color), +token ? ['holds · token ' + token, 'token ' + token, String(token)] :
         p ? ['holds ' + count(p, 'permit'), count(p, 'permit'), String(p)] : ['holds']);
     }
     if (end === 'loss reported' || end === 'renewal refused') {
