@@ -64,18 +64,16 @@ func (f *faultTime) may(what string) bool {
 	if f.affects == "" {
 		return what != history.AffectsData || f.client() < 0
 	}
+	return f.states(what)
+}
+
+// states says whether a fault states that it affects what a word of history.FaultValue names.
+func (f *faultTime) states(what string) bool {
 	return slices.Contains(strings.Fields(f.affects), what)
 }
 
-// repliesOnly says whether requests arrive while the fault is in force.
-func (f *faultTime) repliesOnly() bool {
-	return slices.Contains(strings.Fields(f.affects), history.AffectsReplies)
-}
-
 // refusesForGood says whether servers refuse commands for a reason that a repeated request meets again.
-func (f *faultTime) refusesForGood() bool {
-	return slices.Contains(strings.Fields(f.affects), history.AffectsRights)
-}
+func (f *faultTime) refusesForGood() bool { return f.states(history.AffectsRights) }
 
 // disturbances are what may explain a lock's behavior in place of the lock.
 type disturbances struct {
@@ -90,15 +88,20 @@ const anyClient = -1
 
 // touch says whether a fault that may affect one of what was in force in s, at a server or at client.
 func (d disturbances) touch(s segment, client int, what ...string) bool {
-	return slices.ContainsFunc(d.times, func(f faultTime) bool {
-		if f.from > s.until || later(f.until, d.slack) < s.from {
-			return false
-		}
-		if at := f.client(); at >= 0 && client != anyClient && at != client {
-			return false
-		}
-		return slices.ContainsFunc(what, f.may)
+	return d.some(s, func(f *faultTime) bool {
+		at := f.client()
+		return (at < 0 || client == anyClient || at == client) && slices.ContainsFunc(what, f.may)
 	})
+}
+
+// some says whether a fault that is so was in force at some time in s.
+func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
+	for i := range d.times {
+		if f := &d.times[i]; f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
+			return true
+		}
+	}
+	return false
 }
 
 // delivery is the time by which a request that client sent at t had arrived, if it ever did: a fault that holds it
@@ -107,7 +110,7 @@ func (d disturbances) delivery(t time.Duration, client int) time.Duration {
 	for i := range d.times { // in the order of their beginnings, so that one may hold what another has delivered
 		f := &d.times[i]
 		at := f.client()
-		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client || f.repliesOnly() {
+		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client || f.states(history.AffectsReplies) {
 			continue
 		}
 		if f.may(history.AffectsTraffic) || f.may(history.AffectsDelays) {

@@ -28,7 +28,7 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 		if s.Op != history.OpAcquire || s.Part || over {
 			continue
 		}
-		if !o.applies(wakeRights) || !dis.refuse(segment{s.Call, f.Time}) {
+		if !o.applies(wakeRights) || !dis.some(segment{s.Call, f.Time}, (*faultTime).refusesForGood) {
 			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
@@ -50,34 +50,14 @@ func (c *honestyCheck) judgeFailures() {
 		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
 			continue
 		}
-		excused := dis.refuse(segment{s.Call, f.Time})
+		excused := dis.some(segment{s.Call, f.Time}, (*faultTime).refusesForGood)
 		if s.Op != history.OpRelease {
-			excused = dis.any(segment{0, f.Time})
+			excused = dis.some(segment{0, f.Time}, func(*faultTime) bool { return true })
 		}
 		if !c.o.applies(honestRights) || !excused {
 			c.found.add(finding{rule: failedInVain, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
-}
-
-// refuse says whether servers refused commands for good at some time in s.
-func (d disturbances) refuse(s segment) bool {
-	for i := range d.times {
-		if f := &d.times[i]; f.refusesForGood() && f.from <= s.until && s.from <= later(f.until, d.slack) {
-			return true
-		}
-	}
-	return false
-}
-
-// any says whether anything was in force at some time in s.
-func (d disturbances) any(s segment) bool {
-	for i := range d.times {
-		if f := &d.times[i]; f.from <= s.until && s.from <= later(f.until, d.slack) {
-			return true
-		}
-	}
-	return false
 }
 
 // failureViolation words a finding of this file.
