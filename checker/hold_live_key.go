@@ -60,19 +60,18 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 
 // forced ends the holds that a forced release has ended; see the function of that name of holdFold.
 func (k *liveKey) forced(r *request, e *history.Event) {
-	asked := r.time
+	if r.some {
+		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
+		return
+	}
 	before := slices.IndexFunc(k.holds, func(h LiveHold) bool {
-		return !h.Reader && !k.semaphore && h.since <= asked && h.Valid >= e.Time && e.Type == history.OK
+		return !h.Reader && !k.semaphore && h.since <= r.time && h.Valid >= e.Time && e.Type == history.OK
 	})
 	owner := ""
 	if before >= 0 {
 		owner = k.holds[before].Owner
 	}
-	if r.some {
-		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
-		return
-	}
-	k.end(func(h *LiveHold) bool { return before < 0 || h.since <= asked || h.Owner == owner })
+	k.end(func(h *LiveHold) bool { return before < 0 || h.since <= r.time || h.Owner == owner })
 }
 
 // grant begins a hold or enters one again.
