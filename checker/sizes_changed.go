@@ -11,7 +11,7 @@ import (
 // This file is about changes of the number of permits (ops add-permits and drop-permits): the reply has the number
 // after the change.
 
-// sizeChange is by how much a successful change differs from what it should be.
+// sizeChange is the known number of permits before a change.
 type sizeChange struct {
 	before int32 // span of the resize or change before it
 	known  int64 // permits that there were since
