@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,22 +12,28 @@ import (
 
 // Recorded events in words.
 
+// spanOf is the operation that an event invokes or ends; nil if there is none.
+func (r *Run) spanOf(index int) *history.Span {
+	for i := range r.History.Spans {
+		if s := &r.History.Spans[i]; int(s.Invoked) == index || int(s.Ended) == index {
+			return s
+		}
+	}
+	return nil
+}
+
 // byOther reports whether the event with that index is of an operation of another client.
 func (r *Run) byOther(index, client int) bool {
-	i := slices.IndexFunc(r.History.Spans, func(s history.Span) bool {
-		return int(s.Invoked) == index || int(s.Ended) == index
-	})
-	return i >= 0 && r.History.Spans[i].Process.Client(r.History.Clients) != client
+	s := r.spanOf(index)
+	return s != nil && s.Process.Client(r.History.Clients) != client
 }
 
 // sameOperation are the events of the operation that an event belongs to, or the event itself where it is a notice, a
 // write or a probe; none if it is something else, such as a fault.
 func (r *Run) sameOperation(index int) []int {
 	h := r.History
-	for i := range h.Spans {
-		if s := &h.Spans[i]; int(s.Invoked) == index || int(s.Ended) == index {
-			return []int{int(s.Invoked), int(s.Ended)}
-		}
+	if s := r.spanOf(index); s != nil {
+		return []int{int(s.Invoked), int(s.Ended)}
 	}
 	about := func(event int32) bool { return int(event) == index }
 	if slices.ContainsFunc(h.Notices, func(n history.Notice) bool { return about(n.Index) }) ||
@@ -45,19 +52,16 @@ func (r *Run) describe(index int) (time.Duration, string, bool) {
 			return t.Time, r.touchText(t), true
 		}
 	}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
-		who := clientName(s.Process.Client(r.History.Clients))
-		switch index {
-		case int(s.Invoked):
-			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, opName(s.Op), quote(r.keyName(s.Key))), true
-		case int(s.Ended):
-			t := s.Return
-			if t == history.Infinity {
-				t = s.Call
-			}
-			return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), quote(r.keyName(s.Key)), outcomeText(s)), true
+	if s := r.spanOf(index); s != nil {
+		who, key := clientName(s.Process.Client(r.History.Clients)), quote(r.keyName(s.Key))
+		if int(s.Invoked) == index {
+			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, opName(s.Op), key), true
 		}
+		t := s.Return
+		if t == history.Infinity {
+			t = s.Call
+		}
+		return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), key, outcomeText(s)), true
 	}
 	for i := range r.History.Notices {
 		if n := &r.History.Notices[i]; int(n.Index) == index {
@@ -179,12 +183,4 @@ func outcomeText(s *history.Span) string {
 }
 
 // opName is the name of an operation in the history.
-func opName(op history.Op) string {
-	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch", history.Arm,
-		history.CountDown, history.Await, history.Resize, history.ForceRelease, history.Inspect,
-		history.AddPermits, history.DropPermits}
-	if int(op) < len(names) {
-		return names[op]
-	}
-	return names[0]
-}
+func opName(op history.Op) string { return cmp.Or(op.String(), "operation") }
