@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -17,24 +16,13 @@ const realBus = "testdata/real-bus.jsonl"
 
 func shards() cluster.Topology { return cluster.Topology{Kind: cluster.Sharded} }
 
-func simulatedBus(t *testing.T) (all []recording) {
-	t.Helper()
-	for seed := range uint64(*simulatedSeeds) {
-		simulate(t, sim.Config{Topology: shards(), Seed: seed + 1, Password: "p"}, func(w *world) {
-			r, err := newObserver(w.ctx, w.Cluster).run()
-			if err != nil {
-				t.Errorf("seed %d: %v", seed+1, err)
-			}
-			all = append(all, r)
-		})
-	}
-	return all
-}
+func recordSimulatedBus(w *world) (recording, error) { return newObserver(w.ctx, w.Cluster).run() }
 
 // TestTheSimulatedBusBehavesAsRecorded compares what every node of simulated clusters reports with recordings of real
 // ones, event by event: what is seen, in which order, how long it takes, and where it ends.
 func TestTheSimulatedBusBehavesAsRecorded(t *testing.T) {
-	live, simulated := readRecordings(t, realBus), simulatedBus(t)
+	live := readRecordings(t, realBus)
+	simulated := recordSimulated(t, sim.Config{Topology: shards(), Password: "p"}, recordSimulatedBus)
 	if t.Failed() {
 		return
 	}
@@ -50,13 +38,13 @@ func TestARealClusterEndsAsSimulated(t *testing.T) {
 	}
 	var simulated recording
 	simulate(t, sim.Config{Topology: shards(), Seed: 1, Password: "p"}, func(w *world) {
-		simulated, err = newObserver(w.ctx, w.Cluster).run()
+		simulated, err = recordSimulatedBus(w)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepLive(t, realBus, func() (recording, error) {
-		r, err := recordLiveBus(t)
+	keepLive(t, realBus, func() (r recording, err error) {
+		withReal(t, shards(), func(c *process.Cluster) { r, err = newObserver(t.Context(), c).run() })
 		r.Redis = version
 		return r, err
 	}, func(r recording) {
@@ -73,20 +61,6 @@ func TestARealClusterEndsAsSimulated(t *testing.T) {
 			}
 		}
 	})
-}
-
-// recordLiveBus records a real cluster.
-func recordLiveBus(t *testing.T) (recording, error) {
-	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: shards(), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newObserver(t.Context(), c).run()
-	if err := c.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	return r, err
 }
 
 // roles is where an event ends, without epochs: an election that is repeated takes one more.

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,6 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
 var (
@@ -162,6 +167,35 @@ func readRecordings(t *testing.T, file string) (all []recording) {
 		all = append(all, r)
 	}
 	return all
+}
+
+// recordSimulated records as many simulated clusters as the flag says, each with another seed.
+func recordSimulated(t *testing.T, cfg sim.Config, one func(*world) (recording, error)) (all []recording) {
+	t.Helper()
+	for range *simulatedSeeds {
+		cfg.Seed++
+		simulate(t, cfg, func(w *world) {
+			r, err := one(w)
+			if err != nil {
+				t.Errorf("seed %d: %v", cfg.Seed, err)
+			}
+			all = append(all, r)
+		})
+	}
+	return all
+}
+
+// withReal runs f on real servers.
+func withReal(t *testing.T, topology cluster.Topology, f func(*process.Cluster)) {
+	t.Helper()
+	c, err := process.Start(t.Context(), process.Config{Topology: topology, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(c)
+	if err := c.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
 }
 
 // keepLive records and judges as many real clusters as the flag says, and writes them to a file if that is wanted.

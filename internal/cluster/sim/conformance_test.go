@@ -171,12 +171,18 @@ func TestSimulatedAndRealServersAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it is mostly waiting
 			for try := 1; ; try++ {
-				observed := recordReal(t, script.topology, script.run)
+				var observed string
+				withReal(t, script.topology, func(c *process.Cluster) {
+					var dialer net.Dialer
+					n := &recorder{t: t, c: c, ctx: context.Background(), dial: dialer.DialContext}
+					script.run(n)
+					observed = strings.Join(n.log, "\n")
+				})
 				if observed == simulated[name] {
 					return
 				}
-				// Sentinels that were stalled for a moment may replace a master that is up.
-				if !realrun.Repeat(t, try, "the real servers did something else") {
+				if !failedOverAgain(script.topology, observed) ||
+					!realrun.Repeat(t, try, "the Sentinels replaced the promoted node, n2") {
 					t.Fatalf("real:\n%s\n\nsimulated:\n%s", observed, simulated[name])
 				}
 			}
@@ -184,18 +190,9 @@ func TestSimulatedAndRealServersAgree(t *testing.T) {
 	}
 }
 
-// recordReal runs a script on real servers, and returns what it recorded.
-func recordReal(t *testing.T, topology cluster.Topology, run func(*recorder)) string {
-	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: topology})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dialer net.Dialer
-	n := &recorder{t: t, c: c, ctx: context.Background(), dial: dialer.DialContext}
-	run(n)
-	if err := c.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	return strings.Join(n.log, "\n")
+// failedOverAgain says whether real Sentinels, which stalled for a moment, replaced the node that they had promoted. No
+// script does that.
+func failedOverAgain(topology cluster.Topology, observed string) bool {
+	last := observed[strings.LastIndex(observed, "\n")+1:]
+	return topology.Kind == cluster.Sentinel && strings.Contains(last, "n2 up true slave")
 }

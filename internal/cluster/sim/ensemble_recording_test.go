@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"context"
 	"net"
 	"testing"
 
@@ -15,25 +14,14 @@ const realEnsemble = "testdata/real-ensemble.jsonl"
 
 func members() cluster.Topology { return cluster.Topology{Kind: cluster.ZooKeeper} }
 
-func simulatedEnsemble(t *testing.T) (all []recording) {
-	t.Helper()
-	for seed := range uint64(*simulatedSeeds) {
-		simulate(t, sim.Config{Topology: members(), Seed: seed + 1, Actors: 2}, func(w *world) {
-			o := &ensembleObserver{c: w.Cluster, ctx: w.ctx, dial: func(i int) dialer { return w.Client(i).Dial }}
-			r, err := o.run()
-			if err != nil {
-				t.Errorf("seed %d: %v", seed+1, err)
-			}
-			all = append(all, r)
-		})
-	}
-	return all
-}
-
 // TestTheSimulatedEnsembleBehavesAsRecorded compares what every member of simulated ensembles, and two clients, report
 // with recordings of real ones, event by event.
 func TestTheSimulatedEnsembleBehavesAsRecorded(t *testing.T) {
-	live, simulated := readRecordings(t, realEnsemble), simulatedEnsemble(t)
+	live := readRecordings(t, realEnsemble)
+	simulated := recordSimulated(t, sim.Config{Topology: members(), Actors: 2}, func(w *world) (recording, error) {
+		o := &ensembleObserver{c: w.Cluster, ctx: w.ctx, dial: func(i int) dialer { return w.Client(i).Dial }}
+		return o.run()
+	})
 	if t.Failed() {
 		return
 	}
@@ -47,8 +35,13 @@ func TestARealEnsembleBehavesAsRecorded(t *testing.T) {
 	if err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
 	}
-	keepLive(t, realEnsemble, func() (recording, error) {
-		r, err := recordLiveEnsemble(t)
+	keepLive(t, realEnsemble, func() (r recording, err error) {
+		withReal(t, members(), func(c *process.Cluster) {
+			o := &ensembleObserver{c: c, ctx: t.Context(), dial: func(i int) dialer {
+				return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(i).Source)}}).DialContext
+			}}
+			r, err = o.run()
+		})
 		r.Zoo = version
 		return r, err
 	}, func(r recording) {
@@ -61,21 +54,4 @@ func TestARealEnsembleBehavesAsRecorded(t *testing.T) {
 			}
 		}
 	})
-}
-
-// recordLiveEnsemble records a real ensemble.
-func recordLiveEnsemble(t *testing.T) (recording, error) {
-	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: members(), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &ensembleObserver{c: c, ctx: t.Context(), dial: func(i int) dialer {
-		return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(i).Source)}}).DialContext
-	}}
-	r, err := o.run()
-	if err := c.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	return r, err
 }
