@@ -56,7 +56,7 @@ func checkHoldCount(v *view, o Options) Result {
 	r.Counts = map[string]int64{"counts": int64(c.counted), "nested": int64(c.nested)}
 	switch {
 	case r.Outcome == Violated:
-	case c.counted == 0 && c.nested == 0 && v.unjudged(func(s *history.Span) bool { return s.Count > 0 }):
+	case c.counted == 0 && c.nested == 0 && v.unjudged(func(s *history.Span) bool { return s.Count != 0 }):
 		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case c.counted == 0 && c.nested == 0:
 		r.Outcome, r.Summary = NotApplicable, noCounts

@@ -12,22 +12,23 @@ import (
 
 // The rules of latch.
 const (
-	passedEarly   = iota // an await succeeded before the latch can have been open
-	keptWaiting          // an await did not return although the latch was open
-	armedCounting        // an arm succeeded although the latch was still counting
-	refusedOpen          // an arm was refused although the latch was open
-	latchGone            // an operation was refused because the latch does not exist, although it was armed
-	neverArmed           // an operation succeeded on a latch that was never armed
-	unknownArm           // acquits: an arm of unknown outcome may be another generation
-	latchFault           // acquits: a fault may have changed what the servers keep
-	latchOutage          // acquits: the servers were unavailable
-	latchPaused          // acquits: the waiter was paused
+	passedEarly     = iota // an await succeeded before the latch can have been open
+	keptWaiting            // an await did not return although the latch was open
+	armedCounting          // an arm succeeded although the latch was still counting
+	refusedOpen            // an arm was refused although the latch was open
+	latchGone              // an operation was refused because the latch does not exist, although it was armed
+	neverArmed             // an operation succeeded on a latch that was never armed
+	latchMiscounted        // a count-down replied with a count that the latch cannot have had
+	unknownArm             // acquits: an arm of unknown outcome may be another generation
+	latchFault             // acquits: a fault may have changed what the servers keep
+	latchOutage            // acquits: the servers were unavailable
+	latchPaused            // acquits: the waiter was paused
 )
 
 func latchRules() []string {
 	return []string{passedEarly: "passed-early", keptWaiting: "kept-waiting", armedCounting: "armed-while-counting",
-		refusedOpen: "refused-while-open", latchGone: "gone", neverArmed: "never-armed", unknownArm: "unknown-arm",
-		latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
+		refusedOpen: "refused-while-open", latchGone: "gone", neverArmed: "never-armed", latchMiscounted: "miscounted",
+		unknownArm: "unknown-arm", latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
 }
 
 // checkLatch compares the replies about latches with when each generation can have been open, see findOpenings. Safety
@@ -158,6 +159,7 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 		return
 	}
 	if s.Op != history.OpAwait {
+		c.counted(meant, i)
 		return
 	}
 	opened := s.Call // since when it should not have waited
@@ -178,6 +180,27 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 	if p := longestOutside(segment{opened, s.Return}, without); p.until-p.from > c.o.slack() {
 		c.found.add(finding{rule: keptWaiting, x: last.span, y: i, start: p.from, end: p.until})
 	}
+}
+
+// counted judges the count in the reply to a count-down, if it has one: as many are left as were armed for, less at
+// least the participants that had certainly counted it down before, and at most those that can have done it by then.
+func (c *latchCheck) counted(meant []*arming, i int32) {
+	s := &c.h.Spans[i]
+	if s.Count == 0 || s.Outcome != history.OK {
+		return
+	}
+	for _, a := range meant {
+		armed := int(c.h.Spans[a.span].Asked)
+		before, _ := slices.BinarySearch(a.certain, s.Call)
+		if at, names := a.counted[s.Owner]; names && at >= s.Call {
+			before++ // itself
+		}
+		by, _ := slices.BinarySearch(a.possible, s.Return+1)
+		if left := int(s.Count); left >= max(0, armed-by) && left <= max(0, armed-before) {
+			return
+		}
+	}
+	c.add(latchMiscounted, meant[len(meant)-1], i, s.Call)
 }
 
 func (c *latchCheck) violation(f finding) Violation {
@@ -209,6 +232,10 @@ func (c *latchCheck) violation(f finding) Violation {
 		rule = "a latch that was never armed neither opens nor counts"
 		text = fmt.Sprintf("client %d passed or counted down latch %s by %s, and it had never been armed", client, name,
 			format.Instant(s.Return))
+	case latchMiscounted:
+		rule = "a count-down replies with the count of the latch"
+		text = fmt.Sprintf("client %d got count %d for latch %s at %s, which was armed with %d and cannot have had it",
+			client, s.Count, name, format.Instant(s.Return), c.h.Spans[f.x].Asked)
 	}
 	w := c.spanViolation(f.y, rule, text)
 	if w.Class = ""; f.x >= 0 {

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ type arming struct {
 	span          int32
 	call, back    time.Duration
 	opens, opened time.Duration
+	// instants by which participants may have, or certainly have, counted it down, in order, and those of each of these
+	possible, certain []time.Duration
+	counted           map[int32]time.Duration
 }
 
 // latches are the latches of the history, by key; nil if there are none.
@@ -81,7 +85,8 @@ func (v *view) findOpenings(l *latchKey, counts []int32) {
 				last[c.Owner] = c.Return
 			}
 		}
-		a.opens, a.opened = max(a.call, nth(first, s.Asked)), nth(last, s.Asked)
+		a.possible, a.certain = slices.Sorted(maps.Values(first)), slices.Sorted(maps.Values(last))
+		a.opens, a.opened, a.counted = max(a.call, nth(a.possible, s.Asked)), nth(a.certain, s.Asked), last
 		next := never // the earliest return of the arms that were invoked after a returned
 		for _, b := range l.armings[n+1:] {
 			if b.call > a.back {
@@ -95,16 +100,12 @@ func (v *view) findOpenings(l *latchKey, counts []int32) {
 	}
 }
 
-// nth is the n-th of some times; never if there are fewer.
-func nth(of map[int32]time.Duration, n int32) time.Duration {
-	if n <= 0 {
+// nth is the n-th of some times in order; never if there are fewer.
+func nth(times []time.Duration, n int32) time.Duration {
+	switch {
+	case n <= 0:
 		return 0
-	}
-	times := make([]time.Duration, 0, len(of))
-	for _, at := range of { // sorted below
-		times = append(times, at)
-	}
-	if slices.Sort(times); len(times) < int(n) {
+	case len(times) < int(n):
 		return never
 	}
 	return times[n-1]

@@ -305,7 +305,7 @@ func textValue(name, value string, args, results *Value) (err error) {
 	case "undone":
 		results.Undone = true
 	case "count":
-		results.Count, err = nonNegative(value)
+		results.Count, err = strconv.Atoi(value)
 	case "read":
 		results.Touch.Read, err = integer(value)
 	case "found":

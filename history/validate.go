@@ -12,7 +12,8 @@ import (
 	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
-// validate rejects values that no client can have sent or returned. (Wait may be negative: without limit.)
+// validate rejects values that no client can have sent or returned. (Wait may be negative: without limit. A lock that
+// miscounts may reply with a negative count, which is for the checkers to judge.)
 func (v *Value) validate() error {
 	switch {
 	case v == nil:
@@ -21,8 +22,6 @@ func (v *Value) validate() error {
 		return negative("permits", int64(v.Permits))
 	case v.Limit < 0:
 		return negative("limit", int64(v.Limit))
-	case v.Count < 0:
-		return negative("count", int64(v.Count))
 	case v.Lease < 0:
 		return negative("lease", int64(v.Lease))
 	}

@@ -327,9 +327,6 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	if r.Drain && t == history.OK {
 		got.Permits = max(1, reply.Permits)
 	}
-	if got.Count < 0 && (r.Op == history.AddPermits || r.Op == history.DropPermits) {
-		got.Count = 0 // no semaphore has fewer, and a history cannot say it
-	}
 	if r.Op == history.Inspect && t == history.OK {
 		got.Owner, got.Valid = reply.Owner, had // the lease that is shown ends then, or earlier
 	} else if t == history.OK && had < -validError {
