@@ -1,5 +1,4 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -7,7 +6,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -23,7 +21,7 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.SourceSocket;
 
 /** A client of the protocol (docs/protocol.md) for Curator's locks: Client KIND. */
-public final class Client extends Protocol {
+public final class Client extends Protocol<Client.Hold> {
     private static final Map<String, List<String>> CAN = Map.of(
         "mutex", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
         "mutex-unwatched", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
@@ -33,7 +31,7 @@ public final class Client extends Protocol {
         "multi", List.of("reentrant", "try", "watchdog", "wakes", "multi-key"));
 
     /** What an owner holds of a key. */
-    private static final class Hold {
+    static final class Hold {
         final JsonNode request;
         final InterProcessLock lock; // null: leases
         final Collection<Lease> leases;
@@ -46,22 +44,11 @@ public final class Client extends Protocol {
         }
     }
 
-    private final String kind;
-    private final Map<String, Hold> holds = new ConcurrentHashMap<>();
     private String servers;
     private CuratorFramework zk;
 
-    private Client(String kind) {
-        this.kind = kind;
-    }
-
     public static void main(String[] args) throws Exception {
-        serve(new Client(args[0]));
-    }
-
-    @Override
-    boolean holds(String owner) {
-        return holds.containsKey(owner);
+        serve(new Client(), args);
     }
 
     @Override
@@ -74,10 +61,7 @@ public final class Client extends Protocol {
         System.setProperty("zookeeper.clientCnxnSocket", "org.apache.zookeeper.SourceSocket");
         System.setProperty("zookeeper.sasl.client", "false");
         warmUp();
-        ObjectNode reply = ok();
-        ArrayNode can = reply.putArray("can");
-        CAN.get(kind).forEach(can::add);
-        return reply;
+        return can(CAN.get(kind));
     }
 
     /** Loads the classes, which takes seconds on a busy machine: a cold first acquire would look like a lost wake-up. */

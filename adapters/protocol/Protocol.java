@@ -1,5 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
@@ -7,6 +8,7 @@ import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -14,13 +16,16 @@ import java.util.concurrent.Executors;
 
 /**
  * The client's end of the protocol (docs/protocol.md) for lock libraries in Java. The owner of a lock is a thread in these
- * libraries, and a name in the protocol, so each owner has a thread while it holds or requests something.
+ * libraries, and a name in the protocol, so each owner has a thread while it holds or requests something. H is what is kept
+ * of a hold.
  */
-abstract class Protocol {
+abstract class Protocol<H> {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final PrintStream OUT =
         new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
 
+    final Map<String, H> holds = new ConcurrentHashMap<>(); // by owner
+    String kind; // of lock
     private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
 
     /** Connects, and replies with the capabilities. */
@@ -30,10 +35,13 @@ abstract class Protocol {
     abstract ObjectNode perform(JsonNode request) throws Exception;
 
     /** Whether an owner holds something, for which its thread has to stay. */
-    abstract boolean holds(String owner);
+    boolean holds(String owner) {
+        return holds.containsKey(owner);
+    }
 
-    /** Serves requests until close or the end of input. */
-    static void serve(Protocol client) throws Exception {
+    /** Serves requests for the kind of lock that the command line names, until close or the end of input. */
+    static void serve(Protocol<?> client, String[] args) throws Exception {
+        client.kind = args[0];
         System.setOut(System.err); // what the library prints must not get into the protocol
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -120,6 +128,14 @@ abstract class Protocol {
 
     static ObjectNode ok() {
         return object().put("type", "ok");
+    }
+
+    /** The reply to init, with what the lock can do. */
+    static ObjectNode can(List<String> capabilities) {
+        ObjectNode reply = ok();
+        ArrayNode can = reply.putArray("can");
+        capabilities.forEach(can::add);
+        return reply;
     }
 
     static ObjectNode failed(String code, String text) {

@@ -1,5 +1,4 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
@@ -25,8 +24,8 @@ import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 
-/** A client of the protocol (docs/protocol.md) for Redisson's locks: Client KIND. */
-public final class Client extends Protocol {
+/** A client of the protocol (docs/protocol.md) for Redisson's locks: Client KIND. It counts how often an owner has entered. */
+public final class Client extends Protocol<Integer> {
     private static final Map<String, List<String>> CAN = Map.of(
         "lock", List.of("reentrant", "try", "watchdog", "wakes"),
         "fair", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
@@ -38,22 +37,16 @@ public final class Client extends Protocol {
         "semaphore", List.of("permits", "try", "wakes"),
         "permits", List.of("permits", "try", "wakes"));
 
-    private final String kind;
     private final List<RedissonClient> servers = new ArrayList<>();
-    private final Map<String, Integer> levels = new ConcurrentHashMap<>(); // holds of an owner
     private final Map<String, List<String>> permits = new ConcurrentHashMap<>();
 
-    private Client(String kind) {
-        this.kind = kind;
-    }
-
     public static void main(String[] args) throws Exception {
-        serve(new Client(args[0]));
+        serve(new Client(), args);
     }
 
     @Override
     boolean holds(String owner) {
-        return levels.containsKey(owner) || permits.containsKey(owner);
+        return super.holds(owner) || permits.containsKey(owner);
     }
 
     @Override
@@ -86,10 +79,7 @@ public final class Client extends Protocol {
             default -> single(setup, addresses.get(0));
         }
         warmUp();
-        ObjectNode reply = ok();
-        ArrayNode can = reply.putArray("can");
-        CAN.get(kind).forEach(can::add);
-        return reply;
+        return can(CAN.get(kind));
     }
 
     /**
@@ -192,7 +182,7 @@ public final class Client extends Protocol {
         String owner = owner(request);
         RLock lock = lock(request);
         if (op.equals("release")) {
-            levels.merge(owner, -1, (a, b) -> a + b > 0 ? a + b : null);
+            holds.merge(owner, -1, (a, b) -> a + b > 0 ? a + b : null);
             lock.unlock();
             return ok();
         }
@@ -208,7 +198,7 @@ public final class Client extends Protocol {
             : lock.tryLock(wait, TimeUnit.MILLISECONDS))) {
             return held();
         }
-        levels.merge(owner, 1, Integer::sum);
+        holds.merge(owner, 1, Integer::sum);
         return reply;
     }
 

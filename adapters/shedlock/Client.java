@@ -1,48 +1,32 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
 
 /** A client of the protocol (docs/protocol.md) for ShedLock over Spring Data Redis: Client KIND. */
-public final class Client extends Protocol {
+public final class Client extends Protocol<SimpleLock> {
     private static final long RETRY_MILLIS = 50;
     private static final long DEFAULT_LEASE_MILLIS = 30_000;
 
-    private final boolean safeUpdate;
-    private final Map<String, SimpleLock> holds = new ConcurrentHashMap<>();
     private LockProvider locks;
 
-    private Client(String kind) {
-        safeUpdate = kind.equals("lock-safe-update");
-    }
-
     public static void main(String[] args) throws Exception {
-        serve(new Client(args[0]));
-    }
-
-    @Override
-    boolean holds(String owner) {
-        return holds.containsKey(owner);
+        serve(new Client(), args);
     }
 
     @Override
     ObjectNode open(JsonNode setup) throws Exception {
+        boolean safeUpdate = kind.equals("lock-safe-update");
         locks = new RedisLockProvider.Builder(SpringRedis.connect(setup)).safeUpdate(safeUpdate).build();
         warmUp();
-        ObjectNode reply = ok();
-        ArrayNode can = reply.putArray("can");
-        (safeUpdate ? List.of("try", "scripts") : List.of("try")).forEach(can::add);
-        return reply;
+        return can(safeUpdate ? List.of("try", "scripts") : List.of("try"));
     }
 
     /** Loads the classes, which takes seconds on a busy machine. */

@@ -1,40 +1,30 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
 import java.util.ConcurrentModificationException;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockType;
 
-/** A client of the protocol (docs/protocol.md) for Spring Integration's RedisLockRegistry: Client KIND. */
-public final class Client extends Protocol {
+/**
+ * A client of the protocol (docs/protocol.md) for Spring Integration's RedisLockRegistry: Client KIND. It counts how often an
+ * owner has entered a lock.
+ */
+public final class Client extends Protocol<Integer> {
     private static final Map<String, List<String>> CAN = Map.of(
         "spin", List.of("reentrant", "try", "renew", "scripts"),
         "pub-sub", List.of("reentrant", "try", "renew", "wakes", "scripts"));
     private static final String REGISTRY = "chaos";
     private static final Duration DEFAULT_LEASE = Duration.ofSeconds(60); // of the library
 
-    private final String kind;
-    private final Map<String, Integer> levels = new ConcurrentHashMap<>(); // holds of an owner
     private RedisLockRegistry locks;
 
-    private Client(String kind) {
-        this.kind = kind;
-    }
-
     public static void main(String[] args) throws Exception {
-        serve(new Client(args[0]));
-    }
-
-    @Override
-    boolean holds(String owner) {
-        return levels.containsKey(owner);
+        serve(new Client(), args);
     }
 
     @Override
@@ -43,10 +33,7 @@ public final class Client extends Protocol {
         locks = new RedisLockRegistry(connections, REGISTRY);
         locks.setRedisLockType(kind.equals("pub-sub") ? RedisLockType.PUB_SUB_LOCK : RedisLockType.SPIN_LOCK);
         warmUp(new StringRedisTemplate(connections));
-        ObjectNode reply = ok();
-        ArrayNode can = reply.putArray("can");
-        CAN.get(kind).forEach(can::add);
-        return reply;
+        return can(CAN.get(kind));
     }
 
     /**
@@ -81,7 +68,7 @@ public final class Client extends Protocol {
                 if (!locks.obtain(key).tryLock(Duration.ofMillis(wait(request)), timeToLive)) {
                     return held();
                 }
-                levels.merge(owner, 1, Integer::sum);
+                holds.merge(owner, 1, Integer::sum);
                 return ok();
             case "renew":
                 return renew(key, owner, timeToLive);
@@ -93,7 +80,7 @@ public final class Client extends Protocol {
     }
 
     private ObjectNode renew(String key, String owner, Duration timeToLive) {
-        if (!levels.containsKey(owner)) { // the library compares the program, not the thread
+        if (!holds.containsKey(owner)) { // the library compares the program, not the thread
             return failed("not-held", "nothing is held");
         }
         try {
@@ -105,7 +92,7 @@ public final class Client extends Protocol {
     }
 
     private ObjectNode release(String key, String owner) {
-        levels.computeIfPresent(owner, (name, held) -> held > 1 ? held - 1 : null);
+        holds.computeIfPresent(owner, (name, held) -> held > 1 ? held - 1 : null);
         try {
             locks.obtain(key).unlock();
             return ok();
