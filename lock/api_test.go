@@ -98,7 +98,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	ctx := context.Background()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	rdb, c := s.dial(t), newTestClient(t, dialRedis(t, p.addr), Options{PollMax: 50 * time.Millisecond})
+	rdb, c := s.dial(t), newTestClient(t, dialRedis(t, p.Addr), Options{PollMax: 50 * time.Millisecond})
 	sole := []Option{WithOwner("x")}
 	for name, tt := range map[string]struct{ first, second fencedTaker }{
 		"fair":        {c.FairMutex("fair"), c.FairMutex("fair")},
@@ -108,7 +108,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 		"write-write": {c.RW("write-write").Write(), c.RW("write-write").Write()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.loseNext.Store(1)
+			p.lose(1)
 			h := acquire(t, tt.first, sole...)
 			for what, ask := range map[string]func(context.Context, ...Option) (*FencedHold, error){
 				"acquire": tt.second.Acquire, "try": tt.second.TryAcquire,
@@ -123,8 +123,8 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 			mustBeRemoved(t, rdb, name)
 		})
 	}
-	if len(p.lost) != 5 {
-		t.Errorf("%d replies were lost, want 5: the test has not tested all it should", len(p.lost))
+	if len(p.Dropped) != 5 {
+		t.Errorf("%d replies were lost, want 5: the test has not tested all it should", len(p.Dropped))
 	}
 }
 
@@ -133,14 +133,14 @@ func TestSoleOwnerAnswerLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	p.loseNext.Store(1)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	p.lose(1)
 	h, err := c.Mutex("lost").TryAcquire(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	release(t, h)
-	if len(p.lost) != 1 {
+	if len(p.Dropped) != 1 {
 		t.Error("no reply was lost: nothing was tested")
 	}
 }

@@ -127,7 +127,7 @@ func TestFairRemovalReplyLost(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	h := acquire(t, newTestClient(t, direct, Options{}).FairMutex("place"))
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
@@ -136,13 +136,13 @@ func TestFairRemovalReplyLost(t *testing.T) {
 	}()
 	waitSubscribed(t, c, "{place}:grant")
 	entry := direct.LIndex(context.Background(), "{place}:queue", 0).Val()
-	p.loseNext.Store(2)
+	p.lose(2)
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 		t.Errorf("error %v, want a definite Canceled", err)
 	}
-	if len(p.lost) != 2 {
-		t.Errorf("%d replies were lost, want 2", len(p.lost))
+	if len(p.Dropped) != 2 {
+		t.Errorf("%d replies were lost, want 2", len(p.Dropped))
 	}
 	id, owner, _ := strings.Cut(entry, " ")
 	late := claim{key: "place", owner: owner, id: id, lease: 1000, waiterTTL: 1000}

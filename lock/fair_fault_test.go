@@ -40,16 +40,16 @@ func TestFairRepliesLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	for _, losses := range []int32{1, 2} {
-		p.loseNext.Store(losses)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	for _, losses := range []int{1, 2} {
+		p.lose(losses)
 		h := acquire(t, c.FairMutex("lost"))
 		if got := hashOf(t, direct, "lost")["count"]; got != "1" || h.Count() != 1 {
 			t.Errorf("count %s at the server, %d at the client, want 1", got, h.Count())
 		}
 		served := inTurn(t, direct, newTestClient(t, direct, Options{}).FairMutex("lost"), "next")
 		handed := locktest.Calls(t, direct, "publish")
-		p.loseNext.Store(losses)
+		p.lose(losses)
 		release(t, h)
 		next := within(t, testTimeout, "the next", served[0])
 		if n := locktest.Calls(t, direct, "publish") - handed; n != 1 || next.token <= h.token {
@@ -58,8 +58,8 @@ func TestFairRepliesLost(t *testing.T) {
 		release(t, next)
 		mustBeRemoved(t, direct, "lost")
 	}
-	if len(p.lost) != 6 {
-		t.Errorf("%d replies were lost, want 6", len(p.lost))
+	if len(p.Dropped) != 6 {
+		t.Errorf("%d replies were lost, want 6", len(p.Dropped))
 	}
 }
 

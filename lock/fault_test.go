@@ -16,9 +16,9 @@ func TestAcquireReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	for _, losses := range []int32{1, 2} {
-		p.loseNext.Store(losses)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	for _, losses := range []int{1, 2} {
+		p.lose(losses)
 		h, err := c.Mutex("lost").TryAcquire(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -29,8 +29,8 @@ func TestAcquireReplyLost(t *testing.T) {
 		release(t, h)
 		mustExist(t, s.dial(t), "lost", false)
 	}
-	if len(p.lost) != 3 {
-		t.Errorf("%d replies were lost, want 3", len(p.lost))
+	if len(p.Dropped) != 3 {
+		t.Errorf("%d replies were lost, want 3", len(p.Dropped))
 	}
 }
 
@@ -61,22 +61,22 @@ func TestReleaseReplyLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	outer := acquire(t, c.Mutex("lost"))
 	inner, err := c.Mutex("lost").Acquire(outer.Context(), WithReentry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.loseNext.Store(2)
+	p.lose(2)
 	release(t, inner)
 	if got := hashOf(t, direct, "lost")["count"]; got != "1" || inner.Count() != 1 {
 		t.Errorf("after the inner release: count %s at the server, %d at the client, want 1", got, inner.Count())
 	}
-	p.loseNext.Store(2)
+	p.lose(2)
 	release(t, outer)
 	mustExist(t, direct, "lost", false)
-	if len(p.lost) != 4 {
-		t.Errorf("%d replies were lost, want 4", len(p.lost))
+	if len(p.Dropped) != 4 {
+		t.Errorf("%d replies were lost, want 4", len(p.Dropped))
 	}
 }
 
@@ -87,9 +87,9 @@ func TestCanceledInFlight(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.Mutex("warm")))
-	p.hang.Store(true)
+	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	failed := make(chan error, 1)
@@ -97,9 +97,9 @@ func TestCanceledInFlight(t *testing.T) {
 		_, err := c.Mutex("cut").Acquire(ctx)
 		failed <- err
 	}()
-	<-p.lost // executed, but without a reply
+	<-p.Dropped // executed, but without a reply
 	mustExist(t, direct, "cut", true)
-	p.hang.Store(false)
+	p.lose(0)
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 		t.Errorf("error %v, want a definite Canceled", err)
@@ -113,8 +113,8 @@ func TestCanceledAndUnreachable(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
-	p.hang.Store(true)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: 300 * time.Millisecond})
+	p.hang()
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	failed := make(chan error, 1)
@@ -147,9 +147,9 @@ func TestReplyAfterLease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.Mutex("warm")))
-	p.delay.Store(int64(60 * time.Millisecond))
+	p.Delay(60 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := c.Mutex("slow").Acquire(ctx, WithLease(40*time.Millisecond)); err == nil {

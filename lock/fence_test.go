@@ -69,12 +69,12 @@ func TestFenceRunsOnce(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	ctx := context.Background()
-	f := NewRedisFence(dialRedis(t, p.addr), "guard")
+	f := NewRedisFence(dialRedis(t, p.Addr), "guard")
 	const script = `return redis.call('INCR', KEYS[1])`
 	if _, err := f.Run(ctx, 1, script, []string{"data"}); err != nil {
 		t.Fatal(err)
 	}
-	p.loseNext.Store(1)
+	p.lose(1)
 	if _, err := f.Run(ctx, 2, script, []string{"data"}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("without a reply: %v, want ErrUnknown", err)
 	}

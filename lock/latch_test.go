@@ -144,11 +144,11 @@ func TestLatchCountsOnce(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
-	l := newTestClient(t, dialRedis(t, p.addr), Options{}).Latch("start")
-	p.loseNext.Store(2)
+	l := newTestClient(t, dialRedis(t, p.Addr), Options{}).Latch("start")
+	p.lose(2)
 	gen := arm(t, l, 4)
 	for i, want := range []int{3, 2} {
-		p.loseNext.Store(2)
+		p.lose(2)
 		if got := count(t, l, CountDownOptions{}); got != (LatchState{want, gen}) {
 			t.Errorf("count %d: %+v, want %d left", i+1, got, want)
 		}
@@ -158,12 +158,12 @@ func TestLatchCountsOnce(t *testing.T) {
 			t.Errorf("the same participant: %+v, want 1 left", got)
 		}
 	}
-	p.loseNext.Store(2)
+	p.lose(2)
 	if err := l.Delete(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if len(p.lost) != 8 {
-		t.Errorf("%d replies were lost, want 8", len(p.lost))
+	if len(p.Dropped) != 8 {
+		t.Errorf("%d replies were lost, want 8", len(p.Dropped))
 	}
 }
 

@@ -17,8 +17,8 @@ func TestMultiRepliesLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	p.loseNext.Store(2)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	p.lose(2)
 	h, err := multi(t, c.FencedMutex("a"), c.FencedMutex("b")).TryAcquire(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -28,10 +28,10 @@ func TestMultiRepliesLost(t *testing.T) {
 			t.Errorf("%s: %v, token %d, want a count of 1 and the same token", name, got, tokenOf(h, name))
 		}
 	}
-	p.loseNext.Store(2)
+	p.lose(2)
 	releaseAll(t, h)
-	if len(p.lost) != 4 {
-		t.Errorf("%d replies were lost, want 4", len(p.lost))
+	if len(p.Dropped) != 4 {
+		t.Errorf("%d replies were lost, want 4", len(p.Dropped))
 	}
 	mustExist(t, direct, "a", false)
 	mustExist(t, direct, "b", false)
@@ -44,9 +44,9 @@ func TestMultiCancelledInFlight(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.Mutex("warm")))
-	p.hang.Store(true)
+	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	failed := make(chan error, 1)
@@ -54,9 +54,9 @@ func TestMultiCancelledInFlight(t *testing.T) {
 		_, err := multi(t, c.Mutex("a"), c.Mutex("b")).Acquire(ctx)
 		failed <- err
 	}()
-	<-p.lost // executed, but without a reply
+	<-p.Dropped // executed, but without a reply
 	mustExist(t, direct, "b", true)
-	p.hang.Store(false)
+	p.lose(0)
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 		t.Errorf("error %v, want a definite Canceled", err)
@@ -159,7 +159,7 @@ func TestMultiReleaseAtOnce(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ReadTimeout: time.Minute})
+	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{Timeout: 2 * time.Minute})
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
@@ -169,7 +169,7 @@ func TestMultiReleaseAtOnce(t *testing.T) {
 	}
 	releaseAll(t, acquireAll(t, all)) // the scripts are known
 	h := acquireAll(t, all)
-	p.hang.Store(true)
+	p.hang()
 	released := make(chan error, 1)
 	go func() { released <- h.Release(context.Background()) }()
 	for _, name := range names {
@@ -180,8 +180,8 @@ func TestMultiReleaseAtOnce(t *testing.T) {
 	if len(released) > 0 {
 		t.Errorf("the release ended without a reply: %v", <-released)
 	}
-	p.hang.Store(false)
-	p.cut()
+	p.lose(0)
+	p.CutConnections()
 	if err := within(t, 2*testTimeout, "the release", released); err != nil {
 		t.Error(err)
 	}

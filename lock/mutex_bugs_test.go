@@ -19,17 +19,17 @@ func TestRetriedByTheRedisClient(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: replyTimeout})
+	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: 3, ReadTimeout: replyTimeout})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{})
 	release(t, acquire(t, c.Mutex("warm")))
-	p.loseNext.Store(2)
+	p.lose(2)
 	h, err := c.Mutex("resent").TryAcquire(context.Background())
 	if err != nil {
 		t.Fatalf("refused although it is free: %v", err)
 	}
-	if got := hashOf(t, direct, "resent")["count"]; got != "1" || len(p.lost) != 2 {
-		t.Errorf("count %s after %d lost replies, want 1 after 2", got, len(p.lost))
+	if got := hashOf(t, direct, "resent")["count"]; got != "1" || len(p.Dropped) != 2 {
+		t.Errorf("count %s after %d lost replies, want 1 after 2", got, len(p.Dropped))
 	}
 	release(t, h)
 	mustExist(t, direct, "resent", false)
@@ -44,14 +44,14 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: waitTimeout}) // its last release must succeed
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: waitTimeout}) // its last release must succeed
 	h := acquire(t, c.FencedMutex("job"))
 	before := hashOf(t, direct, "job")["owner"]
-	p.hang.Store(true)
+	p.hang()
 	if err := h.Release(ctx); !errors.Is(err, ErrUnknown) {
 		t.Fatalf("release without a reply: %v, want ErrUnknown", err)
 	}
-	p.hang.Store(false)
+	p.lose(0)
 	next := acquire(t, c.FencedMutex("job"))
 	if now := hashOf(t, direct, "job"); now["owner"] == before || now["count"] != "1" || next.token <= h.token {
 		t.Errorf("the next run re-entered: %v, token %d after %d", now, next.token, h.token)
@@ -184,7 +184,7 @@ func TestCanceledRequestLeavesNothing(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	h, err := c.Mutex("web").Acquire(ctx)
 	if err != nil {
@@ -196,15 +196,15 @@ func TestCanceledRequestLeavesNothing(t *testing.T) {
 	}
 	mustExist(t, direct, "web", false)
 
-	p.hang.Store(true)
+	p.hang()
 	ctx, cancel = context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
 		_, err := c.Mutex("web").Acquire(ctx)
 		failed <- err
 	}()
-	<-p.lost // executed
-	p.hang.Store(false)
+	<-p.Dropped // executed
+	p.lose(0)
 	cancel()
 	if err := within(t, testTimeout, "the end of the acquire", failed); err == nil {
 		t.Error("granted without a reply")
@@ -224,12 +224,12 @@ func TestNoLockWithoutALease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 100 * time.Millisecond})
-	p.hang.Store(true)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: 100 * time.Millisecond})
+	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { _, _ = c.Mutex("crash").Acquire(ctx, WithLease(time.Minute)) }()
-	<-p.lost
+	<-p.Dropped
 	if ttl := s.dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("the lock of a client without a reply expires in %v", ttl)
 	}

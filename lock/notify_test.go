@@ -77,7 +77,7 @@ func TestTombstonesDoNotPileUp(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	pair := func() {
 		t.Helper()
 		release(t, acquire(t, c.Mutex("job")))
@@ -98,12 +98,12 @@ func TestTombstonesDoNotPileUp(t *testing.T) {
 		t.Errorf("%d tombstones after 20 releases, want 1", n)
 	}
 	h := acquire(t, c.Mutex("job"))
-	p.loseNext.Store(1)
+	p.lose(1)
 	release(t, h)
 	pair()
 	// An acquire that may still be in flight must find the tombstone of its hold, so it is not
 	// removed.
-	p.loseNext.Store(1)
+	p.lose(1)
 	late := acquire(t, c.Mutex("job"))
 	release(t, late)
 	pair()

@@ -114,18 +114,18 @@ func TestDirectCallIsBounded(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
+	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	defer rdb.Close()
 	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
 	release(t, acquire(t, c.Mutex("warm")))
-	p.hang.Store(true)
+	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
 		_, err := c.Mutex("cut").TryAcquire(ctx)
 		failed <- err
 	}()
-	within(t, testTimeout, "a reply that is lost", p.lost)
+	within(t, testTimeout, "a reply that is lost", p.Dropped)
 	cancel()
 	if err := within(t, testTimeout, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)

@@ -114,8 +114,8 @@ func TestLateSetIsFree(t *testing.T) {
 			s := startRedis(t)
 			rdb := s.dial(t)
 			p := startProxy(t, s.addr)
-			c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: time.Second, Lease: time.Minute})
-			p.loseNext.Store(1) // the reply to SET; the request that follows finds the hold
+			c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: time.Second, Lease: time.Minute})
+			p.lose(1) // the reply to SET; the request that follows finds the hold
 			h := acquire(t, c.Mutex("job"))
 			if !h.claim.late {
 				t.Fatal("no SET was in doubt")

@@ -18,7 +18,7 @@ func slowMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pr
 		s := startRedis(t)
 		p := startProxy(t, s.addr)
 		direct, proxies = append(direct, s.dial(t)), append(proxies, p)
-		rdbs = append(rdbs, dialRedis(t, p.addr))
+		rdbs = append(rdbs, dialRedis(t, p.Addr))
 	}
 	c = newQuorumClient(t, rdbs, o)
 	release(t, acquire(t, c.Mutex("warm")))
@@ -33,7 +33,7 @@ func TestSlowMajorityGrantsNothing(t *testing.T) {
 	t.Parallel()
 	direct, proxies, c := slowMasters(t, Options{NodeTimeout: replyTimeout})
 	for _, p := range proxies {
-		p.delay.Store(int64(250 * time.Millisecond))
+		p.Delay(250 * time.Millisecond)
 	}
 	o := []Option{WithLease(200 * time.Millisecond)}
 	if _, err := c.Mutex("slow").TryAcquire(context.Background(), o...); err == nil {
@@ -58,12 +58,12 @@ func TestFailedClaimIsWithdrawnWithoutReply(t *testing.T) {
 		rdb.HSet(ctx, "split", "owner", "another", "count", 1, "token", 0, "h:x", 1)
 		rdb.PExpire(ctx, "split", time.Minute)
 	}
-	proxies[2].loseNext.Store(1)
+	proxies[2].lose(1)
 	_, err := c.Mutex("split").TryAcquire(ctx, WithLease(time.Minute))
 	if err == nil {
 		t.Fatal("granted, and another owner has a majority")
 	}
-	within(t, testTimeout, "the reply that is lost", proxies[2].lost)
+	within(t, testTimeout, "the reply that is lost", proxies[2].Dropped)
 	eventually(t, testTimeout, "the third master keeps nothing", func() bool {
 		return direct[2].Exists(ctx, "split").Val() == 0
 	})
@@ -167,13 +167,13 @@ func TestQuorumRepliesLost(t *testing.T) {
 	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
 	lose := func() {
 		for _, p := range proxies {
-			p.loseNext.Store(1)
+			p.lose(1)
 		}
 	}
 	lost := func(n int) {
 		t.Helper()
 		for i, p := range proxies {
-			eventually(t, testTimeout, fmt.Sprintf("proxy %d has lost %d", i+1, n), func() bool { return len(p.lost) == n })
+			eventually(t, testTimeout, fmt.Sprintf("proxy %d has lost %d", i+1, n), func() bool { return len(p.Dropped) == n })
 		}
 	}
 	wait, cancel := context.WithTimeout(ctx, testTimeout)
@@ -216,9 +216,9 @@ func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
 		}
 		return kept == len(direct)
 	})
-	proxies[2].swallow.Store(&old.claim.id)
+	proxies[2].DropRequests(old.claim.id)
 	release(t, old)
-	proxies[0].hang.Store(true) // so that the reply of the third is needed
+	proxies[0].hang() // so that the reply of the third is needed
 	h := acquire(t, c.Mutex("again"), mine...)
 	if !direct[2].HExists(ctx, "again", id).Val() || !direct[2].HExists(ctx, "again", "h:"+h.claim.id).Val() {
 		t.Fatal("the third master does not keep both: nothing was tested")

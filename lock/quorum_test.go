@@ -158,12 +158,12 @@ func TestQuorumTooLate(t *testing.T) {
 		p := startProxy(t, s.addr)
 		proxies = append(proxies, p)
 		direct = append(direct, s.dial(t))
-		rdbs = append(rdbs, dialRedis(t, p.addr))
+		rdbs = append(rdbs, dialRedis(t, p.Addr))
 	}
 	c := newQuorumClient(t, rdbs, Options{NodeTimeout: replyTimeout})
 	release(t, acquire(t, c.Mutex("warm")))
 	for _, p := range proxies {
-		p.delay.Store(int64(150 * time.Millisecond))
+		p.Delay(150 * time.Millisecond)
 	}
 	_, err := c.Mutex("slow").TryAcquire(context.Background(), WithLease(100*time.Millisecond))
 	if err == nil || !Definite(err) {

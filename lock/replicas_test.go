@@ -18,7 +18,7 @@ type replica struct {
 
 // hold holds back all that the master sends from now on; the master counts the replica as
 // connected for a long time.
-func (r replica) hold() { r.link.delay.Store(int64(time.Hour)) }
+func (r replica) hold() { r.link.Delay(time.Hour) }
 
 // startReplicas starts a master and n replicas of it that are in sync.
 func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
@@ -26,7 +26,7 @@ func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
 	master = startRedis(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "60")
 	for range n {
 		link := startProxy(t, master.addr)
-		host, port, _ := net.SplitHostPort(link.addr)
+		host, port, _ := net.SplitHostPort(link.Addr)
 		s := replica{startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port), link}
 		copies = append(copies, s)
 		eventually(t, testTimeout, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })

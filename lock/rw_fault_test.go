@@ -17,15 +17,15 @@ func TestRWRepliesLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	for _, side := range []*RWSide{c.RW("lost").Read(), c.RW("lost").Write()} {
-		p.loseNext.Store(2)
+		p.lose(2)
 		h := acquire(t, side, WithOwner("x"), WithReentry())
 		if h.Count() != 1 {
 			t.Errorf("count %d, want 1", h.Count())
 		}
 		inner := acquire(t, side, WithOwner("x"), WithReentry())
-		p.loseNext.Store(2)
+		p.lose(2)
 		release(t, inner)
 		if inner.Count() != 1 {
 			t.Errorf("%d left, want 1: the outer hold was released too", inner.Count())
@@ -35,13 +35,13 @@ func TestRWRepliesLost(t *testing.T) {
 
 		h = acquire(t, side, WithLease(time.Minute))
 		direct.Del(context.Background(), "lost", "{lost}:leases")
-		p.loseNext.Store(2)
+		p.lose(2)
 		if err := h.Release(context.Background()); !errors.Is(err, ErrLost) || !Definite(err) {
 			t.Errorf("release of what is not there: %v, want a definite ErrLost", err)
 		}
 	}
-	if len(p.lost) != 12 {
-		t.Errorf("%d replies were lost, want 12", len(p.lost))
+	if len(p.Dropped) != 12 {
+		t.Errorf("%d replies were lost, want 12", len(p.Dropped))
 	}
 }
 
@@ -52,20 +52,20 @@ func TestRWCanceledInFlight(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.RW("warm").Read()))
 	release(t, acquire(t, c.RW("warm").Write()))
 	for _, side := range []*RWSide{c.RW("cut").Read(), c.RW("cut").PreferWriters().Write()} {
-		p.hang.Store(true)
+		p.hang()
 		ctx, cancel := context.WithCancel(context.Background())
 		failed := make(chan error, 1)
 		go func() {
 			_, err := side.Acquire(ctx)
 			failed <- err
 		}()
-		<-p.lost // executed, but without a reply
+		<-p.Dropped // executed, but without a reply
 		mustExist(t, direct, "cut", true)
-		p.hang.Store(false)
+		p.lose(0)
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 			t.Errorf("error %v, want a definite Canceled", err)

@@ -21,7 +21,7 @@ func faulty(t *testing.T, o Options, run func(t *testing.T, s *tested, p *proxy)
 		t.Run(kind, func(t *testing.T) {
 			srv := startRedis(t)
 			p := startProxy(t, srv.addr)
-			c := newTestClient(t, dialRedis(t, p.addr), o)
+			c := newTestClient(t, dialRedis(t, p.Addr), o)
 			run(t, build(c, srv.dial(t), "pool"), p)
 		})
 	}

@@ -14,7 +14,7 @@ func TestSemaphoreRepliesLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
-		lose := func(n int32) { p.loseNext.Store(n) }
+		lose := p.lose
 		lose(2)
 		s.setUp(t, 5)
 		lose(2)
@@ -39,8 +39,8 @@ func TestSemaphoreRepliesLost(t *testing.T) {
 			t.Errorf("force: %d, %v, want 2", n, err)
 		}
 		s.want(t, 6, 6)
-		if len(p.lost) != 12 {
-			t.Errorf("%d replies were lost, want 12", len(p.lost))
+		if len(p.Dropped) != 12 {
+			t.Errorf("%d replies were lost, want 12", len(p.Dropped))
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestSemaphoreCancelledInFlight(t *testing.T) {
 	t.Parallel()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
 		s.setUp(t, 2)
-		p.hang.Store(true)
+		p.hang()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		failed := make(chan error, 1)
@@ -78,11 +78,11 @@ func TestSemaphoreCancelledInFlight(t *testing.T) {
 			_, err := s.take(ctx, 2)
 			failed <- err
 		}()
-		<-p.lost // executed, but without a reply
+		<-p.Dropped // executed, but without a reply
 		if free := s.rdb.HGet(ctx, s.name, "free").Val(); free != "0" {
 			t.Errorf("free %s, want 0", free)
 		}
-		p.hang.Store(false)
+		p.lose(0)
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 			t.Errorf("error %v, want a definite Canceled", err)
@@ -97,7 +97,7 @@ func TestSemaphoreUnreachable(t *testing.T) {
 	t.Parallel()
 	faulty(t, Options{Timeout: 300 * time.Millisecond}, func(t *testing.T, s *tested, p *proxy) {
 		s.setUp(t, 2)
-		p.hang.Store(true)
+		p.hang()
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := s.take(ctx, 1); !errors.Is(err, ErrUnknown) {

@@ -106,9 +106,9 @@ func TestLossIsReportedInTime(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
 	h := acquire(t, c.Mutex("hole"))
-	p.hang.Store(true)
+	p.hang()
 	within(t, testTimeout, "the loss", h.Context().Done())
 	if early := time.Until(h.Deadline()); early > 0 {
 		t.Errorf("lost %v before the deadline", early)
@@ -128,7 +128,7 @@ func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	h := acquire(t, c.Mutex("late"), WithLease(500*time.Millisecond))
 	const lease = 200 * time.Millisecond
 	next := acquire(t, c.Mutex("late"), WithLease(lease))
@@ -137,7 +137,7 @@ func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	}
 	within(t, testTimeout, "the end of the first hold", h.Context().Done())
 	_ = next.Release(context.Background())
-	p.delay.Store(int64(100 * time.Millisecond))
+	p.Delay(100 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if h, err := c.Mutex("late").Acquire(ctx, WithLease(60*time.Millisecond)); err == nil {

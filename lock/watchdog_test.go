@@ -125,14 +125,14 @@ func TestRenewalSurvivesLostReplies(t *testing.T) {
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
 	s := newHooks()
-	c := newTestClient(t, dialRedis(t, p.addr), s.options(watchedLease))
+	c := newTestClient(t, dialRedis(t, p.Addr), s.options(watchedLease))
 	h := acquire(t, c.Mutex("bumpy"))
-	p.loseNext.Store(2)
+	p.lose(2)
 	for range 3 {
 		within(t, testTimeout, "a renewal", s.renewed)
 	}
-	if len(p.lost) != 2 || len(s.lost) != 0 {
-		t.Errorf("%d replies lost, want 2; %d losses reported, want none", len(p.lost), len(s.lost))
+	if len(p.Dropped) != 2 || len(s.lost) != 0 {
+		t.Errorf("%d replies lost, want 2; %d losses reported, want none", len(p.Dropped), len(s.lost))
 	}
 	release(t, h)
 }
@@ -195,11 +195,11 @@ func TestCloseInTime(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	p.hang.Store(true)
+	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	go c.Mutex("hang").Acquire(ctx)
-	<-p.lost
+	<-p.Dropped
 	cancel()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

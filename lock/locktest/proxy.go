@@ -3,6 +3,7 @@ package locktest
 import (
 	"bytes"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,11 +18,12 @@ type Proxy struct {
 	delay   atomic.Int64
 	done    chan struct{}
 
-	mu    sync.Mutex
-	word  []byte // in the requests whose replies are affected
-	drop  int    // replies still to drop
-	hold  bool
-	conns map[net.Conn]bool
+	mu      sync.Mutex
+	words   []string // in the requests whose replies are affected
+	drop    int      // replies still to drop
+	hold    bool
+	refused string // in the requests that are dropped
+	conns   map[net.Conn]bool
 }
 
 // StartProxy starts a proxy to target, which ends with the test.
@@ -54,20 +56,27 @@ func StartProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// DropReplies drops the replies to the next n requests that contain word (commands are in lower case on the
-// wire), and closes their connections. 0 ends HoldReplies as well.
-func (p *Proxy) DropReplies(n int, word string) {
+// DropReplies drops the replies to the next n requests that contain one of the words (commands are in lower case on
+// the wire), and closes their connections. 0 ends HoldReplies as well.
+func (p *Proxy) DropReplies(n int, words ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop, p.hold, p.word = n, false, []byte(word)
+	p.drop, p.hold, p.words = n, false, words
 }
 
-// HoldReplies holds every reply to a request that contains word forever; the connection stays open.
-// DropReplies(0, "") ends it for later requests.
-func (p *Proxy) HoldReplies(word string) {
+// HoldReplies holds every reply to a request that contains one of the words forever; the connection stays open.
+// DropReplies(0) ends it for later requests.
+func (p *Proxy) HoldReplies(words ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop, p.hold, p.word = 0, true, []byte(word)
+	p.drop, p.hold, p.words = 0, true, words
+}
+
+// DropRequests drops every request that contains word, and closes its connection.
+func (p *Proxy) DropRequests(word string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = word
 }
 
 // Delay delays every reply from now on by d.
@@ -108,7 +117,9 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 		p.pipe(out, in, func(b []byte) bool {
 			seen := bytes.Clone(b)
 			last.Store(&seen)
-			return true
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.refused == "" || !bytes.Contains(b, []byte(p.refused))
 		})
 	})
 	p.pipe(in, out, func(b []byte) bool { return p.forward(last.Load(), b) })
@@ -149,7 +160,7 @@ func (p *Proxy) forward(request *[]byte, reply []byte) bool {
 		return true
 	}
 	p.mu.Lock()
-	hit := len(p.word) > 0 && bytes.Contains(*request, p.word)
+	hit := slices.ContainsFunc(p.words, func(word string) bool { return bytes.Contains(*request, []byte(word)) })
 	hold := hit && p.hold
 	drop := hit && p.drop > 0
 	if drop {
