@@ -131,10 +131,7 @@ func hooksSeeWords(t *testing.T, s *fixture) {
 			return n > refused
 		})
 	}
-	next := s.acquireAsync(context.Background(), l, s.longLease())
-	s.awaitWaiting(t)
-	s.release(t, h)
-	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	s.handOver(t, h, l)
 	if _, unreadable := hook.sent(""); len(unreadable) > 0 {
 		t.Errorf("%d words that a hook cannot read: %s", len(unreadable), unreadable[0])
 	}

@@ -6,9 +6,10 @@ import (
 	"regexp"
 	"runtime/pprof"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // crowds is what many holds, nodes and other users of a server cost, and what they do not.
@@ -95,7 +96,7 @@ func releasedTogether(t *testing.T, s *fixture) {
 	go func() { released <- h.Release(context.Background()) }()
 	Eventually(t, prompt/2, "all locks are released before any reply has come", s.clean(t))
 	for _, p := range s.servers.proxies {
-		p.DropReplies(0, "")
+		p.DropReplies(0)
 		p.CutConnections()
 	}
 	select {
@@ -119,11 +120,7 @@ func messagesStay(t *testing.T, s *fixture) {
 	}
 	before := s.broadcasts(t)
 	for range 3 {
-		h := s.acquire(t, s.a, s.longLease())
-		next := s.acquireAsync(context.Background(), s.b, s.longLease())
-		s.awaitWaiting(t)
-		s.release(t, h)
-		s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+		s.handOver(t, s.acquire(t, s.a, s.longLease()), s.b)
 	}
 	if sent := s.broadcasts(t) - before; sent > 0 {
 		t.Errorf("%d messages went from one node of the cluster to another", sent)
@@ -133,20 +130,9 @@ func messagesStay(t *testing.T, s *fixture) {
 // broadcasts is how many messages of PUBLISH the nodes have sent to each other.
 func (s *fixture) broadcasts(t *testing.T) int {
 	t.Helper()
-	sum := 0
-	for _, rdb := range s.servers.direct {
-		info, err := rdb.ClusterInfo(context.Background()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(info, "\r\n") {
-			if n, found := strings.CutPrefix(line, "cluster_stats_messages_publish_sent:"); found {
-				sent, _ := strconv.Atoi(n)
-				sum += sent
-			}
-		}
-	}
-	return sum
+	return s.sumOfInfo(t, "cluster_stats_messages_publish_sent", func(rdb *redis.Client) *redis.StringCmd {
+		return rdb.ClusterInfo(context.Background())
+	})
 }
 
 // rightsForOnePrefix: a user whose rights are limited to a prefix can use locks whose names have the prefix and a hash
@@ -158,11 +144,7 @@ func rightsForOnePrefix(t *testing.T, s *fixture) {
 		[]any{"ACL", "SETUSER", "default", "resetkeys", "~app:*", "resetchannels", "&app:*", "&__sentinel__:hello"},
 		[]any{"ACL", "SETUSER", "default", "allkeys", "allchannels"})
 	s.servers.doAll(t, "forget what was refused", "ACL", "LOG", "RESET")
-	h := prefixed.acquire(t, s.a, s.longLease())
-	next := prefixed.acquireAsync(context.Background(), s.b, s.longLease())
-	prefixed.awaitWaiting(t)
-	prefixed.release(t, h)
-	prefixed.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	prefixed.handOver(t, prefixed.acquire(t, s.a, s.longLease()), s.b)
 	prefixed.mustBeFree(t, s.a)
 	for i, rdb := range s.servers.direct {
 		refused, err := rdb.ACLLog(context.Background(), 10).Result()

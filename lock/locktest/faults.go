@@ -39,7 +39,7 @@ func faults() []behavior {
 			Eventually(t, timeout, "the request was executed", func() bool { return s.servers.dropped() > before })
 			cancel()
 			for _, p := range s.servers.proxies {
-				p.DropReplies(0, "")
+				p.DropReplies(0)
 			}
 			if o := await(t, timeout, acquired); o.err == nil {
 				s.release(t, o.hold) // the grant came before the cancellation
@@ -166,7 +166,7 @@ func oneMasterDeaf(t *testing.T, s *fixture) {
 	}
 	s.release(t, h)
 	s.release(t, s.acquire(t, s.b, s.longLease()))
-	s.servers.proxies[0].DropReplies(0, "")
+	s.servers.proxies[0].DropReplies(0)
 }
 
 // foreignKeyUnchanged: a key that is no lock stays as it is.

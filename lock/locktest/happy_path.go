@@ -25,11 +25,7 @@ func happyPath() []behavior {
 		{"re-entry-counts", reentrant, reentry},
 		{"no-re-entry-unless-claimed", func(s Spec) bool { return !s.Reentrant }, noReentry},
 		{"waiter-is-woken", nil, func(t *testing.T, s *fixture) {
-			h := s.acquire(t, s.a, s.longLease())
-			next := s.acquireAsync(context.Background(), s.b, s.longLease())
-			s.awaitWaiting(t)
-			s.release(t, h)
-			s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+			s.handOver(t, s.acquire(t, s.a, s.longLease()), s.b)
 		}},
 		{"all-waiters-are-granted", nil, allWaitersGranted},
 		{"wait-ends-with-its-context", nil, waitEnds},

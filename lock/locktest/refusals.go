@@ -3,9 +3,10 @@ package locktest
 import (
 	"context"
 	"errors"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // refusals is what a lock does when a server refuses commands that it executed before.
@@ -63,10 +64,7 @@ func subscribeRefused(t *testing.T, s *fixture) {
 			t.Fatal("the lock was granted while it is held")
 		}
 	}
-	next := s.acquireAsync(context.Background(), s.b, s.longLease())
-	s.awaitWaiting(t)
-	s.release(t, h)
-	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	s.handOver(t, h, s.b)
 	// A client that connects at every refusal opens hundreds; one with a back-off of 100 ms about twenty.
 	if opened := s.connsOpened(t) - before; opened > 30 {
 		t.Errorf("%d connections were opened while SUBSCRIBE was refused", opened)
@@ -76,16 +74,9 @@ func subscribeRefused(t *testing.T, s *fixture) {
 // connsOpened is how many connections the masters have accepted so far.
 func (s *fixture) connsOpened(t *testing.T) int {
 	t.Helper()
-	sum := 0
-	for _, rdb := range s.servers.direct {
-		info, err := rdb.InfoMap(context.Background(), "stats").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, _ := strconv.Atoi(info["Stats"]["total_connections_received"])
-		sum += n
-	}
-	return sum
+	return s.sumOfInfo(t, "total_connections_received", func(rdb *redis.Client) *redis.StringCmd {
+		return rdb.Info(context.Background(), "stats")
+	})
 }
 
 // fillMemory makes the servers refuse commands that may need memory.

@@ -34,7 +34,7 @@ func Run(t *testing.T, s Spec) {
 				t.Skip("the lock does not claim it")
 			}
 			for _, p := range sv.proxies {
-				p.DropReplies(0, "")
+				p.DropReplies(0)
 			}
 			name := "locktest-" + b.name
 			b.run(t, &fixture{servers: sv, spec: s, name: name, a: sv.open(t), b: sv.open(t)})

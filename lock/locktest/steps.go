@@ -113,6 +113,15 @@ func awaitGrant(t *testing.T, limit time.Duration, ch <-chan outcome) Hold {
 	return o.hold
 }
 
+// handOver releases h, which a waiter on l is granted, and releases that too.
+func (s *fixture) handOver(t *testing.T, h Hold, l Locker) {
+	t.Helper()
+	next := s.acquireAsync(context.Background(), l, s.longLease())
+	s.awaitWaiting(t)
+	s.release(t, h)
+	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+}
+
 // awaitWaiting gives an acquire time to fail its first attempt and wait: until the servers have seen no request for ten
 // samples, or for half a second, for a lock that polls. If it returns too early, the test is easier but still valid.
 func (s *fixture) awaitWaiting(t *testing.T) {
@@ -126,6 +135,24 @@ func (s *fixture) awaitWaiting(t *testing.T) {
 		last = now
 		return now > 0 && (quiet >= 10 || time.Since(start) > 500*time.Millisecond)
 	})
+}
+
+// sumOfInfo adds up a counter that a reply of each master, to INFO or CLUSTER INFO, has in a line of its own.
+func (s *fixture) sumOfInfo(t *testing.T, counter string, read func(*redis.Client) *redis.StringCmd) (sum int) {
+	t.Helper()
+	for _, rdb := range s.servers.direct {
+		info, err := read(rdb).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(info, "\r\n") {
+			if n, found := strings.CutPrefix(line, counter+":"); found {
+				count, _ := strconv.Atoi(n)
+				sum += count
+			}
+		}
+	}
+	return sum
 }
 
 // requestCount is how many commands that locks use the first master, or all masters of a cluster, have executed.
