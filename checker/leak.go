@@ -149,14 +149,7 @@ func (v *view) leakViolation(f finding) Violation {
 			format.Instant(l.Time))
 		return w
 	}
-	if v.h.Spans[last].Outcome != history.OK { // it may not have been granted
-		w.Text = fmt.Sprintf("%s of %s left behind at %s, although nobody can have held it since %s: the outcome of the "+
-			"last acquire, by client %d, is unknown, and its lease had ended by then", what, lockName(w.Key),
-			format.Instant(l.Time), format.Instant(f.start), w.Clients[0])
-		return w
-	}
-	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, by client %d, had ended by %s",
-		what, lockName(w.Key), format.Instant(l.Time), w.Clients[0], format.Instant(f.start))
+	w.Text = fmt.Sprintf("%s of %s left behind at %s", what, lockName(w.Key), format.Instant(l.Time)) + v.hadEnded(last, f.start)
 	return w
 }
 

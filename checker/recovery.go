@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -156,8 +158,27 @@ func (v *view) recoveryViolation(f finding) Violation {
 	w.Rule = "a lock that its holder does not release is granted again when its lease has ended"
 	x := &v.holds[f.x]
 	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
-	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s, "+
-		"and no client was granted it", v.client(x.span), lockName(w.Key), format.Instant(v.leaseOver(f)),
-		w.Clients[0], format.Duration(f.end-f.start), format.Instant(f.end))
+	w.Text = fmt.Sprintf("%s, and its lease had ended by %s; client %d waited for %s until %s, and no client was granted it",
+		v.unreleased(x), format.Instant(v.leaseOver(f)), w.Clients[0], format.Duration(f.end-f.start), format.Instant(f.end))
 	return w
+}
+
+// unreleased says that a hold was left to its lease: its release, if there is one, may have had no effect.
+func (v *view) unreleased(h *hold) string {
+	client, lock := v.client(h.span), lockName(v.h.Keys[h.key])
+	if v.endOf(h) == ReleaseUnknown {
+		return fmt.Sprintf("client %d asked to release %s, with an unknown outcome", client, lock)
+	}
+	return fmt.Sprintf("client %d never released %s", client, lock)
+}
+
+// hadEnded says of a lock that is not free at the end that the last hold, or an acquire that may be one, had ended by t.
+func (v *view) hadEnded(last int32, t time.Duration) string {
+	s := &v.h.Spans[last]
+	client := s.Process.Client(v.h.Clients)
+	if s.Outcome == history.OK {
+		return fmt.Sprintf(", although the last hold, by client %d, had ended by %s", client, format.Instant(t))
+	}
+	return fmt.Sprintf(", although nobody can have held it since %s: the outcome of the last acquire, by client %d, is "+
+		"unknown, and its lease had ended by then", format.Instant(t), client)
 }

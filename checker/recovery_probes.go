@@ -143,9 +143,9 @@ func (v *view) unrecovered(o Options) string {
 			if v.holds[i].ending == endReleased || until-max(end, s.Call) <= o.slack() {
 				continue
 			}
-			return fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d asked for it until %s, "+
-				"but an outage, a pause or its unknown outcome leaves open whether it could be granted", v.client(v.holds[i].span),
-				lockName(v.h.Keys[s.Key]), format.Instant(end), s.Process.Client(v.h.Clients), format.Instant(until))
+			return fmt.Sprintf("%s, and its lease had ended by %s; client %d asked for it until %s, but an outage, a pause or "+
+				"its unknown outcome leaves open whether it could be granted", v.unreleased(&v.holds[i]), format.Instant(end),
+				s.Process.Client(v.h.Clients), format.Instant(until))
 		}
 		return ""
 	}
@@ -174,6 +174,6 @@ func (v *view) probeViolation(f finding) Violation {
 			format.Instant(f.start))
 		return w
 	}
-	w.Text += fmt.Sprintf(", although the last hold, by client %d, had ended by %s", w.Clients[0], format.Instant(f.start))
+	w.Text += v.hadEnded(last, f.start)
 	return w
 }

@@ -19,15 +19,14 @@ func (q *inquiry) unansweredNoLease() *cause {
 	if q.property != checker.Leak && q.property != checker.Recovery {
 		return nil
 	}
-	for i := len(q.r.holds) - 1; i >= 0; i-- {
-		last := &q.r.holds[i]
-		if q.r.keyName(last.Key) != q.v.Key {
-			continue
+	if last := q.unreleased(); last != nil && last.End == checker.ReleaseUnknown {
+		kept := q.keptWithoutExpiry(last.From)
+		if kept == nil { // it was released late, or granted again without that
+			kept = q.keptWithin(interval{last.From, q.v.End - q.r.witness.gap})
 		}
-		if kept := q.keptWithoutExpiry(last.From); kept != nil && last.End == checker.ReleaseUnknown {
+		if kept != nil && kept.Time >= q.v.Start {
 			return q.unansweredRelease(last, kept)
 		}
-		break
 	}
 	for _, u := range h.Unknown {
 		asked := &h.Spans[u.Span]
@@ -51,6 +50,19 @@ func (q *inquiry) unansweredNoLease() *cause {
 		return q.stays(client, text, interval{asked.Call, u.Time}, kept, int(asked.Invoked))
 	}
 	return nil
+}
+
+// unreleased is the hold that the violation begins with, else the last one of its key; nil if there is none.
+func (q *inquiry) unreleased() (last *hold) {
+	for i := range q.r.holds {
+		if x := &q.r.holds[i]; q.r.keyName(x.Key) == q.v.Key {
+			last = x
+			if len(q.v.Events) > 0 && q.v.Events[0] == int(x.Granted) {
+				break
+			}
+		}
+	}
+	return last
 }
 
 // unansweredRelease: the outcome of the release of a hold is unknown, and the key of that hold stays.

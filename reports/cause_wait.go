@@ -17,7 +17,7 @@ import (
 func noLeaseMechanism() mechanism {
 	return mechanism{name: "no-lease", find: findNoLease, advice: []adviceItem{{
 		Text: "Set the lease in the command that sets the key (`SET key value NX PX lease`), so that the server ends the " +
-			"hold of a client that died.",
+			"hold of a client that died or is cut off.",
 		Cost: "work that takes longer than the lease has to renew it",
 	}}}
 }
@@ -70,13 +70,17 @@ func findNoLease(q *inquiry) *cause {
 // expiry, if it had it in every sample as master since t; else nil. There may be two masters: a node that was
 // restarted is one until it is made a replica.
 func (q *inquiry) keptWithoutExpiry(t time.Duration) *history.Sample {
-	var kept *history.Sample
-	until := max(q.v.End, q.r.History.End)
 	if q.property == checker.Leak {
-		until = q.v.End // then the harness probes the lock, and releases it
+		return q.keptWithin(interval{t, q.v.End}) // then the harness probes the lock, and releases it
 	}
+	return q.keptWithin(interval{t, max(q.v.End, q.r.History.End)})
+}
+
+// keptWithin is the same for the samples of an interval.
+func (q *inquiry) keptWithin(w interval) *history.Sample {
+	var kept *history.Sample
 	for _, node := range q.r.witness.nodes {
-		samples := q.r.witness.during(node, t, until)
+		samples := q.r.witness.during(node, w.from, w.until)
 		without := slices.ContainsFunc(samples, func(x history.Sample) bool {
 			k, held := x.Keys[q.v.Key]
 			return isMaster(x) && (!held || k.TTL >= 0)
@@ -160,6 +164,9 @@ func (q *inquiry) consequence() string {
 		if p := &q.r.History.Probes[i]; q.property == checker.Recovery && p.Time == q.v.End && p.Outcome == history.Fail {
 			return fmt.Sprintf("; after the run, at %s, an acquire was refused", q.s.instant(eventAt(p.Index, p.Time)))
 		}
+	}
+	if who, span := q.waited(nil); q.property == checker.Recovery && span != nil && span.Outcome == history.Fail {
+		return "; " + who + ", was not granted it"
 	}
 	return ""
 }

@@ -48,6 +48,40 @@ func leftRun() *synth {
 	return s
 }
 
+// TestReleaseHeldBack: the release of a lock without a lease was held back, and took effect when the partition had
+// healed; the cause is that release, although the lock was granted again later.
+func TestReleaseHeldBack(t *testing.T) {
+	s := newSynth("held-back", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
+	s.hold(0, "c0-1", 0, holdTimes{10, 20, 400, 0})
+	s.events[3] = history.Event{Time: ms(2400), Type: history.Info, F: history.Release, Key: "orders",
+		Value: &history.Value{Owner: "c0-1"}}
+	s.add(30, history.Invoke, 1, history.Acquire, &history.Value{Owner: "c1-1"})
+	s.add(3200, history.Fail, 1, history.Acquire, &history.Value{Owner: "c1-1"})
+	s.hold(1, "c1-2", 0, holdTimes{3300, 3310, 3400, 0})
+	for at, phase := range map[float64]history.Phase{390: history.Injected, 401: history.TookEffect, 3250: history.Healed} {
+		s.fault(at, "partition", history.FaultValue{ID: 1, Phase: phase, Target: "client:0", Detail: "25 bytes held"})
+	}
+	s.watch("n1", "master", 0, 3600, func(t float64) (string, float64) {
+		if t > 15 && t < 3252 || t > 3305 && t < 3401 {
+			return "1", -1
+		}
+		return "", 0
+	})
+	s.number()
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Recovery,
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Key: "orders", Clients: []int{1},
+			Start: ms(1520), End: ms(3200), Events: []int{s.find(history.OK, 0, history.Acquire, "c0-1"),
+				s.find(history.Invoke, 1, history.Acquire, "c1-1"), s.find(history.Fail, 1, history.Acquire, "c1-1")}}}}}}
+	r := s.load(t)
+	checkProofs(t, r)
+	want := "Client 0, granted `orders` at 0.020 s, asked to release it at 0.400 s, with an unknown outcome (client 0 was " +
+		"cut off at 0.401 s, `partition`), and the key has no expiry: n1 still had it at 3.000 s; client 1, which asked for " +
+		"`orders` at 0.030 s and waited until 3.200 s, was not granted it"
+	if r.story.Cause != "no-lease" || r.story.Sentence != want {
+		t.Errorf("cause %s: %s\nwant %s", r.story.Cause, r.story.Sentence, want)
+	}
+}
+
 // TestLeftBehindNamesItsClient: the cause is the acquire whose reply was lost. Another client that asked later, whose
 // outcome is unknown too, is no step of the story.
 func TestLeftBehindNamesItsClient(t *testing.T) {
