@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -60,10 +61,6 @@ func measured(r *Run) []adviceItem {
 func (p *pair) fencingAdvice(class checker.Class) []adviceItem {
 	r := p.r
 	stale, rejected := staleWrites(r.History)
-	tokens := false
-	for i := range r.holds {
-		tokens = tokens || r.holds[i].Token > 0
-	}
 	switch {
 	case stale > 0 && rejected == stale:
 		return []adviceItem{{Measured: true, Text: fmt.Sprintf("The guarded resource checked tokens and rejected %s.",
@@ -73,22 +70,27 @@ func (p *pair) fencingAdvice(class checker.Class) []adviceItem {
 		if rejected > 0 {
 			text = fmt.Sprintf("; that of this run rejected %s of them", format.Number(rejected))
 		}
-		return []adviceItem{{Measured: true, Text: fmt.Sprintf("Fencing: a resource that rejects tokens older than one "+
+		return []adviceItem{{Measured: true, Text: fmt.Sprintf("Fencing: a resource that rejects tokens smaller than one "+
 			"already seen would have rejected %s of this run%s.", format.Count(stale, "stale write"), text)}}
 	case class == "": // not an overlap, such as a waiter that was never woken
 		return nil
-	case !tokens:
+	case !r.issuesTokens():
 		return []adviceItem{{Text: "Fencing: this lock issues no token. With a number that grows with every grant, " +
 			"checked by the guarded resource, a late write is rejected whatever the lock believes.",
 			Cost: "the resource has to store and compare the token of every write"}}
 	}
-	text := "Fencing: this lock issues tokens; the guarded resource must reject tokens older than one already seen. "
+	text := "Fencing: this lock issues tokens; the guarded resource must reject tokens smaller than one already seen. "
 	if w := p.stale; w != nil && w.Accepted {
 		text += fmt.Sprintf("In this run that would have rejected nothing: %s wrote at %s, before the resource had seen a "+
-			"newer token.", clientName(p.a.Client), format.Instant(w.Time))
+			"greater token.", clientName(p.a.Client), format.Instant(w.Time))
 	} else {
 		text += "In this run no late write reached it."
 	}
 	return []adviceItem{{Text: text,
 		Cost: "the resource has to store and compare the token of every write"}}
+}
+
+// issuesTokens reports whether any grant has a fencing token.
+func (r *Run) issuesTokens() bool {
+	return slices.ContainsFunc(r.holds, func(h hold) bool { return h.Token > 0 })
 }

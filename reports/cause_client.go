@@ -128,6 +128,9 @@ func (q *inquiry) lateWrite() *cause {
 		if t.Read != t.Found {
 			c.text += ", over another client's write that it had not read"
 		}
+		if mine.lost() && mine.to < t.Time {
+			c.text += "; it had learned of the loss at " + s.instant(mine.ended())
+		}
 		who := clientName(mine.Client)
 		c.steps = []storyStep{
 			{Time: mine.From, Event: int(mine.Granted), weight: 9, Text: who + " is granted " + quote(q.v.Key)},
@@ -170,11 +173,15 @@ func (p *pair) staleClause(s *proofs) string {
 	wrote := eventAt(t.Index, t.Time)
 	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.Client), s.instant(wrote))
 	if t.Token == 0 {
-		return text + " without a token, which the lock does not issue"
+		text += " without a token"
+		if !p.r.issuesTokens() {
+			text += ": this lock issues none"
+		}
+		return text
 	}
 	text += " with " + s.token(t.Token, wrote)
 	if t.MaxSeen <= t.Token {
-		return text + ", before a newer one had been seen"
+		return text + ", before a greater one had been seen"
 	}
 	text += " after " + s.token(t.MaxSeen, wrote) + " had been seen"
 	switch {

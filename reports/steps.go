@@ -212,9 +212,9 @@ func endingVerb(end checker.HoldEnd) string {
 	case checker.ReleaseUnknown:
 		return "asks to release it, with an unknown outcome"
 	case checker.ReleaseRefused:
-		return "fails to release it"
+		return "asks to release it, and is refused"
 	case checker.RenewalRefused:
-		return "fails to renew it"
+		return "asks to renew it, and is refused"
 	case checker.LossReported:
 		return "learns that it lost the lock"
 	}

@@ -266,7 +266,7 @@ func facts(r *Run) []string {
 			format.Duration(r.sampling.NearFaults)))
 	}
 	if stale, rejected := staleWrites(h); stale > 0 {
-		all = append(all, fmt.Sprintf("%s (with a token older than one already seen) reached the guarded resource, "+
+		all = append(all, fmt.Sprintf("%s (with a token smaller than one already seen) reached the guarded resource, "+
 			"%s rejected", format.Count(stale, "stale write"), format.Number(rejected)))
 	}
 	if n := len(h.Problems); n > 0 {
@@ -336,7 +336,7 @@ func unknownOutcomes(h *history.History) int {
 	return n
 }
 
-// staleWrites counts the writes with a token older than one seen before, and how many were rejected.
+// staleWrites counts the writes with a token smaller than one seen before, and how many were rejected.
 func staleWrites(h *history.History) (stale, rejected int) {
 	for i := range h.Touches {
 		t := &h.Touches[i]
