@@ -149,7 +149,8 @@ func (v *view) leakViolation(f finding) Violation {
 			format.Instant(l.Time))
 		return w
 	}
-	w.Text = fmt.Sprintf("%s of %s left behind at %s", what, lockName(w.Key), format.Instant(l.Time)) + v.hadEnded(last, f.start)
+	w.Text = fmt.Sprintf("%s of %s left behind at %s%s", what, lockName(w.Key), format.Instant(l.Time),
+		v.hadEnded(last, f.start))
 	return w
 }
 

@@ -158,8 +158,9 @@ func (v *view) recoveryViolation(f finding) Violation {
 	w.Rule = "a lock that its holder does not release is granted again when its lease has ended"
 	x := &v.holds[f.x]
 	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
-	w.Text = fmt.Sprintf("%s, and its lease had ended by %s; client %d waited for %s until %s, and no client was granted it",
-		v.unreleased(x), format.Instant(v.leaseOver(f)), w.Clients[0], format.Duration(f.end-f.start), format.Instant(f.end))
+	w.Text = fmt.Sprintf("%s, and its lease had ended by %s; client %d waited for %s until %s, and no client was granted "+
+		"it", v.unreleased(x), format.Instant(v.leaseOver(f)), w.Clients[0], format.Duration(f.end-f.start),
+		format.Instant(f.end))
 	return w
 }
 
@@ -172,7 +173,7 @@ func (v *view) unreleased(h *hold) string {
 	return fmt.Sprintf("client %d never released %s", client, lock)
 }
 
-// hadEnded says of a lock that is not free at the end that the last hold, or an acquire that may be one, had ended by t.
+// hadEnded says that the last hold, or the acquire that may be it, had ended by t, although the lock is not free.
 func (v *view) hadEnded(last int32, t time.Duration) string {
 	s := &v.h.Spans[last]
 	client := s.Process.Client(v.h.Clients)
