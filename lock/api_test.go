@@ -66,7 +66,7 @@ func TestBadInput(t *testing.T) {
 // A name with a hash tag is used as it is.
 func TestNameWithTag(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	release(t, acquire(t, c.FencedMutex("{user}:7")))
 	mustExist(t, rdb, "{user}:7:token", true)
@@ -97,8 +97,8 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	rdb, c := s.dial(t), newTestClient(t, dialRedis(t, p.Addr), Options{PollMax: 50 * time.Millisecond})
+	p := startProxy(t, s.Addr)
+	rdb, c := s.Dial(t), newTestClient(t, dialRedis(t, p.Addr), Options{PollMax: 50 * time.Millisecond})
 	sole := []Option{WithOwner("x")}
 	for name, tt := range map[string]struct{ first, second fencedTaker }{
 		"fair":        {c.FairMutex("fair"), c.FairMutex("fair")},
@@ -132,7 +132,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 func TestSoleOwnerAnswerLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	p.lose(1)
 	h, err := c.Mutex("lost").TryAcquire(context.Background())
@@ -206,7 +206,7 @@ func (m *Mutex) channel() string { return claim{key: m.key}.freeChannel() }
 
 func TestLocker(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	l := c.Mutex("std").Locker(context.Background())
 	inside, most := 0, 0
@@ -256,7 +256,7 @@ func panics(f func()) (did bool) {
 // With polling, no subscription is made, and waiters are served all the same.
 func TestPolling(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.Mutex("spin"))
 	served := make(chan *Hold, 1)

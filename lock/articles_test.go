@@ -17,7 +17,7 @@ import (
 // Ten thousand pairs on distinct keys leave nothing but tombstones, which expire.
 func TestTenThousandPairs(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second})
 	var wg sync.WaitGroup
 	for w := range 50 {
@@ -46,7 +46,7 @@ func TestTenThousandPairs(t *testing.T) {
 // Of a thousand contenders with a short wait for a lock that is kept, exactly one gets it.
 func TestThousandContendersOneGetsIt(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 // tokens, at three commands for each grant at most.
 func TestHundredContendersAllGetIt(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	before := locktest.Calls(t, rdb, "evalsha")
 	var mu sync.Mutex
@@ -124,7 +124,7 @@ func contend(ctx context.Context, c *Client, n int, inside func(*Hold) error) <-
 // A thousand waiters in one process: a release wakes one of them, and a wait costs a few
 // kilobytes and no requests of its own.
 func TestThousandWaitersOneWakeUp(t *testing.T) {
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 3 * time.Second})
 	h := acquire(t, c.Mutex("one"), WithLease(time.Hour))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -154,7 +154,7 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 
 // Ten thousand holds are renewed in batches, by a bounded number of goroutines.
 func TestTenThousandHoldsRenewed(t *testing.T) {
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := &hooks{make(chan *Hold, 50000), make(chan *Hold, 50000)}
 	c := newTestClient(t, rdb, s.options(12*time.Second))
 	var wg sync.WaitGroup

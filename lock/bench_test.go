@@ -14,7 +14,7 @@ import (
 func BenchmarkPair(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
-			rdb := redis.NewClient(&redis.Options{Addr: startRedis(b).addr, PoolSize: 100, ContextTimeoutEnabled: true})
+			rdb := redis.NewClient(&redis.Options{Addr: startRedis(b).Addr, PoolSize: 100, ContextTimeoutEnabled: true})
 			defer rdb.Close()
 			c := newTestClient(b, rdb, Options{})
 			spread(b, n, func(ctx context.Context, name string) error {
@@ -34,7 +34,7 @@ func BenchmarkRaw(b *testing.B) {
 	del := redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
-			rdb := startRedis(b).dial(b)
+			rdb := startRedis(b).Dial(b)
 			spread(b, n, func(ctx context.Context, name string) error {
 				if err := rdb.Do(ctx, "SET", name, "me", "NX", "PX", 30000).Err(); err != nil {
 					return err
@@ -75,7 +75,7 @@ func spread(b *testing.B, n int, pair func(ctx context.Context, name string) err
 
 // The caller of an uncontended lock sends its requests itself, with few allocations.
 func TestPairAllocates(t *testing.T) {
-	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t).addr, ContextTimeoutEnabled: true})
+	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t).Addr, ContextTimeoutEnabled: true})
 	defer rdb.Close()
 	c := newTestClient(t, rdb, Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -22,9 +22,9 @@ func TestNextWaiterLearnsTheLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startRedis(t)
-			rdb := s.dial(t)
+			rdb := s.Dial(t)
 			dead := newTestClient(t, rdb, Options{}).Mutex("chain")
-			c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+			c := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 			acquire(t, dead, WithLease(time.Hour)) // never released
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -44,11 +44,11 @@ func TestNextWaiterLearnsTheLease(t *testing.T) {
 func TestFairNextLearnsTheLease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	rdb := s.dial(t)
-	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	rdb := s.Dial(t)
+	c := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 	c.maxHeartbeat = time.Hour
 	m := c.FairMutex("chain")
-	acquire(t, newTestClient(t, s.dial(t), Options{}).FairMutex("chain"), WithLease(time.Hour))
+	acquire(t, newTestClient(t, s.Dial(t), Options{}).FairMutex("chain"), WithLease(time.Hour))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	wait(ctx, t, m, WithOwner("first"))

@@ -12,7 +12,7 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	if err := c.Check(ctx); err != nil {
 		t.Errorf("a new server: %v", err)
@@ -36,7 +36,7 @@ func TestDatabasesOfOneServerAreNoQuorum(t *testing.T) {
 	s := startRedis(t)
 	var rdbs []redis.UniversalClient
 	for db := range 3 {
-		rdb := redis.NewClient(&redis.Options{Addr: s.addr, DB: db})
+		rdb := redis.NewClient(&redis.Options{Addr: s.Addr, DB: db})
 		t.Cleanup(func() { _ = rdb.Close() })
 		rdbs = append(rdbs, rdb)
 	}
@@ -58,7 +58,7 @@ func TestDatabasesOfOneServerAreNoQuorum(t *testing.T) {
 // The hooks of a client see the words of a command, not pointers to them.
 func TestHooksSeeWords(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	hook := &wordHook{}
 	rdb.AddHook(hook)
 	c := newTestClient(t, rdb, Options{})

@@ -20,16 +20,16 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 	var servers []*server
 	var addrs []string
 	for i := range 3 {
-		s := startRedisAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		s := locktest.StartServerAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i), "--cluster-port", portOf(freeAddr(t)))
-		servers, addrs = append(servers, s), append(addrs, s.addr)
+		servers, addrs = append(servers, s), append(addrs, s.Addr)
 	}
 	for i, s := range servers {
-		rdb := s.dial(t)
+		rdb := s.Dial(t)
 		if err := rdb.ClusterAddSlotsRange(ctx, i*5462, min(i*5462+5461, 16383)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		host, p, _ := net.SplitHostPort(servers[0].addr)
+		host, p, _ := net.SplitHostPort(servers[0].Addr)
 		if i > 0 {
 			if err := rdb.Do(ctx, "CLUSTER", "MEET", host, p, busOf(t, servers[0])).Err(); err != nil {
 				t.Fatal(err)
@@ -37,7 +37,7 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 		}
 	}
 	for _, s := range servers {
-		rdb := s.dial(t)
+		rdb := s.Dial(t)
 		eventually(t, testTimeout, "the cluster is complete", func() bool {
 			info := rdb.ClusterInfo(ctx).Val()
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
@@ -143,7 +143,7 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	c.maxHeartbeat = time.Hour
 	before := make([]int64, len(servers))
 	for i, s := range servers {
-		before[i] = locktest.Calls(t, s.dial(t), "publish")
+		before[i] = locktest.Calls(t, s.Dial(t), "publish")
 	}
 	rw := c.RW("near-rw")
 	for channel, take := range map[string]func() (releaser, error){
@@ -169,7 +169,7 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 		t.Error(err)
 	}
 	for i, s := range servers {
-		if now := locktest.Calls(t, s.dial(t), "publish"); now != before[i] {
+		if now := locktest.Calls(t, s.Dial(t), "publish"); now != before[i] {
 			t.Errorf("%d times PUBLISH at master %d", now-before[i], i+1)
 		}
 	}
@@ -239,7 +239,7 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 	h := acquire(t, c.Mutex("travels"))
 	served := wait(ctx, t, c.Mutex("travels"))
 	eventually(t, testTimeout, "the waiter is subscribed", func() bool {
-		return shardListeners(t, servers[slotOf("travels")/5462].dial(t), "{travels}:free") == 1
+		return shardListeners(t, servers[slotOf("travels")/5462].Dial(t), "{travels}:free") == 1
 	})
 	m := startMove(t, servers, "travels")
 	m.finish()

@@ -9,10 +9,10 @@ import (
 func BenchmarkCounted(b *testing.B) {
 	ctx := context.Background()
 	srv := startRedis(b)
-	c := newTestClient(b, srv.dial(b), Options{})
+	c := newTestClient(b, srv.Dial(b), Options{})
 	for kind, build := range builders() {
 		b.Run(kind, func(b *testing.B) {
-			s := build(c, srv.dial(b), kind)
+			s := build(c, srv.Dial(b), kind)
 			if err := s.SetPermits(ctx, 10); err != nil {
 				b.Fatal(err)
 			}

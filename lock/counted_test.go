@@ -11,7 +11,7 @@ import (
 func TestCountedAndMultiLeaveNothing(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	running := func() int {
 		c.bg.mu.Lock()

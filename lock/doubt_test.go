@@ -27,7 +27,7 @@ func TestUndoneIsAboutGrants(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			rdb := startRedis(t).dial(t)
+			rdb := startRedis(t).Dial(t)
 			c := newTestClient(t, rdb, Options{PollMax: time.Hour})
 			m := c.FairMutex("undone")
 			first := acquire(t, m, WithLease(time.Minute))

@@ -22,7 +22,7 @@ func eachSemaphore(t *testing.T, test func(t *testing.T, c *Client, pool drained
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newTestClient(t, startRedis(t).dial(t), Options{})
+			c := newTestClient(t, startRedis(t).Dial(t), Options{})
 			test(t, c, of(c))
 		})
 	}

@@ -16,7 +16,7 @@ import (
 // The events of two holds, for metrics and in a log.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	var mu sync.Mutex
 	var seen []EventKind
 	lost := make(chan struct{})
@@ -67,7 +67,7 @@ func TestEvents(t *testing.T) {
 func TestEventsOfCountedKinds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	var mu sync.Mutex
 	seen := map[string][]EventKind{}
 	renewed, lost := make(chan *Permits, 100), make(chan *Permits, 1)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -34,15 +34,11 @@ func movable() map[string]struct {
 func startSentinel(t *testing.T) (master, replica *server, rdb *redis.Client) {
 	t.Helper()
 	master = startRedis(t)
-	host, port, _ := net.SplitHostPort(master.addr)
+	host, port, _ := net.SplitHostPort(master.Addr)
 	replica = startRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	direct := replica.dial(t)
+	direct := replica.Dial(t)
 	eventually(t, testTimeout, "the replica is in sync", func() bool { return replicaReady(direct) })
-	addr := freeAddr(t)
-	bin, _ := exec.LookPath("redis-server")
-	if launch(t, addr, exec.Command(bin, sentinelConf(t, addr, master.addr), "--sentinel")) == nil {
-		t.Fatal("the Sentinel did not come up")
-	}
+	addr := locktest.StartSentinel(t, master.Addr, "down-after-milliseconds m 500", "failover-timeout m 3000").Addr
 	rdb = redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: "m", SentinelAddrs: []string{addr}, ReadTimeout: replyTimeout, DialTimeout: replyTimeout,
 	})
@@ -63,7 +59,7 @@ func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	master, replica, rdb := startSentinel(t)
 	c := newTestClient(t, rdb, Options{})
-	direct := replica.dial(t)
+	direct := replica.Dial(t)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
 	for kind, tt := range movable() {
 		held[kind] = acquire(t, tt.of(c, kind), WithLease(10*time.Second))
@@ -73,7 +69,7 @@ func TestSentinelFailover(t *testing.T) {
 			return direct.Exists(context.Background(), kind).Val() == 1
 		})
 	}
-	master.kill()
+	master.Kill()
 	start := time.Now()
 	for kind := range movable() {
 		next := within(t, time.Minute, kind+" at the new master", served[kind])
@@ -95,14 +91,14 @@ func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	servers, rdb := startCluster(t)
-	host, port, _ := net.SplitHostPort(servers[0].addr)
+	host, port, _ := net.SplitHostPort(servers[0].Addr)
 	spare := startRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 		"--cluster-config-file", "nodes-spare.conf", "--cluster-port", portOf(freeAddr(t)))
-	s := spare.dial(t)
+	s := spare.Dial(t)
 	if err := s.Do(ctx, "CLUSTER", "MEET", host, port, busOf(t, servers[0])).Err(); err != nil {
 		t.Fatal(err)
 	}
-	id := servers[0].dial(t).Do(ctx, "CLUSTER", "MYID").Val()
+	id := servers[0].Dial(t).Do(ctx, "CLUSTER", "MYID").Val()
 	eventually(t, testTimeout, "the spare node is a replica", func() bool {
 		return s.Do(ctx, "CLUSTER", "REPLICATE", id).Err() == nil
 	})
@@ -162,7 +158,7 @@ func nameAt(kind string, third int) string {
 // busOf is the cluster bus port of s.
 func busOf(t *testing.T, s *server) string {
 	t.Helper()
-	for _, line := range strings.Split(s.dial(t).ClusterNodes(context.Background()).Val(), "\n") {
+	for _, line := range strings.Split(s.Dial(t).ClusterNodes(context.Background()).Val(), "\n") {
 		if strings.Contains(line, "myself") {
 			bus := strings.Split(line, "@")[1]
 			return strings.FieldsFunc(bus, func(r rune) bool { return r == ' ' || r == ',' })[0]

@@ -44,7 +44,7 @@ func serverTime(t *testing.T, rdb *redis.Client) time.Duration {
 // Regression: redisson#3004
 func TestFairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	o := Options{PollMax: maxHeartbeat} // a waiter without a heartbeat for three times as long is dead
 	c, other := newTestClient(t, rdb, o), newTestClient(t, rdb, o)
 	h := acquire(t, c.FairMutex("old"))
@@ -75,7 +75,7 @@ func TestFairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 // Regression: redisson#1104
 func TestFairDeadlinesStayNear(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: maxHeartbeat})
 	h := acquire(t, c.FairMutex("near"), WithLease(time.Hour))
 	served := inTurn(t, rdb, c.FairMutex("near"), "head")
@@ -104,7 +104,7 @@ func TestFairDeadlinesStayNear(t *testing.T) {
 // Regression: redisson#2883
 func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, impatient)
 	acquire(t, c.FairMutex("let"), WithLease(150*time.Millisecond))
 	var served []<-chan *Hold
@@ -124,8 +124,8 @@ func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 func TestFairRemovalReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	h := acquire(t, newTestClient(t, direct, Options{}).FairMutex("place"))
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -160,7 +160,7 @@ func TestFairRemovalReplyLost(t *testing.T) {
 func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, impatient)
 	h := acquire(t, c.FairMutex("stuck"))
 	rdb.Persist(ctx, "stuck")
@@ -175,7 +175,7 @@ func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 func TestFairQueueAndScoresDisagree(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, impatient)
 	for name, harm := range map[string]func(queue, waiters string){
 		"no-score":       func(queue, _ string) { rdb.LPush(ctx, queue, "ghost g") },
@@ -226,11 +226,11 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	rdb := s.dial(t)
+	rdb := s.Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.FairMutex("dead"))
 	child := exec.Command(os.Args[0], "-test.run=^TestFairChild$")
-	child.Env = append(os.Environ(), "LOCK_CHILD="+s.addr)
+	child.Env = append(os.Environ(), "LOCK_CHILD="+s.Addr)
 	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)

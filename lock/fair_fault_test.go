@@ -14,7 +14,7 @@ import (
 func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.FairMutex("over"), WithLease(50*time.Millisecond))
 	<-h.Context().Done()
@@ -38,8 +38,8 @@ func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 func TestFairRepliesLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	for _, losses := range []int{1, 2} {
 		p.lose(losses)
@@ -69,14 +69,14 @@ func TestFairRepliesLost(t *testing.T) {
 func TestFairGrantMessageLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	direct := s.dial(t)
-	c := newTestClient(t, s.dial(t), Options{})
+	direct := s.Dial(t)
+	c := newTestClient(t, s.Dial(t), Options{})
 	for name, help := range map[string]func(){
 		"resubscribed": func() { killSubscribers(t, direct) },
 		"heartbeat":    func() {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			waiter := newTestClient(t, s.dial(t), patient)
+			waiter := newTestClient(t, s.Dial(t), patient)
 			if name == "heartbeat" {
 				waiter.maxHeartbeat = 2 * time.Second
 			}
@@ -108,7 +108,7 @@ func TestFairGrantMessageLost(t *testing.T) {
 // Regression: redisson#2714
 func TestFairCancelMeetsGrant(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	for range 50 {
 		h := acquire(t, c.FairMutex("meet"))
@@ -137,12 +137,12 @@ func TestFairCancelMeetsGrant(t *testing.T) {
 func TestFairServerRestartsEmpty(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	rdb := s.dial(t)
+	rdb := s.Dial(t)
 	c := newTestClient(t, rdb, impatient)
 	h := acquire(t, c.FairMutex("again"), WithLease(time.Hour))
 	served := inTurn(t, rdb, c.FairMutex("again"), "a", "b")
-	s.kill()
-	startRedisAt(t, s.addr)
+	s.Kill()
+	locktest.StartServerAt(t, s.Addr)
 	one := make(chan *Hold, 2) // in any order: the queue was lost
 	for _, s := range served {
 		go func() { one <- <-s }()
@@ -159,7 +159,7 @@ func TestFairServerRestartsEmpty(t *testing.T) {
 // notice: it does not overtake them, and the first is woken.
 func TestFairTryDoesNotOvertake(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	h := acquire(t, c.FairMutex("try"))
 	served := inTurn(t, rdb, c.FairMutex("try"), "w")
@@ -179,7 +179,7 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 func TestFairFetchedGrantIsALease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour}) // a grant waits for three hours
 	h := acquire(t, c.FairMutex("fetch"))
 	short := wait(ctx, t, c.FairMutex("fetch"), WithLease(time.Minute))
@@ -199,7 +199,7 @@ func TestFairFetchedGrantIsALease(t *testing.T) {
 func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	h := acquire(t, c.FairMutex("past"))
 	for _, id := range []string{"1", "2"} {
@@ -224,7 +224,7 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 // The script cache is emptied between any two requests.
 func TestFairScriptFlush(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, impatient)
 	h := acquire(t, c.FairMutex("flush"))
 	served := inTurn(t, rdb, c.FairMutex("flush"), "w")

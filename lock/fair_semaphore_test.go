@@ -12,7 +12,7 @@ import (
 // heldPool is a fair semaphore at a server of its own, with one permit that is held.
 func heldPool(t *testing.T, total int) (*redis.Client, *FairSemaphore, *Permits) {
 	t.Helper()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(total))
 	held, err := s.Acquire(context.Background(), 1)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestFairSemaphoreForeignEntries(t *testing.T) {
 		t.Run(entry, func(t *testing.T) {
 			t.Parallel()
 			ctx := context.Background()
-			rdb := startRedis(t).dial(t)
+			rdb := startRedis(t).Dial(t)
 			s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(2))
 			held, err := s.Acquire(ctx, 1)
 			if err != nil {

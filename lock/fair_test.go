@@ -104,7 +104,7 @@ func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<
 // the fencing tokens.
 func TestFairServesInOrder(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
 	first := acquire(t, clients[0].FairMutex("row"), WithOwner("first"), WithReentry())
 	var served []<-chan *Hold
@@ -137,7 +137,7 @@ func TestFairServesInOrder(t *testing.T) {
 // not rely on theirs.
 func TestFairWaitersOfOneClientQueueAtOnce(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	h := acquire(t, c.FairMutex("many"))
 	var served []<-chan *Hold
@@ -168,7 +168,7 @@ func mustBeRemoved(t *testing.T, rdb *redis.Client, name string) {
 func TestFair(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
 	for name, run := range map[string]func(t *testing.T, m *FairMutex){
 		"reentry": func(t *testing.T, m *FairMutex) {
@@ -225,7 +225,7 @@ func TestFair(t *testing.T) {
 func TestFairIsAMutex(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
 	for name, run := range map[string]func(t *testing.T, m *FairMutex){
 		"watched": func(t *testing.T, m *FairMutex) {
@@ -263,7 +263,7 @@ func TestFairIsAMutex(t *testing.T) {
 func TestFairForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for _, key := range []string{"f1", "{f2}:queue", "{f3}:waiters"} {
 		rdb.Set(ctx, key, "mine", 0)
@@ -291,7 +291,7 @@ func TestFairForeignKey(t *testing.T) {
 func TestFairLayout(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.FairMutex("seen"), WithOwner("me"), WithReentry())
 	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.token), "h:" + h.claim.id: "1"}
@@ -317,7 +317,7 @@ func TestFairLayout(t *testing.T) {
 // left.
 func TestFairStress(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond})
 	var guard sync.Mutex
 	var last int64

@@ -15,7 +15,7 @@ import (
 func TestAcquireReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	for _, losses := range []int{1, 2} {
 		p.lose(losses)
@@ -23,11 +23,11 @@ func TestAcquireReplyLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := hashOf(t, s.dial(t), "lost")["count"]; got != "1" || h.Count() != 1 {
+		if got := hashOf(t, s.Dial(t), "lost")["count"]; got != "1" || h.Count() != 1 {
 			t.Errorf("count %s at the server, %d at the client, want 1", got, h.Count())
 		}
 		release(t, h)
-		mustExist(t, s.dial(t), "lost", false)
+		mustExist(t, s.Dial(t), "lost", false)
 	}
 	if len(p.Dropped) != 3 {
 		t.Errorf("%d replies were lost, want 3", len(p.Dropped))
@@ -38,7 +38,7 @@ func TestAcquireReplyLost(t *testing.T) {
 // long.
 func TestRetriedAcquireKeepsWholeLease(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	cl := claim{key: "again", owner: "o", id: "1", lease: 30000}
 	for range 2 {
@@ -59,8 +59,8 @@ func TestRetriedAcquireKeepsWholeLease(t *testing.T) {
 func TestReleaseReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	outer := acquire(t, c.Mutex("lost"))
 	inner, err := c.Mutex("lost").Acquire(outer.Context(), WithReentry())
@@ -85,8 +85,8 @@ func TestReleaseReplyLost(t *testing.T) {
 func TestCanceledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.Mutex("warm")))
 	p.hang()
@@ -112,7 +112,7 @@ func TestCanceledInFlight(t *testing.T) {
 func TestCanceledAndUnreachable(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: 300 * time.Millisecond})
 	p.hang()
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -130,7 +130,7 @@ func TestCanceledAndUnreachable(t *testing.T) {
 // An acquire that arrives after it was undone acquires nothing.
 func TestLateAcquire(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	cl := claim{key: "late", owner: "o", id: "1", lease: 30000}
 	if left, err := c.store.release(context.Background(), cl); left != codeNotHeld || err != nil {
@@ -146,7 +146,7 @@ func TestLateAcquire(t *testing.T) {
 func TestReplyAfterLease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.Mutex("warm")))
 	p.Delay(60 * time.Millisecond)
@@ -161,9 +161,9 @@ func TestReplyAfterLease(t *testing.T) {
 func TestWakeUp(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	direct := s.dial(t)
-	holder := newTestClient(t, s.dial(t), Options{})
-	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	direct := s.Dial(t)
+	holder := newTestClient(t, s.Dial(t), Options{})
+	waiter := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 	for _, tt := range []struct {
 		name string
 		harm func(t *testing.T)
@@ -202,9 +202,9 @@ func TestWakeUp(t *testing.T) {
 func TestMessageMissed(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	direct := s.dial(t)
-	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
-	holder := newTestClient(t, s.dial(t), Options{})
+	direct := s.Dial(t)
+	waiter := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
+	holder := newTestClient(t, s.Dial(t), Options{})
 	h := acquire(t, holder.Mutex("missed"), WithLease(time.Hour))
 	served := make(chan *Hold, 1)
 	go func() {

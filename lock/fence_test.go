@@ -11,7 +11,7 @@ import (
 // the resource: the resource refuses it, in this process and in Redis.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx := context.Background()
 	asleep := acquire(t, c.FencedMutex("res"), WithLease(50*time.Millisecond))
@@ -40,7 +40,7 @@ func TestFence(t *testing.T) {
 // Tokens are compared as numbers, even where a Lua number cannot distinguish them.
 func TestFenceCompares(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	f := NewRedisFence(rdb, "guard")
 	for _, tt := range []struct {
 		token int64
@@ -66,8 +66,8 @@ func TestFenceCompares(t *testing.T) {
 func TestFenceRunsOnce(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	ctx := context.Background()
 	f := NewRedisFence(dialRedis(t, p.Addr), "guard")
 	const script = `return redis.call('INCR', KEYS[1])`

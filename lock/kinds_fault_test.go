@@ -14,7 +14,7 @@ import (
 func TestLateAcquireOfEachKind(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
 		cl := claim{key: name, owner: "o", id: name + "-1", lease: 30000, waiterTTL: 3000}
@@ -32,7 +32,7 @@ func TestLateAcquireOfEachKind(t *testing.T) {
 func TestRetriedAcquireOfEachKindKeepsWholeLease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
 		cl := claim{key: name, owner: "o", id: name + "-1", lease: 30000}
@@ -59,7 +59,7 @@ func TestRetriedAcquireOfEachKindKeepsWholeLease(t *testing.T) {
 func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: maxHeartbeat}) // without one for three times as long it is dead
 	r := acquire(t, c.RW("long").Read())
 	served := wait(ctx, t, c.RW("long").PreferWriters().Write())
@@ -77,7 +77,7 @@ func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 func TestCloseEndsEachKind(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	for name, kind := range map[string]func(c *Client) fencedTaker{
 		"fair":  func(c *Client) fencedTaker { return c.FairMutex("fair") },
 		"write": func(c *Client) fencedTaker { return c.RW("write").Write() },
@@ -115,7 +115,7 @@ func TestCloseEndsEachKind(t *testing.T) {
 func TestEachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for _, tt := range []struct {
 		name  string

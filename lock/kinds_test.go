@@ -14,7 +14,7 @@ import (
 func TestFairQueueAndForce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	m := c.FairMutex("force")
@@ -44,7 +44,7 @@ func TestFairQueueAndForce(t *testing.T) {
 func TestRWInspectAndForce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	rw := c.RW("state")
 	state := func() RWState {
@@ -91,7 +91,7 @@ func clusterOfOne(t *testing.T) *server {
 	t.Helper()
 	_, bus, _ := net.SplitHostPort(freeAddr(t))
 	s := startRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus)
-	rdb := s.dial(t)
+	rdb := s.Dial(t)
 	if err := rdb.ClusterAddSlotsRange(context.Background(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func clusterOfOne(t *testing.T) *server {
 // Regression: redisson#6867
 func TestKindsInAClusterAndBehindAProxy(t *testing.T) {
 	t.Parallel()
-	addr := clusterOfOne(t).addr
+	addr := clusterOfOne(t).Addr
 	direct := dialRedis(t, addr)
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
 	defer cluster.Close()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -20,9 +21,9 @@ type latches struct {
 func newLatches(t *testing.T, poll time.Duration) latches {
 	t.Helper()
 	srv := startRedis(t)
-	a := newTestClient(t, srv.dial(t), Options{PollMax: poll})
-	b := newTestClient(t, srv.dial(t), Options{PollMax: poll})
-	return latches{srv, srv.dial(t), a.Latch("start"), b.Latch("start")}
+	a := newTestClient(t, srv.Dial(t), Options{PollMax: poll})
+	b := newTestClient(t, srv.Dial(t), Options{PollMax: poll})
+	return latches{srv, srv.Dial(t), a.Latch("start"), b.Latch("start")}
 }
 
 func arm(t testing.TB, l *Latch, n int) uint64 {
@@ -143,7 +144,7 @@ func TestLatchMessageLost(t *testing.T) {
 func TestLatchCountsOnce(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
-	p := startProxy(t, srv.addr)
+	p := startProxy(t, srv.Addr)
 	l := newTestClient(t, dialRedis(t, p.Addr), Options{}).Latch("start")
 	p.lose(2)
 	gen := arm(t, l, 4)
@@ -288,7 +289,7 @@ func TestLatchLostIsNotOpen(t *testing.T) {
 	arm(t, x.latch, 1)
 	waiter := waitIn(t, x.latch, 0)
 	asleep(t, x.latch.client, "{start}:open", 1)
-	x.srv.kill()
-	startRedisAt(t, x.srv.addr)
+	x.srv.Kill()
+	locktest.StartServerAt(t, x.srv.Addr)
 	passes(t, waiter, ErrAbsent)
 }

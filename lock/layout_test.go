@@ -55,7 +55,7 @@ func TestRedissonRefusesOtherKinds(t *testing.T) {
 // its release.
 func TestRedissonHash(t *testing.T) {
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{Layout: Redisson})
 	h, err := c.Mutex("orders").Acquire(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestRedissonHash(t *testing.T) {
 // TestRedissonOuterReleaseTwice: a release that arrives after its tombstone has expired leaves the inner hold alone.
 func TestRedissonOuterReleaseTwice(t *testing.T) {
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{Layout: Redisson})
 	outer, err := c.Mutex("orders").Acquire(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestRedissonOuterReleaseTwice(t *testing.T) {
 // TestRedissonForceRelease wakes a waiter, and leaves what is no lock.
 func TestRedissonForceRelease(t *testing.T) {
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{Layout: Redisson, PollMax: time.Hour})
 	m := c.Mutex("orders")
 	held, err := m.Acquire(ctx)
@@ -150,7 +150,7 @@ func TestRedissonForceRelease(t *testing.T) {
 // TestRedissonLockIsHeld: to a client with another layout, Redisson's lock is one that others hold, re-entered or not.
 func TestRedissonLockIsHeld(t *testing.T) {
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	theirs, c := newTestClient(t, rdb, Options{Layout: Redisson}), newTestClient(t, rdb, Options{})
 	outer, err := theirs.Mutex("orders").Acquire(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ type twoMasters struct{ low, high *server }
 func startTwoMasters(t *testing.T) twoMasters {
 	t.Helper()
 	a, b := startRedis(t), startRedis(t)
-	if addresses(a.dial(t)) > addresses(b.dial(t)) {
+	if addresses(a.Dial(t)) > addresses(b.Dial(t)) {
 		a, b = b, a
 	}
 	return twoMasters{a, b}
@@ -30,7 +30,7 @@ func startTwoMasters(t *testing.T) twoMasters {
 // their own.
 func (x twoMasters) mutexes(t *testing.T, o Options) (first, second *Mutex) {
 	t.Helper()
-	return newTestClient(t, x.low.dial(t), o).Mutex("first"), newTestClient(t, x.high.dial(t), o).Mutex("second")
+	return newTestClient(t, x.low.Dial(t), o).Mutex("first"), newTestClient(t, x.high.Dial(t), o).Mutex("second")
 }
 
 // critical counts overlapping holders.
@@ -55,8 +55,8 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 	var g critical
 	var wg sync.WaitGroup
 	for i := range 4 {
-		low := newTestClient(t, x.low.dial(t), Options{})
-		high := newTestClient(t, x.high.dial(t), Options{})
+		low := newTestClient(t, x.low.Dial(t), Options{})
+		high := newTestClient(t, x.high.Dial(t), Options{})
 		list := []AnyLock{low.Mutex("a"), high.Mutex("b"), low.Mutex("c")}
 		if i%2 == 1 {
 			list[0], list[2] = list[2], list[0]
@@ -102,7 +102,7 @@ func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 		}
 		done <- h
 	}()
-	direct := x.low.dial(t)
+	direct := x.low.Dial(t)
 	eventually(t, testTimeout, "the first is taken", func() bool {
 		return direct.Exists(ctx, "first").Val() == 1
 	})
@@ -122,7 +122,7 @@ func TestMultiIsGrantedToOneOwner(t *testing.T) {
 	ctx := context.Background()
 	for name, build := range map[string]func(t *testing.T, x twoMasters) *MultiLock{
 		"one-script": func(t *testing.T, x twoMasters) *MultiLock {
-			c := newTestClient(t, x.low.dial(t), Options{})
+			c := newTestClient(t, x.low.Dial(t), Options{})
 			return multi(t, c.Mutex("a"), c.Mutex("b"), c.Mutex("c"))
 		},
 		"two-masters": func(t *testing.T, x twoMasters) *MultiLock {
@@ -184,7 +184,7 @@ func TestLeaseShorterThanTheWait(t *testing.T) {
 	const lease = 400 * time.Millisecond
 	done := make(chan *MultiHold, 1)
 	go func() { done <- acquireAll(t, multi(t, first, second), WithLease(lease)) }()
-	low, high := x.low.dial(t), x.high.dial(t)
+	low, high := x.low.Dial(t), x.high.Dial(t)
 	acquiredTwice(t, low, "first")
 	release(t, h)
 	got := <-done
@@ -215,7 +215,7 @@ func TestLockLostWhileCollecting(t *testing.T) {
 		failed <- err
 	}()
 	asleep(t, second.client, "{second}:free", 1)
-	low := x.low.dial(t)
+	low := x.low.Dial(t)
 	low.Del(ctx, "first")
 	thief := acquire(t, hisFirst, WithLease(time.Minute))
 	release(t, h)
@@ -223,7 +223,7 @@ func TestLockLostWhileCollecting(t *testing.T) {
 	if ttl := low.PTTL(ctx, "first").Val(); ttl > time.Minute {
 		t.Errorf("the other owner's lease is now %v, want the 1m it asked for", ttl)
 	}
-	mustExist(t, x.high.dial(t), "second", false)
+	mustExist(t, x.high.Dial(t), "second", false)
 	cancel()
 	if err := <-failed; !errors.Is(err, ErrHeld) || !Definite(err) {
 		t.Errorf("error %v, want a definite ErrHeld", err)
@@ -242,11 +242,11 @@ func TestLeaseIsWhatWasAsked(t *testing.T) {
 	h := acquire(t, busy)
 	done := make(chan *MultiHold, 1)
 	go func() { done <- acquireAll(t, multi(t, first, second), WithLease(time.Hour)) }()
-	low := x.low.dial(t)
+	low := x.low.Dial(t)
 	acquiredTwice(t, low, "first")
 	release(t, h)
 	got := <-done
-	for rdb, name := range map[*redis.Client]string{low: "first", x.high.dial(t): "second"} {
+	for rdb, name := range map[*redis.Client]string{low: "first", x.high.Dial(t): "second"} {
 		if ttl := rdb.PTTL(ctx, name).Val(); ttl > time.Hour || ttl < 50*time.Minute {
 			t.Errorf("%s has %v, want 1h", name, ttl)
 		}
@@ -261,18 +261,18 @@ func TestMultiReleaseIsBestEffort(t *testing.T) {
 	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{Timeout: waitTimeout}) // within which the other master replies
 	h := acquireAll(t, multi(t, first, second))
-	x.high.kill()
+	x.high.Kill()
 	if err := h.Release(context.Background()); err == nil {
 		t.Error("no error")
 	}
-	mustExist(t, x.low.dial(t), "first", false)
+	mustExist(t, x.low.Dial(t), "first", false)
 }
 
 // Quorum locks and locks of one master can be combined.
 func TestMultiOfQuorums(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	h := acquireAll(t, multi(t, m.client.Mutex("q1"), c.Mutex("s"), m.client.Mutex("q2")))
 	if got := fmt.Sprint(len(h.Names()), m.keep("q1") > 1, m.keep("q2") > 1); got != "3 true true" {
 		t.Errorf("got %s", got)

@@ -15,8 +15,8 @@ import (
 func TestMultiRepliesLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	p.lose(2)
 	h, err := multi(t, c.FencedMutex("a"), c.FencedMutex("b")).TryAcquire(context.Background())
@@ -42,8 +42,8 @@ func TestMultiRepliesLost(t *testing.T) {
 func TestMultiCancelledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.Mutex("warm")))
 	p.hang()
@@ -69,7 +69,7 @@ func TestMultiCancelledInFlight(t *testing.T) {
 // longer renewed.
 func TestMultiPartFoundGone(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{Lease: watchedLease})
 	h := acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")))
 	first := h.Deadline()
@@ -95,9 +95,9 @@ func TestCrossSlotMulti(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := clusterOfOne(t)
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}})
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr}})
 	t.Cleanup(func() { _ = cluster.Close() })
-	for name, rdb := range map[string]redis.UniversalClient{"plain": s.dial(t), "cluster": cluster} {
+	for name, rdb := range map[string]redis.UniversalClient{"plain": s.Dial(t), "cluster": cluster} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestClient(t, rdb, Options{})
 			apart, err := c.Multi("a", "b", "c")
@@ -111,7 +111,7 @@ func TestCrossSlotMulti(t *testing.T) {
 				t.Errorf("one script for several slots: %v, want a definite ErrCrossSlot", err)
 			}
 			for _, key := range []string{"a", "b", "c"} {
-				mustExist(t, s.dial(t), key, false)
+				mustExist(t, s.Dial(t), key, false)
 			}
 			tagged, err := c.Multi("x{t}", "y{t}", "{t}")
 			if err != nil {
@@ -131,10 +131,10 @@ func TestCrossSlotCounted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := clusterOfOne(t)
-	c := newTestClient(t, s.dial(t), Options{})
+	c := newTestClient(t, s.Dial(t), Options{})
 	for _, name := range []string{"pool", "a{t}b", "{t}", "{}x", "x{y"} {
 		for kind, build := range builders() {
-			x := build(c, s.dial(t), name)
+			x := build(c, s.Dial(t), name)
 			if _, err := x.TrySetPermits(ctx, 1); err != nil {
 				if checkName(name) == nil {
 					t.Errorf("%s %s: %v", kind, name, err)
@@ -157,8 +157,8 @@ func TestCrossSlotCounted(t *testing.T) {
 func TestMultiReleaseAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{Timeout: 2 * time.Minute})

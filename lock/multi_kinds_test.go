@@ -85,7 +85,7 @@ func TestMultiOfKinds(t *testing.T) {
 func TestMultiOfKindsIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{PollMax: time.Hour}), newTestClient(t, rdb, Options{})
 	all := func(c *Client) []AnyLock {
 		return []AnyLock{c.Mutex("a"), c.FairMutex("b"), c.RW("c").Write(), c.FencedMutex("d"), c.RW("e").Read()}

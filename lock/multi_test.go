@@ -51,7 +51,7 @@ type trio struct {
 
 func eachTrio(t *testing.T, cases map[string]func(t *testing.T, x trio)) {
 	t.Helper()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, trio{rdb, c, other, name + "-a", name + "-b", name + "-d"}) })
@@ -127,7 +127,7 @@ func TestMulti(t *testing.T) {
 // acquires them or one each; plain ones have none.
 func TestMultiOfFenced(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, m := range map[string]*MultiLock{
 		"one":               multi(t, c.FencedMutex("a")),
@@ -198,7 +198,7 @@ func TestMultiPartBad(t *testing.T) {
 
 func TestMultiBadInput(t *testing.T) {
 	t.Parallel()
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	for name, list := range map[string][]AnyLock{
 		"none":         nil,
 		"nil":          {c.Mutex("a"), nil},
@@ -228,8 +228,8 @@ func TestMultiBadInput(t *testing.T) {
 // named.
 func TestMultiOrder(t *testing.T) {
 	t.Parallel()
-	one := newTestClient(t, startRedis(t).dial(t), Options{})
-	two := newTestClient(t, startRedis(t).dial(t), Options{})
+	one := newTestClient(t, startRedis(t).Dial(t), Options{})
+	two := newTestClient(t, startRedis(t).Dial(t), Options{})
 	x := multi(t, one.Mutex("x"), two.Mutex("y"), one.Mutex("z"))
 	y := multi(t, one.Mutex("z"), two.Mutex("y"), one.Mutex("x"))
 	if diff := cmp.Diff(x.names(), y.names()); diff != "" || len(x.groups) != 2 {
@@ -242,8 +242,8 @@ func TestMultiOrder(t *testing.T) {
 func TestMultiWakeUp(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	holder := newTestClient(t, s.dial(t), Options{})
-	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	holder := newTestClient(t, s.Dial(t), Options{})
+	waiter := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 	first := acquire(t, holder.Mutex("a"), WithLease(time.Hour))
 	second := acquire(t, holder.Mutex("b"), WithLease(time.Hour))
 	served := make(chan *MultiHold, 1)
@@ -269,7 +269,7 @@ func TestMultiWakeUp(t *testing.T) {
 // Slots are those that Redis computes.
 func TestSlotOf(t *testing.T) {
 	t.Parallel()
-	rdb := clusterOfOne(t).dial(t)
+	rdb := clusterOfOne(t).Dial(t)
 	for _, key := range []string{"123456789", "orders", "{orders}:token", "a{b}c", "a{}b", "{}", "{{x}}", "{", "日本"} {
 		want, err := rdb.ClusterKeySlot(context.Background(), key).Result()
 		if err != nil || int64(slotOf(key)) != want {

@@ -17,8 +17,8 @@ import (
 func TestRetriedByTheRedisClient(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: 3, ReadTimeout: replyTimeout})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{})
@@ -42,8 +42,8 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: waitTimeout}) // its last release must succeed
 	h := acquire(t, c.FencedMutex("job"))
 	before := hashOf(t, direct, "job")["owner"]
@@ -64,7 +64,7 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 // Regression: redisson#4023
 func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 	t.Parallel()
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	kinds := map[string]fencedTaker{"mutex": c.FencedMutex("one"), "read": c.RW("one").Read(), "write": c.RW("one").Write()}
 	for _, tt := range []struct{ first, second string }{{"mutex", "read"}, {"mutex", "write"}, {"read", "mutex"}} {
 		h := acquire(t, kinds[tt.first])
@@ -79,7 +79,7 @@ func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 func TestForeignHashOfManyReentries(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	fields := map[string]any{"23aed3a8-5a0c-4f5b-9f3a-0c3c1c2b7a11:1": 1000}
 	for i := range 1000 {
@@ -101,7 +101,7 @@ func TestForeignHashOfManyReentries(t *testing.T) {
 func TestLeaseIsOfThisCall(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	m := newTestClient(t, rdb, Options{}).Mutex("lease")
 	h := acquire(t, m, WithLease(time.Hour))
 	release(t, h)
@@ -182,8 +182,8 @@ func TestRenewalAfterTheEnd(t *testing.T) {
 func TestCanceledRequestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	h, err := c.Mutex("web").Acquire(ctx)
@@ -223,14 +223,14 @@ func TestCanceledRequestLeavesNothing(t *testing.T) {
 func TestNoLockWithoutALease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: 100 * time.Millisecond})
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { _, _ = c.Mutex("crash").Acquire(ctx, WithLease(time.Minute)) }()
 	<-p.Dropped
-	if ttl := s.dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
+	if ttl := s.Dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("the lock of a client without a reply expires in %v", ttl)
 	}
 }

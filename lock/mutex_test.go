@@ -21,7 +21,7 @@ type pair struct {
 // each runs every case with a lock of its own.
 func each(t *testing.T, cases map[string]func(t *testing.T, p pair)) {
 	t.Helper()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, pair{rdb, c.Mutex(name), other.Mutex(name)}) })
@@ -260,7 +260,7 @@ func TestRefusedArguments(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.FencedMutex("orders"), WithOwner("me"), WithReentry())
 	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.token), "h:" + h.claim.id: "1"}
@@ -279,7 +279,7 @@ func TestLayout(t *testing.T) {
 
 func TestManyPairs(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	const workers, each = 50, 200
 	errs := make(chan error, workers)
@@ -317,7 +317,7 @@ func TestManyPairs(t *testing.T) {
 func TestContenders(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	clients := []*Client{newTestClient(t, s.dial(t), Options{}), newTestClient(t, s.dial(t), Options{})}
+	clients := []*Client{newTestClient(t, s.Dial(t), Options{}), newTestClient(t, s.Dial(t), Options{})}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var mu sync.Mutex

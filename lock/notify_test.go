@@ -15,9 +15,9 @@ import (
 func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	rdb := s.dial(t)
+	rdb := s.Dial(t)
 	never := Options{PollMax: time.Hour} // without the message no waiter would be served
-	here, there := newTestClient(t, rdb, never), newTestClient(t, s.dial(t), never)
+	here, there := newTestClient(t, rdb, never), newTestClient(t, s.Dial(t), never)
 	for range 3 {
 		release(t, acquire(t, here.Mutex("job")))
 	}
@@ -51,7 +51,7 @@ func TestMarksOutliveHandovers(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for range 4 {
-		c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+		c := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 		for range 10 {
 			wg.Go(func() {
 				for range 5 {
@@ -75,8 +75,8 @@ func TestMarksOutliveHandovers(t *testing.T) {
 func TestTombstonesDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	pair := func() {
 		t.Helper()

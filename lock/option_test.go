@@ -14,7 +14,7 @@ import (
 func TestContextOfAHold(t *testing.T) {
 	t.Parallel()
 	type key struct{}
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	parent, cancel := context.WithCancelCause(context.WithValue(context.Background(), key{}, "value"))
 	why := errors.New("the program ends")
 	for name, acquire := range map[string]func() (holdOf, error){
@@ -62,7 +62,7 @@ type holdOf = interface {
 // WithWait bounds the wait and not the hold.
 func TestWithWait(t *testing.T) {
 	t.Parallel()
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	h := acquire(t, c.Mutex("wait"))
 	_, err := c.Mutex("wait", WithWait(waitTimeout)).Acquire(context.Background())
 	if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
@@ -78,7 +78,7 @@ func TestWithWait(t *testing.T) {
 // do not either.
 func TestReentryIsAskedFor(t *testing.T) {
 	t.Parallel()
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	h := acquire(t, c.Mutex("a"))
 	_, one := c.Mutex("a").Acquire(h.Context())
 	_, several := multi(t, c.Mutex("a"), c.Mutex("b")).Acquire(h.Context())
@@ -98,7 +98,7 @@ func TestReentryIsAskedFor(t *testing.T) {
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.Mutex("longer"), WithLease(10*time.Second))
 	if err := h.Extend(ctx, time.Hour); err != nil {
@@ -125,7 +125,7 @@ func TestExtend(t *testing.T) {
 func TestDo(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	failure := errors.New("work")
 	for name, do := range map[string]func(work func(ctx context.Context) error) error{
@@ -173,7 +173,7 @@ func TestDo(t *testing.T) {
 func TestKeyFunc(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	var names atomic.Pointer[string]
 	c := newTestClient(t, rdb, Options{KeyFunc: KeyPrefix("app:{x}:"), Observe: func(e Event) { names.Store(&e.Name) }})
 	release(t, acquire(t, c.RW("rw").Write()))
@@ -212,7 +212,7 @@ func TestKeyFunc(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	expect := func(name, want string) {
 		t.Helper()
@@ -244,7 +244,7 @@ func TestMetadata(t *testing.T) {
 func TestTries(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.Mutex("tried"))
 	var delays []int
@@ -266,7 +266,7 @@ func TestTries(t *testing.T) {
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	c := newTestClient(t, startRedis(t).Dial(t), Options{})
 	for name, take := range map[string]func(total int) (*Permits, error){
 		"plain":  func(total int) (*Permits, error) { return c.Semaphore("plain", WithTotal(total)).Acquire(ctx, 1) },
 		"leased": func(n int) (*Permits, error) { return c.PermitSemaphore("leased", WithTotal(n)).TryAcquire(ctx, 1) },

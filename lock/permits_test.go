@@ -15,7 +15,7 @@ import (
 // leasedPair is a semaphore with leases, and a client of its server.
 func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, *redis.Client) {
 	t.Helper()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, o)
 	s := leasedSem(c, rdb, "pool")
 	s.setUp(t, total)
@@ -29,11 +29,11 @@ func TestPermitsOfTheDeadComeBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	srv := startRedis(t)
-	rdb := srv.dial(t)
+	rdb := srv.Dial(t)
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
-			dead := newTestClient(t, srv.dial(t), Options{Lease: watchedLease})
-			s := build(newTestClient(t, srv.dial(t), Options{PollMax: time.Hour}), rdb, kind)
+			dead := newTestClient(t, srv.Dial(t), Options{Lease: watchedLease})
+			s := build(newTestClient(t, srv.Dial(t), Options{PollMax: time.Hour}), rdb, kind)
 			s.setUp(t, 2)
 			p, err := build(dead, rdb, kind).take(ctx, 2)
 			mustTake(t, p, err)

@@ -84,7 +84,7 @@ func TestPipeWhoseSendersHang(t *testing.T) {
 // Concurrent calls go out together, each gets its own reply, and no goroutine stays.
 func TestPipeReturnsEachCallerItsReply(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	echo := newScript("return ARGV[1]")
 	var wg sync.WaitGroup
@@ -113,7 +113,7 @@ func TestPipeReturnsEachCallerItsReply(t *testing.T) {
 func TestDirectCallIsBounded(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	defer rdb.Close()
 	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
@@ -141,7 +141,7 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	ctx := context.Background()
 	var rdbs []redis.UniversalClient
 	for range 3 {
-		rdbs = append(rdbs, startRedis(t).dial(t))
+		rdbs = append(rdbs, startRedis(t).Dial(t))
 	}
 	c, err := NewQuorum(Options{}, rdbs...)
 	if err != nil {

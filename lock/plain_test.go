@@ -22,7 +22,7 @@ func plainLock(t *testing.T, c *Client, rdb *redis.Client, name string) *Hold {
 // A mutex that was acquired with SET is held, renewed, inspected and released as every other.
 func TestPlainMutex(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	ctx := context.Background()
 	h := plainLock(t, c, rdb, "job")
@@ -53,7 +53,7 @@ func TestPlainMutex(t *testing.T) {
 // A waiter of another client is woken, though the hold was acquired before anybody waited.
 func TestPlainMutexWakesWaiters(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{PollMax: time.Hour})
 	h := plainLock(t, c, rdb, "job")
 	served := wait(context.Background(), t, other.Mutex("job"))
@@ -68,7 +68,7 @@ func TestPlainMutexWakesWaiters(t *testing.T) {
 // Nested holds of every kind of release order leave the lock held until the last one is released.
 func TestPlainMutexIsReentered(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx := context.Background()
 	for _, outerFirst := range []bool{false, true} {
@@ -112,8 +112,8 @@ func TestLateSetIsFree(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := startRedis(t)
-			rdb := s.dial(t)
-			p := startProxy(t, s.addr)
+			rdb := s.Dial(t)
+			p := startProxy(t, s.Addr)
 			c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: time.Second, Lease: time.Minute})
 			p.lose(1) // the reply to SET; the request that follows finds the hold
 			h := acquire(t, c.Mutex("job"))
@@ -152,7 +152,7 @@ func freeByInspect(ctx context.Context, c *Client) error {
 // What cannot be made a hash is left as it is: the hold stays valid, and others are refused.
 func TestPlainMutexOnAFullServer(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx := context.Background()
 	h := plainLock(t, c, rdb, "job")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -16,8 +17,8 @@ func slowMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pr
 	var rdbs []redis.UniversalClient
 	for range 3 {
 		s := startRedis(t)
-		p := startProxy(t, s.addr)
-		direct, proxies = append(direct, s.dial(t)), append(proxies, p)
+		p := startProxy(t, s.Addr)
+		direct, proxies = append(direct, s.Dial(t)), append(proxies, p)
 		rdbs = append(rdbs, dialRedis(t, p.Addr))
 	}
 	c = newQuorumClient(t, rdbs, o)
@@ -85,7 +86,7 @@ func TestOwnLockIsNotRefusedAsAnothers(t *testing.T) {
 		rdb.PExpire(ctx, "own", time.Minute)
 	}
 	h := acquire(t, m.client.Mutex("own"), WithLease(time.Minute))
-	m.servers[4].kill()
+	m.servers[4].Kill()
 	_, err := m.client.Mutex("own").TryAcquire(h.Context(), WithReentry())
 	if !errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrHeld) {
 		t.Errorf("refused with %v, want ErrNoQuorum", err)
@@ -101,10 +102,10 @@ func TestEmptyMasterIsClaimedAgain(t *testing.T) {
 	m := startMasters(t, 3, s.options(watchedLease))
 	h := acquire(t, m.client.Mutex("mend"))
 	eventually(t, testTimeout, "all masters keep it", func() bool { return m.keep("mend") == 3 })
-	m.servers[0].kill()
-	startRedisAt(t, m.servers[0].addr)
+	m.servers[0].Kill()
+	locktest.StartServerAt(t, m.servers[0].Addr)
 	eventually(t, testTimeout, "the new master keeps it, too", func() bool { return m.keep("mend") == 3 })
-	m.servers[1].kill()
+	m.servers[1].Kill()
 	for len(s.renewed) > 0 {
 		<-s.renewed
 	}
@@ -126,13 +127,13 @@ func TestSilentMasterDelaysNothing(t *testing.T) {
 	m := startMasters(t, 3, Options{})
 	var rdbs []redis.UniversalClient
 	for _, s := range m.servers { // only the lock itself ends the wait for a reply
-		rdb := redis.NewClient(&redis.Options{Addr: s.addr, ReadTimeout: time.Hour})
+		rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Hour})
 		t.Cleanup(func() { _ = rdb.Close() })
 		rdbs = append(rdbs, rdb)
 	}
 	c := newQuorumClient(t, rdbs, o)
 	release(t, acquire(t, c.Mutex("warm")))
-	m.servers[2].stop(t)
+	m.servers[2].Stop(t)
 	var holds []*Hold
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		holds = append(holds, acquire(t, c.Mutex(name)))

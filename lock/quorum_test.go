@@ -24,8 +24,8 @@ func startMasters(t *testing.T, n int, o Options) *masters {
 	for range n {
 		s := startRedis(t)
 		m.servers = append(m.servers, s)
-		m.direct = append(m.direct, s.dial(t))
-		rdbs = append(rdbs, s.dial(t))
+		m.direct = append(m.direct, s.Dial(t))
+		rdbs = append(rdbs, s.Dial(t))
 	}
 	m.client = newQuorumClient(t, rdbs, o)
 	return m
@@ -47,7 +47,7 @@ func (m *masters) another(t *testing.T, o Options) *Client {
 	t.Helper()
 	var rdbs []redis.UniversalClient
 	for _, s := range m.servers {
-		rdbs = append(rdbs, s.dial(t))
+		rdbs = append(rdbs, s.Dial(t))
 	}
 	return newQuorumClient(t, rdbs, o)
 }
@@ -121,8 +121,8 @@ func TestQuorum(t *testing.T) {
 func TestQuorumWithDeadMasters(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 5, Options{})
-	m.servers[1].kill()
-	m.servers[3].kill()
+	m.servers[1].Kill()
+	m.servers[3].Kill()
 	start := time.Now()
 	h := acquire(t, m.client.Mutex("q"))
 	if n := m.keep("q"); n != 3 {
@@ -131,7 +131,7 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 	release(t, h)
 
 	t.Logf("2 dead: %v", time.Since(start))
-	m.servers[0].kill()
+	m.servers[0].Kill()
 	_, err := m.client.Mutex("q").TryAcquire(context.Background())
 	if !errors.Is(err, ErrNoQuorum) {
 		t.Errorf("error %v, want ErrNoQuorum", err)
@@ -155,9 +155,9 @@ func TestQuorumTooLate(t *testing.T) {
 	var proxies []*proxy
 	for range 3 {
 		s := startRedis(t)
-		p := startProxy(t, s.addr)
+		p := startProxy(t, s.Addr)
 		proxies = append(proxies, p)
-		direct = append(direct, s.dial(t))
+		direct = append(direct, s.Dial(t))
 		rdbs = append(rdbs, dialRedis(t, p.Addr))
 	}
 	c := newQuorumClient(t, rdbs, Options{NodeTimeout: replyTimeout})

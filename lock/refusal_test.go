@@ -24,11 +24,11 @@ func acl(t *testing.T, rdb *redis.Client, rules ...any) {
 func TestPollingIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	direct := s.dial(t)
+	direct := s.Dial(t)
 	acl(t, direct, "resetchannels")
 	var mu sync.Mutex
 	var said []Event
-	c := newTestClient(t, s.dial(t), Options{Observe: func(e Event) {
+	c := newTestClient(t, s.Dial(t), Options{Observe: func(e Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Kind == Polling {
@@ -69,9 +69,9 @@ func sleeping(t *testing.T, c *Client, channel string, n int) {
 func TestWaitersForOtherLocksPoll(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	acl(t, s.dial(t), "resetchannels")
+	acl(t, s.Dial(t), "resetchannels")
 	o := Options{PollMax: time.Hour, Lease: time.Hour}
-	c, holder := newTestClient(t, s.dial(t), o), newTestClient(t, s.dial(t), o)
+	c, holder := newTestClient(t, s.Dial(t), o), newTestClient(t, s.Dial(t), o)
 	for _, name := range []string{"a", "b"} {
 		h := acquire(t, holder.FairMutex(name))
 		first := wait(context.Background(), t, c.FairMutex(name))
@@ -97,12 +97,12 @@ func TestChangesWithoutTheRightToPublish(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	ctx := context.Background()
-	c := newTestClient(t, s.dial(t), Options{})
+	c := newTestClient(t, s.Dial(t), Options{})
 	pool, latch := c.Semaphore("pool"), c.Latch("start")
 	if _, err := pool.TrySetPermits(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
-	acl(t, s.dial(t), "resetchannels")
+	acl(t, s.Dial(t), "resetchannels")
 	total, err := pool.AddPermits(ctx, 3)
 	if err != nil || total != 4 {
 		t.Errorf("add permits: total %d, %v; want 4", total, err)
@@ -123,9 +123,9 @@ func TestChangesWithoutTheRightToPublish(t *testing.T) {
 func TestScriptWithoutRightsIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	c := newTestClient(t, s.dial(t), Options{})
+	c := newTestClient(t, s.Dial(t), Options{})
 	h := acquire(t, c.Mutex("job"))
-	acl(t, s.dial(t), "-set")
+	acl(t, s.Dial(t), "-set")
 	err := h.Release(context.Background())
 	if Definite(err) || err == nil {
 		t.Errorf("release without the right for its last write: %v, want an unknown outcome", err)

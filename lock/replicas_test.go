@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -25,14 +26,14 @@ func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
 	t.Helper()
 	master = startRedis(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "60")
 	for range n {
-		link := startProxy(t, master.addr)
+		link := startProxy(t, master.Addr)
 		host, port, _ := net.SplitHostPort(link.Addr)
-		s := replica{startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port), link}
+		s := replica{locktest.StartServerAt(t, freeAddr(t), "--replicaof", host+" "+port), link}
 		copies = append(copies, s)
-		eventually(t, testTimeout, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })
+		eventually(t, testTimeout, "the replica is in step", func() bool { return replicaReady(s.Dial(t)) })
 	}
 	// A replica reports its link as up before its master counts it, at its first ACK.
-	direct := master.dial(t)
+	direct := master.Dial(t)
 	eventually(t, testTimeout, "the master counts its replicas", func() bool {
 		role, err := direct.Do(context.Background(), "ROLE").Slice()
 		if err != nil {
@@ -47,7 +48,7 @@ func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
 // promote makes a replica a master, as a failover does.
 func promote(t *testing.T, s replica) *redis.Client {
 	t.Helper()
-	rdb := s.dial(t)
+	rdb := s.Dial(t)
 	if err := rdb.ReplicaOf(context.Background(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ const (
 )
 
 func copied(t *testing.T, s *server, need int, limit time.Duration) *Client {
-	return newTestClient(t, s.dial(t), Options{Replicas: need, ReplicaTimeout: limit})
+	return newTestClient(t, s.Dial(t), Options{Replicas: need, ReplicaTimeout: limit})
 }
 
 // Too few replicas reply: the grant is taken back, the hold count does not grow with each
@@ -71,17 +72,17 @@ func copied(t *testing.T, s *server, need int, limit time.Duration) *Client {
 func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
-	direct := master.dial(t)
+	direct := master.Dial(t)
 	for _, need := range []int{1, AllReplicas, 2} {
 		c := copied(t, master, need, briefly)
 		if need < 2 {
 			h := acquire(t, copied(t, master, need, patiently).Mutex("acked"))
-			if copies[0].dial(t).Exists(context.Background(), "acked").Val() != 1 {
+			if copies[0].Dial(t).Exists(context.Background(), "acked").Val() != 1 {
 				t.Errorf("need %d: granted, and the replica has not got it", need)
 			}
 			release(t, h)
 		}
-		copies[0].stop(t)
+		copies[0].Stop(t)
 		for range 3 {
 			_, err := c.Mutex("short").TryAcquire(context.Background(), WithOwner("same"), WithReentry())
 			if !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
@@ -89,8 +90,8 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 			}
 			mustExist(t, direct, "short", false)
 		}
-		copies[0].cont()
-		c2 := newTestClient(t, master.dial(t), Options{})
+		copies[0].Continue()
+		c2 := newTestClient(t, master.Dial(t), Options{})
 		release(t, acquire(t, c2.Mutex("short"))) // by another owner
 	}
 }
@@ -115,7 +116,7 @@ func TestOneReplicaOfTwoIsNotEnough(t *testing.T) {
 		if granted := err == nil; granted != tt.twice {
 			t.Errorf("need %d: first grant: %v", tt.need, err)
 		}
-		master.kill()
+		master.Kill()
 		next := newTestClient(t, promote(t, copies[1]), Options{})
 		if _, err := next.Mutex("split").TryAcquire(context.Background()); err != nil {
 			t.Errorf("need %d: the promoted replica knows of a lock: %v", tt.need, err)
@@ -128,10 +129,10 @@ func TestOneReplicaOfTwoIsNotEnough(t *testing.T) {
 func TestNoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	master, _ := startReplicas(t, 1)
-	if err := master.dial(t).ConfigSet(context.Background(), "appendfsync", "no").Err(); err != nil {
+	if err := master.Dial(t).ConfigSet(context.Background(), "appendfsync", "no").Err(); err != nil {
 		t.Fatal(err)
 	}
-	c := newTestClient(t, master.dial(t), Options{Replicas: AllReplicas, ReplicaTimeout: patiently})
+	c := newTestClient(t, master.Dial(t), Options{Replicas: AllReplicas, ReplicaTimeout: patiently})
 	for range 20 {
 		release(t, acquire(t, c.Mutex("fsync")))
 	}
@@ -144,7 +145,7 @@ func TestTokenPathIsUndoneToo(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	c := copied(t, master, 1, briefly)
-	copies[0].stop(t)
+	copies[0].Stop(t)
 	ctx := context.Background()
 	several, err := c.Multi("a", "b")
 	if err != nil {
@@ -162,7 +163,7 @@ func TestTokenPathIsUndoneToo(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"m", "n", "f", "w", "a", "b"} {
-		mustExist(t, master.dial(t), name, false)
+		mustExist(t, master.Dial(t), name, false)
 	}
 }
 
@@ -172,35 +173,35 @@ func TestTokenPathIsUndoneToo(t *testing.T) {
 func TestCountedKindsWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
-	direct, ctx := master.dial(t), context.Background()
+	direct, ctx := master.Dial(t), context.Background()
 	sure := copied(t, master, 1, patiently)
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
 			build(sure, direct, kind).setUp(t, 2)
-			if copies[0].dial(t).HGet(ctx, kind, "total").Val() != "2" {
+			if copies[0].Dial(t).HGet(ctx, kind, "total").Val() != "2" {
 				t.Error("set up, and the replica has not got it")
 			}
-			copies[0].stop(t)
+			copies[0].Stop(t)
 			s := build(copied(t, master, 1, briefly), direct, kind)
 			if _, err := s.take(ctx, 2); !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrTooFewReplicas", err)
 			}
-			build(newTestClient(t, master.dial(t), Options{}), direct, kind).want(t, 2, 2)
+			build(newTestClient(t, master.Dial(t), Options{}), direct, kind).want(t, 2, 2)
 		})
 	}
 	gen := arm(t, sure.Latch("latch"), 2)
-	copies[0].stop(t)
-	c := newTestClient(t, master.dial(t), Options{Replicas: 1, ReplicaTimeout: briefly, Timeout: waitTimeout})
+	copies[0].Stop(t)
+	c := newTestClient(t, master.Dial(t), Options{Replicas: 1, ReplicaTimeout: briefly, Timeout: waitTimeout})
 	o := CountDownOptions{Participant: "me", Generation: gen}
 	_, err := c.Latch("latch").CountDown(ctx, o)
 	if !errors.Is(err, ErrTooFewReplicas) || !errors.Is(err, ErrUnknown) {
 		t.Errorf("count: %v, want ErrTooFewReplicas and ErrUnknown", err)
 	}
-	copies[0].cont()
+	copies[0].Continue()
 	if got := count(t, sure.Latch("latch"), o); got.Count != 1 {
 		t.Errorf("%d left after one participant has counted twice, want 1", got.Count)
 	}
-	if n := copies[0].dial(t).HGet(ctx, "latch", "count").Val(); n != "1" {
+	if n := copies[0].Dial(t).HGet(ctx, "latch", "count").Val(); n != "1" {
 		t.Errorf("the replica has a count of %q, want 1", n)
 	}
 }
@@ -211,10 +212,10 @@ func TestCountedKindsWaitForReplicas(t *testing.T) {
 func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
-	old := newTestClient(t, master.dial(t), Options{})
+	old := newTestClient(t, master.Dial(t), Options{})
 	release(t, acquire(t, old.FencedMutex("fence")))
 	// Without the release, the promoted replica would keep the lock held for a whole lease.
-	direct := copies[0].dial(t)
+	direct := copies[0].Dial(t)
 	eventually(t, testTimeout, "the replica has the token and the release", func() bool {
 		ctx := context.Background()
 		token, err := direct.Exists(ctx, "{fence}:token").Result()
@@ -231,7 +232,7 @@ func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 		last = h.token
 		release(t, h)
 	}
-	master.kill()
+	master.Kill()
 	next := newTestClient(t, promote(t, copies[0]), Options{})
 	if known, _ := direct.Get(context.Background(), "{fence}:token").Int64(); known >= last {
 		t.Fatalf("the replica has token %d: the test tests nothing", known)
@@ -244,7 +245,7 @@ func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 // The clock of the server is behind the last token: the counter continues from the token.
 func TestTokenWithClockBehind(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	const ahead = 4_000_000_000_000_000 // in the year 2096
 	rdb.Set(context.Background(), "{late}:token", ahead, 0)

@@ -13,10 +13,10 @@ import (
 func limitedClient(t *testing.T, s *server, o Options, rights ...any) (*Client, *atomic.Int32) {
 	t.Helper()
 	rules := append([]any{"ACL", "SETUSER", "app", "on", ">secret", "+@all", "resetkeys", "resetchannels"}, rights...)
-	if err := s.dial(t).Do(context.Background(), rules...).Err(); err != nil {
+	if err := s.Dial(t).Do(context.Background(), rules...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: s.addr, Username: "app", Password: "secret"})
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "app", Password: "secret"})
 	t.Cleanup(func() { _ = rdb.Close() })
 	refused := new(atomic.Int32)
 	o.Observe = func(e Event) {
@@ -33,7 +33,7 @@ type acquireFunc = func(ctx context.Context) (release func(context.Context) erro
 // handOver has one waiter wait for the lock of that name, which is released when it has a subscription.
 func handOver(t *testing.T, s *server, name string, acquire acquireFunc) {
 	t.Helper()
-	ctx, admin := context.Background(), s.dial(t)
+	ctx, admin := context.Background(), s.Dial(t)
 	release, err := acquire(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func readers(t *testing.T, rdb *redis.Client, name string) string {
 func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	live := newTestClient(t, rdb, s.options(watchedLease))
 	dead := claim{key: "dead", owner: "dead", id: "1", lease: 400}
@@ -47,7 +47,7 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 // Regression: redisson#7251
 func TestReadReentryLeavesNothingToRenew(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(30*time.Second))
 	var holds []*Hold
@@ -75,7 +75,7 @@ func TestReadReentryLeavesNothingToRenew(t *testing.T) {
 // Regression: redisson#4744, redisson#1542
 func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
 	w := acquire(t, clients[0].RW("all").Write())
 	var served []<-chan *Hold
@@ -106,7 +106,7 @@ func TestWriteReleaseWakesAllReaders(t *testing.T) {
 func TestDowngradeAdmitsReaders(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	w := acquire(t, c.RW("down").Write())
 	r, err := c.RW("down").Read().Acquire(w.Context(), WithReentry())
@@ -133,7 +133,7 @@ func TestDowngradeAdmitsReaders(t *testing.T) {
 func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	w := acquire(t, c.RW("in").Write())
 	r, err := c.RW("in").Read().Acquire(w.Context(), WithReentry())
@@ -157,7 +157,7 @@ func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ttl := func(t *testing.T, name string, want time.Duration) {
 		t.Helper()
@@ -194,7 +194,7 @@ func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 func TestWatchdogRenewsTheHoldsThemselves(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	short := acquire(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), WithLease(time.Minute))

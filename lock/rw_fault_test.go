@@ -15,8 +15,8 @@ import (
 func TestRWRepliesLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	for _, side := range []*RWSide{c.RW("lost").Read(), c.RW("lost").Write()} {
 		p.lose(2)
@@ -50,8 +50,8 @@ func TestRWRepliesLost(t *testing.T) {
 func TestRWCanceledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	release(t, acquire(t, c.RW("warm").Read()))
 	release(t, acquire(t, c.RW("warm").Write()))
@@ -80,9 +80,9 @@ func TestRWCanceledInFlight(t *testing.T) {
 func TestRWMessageMissed(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	direct := s.dial(t)
+	direct := s.Dial(t)
 	for _, write := range []bool{false, true} {
-		c := newTestClient(t, s.dial(t), patient)
+		c := newTestClient(t, s.Dial(t), patient)
 		h := acquire(t, c.RW("missed").Write())
 		side, channel := c.RW("missed").Read(), "{missed}:read"
 		if write {
@@ -101,7 +101,7 @@ func TestRWMessageMissed(t *testing.T) {
 // A reader whose lease expires without a release is followed by a writer.
 func TestRWExpiredReadersAreFollowed(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	acquire(t, c.RW("exp").Read(), WithLease(300*time.Millisecond))
 	acquire(t, c.RW("exp").Read(), WithLease(100*time.Millisecond))
@@ -120,7 +120,7 @@ func TestRWExpiredReadersAreFollowed(t *testing.T) {
 func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	long := acquire(t, c.RW("ran").Read())
 	short := acquire(t, c.RW("ran").Read(), WithLease(50*time.Millisecond))
@@ -139,7 +139,7 @@ func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 // Regression: Redisson's read watchdog (last release meets first acquire)
 func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	h := acquire(t, c.RW("meet").Read(), WithOwner("x"), WithReentry())
@@ -162,7 +162,7 @@ func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 // lost.
 func TestRWStress(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	clients := []*Client{
 		newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond}),
 		newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond}),

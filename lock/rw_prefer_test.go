@@ -16,7 +16,7 @@ import (
 func TestPreferredWriterIsNotStarved(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	rw := c.RW("full")
 	r := acquire(t, rw.Read(), WithOwner("old"), WithReentry())
@@ -43,7 +43,7 @@ func TestPreferredWriterIsNotStarved(t *testing.T) {
 func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	r := acquire(t, c.RW("open").Read())
 	served := wait(ctx, t, c.RW("open").Write())
@@ -57,7 +57,7 @@ func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
 // it removes its intent, and after three heartbeats if it died.
 func TestPreferredWriterThatLeaves(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	t.Run("gives-up", func(t *testing.T) {
 		c := newTestClient(t, rdb, patient)
 		rw := c.RW("gone")
@@ -134,8 +134,8 @@ func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := startRedis(t)
-			holder := newTestClient(t, s.dial(t), Options{})
-			rdb, r := s.dial(t), &refusing{refused: make(chan struct{}, 1)}
+			holder := newTestClient(t, s.Dial(t), Options{})
+			rdb, r := s.Dial(t), &refusing{refused: make(chan struct{}, 1)}
 			rdb.AddHook(r)
 			c := newTestClient(t, rdb, patient)
 			h := acquire(t, tt.of(holder))

@@ -22,7 +22,7 @@ func mustBeHeld[H anyHold](t *testing.T, m taker[H]) {
 // The basic operations of a readers-writer lock.
 func TestRW(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, run := range map[string]func(t *testing.T, mine, theirs *RW){
 		"readers-together": func(t *testing.T, mine, theirs *RW) {
@@ -65,7 +65,7 @@ func TestRW(t *testing.T) {
 func TestRWReentry(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, run := range map[string]func(t *testing.T, mine, theirs *RW){
 		"read-in-read": func(t *testing.T, mine, _ *RW) {
@@ -124,7 +124,7 @@ func TestRWReentry(t *testing.T) {
 // The key layout is documented.
 func TestRWLayout(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	w := acquire(t, c.RW("seen").Write(), WithOwner("me"), WithReentry())
 	r := acquire(t, c.RW("seen").Read(), WithOwner("me"), WithReentry())
@@ -153,7 +153,7 @@ func TestRWLayout(t *testing.T) {
 func TestRWForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	rdb.Set(ctx, "f1", "mine", 0)
 	rdb.Set(ctx, "{f2}:leases", "mine", 0)

@@ -20,9 +20,9 @@ func faulty(t *testing.T, o Options, run func(t *testing.T, s *tested, p *proxy)
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
 			srv := startRedis(t)
-			p := startProxy(t, srv.addr)
+			p := startProxy(t, srv.Addr)
 			c := newTestClient(t, dialRedis(t, p.Addr), o)
-			run(t, build(c, srv.dial(t), "pool"), p)
+			run(t, build(c, srv.Dial(t), "pool"), p)
 		})
 	}
 }
@@ -33,9 +33,9 @@ func waiting(t *testing.T, poll time.Duration, run func(t *testing.T, s *tested,
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
 			srv := startRedis(t)
-			rdb := srv.dial(t)
-			c := newTestClient(t, srv.dial(t), Options{PollMax: poll, Lease: time.Hour})
-			holder := newTestClient(t, srv.dial(t), Options{Lease: time.Hour})
+			rdb := srv.Dial(t)
+			c := newTestClient(t, srv.Dial(t), Options{PollMax: poll, Lease: time.Hour})
+			holder := newTestClient(t, srv.Dial(t), Options{Lease: time.Hour})
 			run(t, build(c, rdb, "pool"), build(holder, rdb, "pool"))
 		})
 	}

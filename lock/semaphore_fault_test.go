@@ -113,7 +113,7 @@ func TestSemaphoreUnreachable(t *testing.T) {
 func TestSemaphoreLateAcquire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	plainSem(c, rdb, "plain").setUp(t, 1)
 	leasedSem(c, rdb, "leased").setUp(t, 1)
@@ -138,7 +138,7 @@ func TestSemaphoreClose(t *testing.T) {
 	ctx := context.Background()
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
-			rdb := startRedis(t).dial(t)
+			rdb := startRedis(t).Dial(t)
 			c := newTestClient(t, rdb, Options{})
 			s := build(c, rdb, "pool")
 			s.setUp(t, 1)

@@ -46,8 +46,8 @@ type maker func(c *Client, rdb *redis.Client, name string) *tested
 func bothKinds(t *testing.T, cases map[string]func(t *testing.T, s *tested)) {
 	t.Helper()
 	srv := startRedis(t)
-	rdb := srv.dial(t)
-	c := newTestClient(t, srv.dial(t), Options{})
+	rdb := srv.Dial(t)
+	c := newTestClient(t, srv.Dial(t), Options{})
 	for kind, build := range map[string]maker{"plain": plainSem, "leased": leasedSem} {
 		for name, run := range cases {
 			t.Run(kind+"/"+name, func(t *testing.T) { run(t, build(c, rdb, kind+"-"+name)) })

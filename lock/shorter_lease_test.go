@@ -11,7 +11,7 @@ import (
 func TestWriterLearnsThatTheLongestReadHasEnded(t *testing.T) {
 	t.Parallel()
 	ctx, srv := context.Background(), startRedis(t)
-	l := newTestClient(t, srv.dial(t), patient).RW("page")
+	l := newTestClient(t, srv.Dial(t), patient).RW("page")
 	long, err := l.Read().Acquire(ctx, WithLease(time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func TestWriterLearnsThatTheLongestReadHasEnded(t *testing.T) {
 	if _, err := l.Read().Acquire(ctx, WithLease(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	waiting := newTestClient(t, srv.dial(t), patient)
+	waiting := newTestClient(t, srv.Dial(t), patient)
 	served := make(chan error, 1)
 	go func() {
 		_, err := waiting.RW("page").Write().Acquire(ctx)
@@ -43,7 +43,7 @@ func TestWriterLearnsThatTheLongestReadHasEnded(t *testing.T) {
 func TestPermitsLeaveNoKeyThatNeverExpires(t *testing.T) {
 	t.Parallel()
 	ctx, srv := context.Background(), startRedis(t)
-	rdb := srv.dial(t)
+	rdb := srv.Dial(t)
 	s := newTestClient(t, rdb, patient).PermitSemaphore("pool", WithTotal(3))
 	p, err := s.Acquire(ctx, 3, WithLease(300*time.Millisecond))
 	mustTake(t, p, err)

@@ -24,7 +24,7 @@ func startMove(t *testing.T, servers []*server, key string) *slotMove {
 	t.Helper()
 	ctx := context.Background()
 	slot := slotOf(key)
-	m := &slotMove{t: t, slot: slot, from: servers[slot/5462].dial(t), to: servers[(slot/5462+1)%3].dial(t)}
+	m := &slotMove{t: t, slot: slot, from: servers[slot/5462].Dial(t), to: servers[(slot/5462+1)%3].Dial(t)}
 	m.fromID, m.toID = m.from.Do(ctx, "CLUSTER", "MYID").Val(), m.to.Do(ctx, "CLUSTER", "MYID").Val()
 	m.must(m.to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.fromID))
 	m.must(m.from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.toID))
@@ -214,7 +214,7 @@ func latchIsDeleted(t *testing.T, c *Client, l *Latch, start func(string) *slotM
 func TestRecordsInTheHashExpire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	s := c.Semaphore("pool")
 	if err := s.SetPermits(ctx, 1); err != nil {
@@ -286,7 +286,7 @@ func TestWaiterWhileSlotMigrates(t *testing.T) {
 func TestDeletedLatchKeepsRecords(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	l := c.Latch("start")
 	arm(t, l, 1)

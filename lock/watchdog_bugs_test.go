@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -64,8 +65,8 @@ func TestWatchdogContinues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startRedis(t)
-			rdb := s.dial(t)
-			c := newTestClient(t, s.dial(t), Options{Lease: shortLease})
+			rdb := s.Dial(t)
+			c := newTestClient(t, s.Dial(t), Options{Lease: shortLease})
 			h := prepare(t, rdb, c)
 			staysHeld(t, rdb, h)
 			release(t, h)
@@ -79,7 +80,7 @@ func TestWatchdogContinues(t *testing.T) {
 func TestReleaseMeetsRenewal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for range 50 {
 		h := acquire(t, c.Mutex("race"))
@@ -104,8 +105,8 @@ func TestReleaseMeetsRenewal(t *testing.T) {
 func TestLossIsReportedInTime(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
-	direct := s.dial(t)
+	p := startProxy(t, s.Addr)
+	direct := s.Dial(t)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
 	h := acquire(t, c.Mutex("hole"))
 	p.hang()
@@ -127,7 +128,7 @@ func TestLossIsReportedInTime(t *testing.T) {
 func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	h := acquire(t, c.Mutex("late"), WithLease(500*time.Millisecond))
 	const lease = 200 * time.Millisecond
@@ -150,8 +151,8 @@ func TestGrantIsNotOverWhenItComes(t *testing.T) {
 func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	holder := newTestClient(t, s.dial(t), Options{})
-	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	holder := newTestClient(t, s.Dial(t), Options{})
+	waiter := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 	for range 20 {
 		h := acquire(t, holder.Mutex("churn"), WithLease(time.Hour))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -182,8 +183,8 @@ func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 func TestServerRestartsUnderAWaiter(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
-	holder := newTestClient(t, s.dial(t), Options{})
+	c := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
+	holder := newTestClient(t, s.Dial(t), Options{})
 	h := acquire(t, holder.Mutex("restart"), WithLease(time.Hour))
 	served := make(chan *Hold, 1)
 	go func() {
@@ -194,12 +195,12 @@ func TestServerRestartsUnderAWaiter(t *testing.T) {
 		served <- h
 	}()
 	waitSubscribed(t, c, "{restart}:free")
-	s.kill()
-	_, port, _ := net.SplitHostPort(s.addr)
-	again := startRedisAt(t, net.JoinHostPort("127.0.0.1", port))
+	s.Kill()
+	_, port, _ := net.SplitHostPort(s.Addr)
+	again := locktest.StartServerAt(t, net.JoinHostPort("127.0.0.1", port))
 	release(t, within(t, testTimeout, "the waiter is served by the new server", served))
 	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
 		t.Errorf("release of what the old server had: %v, want ErrLost", err)
 	}
-	mustExist(t, again.dial(t), "restart", false)
+	mustExist(t, again.Dial(t), "restart", false)
 }

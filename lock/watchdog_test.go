@@ -38,7 +38,7 @@ func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) T
 
 func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	h := acquire(t, c.Mutex("dog"))
@@ -71,7 +71,7 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 // others are renewed all the same.
 func TestWatchdogManyHolds(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t).dial(t)
+	rdb := startRedis(t).Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	holds := make(map[*Hold]bool)
@@ -97,7 +97,7 @@ func TestWatchdogManyHolds(t *testing.T) {
 func TestLossIsReported(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
-	rdb := srv.dial(t)
+	rdb := srv.Dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
 	h := acquire(t, c.Mutex("gone"))
@@ -112,7 +112,7 @@ func TestLossIsReported(t *testing.T) {
 	// The server is stopped: no reply says that the lock is lost, so the clock ends it, before
 	// another owner could have it.
 	h = acquire(t, c.Mutex("still"))
-	srv.stop(t)
+	srv.Stop(t)
 	within(t, testTimeout, "loss by the clock", s.lost)
 	if early := time.Until(h.Deadline()); early > 0 {
 		t.Errorf("lost %v before the deadline", early)
@@ -123,7 +123,7 @@ func TestLossIsReported(t *testing.T) {
 func TestRenewalSurvivesLostReplies(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
-	p := startProxy(t, srv.addr)
+	p := startProxy(t, srv.Addr)
 	s := newHooks()
 	c := newTestClient(t, dialRedis(t, p.Addr), s.options(watchedLease))
 	h := acquire(t, c.Mutex("bumpy"))
@@ -140,7 +140,7 @@ func TestRenewalSurvivesLostReplies(t *testing.T) {
 // Close ends everything: holds, waiters, renewals, the subscription, goroutines.
 func TestClose(t *testing.T) {
 	srv := startRedis(t)
-	rdb := srv.dial(t)
+	rdb := srv.Dial(t)
 	s := newHooks()
 	c, err := New(rdb, s.options(watchedLease)) // the holder keeps the lock until the end
 	if err != nil {
@@ -194,7 +194,7 @@ func ours() string {
 func TestCloseInTime(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
-	p := startProxy(t, srv.addr)
+	p := startProxy(t, srv.Addr)
 	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -218,7 +218,7 @@ func TestMaxHold(t *testing.T) {
 	}
 	runs := map[string]run{}
 	for name, open := range map[string]func(o Options) *Client{
-		"one master":    func(o Options) *Client { return newTestClient(t, startRedis(t).dial(t), o) },
+		"one master":    func(o Options) *Client { return newTestClient(t, startRedis(t).Dial(t), o) },
 		"three masters": func(o Options) *Client { return startMasters(t, 3, o).client },
 	} {
 		hooks := newHooks()

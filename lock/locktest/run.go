@@ -3,11 +3,8 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +99,7 @@ func startServers(t *testing.T, s Spec) *servers {
 	}
 	switch s.Topology {
 	case Sentinel:
-		b.addrs = []string{startSentinel(t, b.addrs[0])}
+		b.addrs = []string{StartSentinel(t, b.addrs[0]).Addr}
 	case Cluster:
 		b.formCluster(t, buses)
 	}
@@ -139,21 +136,6 @@ func (b *servers) formCluster(t *testing.T, buses []string) {
 		}
 		return true
 	})
-}
-
-// startSentinel starts a Sentinel for the master m at addr.
-func startSentinel(t *testing.T, addr string) string {
-	t.Helper()
-	host, masterPort, _ := net.SplitHostPort(addr)
-	return start(t, func(port string) []string {
-		conf := filepath.Join(t.TempDir(), "sentinel.conf")
-		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor m %s %s 1\n",
-			port, filepath.Dir(conf), host, masterPort)
-		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return []string{conf, "--sentinel"}
-	}).Addr
 }
 
 // open returns a Locker that t closes.

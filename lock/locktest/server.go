@@ -2,9 +2,15 @@ package locktest
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,31 +29,56 @@ type Server struct {
 // the test if there is none on the PATH.
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return start(t, func(port string) []string {
-		return append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(),
-			"--save", "", "--appendonly", "no"}, args...)
-	})
-}
-
-// start starts redis-server with the arguments for a free port. If the server exits it retries with
-// another port: another process may have taken the port meanwhile, and the nodes of a cluster need
-// port + 10000 as well.
-func start(t testing.TB, args func(port string) []string) *Server {
-	t.Helper()
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("no redis-server on the PATH: install Redis 6.2 or later to run this test")
-	}
+	// Another process may have taken the port meanwhile, and the nodes of a cluster need port + 10000 as well.
 	for range 10 {
-		addr := FreeAddr(t)
-		_, port, _ := net.SplitHostPort(addr)
-		s := &Server{Addr: addr, cmd: exec.Command(bin, args(port)...), ended: make(chan struct{})}
-		if s.waitUntilUp(t) {
+		if s := start(t, FreeAddr(t), args); s != nil {
 			return s
 		}
 	}
 	t.Fatal("redis-server exits right after its start")
 	return nil
+}
+
+// StartServerAt is StartServer at an address that others know. It waits until the address is free.
+func StartServerAt(t testing.TB, addr string, args ...string) (s *Server) {
+	t.Helper()
+	Eventually(t, timeout, "the address "+addr+" is free", func() bool {
+		s = start(t, addr, args)
+		return s != nil
+	})
+	return s
+}
+
+// StartSentinel starts a Sentinel for the master m at an address, with settings such as "failover-timeout m 3000".
+func StartSentinel(t testing.TB, master string, settings ...string) *Server {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(master)
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := ""
+	for _, line := range append([]string{"monitor m " + host + " " + port + " 1"}, settings...) {
+		text += "sentinel " + line + "\n"
+	}
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return StartServer(t, conf, "--sentinel")
+}
+
+// start starts redis-server, and returns nil if it exits.
+func start(t testing.TB, addr string, args []string) *Server {
+	t.Helper()
+	bin, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("no redis-server on the PATH: install Redis 6.2 or later to run this test")
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	all := slices.Concat(args, []string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "",
+		"--appendonly", "no"})
+	s := &Server{Addr: addr, cmd: exec.Command(bin, all...), ended: make(chan struct{})}
+	if !s.waitUntilUp(t) {
+		return nil
+	}
+	return s
 }
 
 // waitUntilUp starts the server and reports whether it, and no other one, replies at its address.
@@ -83,11 +114,26 @@ func (s *Server) Kill() {
 	<-s.ended
 }
 
-// Stop pauses the server with SIGSTOP until Continue: connections stay open, replies do not come.
-func (s *Server) Stop() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+// Stop pauses the server with SIGSTOP until Continue, or the end of the test: connections stay open, replies do not
+// come. It returns when the main thread of the server, which serves clients, has stopped.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Continue)
+	Eventually(t, timeout, "the server is stopped", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+		if os.IsNotExist(err) && runtime.GOOS != "linux" {
+			return true
+		}
+		_, state, _ := strings.Cut(string(stat), ") ") // after the name of the program
+		return strings.HasPrefix(state, "T")
+	})
+}
 
 // Continue resumes the server.
-func (s *Server) Continue() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *Server) Continue() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Dial connects to the server; the connection ends with the test.
 func (s *Server) Dial(t testing.TB) *redis.Client { return Dial(t, s.Addr) }
@@ -96,7 +142,7 @@ func (s *Server) Dial(t testing.TB) *redis.Client { return Dial(t, s.Addr) }
 func Dial(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, DialTimeout: replyTimeout, ReadTimeout: replyTimeout, PoolSize: 50, DialerRetries: 1,
+		Addr: addr, DialTimeout: replyTimeout, ReadTimeout: replyTimeout, PoolSize: 100, DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
