@@ -42,9 +42,7 @@ func addNight(t *testing.T, h *History, day int, outcomes map[string]Outcome) st
 		}
 	}
 	s.sortRows()
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	written(t, s, dir)
 	if err := h.Add(dir); err != nil {
 		t.Fatal(err)
 	}

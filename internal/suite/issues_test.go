@@ -34,9 +34,7 @@ func TestOpenIssues(t *testing.T) {
 		{Scenario: "swarm", Backend: "sim", Outcome: Differs, Quarantine: "team until 2026-12-31"},
 		{Scenario: "latch", Backend: "sim", Outcome: AsExpected},
 	}}
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	written(t, s, dir)
 	index, err := json.Marshal([]Trend{
 		{Scenario: "setnx", Backend: "sim", Alert: "unsafe since 2026-01-02"},
 		{Scenario: "fair", Backend: "sim", Alert: "safe since 2026-01-03"},

@@ -18,6 +18,26 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
+// written writes the results of a suite into a directory.
+func written(t *testing.T, s Suite, dir string) string {
+	t.Helper()
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// merged merges directories, and writes the results into another one.
+func merged(t *testing.T, dirs ...string) (Suite, string) {
+	t.Helper()
+	out := t.TempDir()
+	s, err := Merge(dirs, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, written(t, s, out)
+}
+
 // TestMerge: four shards are one suite, however often one of them is merged.
 func TestMerge(t *testing.T) {
 	names := []string{"safe", "unsafe", "inconclusive", "safe-a", "safe-b", "unsafe-c", "safe-d"}
@@ -28,16 +48,9 @@ func TestMerge(t *testing.T) {
 	for i := range 4 {
 		o := options(t, names...)
 		o.Repeat, o.Shard = 3, Shard{i + 1, 4}
-		if err := run(t, o).Write(o.Out); err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, o.Out)
+		dirs = append(dirs, written(t, run(t, o), o.Out))
 	}
-	out := t.TempDir()
-	got, err := Merge(append(dirs, dirs[2]), out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, out := merged(t, append(dirs, dirs[2])...)
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Suite{}, "Shards", "Started", "Finished"),
 		cmpopts.IgnoreFields(Row{}, "Seconds", "Run")); diff != "" {
 		t.Errorf("merged (-one suite +four shards):\n%s", diff)
@@ -67,21 +80,12 @@ func TestMergeInSteps(t *testing.T) {
 		o := options(t, names...)
 		o.Shard, o.Jobs = Shard{i, 4}, 1
 		if s := run(t, o); !killed {
-			if err := s.Write(o.Out); err != nil {
-				t.Fatal(err)
-			}
+			written(t, s, o.Out)
 		}
 		return o.Out
 	}
 	merge := func(dirs ...string) string {
-		out := t.TempDir()
-		s, err := Merge(dirs, out)
-		if err == nil {
-			err = s.Write(out)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, out := merged(t, dirs...)
 		return out
 	}
 	read := func(dir string) Suite {
@@ -128,10 +132,7 @@ func TestMergeInSteps(t *testing.T) {
 func TestMergeOneShard(t *testing.T) {
 	o := options(t, "safe", "safe-a")
 	o.Shard = Shard{2, 2}
-	if err := run(t, o).Write(o.Out); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Merge([]string{o.Out}, t.TempDir())
+	s, err := Merge([]string{written(t, run(t, o), o.Out)}, t.TempDir())
 	if err != nil || s.ExitCode() != 2 || !slices.Equal(s.Notes, []string{"shard 1/2 is missing"}) {
 		t.Errorf("exit code %d, notes %q, %v", s.ExitCode(), s.Notes, err)
 	}
@@ -146,14 +147,10 @@ func TestMergeKilledShard(t *testing.T) {
 		return o
 	}
 	first, killed := shard(1), shard(2)
-	if err := run(t, first).Write(first.Out); err != nil {
-		t.Fatal(err)
-	}
+	written(t, run(t, first), first.Out)
 	earlier := killed
 	earlier.Seed = 7
-	if err := run(t, earlier).Write(killed.Out); err != nil {
-		t.Fatal(err)
-	}
+	written(t, run(t, earlier), killed.Out)
 	run(t, killed) // its results are never written
 	rows := 0
 	if p, err := ReadProgress(os.DirFS(killed.Out)); err == nil {
@@ -169,9 +166,7 @@ func TestMergeKilledShard(t *testing.T) {
 		t.Errorf("exit code %d", s.ExitCode())
 	}
 	again := shard(2)
-	if err := run(t, again).Write(again.Out); err != nil {
-		t.Fatal(err)
-	}
+	written(t, run(t, again), again.Out)
 	s, err = Merge([]string{first.Out, killed.Out, again.Out}, t.TempDir())
 	if err != nil || len(s.Rows) != 4 || s.Missing != nil || s.Notes != nil {
 		t.Errorf("the shard has run again: %d rows, missing %v, notes %q, %v", len(s.Rows), s.Missing, s.Notes, err)
@@ -196,21 +191,10 @@ func TestMergeKilledTwice(t *testing.T) {
 		}
 		return dir
 	}
-	merge := func(dirs ...string) (Suite, string) {
-		out := t.TempDir()
-		s, err := Merge(dirs, out)
-		if err == nil {
-			err = s.Write(out)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s, out
-	}
 	a := killed(attempt(1, row("a", "sim", 1, AsExpected), row("b", "", 0, Unable), row("c", "sim", 9, AsExpected)))
 	b := killed(attempt(2, row("a", "sim", 2, AsExpected), row("b", "sim", 2, Differs)))
 	c := killed(attempt(2, row("a", "sim", 3, AsExpected))) // started in the same instant
-	want, all := merge(a, b, c)
+	want, all := merged(t, a, b, c)
 	var got []string
 	for _, r := range want.Rows {
 		got = append(got, fmt.Sprintf("%s %v %s %s %d", r.Scenario, r.Seconds, r.Outcome, r.Partial, r.Begun.Minute()))
@@ -218,21 +202,18 @@ func TestMergeKilledTwice(t *testing.T) {
 	if !slices.Equal(got, []string{"a 3 as-expected 2/2 2", "b 2 differs 2/2 2", "c 9 as-expected 2/2 1"}) {
 		t.Errorf("rows %q", got)
 	}
-	_, ca := merge(c, a)
-	_, b1 := merge(b)
+	_, ca := merged(t, c, a)
+	_, b1 := merged(t, b)
 	for _, dirs := range [][]string{{c, b, a}, {b, a, c}, {b, ca}, {ca, b1}, {all, a}, {a, b, ca}} {
-		s, _ := merge(dirs...)
+		s, _ := merged(t, dirs...)
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Errorf("in another order (-want +got):\n%s", diff)
 		}
 	}
 	whole := attempt(0, row("a", "sim", 4, AsExpected), row("b", "sim", 4, AsExpected), row("c", "sim", 4, AsExpected))
-	ended := t.TempDir()
-	if err := whole.Write(ended); err != nil {
-		t.Fatal(err)
-	}
+	ended := written(t, whole, t.TempDir())
 	for _, dirs := range [][]string{{a, b, ended}, {ended, all}} {
-		if s, _ := merge(dirs...); !reflect.DeepEqual(s.Rows, whole.Rows) {
+		if s, _ := merged(t, dirs...); !reflect.DeepEqual(s.Rows, whole.Rows) {
 			t.Errorf("the shard has ended: %+v", s.Rows)
 		}
 	}
@@ -282,11 +263,7 @@ func TestMergeRefuses(t *testing.T) {
 	write := func(change func(s *Suite)) string {
 		s := Suite{Format: Format, Seed: 1, Repeat: 1, Shards: []Shard{{1, 2}}, Rows: []Row{{Scenario: "a", Number: 1}}}
 		change(&s)
-		dir := t.TempDir()
-		if err := s.Write(dir); err != nil {
-			t.Fatal(err)
-		}
-		return dir
+		return written(t, s, t.TempDir())
 	}
 	first := write(func(*Suite) {})
 	for what, dir := range map[string]string{

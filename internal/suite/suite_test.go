@@ -237,9 +237,7 @@ func TestProgress(t *testing.T) {
 	if len(seen) != 3 || seen[0].Total != 3 || len(seen[0].Suite.Rows) != 0 || len(seen[1].Suite.Rows) != 1 {
 		t.Errorf("progress at the start, and after the first row: %+v", seen)
 	}
-	if err := s.Write(o.Out); err != nil {
-		t.Fatal(err)
-	}
+	written(t, s, o.Out)
 	if _, err := ReadProgress(os.DirFS(o.Out)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after the end: %v", err)
 	}
@@ -323,9 +321,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := rundir.Open(filepath.Join(o.Out, s.Rows[0].Run)); err != nil || s.Rows[0].Run == "" {
 		t.Errorf("run %q: %v", s.Rows[0].Run, err)
 	}
-	if err := s.Write(o.Out); err != nil {
-		t.Fatal(err)
-	}
+	written(t, s, o.Out)
 	if err := os.Mkdir(filepath.Join(o.Out, JSONFile+".new"), 0o755); err != nil { // so that it cannot be written
 		t.Fatal(err)
 	}
