@@ -168,8 +168,10 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 		owner = id
 	}
 	return &attempt{
-		waitLoop: waitLoop{client: c, name: n.name, patient: newOwner, tries: s.tries, retryDelay: s.delay, lasts: lease},
-		lease:    lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
+		waitLoop: waitLoop{
+			client: c, name: n.name, patient: newOwner && s.tries == 0, tries: s.tries, retryDelay: s.delay, lasts: lease,
+		},
+		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
 			name: n.name, key: n.key, owner: owner, id: id, value: value, lease: milliseconds(lease), store: in,
 			nonReentrant: !s.reentrant && !newOwner, metadata: s.metadata, layout: c.o.Layout,

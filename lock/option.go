@@ -89,8 +89,8 @@ func WithWait(limit time.Duration) Option {
 	return func(s *settings) { s.wait, s.given = limit, s.given|optWait }
 }
 
-// WithTries is how many requests Acquire and Do send at most; the error is that of the last one, such as [ErrHeld].
-// Without it, or with 0, there is no limit.
+// WithTries is how many requests Acquire and Do send at most, the first one at once; the error is that of the last
+// one, such as [ErrHeld]. Without it, or with 0, there is no limit.
 func WithTries(n int) Option {
 	return func(s *settings) { s.tries, s.given = n, s.given|optTries }
 }

@@ -259,6 +259,20 @@ func TestTries(t *testing.T) {
 	if n := locktest.Calls(t, rdb, "evalsha") - before; n != 4 || len(delays) != 3 || delays[2] != 3 {
 		t.Errorf("%d requests, delays %v, want 4 and one delay after each but the last", n, delays)
 	}
+	// One that waits in the queue behind others would not be refused before the lock is released.
+	crowded := newTestClient(t, rdb, patient)
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { _, _ = crowded.Mutex("tried").Acquire(waiting) }()
+	waitSubscribed(t, crowded, h.claim.freeChannel())
+	refused := make(chan error, 1)
+	go func() {
+		_, err := crowded.Mutex("tried", WithTries(1)).Acquire(ctx)
+		refused <- err
+	}()
+	if err := within(t, testTimeout, "the refusal", refused); !errors.Is(err, ErrHeld) {
+		t.Errorf("one try beside a waiter: %v, want ErrHeld", err)
+	}
 	release(t, h)
 }
 
