@@ -41,6 +41,7 @@ func Names() []string {
 		"waiters-fair", "waiters-fair-deaths", "waiters-cluster", "waiters-latch",
 		"waiters-readers-writer", "waiters-writer-preference", "waiters-permits",
 		"waiters-fair-permits", "waiters-lost-messages", "waiters-semaphore-lost-messages",
+		"waiters-queue-lost-messages",
 		"waiters-multi", "waiters-multi-cluster", "waiters-multi-kinds", "short-waits", "late-replies", "renewals-lost",
 		"contention", "narrow-network", "script-flush", "rights-revoked", "subscribe-refused", "read-only-demotion",
 		"watchdog-dead-client", "client-restart", "client-restart-reentrant", "stuck-holder", "stuck-holder-limited",

@@ -50,8 +50,8 @@ func locksOf(kind string) []string {
 // Targets are the scenarios that reach each kind of lock.
 type Targets map[string][]Target
 
-// AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and those of the reentrant mutex
-// that are to end safe, with such a lock; those that take less time come first.
+// AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and those that are to end safe, of
+// the reentrant mutex and of other locks of the kind, with such a lock; those that take less time come first.
 func AllTargets() (Targets, error) {
 	catalog, err := scenarios.Catalog()
 	if err != nil {
@@ -62,11 +62,12 @@ func AllTargets() (Targets, error) {
 		var own, lent []Target
 		locks := locksOf(kind)
 		for _, s := range catalog {
-			if slices.Contains(locks, s.Lock) || kind == "non-reentrant" && s.Options["reentry"] != "" {
+			its := slices.Contains(locks, s.Lock)
+			if its || kind == "non-reentrant" && s.Options["reentry"] != "" {
 				own = append(own, Target{Scenario: s.Name, scenario: s})
 			}
-			if s.Lock == "reentrant" && s.Expect[checker.ExpectVerdict] == string(checker.Safe) {
-				lent = append(lent, lend(s.Name, locks)...)
+			if (its || s.Lock == "reentrant") && s.Expect[checker.ExpectVerdict] == string(checker.Safe) {
+				lent = append(lent, lend(s, locks)...)
 			}
 		}
 		for _, some := range [][]Target{own, lent} {
@@ -77,12 +78,12 @@ func AllTargets() (Targets, error) {
 	return all, nil
 }
 
-// lend is the scenario with each of locks that it can use.
-func lend(name string, locks []string) (all []Target) {
+// lend is the scenario with each of locks that it can use in place of its own.
+func lend(s scenarios.Scenario, locks []string) (all []Target) {
 	for _, lock := range locks {
-		o, err := scenarios.Load(name, scenarios.Override{As: "--lock", Path: "lock", Value: lock})
-		if err == nil && lock != "reentrant" {
-			all = append(all, Target{Scenario: name, Lock: lock, scenario: o})
+		o, err := scenarios.Load(s.Name, scenarios.Override{As: "--lock", Path: "lock", Value: lock})
+		if err == nil && lock != s.Lock {
+			all = append(all, Target{Scenario: s.Name, Lock: lock, scenario: o})
 		}
 	}
 	return all
