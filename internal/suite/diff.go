@@ -33,8 +33,8 @@ type Change struct {
 	Scenario string     `json:"scenario"`
 	Backend  string     `json:"backend"`
 	Kind     ChangeKind `json:"kind"`
-	Before   string     `json:"before,omitempty"` // outcomes and verdicts; empty: not in the first suite
-	After    string     `json:"after,omitempty"`  // empty: not in the second suite
+	Before   string     `json:"before,omitempty"` // outcomes and verdicts; empty: not run in the first suite
+	After    string     `json:"after,omitempty"`  // empty: not run in the second suite
 	Worse    bool       `json:"worse"`
 	Why      []string   `json:"why,omitempty"`    // of the first row of the second suite that is not as expected
 	Repeat   string     `json:"repeat,omitempty"` // the command that repeats it
@@ -171,7 +171,7 @@ func WriteDiff(w io.Writer, changes []Change) error {
 			repeat = "<code>" + format.Markdown(c.Repeat) + "</code>"
 		}
 		fmt.Fprintf(&b, "| %s | %s on %s | %s | %s | %s | %s |\n", kind, format.Markdown(c.Scenario), c.Backend,
-			format.Markdown(cmp.Or(c.Before, "absent")), format.Markdown(cmp.Or(c.After, "absent")),
+			format.Markdown(cmp.Or(c.Before, "not run")), format.Markdown(cmp.Or(c.After, "not run")),
 			format.Markdown(strings.Join(c.Why, "; ")), repeat)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 // TestDiffOrder: what matters most comes first, and names that are markup stay text.
 func TestDiffOrder(t *testing.T) {
 	before := Suite{Rows: append(append(rowsOf("fixed", "u"), rowsOf("new <b>|", "s")...), rowsOf("gone", "s")...)}
-	after := Suite{Rows: append(rowsOf("fixed", "s"), rowsOf("new <b>|", "su")...)}
+	after := Suite{Rows: append(append(rowsOf("fixed", "s"), rowsOf("new <b>|", "su")...), rowsOf("gone", "-")...)}
 	after.Rows[2].Why, after.Rows[2].Repeat = []string{"a|b"}, "chaos run --scenario new"
 	changes := Diff(before, after)
 	var names []string
@@ -67,7 +67,8 @@ func TestDiffOrder(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 5 || strings.Contains(lines[2], "<b>") || strings.Count(strings.ReplaceAll(lines[2], `\|`, ""), "|") != 7 ||
-		!strings.Contains(lines[2], "1 of 2 as expected (safe), 1 of 2 different (unsafe)") {
+		!strings.Contains(lines[2], "1 of 2 as expected (safe), 1 of 2 different (unsafe)") ||
+		!strings.Contains(lines[4], "| as expected (safe) | not run |") {
 		t.Errorf("text:\n%s", b.String())
 	}
 }

@@ -130,7 +130,7 @@ func (g *grid) notable(s Suite) {
 }
 
 func (g *grid) write(w io.Writer) error {
-	t, err := template.New("page").Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"words": strings.Fields}).Parse(pageText)
 	if err != nil {
 		return err
 	}

@@ -86,4 +86,7 @@ func TestPages(t *testing.T) {
 	if !strings.Contains(page, `<a class="run differs" href="runs/x/1/report.html"`) {
 		t.Errorf("the page does not link to the report:\n%s", page)
 	}
+	if !strings.Contains(page, `.word { white-space: nowrap; }`) || !strings.Contains(page, `<span class="word">--scenario</span>`) {
+		t.Errorf("words of commands may be broken at hyphens:\n%s", page)
+	}
 }
