@@ -30,6 +30,19 @@ func TestPermitsAreOverlaps(t *testing.T) {
 	}
 }
 
+// TestPermitsWithLeases: a key of permits has no expiry; each of them has, if its grant had a validity.
+func TestPermitsWithLeases(t *testing.T) {
+	for valid, want := range map[float64]string{990: "each ends with its lease", 0: "no expiry"} {
+		s := newSynth("permits", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
+		s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "a", Permits: 1, Limit: 3})
+		s.add(11, history.OK, 0, history.Acquire, &history.Value{Owner: "a", Valid: ms(valid)})
+		s.number()
+		if got := s.load(t).ttlText(history.KeyState{Permits: 1, Limit: 3, TTL: -1}); got != want {
+			t.Errorf("valid for %v ms: %q, want %q", valid, got, want)
+		}
+	}
+}
+
 // TestKeyIsDecoded: who holds a key, for each way in which a lock is stored.
 func TestKeyIsDecoded(t *testing.T) {
 	s := newSynth("decode", "orders", 3, idleRun().m.Topology, 1)

@@ -286,7 +286,7 @@ func (r *Run) ttlText(k history.KeyState) string {
 }
 
 // endless is how a key without an expiry of its own ends: that of an ensemble is an ephemeral node, that of etcd has a
-// lease. Permits end one by one.
+// lease. Permits end one by one, if they have leases.
 func (r *Run) endless(permits bool) string {
 	each := ""
 	if permits {
@@ -296,6 +296,10 @@ func (r *Run) endless(permits bool) string {
 	case cluster.ZooKeeper:
 		return each + "ends with its session"
 	case cluster.Etcd:
+		return each + "ends with its lease"
+	}
+	leased := func(h hold) bool { return h.Permits > 0 && h.validUntil() > 0 }
+	if permits && slices.ContainsFunc(r.holds, leased) {
 		return each + "ends with its lease"
 	}
 	return "no expiry"
