@@ -128,8 +128,8 @@ func (q *inquiry) lateWrite() *cause {
 		if t.Read != t.Found {
 			c.text += ", over another client's write that it had not read"
 		}
-		if mine.lost() && mine.to < t.Time {
-			c.text += "; it had learned of the loss at " + s.instant(mine.ended())
+		if learned, _, known := q.r.describe(int(mine.Ended)); known && mine.lost() && learned < t.Time {
+			c.text += "; it had learned of the loss at " + s.instant(eventAt(mine.Ended, learned)) // the hold may end earlier
 		}
 		who := clientName(mine.Client)
 		c.steps = []storyStep{

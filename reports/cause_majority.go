@@ -18,11 +18,11 @@ import (
 func forgottenMajorityMechanism() mechanism {
 	return mechanism{name: "forgotten-by-majority", find: findForgottenMajority,
 		advice: []adviceItem{{
-			Text: "A master must not come back without the grants that it gave: `appendonly yes` with `appendfsync always`.",
+			Text: "A master must not come back without its grants: `appendonly yes` with `appendfsync always`.",
 			Cost: "an fsync for each grant, renewal and release on every master",
 		}, {
 			Text: "Or let a restarted master wait for longer than the longest lease before it serves clients.",
-			Cost: "one master less for that time",
+			Cost: "one master fewer for that time",
 		}}}
 }
 

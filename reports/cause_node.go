@@ -22,7 +22,7 @@ func restartMechanism() mechanism {
 	}, {
 		Text: "Or keep a restarted node away from clients for longer than the longest lease (the delayed restart of " +
 			"RedLock).",
-		Cost: "the node is missing for that time, and somebody has to measure it by a clock",
+		Cost: "the node is missing for that time, which has to be measured by a clock",
 	}}}
 }
 
@@ -192,7 +192,7 @@ func (q *inquiry) wroteAfterLoss() *cause {
 				continue
 			}
 			return &cause{faults: []*injection{f}, of: &h.Client, text: fmt.Sprintf(
-				"the node of %s was deleted on %s at %s (%s), and it reported the loss at %s: %s",
+				"the node of %s was deleted on %s at %s (%s), and the client reported the loss at %s: %s",
 				clientName(h.Client), f.target, q.s.instant(f.took()), quote(f.name), q.s.instant(eventAt(h.Ended, h.Until)),
 				q.writes())}
 		}

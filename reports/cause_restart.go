@@ -14,7 +14,7 @@ func reusedNameMechanism() mechanism {
 	return mechanism{name: "owner-name-reused", find: findReusedName, advice: []adviceItem{{
 		Text: "Let each process draw a random id when it starts, and begin the names of its owners with it. A name that is " +
 			"made of a host name, a process id or a counter can come back after a restart.",
-		Cost: "after a crash, the new process waits like everybody else until the lease of the dead one has ended",
+		Cost: "after a crash, the new process waits like any other client until the lease of the dead one has ended",
 	}, {
 		Text: "Or use a lock that is not reentrant: it refuses an owner that holds it already.",
 		Cost: "an owner cannot acquire it again while it holds it",
