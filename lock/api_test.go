@@ -131,9 +131,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 // A request that is retried is no re-entry, though its owner holds the lock.
 func TestSoleOwnerAnswerLost(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	_, p, c := behindProxy(t, Options{})
 	p.lose(1)
 	h, err := c.Mutex("lost").TryAcquire(context.Background())
 	if err != nil {

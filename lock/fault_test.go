@@ -84,10 +84,7 @@ func TestReleaseReplyLost(t *testing.T) {
 // outcome is definite once the undo was confirmed.
 func TestCanceledInFlight(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	direct, p, c := behindProxy(t, Options{})
 	release(t, acquire(t, c.Mutex("warm")))
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -111,9 +108,7 @@ func TestCanceledInFlight(t *testing.T) {
 // without a long wait.
 func TestCanceledAndUnreachable(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: 300 * time.Millisecond})
+	_, p, c := behindProxy(t, Options{Timeout: 300 * time.Millisecond})
 	p.hang()
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
@@ -145,9 +140,7 @@ func TestLateAcquire(t *testing.T) {
 // A grant that arrives when its lease has expired is no grant.
 func TestReplyAfterLease(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	_, p, c := behindProxy(t, Options{})
 	release(t, acquire(t, c.Mutex("warm")))
 	p.Delay(60 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)

@@ -41,10 +41,7 @@ func TestMultiRepliesLost(t *testing.T) {
 // granted later.
 func TestMultiCancelledInFlight(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	direct, p, c := behindProxy(t, Options{})
 	release(t, acquire(t, c.Mutex("warm")))
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -41,10 +41,7 @@ func TestRetriedByTheRedisClient(t *testing.T) {
 func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: waitTimeout}) // its last release must succeed
+	direct, p, c := behindProxy(t, Options{Timeout: waitTimeout}) // its last release must succeed
 	h := acquire(t, c.FencedMutex("job"))
 	before := hashOf(t, direct, "job")["owner"]
 	p.hang()
@@ -181,10 +178,7 @@ func TestRenewalAfterTheEnd(t *testing.T) {
 // Regression: bsm/redislock (no cleanup after a lost reply)
 func TestCanceledRequestLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	direct, p, c := behindProxy(t, Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	h, err := c.Mutex("web").Acquire(ctx)
 	if err != nil {
@@ -222,15 +216,13 @@ func TestCanceledRequestLeavesNothing(t *testing.T) {
 // Regression: redis-py#818
 func TestNoLockWithoutALease(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{Timeout: 100 * time.Millisecond})
+	direct, p, c := behindProxy(t, Options{Timeout: 100 * time.Millisecond})
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { _, _ = c.Mutex("crash").Acquire(ctx, WithLease(time.Minute)) }()
 	<-p.Dropped
-	if ttl := s.Dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
+	if ttl := direct.PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("the lock of a client without a reply expires in %v", ttl)
 	}
 }

@@ -74,10 +74,7 @@ func TestMarksOutliveHandovers(t *testing.T) {
 // for each time; and a retried release still gets its reply.
 func TestTombstonesDoNotPileUp(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	direct, p, c := behindProxy(t, Options{})
 	pair := func() {
 		t.Helper()
 		release(t, acquire(t, c.Mutex("job")))

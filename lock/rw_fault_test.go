@@ -14,10 +14,7 @@ import (
 // Regression: redisson#7367, Redisson's readers-writer lock (a repeated release gets another reply)
 func TestRWRepliesLost(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	direct, p, c := behindProxy(t, Options{})
 	for _, side := range []*RWSide{c.RW("lost").Read(), c.RW("lost").Write()} {
 		p.lose(2)
 		h := acquire(t, side, WithOwner("x"), WithReentry())
@@ -49,10 +46,7 @@ func TestRWRepliesLost(t *testing.T) {
 // Regression: redisson#2714
 func TestRWCanceledInFlight(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	direct, p, c := behindProxy(t, Options{})
 	release(t, acquire(t, c.RW("warm").Read()))
 	release(t, acquire(t, c.RW("warm").Write()))
 	for _, side := range []*RWSide{c.RW("cut").Read(), c.RW("cut").PreferWriters().Write()} {

@@ -19,10 +19,8 @@ func faulty(t *testing.T, o Options, run func(t *testing.T, s *tested, p *proxy)
 	t.Helper()
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
-			srv := startRedis(t)
-			p := startProxy(t, srv.Addr)
-			c := newTestClient(t, dialRedis(t, p.Addr), o)
-			run(t, build(c, srv.Dial(t), "pool"), p)
+			direct, p, c := behindProxy(t, o)
+			run(t, build(c, direct, "pool"), p)
 		})
 	}
 }

@@ -104,10 +104,7 @@ func TestReleaseMeetsRenewal(t *testing.T) {
 // Regression: RedLock.net#93, rueidislock (loss noticed late)
 func TestLossIsReportedInTime(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	direct := s.Dial(t)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
+	direct, p, c := behindProxy(t, Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
 	h := acquire(t, c.Mutex("hole"))
 	p.hang()
 	within(t, testTimeout, "the loss", h.Context().Done())
@@ -127,9 +124,7 @@ func TestLossIsReportedInTime(t *testing.T) {
 // Regression: node-redlock#168, etcd#11456
 func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	_, p, c := behindProxy(t, Options{})
 	h := acquire(t, c.Mutex("late"), WithLease(500*time.Millisecond))
 	const lease = 200 * time.Millisecond
 	next := acquire(t, c.Mutex("late"), WithLease(lease))

@@ -193,9 +193,7 @@ func ours() string {
 // The error of a Close that runs out of time says what is in flight.
 func TestCloseInTime(t *testing.T) {
 	t.Parallel()
-	srv := startRedis(t)
-	p := startProxy(t, srv.Addr)
-	c := newTestClient(t, dialRedis(t, p.Addr), Options{})
+	_, p, c := behindProxy(t, Options{})
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	go c.Mutex("hang").Acquire(ctx)
