@@ -127,13 +127,13 @@ func (q *inquiry) persistence() string {
 	return ""
 }
 
-// effectOn is the last fault of these names that took effect on node in [from, to];
-// nil if there is none.
+// effectOn is the last fault of these names that took effect on node, or on any if
+// that is empty, in [from, to]; nil if there is none.
 func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *injection {
 	var last *injection
 	for i := range r.faults {
 		f := &r.faults[i]
-		if f.is(names...) && f.on(node) && len(f.effects) > 0 && f.effectTime() >= from && f.inject <= to {
+		if f.is(names...) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from && f.inject <= to {
 			last = f
 		}
 	}
@@ -202,20 +202,21 @@ func (q *inquiry) wroteAfterLoss() *cause {
 
 // removed: one of these faults removed the key from the node.
 func (q *inquiry) removed(names []string) *cause {
-	node := q.node()
-	f := (*injection)(nil)
-	if node != "" {
-		f = q.r.effectOn(node, q.p.a.Asked, q.p.b.From, names...)
+	node, what := q.node(), "key"
+	if q.r.ensemble() { // what one member removes is gone from all
+		what = "node"
+	} else if node == "" {
+		return nil
 	}
+	if q.p == nil || q.p.outlived() {
+		return nil
+	}
+	f := q.r.effectOn(node, q.p.a.Asked, q.p.b.From, names...)
 	if f == nil {
 		return nil
 	}
-	s, what := q.s, "key"
-	if q.r.ensemble() {
-		what = "node"
-	}
 	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the %s was %s on %s at %s (%s): %s", what,
-		removals()[f.name], node, s.instant(f.took()), quote(f.name), q.twoGrants(node))}
+		removals()[f.name], f.target, q.s.instant(f.took()), quote(f.name), q.twoGrants(node))}
 }
 
 // findEarlyExpiry: the clock of the node was set forward.
@@ -232,10 +233,13 @@ func findEarlyExpiry(q *inquiry) *cause {
 		quote(f.name), q.twoGrants(node))}
 }
 
-// twoGrants are the two grants by one node.
+// twoGrants are the two grants by one node; node is empty if no sample shows which.
 func (q *inquiry) twoGrants(node string) string {
-	p, s := q.p, q.s
-	return fmt.Sprintf("%s granted it to %s at %s and to %s at %s%s", node, clientName(p.a.Client),
+	p, s, text := q.p, q.s, "%s granted it to %s at %s and to %s at %s%s"
+	if node == "" {
+		text = "%sit was granted to %s at %s and to %s at %s%s"
+	}
+	return fmt.Sprintf(text, node, clientName(p.a.Client),
 		s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()), q.early())
 }
 
