@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -26,9 +27,17 @@ func (s Status) Alive() bool { return s.State != 'Z' && s.State != 'X' }
 func Stat(pid int) (Status, error) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return Status{}, fmt.Errorf("reading the status of process %d: %w", pid, err)
+		return Status{}, fmt.Errorf("reading the status of process %d: %w", pid, missing(err))
 	}
 	return parseStat(line)
+}
+
+// missing makes the error of a read from /proc wrap [os.ErrNotExist] if the process has ended since the file was opened.
+func missing(err error) error {
+	if errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("%w: %w", os.ErrNotExist, err)
+	}
+	return err
 }
 
 // parseStat reads /proc/PID/stat: number, (name), state, parent, group, …, and the

@@ -96,7 +96,7 @@ func stopped(pid int) bool {
 	}
 	for _, file := range threads {
 		line, err := os.ReadFile(file)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		if errors.Is(missing(err), os.ErrNotExist) {
 			continue // a thread that exited in between
 		}
 		s, err := parseStat(line)

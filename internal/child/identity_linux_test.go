@@ -1,0 +1,32 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestStatusOfAnEndedProcess: a process may end between the opening of its file in /proc and the reading of it.
+func TestStatusOfAnEndedProcess(t *testing.T) {
+	c := exec.Command("sleep", "600")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	_, err = io.ReadAll(file)
+	if errors.Is(err, os.ErrNotExist) || !errors.Is(missing(err), os.ErrNotExist) {
+		t.Errorf("%v, and then %v: want ErrNotExist", err, missing(err))
+	}
+	if _, err := Stat(c.Process.Pid); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want ErrNotExist", err)
+	}
+}
