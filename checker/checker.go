@@ -133,7 +133,7 @@ type Options struct {
 	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
 	// server replies.
 	Repeats bool
-	// Persists: the lock continues after an error that passes, as that of a server that is busy or that does not reply: an
+	// Persists: the lock retries after transient errors (the server is busy, is loading its data, or does not reply): an
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
 	// error.
 	Persists bool

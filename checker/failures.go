@@ -9,7 +9,7 @@ import (
 )
 
 // This file is about operations that ended with an error which is no answer of the lock (history.Failure), at a lock
-// that states that it continues after errors that pass (Options.Persists). What is refused for want of a permission
+// that states that it continues after transient errors (Options.Persists). What is refused for want of a permission
 // need not be sent again.
 
 // releasedFor is for how long such a lock sends a release again.
@@ -67,11 +67,11 @@ func (v *view) failureViolation(f finding) Violation {
 	after := format.Duration(f.end - f.start)
 	switch w.Class = ""; s.Op {
 	case history.OpAcquire:
-		w.Rule = "a wait continues after an error that passes"
+		w.Rule = "a wait continues after a transient error"
 		w.Text = fmt.Sprintf("client %d requested %s at %s, and its wait ended with an error after %s, before it was over",
 			w.Clients[0], lockName(w.Key), format.Instant(f.start), after)
 	case history.OpRelease:
-		w.Rule = "a release continues after an error that passes"
+		w.Rule = "a release is retried after a transient error"
 		w.Text = fmt.Sprintf("client %d released %s at %s, and the lock gave up with an error after %s", w.Clients[0],
 			lockName(w.Key), format.Instant(f.start), after)
 	default:

@@ -38,7 +38,7 @@ const (
 	CanForceRelease  Capability = "force-release"     // op force-release: release the lock for every owner
 	CanInspect       Capability = "inspect"           // op inspect: who holds the lock
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
-	Persists         Capability = "persists"          // acquires, releases continue after errors that pass, see Spec.can
+	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
 	Detached         Capability = "detached"          // a release with canceled is executed all the same
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
 	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md

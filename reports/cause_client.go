@@ -129,7 +129,8 @@ func (q *inquiry) lateWrite() *cause {
 			c.text += ", over another client's write that it had not read"
 		}
 		if learned, _, known := q.r.describe(int(mine.Ended)); known && mine.lost() && learned < t.Time {
-			c.text += "; it had learned of the loss at " + s.instant(eventAt(mine.Ended, learned)) // the hold may end earlier
+			// the time of the report; the hold may have ended earlier, with its validity
+			c.text += "; it had learned of the loss at " + s.instant(eventAt(mine.Ended, learned))
 		}
 		who := clientName(mine.Client)
 		c.steps = []storyStep{

@@ -21,7 +21,7 @@ func (q *inquiry) unansweredNoLease() *cause {
 	}
 	if last := q.unreleased(); last != nil && last.End == checker.ReleaseUnknown {
 		kept := q.keptWithoutExpiry(last.From)
-		if kept == nil { // it was released late, or granted again without that
+		if kept == nil { // the release took effect late, or the lock was granted again meanwhile
 			kept = q.keptWithin(interval{last.From, q.v.End - q.r.witness.gap})
 		}
 		if kept != nil && kept.Time >= q.v.Start {

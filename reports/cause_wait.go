@@ -76,7 +76,7 @@ func (q *inquiry) keptWithoutExpiry(t time.Duration) *history.Sample {
 	return q.keptWithin(interval{t, max(q.v.End, q.r.History.End)})
 }
 
-// keptWithin is the same for the samples of an interval.
+// keptWithin is keptWithoutExpiry for the samples of one interval.
 func (q *inquiry) keptWithin(w interval) *history.Sample {
 	var kept *history.Sample
 	for _, node := range q.r.witness.nodes {

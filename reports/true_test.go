@@ -93,7 +93,8 @@ func TestStateOfFault(t *testing.T) {
 	}
 }
 
-// TestUnknownAcquireMayHold: where the outcome of an acquire is unknown, no client is only not known to hold the lock.
+// TestUnknownAcquireMayHold: after an acquire of unknown outcome, the sentence says that no client was known to hold
+// the lock, not that none held it.
 func TestUnknownAcquireMayHold(t *testing.T) {
 	for outcome, want := range map[string]string{
 		"fail owner=c code=timeout": "while no client held the lock",

@@ -15,9 +15,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * The client's end of the protocol (docs/protocol.md) for lock libraries in Java. The owner of a lock is a thread in these
- * libraries, and a name in the protocol, so each owner has a thread while it holds or requests something. H is what is kept
- * of a hold.
+ * The client's end of the protocol (docs/protocol.md) for lock libraries in Java. The owner of a lock is a thread in
+ * these libraries, and a name in the protocol, so each owner has a thread while it holds or requests something. H is
+ * the state kept for each hold.
  */
 abstract class Protocol<H> {
     private static final ObjectMapper JSON = new ObjectMapper();

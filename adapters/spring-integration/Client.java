@@ -37,9 +37,9 @@ public final class Client extends Protocol<Integer> {
     }
 
     /**
-     * Acquires, renews and releases a lock on a key of this client's own, so that the classes are loaded: that takes seconds
-     * on a busy machine, and a cold first acquire would look like a lost wake-up. The server has the key before, so that the
-     * acquire waits once, and starts the subscription of pub-sub.
+     * Acquires, renews and releases a lock on a key of its own to load the classes: that takes seconds on a busy
+     * machine, and a cold first acquire would look like a lost wake-up. The key is set beforehand, so that the acquire
+     * waits once, which starts the subscription of pub-sub.
      */
     private void warmUp(StringRedisTemplate redis) throws Exception {
         String key = "warm-up-" + UUID.randomUUID();
@@ -80,7 +80,7 @@ public final class Client extends Protocol<Integer> {
     }
 
     private ObjectNode renew(String key, String owner, Duration timeToLive) {
-        if (!holds.containsKey(owner)) { // the library compares the program, not the thread
+        if (!holds.containsKey(owner)) { // the library checks the registry's client id, not the thread
             return failed("not-held", "nothing is held");
         }
         try {

@@ -82,8 +82,8 @@ func Document(rows []Row, r Report) string {
 		b.WriteString(scoreOf(rows, r, kind).row(kind))
 	}
 	b.WriteString(total.row("**all**"))
-	fmt.Fprintf(&b, "\nThe convicted bugs come from %d sources: issues of other libraries and passages of their "+
-		"documentation.\n"+
+	fmt.Fprintf(&b, "\nRows of convicted bugs name %d different sources: issues of other libraries and passages of "+
+		"their documentation.\n"+
 		"[Hypotheses](hypotheses.md) has bugs that were reproduced in the libraries themselves.\n", convictedSources(rows, r))
 	if r.Coverage.Scenarios == 0 {
 		b.WriteString("\nHow many statements of package `lock` the scenarios execute was not measured.\n")

@@ -219,7 +219,7 @@ func keepLive(t *testing.T, file string, one func() (recording, error), judge fu
 	}
 }
 
-// attempts is how often something real is recorded until it was not disturbed.
+// attempts is how often a recording is tried until one is undisturbed.
 const attempts = 5
 
 // recordLive records something real, again if the machine was too busy.

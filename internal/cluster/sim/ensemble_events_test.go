@@ -21,14 +21,15 @@ func (o *ensembleObserver) peers(label string, rule cluster.Rule) error {
 	return errors.Join(errs...)
 }
 
-// ensembleEvent is an event that may be the next thing after the last one, or begin again with three members.
+// ensembleEvent is an event that continues from the state after the last one or, if fresh, starts with three running
+// members.
 type ensembleEvent struct {
 	event
 	fresh bool     // prepare is called before it
 	may   []string // what it may cause, besides its end, that would disturb another event
 }
 
-// everyone loses the connection when there is no leader.
+// everyone: without a leader, all clients lose their connections and all members their roles.
 var everyone = []string{
 	"c0 session=StateDisconnected", "c1 session=StateDisconnected", "le role=none", "hi role=none", "lo role=none",
 }
@@ -54,7 +55,7 @@ func (o *ensembleObserver) apart(label string, mode cluster.Mode) func() error {
 	return func() error { return o.peers(label, cluster.Rule{Mode: mode}) }
 }
 
-// lossesOfMembers are events after which there is another leader, or none, or a follower less.
+// lossesOfMembers are events after which there is another leader, no leader, or one follower fewer.
 func (o *ensembleObserver) lossesOfMembers() []ensembleEvent {
 	kill := func(labels ...string) func() error { return o.each(o.c.Kill, labels...) }
 	restart := func(labels ...string) func() error { return o.each(o.c.Restart, labels...) }

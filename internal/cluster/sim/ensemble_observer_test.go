@@ -56,8 +56,8 @@ const (
 	holderPath      = "/one-lock-0000000001"
 	recordedNothing = "-"
 
-	// tooLate: a member that stalls on a busy machine, and is as it was before. One that looks for a leader ends the
-	// connection, and one that was killed refuses it.
+	// tooLate: if a sample fails after more than this, the member is stalled by a busy machine, and its last view is
+	// kept. A member that looks for a leader closes the connection, and a killed one refuses it: both at once.
 	tooLate = 500 * time.Millisecond
 )
 
