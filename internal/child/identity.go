@@ -32,7 +32,8 @@ func Stat(pid int) (Status, error) {
 	return parseStat(line)
 }
 
-// missing makes the error of a read from /proc wrap [os.ErrNotExist] if the process has ended since the file was opened.
+// missing makes the error of a read from /proc wrap [os.ErrNotExist] if the process has
+// ended since the file was opened.
 func missing(err error) error {
 	if errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("%w: %w", os.ErrNotExist, err)
