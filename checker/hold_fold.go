@@ -289,6 +289,7 @@ func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 func (b *holdFold) renew(s *history.Span) {
 	switch {
 	case s.Outcome == history.Fail && !s.Held:
+		b.unrenewed = append(b.unrenewed, s)
 		b.lose(s.Owner, s.Key, s.Return, s.Ended)
 	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
 		b.promise(s.Owner, s.Key, s.Return, promised(s))

@@ -43,7 +43,11 @@ func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
 	count := make([]int32, len(keys))
 	ownLeases := false
+	forced := make(map[int32]bool) // by key: it may have been released by force
 	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; s.Op == history.OpForceRelease && s.Outcome != history.Fail {
+			forced[s.Key] = true
+		}
 		if s := &v.h.Spans[i]; isLockOp(s) {
 			count[s.Key]++
 			ownLeases = ownLeases || s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRelease
@@ -85,7 +89,7 @@ func (v *view) keyedOps() []keyOps {
 		k := &keys[i]
 		k.permits = v.h.Limit(k.key)
 		_, resized := v.resizes()[k.key]
-		if resized || k.permits > 0 && len(v.forced()[k.key]) > 0 { // the model has one size, and no forced release
+		if resized || k.permits > 0 && forced[k.key] { // the model has one size, and no forced release
 			k.permits = history.UnknownLimit
 		}
 		k.inferKind(v.usage[i], v.kind)

@@ -40,7 +40,7 @@ func (v *view) preparePermits(k *keyOps) {
 	k.epochs, k.drops, k.dropped, k.orphans = make(epochs), nil, nil, nil
 	k.permitHolds = make([]permitHold, 0, len(k.spans)/2)
 	type mark struct {
-		at, what int32 // event, and span or -1 minus the notice
+		at, what int32 // event, and span or -1 minus the notice or, after the notices, the refused renewal
 	}
 	marks := make([]mark, 0, len(k.spans))
 	for _, i := range k.spans {
@@ -60,9 +60,17 @@ func (v *view) preparePermits(k *keyOps) {
 			}
 		}
 	}
+	for n, s := range v.unrenewed {
+		if s.Key == k.key {
+			marks = append(marks, mark{s.Ended, int32(-n - 1 - len(v.h.Notices))})
+		}
+	}
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	for _, m := range marks {
-		switch {
+		switch n := int(-m.what-1) - len(v.h.Notices); {
+		case n >= 0:
+			s := v.unrenewed[n]
+			d.lose(d.of(s.Owner), s.Owner, s.Return, s.Ended, s.Process)
 		case m.what < 0:
 			d.notice(&v.h.Notices[-m.what-1])
 		case v.h.Spans[m.what].Op == history.OpRelease:

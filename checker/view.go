@@ -23,6 +23,7 @@ type view struct {
 	carried    []int32                   // spans: grants requested inside a hold that was lost before the reply
 	parts      map[int32][]partialReturn // by hold: permits that were returned before the rest
 	promised   map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
+	unrenewed  []*history.Span           // renewals that were refused: the hold is lost
 	kind       LockKind                  // what the lock is meant to be
 	usage      []usage                   // by key
 	ownerOrder []programOrder            // by owner
