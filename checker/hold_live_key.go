@@ -86,7 +86,7 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 		since: e.Time}
 	if k.semaphore {
 		if e.Value != nil && e.Value.Permits > 0 { // a try that took what was free
-			r.permits = min(r.permits, e.Value.Permits)
+			r.permits = e.Value.Permits
 		}
 		h.Permits, h.depth = r.permits, r.permits
 	}

@@ -212,7 +212,7 @@ func asked(op Op, v *Value) int32 {
 	case OpResize:
 		return int32(max(0, min(v.Limit, MaxPermits)))
 	case OpAddPermits, OpDropPermits:
-		return int32(max(0, min(v.Permits, MaxPermits)))
+		return int32(max(1, min(v.Permits, MaxPermits))) // left out: one
 	}
 	return 0
 }
@@ -304,7 +304,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	}
 	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // clamped, not wrapped
 	if s.Op == OpTry && e.Type == OK && v.Permits > 0 {              // it took what was free
-		s.Permits = min(s.Permits, int32(min(v.Permits, MaxPermits)))
+		s.Permits = int32(min(v.Permits, MaxPermits))
 	}
 	if s.Op == OpAddPermits && e.Type == OK {
 		b.enlarged(s)

@@ -72,11 +72,10 @@ func change(m *mix) {
 			by = -1 - m.Rand.IntN(size+2)
 		}
 		answer := m.Session.ChangePermits(m.ctx, m.key, by)
-		switch {
-		case answer.Outcome == history.Info || m.over():
-			m.Session.Resize(m.ctx, m.key, m.limit())
-			return
-		case answer.Outcome == history.OK:
+		if answer.Outcome == history.Info || m.over() {
+			break
+		}
+		if answer.Outcome == history.OK {
 			size = max(0, size+by)
 		}
 		m.visit()
