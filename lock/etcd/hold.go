@@ -31,11 +31,12 @@ func newHold(ctx context.Context, q *queue, c *claim) *Hold {
 // begin makes the hold valid, and watches its keys without waiting for that: somebody may delete one while the lease
 // lasts.
 func (h *Hold) begin() error {
-	if err := h.core.Begin(); err != nil {
-		return err
-	}
 	s := h.claim.session
 	h.watching, h.unwatch = context.WithCancel(clientv3.WithRequireLeader(s.Context()))
+	if err := h.core.Begin(); err != nil { // from here on, others know the hold
+		h.unwatch()
+		return err
+	}
 	for _, e := range h.claim.entries {
 		s.Tasks.Go(func() { h.watch(e) })
 	}
