@@ -159,6 +159,14 @@ func (r *Run) byMajority() bool { return !r.Manifest.Topology.Redis() }
 // ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
 func (r *Run) ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
 
+// entry is what a holder has at the servers: a node of ZooKeeper, a key elsewhere.
+func (r *Run) entry() string {
+	if r.ensemble() {
+		return "node"
+	}
+	return "key"
+}
+
 // option is an option of the lock in the scenario as run; "" if it has no value.
 func (r *Run) option(name string) string { return r.Manifest.Option(name) }
 

@@ -234,21 +234,27 @@ func TestUnplanned(t *testing.T) {
 // TestCauseOfDeletedNode: the deletion is the cause even if no sample shows which member granted the lock to the first
 // holder. ZooKeeper and etcd have no FLUSHALL and evict nothing: there is no advice on them.
 func TestCauseOfDeletedNode(t *testing.T) {
-	for _, seen := range []bool{true, false} {
-		s := newSynth("deleted", "orders", 2, cluster.Topology{Kind: cluster.ZooKeeper, Members: 3}, 3)
+	for _, test := range []struct {
+		kind, entry, on string
+		seen            bool
+	}{
+		{cluster.ZooKeeper, "node", "n1", true}, {cluster.ZooKeeper, "node", "n2", true},
+		{cluster.ZooKeeper, "node", "n1", false}, {cluster.Etcd, "key", "n1", false},
+	} {
+		s := newSynth("deleted", "orders", 2, cluster.Topology{Kind: test.kind, Members: 3}, 3)
 		s.hold(0, "c0-1", 0, holdTimes{10, 270, 2780, 9900})
 		s.hold(1, "c1-1", 0, holdTimes{20, 1555, 3000, 9900})
-		s.fault(890, "node-deleted", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1"})
-		s.fault(900, "node-deleted", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1",
+		s.fault(890, "node-deleted", history.FaultValue{ID: 1, Phase: history.Injected, Target: test.on})
+		s.fault(900, "node-deleted", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: test.on,
 			Detail: "1 holder deleted"})
-		if seen {
+		if test.seen {
 			s.watch("n1", "master", 0, 890, owned("c0-1", 260, 890, 10000))
 		}
 		s.watch("n1", "master", 1024, 3100, owned("c1-1", 1550, 3000, 10000))
 		s.number()
 		s.overlap(checker.BrokenPromise, 0, 1, 1555, 2780)
 		story := s.load(t).story
-		if story.Cause != "key-removed" || !strings.Contains(story.Sentence, "the node was deleted on n1 at 0.900 s") {
+		if story.Cause != "key-removed" || !strings.Contains(story.Sentence, "the "+test.entry+" was deleted on "+test.on+" at 0.900 s") {
 			t.Fatalf("cause %s: %s", story.Cause, story.Sentence)
 		}
 		acl := false
@@ -261,8 +267,8 @@ func TestCauseOfDeletedNode(t *testing.T) {
 		if !acl {
 			t.Errorf("no advice on ACLs: %+v", story.Advice)
 		}
-		if by := strings.Contains(story.Sentence, "n1 granted it to client 0"); by != seen {
-			t.Errorf("names the member: %v, want %v: %s", by, seen, story.Sentence)
+		if by := strings.Contains(story.Sentence, "n1 granted it to client 0"); by != test.seen {
+			t.Errorf("names the member: %v, want %v: %s", by, test.seen, story.Sentence)
 		}
 	}
 }

@@ -182,7 +182,8 @@ func (q *inquiry) writes() string {
 func (q *inquiry) wroteAfterLoss() *cause {
 	for i := range q.r.holds {
 		h := &q.r.holds[i]
-		if h.End != checker.LossReported || h.Until > q.v.End || q.r.History.Keys[h.Key] != q.v.Key ||
+		reported, _, _ := q.r.describe(int(h.Ended)) // the hold may have ended earlier, with its validity
+		if h.End != checker.LossReported || reported > q.v.End || q.r.History.Keys[h.Key] != q.v.Key ||
 			!slices.Contains(q.v.Clients, h.Client) {
 			continue
 		}
@@ -192,8 +193,8 @@ func (q *inquiry) wroteAfterLoss() *cause {
 				continue
 			}
 			return &cause{faults: []*injection{f}, of: &h.Client, text: fmt.Sprintf(
-				"the node of %s was deleted on %s at %s (%s), and the client reported the loss at %s: %s",
-				clientName(h.Client), f.target, q.s.instant(f.took()), quote(f.name), q.s.instant(eventAt(h.Ended, h.Until)),
+				"the %s of %s was deleted on %s at %s (%s), and the client reported the loss at %s: %s", q.r.entry(),
+				clientName(h.Client), f.target, q.s.instant(f.took()), quote(f.name), q.s.instant(eventAt(h.Ended, reported)),
 				q.writes())}
 		}
 	}
@@ -202,20 +203,19 @@ func (q *inquiry) wroteAfterLoss() *cause {
 
 // removed: one of these faults removed the key from the node.
 func (q *inquiry) removed(names []string) *cause {
-	node, what := q.node(), "key"
-	if q.r.ensemble() { // what one member removes is gone from all
-		what = "node"
-	} else if node == "" {
+	node := q.node()
+	if q.p == nil || q.p.outlived() || node == "" && !q.r.byMajority() {
 		return nil
 	}
-	if q.p == nil || q.p.outlived() {
-		return nil
+	on := node
+	if q.r.byMajority() { // what one member deletes is gone from all
+		on = ""
 	}
-	f := q.r.effectOn(node, q.p.a.Asked, q.p.b.From, names...)
+	f := q.r.effectOn(on, q.p.a.Asked, q.p.b.From, names...)
 	if f == nil {
 		return nil
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the %s was %s on %s at %s (%s): %s", what,
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the %s was %s on %s at %s (%s): %s", q.r.entry(),
 		removals()[f.name], f.target, q.s.instant(f.took()), quote(f.name), q.twoGrants(node))}
 }
 

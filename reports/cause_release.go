@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -55,17 +54,20 @@ func (q *inquiry) lastRelease(promoted *history.Sample) (last *history.Span) {
 	return last
 }
 
-// keptThroughout is the last sample of an interval in which node has the key, if it has it, without an expiry and with
-// all its permits taken, in every one; nil if it has not.
+// keptThroughout is the last sample of an interval in which node replied, if it has the key, without an expiry and with
+// all its permits taken, in every one of them; nil if it has not.
 func (q *inquiry) keptThroughout(node string, w interval) *history.Sample {
-	samples := q.r.witness.during(node, w.from, w.until)
-	if len(samples) == 0 || slices.ContainsFunc(samples, func(x history.Sample) bool {
-		k, held := x.Keys[q.v.Key]
-		return x.Up && (!held || k.TTL >= 0 || k.Permits < k.Limit)
-	}) {
-		return nil
+	var last *history.Sample
+	for _, x := range q.r.witness.during(node, w.from, w.until) {
+		if !x.Up {
+			continue
+		}
+		if k, held := x.Keys[q.v.Key]; !held || k.TTL >= 0 || k.Permits < k.Limit {
+			return nil
+		}
+		last = &x
 	}
-	return &samples[len(samples)-1]
+	return last
 }
 
 func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *history.Sample) *cause {
