@@ -124,10 +124,8 @@ func peerURL(s *server) string { return "http://" + s.location.BusGate.String() 
 // its old identity would not have what it has promised, and etcd ends it.
 func (e etcdSoftware) prepare(s *server) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(s.disk, "data", "member")); err != nil && s.proc.Load() != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), replaceWait)
-		defer cancel()
-		if err := e.replace(ctx, s); err != nil {
-			return nil, fmt.Errorf("replacing member %s, whose disk is empty, needs a majority: %w", s.name, err)
+		if err := e.replace(s); err != nil {
+			return nil, fmt.Errorf("replacing member %s, whose disk is empty: %w", s.name, err)
 		}
 		if err := os.WriteFile(s.conf, []byte(e.configIn(s, "existing")), 0o600); err != nil {
 			return nil, err
@@ -136,23 +134,34 @@ func (e etcdSoftware) prepare(s *server) ([]string, error) {
 	return []string{"--config-file", s.conf}, nil
 }
 
-// replaceWait bounds the replacement of a member, during which there may be an election.
-const replaceWait = 5 * time.Second
+// replaceWait bounds the replacement of a member, during which there may be elections; replaceTry bounds one request for
+// it, which an election can lose; replacePause is the time between two.
+const (
+	replaceWait  = 30 * time.Second
+	replaceTry   = 3 * time.Second
+	replacePause = 100 * time.Millisecond
+)
 
-// replace removes member s from the cluster, and adds one at the same address.
-func (e etcdSoftware) replace(ctx context.Context, s *server) error {
-	var errs []error
-	for _, other := range e.nodes {
-		if other == s || !other.responsive() {
-			continue
-		}
-		err := other.etcd.replace(ctx, peerURL(s))
-		if err == nil {
+// replace removes member s from the cluster, and adds one at the same address. A majority has to agree.
+func (e etcdSoftware) replace(s *server) error {
+	others := slices.DeleteFunc(slices.Clone(e.nodes), func(n *server) bool { return n == s || !n.responsive() })
+	if len(others) <= len(e.nodes)/2 {
+		return fmt.Errorf("needs a majority of the members: %d of %d reply: %w", len(others), len(e.nodes), cluster.ErrDown)
+	}
+	var err error
+	begin := time.Now()
+	for i := 0; time.Since(begin) < replaceWait; i = (i + 1) % len(others) {
+		ctx, cancel := context.WithTimeout(context.Background(), replaceTry)
+		if err = others[i].etcd.replace(ctx, peerURL(s)); err == nil {
+			cancel()
 			return nil
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", other.name, err))
+		// Lost in an election, or the member does not know yet what another one did: retried.
+		err = fmt.Errorf("%s: %w", others[i].name, err)
+		cancel()
+		<-time.After(replacePause)
 	}
-	return errors.Join(append(errs, cluster.ErrDown)...)
+	return fmt.Errorf("not within %v, the last error: %w: %w", replaceWait, err, cluster.ErrDown)
 }
 
 // form starts all members at once and waits until each serves clients.

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,24 @@ func TestEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the empty member to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}
+
+// TestEtcdReplaceInAnElection: a member that comes back empty is replaced although it was the leader, and the others
+// have not chosen another one. Without a majority it cannot be replaced, and the error says so.
+func TestEtcdReplaceInAnElection(t *testing.T) {
+	c, ctx := etcdUp(t), t.Context()
+	old := inRole(ctx, c, "master")[0]
+	if err := errors.Join(c.Kill(ctx, old), c.Wipe(ctx, old), c.Restart(ctx, old)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the empty member to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+	other := inRole(ctx, c, "master")[0]
+	if err := errors.Join(c.Kill(ctx, other), c.Kill(ctx, old), c.Wipe(ctx, old)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Restart(ctx, old); !errors.Is(err, cluster.ErrDown) || !strings.Contains(err.Error(), "majority") {
+		t.Errorf("replaced without a majority: %v", err)
+	}
 }
 
 // otherLeads waits until a member other than old leads, and no other is left that says so.
