@@ -55,8 +55,8 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 			defer cancel()
 			left, err := q.nodes[i].release(limited, c)
 			q.health[i].done(err, ctx.Err() != nil)
-			if err != nil {
-				q.releaseLater(c, i)
+			if err != nil && !q.releaseLater(c, i) { // Close waits for this goroutine
+				q.releaseLast(i, limit)
 			}
 			votes <- vote[int]{i, left, err}
 		})
@@ -69,7 +69,7 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 }
 
 // lateReleases are the claims that one master has not confirmed to be released. They are sent again
-// together, a few times; what is dropped expires with its lease.
+// together, a few times, and once more when the client is closed; what is dropped expires with its lease.
 type lateReleases struct {
 	mu      sync.Mutex
 	claims  []lateRelease // oldest first
@@ -84,8 +84,9 @@ type lateRelease struct {
 // maxLate bounds how many claims are kept for one master.
 const maxLate = 1024
 
-// releaseLater releases c on a master that did not reply, in a few tries.
-func (q *quorum) releaseLater(c claim, node int) {
+// releaseLater releases c on a master that did not reply, in a few tries. It reports false if the client is being
+// closed and nothing sends it.
+func (q *quorum) releaseLater(c claim, node int) bool {
 	l := &q.late[node]
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,23 +95,30 @@ func (q *quorum) releaseLater(c claim, node int) {
 	}
 	l.claims = append(l.claims, lateRelease{claim: c})
 	if !l.running {
-		l.running = q.bg.start(func() { q.releaseAll(node, c) })
+		l.running = q.releases.start(func() { q.releaseAll(node, c) })
 	}
+	return l.running
 }
 
-// releaseAll sends the late releases of a master until none is left. The first is c.
+// releaseAll sends the late releases of a master until none is left or the client is closed. The first is c.
 func (q *quorum) releaseAll(node int, c claim) {
 	random := q.random.split(c.id, node)
 	limit := q.nodeLimit(c)
-	for {
-		if !q.bg.sleep(q.bg.ctx, random.between(limit, 2*limit), nil) {
-			return
-		}
+	for q.releases.sleep(q.releases.ctx, random.between(limit, 2*limit), nil) {
 		some := q.late[node].take()
 		if len(some) == 0 {
 			return
 		}
 		q.late[node].putBack(q.releaseTogether(node, some, limit))
+	}
+	q.releaseLast(node, limit)
+}
+
+// releaseLast sends the late releases of a master for the last time. The master may be slow: it gets as long as any
+// release that must be done.
+func (q *quorum) releaseLast(node int, limit time.Duration) {
+	if some := q.late[node].take(); len(some) > 0 {
+		q.releaseTogether(node, some, max(limit, q.o.Timeout))
 	}
 }
 

@@ -94,7 +94,7 @@ func releasedTogether(t *testing.T, s *fixture) {
 	}
 	released := make(chan error, 1)
 	go func() { released <- h.Release(context.Background()) }()
-	Eventually(t, prompt/2, "all locks are released before any reply has come", s.clean(t))
+	s.awaitClean(t, prompt/2, "all locks are released before any reply has come")
 	for _, p := range s.servers.proxies {
 		p.DropReplies(0)
 		p.CutConnections()

@@ -25,6 +25,10 @@ func holdEnds() []behavior {
 		{"second-release-fails", nil, secondReleaseFails},
 		{"release-with-an-ended-context", nil, releaseWithAnEndedContext},
 		{"close-leaves-nothing", nil, closeLeavesNothing},
+		{
+			"close-repeats-releases", func(s Spec) bool { return s.Topology == Quorum && s.IsolatesMasters },
+			closeRepeatsReleases,
+		},
 		{"no-acquire-after-close", nil, noAcquireAfterClose},
 	}
 }
@@ -183,9 +187,19 @@ func noAcquireAfterClose(t *testing.T, s *fixture) {
 	s.mustBeFree(t, s.b)
 }
 
-// clean returns a function that reports whether the servers have only LeftKeys.
-func (s *fixture) clean(t *testing.T) func() bool {
-	return func() bool { return len(s.leftovers(t)) == 0 }
+// awaitClean waits until the servers have only LeftKeys.
+func (s *fixture) awaitClean(t *testing.T, limit time.Duration, what string) {
+	t.Helper()
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			t.Logf("left at the servers: %v", left)
+		}
+	}()
+	Eventually(t, limit, what, func() bool {
+		left = s.leftovers(t)
+		return len(left) == 0
+	})
 }
 
 func closeLeavesNothing(t *testing.T, s *fixture) {
@@ -210,5 +224,39 @@ func (s *fixture) closeAll(t *testing.T, running func() int) {
 	Eventually(t, timeout, "a closed client has no connection", func() bool {
 		return s.servers.conns() <= conns
 	})
-	Eventually(t, timeout, "only LeftKeys are left at the servers", s.clean(t))
+	s.awaitClean(t, timeout, "only LeftKeys are left at the servers")
+}
+
+// closeRepeatsReleases: a master does not get a release, and the client is closed before it has sent it again.
+func closeRepeatsReleases(t *testing.T, s *fixture) {
+	one := s.servers.open(t)
+	h := s.acquire(t, one, s.longLease())
+	Eventually(t, timeout, "every master keeps the hold", func() bool { return s.holders(t) == len(s.servers.direct) })
+	p := s.servers.proxies[0]
+	p.DropRequests("e") // every request
+	s.release(t, h)
+	select {
+	case <-p.Dropped:
+	case <-time.After(timeout):
+		t.Fatal("no request was dropped")
+	}
+	p.DropRequests("")
+	closeLocker(t, one)
+	if left := s.leftovers(t); len(left) > 0 {
+		t.Errorf("left at the servers: %v", left)
+	}
+}
+
+// holders is how many masters keep the key of the lock.
+func (s *fixture) holders(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, rdb := range s.servers.direct {
+		kept, err := rdb.Exists(context.Background(), s.name).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += int(kept)
+	}
+	return n
 }

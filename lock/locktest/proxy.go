@@ -14,7 +14,7 @@ import (
 // does not learn the result. Its methods may be called concurrently.
 type Proxy struct {
 	Addr    string        // where clients connect to
-	Dropped chan struct{} // gets an element for each reply that was dropped or held
+	Dropped chan struct{} // gets an element for each reply that was dropped or held, and each request that was dropped
 	delay   atomic.Int64
 	done    chan struct{}
 
@@ -72,7 +72,7 @@ func (p *Proxy) HoldReplies(words ...string) {
 	p.drop, p.hold, p.words = 0, true, words
 }
 
-// DropRequests drops every request that contains word, and closes its connection.
+// DropRequests drops every request that contains word, and closes its connection. An empty word ends it.
 func (p *Proxy) DropRequests(word string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,11 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 			last.Store(&seen)
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			return p.refused == "" || !bytes.Contains(b, []byte(p.refused))
+			if p.refused == "" || !bytes.Contains(b, []byte(p.refused)) {
+				return true
+			}
+			p.Dropped <- struct{}{}
+			return false
 		})
 	})
 	p.pipe(in, out, func(b []byte) bool { return p.forward(last.Load(), b) })
