@@ -14,7 +14,7 @@ import (
 var nodeDeletedSpec = Spec{
 	Name:       "node-deleted",
 	Doc:        "deletes the nodes (ZooKeeper) or keys (etcd) of the holders of the locks, once, as soon as one exists.",
-	Source:     "Curator's recipes: an ephemeral node is the lock, and anybody with the right may delete it",
+	Source:     "Curator's recipes: an ephemeral node is the lock, and any client with the permission may delete it",
 	Targets:    []Target{Master, Node},
 	Topologies: []string{cluster.ZooKeeper, cluster.Etcd},
 	OneShot:    true,
