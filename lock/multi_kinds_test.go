@@ -81,7 +81,7 @@ func TestMultiOfKinds(t *testing.T) {
 	})
 }
 
-// Whichever of the locks is held, none of the others is left when the acquire fails.
+// No matter which of the locks is held, none of the others is left when the acquire fails.
 func TestMultiOfKindsIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -50,7 +50,7 @@ func TestPlainMutex(t *testing.T) {
 	}
 }
 
-// A waiter of another client is woken, though the hold was acquired before anybody waited.
+// A waiter of another client is woken, though the hold was acquired before any client waited.
 func TestPlainMutexWakesWaiters(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)

@@ -100,11 +100,11 @@ func TestEmptyMasterIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	s := newHooks()
 	m := startMasters(t, 3, s.options(watchedLease))
-	h := acquire(t, m.client.Mutex("mend"))
-	eventually(t, testTimeout, "all masters keep it", func() bool { return m.keep("mend") == 3 })
+	h := acquire(t, m.client.Mutex("restored"))
+	eventually(t, testTimeout, "all masters keep it", func() bool { return m.keep("restored") == 3 })
 	m.servers[0].Kill()
 	locktest.StartServerAt(t, m.servers[0].Addr)
-	eventually(t, testTimeout, "the new master keeps it, too", func() bool { return m.keep("mend") == 3 })
+	eventually(t, testTimeout, "the new master keeps it, too", func() bool { return m.keep("restored") == 3 })
 	m.servers[1].Kill()
 	for len(s.renewed) > 0 {
 		<-s.renewed

@@ -178,7 +178,7 @@ func TestQuorumTooLate(t *testing.T) {
 
 // One of the smallest possible majority restarts empty: the next renewal restores the
 // claim there, and on the masters that missed it at first.
-func TestQuorumMends(t *testing.T) {
+func TestRenewalRestoresAClaim(t *testing.T) {
 	t.Parallel()
 	s := newHooks()
 	m := startMasters(t, 3, s.options(watchedLease))

@@ -22,8 +22,12 @@ var banned = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 	`gone on`, `going on`, `in (its|his|their|another's) power`, `of his own`, `nobody else's`, `somebody else's`,
 	`babble`, `footing`, `happening`, `lonely`, `calm`, `grip`, `bears?`, `makes? known`, `the like`,
 	`stretch(es)? of time`, `(could|can) not be had`, `(has|have) to be had`, `looks? after`, `by and by`,
-	`bites?`, `bitten`, `biting`,
+	`bites?`, `bitten`, `biting`, `mends?`, `mended`, `mending`, `everybody`, `anybody`, `riddles?`, `lest`, `whence`,
+	`thereby`, `peace`, `equipment`, `nobody reads`, `makes no run`, `not even take`, `grants on`, `lets? loose`, `lines narrow`,
 }, "|") + `)\b`)
+
+// formerNames are identifiers that gave way to the terms of docs/glossary.md.
+var formerNames = regexp.MustCompile(`^(Sole|Ground|Site|Grip|Footing|Babble|Bear|Weigh|Happening|keeper|calm|lonely)$`)
 
 // TestPlainWords holds banned words out of identifiers, comments, strings and pages.
 func TestPlainWords(t *testing.T) {
@@ -67,6 +71,10 @@ func bannedInGo(t *testing.T, path, text string) []string {
 		case token.EOF:
 			return found
 		case token.IDENT:
+			if formerNames.MatchString(lit) {
+				found = append(found, set.Position(pos).String()+": "+lit+": see docs/glossary.md")
+				continue
+			}
 			lit = words(lit)
 		case token.COMMENT:
 			lit = strings.Join(strings.Fields(strings.ReplaceAll(lit, "//", " ")), " ")
@@ -96,8 +104,8 @@ func words(identifier string) string {
 }
 
 func TestBannedWordsAreFound(t *testing.T) {
-	text := "package p\n\n// The client is\n// told.\nfunc (x *T) tellAll() { print(`whoever`, gone_on) }\n"
-	want := []string{"p.go:4:1: told", "p.go:5:13: tell", "p.go:5:31: whoever", "p.go:5:42: gone on"}
+	text := "package p\n\n// The client is\n// told.\nfunc (x *T) tellAll() { print(`whoever`, gone_on) }\ntype Grip struct{ x Agrip }\n"
+	want := []string{"p.go:4:1: told", "p.go:5:13: tell", "p.go:5:31: whoever", "p.go:5:42: gone on", "p.go:6:6: Grip"}
 	found := bannedInGo(t, "p.go", text)
 	for i := range want {
 		if len(found) != len(want) || !strings.HasPrefix(found[i], want[i]) {

@@ -97,7 +97,7 @@ func TestFiveNights(t *testing.T) {
 	}
 }
 
-// TestPageShowsAnotherLock: a verdict that changed because another lock was tested is no riddle.
+// TestPageShowsAnotherLock: the page says that a verdict changed because another lock was tested.
 func TestPageShowsAnotherLock(t *testing.T) {
 	g := grid{}
 	g.add("first", []Row{{Scenario: "a", Lock: "reentrant", Expected: "safe"}})

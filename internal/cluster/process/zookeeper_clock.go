@@ -47,7 +47,7 @@ func (r *zkReader) written() (time.Time, error) {
 		var create jute.Message
 		create.AppendString(clockNode)
 		create.AppendBytes(nil)
-		create.AppendInt(1) // one ACL: everybody may do everything
+		create.AppendInt(1) // one ACL: world, all permissions
 		create.AppendInt(allRights)
 		create.AppendString("world")
 		create.AppendString("anyone")

@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
-// TestCloseEndsEverybody who waits for what was on its way in the instant in which the cluster is closed.
-func TestCloseEndsEverybody(t *testing.T) {
+// TestCloseEndsAllActors: none waits any longer for what was on its way when the cluster was closed.
+func TestCloseEndsAllActors(t *testing.T) {
 	for name, last := range map[string]func(w *world, a *sim.Actor){
 		"a frozen client is let go": func(_ *world, a *sim.Actor) {
 			a.Freeze()

@@ -177,12 +177,12 @@ func (t *Tree) prepareChange(r Request, x *Txn) Code {
 
 func matches(version, wanted int32) bool { return wanted == -1 || wanted == version }
 
-// allows reports whether everybody may do that.
+// allows reports whether the world has that permission.
 func (n *node) allows(perm int32) bool {
 	return slices.ContainsFunc(n.acl, func(a ACL) bool { return a.Perms&perm != 0 })
 }
 
-// fixACL refuses what is no list for everybody, and drops entries that are there twice.
+// fixACL refuses an ACL that is not for the world, and drops duplicate entries.
 func fixACL(list []ACL) (fixed []ACL, code Code) {
 	for _, a := range list {
 		switch {
