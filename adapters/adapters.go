@@ -100,8 +100,8 @@ func Find(library string) (Adapter, error) {
 	return all[i], nil
 }
 
-// ErrUnknown: no lock has that name.
-var ErrUnknown = errors.New("unknown lock")
+// errUnknown: no lock has that name.
+var errUnknown = errors.New("unknown lock")
 
 // cutName splits the name of an adapter's lock; false: it is that of another lock.
 func cutName(lock string) (library, kind string, isAdapter bool) {
@@ -120,7 +120,7 @@ func Lookup(name string) (client.Spec, error) {
 	}
 	a, err := Find(library)
 	if err != nil {
-		return client.Spec{}, fmt.Errorf("%w %q: %w", ErrUnknown, name, err)
+		return client.Spec{}, fmt.Errorf("%w %q: %w", errUnknown, name, err)
 	}
 	i := slices.IndexFunc(a.Kinds, func(k Kind) bool { return k.Name == kind })
 	if i < 0 {
@@ -128,7 +128,7 @@ func Lookup(name string) (client.Spec, error) {
 		for _, k := range a.Kinds {
 			names = append(names, k.Name)
 		}
-		return client.Spec{}, fmt.Errorf("%w %q: %s has %s", ErrUnknown, name, library, strings.Join(names, ", "))
+		return client.Spec{}, fmt.Errorf("%w %q: %s has %s", errUnknown, name, library, strings.Join(names, ", "))
 	}
 	k := a.Kinds[i]
 	dir, err := a.Dir()

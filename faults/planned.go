@@ -11,12 +11,12 @@ import (
 type planned struct{ topology cluster.Topology }
 
 func (p planned) Topology() cluster.Topology     { return p.topology.Defaults() }
-func (p planned) Nodes() []cluster.Node          { return PlannedNodes(p.topology) }
+func (p planned) Nodes() []cluster.Node          { return plannedNodes(p.topology) }
 func (p planned) Endpoints(int) client.Endpoints { return client.Endpoints{} }
 func (p planned) Close(context.Context) error    { return nil }
 
-// PlannedNodes are the nodes that a cluster of topology t will have, without addresses.
-func PlannedNodes(t cluster.Topology) (nodes []cluster.Node) {
+// plannedNodes are the nodes that a cluster of topology t will have, without addresses.
+func plannedNodes(t cluster.Topology) (nodes []cluster.Node) {
 	for i := range t.Size() {
 		nodes = append(nodes, cluster.Node{Name: nodeName(i + 1)})
 	}

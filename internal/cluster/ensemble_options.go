@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// CheckDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
+// checkDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
 func (t Topology) CheckDirective(name, value string) error {
 	if t.Redis() {
-		return CheckDirective(name, value)
+		return checkDirective(name, value)
 	}
 	return t.checkEnsembleOption(name, value)
 }
@@ -26,7 +26,7 @@ func (t Topology) CheckOption(name, value string) error {
 
 // OptionNames are the options that the servers of t have.
 func (t Topology) OptionNames() []string {
-	list := Options()
+	list := options()
 	if !t.Redis() {
 		list = t.ensembleOptions()
 	}

@@ -20,7 +20,7 @@ const commandsPerKey = 3
 // noKey is PTTL's reply for a key that does not exist (redis.io, PTTL).
 const noKey = -2
 
-// KeyCommands are the commands whose replies [KeysSeen] reads: who holds each key.
+// KeyCommands are the commands whose replies [keysSeen] reads: who holds each key.
 func KeyCommands(keys []string) [][]string {
 	commands := make([][]string, 0, commandsPerKey*len(keys))
 	for _, key := range keys {
@@ -30,10 +30,10 @@ func KeyCommands(keys []string) [][]string {
 	return commands
 }
 
-// KeysSeen reads the replies to KeyCommands(keys). Free keys are left out; the
+// keysSeen reads the replies to KeyCommands(keys). Free keys are left out; the
 // result is nil if all are free. A held key whose type names no owner (a set, a
 // list) has an empty Owner.
-func KeysSeen(keys []string, replies []any) map[string]history.KeyState {
+func keysSeen(keys []string, replies []any) map[string]history.KeyState {
 	var all map[string]history.KeyState
 	for i, key := range keys[:min(len(keys), len(replies)/commandsPerKey)] {
 		seen, held := keySeen(replies[commandsPerKey*i:][:commandsPerKey])
@@ -48,11 +48,11 @@ func KeysSeen(keys []string, replies []any) map[string]history.KeyState {
 	return all
 }
 
-// ReadKeys is KeysSeen without permits whose lease has ended: these stay in the set of a semaphore of ours until a
+// ReadKeys is keysSeen without permits whose lease has ended: these stay in the set of a semaphore of ours until a
 // client takes them back. Permits that are neither in that set nor free belong to nobody, and count. ask is called if
 // there are such semaphores.
 func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyState, error) {
-	seen := KeysSeen(keys, replies)
+	seen := keysSeen(keys, replies)
 	var leased []string
 	commands := [][]string{{"TIME"}}
 	for i, key := range keys[:min(len(keys), len(replies)/commandsPerKey)] {

@@ -41,7 +41,7 @@ func TestKeysSeen(t *testing.T) {
 		"all are free": {hash("kind", "semaphore", "total", "3", "free", "3"), nil},
 		"cut short":    {[]any{"a"}, nil},
 	} {
-		if diff := cmp.Diff(test.want, KeysSeen([]string{"k"}, test.replies)); diff != "" {
+		if diff := cmp.Diff(test.want, keysSeen([]string{"k"}, test.replies)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -42,8 +42,8 @@ func reserved() []string {
 		"supervised", "syslog-enabled", "unixsocket", "user"}
 }
 
-// CheckDirective refuses what is not one redis.conf directive, and what is reserved for the harness.
-func CheckDirective(name, value string) error {
+// checkDirective refuses what is not one redis.conf directive, and what is reserved for the harness.
+func checkDirective(name, value string) error {
 	if slices.Contains(reserved(), strings.ToLower(name)) {
 		return fmt.Errorf("option %q of the topology is reserved for the harness: leave it out", name)
 	}
@@ -56,10 +56,10 @@ func CheckDirective(name, value string) error {
 // CheckOption refuses what redis-server would refuse: an unknown directive (ErrUnknownOption), a value of another type,
 // or one out of bounds.
 func CheckOption(name, value string) error {
-	if err := CheckDirective(name, value); err != nil {
+	if err := checkDirective(name, value); err != nil {
 		return err
 	}
-	for _, o := range Options() {
+	for _, o := range options() {
 		if o.Name == currentName(name) {
 			return o.check(name, strings.Trim(value, `"'`))
 		}
@@ -109,8 +109,8 @@ func (o Option) bounds() string {
 	return fmt.Sprintf("from %d to %d", o.Min, o.Max)
 }
 
-// Options is the catalog of directives, of redis-server 6.2 to 8, under their current names.
-func Options() []Option {
+// options is the catalog of directives, of redis-server 6.2 to 8, under their current names.
+func options() []Option {
 	list := slices.Concat(integers(), words())
 	for _, name := range strings.Fields(bools) {
 		list = append(list, Option{Name: name, Type: optionBool})

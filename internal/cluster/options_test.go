@@ -48,7 +48,7 @@ func TestCheckOption(t *testing.T) {
 // TestOptionsAreUnique: a directive has one row.
 func TestOptionsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, o := range Options() {
+	for _, o := range options() {
 		if seen[o.Name] || o.Name != currentName(o.Name) {
 			t.Errorf("%s: a second row, or an old name", o.Name)
 		}

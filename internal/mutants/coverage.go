@@ -76,7 +76,7 @@ func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Cover
 func (c *Coverage) jobs(all Targets) ([]byte, error) {
 	var jobs bytes.Buffer
 	seen := map[string]bool{}
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		for _, t := range all[kind] {
 			if seen[t.String()] {
 				continue

@@ -78,7 +78,7 @@ func Document(rows []Row, r Report) string {
 	total := scoreOf(rows, r, "")
 	var b strings.Builder
 	fmt.Fprintf(&b, documentHead, total.planted, format.Duration(r.Budget), total.harmless)
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		b.WriteString(scoreOf(rows, r, kind).row(kind))
 	}
 	b.WriteString(total.row("**all**"))

@@ -76,7 +76,7 @@ func TestEveryKindHasTargetsAndRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		if len(targets[kind]) == 0 {
 			t.Errorf("no scenario reaches the kind %s", kind)
 		}

@@ -34,8 +34,8 @@ type Row struct {
 //go:embed rows
 var rowFiles embed.FS
 
-// Kinds are the kinds of lock, in the order in which tables list them.
-func Kinds() []string {
+// kinds are the kinds of lock, in the order in which tables list them.
+func kinds() []string {
 	return []string{
 		"mutex", "non-reentrant", "fencing", "quorum", "fair", "readers-writer", "semaphore", "multi", "latch",
 	}
@@ -44,7 +44,7 @@ func Kinds() []string {
 // Rows is the table, by kind.
 func Rows() ([]Row, error) {
 	var all []Row
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		text, err := fs.ReadFile(rowFiles, path.Join("rows", kind+".yaml"))
 		if err != nil {
 			return nil, fmt.Errorf("reading planted bugs: %w", err)

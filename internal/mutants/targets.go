@@ -58,7 +58,7 @@ func AllTargets() (Targets, error) {
 		return nil, fmt.Errorf("listing scenarios: %w", err)
 	}
 	all := Targets{}
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		var own, lent []Target
 		locks := locksOf(kind)
 		for _, s := range catalog {

@@ -18,8 +18,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// Tries is how often a test executes a run at most.
-const Tries = 4
+// tries is how often a test executes a run at most.
+const tries = 4
 
 // LongestStall is the longest time for which the harness did not run, as the history has it; 0: it always ran. Stalls
 // of up to half of the slack of the checkers are not recorded.
@@ -63,10 +63,10 @@ func Again(t testing.TB, try int, dir string) bool {
 // the last try. It logs both answers.
 func Repeat(t testing.TB, try int, why string) bool {
 	t.Helper()
-	if try >= Tries {
+	if try >= tries {
 		t.Logf("not repeated: it was run %d times; %s", try, why)
 		return false
 	}
-	t.Logf("REPEATED after run %d of at most %d: %s", try, Tries, why)
+	t.Logf("REPEATED after run %d of at most %d: %s", try, tries, why)
 	return true
 }

@@ -28,11 +28,11 @@ func TestAgain(t *testing.T) {
 		again   bool
 	}{
 		{"inconclusive", operation, checker.Inconclusive, 1, true},
-		{"safe", operation, checker.Safe, Tries - 1, true},
-		{"too often", operation, checker.Safe, Tries, false},
+		{"safe", operation, checker.Safe, tries - 1, true},
+		{"too often", operation, checker.Safe, tries, false},
 		{"unsafe", operation, checker.Unsafe, 1, false},
 		{"unsafe, stalled", operation + stall, checker.Unsafe, 1, true},
-		{"unsafe, stalled, too often", operation + stall, checker.Unsafe, Tries, false},
+		{"unsafe, stalled, too often", operation + stall, checker.Unsafe, tries, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := &rundir.Dir{Path: t.TempDir()}

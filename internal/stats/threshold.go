@@ -13,8 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
-// FreeWhileWaited is the metric of [LongestFree].
-const FreeWhileWaited = "free_while_waited.max"
+// freeWhileWaited is the metric of [LongestFree].
+const freeWhileWaited = "free_while_waited.max"
 
 // Threshold is a limit for a metric, such as "acquire.p99 < 2s".
 type Threshold struct {
@@ -27,9 +27,9 @@ type Threshold struct {
 const count = ".count"
 
 // Metrics are the names of all metrics: OPERATION.QUANTILE, the number of operations that succeeded, and
-// FreeWhileWaited.
+// freeWhileWaited.
 func Metrics() []string {
-	names := []string{FreeWhileWaited}
+	names := []string{freeWhileWaited}
 	ops, nameOf := timed()
 	for _, op := range ops {
 		for _, of := range []string{".p50", ".p90", ".p99", ".max", count} {
@@ -105,7 +105,7 @@ func (t Threshold) Test(h *history.History, holds []Held) (actual string, met bo
 }
 
 func (t Threshold) measure(h *history.History, holds []Held) (value int64, measured bool) {
-	if t.Metric == FreeWhileWaited {
+	if t.Metric == freeWhileWaited {
 		return int64(LongestFree(h, holds).Length()), true
 	}
 	op, what, _ := strings.Cut(t.Metric, ".")

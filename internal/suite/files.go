@@ -16,11 +16,11 @@ import (
 // The files of a suite, in its directory.
 const (
 	JSONFile        = "suite.json"
-	JUnitFile       = "junit.xml"
-	SummaryFile     = "summary.md"
-	AnnotationsFile = "annotations.txt" // workflow commands of GitHub
+	junitFile       = "junit.xml"
+	summaryFile     = "summary.md"
+	annotationsFile = "annotations.txt" // workflow commands of GitHub
 	PageFile        = "index.html"
-	MetricsFile     = "metrics.prom" // for Prometheus' textfile collector
+	metricsFile     = "metrics.prom" // for Prometheus' textfile collector
 )
 
 // Write writes the files of s to dir, which it makes if necessary.
@@ -32,9 +32,9 @@ func (s Suite) Write(dir string) error {
 		name  string
 		write func(s Suite, w io.Writer) error
 	}{
-		{JSONFile, Suite.JSON}, {JUnitFile, Suite.JUnit}, {SummaryFile, Suite.Markdown},
-		{AnnotationsFile, Suite.Annotations}, {PageFile, Suite.Page},
-		{MetricsFile, Suite.OpenMetrics},
+		{JSONFile, Suite.JSON}, {junitFile, Suite.JUnit}, {summaryFile, Suite.Markdown},
+		{annotationsFile, Suite.Annotations}, {PageFile, Suite.Page},
+		{metricsFile, Suite.OpenMetrics},
 	} {
 		var b bytes.Buffer
 		err := file.write(s, &b)

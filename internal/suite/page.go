@@ -67,7 +67,7 @@ func (s Suite) Page(w io.Writer) error {
 
 // Page writes the page of the last nights.
 func (h History) Page(w io.Writer) error {
-	nights := h.nights(MaxNights)
+	nights := h.nights(maxNights)
 	g := grid{Sentence: "no suite was added", Trends: true}
 	var latest Suite
 	for _, n := range nights {

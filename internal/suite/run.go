@@ -32,7 +32,7 @@ type Options struct {
 	Shard      Shard
 	Budget     time.Duration // start no run later; 0: no limit
 	Retry      int           // attempts with another seed if a run is inconclusive
-	Limit      time.Duration // of one run, in addition to its scenario's duration; 0 is DefaultLimit
+	Limit      time.Duration // of one run, in addition to its scenario's duration; 0 is defaultLimit
 	Out        string        // directory for everything
 	Quarantine Quarantine
 
@@ -47,9 +47,9 @@ type Options struct {
 	newDir func(parent, prefix string) (*ledger.DataDir, error) // nil: ledger.NewOwnedDir
 }
 
-// DefaultLimit is how long a run may take in addition to its scenario's duration: a start of many servers, healing,
+// defaultLimit is how long a run may take in addition to its scenario's duration: a start of many servers, healing,
 // hard searches.
-const DefaultLimit = 3 * time.Minute
+const defaultLimit = 3 * time.Minute
 
 // RunsDir is the folder of the runs that are kept.
 const RunsDir = "runs"
@@ -79,7 +79,7 @@ type suiteRun struct {
 // rows that did not run say so.
 func Run(ctx context.Context, o Options) (Suite, error) {
 	o.Repeat, o.Jobs = max(o.Repeat, 1), cmp.Or(o.Jobs, runtime.NumCPU())
-	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	if o.newDir == nil {
 		o.newDir = ledger.NewOwnedDir
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// MaxNights is how many nights the page shows and the rates are about.
-const MaxNights = 30
+// maxNights is how many nights the page shows and the rates are about.
+const maxNights = 30
 
 // Trend is one scenario over the last nights.
 type Trend struct {
@@ -27,7 +27,7 @@ func (h History) Trends() []Trend {
 	type line struct{ scenario, backend string }
 	runs := map[line][]Record{}
 	var order []line
-	for _, n := range h.nights(MaxNights) {
+	for _, n := range h.nights(maxNights) {
 		for _, r := range n.records {
 			if r.Outcome != AsExpected && r.Outcome != Differs {
 				continue // nothing is known of the lock

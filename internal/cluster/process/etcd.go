@@ -21,9 +21,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 )
 
-// EtcdProgram is the environment variable that names the etcd program; empty: etcd on the PATH, or where scripts/etcd
+// etcdProgram is the environment variable that names the etcd program; empty: etcd on the PATH, or where scripts/etcd
 // stores it.
-const EtcdProgram = "LOCKCHAOS_ETCD"
+const etcdProgram = "LOCKCHAOS_ETCD"
 
 // etcdStored is where scripts/etcd stores the program, below the user's cache directory.
 const etcdStored = "lockchaos/etcd/etcd"
@@ -37,7 +37,7 @@ func EtcdVersion(ctx context.Context) (string, error) {
 
 // findEtcd finds the program and its version.
 func findEtcd(ctx context.Context) (in installation, err error) {
-	named := os.Getenv(EtcdProgram)
+	named := os.Getenv(etcdProgram)
 	if named == "" {
 		named = "etcd"
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 )
 
-// ZooKeeperDir is the environment variable that names the directory with ZooKeeper's jar files; empty: they are where
+// zooKeeperDir is the environment variable that names the directory with ZooKeeper's jar files; empty: they are where
 // scripts/zookeeper stores them.
-const ZooKeeperDir = "LOCKCHAOS_ZOOKEEPER"
+const zooKeeperDir = "LOCKCHAOS_ZOOKEEPER"
 
 // zooKeeperVersion is the version that scripts/zookeeper stores.
 const zooKeeperVersion = "3.9.4"
@@ -45,7 +45,7 @@ func findZooKeeper() (in installation, err error) {
 		return in, fmt.Errorf("%w: java not found (%w): ZooKeeper needs Java 11 or newer "+
 			"(Debian, Ubuntu: apt-get install default-jre-headless)", cluster.ErrEnvironment, err)
 	}
-	in.library = os.Getenv(ZooKeeperDir)
+	in.library = os.Getenv(zooKeeperDir)
 	if in.library == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -56,7 +56,7 @@ func findZooKeeper() (in installation, err error) {
 	jars, err := filepath.Glob(filepath.Join(in.library, "zookeeper-[0-9]*.jar"))
 	if err != nil || len(jars) != 1 {
 		return in, fmt.Errorf("%w: ZooKeeper not found in %s (set %s to another directory): %s",
-			cluster.ErrEnvironment, in.library, ZooKeeperDir, advice)
+			cluster.ErrEnvironment, in.library, zooKeeperDir, advice)
 	}
 	in.version = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[0]), "zookeeper-"), ".jar")
 	return in, nil

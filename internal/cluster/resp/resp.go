@@ -85,11 +85,11 @@ func Parse(p []byte) (reply any, rest []byte, err error) {
 	return reply, in.Bytes(), nil
 }
 
-// AppendArray appends the header of an array of n elements.
-func AppendArray(b []byte, n int) []byte { return appendHeader(b, '*', n) }
+// appendArray appends the header of an array of n elements.
+func appendArray(b []byte, n int) []byte { return appendHeader(b, '*', n) }
 
-// AppendBulk appends a string.
-func AppendBulk(b []byte, s string) []byte {
+// appendBulk appends a string.
+func appendBulk(b []byte, s string) []byte {
 	b = appendHeader(b, '$', len(s))
 	b = append(b, s...)
 	return append(b, "\r\n"...)
@@ -97,9 +97,9 @@ func AppendBulk(b []byte, s string) []byte {
 
 // AppendStrings appends an array of strings, such as a command.
 func AppendStrings(b []byte, words ...string) []byte {
-	b = AppendArray(b, len(words))
+	b = appendArray(b, len(words))
 	for _, w := range words {
-		b = AppendBulk(b, w)
+		b = appendBulk(b, w)
 	}
 	return b
 }

@@ -22,7 +22,7 @@ func (n *node) engineConfig() engine.Config {
 		broadcast = n.broadcast
 	}
 	return engine.Config{
-		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
+		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: version, Port: 6379,
 		Password: n.cluster.config.Password,
 		Guard:    n.guard, Propagate: n.propagate, Broadcast: broadcast, Info: n.info,
 		Extra: extra, Cluster: n.bus != nil,

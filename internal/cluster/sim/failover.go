@@ -13,27 +13,27 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-// MasterAddr is a virtual address: [Actor.Dial] queries the Sentinels for the master and connects to it. It also
+// masterAddr is a virtual address: [Actor.Dial] queries the Sentinels for the master and connects to it. It also
 // subscribes to +switch-master at a Sentinel and closes the connections to a former master. go-redis' failover
 // client does the same, but cannot run in a bubble, because it queries Sentinels while it holds mutexes.
-const MasterAddr = "10.3.0.1:6379"
+const masterAddr = "10.3.0.1:6379"
 
 // queryTimeout is how long Sentinels may take to return the master's address.
 const queryTimeout = 2 * time.Second
 
 // masterFollower is what an actor keeps in order to follow the master.
 type masterFollower struct {
-	made         []*socket           // connections made through MasterAddr
+	made         []*socket           // connections made through masterAddr
 	subscription *masterSubscription // nil: not subscribed
 	tried        int
 	waiting      bool // for the next attempt
 }
 
-// dialMaster is Dial of MasterAddr. The world is locked.
+// dialMaster is Dial of masterAddr. The world is locked.
 func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error) {
 	addr, err := a.queryMaster(ctx)
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(MasterAddr), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(masterAddr), Err: err}
 	}
 	s, err := a.dial(ctx, network, addr)
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	var conns []*conn
 	for _, s := range a.cluster.sentinels {
 		conns = append(conns, a.connect(&s.host, q))
-		conns[len(conns)-1].send(forward, a.cluster.command("SENTINEL", "get-master-addr-by-name", MasterName))
+		conns[len(conns)-1].send(forward, a.cluster.command("SENTINEL", "get-master-addr-by-name", masterName))
 	}
 	stop := q.wakeAfter(ctx)
 	defer stop()
@@ -183,7 +183,7 @@ func (e *masterSubscription) receive(seg segment) {
 // switched closes the connections to a former master; the text is "name oldip oldport newip newport".
 func (e *masterSubscription) switched(text string) {
 	words := strings.Fields(text)
-	if len(words) != 5 || words[0] != MasterName {
+	if len(words) != 5 || words[0] != masterName {
 		return
 	}
 	f := &e.actor.follower

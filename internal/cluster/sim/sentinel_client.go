@@ -12,7 +12,7 @@ import (
 // engineConfig is the configuration of a Sentinel's engine: few commands, no data.
 func (s *sentinel) engineConfig() engine.Config {
 	return engine.Config{
-		Now: time.Now, Seed: mix(s.world.seed, nameHash(s.name)+uint64(s.life)), Version: Version, Port: 26379,
+		Now: time.Now, Seed: mix(s.world.seed, nameHash(s.name)+uint64(s.life)), Version: version, Port: 26379,
 		Password: s.cluster.config.Password,
 		Guard:    s.guard, Info: s.info,
 		Extra: map[string]engine.Command{"sentinel": s.cmdSentinel, "role": s.cmdRole},
@@ -57,7 +57,7 @@ func (s *sentinel) info(section string) string {
 	}
 	return fmt.Sprintf("# Sentinel\r\nsentinel_masters:1\r\nsentinel_tilt:%d\r\nsentinel_tilt_since_seconds:%d\r\n"+
 		"sentinel_running_scripts:0\r\nsentinel_scripts_queue_length:0\r\nsentinel_simulate_failure_flags:0\r\n"+
-		"master0:name=%s,status=%s,address=%s,slaves=%d,sentinels=%d\r\n", boolInt(s.tilt != 0), -1, MasterName, status,
+		"master0:name=%s,status=%s,address=%s,slaves=%d,sentinels=%d\r\n", boolInt(s.tilt != 0), -1, masterName, status,
 		s.currentMaster(), len(s.replicas), len(s.others)+1)
 }
 
@@ -65,7 +65,7 @@ func (s *sentinel) cmdRole(c *engine.Conn, _ [][]byte) {
 	c.WriteArray(2)
 	c.WriteBulkString("sentinel")
 	c.WriteArray(1)
-	c.WriteBulkString(MasterName)
+	c.WriteBulkString(masterName)
 }
 
 // cmdSentinel is SENTINEL and its subcommands.
@@ -95,7 +95,7 @@ func (s *sentinel) cmdSentinel(c *engine.Conn, args [][]byte) {
 		c.WriteError(fmt.Sprintf("ERR unknown subcommand '%.128s'. Try SENTINEL HELP.", args[1]))
 	case len(args) != 3:
 		c.WriteError("ERR wrong number of arguments for 'sentinel|" + sub + "' command")
-	case string(args[2]) == MasterName:
+	case string(args[2]) == masterName:
 		do(c)
 	case sub == "get-master-addr-by-name":
 		c.WriteNullArray()
@@ -178,7 +178,7 @@ func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 	name := i.addr
 	switch i.kind {
 	case aMaster:
-		name = MasterName
+		name = masterName
 	case aSentinel:
 		name = i.id
 	}
@@ -219,10 +219,10 @@ func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 func (s *sentinel) event(name string, i *instance) {
 	text := ""
 	if i != nil {
-		kind := map[kindOf]string{aMaster: "master " + MasterName, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id}
+		kind := map[kindOf]string{aMaster: "master " + masterName, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id}
 		text = kind[i.kind] + " " + hostPort(i.addr)
 		if i.kind != aMaster {
-			text += " @ " + MasterName + " " + hostPort(s.master.addr)
+			text += " @ " + masterName + " " + hostPort(s.master.addr)
 		}
 	}
 	s.publish(name, text)

@@ -106,7 +106,7 @@ func (s *sentinel) sendReplicaOf(i *instance, addr string) {
 func (s *sentinel) switchMaster(addr string) {
 	m := s.master
 	was := m.addr
-	s.publish("+switch-master", MasterName+" "+hostPort(was)+" "+hostPort(addr))
+	s.publish("+switch-master", masterName+" "+hostPort(was)+" "+hostPort(addr))
 	var replicas []*instance
 	for _, r := range s.replicas {
 		if r.wire != nil {

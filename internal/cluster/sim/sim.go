@@ -48,14 +48,14 @@ const (
 	defaultMaxLatency = time.Millisecond
 )
 
-// Version is the servers' redis_version.
-const Version = "7.0.15"
+// version is the servers' redis_version.
+const version = "7.0.15"
 
-// ZooKeeperVersion is the version of ZooKeeper that is simulated.
-const ZooKeeperVersion = "3.9.4"
+// zooKeeperVersion is the version of ZooKeeper that is simulated.
+const zooKeeperVersion = "3.9.4"
 
-// MasterName is the name by which the Sentinels know the master.
-const MasterName = "lockchaos"
+// masterName is the name by which the Sentinels know the master.
+const masterName = "lockchaos"
 
 // Cluster is a set of simulated servers. Its methods may be called from several goroutines of the bubble. Close
 // stops all timers; the bubble cannot end before.
@@ -136,9 +136,9 @@ func (c *Cluster) Topology() cluster.Topology { return c.topology }
 // Version is the version of the servers, "7.0.15" for Redis.
 func (c *Cluster) Version() string {
 	if c.members != nil {
-		return ZooKeeperVersion
+		return zooKeeperVersion
 	}
-	return Version
+	return version
 }
 
 // Nodes is the data servers, n1 first.
@@ -152,11 +152,11 @@ func (c *Cluster) Nodes() []cluster.Node {
 }
 
 // Endpoints is how a client reaches the cluster with the Dial of its actor, which identifies the client, so Source
-// is empty. With Sentinels Addrs is [MasterAddr].
+// is empty. With Sentinels Addrs is [masterAddr].
 func (c *Cluster) Endpoints(int) client.Endpoints {
 	e := client.Endpoints{Kind: c.topology.Kind, Password: c.config.Password}
 	if c.topology.Kind == cluster.Sentinel {
-		e.MasterName, e.Addrs = MasterName, []string{MasterAddr}
+		e.MasterName, e.Addrs = masterName, []string{masterAddr}
 		for _, s := range c.sentinels {
 			e.Sentinels = append(e.Sentinels, s.addr)
 		}

@@ -43,7 +43,7 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.order(addr, dialStack())
-	if addr == MasterAddr && len(a.cluster.sentinels) > 0 {
+	if addr == masterAddr && len(a.cluster.sentinels) > 0 {
 		return a.dialMaster(ctx, network)
 	}
 	s, err := a.dial(ctx, network, addr)

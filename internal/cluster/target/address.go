@@ -29,9 +29,9 @@ const (
 	defaultMaster = "mymaster"
 )
 
-// ErrPasswordInURL refuses a password where others could read it: in the list of processes, in a shell's history, and
+// errPasswordInURL refuses a password where others could read it: in the list of processes, in a shell's history, and
 // in the command that repeats a run.
-var ErrPasswordInURL = errors.New("a password does not belong into a URL: set CHAOS_TARGET_PASSWORD, or use " +
+var errPasswordInURL = errors.New("a password does not belong into a URL: set CHAOS_TARGET_PASSWORD, or use " +
 	"--target-password-file")
 
 // ParseAddress reads a URL: redis://[USER@]HOST[:PORT][/DB], rediss://… with TLS, several hosts separated by commas for
@@ -50,7 +50,7 @@ func ParseAddress(text string) (Address, error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		user, err := url.PathUnescape(authority[:i])
 		if err != nil || strings.ContainsRune(user, ':') {
-			return Address{}, ErrPasswordInURL
+			return Address{}, errPasswordInURL
 		}
 		a.Username, authority = user, authority[i+1:]
 	}

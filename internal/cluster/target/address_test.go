@@ -59,7 +59,7 @@ func TestBadAddress(t *testing.T) {
 			t.Errorf("%s: %v, want %q and no secret", text, err, want)
 		}
 	}
-	if _, err := ParseAddress("redis://a:b@h"); !errors.Is(err, ErrPasswordInURL) {
+	if _, err := ParseAddress("redis://a:b@h"); !errors.Is(err, errPasswordInURL) {
 		t.Error(err)
 	}
 }
@@ -99,7 +99,7 @@ func TestAbilities(t *testing.T) {
 		{"CLUSTER", "FAILOVER", "FORCE"}, {"CLUSTER", "FAILOVER", "TAKEOVER"}, {"FLUSHALL"}, {"CONFIG", "SET", "a", "b"},
 		{"CLUSTER"}, {"CLUSTER FAILOVER", "FORCE"},
 	} {
-		if _, err := (Failover{}).Do(t.Context(), "n1", command...); !errors.Is(err, ErrForbidden) {
+		if _, err := (Failover{}).Do(t.Context(), "n1", command...); !errors.Is(err, errForbidden) {
 			t.Errorf("%v: %v", command, err)
 		}
 	}

@@ -34,8 +34,8 @@ func (f Failover) Promote(ctx context.Context) error {
 	return fmt.Errorf("requesting a failover: %w", errors.Join(errs...))
 }
 
-// ErrForbidden: the harness does not send this command to servers that are not its own.
-var ErrForbidden = errors.New("not sent to servers that the harness did not start")
+// errForbidden: the harness does not send this command to servers that are not its own.
+var errForbidden = errors.New("not sent to servers that the harness did not start")
 
 // Do sends CLUSTER FAILOVER, without options, and refuses everything else.
 func (f Failover) Do(ctx context.Context, node string, args ...any) (any, error) {
@@ -44,7 +44,7 @@ func (f Failover) Do(ctx context.Context, node string, args ...any) (any, error)
 		words[i] = fmt.Sprint(a)
 	}
 	if command := strings.Join(words, " "); command != "CLUSTER FAILOVER" {
-		return nil, fmt.Errorf("%s: %w", command, ErrForbidden)
+		return nil, fmt.Errorf("%s: %w", command, errForbidden)
 	}
 	s, err := f.node(node)
 	if err != nil {

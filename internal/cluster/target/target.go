@@ -145,8 +145,8 @@ func (t *Target) Endpoints(i int) client.Endpoints {
 	return e
 }
 
-// ErrNoGate: the harness has no gate between these ends, such as two servers.
-var ErrNoGate = errors.New("there is no gate between these ends: the servers are not the harness's own")
+// errNoGate: the harness has no gate between these ends, such as two servers.
+var errNoGate = errors.New("there is no gate between these ends: the servers are not the harness's own")
 
 // gates are the gates in front of link.To.
 func (t *Target) gates(link cluster.Link) (all []*gate.Gate, err error) {
@@ -155,7 +155,7 @@ func (t *Target) gates(link cluster.Link) (all []*gate.Gate, err error) {
 		if link.To == cluster.Any { // the other half of all traffic around a node
 			return nil, nil
 		}
-		return nil, fmt.Errorf("%s to %s: %w", link.From, link.To, ErrNoGate)
+		return nil, fmt.Errorf("%s to %s: %w", link.From, link.To, errNoGate)
 	}
 	for _, s := range slices.Concat(t.nodes, t.sentinels) {
 		if link.To == cluster.Any || link.To == s.name {

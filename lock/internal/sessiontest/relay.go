@@ -19,8 +19,8 @@ type Relay struct {
 	conns []net.Conn
 }
 
-// StartRelay starts a relay to target, which ends with the test.
-func StartRelay(t testing.TB, target string) *Relay {
+// startRelay starts a relay to target, which ends with the test.
+func startRelay(t testing.TB, target string) *Relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

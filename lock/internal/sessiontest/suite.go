@@ -140,7 +140,7 @@ type Relayed struct {
 // Behind starts a relay to a server.
 func Behind(t testing.TB, b Backend) *Relayed {
 	t.Helper()
-	return &Relayed{b, StartRelay(t, b.Addr())}
+	return &Relayed{b, startRelay(t, b.Addr())}
 }
 
 // Client is a client that connects through the relay.
