@@ -106,6 +106,9 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 		}
 	}
 	for _, n := range s.cluster.Nodes() {
+		if s.witness.sampler.Sample(ctx, n.Name, nil).Role != "master" {
+			continue // it is behind: the release of a moment ago has not reached it, or it is down
+		}
 		keys, err := inventory.Keys(ctx, n.Name)
 		if err != nil {
 			continue // the node is down

@@ -267,3 +267,13 @@ func TestPermitsOfAReplacedMaster(t *testing.T) {
 		t.Errorf("%s: %s", leak.Outcome, leak.Summary)
 	}
 }
+
+// TestReleaseThatReplicasLack: what replicas have not yet removed when a run ends was not left behind.
+func TestReleaseThatReplicasLack(t *testing.T) {
+	s := load(t, "sentinel-minority", "lock=setnx-del-unchecked", "options={}")
+	out, text := simulate(t, s, 239168, 0)
+	leak := out.Judgement.Result(checker.Leak)
+	if leak.Outcome == checker.Violated || !strings.Contains(string(text), `"f":"leftover"`) {
+		t.Errorf("%s: %s", leak.Outcome, leak.Summary)
+	}
+}
