@@ -190,9 +190,11 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 			"harness was stopped",
 			log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds:
-		r.Summary = format.Count(len(v.h.Touches), "guarded write") + ", none lost or stale"
+		r.Summary = format.Count(len(v.h.Touches), "guarded write")
 		if n := counts["refused"]; n > 0 {
-			r.Summary += fmt.Sprintf("; fencing refused %d", n)
+			r.Summary += fmt.Sprintf("; fencing refused %d, none of the others was lost or stale", n)
+		} else {
+			r.Summary += ", none lost or stale"
 		}
 	default:
 		r.Summary += fmt.Sprintf("; %d of %s lost, %d stale; fencing would have refused %d",

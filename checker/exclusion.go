@@ -51,6 +51,9 @@ func checkExclusion(v *view, o Options) Result {
 		class, why := v.blame(x, y, segment{f.start, f.end}, o)
 		w := v.pairViolation(x, y, segment{f.start, f.end})
 		w.Rule = "only one owner holds the lock from acquire returned to release invoked"
+		if x.reader || y.reader {
+			w.Rule = "a writer is the only holder of the lock from acquire returned to release invoked"
+		}
 		w.Class = class
 		w.Text += why
 		return w

@@ -58,6 +58,8 @@ func checkHoldCount(v *view, o Options) Result {
 	case r.Outcome == Violated:
 	case c.counted == 0 && c.nested == 0 && v.unjudged(func(s *history.Span) bool { return s.Count != 0 }):
 		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
+	case c.counted == 0 && c.nested == 0 && len(v.counted) > 0:
+		r.Outcome, r.Summary = NotApplicable, uncertainCounts
 	case c.counted == 0 && c.nested == 0:
 		r.Outcome, r.Summary = NotApplicable, noCounts
 	default:

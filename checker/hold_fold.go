@@ -80,6 +80,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		h.depth++
 		b.reenter(i, s, h)
 		h.promise(s.Return, promised(s))
+		b.lease(h, s.Return, s.Lease)
 		return
 	}
 	within := h != nil && s.Call < h.until // requested inside a hold that was lost before the reply came
@@ -110,18 +111,27 @@ func (b *holdFold) keptUntil(h *hold) time.Duration {
 	return 0
 }
 
-// leaseEnd is when servers forget a hold at the latest: a promise ends a little before the lease that it is made of.
-// never: that is not known.
+// leaseEnd is when servers forget a hold at the latest: a promise ends before the lease that it is made of, because it
+// counts from the request and the lease from its execution, which may be as late as the reply. never: that is not known.
 func (b *holdFold) leaseEnd(h *hold) time.Duration {
 	s, end := &b.h.Spans[h.span], h.lastPromise()
-	if end == never || s.Valid == 0 {
+	switch {
+	case end == never || s.Valid == 0:
 		return never
+	case h.leased > 0:
+		return max(end, h.leased)
 	}
-	margin := (s.Valid - s.Call) / 20
-	if s.Lease > 0 {
-		margin = max(0, later(s.Return, s.Lease)-s.Valid)
+	return later(end, (s.Valid-s.Call)/20)
+}
+
+// lease notes the lease that a reply at t confirmed. 0: it is that of the acquire.
+func (b *holdFold) lease(h *hold, t, lease time.Duration) {
+	if lease == 0 {
+		lease = b.h.Spans[h.span].Lease
 	}
-	return later(end, margin)
+	if lease > 0 {
+		h.leased = later(t, lease)
+	}
 }
 
 // begin appends the hold that begins with a grant.
@@ -132,6 +142,7 @@ func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 		span: i, endEvent: -1, next: none, depth: depth, reader: !s.Write,
 		expiredOnArrival: promised(s) <= s.Return,
 	})
+	b.lease(&b.holds[len(b.holds)-1], s.Return, 0)
 	b.push(int32(len(b.holds) - 1))
 }
 
@@ -292,15 +303,16 @@ func (b *holdFold) renew(s *history.Span) {
 		b.unrenewed = append(b.unrenewed, s)
 		b.lose(s.Owner, s.Key, s.Return, s.Ended)
 	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
-		b.promise(s.Owner, s.Key, s.Return, promised(s))
+		b.promise(s.Owner, s.Key, segment{s.Return, promised(s)}, s.Lease)
 	}
 }
 
 // promise replaces the promise of the holds of an owner at a key; of a semaphore that of the latest one.
-func (b *holdFold) promise(owner, key int32, t, valid time.Duration) {
+func (b *holdFold) promise(owner, key int32, made segment, lease time.Duration) {
 	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
 		if h := &b.holds[i]; h.key == key && h.until == never {
-			if h.promise(t, valid); b.h.Limit(key) != 0 {
+			b.lease(h, made.from, lease)
+			if h.promise(made.from, made.until); b.h.Limit(key) != 0 {
 				return
 			}
 		}
@@ -320,7 +332,7 @@ func (b *holdFold) lose(owner, key int32, t time.Duration, event int32) {
 func (b *holdFold) notice(n *history.Notice) {
 	switch {
 	case n.F == history.Renewed && n.Valid != 0:
-		b.promise(n.Owner, n.Key, n.Time, n.Valid)
+		b.promise(n.Owner, n.Key, segment{n.Time, n.Valid}, 0)
 	case n.F == history.Lost && n.Left > 0: // one of several levels, which had a shorter lease
 		b.lostOwners[n.Owner] = true
 		b.loseLevel(n)

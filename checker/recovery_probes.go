@@ -53,7 +53,8 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 }
 
 // neverFreed says whether everything that can hold a key at t was lost more than slack before, without a lease that
-// ends it: by a crash, a reported loss, or a refused release or renewal. lost is when the latest of these was lost.
+// ends it: by a crash, a reported loss, or a refused release or renewal. lost is when the latest of these was lost. A
+// lease that no client stated may be seen at the servers.
 func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration, never bool) {
 	e := v.idleTimes(slack).extents
 	lose := func(at, end time.Duration) (unexplained bool) {
@@ -84,7 +85,26 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 			return 0, false
 		}
 	}
-	return lost, true
+	return lost, !v.leasedBeyond(key, t)
+}
+
+// leasedBeyond says whether a master, as last seen before t, keeps a key with a lease that ends after t.
+func (v *view) leasedBeyond(key int32, t time.Duration) bool {
+	s := v.servers()
+	if s == nil {
+		return false
+	}
+	for node := range s.nodes {
+		seen := s.between(node, 0, t)
+		if len(seen) == 0 {
+			continue
+		}
+		x := &s.h.Samples[seen[len(seen)-1]]
+		if state, held := x.Keys[s.h.Keys[key]]; held && state.TTL >= 0 && later(x.Time, state.TTL) > t {
+			return true
+		}
+	}
+	return false
 }
 
 // crashes is, by client, when it last crashed.

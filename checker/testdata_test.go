@@ -69,7 +69,7 @@ func notApplicable() map[checker.Property][][2]string {
 			{"na-fencing", "fencing-no-token-at-all-clean"}},
 		checker.Damage:    {{"na-damage", "na-damage-clean"}},
 		checker.Honesty:   {{"na-honesty", "na-honesty-clean"}, {"na-honesty-owner", "na-honesty-clean"}},
-		checker.HoldCount: {{"na-hold-count", "na-hold-count-clean"}},
+		checker.HoldCount: {{"na-hold-count", "na-hold-count-clean"}, {"na-hold-count-lost", "na-hold-count-lost-clean"}},
 		checker.Recovery: {{"recovery-never-free-unknown", "na-recovery-clean"}, {"na-recovery", "na-recovery-clean"},
 			{"recovery-paused-clean", "na-recovery-clean"}},
 		checker.WakeUp: {{"na-wake-up", "na-wake-up-clean"}},
