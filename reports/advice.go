@@ -63,15 +63,15 @@ func (p *pair) fencingAdvice(class checker.Class) []adviceItem {
 	stale, rejected := staleWrites(r.History)
 	switch {
 	case stale > 0 && rejected == stale:
-		return []adviceItem{{Measured: true, Text: fmt.Sprintf("The guarded resource checked tokens and rejected %s.",
-			format.Count(stale, "stale write"))}}
+		return []adviceItem{{Measured: true, Text: fmt.Sprintf("The guarded resource checked tokens and rejected %s with a "+
+			"smaller token than one already seen.", format.Count(stale, "write"))}}
 	case stale > 0:
 		text := "; the resource of this run rejected none"
 		if rejected > 0 {
 			text = fmt.Sprintf("; that of this run rejected %s of them", format.Number(rejected))
 		}
 		return []adviceItem{{Measured: true, Text: fmt.Sprintf("Fencing: a resource that rejects tokens smaller than one "+
-			"already seen would have rejected %s of this run%s.", format.Count(stale, "stale write"), text)}}
+			"already seen would have rejected %s of this run%s.", format.Count(stale, "write"), text)}}
 	case class == "": // not an overlap, such as a waiter that was never woken
 		return nil
 	case !r.issuesTokens():

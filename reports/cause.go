@@ -26,6 +26,7 @@ type cause struct {
 	faults []*injection // that it names, the most important first
 	steps  []storyStep  // that explain it, besides the evidence of the violation and the faults
 	proofs []proof      // of the numbers of the headline
+	rows   []adviceItem // instead of those of the mechanism; nil: its own
 
 	of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
 	indirect bool // the violation follows from an earlier one
@@ -52,7 +53,7 @@ func mechanisms() []mechanism {
 		reusedNameMechanism(), countedTwiceMechanism(), leftBehindMechanism(), noLeaseMechanism(), releaseLostMechanism(),
 		lostMessageMechanism(),
 		splitVotesMechanism(), confirmedLossMechanism(), lateGrantMechanism(), shortenedMechanism(), ownKeyMechanism(),
-		takenOverTwiceMechanism(),
+		takenOverTwiceMechanism(), foreignDataMechanism(),
 		betweenMechanism(), unknownMechanism(),
 	}
 }
@@ -62,7 +63,9 @@ func findCause(r *Run, v *checker.Violation, property checker.Property, p *pair)
 	for _, m := range mechanisms() {
 		s := &proofs{}
 		if c := m.find(&inquiry{r: r, v: v, property: property, p: p, s: s}); c != nil {
-			c.mechanism = m
+			if c.mechanism = m; c.rows != nil {
+				c.advice = c.rows
+			}
 			c.proofs = s.all
 			return c
 		}

@@ -51,6 +51,19 @@ func forgottenEnsembleMechanism() mechanism {
 		}}}
 }
 
+// unsyncedAdvice is that against a power loss, which costs a member only what it had not synced.
+func unsyncedAdvice() []adviceItem {
+	return []adviceItem{{
+		Text: "Acknowledge a write only when a majority has it on disk: ZooKeeper's `forceSync=yes`, etcd without " +
+			"`--unsafe-no-fsync`. Both are the defaults.",
+		Cost: "an fsync on a majority of the members for each write",
+	}, {
+		Text: "Otherwise, after a power loss that hit a majority, block clients for as long as the longest session timeout " +
+			"or lease, so that every hold that was granted before has expired.",
+		Cost: "no lock is granted in that time",
+	}}
+}
+
 func splitVotesMechanism() mechanism {
 	return mechanism{name: "split-votes", find: findSplitVotes, advice: []adviceItem{{
 		Text: "Retry after a random delay, several times as long as it takes to ask all masters, so that one client " +
@@ -253,6 +266,9 @@ func findForgottenEnsemble(q *inquiry) *cause {
 	}
 	if len(lost) <= len(q.r.Manifest.Nodes)/2 {
 		return nil
+	}
+	if !slices.ContainsFunc(c.faults, func(f *injection) bool { return f.is("restart-empty") }) {
+		c.rows = unsyncedAdvice()
 	}
 	c.text = q.inOrder(parts)
 	return c

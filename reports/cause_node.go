@@ -121,8 +121,13 @@ func (q *inquiry) backWithout(node string) bool {
 // persistence is how servers keep their data, where the scenario says so.
 func (q *inquiry) persistence() string {
 	options := q.r.Manifest.Topology.Options
-	if options["appendonly"] == "yes" && options["appendfsync"] != "" {
+	switch {
+	case options["appendonly"] == "yes" && options["appendfsync"] != "":
 		return ", `appendfsync " + options["appendfsync"] + "`"
+	case options["forceSync"] == "no":
+		return ", `forceSync=no`"
+	case options["unsafe-no-fsync"] == "yes":
+		return ", `--unsafe-no-fsync`"
 	}
 	return ""
 }

@@ -1,7 +1,9 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ type injection struct {
 	event     int32 // index of the injection
 	healEvent int32 // index of the healing; -1 if it was not healed
 	single    bool  // over once it has taken effect: there was nothing to heal
+	resumed   point // of a stopped client: when it was seen to run again; zero: not before the healing was recorded
 }
 
 // healing says when the fault was healed, for a tooltip or the table of faults.
@@ -89,6 +92,46 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 		}
 	}
 	return injections, missed, notes
+}
+
+// findResumed finds when stopped clients were seen to run again. The healing of a pause is recorded after the client
+// was resumed, and on a busy machine the client may have replied before that. What it sent before it was stopped may
+// be recorded late, too: of its events, the one after the longest silence is the first of the time after the pause.
+func (r *Run) findResumed() {
+	for i := range r.faults {
+		f := &r.faults[i]
+		number, ok := strings.CutPrefix(f.target, "client:")
+		client, err := strconv.Atoi(number)
+		if !f.is("pause-client") || !ok || err != nil || f.healEvent < 0 {
+			continue
+		}
+		last, silence := f.effectTime(), time.Duration(0)
+		for _, p := range append(r.sentBy(client, interval{last, f.heal}), eventAt(f.healEvent, f.heal)) {
+			if p.Time-last > silence {
+				silence, f.resumed = p.Time-last, p
+			}
+			last = p.Time
+		}
+	}
+}
+
+// sentBy are the replies and notices of a client inside an interval, in order of time.
+func (r *Run) sentBy(client int, w interval) (all []point) {
+	add := func(p history.Process, event int32, t time.Duration) {
+		if p.Client(r.History.Clients) == client && w.from < t && t < w.until {
+			all = append(all, eventAt(event, t))
+		}
+	}
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		add(s.Process, s.Ended, s.Return)
+	}
+	for i := range r.History.Notices {
+		n := &r.History.Notices[i]
+		add(n.Process, n.Index, n.Time)
+	}
+	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })
+	return all
 }
 
 // ahead is how far a clock was set forward, as the fault observed it; "" if it was not.

@@ -70,8 +70,8 @@ func (r *Run) holdsOf(v *checker.Violation) []*hold {
 // findNodes finds out from samples which node granted which hold, and from the history what was written.
 func (p *pair) findNodes() {
 	w := &p.r.witness
-	p.observedA = w.firstWith(p.key, p.r.ownerName(p.a.Owner), p.a.Asked, p.b.From)
-	p.observedB = w.firstWith(p.key, p.r.ownerName(p.b.Owner), p.b.Asked, p.b.to)
+	p.observedA = w.firstWith(p.key, p.r.ownerName(p.a.Owner), interval{p.a.Asked, p.b.From}, p.a.From)
+	p.observedB = w.firstWith(p.key, p.r.ownerName(p.b.Owner), interval{p.b.Asked, p.b.to}, p.b.From)
 	p.granterA, p.granterB = w.granter(p.observedA, p.a.From), w.granter(p.observedB, p.b.From)
 	if nodes := p.r.Manifest.Nodes; len(nodes) == 1 {
 		p.granterA, p.granterB = nodes[0].Name, nodes[0].Name

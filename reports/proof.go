@@ -120,7 +120,13 @@ func (f *injection) took() point {
 	return f.injected()
 }
 
-func (f *injection) healed() point { return eventAt(f.healEvent, f.heal) }
+// healed is the end of a fault: its healing or, if it is known earlier, that a stopped client runs again.
+func (f *injection) healed() point {
+	if f.resumed != (point{}) {
+		return f.resumed
+	}
+	return eventAt(f.healEvent, f.heal)
+}
 
 // validity is the end of the last promise to a hold: the reply to the acquire, or
 // the renewal, that made it.

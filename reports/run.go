@@ -129,6 +129,7 @@ func (r *Run) prepare() *Run {
 	sort.SliceStable(r.Samples, func(i, k int) bool { return r.Samples[i].Time < r.Samples[k].Time })
 	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind, ReportDelay: j.ReportDelay})
 	r.faults, r.missed, r.notes = injectionsOf(h)
+	r.findResumed()
 	r.indexOwners()
 	r.indexSessions()
 	r.witness = newWitness(r.Samples, m.Nodes)

@@ -66,10 +66,33 @@ func (r *Run) perClient() []clientStats {
 			c.Lost++
 		}
 	}
+	for _, h := range r.lostInRelease() {
+		row(h.Client).Lost++
+	}
 	var all []clientStats
 	for _, c := range rows {
 		all = append(all, *c)
 	}
 	slices.SortFunc(all, func(a, b clientStats) int { return a.Client - b.Client })
 	return all
+}
+
+// lostInRelease are the holds whose loss was reported when their release had been requested already.
+func (r *Run) lostInRelease() (lost []*hold) {
+	last := map[[2]int32]*hold{} // by owner and key
+	next := 0
+	for i := range r.History.Notices {
+		n := &r.History.Notices[i]
+		if n.F != history.Lost || n.Left > 0 {
+			continue
+		}
+		for ; next < len(r.holds) && r.holds[next].From <= n.Time; next++ {
+			h := &r.holds[next]
+			last[[2]int32{h.Owner, h.Key}] = h
+		}
+		if h := last[[2]int32{n.Owner, n.Key}]; h != nil && !h.lost() {
+			lost = append(lost, h)
+		}
+	}
+	return lost
 }

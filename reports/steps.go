@@ -106,6 +106,9 @@ func (r *Run) withNamed(steps []storyStep, proofs []proof) []storyStep {
 				steps = append(steps, storyStep{Time: at.Time, Event: -1, Text: r.endOfValidity(&r.holds[i]), named: true})
 			}
 		} else if t, text, ok := r.describe(at.Event); ok && same != nil {
+			if i := slices.IndexFunc(r.faults, func(f injection) bool { return f.resumed == at }); i >= 0 {
+				text = r.faults[i].healedText()
+			}
 			steps = append(steps, storyStep{Time: t, Event: at.Event, Text: text, named: true})
 		}
 	}
@@ -149,8 +152,8 @@ func (p *pair) faultSteps(c *cause) []storyStep {
 			continue
 		}
 		steps = append(steps, f.step(named, 6))
-		if named && (isClient(f.target) || f.behind() != "") && f.heal <= p.a.to && !f.single {
-			steps = append(steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 5, Text: f.healedText()})
+		if over := f.healed(); named && (isClient(f.target) || f.behind() != "") && over.Time <= p.a.to && !f.single {
+			steps = append(steps, storyStep{Time: over.Time, Event: over.Event, weight: 5, Text: f.healedText()})
 		}
 	}
 	return steps

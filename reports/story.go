@@ -266,8 +266,8 @@ func facts(r *Run) []string {
 			format.Duration(r.sampling.NearFaults)))
 	}
 	if stale, rejected := staleWrites(h); stale > 0 {
-		all = append(all, fmt.Sprintf("%s (with a token smaller than one already seen) reached the guarded resource, "+
-			"%s rejected", format.Count(stale, "stale write"), format.Number(rejected)))
+		all = append(all, fmt.Sprintf("%s with a smaller token than one already seen reached the guarded resource, "+
+			"%s rejected", format.Count(stale, "write"), format.Number(rejected)))
 	}
 	if n := len(h.Problems); n > 0 {
 		all = append(all, format.Count(n, "problem")+" in the recorded history")

@@ -269,12 +269,12 @@ func (t *timeline) keyHeld(node string, w interval, st nodeState) {
 	default:
 		tip += fmt.Sprintf(", %s at %s", leftEnd, format.Instant(st.last.Time))
 	}
-	look := ""
-	if who.earlier {
-		look = ` opacity=".6"`
+	look, ink := "", inkOn(max(color, 0))
+	if who.earlier { // paler than the palette: the ink on it is that of the page
+		look, ink = ` opacity=".6"`, "var(--pale-ink)"
 	}
 	t.d.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"%s`, palette(color), look))
-	t.d.labelBar(w, t.y+16, inkOn(max(color, 0)), who.label+" · "+left, who.label, who.short)
+	t.d.labelBar(w, t.y+16, ink, who.label+" · "+left, who.label, who.short)
 }
 
 // ttlText is when a key or, in an ensemble, the node of a lock ends by itself.

@@ -78,7 +78,7 @@ func (t *timeline) fault(f *injection, w interval) {
 		name += " · " + targetName(f.target)
 	}
 	tip := fmt.Sprintf("%s: injected at %s, %s", name, format.Instant(f.inject), f.healing())
-	t.d.bar(w, t.y+3, 17, tip+". "+f.detail, `class="fault" rx="2"`)
+	t.d.bar(w, t.y+3, 17, tip+". "+format.Capitalize(f.detail), `class="fault" rx="2"`)
 	texts := []string{name}
 	if state := f.state(); state != "" {
 		texts = []string{name + ": " + format.Truncate(state, 60), name}

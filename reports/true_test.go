@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -115,5 +116,82 @@ func TestUnknownAcquireMayHold(t *testing.T) {
 		if got := safeSentence(r); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", outcome, got, want)
 		}
+	}
+}
+
+// pausedRun: a client is stopped past its validity. It writes and notices the loss before the healing is recorded; a
+// reply that it sent before it was stopped is recorded after that.
+func pausedRun() *synth {
+	s := newSynth("paused", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
+	s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "a"})
+	s.add(20, history.OK, 0, history.Acquire, &history.Value{Owner: "a", Token: 1, Valid: ms(1000)})
+	s.add(90, history.Invoke, 0, history.Renew, &history.Value{Owner: "a"})
+	for phase, at := range map[history.Phase]float64{history.Injected: 100, history.TookEffect: 110, history.Healed: 3005} {
+		s.fault(at, "pause-client", history.FaultValue{ID: 1, Phase: phase, Target: "client:0"})
+	}
+	s.add(112, history.OK, 0, history.Renew, &history.Value{Owner: "a", Valid: ms(1000)})
+	s.hold(1, "b", 2, holdTimes{15, 1300, 1800, 1000})
+	s.touch(1700, 1, "b", 2, history.TouchValue{MaxSeen: 1})
+	s.add(3003, history.Invoke, 0, history.Release, &history.Value{Owner: "a"})
+	s.touch(3003, 0, "a", 1, history.TouchValue{Read: 0, Found: 1, MaxSeen: 2})
+	s.add(3004, history.Info, 0, history.Lost, &history.Value{Owner: "a"})
+	s.add(3010, history.Fail, 0, history.Release, nil)
+	s.number()
+	return s
+}
+
+// TestPauseEndsBeforeTheClientWrites: the healing of a pause is recorded after the client was resumed, and no sentence
+// says that it wrote while it was paused.
+func TestPauseEndsBeforeTheClientWrites(t *testing.T) {
+	s := pausedRun()
+	s.j = checker.Judge(s.load(t).History, checker.Options{})
+	r := s.load(t)
+	if want := "was paused from 0.110 s to 3.004 s (`pause-client`)"; !strings.Contains(r.story.Sentence, want) {
+		t.Errorf("%s, want %q", r.story.Sentence, want)
+	}
+	if got := r.perClient()[0].Lost; got != 1 {
+		t.Errorf("client 0 learned %d times that it had lost the lock, want once: while it released it", got)
+	}
+}
+
+// TestAdviceAgainstPowerLoss: after a power loss the advice is about fsync, and about disks only after disks were lost.
+func TestAdviceAgainstPowerLoss(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"zk-power-loss-unsynced": {"forceSync=yes", "Replace disks"},
+		"zk-disks-lost":          {"Replace disks", "forceSync"},
+	} {
+		r := runOn(t, "sim", name)
+		text := fmt.Sprint(r.main.c.advice)
+		if !strings.Contains(text, want[0]) || strings.Contains(text, want[1]) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// TestRuleOfReaders: of a reader and a writer, no page says that only one owner may hold the lock.
+func TestRuleOfReaders(t *testing.T) {
+	r := runOn(t, "sim", "readers-writer-pause")
+	for _, v := range r.Judgement.Result(checker.Exclusion).Violations {
+		if !strings.HasPrefix(v.Rule, "a writer is the only holder") {
+			t.Errorf("%s: %s", v.Rule, v.Text)
+		}
+	}
+}
+
+// TestInkOnPaleBars: the bar of an earlier hold is paler than the color of its client; so is not the text on it.
+func TestInkOnPaleBars(t *testing.T) {
+	page := render(t, runOn(t, "sim", "sentinel-quorum-1"), "html")
+	pales := 0
+	for _, bar := range strings.Split(page, "<rect ")[1:] {
+		pale := strings.Contains(bar[:strings.Index(bar, ">")], `opacity=".6"`)
+		label := strings.Contains(bar, `class="in"`)
+		if dark := strings.Contains(bar, `fill="var(--pale-ink)"`); label && dark != pale {
+			t.Errorf("pale %v, with the ink for pale bars %v: %s", pale, dark, bar)
+		} else if pale && dark {
+			pales++
+		}
+	}
+	if pales == 0 {
+		t.Error("no earlier hold has a label")
 	}
 }

@@ -104,14 +104,23 @@ func (w *witness) states(node string, shown interval, same func(a, b *history.Sa
 // sameRole compares availability and role.
 func sameRole(a, b *history.Sample) bool { return a.Up == b.Up && a.Role == b.Role }
 
-// firstWith are the first samples in [from, to] of the nodes with owner in key, in order of time.
-func (w *witness) firstWith(key, owner string, from, to time.Duration) []history.Sample {
+// firstWith are the first samples in an interval of the nodes with owner in key, in order of time. What a node had and
+// lost again before the grant is not part of the grant: a quorum that refuses an attempt gives back what it had granted.
+func (w *witness) firstWith(key, owner string, within interval, granted time.Duration) []history.Sample {
 	var all []history.Sample
 	for _, node := range w.nodes {
-		samples := w.during(node, from, to)
-		i := slices.IndexFunc(samples, func(s history.Sample) bool { return has(&s, key, owner) })
-		if i >= 0 {
-			all = append(all, samples[i])
+		var first *history.Sample
+		samples := w.during(node, within.from, within.until)
+		for i := range samples {
+			switch s := &samples[i]; {
+			case has(s, key, owner):
+				first = cmp.Or(first, s)
+			case s.Up && s.Time <= granted:
+				first = nil
+			}
+		}
+		if first != nil {
+			all = append(all, *first)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b history.Sample) int { return cmp.Compare(a.Time, b.Time) })

@@ -25,12 +25,16 @@ func TestGranterIsMaster(t *testing.T) {
 			sample(200, "n2", "slave", "own-1"), sample(400, "n1", "master", "own-1")}, "n1"},
 		{"a replica is promoted with the hold", []history.Sample{sample(10, "n1", "master", ""),
 			sample(10, "n2", "slave", ""), sample(500, "n2", "master", "own-1")}, ""},
+		{"an attempt before the grant failed", []history.Sample{sample(10, "n1", "master", "own-1"),
+			sample(200, "n1", "master", ""), sample(400, "n2", "master", "own-1")}, "n2"},
+		{"the key is gone after the grant", []history.Sample{sample(200, "n1", "master", "own-1"),
+			sample(400, "n1", "master", ""), sample(500, "n2", "master", "own-1")}, "n1"},
 		{"a replica is promoted before the grant", []history.Sample{sample(10, "n2", "slave", ""),
 			sample(90, "n2", "master", ""), sample(500, "n2", "master", "own-1")}, "n2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWitness(test.samples, []cluster.Node{{Name: "n1"}, {Name: "n2"}})
-			if got := w.granter(w.firstWith("orders", "own-1", 0, ms(1000)), ms(300)); got != test.want {
+			if got := w.granter(w.firstWith("orders", "own-1", interval{0, ms(1000)}, ms(300)), ms(300)); got != test.want {
 				t.Errorf("granted by %q, want %q", got, test.want)
 			}
 		})

@@ -14,7 +14,11 @@
   function scrollToBand() {
     var area = band.getBoundingClientRect(), seen = wide.getBoundingClientRect();
     var most = wide.scrollWidth - wide.clientWidth;
-    var before = Math.max(70, (seen.width - area.width) / 2); // 70: the names of the rows
+    var first = [].slice.call(svg.querySelectorAll('.lead')).reduce(function (first, lead) { // steps just before it, too
+      var at = lead.getBoundingClientRect().left;
+      return area.left - at < 80 ? Math.min(first, at) : first;
+    }, area.left);
+    var before = Math.max(80 + area.left - first, (seen.width - area.width) / 2); // 80: the names of the rows
     var at = Math.max(0, Math.min(most, area.left - seen.left - before));
     var dots = [].slice.call(svg.querySelectorAll('.marker .dot')).map(function (dot) {
       var box = dot.getBoundingClientRect();
@@ -211,7 +215,8 @@
   function faultRow(f) {
     var name = f.name + (f.target ? ' · ' + f.target : ''), end = faultEnd(f), a = f.from, effects = f.effects || [];
     bar(a, end, y + 3, 17, name + ': injected at ' + instant(a) + (f.single ? ', nothing to heal' : f.until < 0 ? ', not healed' :
-      ', healed at ' + instant(f.until)) + '. ' + f.detail, 'class="fault" rx="2"');
+      ', healed at ' + instant(f.until)) + '. ' + f.detail.charAt(0).toUpperCase() + f.detail.slice(1),
+      'class="fault" rx="2"');
     var texts = [name], state = f.state;
     if (state) texts = [name + ': ' + (Array.from(state).length > 60 ? Array.from(state).slice(0, 59).join('') + '…' : state), name];
     effects.forEach(function (e) {
@@ -286,7 +291,7 @@
     var left = ttl < 0 ? D.endless[who.permits ? 1 : 0] : duration(ttl) + ' left';
     bar(w.a, w.b, y + 4, 16, n.name + ': ' + who.label + '; ' + left + ' at ' + instant(w.a), 'fill="' + fill(color) + '" rx="2"' +
       (who.earlier ? ' opacity=".6"' : ''));
-    labelBar(w.a, w.b, y + 16, ink(color), [who.label + ' · ' + left, who.label, who.short]);
+    labelBar(w.a, w.b, y + 16, who.earlier ? 'var(--pale-ink)' : ink(color), [who.label + ' · ' + left, who.label, who.short]);
   }
   function violation() { return chosen >= 0 ? D.violations[chosen] : null; }
   // rowClients are those of the violation and of the chosen operation, then the most active ones.

@@ -1,0 +1,27 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// TestForeignDataIsTheCause: a lock that takes the data of another program for a hold, or overwrites or deletes them,
+// is convicted, and the headline says what was at the key.
+func TestForeignDataIsTheCause(t *testing.T) {
+	for lock, want := range map[string]string{"set-nx-px": "was refused at", "watch-multi": "changed or deleted them by"} {
+		t.Run(lock, func(t *testing.T) {
+			s, err := scenarios.Load("foreign-data", scenarios.Sets([]string{"lock=" + lock, "options={}"})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := runScenario(t, "sim", s)
+			checkCause(t, r)
+			checkProofs(t, r)
+			if r.story.Cause != foreignDataMechanism().name || !strings.Contains(r.story.Sentence, want) {
+				t.Errorf("%s: %s, want %q", r.story.Cause, r.story.Sentence, want)
+			}
+		})
+	}
+}
