@@ -12,7 +12,7 @@ const (
 	noWrites         = "no write reached a guarded resource"
 	noReplies        = "no release or renewal succeeded, and no loss was reported"
 	noCounts         = "no owner acquired the lock twice, and no reply had a hold count"
-	uncertainCounts  = "no hold count is certain: each owner that got one lost its hold, or has an operation of unknown outcome"
+	uncertainCounts  = "no hold count is certain: each owner with one lost its hold, or an outcome of it is unknown"
 	nothingToRecover = "no hold was left to its lease and followed by another grant, and no probe was granted"
 	noWaits          = "no client waited for the lock"
 	noOrder          = "the lock promises no order"

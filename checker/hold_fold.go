@@ -111,29 +111,6 @@ func (b *holdFold) keptUntil(h *hold) time.Duration {
 	return 0
 }
 
-// leaseEnd is when servers forget a hold at the latest: a promise ends before the lease that it is made of, because it
-// counts from the request and the lease from its execution, which may be as late as the reply. never: that is not known.
-func (b *holdFold) leaseEnd(h *hold) time.Duration {
-	s, end := &b.h.Spans[h.span], h.lastPromise()
-	switch {
-	case end == never || s.Valid == 0:
-		return never
-	case h.leased > 0:
-		return max(end, h.leased)
-	}
-	return later(end, (s.Valid-s.Call)/20)
-}
-
-// lease notes the lease that a reply at t confirmed. 0: it is that of the acquire.
-func (b *holdFold) lease(h *hold, t, lease time.Duration) {
-	if lease == 0 {
-		lease = b.h.Spans[h.span].Lease
-	}
-	if lease > 0 {
-		h.leased = later(t, lease)
-	}
-}
-
 // begin appends the hold that begins with a grant.
 func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 	b.holds = append(b.holds, hold{

@@ -61,7 +61,7 @@ type hold struct {
 	freeBy           time.Duration // release returned, or one by force; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
 	laterPromises    []segment     // promises by renewals that came after the promise before them had ended
-	leased           time.Duration // until when servers keep it at the latest: the lease from the last reply on; 0: unknown
+	leased           time.Duration // until when servers keep it at the latest: the lease from the last reply; 0: unknown
 	token            uint64
 	key              int32
 	owner            int32

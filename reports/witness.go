@@ -105,7 +105,7 @@ func (w *witness) states(node string, shown interval, same func(a, b *history.Sa
 func sameRole(a, b *history.Sample) bool { return a.Up == b.Up && a.Role == b.Role }
 
 // firstWith are the first samples in an interval of the nodes with owner in key, in order of time. What a node had and
-// lost again before the grant is not part of the grant: a quorum that refuses an attempt gives back what it had granted.
+// lost again before the grant is not part of it: an attempt that gets no majority gives back what it was granted.
 func (w *witness) firstWith(key, owner string, within interval, granted time.Duration) []history.Sample {
 	var all []history.Sample
 	for _, node := range w.nodes {
