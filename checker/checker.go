@@ -1,5 +1,6 @@
-// Package checker judges recorded histories: it has one file for each property that a lock has to keep. It imports
-// only package history, its measurements and texts, so that it can judge any history, regardless of who recorded it.
+// Package checker is promised API: it judges recorded histories, with one file for each property that a lock has to
+// keep. It imports only package history, its measurements and texts, so that it can judge any history, regardless of
+// who recorded it.
 //
 // Read [Judge] first, then [Result]. Times are those of the harness's clock. Safety is judged on the shortest
 // intervals that are certain (no false alarms), liveness on the longest. What a checker cannot decide it reports as

@@ -1,5 +1,5 @@
 // Package lock is a library of distributed locks on Redis: one server, Sentinel, a cluster, or a majority of
-// independent masters (RedLock).
+// independent masters (RedLock). It is promised API.
 //
 //	locks, err := lock.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), lock.Options{})
 //	...

@@ -64,18 +64,13 @@ func TestTargetTLS(t *testing.T) {
 
 func awaitListener(t *testing.T, addr string) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); ; <-tick.C {
+	locktest.Eventually(t, time.Minute, "a connection to "+addr, func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()
-			return
 		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+		return err == nil
+	})
 }
 
 // selfSigned writes a certificate for 127.0.0.1 that signs itself, and its key.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,5 +75,27 @@ func TestPropertiesAreComplete(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Errorf("docs/design.md 5.6 (-catalog +table):\n%s", diff)
+	}
+}
+
+// TestPackagesSayWhatIsPromised: the first paragraph of each top-level package says whether its Go API is promised, as
+// section 4 of the design lists it.
+func TestPackagesSayWhatIsPromised(t *testing.T) {
+	first := regexp.MustCompile(`(?m)^// Package \w+ (?:.*\n)(?:// \S.*\n)*`)
+	promised := []string{"lock", "history", "checker", "client", "simtest"}
+	for _, folder := range append(promised, "adapters", "faults", "workloads", "reports", "scenarios") {
+		paths, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, path := range paths {
+			b, _ := os.ReadFile(path)
+			text += first.FindString(string(b))
+		}
+		not := strings.Contains(text, "not a promise")
+		if want := slices.Contains(promised, folder); !strings.Contains(text, "promise") || not == want {
+			t.Errorf("package %s does not say in its first paragraph whether its API is promised (%v):\n%s", folder, want, text)
+		}
 	}
 }

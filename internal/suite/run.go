@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -99,20 +101,12 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	tasks := r.tasks()
 	r.suite.Rows = make([]Row, len(tasks))
 	r.progress(time.Now())
-	queue := make(chan task, len(tasks))
+	var workers errgroup.Group
+	workers.SetLimit(o.Jobs)
 	for _, t := range longestFirst(tasks) {
-		queue <- t
+		workers.Go(func() error { r.add(t, r.row(ctx, t)); return nil })
 	}
-	close(queue)
-	var workers sync.WaitGroup
-	for range o.Jobs {
-		workers.Go(func() {
-			for t := range queue {
-				r.add(t, r.row(ctx, t))
-			}
-		})
-	}
-	workers.Wait()
+	_ = workers.Wait() // no row is an error
 	r.suite.sortRows()
 	r.suite.Finished = time.Now().UTC()
 	if ctx.Err() != nil {

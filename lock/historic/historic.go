@@ -1,6 +1,6 @@
 // Package historic has the locks of the articles about distributed locks, from SETNX alone to RedLock without a
 // check of the clock, each as it was published and with its known flaw. They exist to be broken: by the tests of
-// this package, and by chaos run --lock NAME. Programs that need a lock use package lock.
+// this package, and by chaos run --lock NAME. Programs that need a lock use package lock. Its Go API is not a promise.
 //
 // Read [Catalog] first: it names every lock, its flaw and its source.
 package historic

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // patience bounds every wait; nothing waits for it to pass.
@@ -128,13 +129,7 @@ func must(t *testing.T, err error) {
 // waitFor polls with a deadline: servers send no event.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !ok(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
+	locktest.Eventually(t, time.Minute, what, ok)
 }
 
 // becomes waits until node reports the role.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // server replies to each line "x" with "re x", and records what it has read.
@@ -181,10 +183,5 @@ func connected(t *testing.T) (*server, *Gate, client, client) {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	// Polling with a deadline: counters send no event.
-	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polling: there is no event
-		if time.Since(began) > 20*time.Second {
-			t.Fatal("timed out")
-		}
-	}
+	locktest.Eventually(t, 20*time.Second, "the counters of the gate have changed", ok)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 var (
@@ -106,11 +107,7 @@ func must(t *testing.T, err error) {
 func waitFor(t *testing.T, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
-	for ; !ok(); time.Sleep(2 * time.Millisecond) { //nolint:forbidigo // polling: there is no event
-		if time.Since(began) > time.Minute {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
+	locktest.Eventually(t, time.Minute, what, ok)
 	return time.Since(began)
 }
 

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lockchaos/lockchaos/internal/mutants"
 )
 
@@ -137,34 +139,28 @@ func measure(
 	done func(mutants.Row, mutants.Result) error,
 ) error {
 	start := time.Now()
-	todo := make(chan mutants.Row)
 	var mu sync.Mutex
 	var errs error
-	var wg sync.WaitGroup
-	for range o.jobs {
-		wg.Go(func() {
-			for r := range todo {
-				got, err := m.Measure(ctx, r)
-				mu.Lock()
-				if err != nil {
-					errs = errors.Join(errs, fmt.Errorf("measuring %s: %w", r.Name, err))
-				} else {
-					fmt.Println(line(r, got))
-					errs = errors.Join(errs, done(r, got))
-				}
-				mu.Unlock()
+	var workers errgroup.Group
+	workers.SetLimit(o.jobs)
+	for _, r := range rows {
+		workers.Go(func() error {
+			if ctx.Err() != nil || o.total > 0 && time.Since(start) > o.total {
+				return nil
 			}
+			got, err := m.Measure(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = errors.Join(errs, fmt.Errorf("measuring %s: %w", r.Name, err))
+				return nil
+			}
+			fmt.Println(line(r, got))
+			errs = errors.Join(errs, done(r, got))
+			return nil
 		})
 	}
-	for _, r := range rows {
-		if ctx.Err() != nil || o.total > 0 && time.Since(start) > o.total {
-			break
-		}
-		todo <- r
-	}
-	close(todo)
-	wg.Wait()
-	return errs
+	return errors.Join(workers.Wait(), errs)
 }
 
 func line(r mutants.Row, got mutants.Result) string {

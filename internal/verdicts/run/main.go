@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/verdicts"
@@ -83,24 +85,17 @@ func (m *measurement) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	todo := make(chan row)
-	var workers sync.WaitGroup
-	for range m.jobs {
-		workers.Go(func() {
-			for r := range todo {
+	var workers errgroup.Group
+	workers.SetLimit(m.jobs)
+	for _, r := range rows {
+		workers.Go(func() error {
+			if ctx.Err() == nil {
 				m.runOnce(ctx, r)
 			}
+			return nil
 		})
 	}
-	for _, r := range rows {
-		select {
-		case todo <- r:
-		case <-ctx.Done():
-		}
-	}
-	close(todo)
-	workers.Wait()
-	return ctx.Err()
+	return errors.Join(workers.Wait(), ctx.Err())
 }
 
 type row struct {
