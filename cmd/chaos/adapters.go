@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +49,7 @@ func newAdaptersList(s streams) *cobra.Command {
 			if asJSON {
 				return s.json(items)
 			}
-			w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+			w := s.table()
 			for _, a := range items {
 				state := "not built"
 				switch {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -251,7 +250,7 @@ func printJudgement(s streams, j judged) {
 		fmt.Fprintln(s.out, other.text())
 	}
 	fmt.Fprintln(s.out)
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	w := s.table()
 	for _, r := range j.Results {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Property, r.Outcome, r.Summary)
 	}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +73,7 @@ func doctor(ctx context.Context, s streams, asJSON bool) error {
 }
 
 func printDiagnoses(s streams, all []diagnosis) {
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	w := s.table()
 	for _, d := range all {
 		mark := "ok"
 		switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/lockchaos/lockchaos/adapters"
@@ -38,7 +37,7 @@ func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Du
 			return err
 		}
 	} else {
-		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+		w := s.table()
 		for _, f := range found {
 			mark := "ok"
 			if !f.OK {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +87,7 @@ func list(s streams, c catalog, asJSON bool) error {
 	if asJSON {
 		return s.json(items)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	w := s.table()
 	for _, i := range items {
 		fmt.Fprintf(w, "%s\t%s\n", i.Name, i.Doc)
 		if i.More != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,9 @@ type streams struct {
 func (s streams) note(text string, args ...any) {
 	fmt.Fprintln(s.err, format.Printable(fmt.Sprintf(text, args...)))
 }
+
+// table aligns columns that are separated by tabs, on standard output, when it is flushed.
+func (s streams) table() *tabwriter.Writer { return tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0) }
 
 // json prints v, indented, on standard output.
 func (s streams) json(v any) error {
