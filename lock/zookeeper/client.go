@@ -48,7 +48,8 @@ type Client struct {
 	sessions sessions.Client[*session]
 }
 
-// Open makes a client of the ensemble with these servers, as host:port. It connects when the first lock is acquired.
+// Open makes a client of the ensemble with these servers, as host:port. It connects when the first lock is acquired, to
+// the first of them that answers: programs that give them in different orders spread their load.
 func Open(servers []string, o Options) (*Client, error) {
 	o.Session, o.Timeout = cmp.Or(o.Session, defaultSession), cmp.Or(o.Timeout, defaultTimeout)
 	o.Root = strings.TrimSuffix(cmp.Or(o.Root, defaultRoot), "/")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
@@ -26,27 +28,38 @@ func newHold(ctx context.Context, q *queue, c *claim, owner string) *Hold {
 	return h
 }
 
-// begin makes the hold valid, and watches its nodes: somebody may delete one while the session lasts. The watch of the
-// first costs no request, because the czxid is read anyway. Those of the others are not waited for.
-func (h *Hold) begin(ctx context.Context) error {
+// watchFirst reads and watches the first node of the hold, from before it begins: somebody may delete a node while the
+// session lasts. The watch costs no request, because the czxid is read anyway.
+func (h *Hold) watchFirst() <-chan result[*zk.Stat] {
 	c := h.claim
 	c.session.hold(h, c.nodes)
-	stat, err := c.stat(ctx)
-	if err == nil && stat.EphemeralOwner != c.session.id { // CURATOR-604: of another session, with which it will go
-		err = fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
-	}
-	if err == nil {
-		h.token = stat.Czxid
-		err = h.core.Begin()
-	}
+	return start(func() (*zk.Stat, error) { return c.stat(h.core.Context()) })
+}
+
+// begin makes the hold valid, once the first node was read, and watches its other nodes, without waiting for that.
+func (h *Hold) begin(ctx context.Context, first <-chan result[*zk.Stat]) error {
+	c := h.claim
+	stat, err := await(ctx, c.session, first)
 	if err != nil {
-		c.session.forget(c.nodes)
+		return err
+	}
+	if stat.EphemeralOwner != c.session.id { // CURATOR-604: of another session, with which it will go
+		return fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
+	}
+	h.token = stat.Czxid
+	if err := h.core.Begin(); err != nil {
 		return err
 	}
 	for _, n := range c.nodes[1:] {
 		h.watch(n.path())
 	}
 	return nil
+}
+
+// abandon ends a hold that has not begun.
+func (h *Hold) abandon() {
+	h.claim.session.forget(h.claim.nodes)
+	h.core.Lose()
 }
 
 // watch watches a node in the background.

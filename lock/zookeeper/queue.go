@@ -65,16 +65,23 @@ func (q *queue) obtain(ctx context.Context, c *claim, owner string, wait bool) (
 	if err := c.create(ctx); err != nil {
 		return nil, err
 	}
-	for _, n := range c.nodes {
-		if err := q.await(ctx, c, n, wait); err != nil {
-			return nil, err
-		}
-	}
 	h := newHold(ctx, q, c, owner)
-	if err := h.begin(ctx); err != nil {
+	if err := q.enter(ctx, h, wait); err != nil {
+		h.abandon()
 		return nil, err
 	}
 	return h, nil
+}
+
+// enter waits until it is the turn of each node. The first one is read and watched in the same round trip as the queue.
+func (q *queue) enter(ctx context.Context, h *Hold, wait bool) error {
+	first := h.watchFirst()
+	for _, n := range h.claim.nodes {
+		if err := q.await(ctx, h.claim, n, wait); err != nil {
+			return err
+		}
+	}
+	return h.begin(ctx, first)
 }
 
 // await waits until it is the turn of one node.

@@ -30,8 +30,12 @@ type session struct {
 	held   map[string]*Hold // by the paths of its nodes, from before it begins until it is released
 }
 
-// reconnectEvery is the pause after a failed connection attempt.
-const reconnectEvery = 10 * time.Millisecond
+// The pause after all servers were tried in vain doubles from reconnectFirst up to reconnectAtMost: many clients must
+// not keep members busy that elect a leader.
+const (
+	reconnectFirst  = 10 * time.Millisecond
+	reconnectAtMost = 80 * time.Millisecond
+)
 
 // handshakes is how many servers that hang a client can try within its session timeout.
 const handshakes = 4
@@ -40,7 +44,12 @@ const handshakes = 4
 func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 	s := &session{Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}}
 	const requestSize = 64 << 10
-	conn, _, err := zk.Connect(c.servers, c.o.Session, zk.WithDialer(s.dial), zk.WithHostProvider(&hosts{session: s}),
+	servers := &hosts{session: s}
+	dial := func(network, addr string, _ time.Duration) (net.Conn, error) {
+		s.pause(servers.wait())
+		return s.dial(network, addr)
+	}
+	conn, _, err := zk.Connect(c.servers, c.o.Session, zk.WithDialer(dial), zk.WithHostProvider(servers),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithEventCallback(s.event), zk.WithMaxConnBufferSize(requestSize))
 	if err != nil {
 		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
@@ -53,22 +62,25 @@ func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 	return s, nil
 }
 
-// dial connects to one server and reads along. go-zookeeper calls it again at once after an error.
-func (s *session) dial(network, addr string, _ time.Duration) (net.Conn, error) {
+// dial connects to one server and reads along.
+func (s *session) dial(network, addr string) (net.Conn, error) {
 	limit := s.client.o.Session / handshakes
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	conn, err := s.client.o.Dial(ctx, network, addr)
 	if err != nil {
-		s.pause()
 		return nil, err
 	}
 	return &wire{Conn: conn, limit: limit, answered: s.Heard, began: s.began, sent: map[int32][]time.Time{}}, nil
 }
 
-func (s *session) pause() {
+// pause waits, no longer than the session lasts.
+func (s *session) pause(d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	select {
-	case <-time.After(reconnectEvery):
+	case <-time.After(d):
 	case <-s.Done():
 	}
 }
@@ -214,21 +226,37 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// hosts are the servers in turn. go-zookeeper notices that a session was closed only when all were tried.
+// hosts are the servers in turn. go-zookeeper notices that a session was closed only when all were tried, and calls its
+// methods and those of dial from one goroutine.
 type hosts struct {
 	session *session
 	servers []string
 	next    int
+	tried   int // servers, since one has answered a handshake
 }
 
 func (h *hosts) Init(servers []string) error { h.servers = servers; return nil }
 func (h *hosts) Len() int                    { return len(h.servers) }
-func (h *hosts) Connected()                  {}
+func (h *hosts) Connected()                  { h.tried = 0 }
 
 func (h *hosts) Next() (server string, retryStart bool) {
 	server = h.servers[h.next%len(h.servers)]
 	h.next++
+	h.tried++
 	return server, h.session.Ended()
+}
+
+// wait is the pause before the next connection: none while a server is left that was not tried.
+func (h *hosts) wait() time.Duration {
+	rounds := (h.tried - 1) / len(h.servers)
+	if rounds == 0 || (h.tried-1)%len(h.servers) != 0 {
+		return 0
+	}
+	pause := reconnectFirst
+	for ; rounds > 1 && pause < reconnectAtMost; rounds-- {
+		pause *= 2
+	}
+	return min(pause, reconnectAtMost)
 }
 
 // silent keeps go-zookeeper from logging every lost connection.

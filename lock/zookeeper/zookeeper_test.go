@@ -1,10 +1,12 @@
 package zookeeper
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
@@ -73,6 +75,32 @@ func TestTurns(t *testing.T) {
 	}
 	if got := (&queue{kind: queues.Shared()}).turn("b-read-0000000002", []string{"a-1of3-0000000001", "b-read-0000000002"}); got.Now {
 		t.Error("a reader beside a permit")
+	}
+}
+
+// TestReconnect: each server is tried once without a pause, which then grows with each round; a server that answers a
+// handshake ends that.
+func TestReconnect(t *testing.T) {
+	h := &hosts{session: &session{Session: sessions.New(&sessions.Settings{})}}
+	if err := h.Init([]string{"a", "b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	next := func(n int) (all string, waited []time.Duration) {
+		for range n {
+			server, _ := h.Next()
+			all += server
+			waited = append(waited, h.wait()/time.Millisecond)
+		}
+		return all, waited
+	}
+	servers, waited := next(18)
+	if want := []time.Duration{0, 0, 0, 10, 0, 0, 20, 0, 0, 40, 0, 0, 80, 0, 0, 80, 0, 0}; servers != "abcabcabcabcabcabc" ||
+		!slices.Equal(waited, want) {
+		t.Errorf("servers %s after %v ms, want all in turn after %v", servers, waited, want)
+	}
+	h.Connected()
+	if servers, waited := next(4); servers != "abca" || !slices.Equal(waited, []time.Duration{0, 0, 0, 10}) {
+		t.Errorf("after a connection: servers %s after %v ms", servers, waited)
 	}
 }
 

@@ -40,12 +40,11 @@ type Server interface {
 	Remove(ctx context.Context, lock string) error
 }
 
-// Watches are what is watched at a server, by clients of one session.
+// Watches are what is watched at a server, each request that waits by a client of its own.
 type Watches struct {
 	Held int // entries, each by its holder
 	One  int // requests that watch one entry
 	All  int // requests that watch all entries of a lock
-	Same int // of the entries that requests watch, those that their holders watch, too
 }
 
 // Options configure a client. The zero value has a lease of LongLease.
