@@ -342,7 +342,7 @@ func (b *holdFold) loseLevel(n *history.Notice) {
 func (b *holdFold) crash(n *history.Notice) {
 	for _, i := range b.clients.since(b.view, n.Process.Client(b.h.Clients)) {
 		if h := &b.holds[i]; h.ending == endOpen {
-			h.end(endLost, n.Time, n.Index)
+			h.end(endLost, max(n.Time, h.from), n.Index) // it may have been killed before the grant was recorded
 			b.noteLost(h)
 		}
 	}

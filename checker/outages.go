@@ -40,8 +40,8 @@ func (v *view) outages(o Options) outageWindows {
 			}
 			delete(open, f.ID)
 		case f.Phase == history.Noted && f.Name == history.NodeSilent && !silent[f.Target]:
-			silent[f.Target] = true
-			marks = append(marks, mark{f.Time, f.Target, +1})
+			silent[f.Target] = true // it is noted when several samples in a row have missed a reply
+			marks = append(marks, mark{f.Time - f.Lasted, f.Target, +1})
 		case f.Phase == history.Noted && f.Name == history.NodeReplies && silent[f.Target]:
 			silent[f.Target] = false
 			marks = append(marks, mark{later(f.Time, o.slack()), f.Target, -1})

@@ -13,6 +13,15 @@ func (c *StdioClient) Kill() error {
 	return c.stdio.proc.Kill()
 }
 
+// Killed is when Kill had sent its signal, after which the program executes nothing; zero: Kill was not called, or the
+// process does not know.
+func (c *StdioClient) Killed() time.Time {
+	if p, ok := c.stdio.proc.(interface{ Killed() time.Time }); ok {
+		return p.Killed()
+	}
+	return time.Time{}
+}
+
 // Err is why the process ended: ErrKilled, ErrExited with its exit status and the last line of its standard error, or
 // ErrProtocol; nil while it runs.
 func (c *StdioClient) Err() error { return c.stdio.reason() }

@@ -142,7 +142,7 @@ type FaultValue struct {
 	Target string `json:"target,omitempty"` // node ("n1") or client ("client:3")
 	Detail string `json:"detail,omitempty"` // for people
 
-	Lasted time.Duration `json:"lasted_ns,omitempty"` // note harness-stalled: how long the harness did not run
+	Lasted time.Duration `json:"lasted_ns,omitempty"` // notes harness-stalled and silent: for how long already
 	// Affects is what it may change, in words with a space between them: data (keys and clocks of servers), traffic
 	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones are
 	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":

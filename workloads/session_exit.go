@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
@@ -46,5 +47,18 @@ func (s *Session) exit(err error) {
 	if err != nil {
 		why = failure(err)
 	}
-	s.record.Complete(history.Event{Process: p, F: history.Crash}, history.Info, nil, why)
+	s.record.Complete(history.Event{Process: p, F: history.Crash}, history.Info, s.sinceKilled(), why)
+}
+
+// sinceKilled is how long ago a client was killed that has exited only now; nil: at once, or it was not.
+func (s *Session) sinceKilled() *history.Value {
+	c, ok := s.client.(interface{ Killed() time.Time })
+	if !ok || c.Killed().IsZero() {
+		return nil
+	}
+	age := time.Since(c.Killed())
+	if age < time.Millisecond {
+		return nil
+	}
+	return &history.Value{Age: age}
 }

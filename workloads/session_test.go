@@ -178,6 +178,30 @@ type explained struct {
 
 func (c explained) Err() error { return c.err }
 
+// TestCrashCountsFromTheKill: a killed process executes nothing while it takes seconds to exit.
+func TestCrashCountsFromTheKill(t *testing.T) {
+	const ago = 3 * time.Second
+	for killed, want := range map[time.Time]time.Duration{{}: 0, time.Now().Add(-ago): ago} {
+		tape, c := newTape(), newClientFake(newLockFake())
+		_ = c.Close(t.Context())
+		NewSession(killedAt{c, killed}, tape, 0, 1, client.MonotonicNow).Listen()
+		age := time.Duration(0)
+		if v := tape.events[len(tape.events)-1].Value; v != nil {
+			age = v.Age
+		}
+		if age < want || want == 0 && age != 0 {
+			t.Errorf("killed at %v: a crash %v ago, want at least %v", killed, age, want)
+		}
+	}
+}
+
+type killedAt struct {
+	*clientFake
+	at time.Time
+}
+
+func (c killedAt) Killed() time.Time { return c.at }
+
 func TestProcessIsRetired(t *testing.T) {
 	tape, c := newTape(), newClientFake(newLockFake())
 	c.script = func(int, client.Request) (*client.Reply, error) { return &client.Reply{Type: "info"}, nil }

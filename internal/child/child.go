@@ -59,6 +59,8 @@ type Process struct {
 	ended bool
 	state *os.ProcessState
 
+	killed time.Time // when Kill had sent its signal; zero: it has not
+
 	stopped []Identity // outside the process group
 }
 
@@ -221,8 +223,16 @@ func (p *Process) Interrupt() error {
 // Kill sends SIGKILL to the process and its process group (see also [Spec.Mark]) and returns when it has
 // exited. It may be called twice, and after the exit.
 func (p *Process) Kill() error {
-	if err := p.kill(); err != nil && !errors.Is(err, ErrExited) {
+	err := p.kill()
+	if err != nil && !errors.Is(err, ErrExited) {
 		return fmt.Errorf("killing process %d: %w", p.pid, err)
+	}
+	if err == nil {
+		p.mu.Lock()
+		if p.killed.IsZero() {
+			p.killed = time.Now()
+		}
+		p.mu.Unlock()
 	}
 	timer := time.NewTimer(signalWait)
 	defer timer.Stop()
@@ -232,6 +242,14 @@ func (p *Process) Kill() error {
 	case <-timer.C:
 		return fmt.Errorf("killing process %d: still running after %v", p.pid, signalWait)
 	}
+}
+
+// Killed is when Kill had sent its signal to the running process; zero: it has not. The program executes nothing
+// afterwards, but on a busy machine its exit may come seconds later.
+func (p *Process) Killed() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
 }
 
 // Stop sends SIGSTOP to the process group and returns when every thread in it is

@@ -124,8 +124,15 @@ func TestKillEndsAStoppedProcessAndItsGroup(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	if at := p.Killed(); !at.IsZero() {
+		t.Errorf("killed at %v before Kill", at)
+	}
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
+	}
+	at := p.Killed()
+	if _ = p.Kill(); at.IsZero() || p.Killed() != at {
+		t.Errorf("killed at %v, after a second Kill at %v", at, p.Killed())
 	}
 	if !ends(grandchild) {
 		t.Errorf("process %d, started by the child, is still running", grandchild)

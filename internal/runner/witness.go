@@ -41,6 +41,7 @@ type witness struct {
 	latest    map[string]history.Sample // by node
 	reported  map[string]history.Sample // by node, the last one that was given to changed
 	missed    map[string]int            // by node, samples in a row without a reply
+	silent    map[string]time.Duration  // by node, when the first of these was sent
 	requests  requestLog
 }
 
@@ -54,6 +55,7 @@ func newWitness(
 	return &witness{
 		cluster: c, sampler: sampler, keys: keys, clock: clock, out: w, sampling: how,
 		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, missed: map[string]int{},
+		silent:   map[string]time.Duration{},
 		requests: requestLog{perInstance: perInstance, nodes: map[string]*nodeRequests{}},
 		changed:  func(_, _ history.Sample) {}, sampled: func(history.Sample) {},
 	}, nil
@@ -115,19 +117,34 @@ func (w *witness) add(s history.Sample, due bool) (recorded bool) {
 // machine is not an event.
 const silentAfter = 3
 
-// change compares s with the last sample of its node that was reported.
+// change compares s with the last sample of its node that was reported. A node counts as up until it was sampled.
 func (w *witness) change(s history.Sample) (reported history.Sample, changed bool) {
 	reported, known := w.reported[s.Node]
+	if !known {
+		reported = history.Sample{Node: s.Node, Up: true, Role: s.Role}
+	}
 	if s.Up {
 		w.missed[s.Node] = 0
-	} else if w.missed[s.Node]++; known && reported.Up && w.missed[s.Node] < silentAfter {
-		return reported, false
+	} else {
+		if w.missed[s.Node]++; w.missed[s.Node] == 1 {
+			w.silent[s.Node] = s.Sent
+		}
+		if reported.Up && w.missed[s.Node] < silentAfter {
+			return reported, false
+		}
 	}
-	changed = known && (reported.Role != s.Role || reported.Up != s.Up)
+	changed = reported.Role != s.Role || reported.Up != s.Up
 	if changed || !known {
 		w.reported[s.Node] = s
 	}
 	return reported, changed
+}
+
+// silentFor is how long a node that does not reply has not.
+func (w *witness) silentFor(node string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clock() - w.silent[node]
 }
 
 func (w *witness) write(s history.Sample) {
