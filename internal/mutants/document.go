@@ -84,7 +84,8 @@ func Document(rows []Row, r Report) string {
 	b.WriteString(total.row("**all**"))
 	fmt.Fprintf(&b, "\nRows of convicted bugs name %d different sources: issues of other libraries and passages of "+
 		"their documentation.\n"+
-		"[Hypotheses](hypotheses.md) has bugs that were reproduced in the libraries themselves.\n", convictedSources(rows, r))
+		"[Bugs](bugs.md) lists them, and those that were reproduced in the libraries themselves.\n",
+		convictedSources(rows, r))
 	if r.Coverage.Scenarios == 0 {
 		b.WriteString("\nHow many statements of package `lock` the scenarios execute was not measured.\n")
 	} else {

@@ -114,6 +114,55 @@ func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	}
 }
 
+// TestBugsOfOtherLibraries: the list is current, and long enough to say that most known kinds of bugs are seen.
+func TestBugsOfOtherLibraries(t *testing.T) {
+	report, err := Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(root, "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	list := Bugs(rowsOf(t), report, page("hypotheses.md"), page("found.md"))
+	if page("bugs.md") != list.String() {
+		t.Error("docs/bugs.md is not what its sources say: run `go run ./internal/mutants/run -document`")
+	}
+	if unknown := list.UnknownTrackers(); len(unknown) > 0 {
+		t.Errorf("trackers of %q are not known", unknown)
+	}
+	const least = 60
+	if list.Distinct < least {
+		t.Errorf("%d bugs of other libraries, want %d at least", list.Distinct, least)
+	}
+}
+
+// TestBugsCountOnce: several rows of one report, a hypothesis that was found too, and one of a report that was planted.
+func TestBugsCountOnce(t *testing.T) {
+	rows := []Row{
+		{Name: "a", Kind: "mutex", Source: "redsync#140"}, {Name: "b", Kind: "mutex", Source: "redsync#140"},
+		{Name: "c", Kind: "mutex", Source: "redsync#7"}, {Name: "d", Kind: "mutex", Source: "RedLock, by its text"},
+		{Name: "e", Kind: "mutex", Source: "redsync#8"},
+	}
+	report := Report{Results: map[string]Result{
+		"a": {Convicted: true}, "b": {Convicted: true}, "c": {}, "d": {Convicted: true}, "e": {Convicted: true},
+	}}
+	const hypotheses = "| id | hypothesis | result | tried by |\n| --- | --- | --- | --- |\n" +
+		"| S25 | slow | reproduced, 2 of 2: it is | `x S25 2` |\n" +
+		"| S90 | lost | reproduced, 3 of 3 | `x S90 3` |\n| S91 | no | not reproduced | |\n"
+	const found = "| library | what happens | show it | runs | cause | tracker |\n" +
+		"| --- | --- | --- | --- | --- | --- |\n" +
+		"| L | lost | `x S90 10` | 3 of 3 | c | none |\n| redsync 1 | twice | `y` | 1 of 1 | c | #8 |\n" +
+		"| L | other | `z` | 1 of 1 | c | none |\n"
+	list := Bugs(rows, report, hypotheses, found)
+	if len(list.planted) != 2 || len(list.shown) != 4 || list.Distinct != 4 {
+		t.Errorf("%d planted, %d shown, %d distinct; want 2, 4 and 4", len(list.planted), len(list.shown), list.Distinct)
+	}
+}
+
 func TestDrawnRowsDependOnTheText(t *testing.T) {
 	rows := rowsOf(t)
 	drawn := Draw(rows, "a commit", 10)

@@ -28,6 +28,7 @@ import (
 const (
 	resultsFile  = "internal/mutants/results.json"
 	documentFile = "docs/detection.md"
+	bugsFile     = "docs/bugs.md"
 )
 
 type options struct {
@@ -50,7 +51,8 @@ func main() {
 	flag.StringVar(&o.draw, "draw", "", "check a tenth of the rows, which this text draws, and write nothing")
 	flag.StringVar(&o.dir, "dir", "chaos-runs/mutants", "directory of programs and of results in progress")
 	flag.StringVar(&o.again, "again", "", "measure rows again that were measured: all, convicted or survivors")
-	flag.BoolVar(&o.document, "document", false, "measure nothing: write "+documentFile+" from "+resultsFile)
+	flag.BoolVar(&o.document, "document", false,
+		"measure nothing: write "+documentFile+" and "+bugsFile+" from "+resultsFile)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -194,5 +196,16 @@ func write(rows []mutants.Row, report mutants.Report) error {
 	if err := report.Save(resultsFile); err != nil {
 		return err
 	}
-	return os.WriteFile(documentFile, []byte(mutants.Document(rows, report)), 0o644)
+	var pages []string
+	for _, page := range []string{"docs/hypotheses.md", "docs/found.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, string(text))
+	}
+	list := mutants.Bugs(rows, report, pages[0], pages[1])
+	return errors.Join(
+		os.WriteFile(documentFile, []byte(mutants.Document(rows, report)), 0o644),
+		os.WriteFile(bugsFile, []byte(list.String()), 0o644))
 }
