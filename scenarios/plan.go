@@ -98,8 +98,9 @@ func effectiveOn(can client.Capabilities, of []string) []string {
 	return slices.DeleteFunc(slices.Clone(of), func(fault string) bool { return !can.Has(needed(fault)...) })
 }
 
-// ForLock is s for a lock from outside the catalog: it draws no fault that cannot have an effect on it. It is an error
-// if the lock cannot do what the workload needs.
+// ForLock is s for a lock from outside the catalog: it draws no fault that cannot have an effect on it, and requests a
+// lease of a lock that has leases and renews none by itself. It is an error if the lock cannot do what the workload
+// needs.
 func (s Scenario) ForLock(can client.Capabilities) (Scenario, error) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
 	if err != nil {
@@ -107,6 +108,9 @@ func (s Scenario) ForLock(can client.Capabilities) (Scenario, error) {
 	}
 	if missing := can.Missing(workload.Needs...); len(missing) > 0 {
 		return s, fmt.Errorf("workload %s needs a lock with capability %v: state it", workload.Name, missing)
+	}
+	if p := &s.Workload; p.Lease == 0 && !can.Has(client.RenewsItself) && !can.Has(client.Unleased) {
+		p.Lease = max(s.optionLease(), 2*(p.Defaults().Hold+p.Jitter)) // no holder is to outlive it
 	}
 	s.Faults = slices.Clone(s.Faults)
 	for i := range s.Faults {
@@ -117,6 +121,15 @@ func (s Scenario) ForLock(can client.Capabilities) (Scenario, error) {
 		}
 	}
 	return s, nil
+}
+
+// optionLease is the lease that the options of the scenario's lock say, which it renews; 0: none.
+func (s Scenario) optionLease() time.Duration {
+	lease, err := time.ParseDuration(s.Options["lease"])
+	if err != nil {
+		return 0
+	}
+	return lease
 }
 
 // drawTarget draws one of the fault's kinds of target, and where that is a node or a client, which one.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/race"
 )
@@ -171,5 +172,30 @@ func TestLockOf(t *testing.T) {
 	}
 	if s.LockText() != "a + b + c" {
 		t.Errorf("locks %q", s.LockText())
+	}
+}
+
+// TestForLockRequestsLeases: of a lock that has leases and does not renew them, and none that ends before a hold.
+func TestForLockRequestsLeases(t *testing.T) {
+	s, err := Load("permits-dead-client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		can   client.Capabilities
+		lease string
+		want  time.Duration
+	}{
+		{client.Capabilities{client.HasPermits}, "5s", 5 * time.Second},
+		{client.Capabilities{client.HasPermits}, "1500ms", 1800 * time.Millisecond}, // twice the hold
+		{client.Capabilities{client.HasPermits}, "", 1800 * time.Millisecond},
+		{client.Capabilities{client.HasPermits, client.RenewsItself}, "1500ms", 0},
+		{client.Capabilities{client.HasPermits, client.Unleased}, "1500ms", 0},
+	} {
+		s.Options = map[string]string{"lease": row.lease}
+		got, err := s.ForLock(row.can)
+		if err != nil || got.Workload.Lease != row.want || s.Workload.Lease != 0 {
+			t.Errorf("%v, lease %q: %v, %v", row.can, row.lease, got.Workload.Lease, err)
+		}
 	}
 }

@@ -26,8 +26,10 @@ import (
 // Lock is the lock under test. Only Open is required; what is not stated is not judged.
 type Lock struct {
 	Name string // for reports
-	// Open connects one client to s.Endpoints with s.Dial. The lock calls notify when a hold is lost, and when its own
-	// watchdog has renewed one, with the new end of the validity as Deadline, see [client.Reply].
+	// Open connects one client to s.Endpoints with s.Dial. A lock with client.ReportsLoss calls notify when a hold is
+	// lost, also when its lease ends that nobody renews; clients of another lock watch the validity that it promises. A
+	// lock whose own watchdog has renewed a hold calls notify with the new end of the validity as Deadline, see
+	// [client.Reply].
 	Open func(s client.Setup, notify func(client.Reply)) (client.Locker, error)
 	// Can is what the lock can do and promises, such as [client.HasPermits] or [client.Fair]. A workload asks for nothing
 	// else.
@@ -127,10 +129,10 @@ func load(c Config, l Lock) (scenarios.Scenario, error) {
 	if err != nil {
 		return s, err
 	}
-	if c.Options != nil {
+	if s, err = s.ForLock(l.Can); err == nil && c.Options != nil {
 		s.Options = c.Options
 	}
-	return s.ForLock(l.Can)
+	return s, err
 }
 
 // add makes one run.

@@ -58,3 +58,14 @@ func (g *Guard) counter(key string) *counter {
 	}
 	return c
 }
+
+// Touch writes to the guarded resource for the holder of h, which has read the counter as read.
+func (s *Session) Touch(h Hold, g *Guard, read int64) {
+	if s.noteEnded(); s.valid.isOver(h.Key, h.Owner) {
+		return
+	}
+	p := s.Process()
+	g.Write(h.Key, read, h.Token, func(v history.TouchValue, accepted bool) {
+		s.record.Touch(p, h.Key, &history.Value{Owner: h.Owner, Token: h.Token, Touch: &v}, accepted)
+	})
+}

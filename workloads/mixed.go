@@ -58,16 +58,31 @@ type mix struct {
 
 func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: e.Params.ownKey(e.Session.Number())}
-	list := sequencesFor(e.Can)
+	list := sequencesFor(m.watch())
+	defer m.Session.awaitEnds(ctx)
 	for running(ctx, stop) && e.Session.Alive() {
 		m.key = m.own
 		if m.chance(2) {
 			m.key = m.keys[e.Rand.IntN(len(m.keys))]
 		}
-		list[e.Rand.IntN(len(list))].run(m)
+		if s := list[e.Rand.IntN(len(list))]; !slices.Contains(s.needs, client.ReportsLoss) || m.knowsLosses() {
+			s.run(m)
+		}
 		pause(ctx, stop, grain+e.Params.Think+random(e, e.Params.Jitter))
 	}
 }
+
+// watch makes the session of a lock that reports no loss watch the validity, and returns what the lock can do then.
+func (m *mix) watch() client.Capabilities {
+	if m.Can.Has(client.ReportsLoss) || m.Can.Has(client.Unleased) {
+		return m.Can
+	}
+	m.Session.watchValidity()
+	return m.Can.With(client.ReportsLoss)
+}
+
+// knowsLosses says whether the client learns that a hold has ended with its lease.
+func (m *mix) knowsLosses() bool { return m.Can.Has(client.ReportsLoss) || m.Session.knowsLosses() }
 
 // chance is true one time out of n.
 func (m *mix) chance(n int) bool { return m.Rand.IntN(n) == 0 }

@@ -29,6 +29,7 @@ type Session struct {
 	since        int64 // by mono: when the session began
 	allowedPause time.Duration
 	unleased     bool
+	valid        validity
 
 	mu       sync.Mutex
 	process  history.Process
@@ -73,6 +74,9 @@ func (s *Session) Restarted(c client.Client) *Session {
 	defer s.mu.Unlock()
 	next := NewSession(c, s.record, s.number, s.clients, s.mono)
 	next.since, next.allowedPause, next.unleased = s.since, s.allowedPause, s.unleased
+	if s.valid.holds != nil {
+		next.watchValidity()
+	}
 	next.process = s.process + history.Process(s.clients) // an operation of the dead process may have no end
 	return next
 }
@@ -175,8 +179,14 @@ func (s *Session) ReleaseCanceled(ctx context.Context, h Hold) Answer {
 	return s.do(ctx, r, v, 3*replyTimeout)
 }
 
-// Renew extends the lease of h to lease.
+// Renew extends the lease of h to lease; 0: the one that the lock renews it with.
 func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) Answer {
+	if s.noteEnded(); s.valid.isOver(h.Key, h.Owner) {
+		return Answer{Outcome: history.Fail}
+	}
+	if lease > 0 {
+		lease = max(lease, s.valid.left(h.Key, h.Owner))
+	}
 	a := h.about()
 	a.Lease = lease
 	v := &history.Value{Owner: h.Owner, Lease: lease, Mode: h.Mode, Permits: h.Permits}
@@ -244,14 +254,6 @@ func (s *Session) Inspect(ctx context.Context, key string) Answer {
 	return s.do(ctx, r, &history.Value{}, replyTimeout)
 }
 
-// Touch writes to the guarded resource for the holder of h, which has read the counter as read.
-func (s *Session) Touch(h Hold, g *Guard, read int64) {
-	p := s.Process()
-	g.Write(h.Key, read, h.Token, func(v history.TouchValue, accepted bool) {
-		s.record.Touch(p, h.Key, &history.Value{Owner: h.Owner, Token: h.Token, Touch: &v}, accepted)
-	})
-}
-
 // Listen records the notices of the client until it has exited.
 func (s *Session) Listen() {
 	for r := range s.client.Notices() {
@@ -272,6 +274,7 @@ func (s *Session) note(r client.Reply) {
 		f, v.Count = history.Lost, r.Count
 	case "renewed":
 		f, v.Valid = history.Renewed, r.ValidFor(0, now)
+		s.valid.renewed(r.Key, r.Owner, v.Valid)
 	default:
 		f, v = history.LatePrefix+r.Op, &history.Value{}
 	}
@@ -305,6 +308,7 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	if !s.Alive() {
 		return Answer{Outcome: history.Info}
 	}
+	s.noteEnded()
 	events := s.invoke(r, v)
 	ctx, cancel := context.WithTimeout(ctx, timeout+s.allowedPause)
 	defer cancel()
@@ -340,9 +344,11 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	if t == history.Info {
 		s.retire()
 	}
-	return Answer{
+	answer := Answer{
 		Outcome: t, Token: reply.Token, Count: reply.Count, Permits: got.Permits, Valid: got.Valid, Code: reply.Code,
 	}
+	s.valid.watched(r, answer)
+	return answer
 }
 
 // invoke records an invocation: one event for each key, of which the first has the token.

@@ -36,6 +36,8 @@ func waitersClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	if e.Can.Has(client.IsLatch) {
 		takePart = m.awaitLatch
 	}
+	m.watch()
+	defer m.Session.awaitEnds(ctx)
 	for !m.over() {
 		if r, led := m.joinRound(); led {
 			m.takePartLed(r)
@@ -157,7 +159,7 @@ func (m *mix) giveUp(a client.Acquire) {
 
 // forget does not release: the others have to wait for the end of the lease, and no longer.
 func (m *mix) forget(a client.Acquire) {
-	if a.Lease == 0 || !m.Can.Has(client.ReportsLoss) {
+	if a.Lease == 0 || !m.knowsLosses() {
 		m.hold(a)
 		return
 	}

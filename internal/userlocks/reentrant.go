@@ -1,0 +1,165 @@
+package userlocks
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+)
+
+func reentrantLock() Lock {
+	return Lock{
+		Name: "reentrant",
+		Can: client.Capabilities{
+			client.Reentrant, client.CanTry, client.CanRenew, client.RenewsItself, client.Counts,
+		},
+		Bugs: map[string]string{
+			"inner-frees":   "the release of an inner hold removes the lock",
+			"watchdog-any":  "the watchdog does not look whose lock it renews",
+			"reentry-cuts":  "a re-entry with a shorter lease shortens the outer hold",
+			"loss-ignored":  "the watchdog takes a refused renewal for done",
+			"watchdog-late": "the watchdog renews after a whole lease instead of a third",
+		},
+		open: func(b base) client.Locker { return &reentrant{base: b, dogs: map[string]context.CancelFunc{}} },
+	}
+}
+
+// reentrant is a hash with the owner's number of holds. Holds without a lease get ownLease, and a watchdog.
+type reentrant struct {
+	base
+	mu   sync.Mutex
+	dogs map[string]context.CancelFunc // by owner
+}
+
+const (
+	ownLease = time.Second
+
+	enterHash = `if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+		local n = redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+		if ARGV[3] == 'cut' or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+			redis.call('PEXPIRE', KEYS[1], ARGV[2])
+		end
+		return n`
+	leaveHash = `if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return -1 end
+		local n = redis.call('HINCRBY', KEYS[1], ARGV[1], -1)
+		if n == 0 or ARGV[2] == 'all' then redis.call('DEL', KEYS[1]) end
+		return n`
+	renewHash = `if ARGV[3] ~= 'any' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+		if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+		return redis.call('EXISTS', KEYS[1])`
+)
+
+// flag is text if the lock has that bug.
+func (b *base) flag(bug, text string) string {
+	if b.bug == bug {
+		return text
+	}
+	return ""
+}
+
+func (l *reentrant) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
+	lease := a.Lease
+	if lease == 0 {
+		lease = ownLease
+	}
+	var start time.Time
+	count := 0
+	err := poll(ctx, a.Wait, func() (bool, error) {
+		start = time.Now()
+		n, err := run(ctx, l.rdb(), enterHash, []string{a.Key}, a.Owner, ms(lease), l.flag("reentry-cuts", "cut"))
+		count = n
+		return n > 0, err
+	})
+	g, err := valid(start.Add(lease), err)
+	if g.Count = count; err == nil && a.Lease == 0 {
+		l.watch(a.Key, a.Owner)
+	}
+	return g, err
+}
+
+func (l *reentrant) watch(key, owner string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dogs[key+owner] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.dogs[key+owner] = cancel
+	go l.renewAlways(ctx, key, owner)
+}
+
+func (l *reentrant) unwatch(key, owner string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cancel := l.dogs[key+owner]; cancel != nil {
+		cancel()
+		delete(l.dogs, key+owner)
+	}
+}
+
+// renewAlways renews until the hold is released or lost.
+func (l *reentrant) renewAlways(ctx context.Context, key, owner string) {
+	every, until := ownLease/3, time.Now().Add(ownLease)
+	if l.bug == "watchdog-late" {
+		every = ownLease
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+		start := time.Now()
+		n, err := run(ctx, l.rdb(), renewHash, []string{key}, owner, ms(ownLease), l.flag("watchdog-any", "any"))
+		if l.bug == "loss-ignored" && err == nil {
+			n = 1
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && n == 1:
+			until = start.Add(ownLease)
+			l.notify(client.Reply{Event: "renewed", Key: key, Owner: owner, Deadline: until})
+		case err == nil || time.Now().After(until):
+			l.unwatch(key, owner)
+			l.notify(client.Reply{Event: "lost", Key: key, Owner: owner})
+			return
+		}
+	}
+}
+
+func (l *reentrant) Renew(ctx context.Context, h client.Hold, lease time.Duration) (client.Grant, error) {
+	if lease == 0 {
+		lease = ownLease
+	}
+	start := time.Now()
+	n, err := run(ctx, l.rdb(), renewHash, []string{h.Key}, h.Owner, ms(lease), "")
+	if err == nil && n == 0 {
+		err = client.ErrNotHeld
+	}
+	return valid(start.Add(lease), err)
+}
+
+func (l *reentrant) Release(ctx context.Context, h client.Hold) (int, error) {
+	n, err := run(ctx, l.rdb(), leaveHash, []string{h.Key}, h.Owner, l.flag("inner-frees", "all"))
+	switch {
+	case err != nil:
+		return 0, err
+	case n <= 0:
+		l.unwatch(h.Key, h.Owner)
+	}
+	if n < 0 {
+		return 0, client.ErrNotHeld
+	}
+	return n, nil
+}
+
+func (l *reentrant) Close(ctx context.Context) error {
+	l.mu.Lock()
+	for _, cancel := range l.dogs {
+		cancel()
+	}
+	l.mu.Unlock()
+	return l.base.Close(ctx)
+}

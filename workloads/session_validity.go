@@ -1,0 +1,160 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// validity is what a session knows about the ends of its holds, for a lock that reports no loss ([client.ReportsLoss]):
+// its user has to watch the validity that it was promised.
+type validity struct {
+	mu    sync.Mutex
+	holds map[heldBy]*heldUntil // nil: the lock reports losses
+	over  map[heldBy]bool       // those whose validity has ended
+
+	promised, unpromised bool // whether there was a grant with a validity, and one with a lease and without a validity
+}
+
+type heldBy struct{ key, owner string }
+
+type heldUntil struct {
+	depth int
+	until time.Time
+}
+
+// watchValidity makes the session record the loss of a hold when the validity ends that its lock promised, and not send
+// a renewal after that, as a careful user does of a lock that reports no loss.
+func (s *Session) watchValidity() {
+	s.valid.mu.Lock()
+	defer s.valid.mu.Unlock()
+	s.valid.holds, s.valid.over = map[heldBy]*heldUntil{}, map[heldBy]bool{}
+}
+
+// knowsLosses says whether the session watches the validity of its holds, and each hold so far that was requested with
+// a lease was promised one.
+func (s *Session) knowsLosses() bool {
+	s.valid.mu.Lock()
+	defer s.valid.mu.Unlock()
+	return s.valid.promised && !s.valid.unpromised
+}
+
+// watched notes the promise in the reply to r.
+func (v *validity) watched(r client.Request, answer Answer) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.holds == nil {
+		return
+	}
+	until := time.Now().Add(answer.Valid)
+	for _, key := range keysOf(r) {
+		by := heldBy{key, r.Owner}
+		h := v.holds[by]
+		switch {
+		case r.Op == history.Release && h != nil:
+			if h.depth--; h.depth == 0 {
+				delete(v.holds, by)
+			}
+		case answer.Outcome != history.OK:
+		case answer.Valid == 0:
+			v.unpromised = v.unpromised || r.Lease > 0
+		case r.Op == history.Renew && h != nil:
+			h.until = until
+		case r.Op != history.Acquire && r.Op != history.Try:
+		case h == nil:
+			v.promised = true
+			v.holds[by] = &heldUntil{1, until}
+		default:
+			h.depth++
+			h.until = later(h.until, until)
+		}
+	}
+}
+
+// renewed notes the promise in a notice.
+func (v *validity) renewed(key, owner string, valid time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if h := v.holds[heldBy{key, owner}]; h != nil && valid != 0 {
+		h.until = time.Now().Add(valid)
+	}
+}
+
+// ended removes the holds whose validity has ended, and returns them, the oldest first, and when the next one ends.
+func (v *validity) ended() (lost []client.Reply, next time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for by, h := range v.holds {
+		switch {
+		case !h.until.After(time.Now()):
+			lost = append(lost, client.Reply{Event: history.Lost, Key: by.key, Owner: by.owner, Deadline: h.until})
+			delete(v.holds, by)
+			v.over[by] = true
+		case next.IsZero() || h.until.Before(next):
+			next = h.until
+		}
+	}
+	slices.SortFunc(lost, func(a, b client.Reply) int {
+		return cmp.Or(a.Deadline.Compare(b.Deadline), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Owner, b.Owner))
+	})
+	return lost, next
+}
+
+// noteEnded records the holds whose validity has ended.
+func (s *Session) noteEnded() (next time.Time) {
+	lost, next := s.valid.ended()
+	for _, l := range lost {
+		age := max(time.Since(l.Deadline), 1) // 0: it is unknown
+		s.record.Note(s.Process(), l.Event, l.Key, &history.Value{Owner: l.Owner, Age: age})
+	}
+	return next
+}
+
+// left is how long a hold is valid, in whole milliseconds; 0: that is not watched. A renewal for less would shorten the
+// lease at some locks, and if it gets no reply, nobody knows for how long the hold is valid.
+func (v *validity) left(key, owner string) time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h := v.holds[heldBy{key, owner}]
+	if h == nil {
+		return 0
+	}
+	return max(0, time.Until(h.until).Truncate(time.Millisecond)+time.Millisecond)
+}
+
+// isOver says whether the validity of the hold has ended.
+func (v *validity) isOver(key, owner string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.over[heldBy{key, owner}]
+}
+
+func keysOf(r client.Request) []string {
+	if len(r.Keys) == 0 {
+		return []string{r.Key}
+	}
+	return r.Keys
+}
+
+// awaitEnds records the ends of holds that were left to their leases, until the last of them has ended or ctx has. No
+// operation may be in flight.
+func (s *Session) awaitEnds(ctx context.Context) {
+	for next := s.noteEnded(); !next.IsZero() && s.Alive(); next = s.noteEnded() {
+		pause(ctx, nil, max(grain, time.Until(next)+grain))
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
