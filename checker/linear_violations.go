@@ -72,7 +72,7 @@ func (c *linearCheck) crowdedViolation(f finding) Violation {
 	y := &c.permitHolds[f.y]
 	s := &c.h.Spans[y.span]
 	w := c.spanViolation(y.span, "the operations have an order in which no more permits are held than exist",
-		fmt.Sprintf("client %d was granted %s of %s at %s, which were not available", c.client(y.span),
+		fmt.Sprintf("client %d was granted %s of %s at %s, more than were available", c.client(y.span),
 			format.Count(int(y.permits), "permit"), lockName(c.h.Keys[s.Key]), format.Instant(y.from)))
 	if f.x < 0 {
 		return w

@@ -14,9 +14,10 @@
   function scrollToBand() {
     var area = band.getBoundingClientRect(), seen = wide.getBoundingClientRect();
     var most = wide.scrollWidth - wide.clientWidth;
-    var first = [].slice.call(svg.querySelectorAll('.lead')).reduce(function (first, lead) { // steps just before it, too
+    var reach = Math.max(80, seen.width - area.width - 100); // the steps before it for which there is room, too
+    var first = [].slice.call(svg.querySelectorAll('.lead')).reduce(function (first, lead) {
       var at = lead.getBoundingClientRect().left;
-      return area.left - at < 80 ? Math.min(first, at) : first;
+      return area.left - at < reach ? Math.min(first, at) : first;
     }, area.left);
     var before = Math.max(80 + area.left - first, (seen.width - area.width) / 2); // 80: the names of the rows
     var at = Math.max(0, Math.min(most, area.left - seen.left - before));
