@@ -134,8 +134,8 @@ func (e etcdSoftware) prepare(s *server) ([]string, error) {
 	return []string{"--config-file", s.conf}, nil
 }
 
-// replaceWait bounds the replacement of a member, during which there may be elections; replaceTry bounds one request for
-// it, which an election can lose; replacePause is the time between two.
+// replaceWait bounds the replacement of a member, during which there may be elections; replaceTry bounds one request
+// for it, which an election can lose; replacePause is the time between two.
 const (
 	replaceWait  = 30 * time.Second
 	replaceTry   = 3 * time.Second
