@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,6 +24,7 @@ func main() {
 	flag.IntVar(&c.crowd, "crowd", 1000, "goroutines of the part crowd")
 	flag.IntVar(&c.watched, "watched", 10000, "concurrent holds of the part watched")
 	flag.StringVar(&c.only, "only", "", "run only this part: costs, guarantees, pairs, waiters, crowd or watched")
+	flag.StringVar(&c.locks, "locks", "", "measure only these in the parts waiters and crowd, separated by commas")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -36,7 +38,16 @@ func main() {
 type config struct {
 	rounds, crowd, watched int
 	span                   time.Duration
-	only                   string
+	only, locks            string
+}
+
+// chosen are the subjects to measure.
+func (c config) chosen(all []subject) []subject {
+	if c.locks == "" {
+		return all
+	}
+	names := strings.Split(c.locks, ",")
+	return slices.DeleteFunc(slices.Clone(all), func(s subject) bool { return !slices.Contains(names, s.name) })
 }
 
 func run(ctx context.Context, c config) error {

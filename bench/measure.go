@@ -22,6 +22,7 @@ type round struct {
 	goroutines          int
 	heap                uint64 // bytes more than before
 	took                time.Duration
+	client, server      time.Duration // CPU time of one grant
 }
 
 // medians are the medians of each figure separately.
@@ -37,6 +38,8 @@ func medians(rounds []round) round {
 		goroutines: median(rounds, func(r round) int { return r.goroutines }),
 		heap:       median(rounds, func(r round) uint64 { return r.heap }),
 		took:       median(rounds, func(r round) time.Duration { return r.took }),
+		client:     median(rounds, func(r round) time.Duration { return r.client }),
+		server:     median(rounds, func(r round) time.Duration { return r.server }),
 	}
 }
 
@@ -80,6 +83,7 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 		defer time.AfterFunc(l.span, func() { stop.Store(true) }).Stop()
 	}
 	watch := watchResources()
+	own, theirs := ownCPU(), srv.cpu(ctx)
 	start := time.Now()
 	done := make(chan worked, l.n)
 	for i := range l.n {
@@ -107,6 +111,9 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	}
 	sent, err := srv.calls(context.WithoutCancel(ctx), s.sets)
 	r.sum(took, sent)
+	if n := r.grants(took); n > 0 {
+		r.client, r.server = (ownCPU()-own)/n, (srv.cpu(context.WithoutCancel(ctx))-theirs)/n
+	}
 	return r, err
 }
 
@@ -177,6 +184,14 @@ func (l load) work(
 func timedOut(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func (r *round) grants(took [][]time.Duration) time.Duration {
+	n := -r.starved
+	for _, t := range took {
+		n += len(t)
+	}
+	return time.Duration(n)
 }
 
 func (r *round) sum(took [][]time.Duration, sent int64) {
@@ -261,6 +276,16 @@ func ratio(a, b []round) float64 {
 	all := make([]float64, len(a))
 	for i := range a {
 		all[i] = a[i].perSecond / max(b[i].perSecond, 1)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// part is the median over the rounds of a duration of a's divided by that of b's.
+func part(a, b []round, of func(round) time.Duration) float64 {
+	all := make([]float64, len(a))
+	for i := range a {
+		all[i] = float64(of(a[i])) / float64(max(of(b[i]), 1))
 	}
 	slices.Sort(all)
 	return all[len(all)/2]

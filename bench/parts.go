@@ -45,6 +45,7 @@ func waiters(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
+	all = c.chosen(all)
 	got, err := inTurns(ctx, srv, all, c.rounds, load{
 		n: 16, span: c.span, drain: drainContended, hold: time.Millisecond,
 		key: func(int) string { return "bench" },
@@ -55,11 +56,12 @@ func waiters(ctx context.Context, srv *server, c config) error {
 	var rows []string
 	for i, rounds := range got {
 		r := medians(rounds)
-		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%s\t%.1f\t%d",
-			all[i].name, r.perSecond, short(r.p50), short(r.p99), short(r.max), r.perGrant, r.starved))
+		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.3f\t%s\t%.1f\t%s\t%s\t%d", all[i].name, r.perSecond,
+			short(r.p50), short(r.p99), part(got[0], rounds, func(r round) time.Duration { return r.p99 }),
+			short(r.max), r.perGrant, short(r.client), short(r.server), r.starved))
 	}
 	table("16 goroutines on one key, held for 1 ms",
-		"lock\tgrants/s\twait p50\twait p99\twait max\tcommands/grant\tstarved (max)", rows)
+		"lock\tgrants/s\twait p50\twait p99\tlockchaos/this\twait max\tcommands/grant\tclient\tserver\tstarved (max)", rows)
 	return nil
 }
 
@@ -71,6 +73,7 @@ func crowd(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
+	all = c.chosen(all)
 	got, err := inTurns(ctx, srv, all, c.rounds, load{
 		n: c.crowd, drain: drainContended, key: func(int) string { return "bench" },
 	})
@@ -80,11 +83,12 @@ func crowd(ctx context.Context, srv *server, c config) error {
 	var rows []string
 	for i, rounds := range got {
 		r := medians(rounds)
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%.1f\t%.1f\t%d\t%d",
-			all[i].name, short(r.took), short(r.p99), short(r.max), r.perGrant, float64(r.heap)/(1<<20), r.goroutines, r.starved))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%.2f\t%s\t%s\t%.1f\t%s\t%s\t%.1f\t%d\t%d", all[i].name, short(r.took),
+			part(got[0], rounds, func(r round) time.Duration { return r.took }), short(r.p99), short(r.max), r.perGrant,
+			short(r.client), short(r.server), float64(r.heap)/(1<<20), r.goroutines, r.starved))
 	}
 	table(fmt.Sprintf("%d goroutines on one key, each acquires and releases it once", c.crowd),
-		"lock\tall granted in\twait p99\twait max\tcommands/grant\theap MB\tgoroutines\tstarved (max)", rows)
+		"lock\tall granted in\tlockchaos/this\twait p99\twait max\tcommands/grant\tclient\tserver\theap MB\tgoroutines\tstarved (max)", rows)
 	return nil
 }
 

@@ -12,8 +12,9 @@ type Hold struct {
 	leaseKeeper
 	token int64 // 0: none was minted
 	count atomic.Int64
-	sure  bool    // no request of its acquire is in flight
-	first retrier // of the release that ends it: of its own, it would be one more allocation
+	sure  bool      // no request of its acquire is in flight
+	since time.Time // see granted.since
+	first retrier   // of the release that ends it: of its own, it would be one more allocation
 }
 
 // FencedHold is a [Hold] with a fencing token: that of a [FencedMutex], a [FairMutex] or an [RW].
@@ -27,6 +28,9 @@ func (h *FencedHold) Token() int64 { return h.token }
 func newHold(ctx context.Context, a *attempt) *FencedHold {
 	h := &FencedHold{Hold{token: a.granted.token, sure: !a.uncertain}}
 	h.count.Store(int64(a.granted.count))
+	if h.since = a.granted.since; h.since.IsZero() {
+		h.since = a.granted.sent
+	}
 	h.begin(ctx, a, &h.Hold)
 	return h
 }
@@ -97,6 +101,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 	if plain {
 		if q := c.queues; q.count.Load() > 0 && q.waiting(cl.freeChannel()) > 0 {
 			cl.publish = q.notifyMode(context.Background()) // probed before, by the waiters
+			cl.handOver = h.mayHandOver(cl.freeChannel())
 		}
 		cl.oldTombstone = c.oldTombstones.take(cl.key)
 		cl.tombstone = cl.tombstoneKey()

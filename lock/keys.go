@@ -23,15 +23,18 @@ type claim struct {
 	fenced       bool       // mint a fencing token
 	metadata     string     // kept with a lock that was free; empty: none
 	plain        bool       // try SET first
+	patient      bool       // of SET alone: the script is left to the first waiter
 	value        string     // of a plain lock: "h:" and the hold
 	notify       notifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
+	handed       *handed    // it was sent already; nil: it was not
 
 	// For a release.
-	publish      notifyMode // publish even without a mark; notifyNone: do not
-	words        *words     // it was granted by SET; nil: by a script
-	tombstone    any        // its tombstoneKey, if it was made before
-	oldTombstone any        // a tombstone to remove with the lock; nil: none
-	late         bool       // a SET may still arrive
+	publish      notifyMode   // publish even without a mark; notifyNone: do not
+	words        *words       // it was granted by SET; nil: by a script
+	tombstone    any          // its tombstoneKey, if it was made before
+	oldTombstone any          // a tombstone to remove with the lock; nil: none
+	late         bool         // a SET may still arrive
+	handOver     *handingOver // nil: it must not
 }
 
 // flags are the flags of a script, empty: none.

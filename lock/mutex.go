@@ -30,6 +30,7 @@ func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error)
 	a, err := m.attempt(ctx, opts)
 	if err == nil {
 		a.claim.plain = a.client.single && a.claim.isPlain()
+		a.claim.patient = a.patient && a.mode == chained
 	}
 	if err == nil && a.mode == chained {
 		a.claim.notify = m.client.queues.notifyMode(ctx)
@@ -111,6 +112,7 @@ type granted struct {
 	token int64
 	count int       // holds of the owner
 	sent  time.Time // when the request was sent: the lease counts from here
+	since time.Time // when its client was granted the lock without a release by itself; zero: when it was sent
 }
 
 var _ requester = (*attempt)(nil)
@@ -252,14 +254,29 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 		c.queues.setHold(a.waiter, a.claim.id)
 	}
 	sent := time.Now()
+	var sentBefore *handed
+	if a.waiter != nil {
+		sentBefore = c.queues.takeHanded(a.waiter)
+	}
+	if sentBefore != nil {
+		sent, a.claim.plain = sentBefore.sent, false
+	}
+	a.claim.handed = sentBefore
 	g, err := a.claim.store.acquire(ctx, a.claim)
+	a.claim.handed = nil
 	a.doubt.note(&a.claim, sent, err)
 	a.claim.late = a.claim.late || a.claim.plain && err != nil && outcomeOf(err).mayHaveHappened()
+	onlySET := a.claim.plain && err == nil && g.plain != nil // others are refused by the script
 	a.claim.plain, a.claim.words = false, g.plain
 	switch {
 	case err != nil:
 		return turn{}, err
 	case !g.ok:
+		if onlySET {
+			a.claim.words = nil
+			a.channel = a.claim.freeChannel()
+			return turn{why: g.why, again: true}, nil
+		}
 		a.uncertain = a.uncertain || a.claim.waiterTTL > 0 // the waiter is queued at the server
 		if a.channel == "" && a.claim.notify != notifyNone {
 			a.channel = a.claim.freeChannel()
@@ -276,6 +293,9 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 		return turn{}, &requestError{notExecuted, errors.New("the reply came after the lease had expired")}
 	}
 	a.granted = g.granted
+	if sentBefore != nil {
+		a.granted.since = sentBefore.since
+	}
 	c.emitClaim(Acquired, &a.claim, g.token, a.started, nil)
 	return turn{done: true}, nil
 }

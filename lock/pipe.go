@@ -100,14 +100,19 @@ func (p *pipe) begin(ctx context.Context, c call) (*request, answer) {
 
 // enqueue has a sender send c; nil: the client is closed.
 func (p *pipe) enqueue(c call) *request {
+	r := p.newRequest(c)
+	if !p.push(r) {
+		return nil
+	}
+	return r
+}
+
+func (p *pipe) newRequest(c call) *request {
 	r, _ := p.pool.Get().(*request)
 	if r == nil {
 		r = &request{done: make(chan answer, 1)}
 	}
 	r.call = c
-	if !p.push(r) {
-		return nil
-	}
 	return r
 }
 
@@ -204,8 +209,8 @@ func (p *pipe) sendDirect(ctx context.Context, c call) answer {
 	return a
 }
 
-// push appends r to the waiting calls, and starts a sender if it takes one more.
-func (p *pipe) push(r *request) bool {
+// push appends requests to the waiting ones, in this order, and starts a sender if it takes one more.
+func (p *pipe) push(some ...*request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	enough := p.senders >= minSenders
@@ -220,7 +225,7 @@ func (p *pipe) push(r *request) bool {
 		}
 		p.senders++
 	}
-	p.waiting = append(p.waiting, r)
+	p.waiting = append(p.waiting, some...)
 	return true
 }
 

@@ -39,15 +39,32 @@ func (s *single) acquirePlain(ctx context.Context, c claim) (grant, error) {
 	w.set = [...]any{"set", w.key, w.hold, "px", lease, "nx"}
 	sent := time.Now()
 	value, err := s.node.do(ctx, call{command: w.set[:]})
-	return grant{ok: value == "OK", plain: w, granted: granted{count: 1, sent: sent}}, err
+	return grant{ok: value == "OK", why: ErrHeld, plain: w, granted: granted{count: 1, sent: sent}}, err
 }
 
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
-	if c.plain && s.node.replicas == nil {
-		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok {
+	if c.plain && c.handed == nil && s.node.replicas == nil {
+		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok || c.patient {
 			return g, err
 		}
 	}
+	var value any
+	var err error
+	sent := time.Now()
+	if h := c.handed; h != nil {
+		a := s.node.judge(h.pipe.await(ctx, h.request))
+		value, err, sent = a.value, a.err, h.sent
+	} else {
+		value, err = s.node.doSafe(ctx, s.acquireCall(c))
+	}
+	if isMigrating(err) {
+		return s.acquireMigrating(ctx, c)
+	}
+	return decodeGrant(value, err, sent)
+}
+
+// acquireCall is the script that acquires c.
+func (s *single) acquireCall(c claim) call {
 	script := s.scripts.acquire
 	args := append(make([]any, 0, 11), "evalsha", nil, 2, c.key, c.tombstoneKey())
 	if c.fenced {
@@ -70,12 +87,7 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	if c.metadata != "" {
 		args = append(args, "", c.metadata)
 	}
-	sent := time.Now()
-	value, err := s.node.doSafe(ctx, call{script: script, command: args})
-	if isMigrating(err) {
-		return s.acquireMigrating(ctx, c)
-	}
-	return decodeGrant(value, err, sent)
+	return call{script: script, command: args}
 }
 
 // decodeGrant reads the reply to an acquire that was sent at sent.
@@ -90,18 +102,21 @@ func decodeGrant(value any, err error, sent time.Time) (grant, error) {
 	count := max(r.int(1), 1) // the reply for a free lock is the token alone
 	return grant{
 		ok:      r.code == codeOK,
-		granted: granted{r.int(0), int(count), sent},
+		granted: granted{token: r.int(0), count: int(count), sent: sent},
 		why:     ErrHeld,
 		ttl:     time.Duration(r.int(2)) * time.Millisecond,
 	}, err
 }
 
 func (s *single) release(ctx context.Context, c claim) (int, error) {
-	value, err := s.node.do(ctx, s.releaseCall(c))
-	if isMigrating(err) {
+	a, done := s.handOver(ctx, c)
+	if !done {
+		a.value, a.err = s.node.do(ctx, s.releaseCall(c))
+	}
+	if isMigrating(a.err) {
 		return s.releaseMigrating(ctx, c)
 	}
-	return decodeRelease(value, err)
+	return decodeRelease(a.value, a.err)
 }
 
 func (s *single) releaseCall(c claim) call {

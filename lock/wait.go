@@ -36,6 +36,7 @@ type turn struct {
 	why     error         // not done
 	spare   bool          // not done, but a waiter that wants less may be served
 	channel string        // not done: whose wait queue to join; empty: that of the wait
+	again   bool          // not done, and the next request says more, unless there are waiters that send it
 }
 
 // requester sends the requests of a wait loop.
@@ -75,7 +76,7 @@ type waitLoop struct {
 // than [waitLoop.delay] says.
 func (w *waitLoop) run(ctx context.Context, r requester) error {
 	defer w.leave()
-	if w.joinEarly() && w.mode == chained && w.patient && !w.sleep(ctx, w.client.o.PollMax) {
+	if w.joinEarly() && w.mode == chained && w.patient && !w.sleep(ctx, w.client.o.PollMax, r) {
 		return w.stopped(ctx)
 	}
 	for n := 0; ; n++ {
@@ -88,6 +89,12 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 			return err
 		case n+1 == w.tries:
 			return w.stopped(ctx)
+		case err == nil && t.again:
+			w.join("")
+			if w.client.queues.ahead(w.waiter) > 0 && !w.sleep(ctx, w.client.o.PollMax, r) {
+				return w.stopped(ctx)
+			}
+			continue
 		case err == nil && w.join(t.channel):
 			continue
 		case err == nil:
@@ -95,7 +102,7 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 		case ctx.Err() == nil:
 			w.client.reportUnreachable(w.name, err)
 		}
-		if !w.sleep(ctx, w.delay(n, t, err)) {
+		if !w.sleep(ctx, w.delay(n, t, err), r) {
 			return w.stopped(ctx)
 		}
 	}
@@ -191,16 +198,16 @@ func (w *waitLoop) settle(t turn) {
 }
 
 // sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than the first one does,
-// since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has ended. A
-// wake-up that came before that is left for the next waiter.
-func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
+// since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has ended, unless
+// its next request was sent for it. A wake-up that came before that is left for the next waiter.
+func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool {
 	if ctx.Err() != nil {
 		return false
 	}
 	if w.waiter == nil {
 		return w.client.bg.sleep(ctx, d, nil)
 	}
-	w.client.queues.fallAsleep(w.waiter)
+	w.client.queues.fallAsleep(w.waiter, r)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	end := time.Now().Add(d)
@@ -224,9 +231,9 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 			}
 			timer.Reset(left)
 		case <-ctx.Done():
-			return false
+			return w.client.queues.awake(w.waiter)
 		case <-w.client.bg.ctx.Done():
-			return false
+			return w.client.queues.awake(w.waiter)
 		}
 	}
 }

@@ -63,6 +63,10 @@ type waiter struct {
 	hold    string        // woken only by messages for this hold or for all; empty: by any
 	chained bool          // the one of the chained waiters that is granted the lock wakes the next
 	asleep  bool          // it waits for its next wake-up; false from that on, until it has sent its request
+	next    call          // if prepared
+	handed  *handed       // a request that was sent for it, and that it has not seen; nil: none was
+
+	prepared bool // while it sleeps, its next request may be sent for it
 }
 
 // subscriptionLinger is for how long a channel without waiters stays subscribed: a
@@ -166,11 +170,17 @@ func (s *waitQueues) passOn(w *waiter) {
 	}
 }
 
-// fallAsleep is called before w waits for a wake-up, unless it has one already.
-func (s *waitQueues) fallAsleep(w *waiter) {
+// fallAsleep is called before w waits for a wake-up, unless it has one already. r is what sends its requests.
+func (s *waitQueues) fallAsleep(w *waiter, r requester) {
+	var next call
+	p, prepared := r.(preparer)
+	if prepared {
+		next, prepared = p.next()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.asleep = len(w.wake) == 0
+	w.next, w.prepared = next, prepared
 }
 
 // wakeAll wakes all waiters of a queue.

@@ -1,0 +1,122 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// A release of a mutex for which other goroutines of this client wait sends the acquire of the first of them in the
+// same pipeline, so that a grant takes one round trip and no message. The lock is free for an instant only: clients
+// that wait elsewhere would not get it. So a client hands it over for handOverFor at most, counted from a grant that
+// was not handed over. The next release wakes the waiters of all clients, which compete as usual.
+
+// handOverFor is for how long a lock may stay with one client. A holder that works for longer than that hands over
+// nothing: then a round trip does not count.
+const handOverFor = 10 * time.Millisecond
+
+// handingOver is a release that may hand its lock over.
+type handingOver struct {
+	queues  *waitQueues
+	channel string
+	since   time.Time // see granted.since
+	tried   bool      // a release that is sent again hands over nothing
+}
+
+// handed is an acquire that was sent for a waiter, behind the release of the hold before.
+type handed struct {
+	pipe    *pipe
+	request *request
+	sent    time.Time
+	since   time.Time // see granted.since
+}
+
+// preparer is a requester whose next request may be sent for it.
+type preparer interface {
+	// next is that request, unless it has to be sent by the requester itself.
+	next() (c call, ok bool)
+}
+
+var _ preparer = (*attempt)(nil)
+
+func (a *attempt) next() (call, bool) {
+	s, ok := a.claim.store.(*single)
+	if !ok || a.mode != chained || s.node.replicas != nil {
+		return call{}, false
+	}
+	return s.acquireCall(a.claim), true
+}
+
+// mayHandOver is for the release of h, for which goroutines of this client wait in the queue of a channel; nil: it must
+// not hand over.
+func (h *Hold) mayHandOver(channel string) *handingOver {
+	if time.Since(h.since) >= handOverFor {
+		return nil
+	}
+	return &handingOver{queues: h.client.queues, channel: channel, since: h.since}
+}
+
+// handOver releases c and hands the lock over, unless it reports false: then it has sent nothing. It need not publish
+// for waiters of this client, and one of another client that was refused has left a mark.
+func (s *single) handOver(ctx context.Context, c claim) (a answer, done bool) {
+	h := c.handOver
+	if h == nil || h.tried || ctx.Err() != nil {
+		return answer{}, false
+	}
+	h.tried = true
+	c.publish = notifyNone
+	release := s.releaseCall(c)
+	p := s.node.pipesFor(c.key).plain
+	if p.order != nil {
+		p.waitForTurn(release)
+	}
+	own := p.newRequest(release)
+	if !h.queues.handOver(h.channel, func(next call) *handed {
+		heir := &handed{p, p.newRequest(next), time.Now(), h.since}
+		if !p.push(own, heir.request) {
+			return nil
+		}
+		return heir
+	}) {
+		return answer{}, false
+	}
+	return s.node.judge(p.await(ctx, own)), true
+}
+
+// handOver sends the next request of the first waiter for a channel, if it sleeps, and wakes it to await the reply.
+func (s *waitQueues) handOver(channel string, send func(next call) *handed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.channels[channel]
+	if q == nil || len(q.waiters) == 0 {
+		return false
+	}
+	w := q.waiters[0]
+	if !w.asleep || !w.prepared {
+		return false
+	}
+	w.handed = send(w.next)
+	if w.handed == nil {
+		return false
+	}
+	w.wakeUp()
+	return true
+}
+
+// awake is called when w no longer sleeps for a reason of its own, as the end of its context: nothing is handed over to
+// it from then on. It reports whether something was.
+func (s *waitQueues) awake(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.asleep = false
+	return w.handed != nil
+}
+
+// takeHanded is the request that was sent for w since it fell asleep; nil: none was, and none will be until it does so
+// again.
+func (s *waitQueues) takeHanded(w *waiter) *handed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := w.handed
+	w.asleep, w.handed = false, nil
+	return h
+}
