@@ -28,6 +28,9 @@ func (h *hold) promise(t, valid time.Duration) {
 		last = &h.laterPromises[n-1].until
 	}
 	if t <= *last {
+		if *last > valid && *last != never {
+			h.furthest = max(h.furthest, *last)
+		}
 		*last = max(t, valid)
 		return
 	}

@@ -38,22 +38,27 @@ func (v *view) endStalled() {
 }
 
 // endReported ends each hold with its promise, if its loss was reported at most delay after that: a busy machine runs
-// the timer of a client so late, and the heartbeat of the harness records longer stalls only.
+// the timer of a client so late, and the heartbeat of the harness records longer stalls only. The promise is the one
+// that lasts longest: an inner level with a shorter lease does not shorten that of the outer one.
 func (v *view) endReported(delay time.Duration) {
 	if delay == 0 {
 		return
 	}
 	for i := range v.holds {
 		h := &v.holds[i]
-		if end := h.lastPromise(); end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
-			v.endPromised(h)
+		end := max(h.lastPromise(), h.furthest)
+		if end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
+			v.endHold(h, end)
 		}
 	}
 }
 
 // endPromised ends a hold with its promise.
-func (v *view) endPromised(h *hold) {
-	if h.until = max(h.from, h.lastPromise()); h.ending == endReleased {
+func (v *view) endPromised(h *hold) { v.endHold(h, h.lastPromise()) }
+
+// endHold ends a hold at end, which is before its until.
+func (v *view) endHold(h *hold, end time.Duration) {
+	if h.until = max(h.from, end); h.ending == endReleased {
 		return
 	}
 	h.core = min(h.core, h.until)

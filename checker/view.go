@@ -60,6 +60,7 @@ type hold struct {
 	core             time.Duration // end of what a legal order must contain; later than until if the loss was not real
 	freeBy           time.Duration // release returned, or one by force; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
+	furthest         time.Duration // end of the promise that lasted longest; 0: no other was longer than the last
 	laterPromises    []segment     // promises by renewals that came after the promise before them had ended
 	leased           time.Duration // until when servers keep it at the latest: the lease from the last reply; 0: unknown
 	token            uint64

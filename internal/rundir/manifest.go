@@ -82,6 +82,9 @@ type Manifest struct {
 	// Slept is how long the machine slept during the run, or how far its clock was set forward. Real servers end leases
 	// by that clock.
 	Slept time.Duration `json:"slept_ns,omitempty"`
+	// Late is how late a timer of the harness ran at most, without stalls: the machine was so busy that those of the
+	// clients may have been as late.
+	Late time.Duration `json:"late_ns,omitempty"`
 }
 
 // Twin is how the scenario's twin ended (see scenarios.Twin), simulated with the same seed.
@@ -113,7 +116,7 @@ func (m Manifest) MayBeDown() int {
 // queueDelay is how long after its request a waiter certainly is in the wait queue, also on a busy machine.
 const queueDelay = 500 * time.Millisecond
 
-// reportDelay is how late a busy machine may let a client report a loss.
+// reportDelay is how late a machine may let a client report a loss, if the harness measured no longer delay.
 const reportDelay = 50 * time.Millisecond
 
 // Judging are the options of the judgement that follow from what ran: the topology, and what the lock states that it
@@ -137,7 +140,7 @@ func (m Manifest) Judging() checker.Options {
 		o.MaxHold = limit
 	}
 	if !m.Deterministic {
-		o.ReportDelay = reportDelay
+		o.ReportDelay = max(reportDelay, m.Late)
 	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay

@@ -21,6 +21,7 @@ type heartbeat struct {
 	wall  func() time.Time     // without a monotonic reading; it runs while the machine sleeps, too
 	note  func(v *history.FaultValue)
 	slept time.Duration // in total; the clock of the history stopped meanwhile
+	late  time.Duration // of the latest beat that is no stall
 }
 
 // run notes every stall until ctx ends.
@@ -40,7 +41,9 @@ func (b *heartbeat) run(ctx context.Context, ticks <-chan time.Time) {
 
 // beat takes the time since the last beat on both clocks.
 func (b *heartbeat) beat(passed, wall time.Duration) {
-	if passed > stalledFor {
+	if passed <= stalledFor {
+		b.late = max(b.late, passed-heartbeatEvery)
+	} else {
 		b.note(&history.FaultValue{Phase: history.Noted, Target: "harness", Lasted: passed,
 			Detail: "the harness did not run for " + format.Duration(passed)})
 	}
@@ -65,5 +68,5 @@ func (s *stage) watchHarness(ctx context.Context) {
 		},
 	}
 	b.run(ctx, ticker.C)
-	s.slept = b.slept
+	s.slept, s.late = b.slept, b.late
 }

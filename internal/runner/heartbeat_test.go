@@ -9,6 +9,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
+// TestLateBeats: the latest beat that is no stall is how late a timer ran.
+func TestLateBeats(t *testing.T) {
+	b := heartbeat{note: func(*history.FaultValue) {}}
+	for _, passed := range []time.Duration{heartbeatEvery, 170 * time.Millisecond, 2 * stalledFor, 60 * time.Millisecond} {
+		b.beat(passed, passed)
+	}
+	if want := 120 * time.Millisecond; b.late != want {
+		t.Errorf("late by %v, want %v", b.late, want)
+	}
+}
+
 // TestHeartbeat: a late beat is a stall, and a wall clock that is ahead is a machine that slept.
 func TestHeartbeat(t *testing.T) {
 	type beat struct{ passed, wall time.Duration }
