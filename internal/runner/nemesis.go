@@ -37,6 +37,7 @@ type nemesis struct {
 	active []*active
 	failed atomic.Bool // a fault could not be healed
 	jobs   sync.WaitGroup
+	begun  chan struct{} // closed when the first steps of the plan that wait for nothing have been injected
 }
 
 // active is a fault that was injected.
@@ -60,7 +61,12 @@ type active struct {
 func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Go(func() {
 		ctx := n.time.Actor(ctx, "plan")
+		begin := sync.OnceFunc(func() { close(n.begun) })
+		defer begin()
 		for i, step := range plan.Steps {
+			if step.After > 0 || step.When != "" || names(step, faults.Holder) || names(step, faults.Waiter) {
+				begin()
+			}
 			if why := n.execute(ctx, step); why != "" {
 				n.note(step.Fault, n.id(), history.Missed, step.Target, fmt.Sprintf("step %d (%s): %s", i+1, step, why))
 			}
@@ -110,18 +116,11 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	if err != nil {
 		return err.Error()
 	}
-	target, err := n.resolve(ctx, step.Target)
-	if err != nil {
-		return err.Error()
-	}
-	a := &active{
-		id: n.id(), name: row.Name, target: target, healLast: row.HealLast, oneShot: row.OneShot && step.For == 0,
-		drawn: step.Most > 0, hits: step.Hits, resources: row.ResourcesAt(n.env.Cluster, target),
-	}
-	a.nodesDown, _ = row.NodesDown(target)
-	if why := n.claim(a, step.Most); why != "" {
+	a, why := n.aim(ctx, row, step)
+	if why != "" {
 		return why
 	}
+	target := a.target
 	n.record.Note(history.Nemesis, row.Name, "", &history.Value{Fault: &history.FaultValue{
 		ID: a.id, Phase: history.Injected, Target: target, Detail: describe(row, step),
 		Affects: row.AffectsBy(step.Amount, n.env.Cluster.Topology().Kind),
@@ -140,6 +139,33 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		})
 	}
 	return ""
+}
+
+// names says whether a step's target, or the first of a pair, is the client in this role.
+func names(step scenarios.Step, role faults.Target) bool {
+	client, _, _ := strings.Cut(step.Target, ">")
+	return client == string(role)
+}
+
+// aim finds the target of a step and claims it, or returns why it cannot. A waiter that was killed is one until its end
+// is noticed: unless the step is a random one, aim waits for another waiter, for a limited time.
+func (n *nemesis) aim(ctx context.Context, row faults.Spec, step scenarios.Step) (a *active, why string) {
+	a = &active{
+		id: n.id(), name: row.Name, healLast: row.HealLast, oneShot: row.OneShot && step.For == 0,
+		drawn: step.Most > 0, hits: step.Hits,
+	}
+	for end := time.Now().Add(resolveTimeout); ; {
+		target, err := n.resolve(ctx, step.Target)
+		if err != nil {
+			return nil, err.Error()
+		}
+		a.target, a.resources = target, row.ResourcesAt(n.env.Cluster, target)
+		a.nodesDown, _ = row.NodesDown(target)
+		why = n.claim(a, step.Most)
+		if why == "" || a.drawn || !names(step, faults.Waiter) || time.Now().After(end) || !sleep(ctx, resolveEvery) {
+			return a, why
+		}
+	}
 }
 
 // A node may need some time to reply on a busy machine, and a new master to become one.

@@ -3,6 +3,7 @@ package runner
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
@@ -101,4 +102,35 @@ func TestAmountIsRecorded(t *testing.T) {
 	if text := describe(row, scenarios.Step{}); !strings.Contains(text, "Amount: 500ms.") {
 		t.Error(text)
 	}
+}
+
+// TestNextWaiterIsTaken: a waiter that was killed is one until its end is noticed, so a second crash of a waiter waits
+// for another one. A random step does not wait.
+func TestNextWaiterIsTaken(t *testing.T) {
+	row, err := faults.Lookup("client-crash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n := &nemesis{track: newTracker(2, []string{"k"}), maxDown: -1}
+		for i := range 2 {
+			n.track.add(history.Event{F: history.Acquire, Key: "k", Type: history.Invoke, Process: history.Process(i)})
+		}
+		step := scenarios.Step{Fault: "client-crash", Target: "waiter"}
+		first, why := n.aim(t.Context(), row, step)
+		if why != "" || first.target != "client:0" {
+			t.Fatalf("%+v: %s", first, why)
+		}
+		if _, why := n.aim(t.Context(), row, scenarios.Step{Fault: "client-crash", Target: "waiter", Most: 1}); why == "" {
+			t.Error("a random step took a client that is being killed")
+		}
+		go func() {
+			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // virtual time
+			n.track.add(history.Event{F: history.Crash, Type: history.Info, Process: history.Process(0)})
+		}()
+		second, why := n.aim(t.Context(), row, step)
+		if why != "" || second.target != "client:1" {
+			t.Errorf("%+v: %s", second, why)
+		}
+	})
 }

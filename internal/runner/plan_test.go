@@ -66,3 +66,17 @@ func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 		t.Errorf("the pause ended at %v, before the second was refused at %v", ended[0].Time, refused[0].Time)
 	}
 }
+
+// TestFirstFaultsComeBeforeTheClients: a fault that waits for nothing is in force when the first client begins. On a
+// busy machine the grants of semaphore-failover were replicated before its hold of the replication.
+func TestFirstFaultsComeBeforeTheClients(t *testing.T) {
+	out, _ := simulate(t, load(t, "semaphore-failover"), 1, 0)
+	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := h.Faults[0]
+	if first.Name != "replication-hold" || first.Phase != history.Injected || first.Index > h.Spans[0].Invoked {
+		t.Errorf("the first fault is %+v, the first request is event %d", first, h.Spans[0].Invoked)
+	}
+}

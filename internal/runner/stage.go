@@ -55,6 +55,7 @@ type stage struct {
 	interrupted bool           // do not wait for operations
 	clock       func() time.Duration
 	slept       time.Duration // how long the machine slept during the run
+	late        time.Duration // how late a timer of the harness ran at most
 }
 
 // open starts the cluster, then the clients. It returns the stage also with an error, if there is anything to close.
@@ -135,6 +136,7 @@ func (s *stage) openRecords() error {
 		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames(), State: s.track},
 		record: s.record, track: s.track, start: start, seed: s.run.Seed, maxDown: s.run.Scenario.MaxDown(),
+		begun: make(chan struct{}),
 	}
 	return nil
 }
@@ -170,6 +172,13 @@ func (s *stage) startWork() {
 	for range s.clients {
 		s.restarts = append(s.restarts, make(chan client.Client, 1))
 	}
+	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
+	s.observers.Go(func() { s.watchHarness(witness) })
+	s.observers.Go(func() {
+		defer close(s.faultsDone)
+		s.nemesis.run(plan, r.plan)
+	})
+	<-s.nemesis.begun
 	for i, c := range s.clients {
 		session := workloads.NewSession(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
 		session.AllowPause(r.longestPause())
@@ -194,12 +203,6 @@ func (s *stage) startWork() {
 			}
 		})
 	}
-	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
-	s.observers.Go(func() { s.watchHarness(witness) })
-	s.observers.Go(func() {
-		defer close(s.faultsDone)
-		s.nemesis.run(plan, r.plan)
-	})
 	go func() {
 		s.workloads.Wait()
 		close(s.clientsDone)
@@ -279,7 +282,7 @@ func (s *stage) close(ctx context.Context) error {
 		s.stopWitness()
 		s.observers.Wait()
 		s.run.samples = s.witness.kept
-		s.run.manifest.Slept = s.slept
+		s.run.manifest.Slept, s.run.manifest.Late = s.slept, s.late
 	}
 	var err error
 	if s.cluster != nil {
