@@ -3,6 +3,7 @@ package adapters
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,11 @@ type Expectation struct {
 	Outcome    string   // safe, outlived lease, broken promise, violated; several are separated by " or "
 	Properties []string // that are violated, whatever else is
 	Why        string
+}
+
+// Allows says whether an outcome, such as "safe" or "broken promise", is one of those expected.
+func (e Expectation) Allows(outcome string) bool {
+	return slices.Contains(strings.Split(e.Outcome, " or "), outcome)
 }
 
 // Expectations are the lines of one adapter.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -57,6 +59,9 @@ func index(ctx context.Context, s streams, dir string, add []string, asJSON bool
 		if _, err := suite.Read(from); err != nil {
 			return unusable(err)
 		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, suite.HistoryFile)); len(add) == 0 && errors.Is(err, fs.ErrNotExist) {
+		return usage(fmt.Errorf("index: %s has no %s: add a suite with --add", dir, suite.HistoryFile))
 	}
 	lock, err := lockHistory(ctx, s, dir)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,7 @@ and workload; ! negates.
   chaos suite --filter 'redlock*,!redlock-jitter' --repeat 3
   chaos suite --filter 'topology=sentinel,verdict=safe' --retry inconclusive=2 --budget 45m
   chaos suite --lock 'exec:python3 client.py' --filter 'topology=single,workload=mutex'
+  chaos suite --libraries --filter 'lock=redis-py/*' --jobs 1
   chaos suite --shard 2/4 --out shard-2        (then: chaos suite merge shard-1 shard-2 shard-3 shard-4)`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
@@ -64,6 +66,8 @@ and workload; ! negates.
 	f.StringVar(&o.filter, "filter", "", "run only the scenarios that meet the conditions in `EXPR`")
 	f.StringVar(&o.Backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
 	f.StringVar(&o.Lock, "lock", "", "test the lock `NAME` instead of each scenario's; exec:COMMAND is your own client")
+	f.BoolVar(&o.Libraries, "libraries", false,
+		"test the locks of the adapters that are built, against adapters/*/expect.tsv, on real servers")
 	f.StringVar(&o.image, "docker-image", "", "`IMAGE` with redis-server, for backend docker")
 	f.Uint64Var(&o.Seed, "seed", 0,
 		"seed of the first run of each scenario; each further run adds 1 (default: random, printed)")
@@ -117,7 +121,7 @@ func (o *suiteOptions) complete(args []string) error {
 	}
 	if o.retry != "" {
 		n, ok := strings.CutPrefix(o.retry, "inconclusive=")
-		if _, err := fmt.Sscanf(n, "%d", &o.Retry); !ok || err != nil || o.Retry < 0 {
+		if o.Retry, err = strconv.Atoi(n); !ok || err != nil || o.Retry < 0 {
 			return fmt.Errorf("--retry %q: expected inconclusive=N, because nothing else is ever repeated", o.retry)
 		}
 	}
@@ -126,6 +130,28 @@ func (o *suiteOptions) complete(args []string) error {
 	}
 	if o.Backend != autoBackend && !slices.Contains(backendNames(), o.Backend) {
 		return fmt.Errorf("--backend: unknown backend %q; there are %s", o.Backend, strings.Join(backendNames(), ", "))
+	}
+	if err := o.choose(args, filter); err != nil {
+		return err
+	}
+	if o.quarantine == "" {
+		return nil
+	}
+	known := scenarios.Names()
+	for _, x := range o.Scenarios {
+		known = append(known, x.Title())
+	}
+	o.Quarantine, err = suite.ReadQuarantine(o.quarantine, known)
+	return err
+}
+
+// choose fills o.Scenarios.
+func (o *suiteOptions) choose(args []string, filter suite.Filter) error {
+	if o.Libraries {
+		if o.Lock != "" || len(args) > 0 {
+			return errors.New("--libraries takes its scenarios and locks from the adapters: choose with --filter")
+		}
+		return o.loadLibraries(filter)
 	}
 	names := args
 	if len(names) == 0 {
@@ -136,18 +162,7 @@ func (o *suiteOptions) complete(args []string) error {
 			return fmt.Errorf("--lock: %w%s", err, nearest.Hint(o.Lock, lockNames()))
 		}
 	}
-	if err := o.load(names, filter); err != nil {
-		return err
-	}
-	if o.quarantine == "" {
-		return nil
-	}
-	known := scenarios.Names()
-	for _, x := range o.Scenarios {
-		known = append(known, x.Name)
-	}
-	o.Quarantine, err = suite.ReadQuarantine(o.quarantine, known)
-	return err
+	return o.load(names, filter)
 }
 
 // load loads the scenarios that the filter chooses.
@@ -171,6 +186,11 @@ func (o *suiteOptions) load(names []string, filter suite.Filter) error {
 		}
 		o.Scenarios = append(o.Scenarios, x)
 	}
+	return o.chosen()
+}
+
+// chosen returns an error unless the filter has chosen a scenario.
+func (o *suiteOptions) chosen() error {
 	if len(o.Scenarios) == 0 {
 		return fmt.Errorf("--filter %q: no scenario meets all conditions", o.filter)
 	}

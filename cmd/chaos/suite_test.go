@@ -130,6 +130,7 @@ func TestSuiteUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"INDEX from 1 to COUNT":  {"--shard", "3/2"},
 		"inconclusive=N":         {"--retry", "unsafe=2"},
+		`"inconclusive=2x"`:      {"--retry", "inconclusive=2x"},
 		"unknown field":          {"--filter", "color=red"},
 		"no scenario meets":      {"--filter", "nothing"},
 		"must be positive":       {"--repeat", "0"},

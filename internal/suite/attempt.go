@@ -43,7 +43,7 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDi
 	}
 	dir := own.Path
 	args := slices.Concat(r.Command[1:], []string{"run", "--scenario", t.scenario.Arg, "--backend", r.Backend,
-		"--seed", fmt.Sprint(row.Seed), "--out", dir}, r.Args)
+		"--seed", fmt.Sprint(row.Seed), "--out", dir}, r.Args, t.scenario.Args)
 	output := filepath.Join(dir, outputFile)
 	limit, cancel := context.WithTimeout(ctx, r.Limit+t.scenario.Duration)
 	defer cancel()
@@ -57,7 +57,7 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDi
 	case limit.Err() != nil:
 		row.Outcome, row.Why = Broken, []string{fmt.Sprintf("the run did not end within %v", r.Limit+t.scenario.Duration)}
 	case run != nil && code <= exitThreshold:
-		row.Outcome, row.Why = compare(*run)
+		row.Outcome, row.Why = t.scenario.compare(*run)
 	default:
 		row.Outcome, row.Why = Broken, []string{fmt.Sprintf("exit code %d: %s", code, lastLine(output))}
 		if code == exitUnable {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -49,7 +50,44 @@ func faultNames(s Scenario) (names []string) {
 type Scenario struct {
 	Arg string
 	scenarios.Scenario
-	Unfit string // why it cannot run with the lock that replaces its own; "": it can
+	Unfit   string   // why it cannot run with the lock that replaces its own; "": it can
+	Args    []string // of its run, in addition to those of all runs
+	Library *Library // nil: what is expected is what the scenario says
+}
+
+// Library is a lock of another library, and what a run of one scenario with it is expected to end with.
+type Library struct {
+	Lock     string // as `chaos run --lock` takes it
+	Expected string // for people
+	Compare  func(checker.Judgement) (Outcome, []string)
+}
+
+// Title is the name of the scenario in a row: with the lock, if that is of a library.
+func (s Scenario) Title() string {
+	if s.Library != nil {
+		return s.Library.Lock + " in " + s.Name
+	}
+	return s.Name
+}
+
+// expected is the expected verdict and class as text.
+func (s Scenario) expected() string {
+	if s.Library != nil {
+		return s.Library.Expected
+	}
+	text := rundir.Manifest{Expect: s.Expect}.Expectation()[checker.ExpectVerdict]
+	if class := s.Expect[checker.ExpectClass]; class != "" {
+		text += ", " + class
+	}
+	return text
+}
+
+// compare is the outcome of a judged run, and every difference from what was expected.
+func (s Scenario) compare(run judged) (Outcome, []string) {
+	if s.Library != nil {
+		return s.Library.Compare(run.judgement)
+	}
+	return compare(run)
 }
 
 // ParseFilter parses conditions that are separated by commas and must all be met. A condition is FIELD=PATTERN or a

@@ -83,7 +83,7 @@ func TestFiveNights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"2026-11-05: 2 of 6 runs as expected: 2 different, 2 inconclusive", "<th>2026-11-01<th>2026-11-02",
-		"regression on sim: unsafe since 2026-11-04", "4 of 10 runs on sim (17 to 69 %)",
+		`<p class="alert">regression on sim: unsafe since 2026-11-04`, "4 of 10 runs on sim (17 to 69 %)",
 		`href="nights/20261104T021700.000Z/runs/regression/1/report.html"`} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())

@@ -149,9 +149,9 @@ func compareAttempts(a, b Row) int {
 
 // join adds a part to s.
 func (s *Suite) join(p part, of int, seen map[key]origin) error {
-	settings := func(s Suite) [5]any { return [5]any{s.Backend, s.Filter, s.Lock, s.Seed, s.Repeat} }
+	settings := func(s Suite) [6]any { return [6]any{s.Backend, s.Filter, s.Lock, s.Libraries, s.Seed, s.Repeat} }
 	if settings(*s) != settings(p.Suite) {
-		return fmt.Errorf("it is part of another suite: backend, filter, lock, seed and repeat are %v, not %v",
+		return fmt.Errorf("it is part of another suite: backend, filter, lock, libraries, seed and repeat are %v, not %v",
 			settings(p.Suite), settings(*s))
 	}
 	for _, shard := range slices.Concat(p.Shards, p.Missing) {

@@ -19,6 +19,7 @@ var pageText string
 type grid struct {
 	Sentence string
 	Good     bool
+	Alerts   []string // verdicts that changed
 	Notes    []string
 	Trends   bool // lines have a rate
 	Columns  []string
@@ -86,7 +87,7 @@ func (h History) Page(w io.Writer) error {
 		line := &g.Lines[g.line(Row{Scenario: t.Scenario})]
 		line.Rates = append(line.Rates, gridRate{t.Text(), t.Alert})
 		if t.Alert != "" {
-			g.Notes = append(g.Notes, fmt.Sprintf("%s on %s: %s", t.Scenario, t.Backend, t.Alert))
+			g.Alerts = append(g.Alerts, fmt.Sprintf("%s on %s: %s", t.Scenario, t.Backend, t.Alert))
 		}
 	}
 	return g.write(w)

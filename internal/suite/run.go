@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -28,6 +27,7 @@ type Options struct {
 	Version    string // of chaos
 	Filter     string // for the record
 	Lock       string // that Args name instead of each scenario's, for the record
+	Libraries  bool   // the scenarios are of libraries, for the record
 	Seed       uint64
 	Repeat     int // runs of each scenario; 0 is 1
 	Jobs       int // runs at the same time; 0: one per processor
@@ -93,7 +93,8 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	}
 	r := &suiteRun{Options: o, suite: Suite{
 		Format: Format, Version: o.Version, Backend: o.Backend, Filter: o.Filter, Lock: o.Lock, Seed: o.Seed,
-		Repeat: o.Repeat, Shards: []Shard{o.Shard}, Started: time.Now().UTC(), Notes: o.Quarantine.expired(time.Now()),
+		Libraries: o.Libraries, Repeat: o.Repeat, Shards: []Shard{o.Shard}, Started: time.Now().UTC(),
+		Notes: o.Quarantine.expired(time.Now()),
 	}}
 	if o.Budget > 0 {
 		r.deadline = time.Now().Add(o.Budget)
@@ -169,8 +170,8 @@ func (r *suiteRun) progress(now time.Time) {
 func (r *suiteRun) row(ctx context.Context, t task) Row {
 	s := t.scenario
 	row := Row{
-		Format: Format, Scenario: s.Name, Number: t.number, Lock: s.LockText(), Seed: r.seed(t, 0), Outcome: Skipped,
-		Expected: expected(s.Expect), Quarantine: r.Quarantine.of(s.Name, time.Now()),
+		Format: Format, Scenario: s.Title(), Number: t.number, Lock: s.LockText(), Seed: r.seed(t, 0), Outcome: Skipped,
+		Expected: s.expected(), Quarantine: r.Quarantine.of(s.Title(), time.Now()),
 	}
 	if r.Missing != nil {
 		if why := r.Missing(s); why != "" {
@@ -213,15 +214,6 @@ func (r *suiteRun) stopped(ctx context.Context) []string {
 		return []string{fmt.Sprintf("the budget of %v was used up", r.Budget)}
 	}
 	return nil
-}
-
-// expected is the expected verdict and class as text.
-func expected(expect map[string]string) string {
-	text := rundir.Manifest{Expect: expect}.Expectation()[checker.ExpectVerdict]
-	if class := expect[checker.ExpectClass]; class != "" {
-		text += ", " + class
-	}
-	return text
 }
 
 // keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as

@@ -17,13 +17,16 @@ const Format = 2
 
 // Suite is suite.json.
 type Suite struct {
-	Format   int       `json:"format"`
-	Version  string    `json:"chaos"`   // of this program
-	Backend  string    `json:"backend"` // as requested; a row has the one that was used
-	Filter   string    `json:"filter,omitempty"`
-	Lock     string    `json:"lock,omitempty"` // instead of that of each scenario
-	Seed     uint64    `json:"seed"`           // of the first repetition
-	Repeat   int       `json:"repeat"`         // runs of each scenario
+	Format  int    `json:"format"`
+	Version string `json:"chaos"`   // of this program
+	Backend string `json:"backend"` // as requested; a row has the one that was used
+	Filter  string `json:"filter,omitempty"`
+	Lock    string `json:"lock,omitempty"` // instead of that of each scenario
+
+	Libraries bool `json:"libraries,omitempty"` // the rows are of the locks of other libraries
+
+	Seed     uint64    `json:"seed"`   // of the first repetition
+	Repeat   int       `json:"repeat"` // runs of each scenario
 	Shards   []Shard   `json:"shards"`
 	Missing  []Shard   `json:"missing,omitempty"` // of a merged suite: shards without all their rows
 	Started  time.Time `json:"started"`

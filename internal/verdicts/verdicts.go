@@ -32,9 +32,12 @@ type Result struct {
 	Command    string         `json:"command,omitempty"`    // that repeats it
 }
 
+// InitTimeout is the override of a scenario that gives the client of a library time to start.
+const InitTimeout = "init_timeout=60s"
+
 // Run runs a scenario with a lock of an adapter, on real servers. What the options lack is set here.
 func Run(ctx context.Context, e adapters.Expectation, o runner.Options) (*runner.Outcome, error) {
-	s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", "init_timeout=60s"})...)
+	s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", InitTimeout})...)
 	if err != nil {
 		return nil, err
 	}
