@@ -1,5 +1,8 @@
 # chaos and redis-server: docker build -t lockchaos . && docker run --rm lockchaos run --scenario failover --expect
-FROM golang:1.26-bookworm AS build
+# The base images can be replaced by those of another registry: --build-arg GO=… --build-arg BASE=…
+ARG GO=golang:1.26-bookworm
+ARG BASE=debian:bookworm-slim
+FROM ${GO} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
@@ -7,7 +10,7 @@ COPY . .
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /chaos ./cmd/chaos
 
-FROM debian:bookworm-slim
+FROM ${BASE}
 RUN apt-get update && apt-get install -y --no-install-recommends redis-server && \
 	rm -rf /var/lib/apt/lists/*
 COPY --from=build /chaos /usr/local/bin/chaos

@@ -1,0 +1,41 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestDockerfile builds the image with the engine that is there, and loses a lock in a container of it.
+func TestDockerfile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles everything")
+	}
+	docker := exec.CommandContext(t.Context(), "docker", "version")
+	if err := docker.Run(); err != nil {
+		t.Skip("NOT RUN: no Docker engine: scripts/with-docker starts one:", err)
+	}
+	m := newMachine(t)
+	m.path = os.Getenv("PATH")
+	m.run("..", "bash", "scripts/check-dockerfile")
+}
+
+// TestSnapshot builds one archive of a release: its program runs, and its bill of materials names what is in it.
+func TestSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles everything")
+	}
+	m := newMachine(t)
+	m.path = os.Getenv("PATH")
+	dist := filepath.Join(t.TempDir(), "dist")
+	m.run("..", "bash", `scripts/snapshot "$DIST" linux/"$(go env GOARCH)"
+cd "$DIST"
+sha256sum --check --strict checksums.txt
+[ "$(wc -l <checksums.txt)" -eq 2 ]
+tar xzf ./*.tar.gz
+./*/chaos list scenarios | grep -q failover
+[ -s ./*/README.md ] && [ -s ./*/CHANGELOG.md ]
+jq -e '.bomFormat == "CycloneDX" and ([.components[].name] | index("std") and index("github.com/redis/go-redis/v9"))' ./*.cdx.json`,
+		"DIST="+dist)
+}
