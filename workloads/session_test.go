@@ -330,8 +330,8 @@ func TestSessionWithoutLeases(t *testing.T) {
 	}
 }
 
-// TestSessionWatchesValidity: a hold of a lock that reports no loss is recorded as lost when its promise ends, with that
-// time; it is not renewed after that. A hold that was renewed is lost later, and one that was released is not.
+// TestSessionWatchesValidity: a hold of a lock that reports no loss is recorded as lost when its promise ends, with
+// that time; it is not renewed after that. A hold that was renewed is lost later, and one that was released is not.
 func TestSessionWatchesValidity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())

@@ -102,8 +102,8 @@ func poll(ctx context.Context, wait time.Duration, try func() (granted bool, err
 	}
 }
 
-// valid is a grant until shortly before deadline, because servers count whole milliseconds, unless that has passed: then
-// the server has forgotten it too.
+// valid is a grant until shortly before deadline, because servers count whole milliseconds, unless that has passed:
+// then the server has forgotten it too.
 func valid(deadline time.Time, err error) (client.Grant, error) {
 	deadline = deadline.Add(-2 * time.Millisecond)
 	if err == nil && !time.Now().Before(deadline) {
