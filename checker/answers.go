@@ -13,6 +13,15 @@ import (
 // This file is about replies to the holder: what it is refused although it holds the lock, and what succeeds although
 // it was refused before.
 
+// aboutHold says whether an operation is about the hold of its owner.
+func aboutHold(op history.Op) bool {
+	switch op {
+	case history.OpWork, history.OpTouch, history.OpInspect, history.OpGuard:
+		return false
+	}
+	return true
+}
+
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func (c *honestyCheck) judgeAnswers() {
 	suspects, ofClient, forced := make(map[ownerKey][]int32), make(map[ownerKey]int), c.forced()
@@ -36,7 +45,7 @@ func (c *honestyCheck) judgeAnswers() {
 		s := &c.h.Spans[i]
 		at := ownerKey{s.Owner, s.Key}
 		list, is := suspects[at]
-		if !is || s.Op == history.OpWork || s.Op == history.OpTouch || s.Op == history.OpInspect {
+		if !is || !aboutHold(s.Op) {
 			continue
 		}
 		client := c.client(int32(i))

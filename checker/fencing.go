@@ -18,6 +18,9 @@ const (
 	acceptedOld           // the resource accepted an old token
 	refusedCurrent        // the resource refused a current token
 	grantExpired          // acquits: a slow reply reported a grant whose promise had ended
+	guardAccepted         // the lock's own guard accepted an old token
+	guardRefused          // the lock's own guard refused a current token
+	guardData             // acquits: a fault may have changed what the guard has seen
 	noToken               // a lock that is fenced granted a hold without a token
 	notExclusive          // acquits: readers, and holders of permits, have no order of holding
 )
@@ -25,6 +28,7 @@ const (
 func fencingRules() []string {
 	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
 		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired",
+		guardAccepted: "guard-accepted-old", guardRefused: "guard-refused-current", guardData: "data-changed",
 		noToken: "no-token", notExclusive: "not-exclusive"}
 }
 
@@ -57,16 +61,20 @@ func checkFencing(v *view, o Options) Result {
 		v.judgeTokens(grants, o.ClockError, found)
 	}
 	fenced := v.judgeResource(found)
+	guarded := v.judgeGuards(o, found)
 	if o.Fenced {
 		v.withoutToken(found)
 	}
 	r := found.result(Fencing, v.fencingViolation)
 	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}
+	if guarded > 0 {
+		r.Counts["guarded"] = int64(guarded)
+	}
 	switch {
 	case r.Outcome == Violated:
 	case v.unjudged(func(s *history.Span) bool { return s.Token != 0 }):
 		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
-	case tokens == 0 && fenced == 0:
+	case tokens == 0 && fenced == 0 && guarded == 0:
 		r.Outcome = NotApplicable
 		r.Summary = noTokens
 	default:
@@ -206,6 +214,9 @@ func (v *view) fencingViolation(f finding) Violation {
 		w.Text = fmt.Sprintf("client %d was granted %s at %s without a fencing token", w.Clients[0], lockName(w.Key),
 			format.Instant(f.start))
 		return w
+	}
+	if f.rule == guardAccepted || f.rule == guardRefused {
+		return v.guardViolation(f)
 	}
 	if f.rule >= acceptedOld {
 		return v.resourceViolation(f)

@@ -48,14 +48,14 @@ type reach struct {
 	called []time.Duration // from when on all but the first n can have begun
 }
 
-func (c *holdCounts) reachOf(holds []int32) reach {
+func (v *view) reachOf(holds []int32) reach {
 	r := reach{make([]time.Duration, len(holds)+1), make([]time.Duration, len(holds)+1)}
 	r.back[0], r.called[len(holds)] = -1, never
 	for n, i := range holds {
-		r.back[n+1] = max(r.back[n], c.holds[i].freeBy)
+		r.back[n+1] = max(r.back[n], v.holds[i].freeBy)
 	}
 	for n := len(holds) - 1; n >= 0; n-- {
-		r.called[n] = min(r.called[n+1], c.holds[holds[n]].asked)
+		r.called[n] = min(r.called[n+1], v.holds[holds[n]].asked)
 	}
 	return r
 }

@@ -12,7 +12,8 @@ import (
 // This file compares what a lock shows when it is inspected with what its owners know: who holds it, and the grant.
 
 // judgeShown judges the inspections of mutexes, and of readers-writer locks that are held to write. An earlier fault
-// that may have changed what servers keep excuses the lock: a client may still be connected to a former master.
+// that may have changed what servers keep excuses the lock: a client may still be connected to a former master. Where
+// masters may be down, any earlier fault does: those that reply may not be a majority of those that granted the lock.
 func (c *honestyCheck) judgeShown() {
 	var dis disturbances
 	known := false
@@ -24,7 +25,9 @@ func (c *honestyCheck) judgeShown() {
 		if !known {
 			dis, known = c.disturbances(c.o), true
 		}
-		if c.o.applies(honestData) && dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+		before := segment{0, s.Return}
+		if c.o.applies(honestData) && (dis.touch(before, anyClient, history.AffectsData) ||
+			c.o.MayBeDown > 0 && dis.some(before, func(*faultTime) bool { return true })) {
 			continue
 		}
 		n, held := c.certainHolder(s)

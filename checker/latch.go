@@ -38,7 +38,7 @@ func latchRules() []string {
 // more.
 func checkLatch(v *view, o Options) Result {
 	all := v.latches()
-	c := latchCheck{view: v, o: o, found: newFindings(o), until: never}
+	c := latchCheck{view: v, o: o, found: newFindings(o), until: never, dis: v.disturbances(o)}
 	if o.applies(latchFault) {
 		for _, f := range v.faultTimes() {
 			if f.may(history.AffectsData) {
@@ -85,6 +85,7 @@ type latchCheck struct {
 	until  time.Duration // what returned later is not judged
 	away   []segment
 	pauses map[int][]segment
+	dis    disturbances
 }
 
 func (c *latchCheck) add(rule int, a *arming, i int32, from time.Duration) {
@@ -165,8 +166,10 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 	opened := s.Call // since when it should not have waited
 	early := true
 	for _, a := range meant {
-		opened = max(opened, a.opened)
 		early = early && a.opens > s.Return
+	}
+	for _, a := range c.foundBy(meant, i) {
+		opened = max(opened, a.opened)
 	}
 	last := meant[len(meant)-1]
 	if early && s.Outcome == history.OK {
@@ -180,6 +183,17 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 	if p := longestOutside(segment{opened, s.Return}, without); p.until-p.from > c.o.slack() {
 		c.found.add(finding{rule: keptWaiting, x: last.span, y: i, start: p.from, end: p.until})
 	}
+}
+
+// foundBy are those of the generations that an await can have been about which it can have found within the slack, if
+// there was no fault: it waits for the one that it finds, and not for one that is armed later.
+func (c *latchCheck) foundBy(meant []*arming, i int32) []*arming {
+	s := &c.h.Spans[i]
+	found := segment{s.Call, later(s.Call, c.o.slack())}
+	if s.Token != 0 || c.dis.some(found, func(*faultTime) bool { return true }) {
+		return meant
+	}
+	return slices.DeleteFunc(slices.Clone(meant), func(a *arming) bool { return a.call > found.until })
 }
 
 // counted judges the count in the reply to a count-down, if it has one: as many are left as were armed for, less at

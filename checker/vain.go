@@ -2,20 +2,26 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeVain finds the acquires whose wait ran out although they could never be granted, at a lock that states that it
-// refuses such a request at once: for more permits than there were at any time of it, and to write by an owner that
-// reads and was promised that for all of it. A fault that may have changed what servers keep excuses the lock.
+// refuses such a request at once: for more permits than there were at any time of it, to write by an owner that reads
+// and was promised that for all of it, and, of an acquire or a try, for what the owner holds already. A fault that may
+// have changed what servers keep excuses the lock.
 func (v *view) judgeVain(o Options, found *findings) {
-	if !o.RefusesExcess && !o.RefusesUpgrade {
+	if !o.RefusesExcess && !o.RefusesUpgrade && !o.RefusesReentry {
 		return
 	}
+	refused := v.h.TimedOut
+	if o.RefusesReentry {
+		refused = slices.Concat(refused, v.busyTries())
+	}
 	dis := v.disturbances(o)
-	for _, i := range v.h.TimedOut {
+	for _, i := range refused {
 		s := &v.h.Spans[i]
 		during := segment{s.Call, s.Return}
 		vain := false
@@ -24,11 +30,23 @@ func (v *view) judgeVain(o Options, found *findings) {
 			vain = o.RefusesExcess && int64(s.Permits) > most
 		} else if s.Write && o.RefusesUpgrade && v.ownerOrder[s.Owner] == sequential {
 			vain = v.holdsThroughout(s.Owner, s.Key, during, true)
+		} else if o.RefusesReentry && v.ownerOrder[s.Owner] == sequential {
+			vain = v.holdsThroughout(s.Owner, s.Key, during, !s.Write)
 		}
 		if vain && !dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			found.add(finding{rule: waitedInVain, x: none, y: i, start: s.Call, end: s.Return})
 		}
 	}
+}
+
+// busyTries are the tries that were refused because the lock was held.
+func (v *view) busyTries() (found []int32) {
+	for i := range v.h.Spans {
+		if v.h.Spans[i].Busy {
+			found = append(found, int32(i))
+		}
+	}
+	return found
 }
 
 // holdsThroughout says whether an owner certainly read, or wrote, in all of s, and did not hold the lock in the other
@@ -59,6 +77,11 @@ func (v *view) vainViolation(f finding) Violation {
 		_, most := v.sizesIn(s.Key, segment{s.Call, s.Return})
 		w.Text = fmt.Sprintf("client %d waited for %s of %s for %s, although there are only %d", w.Clients[0],
 			format.Count(s.Permits, "permit"), lockName(w.Key), waited, most)
+		return w
+	}
+	if !v.holdsThroughout(s.Owner, s.Key, segment{s.Call, s.Return}, true) {
+		w.Text = fmt.Sprintf("client %d held %s, requested it again at %s, and was refused as if another owner held it",
+			w.Clients[0], lockName(w.Key), format.Instant(s.Call))
 		return w
 	}
 	w.Text = fmt.Sprintf("client %d waited for %s for %s to write although it read all the time: for itself", w.Clients[0],

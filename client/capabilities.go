@@ -36,6 +36,8 @@ const (
 	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
 	SeveralKeys      Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease  Capability = "force-release"     // op force-release: release the lock for every owner
+	Scoped           Capability = "scoped"            // holds the lock for a block of code: scoped, failed
+	Guards           Capability = "guards"            // op guard: a resource that refuses old tokens
 	CanInspect       Capability = "inspect"           // op inspect: who holds the lock
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
@@ -50,7 +52,8 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, SeveralKeys, CanForceRelease, CanInspect,
+		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, SeveralKeys, CanForceRelease, Scoped,
+		Guards, CanInspect,
 		Repeats, Persists, Detached, Counts, Frugal, CachesScripts,
 	}
 }

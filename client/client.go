@@ -34,7 +34,9 @@ type Acquire struct {
 	Wait    time.Duration `json:"-"`                 // how long to wait; 0: acquire it only if it is free
 	Mode    string        `json:"mode,omitempty"`    // "read" or "write"; empty: exclusive
 	Permits int           `json:"permits,omitempty"` // 0 means 1
-	Limit   int           `json:"limit,omitempty"`   // size of the semaphore, the same in all requests; 0: not a semaphore
+	// Scoped asks for the form of the lock that holds it for a block of code, if it states [Scoped].
+	Scoped bool `json:"scoped,omitempty"`
+	Limit  int  `json:"limit,omitempty"` // size of the semaphore, the same in all requests; 0: not a semaphore
 }
 
 // Request is one line to a client. On the wire its durations are in milliseconds: lease_ms, wait_ms and ms.
@@ -49,6 +51,7 @@ type Request struct {
 	Setup *Setup        `json:"setup,omitempty"` // init only
 
 	Drain    bool `json:"drain,omitempty"`    // try: all permits that are free, at least one; Permits is how many there are
+	Failed   bool `json:"failed,omitempty"`   // release: the block of code of a scoped hold ends with an error
 	Canceled bool `json:"canceled,omitempty"` // release: its caller has given up, as its context has ended
 }
 
@@ -59,9 +62,12 @@ type Hold struct {
 	Owner   string
 	Mode    string // as in its acquire; empty: exclusive, or unknown
 	Permits int    // as in its acquire; 0: unknown
+	Failed  bool   // of a release of a scoped hold: its block of code ends with an error
 }
 
-func (a Acquire) hold() Hold { return Hold{a.Key, a.Keys, a.Owner, a.Mode, a.Permits} }
+func (a Acquire) hold() Hold {
+	return Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits}
+}
 
 // Setup is the argument of the first request, [Init].
 type Setup struct {

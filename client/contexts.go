@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
@@ -25,13 +26,21 @@ type acquireKey struct{}
 
 // acquireCall is how one acquire of package lock is made.
 type acquireCall struct {
-	opts []lock.Option
-	hold context.Context // of the hold that the owner has; nil: it has none, or is to be named
+	opts   []lock.Option
+	closed <-chan struct{} // by Close of the client
+	hold   context.Context // of the hold that the owner has; nil: it has none, or is to be named
 
+	held      int  // how many holds the owner has already
 	labeled   bool // the metadata of the hold name its owner
 	bounded   bool // it may send one request, in place of a try
 	reentrant bool // the owner may have the lock already
 }
+
+// again ends the metadata of a hold of an owner, once for each that it has already.
+const again = " again"
+
+// label is the metadata of a hold.
+func (c acquireCall) label(owner string) string { return owner + strings.Repeat(again, c.held) }
 
 // callIn is the acquireCall in ctx; its zero value where there is none.
 func callIn(ctx context.Context) acquireCall {
@@ -67,34 +76,45 @@ func withoutDeadline(ctx context.Context) (free context.Context, stop func() boo
 // boundedWait ends an acquire that should have ended after one request.
 const boundedWait = 3 * time.Second
 
-// acquireHeld makes the acquire a by package lock.
-func (l *library) acquireHeld(ctx context.Context, a Acquire) (held, error) {
-	c := acquireCall{labeled: l.labeled, reentrant: l.reentrant}
+// acquireHeld makes the acquire a by package lock. It also returns the name of the owner at the server; "" if that is
+// one of its own.
+func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner string, err error) {
+	c := acquireCall{
+		closed: l.closed, labeled: l.labeled, reentrant: l.reentrant, held: l.holds.count(a.Key, a.Owner),
+	}
+	if !l.unnamed {
+		owner = a.Owner
+	}
 	if l.maxHold > 0 {
 		c.opts = append(c.opts, lock.WithMaxHold(l.maxHold))
 	}
 	switch {
-	case l.contexts && a.Wait > 0:
+	case (l.contexts || a.Scoped) && a.Wait > 0:
 		c.opts = append(c.opts, lock.WithWait(a.Wait))
 	case l.contexts && l.bounded && isEven(a.Owner):
 		c.bounded = true
 		c.opts = append(c.opts, lock.WithTries(1), lock.WithWait(boundedWait))
 	}
-	if l.contexts {
+	if l.contexts || a.Scoped {
 		var stop func() bool
 		ctx, stop = withoutDeadline(ctx)
 		defer stop()
+	}
+	if l.contexts && !a.Scoped {
 		if h, _ := l.holds.innermost(a.hold()); h != nil && h.Err() == nil {
 			c.hold = h.Context()
+			if one, ok := holdOf(h); ok {
+				owner = one.Owner()
+			}
 		} else if outer := l.holds.before(a.Key); outer != nil && len(a.Keys) == 0 {
 			ctx = under{ctx, outer.Context()}
 		}
 	}
-	h, err := l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
+	h, err = l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
 	if err == nil && l.contexts && isEven(a.Owner) { // else they are first asked for when the hold has ended
 		_, _ = h.Done(), h.Context()
 	}
-	return h, err
+	return h, owner, err
 }
 
 // isEven chooses half of the owners.

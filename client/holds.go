@@ -114,6 +114,13 @@ func (s *holds) end(id holdID, h held) {
 // live is how many holds of an owner at a key have not ended and are still valid.
 func (s *holds) live(key, owner string) int { return len(s.liveDeadlines(key, owner)) }
 
+// count is how many holds of an owner at a key were not released.
+func (s *holds) count(key, owner string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.of[holdID{key: key, owner: owner}])
+}
+
 // until is when the last of those ends; zero if there is none, or if it has no end.
 func (s *holds) until(key, owner string) (last time.Time) {
 	for _, until := range s.liveDeadlines(key, owner) {

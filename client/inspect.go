@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
@@ -15,10 +16,27 @@ type inspectFunc func(ctx context.Context, l *library, key string) (owner string
 func inspectMutex(ctx context.Context, l *library, key string) (string, Grant, error) {
 	return l.inspected(ctx, key, func(s lock.State) (string, error) {
 		if l.labeled && l.contexts {
-			return s.Metadata, nil
+			return l.labeledOwner(key, s)
 		}
 		return s.Owner, nil
 	})
+}
+
+// labeledOwner is the owner that the metadata name. They are those of the first hold of the owner that the server has,
+// and so it has no more holds than its client knows of since that one.
+func (l *library) labeledOwner(key string, s lock.State) (string, error) {
+	owner, _, inner := strings.Cut(s.Metadata, again)
+	if all := l.holds.count(key, owner); inner && all > 0 && s.Count > all-strings.Count(s.Metadata, again) {
+		return "", contradiction("the metadata of %d holds are those of an inner one: %q", s.Count, s.Metadata)
+	}
+	return owner, nil
+}
+
+// inspectVotes inspects a mutex of several masters: the count and the lease that one of them shows say nothing about
+// the others.
+func inspectVotes(ctx context.Context, l *library, key string) (string, Grant, error) {
+	owner, _, err := inspectMutex(ctx, l, key)
+	return owner, Grant{}, err
 }
 
 // inspectAnonymous inspects a mutex whose owners have no names: only those of this client are known.

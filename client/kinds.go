@@ -47,6 +47,10 @@ type fencedLock = acquirer[*lock.FencedHold]
 
 func acquireHold[H held](of func(c *lock.Client, a Acquire) acquirer[H], opts ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+		if do := scopeOf(of(c, a)); a.Scoped && do != nil {
+			ctx, opts := optionsOf(ctx, a, opts)
+			return enter(ctx, do, opts)
+		}
 		h, err := acquireFrom(ctx, of(c, a), a, opts)
 		if err != nil {
 			return nil, err
@@ -56,23 +60,30 @@ func acquireHold[H held](of func(c *lock.Client, a Acquire) acquirer[H], opts ..
 }
 
 func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []lock.Option) (H, error) {
-	c, acquire := callIn(ctx), l.TryAcquire
-	if a.Wait > 0 || c.bounded {
+	acquire := l.TryAcquire
+	if a.Wait > 0 || callIn(ctx).bounded {
 		acquire = l.Acquire
 	}
+	ctx, opts = optionsOf(ctx, a, opts)
+	return acquire(ctx, opts...)
+}
+
+// optionsOf are the options of an acquire, and its context.
+func optionsOf(ctx context.Context, a Acquire, opts []lock.Option) (context.Context, []lock.Option) {
+	c := callIn(ctx)
 	own := []lock.Option{lock.WithLease(a.Lease)}
 	if c.reentrant {
 		own = append(own, lock.WithReentry())
 	}
 	if c.labeled {
-		own = append(own, lock.WithMetadata(a.Owner))
+		own = append(own, lock.WithMetadata(c.label(a.Owner)))
 	}
 	if c.hold != nil {
 		ctx = under{ctx, c.hold}
 	} else {
 		own = append(own, lock.WithOwner(a.Owner))
 	}
-	return acquire(ctx, slices.Concat(opts, own, c.opts)...)
+	return ctx, slices.Concat(opts, own, c.opts)
 }
 
 // ownerName finds, in the context of a hold without a named owner, who asked for it.
@@ -134,6 +145,7 @@ type kind struct {
 	several   bool // its holds are of several locks
 	apart     bool // they are taken one after the other, even for one key
 	reentrant bool // an owner may hold it several times, unless an option of the scenario refuses that
+	unnamed   bool // its owners have names of their own
 }
 
 // forceFunc takes a lock from all who hold it.
@@ -141,7 +153,7 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
-	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
+	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
 		Repeats, Persists, Detached, Counts, Frugal, CachesScripts}
 }
 
@@ -169,7 +181,7 @@ func kindSpecs() []Spec {
 				return c.FairMutex(key).ForceRelease(ctx)
 			},
 		})
-	fair.Can = fair.Can.With(Fair)
+	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards), fencedKeys
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
@@ -178,22 +190,23 @@ func kindSpecs() []Spec {
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
 		"is an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
-			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous, bounded: true,
+			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})
-	mutex.Can = mutex.Can.Without(Reentrant, Fenced).With(CanInspect)
+	mutex.Can = mutex.Can.Without(Reentrant, Fenced, Scoped).With(CanInspect)
 	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithPolling()),
 			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
-	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect)
+	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect, Guards)
+	spin.PersistentKeys = fencedKeys
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true,
 			bounded: true, reentrant: true,
 		})
-	fenced.Can = fenced.Can.With(CanInspect)
+	fenced.Can, fenced.PersistentKeys = fenced.Can.With(CanInspect, Guards), fencedKeys
 	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
 		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex), reentrant: true,
 			force: forceMutex, inspect: inspectMutex})
@@ -205,7 +218,7 @@ func kindSpecs() []Spec {
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
 			"Redisson's RReadWriteLock",
 			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer, reentrant: true})
-		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
+		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts, Scoped)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."

@@ -74,6 +74,9 @@ func TestKindsConformToTheirRows(t *testing.T) {
 			if next := do(b, history.Acquire, "o2", "ok"); row.Can.Has(Fenced) && next.Token <= first.Token {
 				t.Errorf("token %d after %d", next.Token, first.Token)
 			}
+			if row.Can.Has(Guards) {
+				guardsRefuseOldTokens(t, a, b, first.Token)
+			}
 			do(b, history.Release, "o2", "ok")
 			keys := slices.DeleteFunc(direct.Keys(t.Context(), "*").Val(), func(key string) bool {
 				return strings.Contains(key, ":tombstone:") || strings.HasPrefix(key, "redisson_unlock_latch:") // they expire
@@ -86,6 +89,21 @@ func TestKindsConformToTheirRows(t *testing.T) {
 				t.Errorf("left behind (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// guardsRefuseOldTokens presents an old token, twice, and a newer one by another client before it is presented again.
+func guardsRefuseOldTokens(t *testing.T, a, b *native, old uint64) {
+	t.Helper()
+	for i, step := range []struct {
+		n     *native
+		token uint64
+		want  string
+	}{{a, old, "ok"}, {a, old, "ok"}, {b, old + 1, "ok"}, {a, old, "fail"}, {b, old, "fail"}, {a, old + 1, "ok"}} {
+		r := step.n.handle(t.Context(), Request{ID: 5, Op: history.Guard, Acquire: Acquire{Key: "k"}, Token: step.token})
+		if r.Type != step.want || (r.Code == history.CodeStale) != (step.want == "fail") {
+			t.Errorf("guard %d: %+v, want %s", i, r, step.want)
+		}
 	}
 }
 

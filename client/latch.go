@@ -24,6 +24,10 @@ func (l *library) Arm(ctx context.Context, key string, count int) (Grant, error)
 func (l *library) CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error) {
 	o := lock.CountDownOptions{Participant: participant, Generation: generation}
 	state, err := l.lock.Latch(key).CountDown(ctx, o)
+	if err == nil && generation != 0 && state.Generation != generation {
+		return Grant{}, contradiction("a count of generation %d is answered with the state of %d", generation,
+			state.Generation)
+	}
 	return Grant{Token: state.Generation, Count: state.Count}, err
 }
 

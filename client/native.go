@@ -60,6 +60,16 @@ type Inspector interface {
 	Inspect(ctx context.Context, key string) (owner string, g Grant, err error)
 }
 
+// Guard is implemented by a [Locker] whose [Spec] has the capability [Guards].
+type Guard interface {
+	// Guard presents the token of a hold to a resource that the lock guards, one for each key. Its error is [ErrStale] if
+	// a greater token was presented before.
+	Guard(ctx context.Context, key string, token uint64) error
+}
+
+// ErrStale is the error of a [Guard] that refuses a token.
+var ErrStale = errors.New("the token is older than one that was presented")
+
 // ErrHeld is the error of an [Inspector] that does not know who holds the lock.
 var ErrHeld = errors.New("held by an owner whose name is not known")
 
@@ -125,7 +135,9 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 			cancel()
 			ctx = ended
 		}
-		count, err := n.locker.Release(ctx, r.hold())
+		h := r.hold()
+		h.Failed = r.Failed
+		count, err := n.locker.Release(ctx, h)
 		return n.reply(r, Grant{Count: count}, err)
 	}
 	return n.administer(ctx, r)
@@ -163,6 +175,14 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 		return n.force(ctx, r)
 	case history.AddPermits, history.DropPermits:
 		return n.changePermits(ctx, r)
+	case history.Guard:
+		if l, ok := offers[Guard](n.locker); ok && n.row.Can.Has(Guards) {
+			err := l.Guard(ctx, r.Key, r.Token)
+			if errors.Is(err, ErrStale) {
+				return fail(r, history.CodeStale, err.Error())
+			}
+			return n.reply(r, Grant{}, err)
+		}
 	case history.Inspect:
 		if l, ok := offers[Inspector](n.locker); ok && n.row.Can.Has(CanInspect) {
 			owner, g, err := l.Inspect(ctx, r.Key)
@@ -239,6 +259,9 @@ func (n *native) reply(r Request, g Grant, err error) Reply {
 		reply := Reply{ID: r.ID, Type: "ok", Token: g.Token, Count: g.Count, Undone: g.Undone}
 		reply.setValidity(g.Deadline, n.mono())
 		return reply
+	}
+	if errors.Is(err, ErrContradiction) {
+		return Reply{ID: r.ID, Type: "info", Code: history.CodeContradiction, Error: err.Error()}
 	}
 	kind := "info"
 	if n.row.Definite(err) || errors.Is(err, ErrNotHeld) {

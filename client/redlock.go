@@ -13,9 +13,9 @@ var redlockSpec = Spec{
 		"validity = lease - elapsed - drift, enforced.",
 	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
 	Topologies: []string{Quorum},
-	Can:        plainCan().Without(Wakes, Fenced),
+	Can:        plainCan().Without(Wakes, Fenced).With(CanInspect),
 	Open: opener(kind{
-		newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true,
+		newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true, inspect: inspectVotes,
 	}),
 	CheckOptions: checkOptions,
 	Definite:     lock.Definite,

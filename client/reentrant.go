@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -19,8 +20,8 @@ var reentrantSpec = Spec{
 		"fencing tokens.",
 	Source:         "Redisson's RLock, made idempotent (redisson#7367)",
 	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
-	Can:            plainCan().With(CanInspect),
-	PersistentKeys: tokenKey,
+	Can:            plainCan().With(CanInspect, Guards),
+	PersistentKeys: fencedKeys,
 	Open: opener(kind{
 		newClient: newClient, acquire: acquireHold(fencedMutex), force: forceMutex,
 		inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
@@ -40,6 +41,10 @@ type library struct {
 	permits *permitOwners
 	holds   *holds
 	maxHold time.Duration // for how long the watchdog renews a hold; 0: no limit
+	lease   time.Duration // of holds that request none
+	events  events
+	fences  fences
+	closed  chan struct{} // by Close
 
 	contexts bool // see usesContexts
 }
@@ -56,7 +61,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 	return func(s Setup, notify func(Reply)) (Locker, error) {
 		l := &library{
 			kind: k, notify: notify, permits: &permitOwners{ids: map[*lock.Permits]holdID{}}, holds: newHolds(),
-			contexts: usesContexts(s.Seed),
+			contexts: usesContexts(s.Seed), closed: make(chan struct{}),
 		}
 		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
@@ -64,12 +69,13 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
 		}}
 		if !k.several { // else watch reports it
-			options.OnLost = l.lost
+			options.OnLost, options.Observe = l.lost, l.events.observe
 		}
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err
 		}
 		l.maxHold, l.reentrant = options.maxHold, k.reentrant && !options.refuses
+		l.lease = cmp.Or(options.Lease, defaultLease)
 		var err error
 		if l.conns, err = connect(s); err != nil {
 			return nil, err
@@ -81,9 +87,13 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 	}
 }
 
-// lost reports the loss of h. That of a multi-lock is reported for all of its keys, see watch.
+// defaultLease is that of package lock.
+const defaultLease = 30 * time.Second
+
+// lost reports the loss of h, of which the observer was to hear before. That of a multi-lock is reported for all of its
+// keys, see watch.
 func (l *library) lost(h *lock.Hold) {
-	if l.ended(h) {
+	if _, seen := l.events.take(lock.Lost, h); seen && l.ended(h) {
 		l.report(Hold{Key: h.Name(), Owner: ownerOf(h)}, h.Deadline())
 	}
 }
@@ -95,6 +105,8 @@ func (l *library) renewed(h *lock.Hold) {
 		if r.Deadline = l.holds.until(r.Key, r.Owner); r.Deadline.IsZero() {
 			return // the acquire has not returned
 		}
+	} else if _, seen := l.events.take(lock.Renewed, h); !seen {
+		return // the observer was to hear of it before
 	}
 	l.notify(r)
 }
@@ -126,7 +138,8 @@ func (l *library) watch(h held, what Hold) {
 
 // Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
-	h, err := l.acquireHeld(ctx, a)
+	asked := time.Now()
+	h, owner, err := l.acquireHeld(ctx, a)
 	_, cluster := l.conns[0].(*redis.ClusterClient)
 	apart := l.apart || cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
 	if err != nil && apart {
@@ -137,6 +150,9 @@ func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	}
 	l.holds.add(a.hold().id(), h)
 	l.watch(h, a.hold())
+	if err := l.checkGrant(h, a, owner, asked); err != nil {
+		return Grant{}, err
+	}
 	g := grantOf(h)
 	g.Undone = apart
 	return g, nil
@@ -148,13 +164,7 @@ func (l *library) Renew(ctx context.Context, what Hold, lease time.Duration) (Gr
 	if h == nil {
 		return Grant{}, ErrNotHeld
 	}
-	renew := h.Renew
-	if e, ok := h.(interface {
-		Extend(ctx context.Context, lease time.Duration) error
-	}); ok && lease > 0 {
-		renew = func(ctx context.Context) error { return e.Extend(ctx, lease) }
-	}
-	if err := renew(ctx); err != nil {
+	if err := l.extend(ctx, h, lease); err != nil {
 		return Grant{}, err
 	}
 	return grantOf(h), nil
@@ -166,9 +176,17 @@ func (l *library) Release(ctx context.Context, what Hold) (int, error) {
 	if h == nil {
 		return 0, ErrNotHeld
 	}
-	err := h.Release(ctx)
+	s, scoped := h.(*scope)
+	release := h.Release
+	if scoped {
+		release = func(context.Context) error { return l.leave(s, what) }
+	}
+	err := release(ctx)
 	if err == nil || lock.Definite(err) {
 		l.holds.end(id, h)
+	}
+	if wrong := l.checkReleased(h, err); wrong != nil {
+		return 0, wrong
 	}
 	count := grantOf(h).Count
 	if err == nil && !l.ended(h) { // who works under its context works on
@@ -194,6 +212,7 @@ func (l *library) Resize(ctx context.Context, key string, permits int) error {
 
 // Close closes every connection; holds are left to their lease.
 func (l *library) Close(ctx context.Context) error {
+	close(l.closed)
 	return errors.Join(l.lock.Close(ctx), closeAll(l.conns))
 }
 

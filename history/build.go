@@ -227,6 +227,9 @@ func (b *Builder) complete(e numbered) {
 		if e.failed() {
 			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i})
 		}
+		if e.Error != nil && e.Error.Code == CodeContradiction {
+			b.h.Contradicted = append(b.h.Contradicted, Contradiction{Time: e.time, Text: e.Error.Text, Span: i})
+		}
 		switch e.Type {
 		case Info:
 			timeout := e.Error != nil && e.Error.Code == CodeTimeout
@@ -288,6 +291,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	s.Held = e.Held && e.Type == Fail
 	s.Denied = e.denied()
 	s.Armed, s.Absent = e.latchRefused()
+	s.Stale = e.F == Guard && e.Type == Fail && e.Error != nil && e.Error.Code == CodeStale
 	if e.Type != Info {
 		s.Return = e.time
 	}

@@ -46,6 +46,7 @@ const (
 	ForceRelease = "force-release" // release the lock for every owner that holds it, or some permits of one owner
 	AddPermits   = "add-permits"   // raise the number of permits of a semaphore
 	DropPermits  = "drop-permits"  // lower it
+	Guard        = "guard"         // present the token of a hold to a resource that the lock guards: fail with stale
 	Inspect      = "inspect"       // ask who holds the lock: ok with the owner, fail with code not-held if it is free
 )
 

@@ -70,12 +70,13 @@ func (e *Event) denied() bool {
 }
 
 // latchRefused reports why an operation on a latch failed: it was still counting, or it did not exist. A lock that is
-// inspected and free does not exist either.
+// inspected, or released by force, and free does not exist either.
 func (e *Event) latchRefused() (armed, absent bool) {
-	if e.F != Arm && e.F != CountDown && e.F != Await && e.F != Inspect || e.Type != Fail || e.Error == nil {
+	ofLock := e.F == Inspect || e.F == ForceRelease
+	if e.F != Arm && e.F != CountDown && e.F != Await && !ofLock || e.Type != Fail || e.Error == nil {
 		return false, false
 	}
-	if e.F == Inspect {
+	if ofLock {
 		return false, e.Error.Code == "not-held"
 	}
 	switch e.Error.Code {

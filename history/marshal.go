@@ -25,6 +25,13 @@ const CodeReentered = "reentered"
 // CodeUpgrade is the [Error] code of an acquire or try to write by an owner that reads, and would wait for itself.
 const CodeUpgrade = "upgrade"
 
+// CodeStale is the [Error] code of a guard whose token is older than one that was presented before.
+const CodeStale = "stale"
+
+// CodeContradiction is the [Error] code of an operation about which the lock contradicts itself: its answers do not
+// agree, or are against its documentation.
+const CodeContradiction = "contradiction"
+
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (

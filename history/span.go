@@ -29,6 +29,7 @@ const (
 	OpInspect
 	OpAddPermits
 	OpDropPermits
+	OpGuard
 )
 
 // String is the operation as [Event.F] names it; "" for OpOther.
@@ -36,7 +37,7 @@ func (o Op) String() string {
 	return [...]string{OpOther: "", OpAcquire: Acquire, OpTry: Try, OpRelease: Release, OpRenew: Renew, OpWork: Work,
 		OpTouch: Touch, OpArm: Arm, OpCountDown: CountDown, OpAwait: Await, OpResize: Resize,
 		OpForceRelease: ForceRelease, OpInspect: Inspect,
-		OpAddPermits: AddPermits, OpDropPermits: DropPermits}[o]
+		OpAddPermits: AddPermits, OpDropPermits: DropPermits, OpGuard: Guard}[o]
 }
 
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
@@ -66,7 +67,8 @@ type Span struct {
 	Expired bool          // a grant or renewal whose validity had ended when the client replied, by its own clock
 	Zero    bool          // the token is 0
 	Armed   bool          // an arm or await that failed because the latch was still counting
-	Absent  bool          // an inspect that found no holder; a latch operation without such a latch or generation
+	Stale   bool          // a guard that failed because a newer token had been presented
+	Absent  bool          // an inspect or forced release without a holder; a latch operation without a latch or generation
 	Some    bool          // a forced release of as many as Permits that Owner holds, not of all holds of the key
 	Part    bool          // a further key of the operation of an earlier span, which has the same process
 }
@@ -84,6 +86,13 @@ type Unknown struct {
 type Failure struct {
 	Time time.Duration // of the completion
 	Wait time.Duration // acquire: how long it might wait; 0 or less: without limit
+	Span int32         // index into History.Spans
+}
+
+// Contradiction is the completion of an operation with code [CodeContradiction].
+type Contradiction struct {
+	Time time.Duration // of the completion
+	Text string        // of the error
 	Span int32         // index into History.Spans
 }
 
@@ -144,16 +153,17 @@ type History struct {
 	Faults       []Fault
 	Unknown      []Unknown
 	Failures     []Failure
-	Exits        []Exit     // of clients that were not asked to, as far as the reason is known
-	TimedOut     []int32    // acquires whose wait ran out while the lock was held: indices into Spans
-	Unanswered   []int32    // acquires whose wait ran out before a server replied, and which certainly got nothing
-	OneHeld      []int32    // acquires of several keys whose wait ran out while one of them was held
-	Reentered    []int32    // acquires and tries that were refused because the owner held the lock
-	Upgrades     []int32    // acquires and tries to write that were refused because the owner read
-	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
-	Probes       []Probe    // of keys at the end of the run
-	Leftovers    []Leftover // of keys at the end of the run
-	Samples      []Sample   // the servers' state, of witness.jsonl; nil: unknown. It may be set before a check.
+	Contradicted []Contradiction // operations about which a lock contradicts itself
+	Exits        []Exit          // of clients that were not asked to, as far as the reason is known
+	TimedOut     []int32         // acquires whose wait ran out while the lock was held: indices into Spans
+	Unanswered   []int32         // acquires whose wait ran out before a server replied, and which certainly got nothing
+	OneHeld      []int32         // acquires of several keys whose wait ran out while one of them was held
+	Reentered    []int32         // acquires and tries that were refused because the owner held the lock
+	Upgrades     []int32         // acquires and tries to write that were refused because the owner read
+	Limits       []int32         // by key, may be shorter than Keys: see [History.Limit]
+	Probes       []Probe         // of keys at the end of the run
+	Leftovers    []Leftover      // of keys at the end of the run
+	Samples      []Sample        // the servers' state, of witness.jsonl; nil: unknown. It may be set before a check.
 	Problems     []Problem
 	Keys         []string      // names of the keys
 	Owners       []string      // names of the owners
@@ -194,6 +204,8 @@ func opOf(f string) Op {
 		return OpAddPermits
 	case DropPermits:
 		return OpDropPermits
+	case Guard:
+		return OpGuard
 	}
 	return OpOther
 }

@@ -24,20 +24,9 @@ func (b *Builder) Trim(keep Keep) {
 		}
 	}
 	b.h.Spans = spans
-	unknown := b.h.Unknown[:0:0]
-	for _, u := range b.h.Unknown {
-		if u.Span = to[u.Span]; u.Span >= 0 {
-			unknown = append(unknown, u)
-		}
-	}
-	b.h.Unknown = unknown
-	failures := b.h.Failures[:0:0]
-	for _, f := range b.h.Failures {
-		if f.Span = to[f.Span]; f.Span >= 0 {
-			failures = append(failures, f)
-		}
-	}
-	b.h.Failures = failures
+	b.h.Unknown = about(b.h.Unknown, func(u *Unknown) *int32 { return &u.Span }, to)
+	b.h.Failures = about(b.h.Failures, func(f *Failure) *int32 { return &f.Span }, to)
+	b.h.Contradicted = about(b.h.Contradicted, func(c *Contradiction) *int32 { return &c.Span }, to)
 	b.h.TimedOut, b.h.OneHeld = moved(b.h.TimedOut, to), moved(b.h.OneHeld, to)
 	b.h.Unanswered = moved(b.h.Unanswered, to)
 	b.h.Reentered = moved(b.h.Reentered, to)
@@ -57,6 +46,18 @@ func (b *Builder) Trim(keep Keep) {
 	b.h.Notices, b.h.Touches = notices, touches
 	b.reopen()
 	b.trimOwners()
+}
+
+// about are those of list whose span is kept, with its new index.
+func about[T any](list []T, span func(*T) *int32, to []int32) []T {
+	kept := list[:0:0]
+	for _, v := range list {
+		s := span(&v)
+		if *s = to[*s]; *s >= 0 {
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }
 
 // moved are the indices of spans that are kept, where they are now.

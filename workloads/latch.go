@@ -54,6 +54,9 @@ func (l *latch) alone() {
 	if l.before != 0 && l.chance(3) {
 		l.Session.Await(l.ctx, l.key, l.before, l.Env.wait()) // it is over
 	}
+	if l.before != 0 && l.chance(3) {
+		l.Session.CountDown(l.ctx, l.key, l.owner(), l.before) // too late
+	}
 	members := l.chance(2) // the same ones count in one generation after the other
 	for left := count; left > 0 && !l.over(); left-- {
 		switch l.Rand.IntN(4) {

@@ -10,6 +10,7 @@ func inspectSequences() []sequence {
 	needs := client.Capabilities{client.CanInspect}
 	return []sequence{
 		{name: "inspected", needs: needs, run: inspected},
+		{name: "guarded", needs: client.Capabilities{client.Guards}, run: guarded},
 		{name: "inspected while nested", needs: needs.With(client.Reentrant), run: inspectedNested},
 	}
 }
@@ -51,5 +52,25 @@ func inspectedNested(m *mix) {
 			return
 		}
 		m.inspect()
+	}
+}
+
+// guarded presents the token of a hold, twice perhaps, and again when another owner may have presented a greater one.
+func guarded(m *mix) {
+	h, ok := m.acquire(m.writing(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	m.Session.Guard(m.ctx, h)
+	if m.wait(); m.chance(2) {
+		m.Session.Guard(m.ctx, h)
+	}
+	if !m.leave(h) {
+		return
+	}
+	if next, ok := m.acquire(m.writing(m.owner(), m.lease())); ok {
+		m.Session.Guard(m.ctx, next)
+		m.Session.Guard(m.ctx, h)
+		m.Session.Release(m.ctx, next)
 	}
 }

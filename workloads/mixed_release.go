@@ -11,6 +11,7 @@ func releaseSequences() []sequence {
 		{name: "released twice", run: releasedTwice},
 		{name: "release of nothing", run: releaseNothing},
 		{name: "release of a caller that has given up", needs: client.Capabilities{client.Detached}, run: releaseCanceled},
+		{name: "block of code", needs: client.Capabilities{client.Scoped, client.ReportsLoss}, run: scoped},
 		{name: "released twice while nested", needs: client.Capabilities{client.Reentrant}, run: releasedTooOften},
 	}
 }
@@ -81,4 +82,32 @@ func releasedTooOften(m *mix) {
 	}
 	m.Session.Release(m.ctx, h)
 	m.visit()
+}
+
+// scoped holds the lock for a block of code, which ends, some of the time with an error, after its lease perhaps, and
+// while another owner holds it.
+func scoped(m *mix) {
+	a := m.request(m.owner(), m.short())
+	a.Scoped = true
+	h, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	m.visit()
+	other, taken := Hold{}, false
+	if m.chance(2) {
+		m.Session.Work(m.ctx, h, a.Lease+grain)
+		other, taken = m.acquire(m.writing(m.owner(), m.lease()))
+	}
+	release := m.Session.Release
+	if m.chance(2) {
+		release = m.Session.ReleaseFailed
+	}
+	if release(m.ctx, h).Outcome == history.Info {
+		return
+	}
+	m.visit()
+	if taken {
+		m.Session.Release(m.ctx, other)
+	}
 }

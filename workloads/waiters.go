@@ -209,6 +209,9 @@ func (m *mix) awaitLatch() {
 		m.Session.Await(m.ctx, m.key, 0, m.Env.wait())
 		return
 	}
-	m.pause(2 * m.Params.Hold)
+	m.pause(2*m.Params.Hold + beyondSlack)
 	m.Session.CountDown(m.ctx, m.key, m.owner(), 0)
+	if m.chance(2) {
+		m.Session.Arm(m.ctx, m.key, 1) // those who wait have waited for the one before
+	}
 }

@@ -207,12 +207,37 @@ func TestStartWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := Row{Name: "x", Kind: "mutex", First: []string{"mixed"}}
-	by := targets["mutex"][len(targets["mutex"])-1]
+	all := targets.Of(row)
+	by := all[len(all)-1]
 	got := targets.Of(StartWith(row, Result{Convicted: true, By: by}))
-	if got[0].String() != by.String() || got[1].String() != "mixed" || len(got) != len(targets["mutex"]) {
-		t.Errorf("%v and then %v of %d, want %v, mixed of %d", got[0], got[1], len(got), by, len(targets["mutex"]))
+	if got[0].String() != by.String() || got[1].String() != "mixed" || len(got) != len(all) {
+		t.Errorf("%v and then %v of %d, want %v, mixed of %d", got[0], got[1], len(got), by, len(all))
 	}
 	if got := targets.Of(StartWith(row, Result{By: by})); got[0].String() != "mixed" {
 		t.Errorf("%v first for a survivor, want mixed", got[0])
+	}
+}
+
+// TestOtherLayout: rows of the scripts of another layout are explored with the lock that has it, and no others are.
+func TestOtherLayout(t *testing.T) {
+	all, err := AllTargets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"script/redisson_release.lua", "script/release.lua"} {
+		row := Row{Kind: "mutex", File: file}
+		targets := all.Of(row)
+		if len(targets) == 0 {
+			t.Errorf("%s: no targets", row.File)
+		}
+		for _, target := range targets {
+			if (target.scenario.Lock == otherLayout) != ofOtherLayout(row) {
+				t.Errorf("%s is explored with %s", row.File, target)
+			}
+		}
+	}
+	named := all.Of(Row{Kind: "mutex", File: "script/release.lua", First: []string{"mixed-shop"}})
+	if named[0].Scenario != "mixed-shop" {
+		t.Errorf("a scenario that a row names is not first: %s", named[0])
 	}
 }

@@ -28,11 +28,17 @@ func (t Target) String() string {
 	return t.Scenario + " --lock " + t.Lock
 }
 
+// otherLayout is the lock that has a layout, and so scripts, of its own.
+const otherLayout = "redisson-layout"
+
+// ofOtherLayout says whether a row changes what only that lock uses.
+func ofOtherLayout(r Row) bool { return strings.Contains(r.File, "redisson") || r.File == "layout.go" }
+
 // locksOf are the locks whose scenarios reach the code of a kind.
 func locksOf(kind string) []string {
 	switch kind {
 	case "mutex":
-		return []string{"reentrant", "spin", "mutex"}
+		return []string{"reentrant", "spin", "mutex", otherLayout}
 	case "fencing":
 		return []string{"reentrant", "fenced", "fair", "readers-writer"}
 	case "readers-writer":
@@ -89,9 +95,11 @@ func lend(s scenarios.Scenario, locks []string) (all []Target) {
 	return all
 }
 
-// Of are the targets for a row, its own first.
+// Of are the targets for a row, its own first; those of the other layout only for a row of that layout.
 func (t Targets) Of(r Row) []Target {
-	all := slices.Clone(t[r.Kind])
+	all := slices.DeleteFunc(slices.Clone(t[r.Kind]), func(t Target) bool {
+		return (t.scenario.Lock == otherLayout) != ofOtherLayout(r) && rank(r.First, t) == len(r.First)
+	})
 	slices.SortStableFunc(all, func(a, b Target) int { return rank(r.First, a) - rank(r.First, b) })
 	return all
 }

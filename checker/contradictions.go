@@ -1,0 +1,33 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeContradictions finds the operations about which a lock contradicts itself, as its client has seen. A fault that
+// may have changed what servers keep excuses the lock: it may have answered from what was there before.
+func (c *honestyCheck) judgeContradictions() {
+	if len(c.h.Contradicted) == 0 {
+		return
+	}
+	dis := c.disturbances(c.o)
+	for i := range c.h.Contradicted {
+		x := &c.h.Contradicted[i]
+		during := segment{0, x.Time}
+		if c.o.applies(honestData) && dis.touch(during, anyClient, history.AffectsData) {
+			continue
+		}
+		c.found.add(finding{rule: contradicted, x: none, y: x.Span, note: int32(i), start: x.Time, end: x.Time})
+	}
+}
+
+// contradictionViolation words a finding of this file.
+func (c *honestyCheck) contradictionViolation(f finding) Violation {
+	w := c.spanViolation(f.y, "what a lock says of a hold or an operation does not contradict itself", "")
+	w.Text = fmt.Sprintf("client %d, %s of %s at %s: %s", w.Clients[0], c.h.Spans[f.y].Op, lockName(w.Key),
+		format.Instant(f.start), format.Line(c.h.Contradicted[f.note].Text))
+	return w
+}

@@ -1,0 +1,70 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeForces judges what forced releases reply: that they have taken the lock from somebody, or that nobody had it.
+// Only those before the first fault are judged. On a quorum, a minority may keep what nobody holds.
+func (c *honestyCheck) judgeForces() {
+	if c.o.MayBeDown > 0 {
+		return
+	}
+	dis := c.disturbances(c.o)
+	around := make(map[int32]reach)
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if s.Op != history.OpForceRelease || s.Some || c.h.Limit(s.Key) != 0 || s.Outcome == history.Info ||
+			c.o.applies(forceFault) && dis.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
+			continue
+		}
+		if s.Absent {
+			if n, held := c.certainHolder(s); held {
+				c.found.add(finding{rule: forceMissed, x: n, y: int32(i), start: s.Call, end: s.Return})
+			}
+			continue
+		}
+		holds := c.byKey[s.Key]
+		r, known := around[s.Key]
+		if !known {
+			r = c.reachOf(holds)
+			around[s.Key] = r
+		}
+		n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
+		free := later(r.back[n], c.o.ClockError) < s.Call && r.called[n] > later(s.Return, c.o.ClockError)
+		if s.Outcome == history.OK && free && !c.mayBeBetween(s) {
+			c.found.add(finding{rule: forcedNothing, x: none, y: int32(i), start: s.Call, end: s.Return})
+		}
+	}
+}
+
+// mayBeBetween says whether an acquire that no hold is known of may have held the lock during s.
+func (c *honestyCheck) mayBeBetween(s *history.Span) bool {
+	if c.unknown == nil {
+		c.unknown = c.firstUnknown()
+	}
+	return c.unknown[s.Key] <= s.Return || slices.ContainsFunc(c.h.Spans, func(x history.Span) bool {
+		return x.Undone && x.Key == s.Key && x.Call <= s.Return && x.Return >= s.Call
+	})
+}
+
+// forceViolation words a finding of this file.
+func (c *honestyCheck) forceViolation(f finding) Violation {
+	s := &c.h.Spans[f.y]
+	w := c.spanViolation(f.y, "a forced release says whether the lock was held", "")
+	begin := fmt.Sprintf("client %d released %s by force at %s", w.Clients[0], lockName(w.Key), format.Instant(s.Return))
+	if f.rule == forcedNothing {
+		w.Text = begin + " with the reply that it had been held, although nobody can have held it"
+		return w
+	}
+	h := &c.holds[f.x]
+	w.Events = slices.Concat([]int{c.granted(h)}, w.Events)
+	w.Text = begin + fmt.Sprintf(" with the reply that nobody held it, although client %d had held it since %s",
+		c.client(h.span), format.Instant(h.from))
+	return w
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// ErrContradiction is the error of a [Locker] that contradicts itself: two of its answers about one hold or one
+// operation do not agree, or an answer is against its documentation. Its code is history.CodeContradiction, and honesty
+// reports it as a violation.
+var ErrContradiction = errors.New("the lock contradicts itself")
+
+func contradiction(text string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrContradiction, fmt.Sprintf(text, args...))
+}
+
+// eventID is what an event of package lock is about.
+type eventID struct {
+	kind        lock.EventKind
+	name, owner string
+}
+
+// events are what package lock has reported to its observer, until a call or a callback is compared with it.
+type events struct {
+	mu   sync.Mutex
+	list map[eventID][]lock.Event
+}
+
+// observe is the observer. Failed acquires are not compared, because the name of their owner may not be known.
+func (e *events) observe(v lock.Event) {
+	if v.Primitive != "lock" || v.Kind == lock.NotAcquired {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.list == nil {
+		e.list = make(map[eventID][]lock.Event)
+	}
+	id := eventID{v.Kind, v.Name, v.Owner}
+	e.list[id] = append(e.list[id], v)
+}
+
+// take returns the oldest event about h, and whether there was one.
+func (e *events) take(kind lock.EventKind, h *lock.Hold) (v lock.Event, seen bool) {
+	return e.takeOf(eventID{kind, h.Name(), h.Owner()})
+}
+
+func (e *events) takeOf(id eventID) (v lock.Event, seen bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.list[id]
+	if len(list) == 0 {
+		return v, false
+	}
+	if e.list[id] = list[1:]; len(list) == 1 {
+		delete(e.list, id)
+	}
+	return list[0], true
+}
+
+// holdOf is h if it is the hold of one lock.
+func holdOf(h held) (one *lock.Hold, ok bool) {
+	switch h := h.(type) {
+	case *lock.Hold:
+		return h, true
+	case *lock.FencedHold:
+		return &h.Hold, true
+	}
+	return nil, false
+}
+
+// validity is for how long package lock promises a hold, from the request on, as docs/locks.md says.
+func validity(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
+
+// clockStep is by how much two readings of a clock may disagree here.
+const clockStep = time.Millisecond
+
+// checkPromise compares the deadline of a hold, if it has one, with the lease that was requested after an instant.
+func (l *library) checkPromise(h held, lease time.Duration, asked time.Time) error {
+	if lease == 0 {
+		lease = l.lease
+	}
+	if until := asked.Add(validity(lease) - clockStep); !h.Deadline().IsZero() && h.Deadline().Before(until) {
+		return contradiction("a lease of %v was granted, and the deadline is %v before its end", lease,
+			until.Sub(h.Deadline()))
+	}
+	return nil
+}
+
+// checkGrant compares what a hold says of itself with the request, which was made at an instant for an owner that is
+// named at the server; "": it has another name there.
+func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) error {
+	if s, ok := h.(*scope); ok {
+		return l.checkScope(s, a)
+	}
+	if err := l.checkPromise(h, a.Lease, asked); err != nil {
+		return err
+	}
+	one, ok := holdOf(h)
+	if !ok {
+		return nil
+	}
+	event, seen := l.events.take(lock.Acquired, one)
+	tokened, fenced := h.(interface{ Token() int64 })
+	lease := a.Lease
+	if lease == 0 {
+		lease = l.lease
+	}
+	switch {
+	case one.Name() != a.Key:
+		return contradiction("a hold of %q has the name %q", a.Key, one.Name())
+	case owner != "" && one.Owner() != owner:
+		return contradiction("the hold of %q has the owner %q", owner, one.Owner())
+	case one.Deadline().After(time.Now().Add(lease)):
+		return contradiction("a lease of %v is promised for longer than it lasts", lease)
+	case errors.Is(one.Err(), lock.ErrReleased):
+		return contradiction("a hold that nobody has released has ended as released")
+	case !seen:
+		return contradiction("the observer saw no event of the acquire")
+	case fenced && event.Token != tokened.Token():
+		return contradiction("the event of the acquire has token %d, and the hold %d", event.Token, tokened.Token())
+	case event.Took < 0 || event.Took > time.Since(asked)+clockStep:
+		return contradiction("the event says that the acquire took %v, and it took %v", event.Took, time.Since(asked))
+	}
+	return nil
+}
+
+// checkReleased compares the end of a release with the event about it.
+func (l *library) checkReleased(h held, err error) error {
+	one, ok := holdOf(h)
+	if !ok || errors.Is(err, ErrContradiction) {
+		return nil
+	}
+	event, seen := l.events.take(lock.Released, one)
+	switch {
+	case !seen:
+		return contradiction("the observer saw no event of the release")
+	case (event.Err == nil) != (err == nil):
+		return contradiction("the release ended with %v, and the event about it has %v", err, event.Err)
+	case one.Err() == nil:
+		return contradiction("a hold that was released has not ended")
+	}
+	return nil
+}
+
+// extend renews h, to lease if that is not 0, and compares its deadlines.
+func (l *library) extend(ctx context.Context, h held, lease time.Duration) error {
+	before, asked := h.Deadline(), time.Now()
+	renew := h.Renew
+	if e, ok := h.(interface {
+		Extend(ctx context.Context, lease time.Duration) error
+	}); ok && lease > 0 {
+		renew = func(ctx context.Context) error { return e.Extend(ctx, lease) }
+	}
+	if err := renew(ctx); err != nil {
+		return err
+	}
+	if after := h.Deadline(); after.Before(before) {
+		return contradiction("a renewal has moved the deadline back by %v", before.Sub(after))
+	}
+	if lease > 0 && h.Err() == nil {
+		return l.checkPromise(h, lease, asked)
+	}
+	return nil
+}

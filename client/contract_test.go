@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/locktest"
+)
+
+// TestScopes: a hold of a block of code ends with it, whether it succeeds, fails or panics, and a loss is reported.
+func TestScopes(t *testing.T) {
+	server := locktest.StartServer(t)
+	for _, row := range slices.Concat([]Spec{reentrantSpec}, kindSpecs()) {
+		if !row.Can.Has(Scoped) {
+			continue
+		}
+		t.Run(row.Name, func(t *testing.T) {
+			server.Dial(t).FlushAll(t.Context())
+			n, _ := onServer(t, row, server.Addr, 1, nil)
+			other, _ := onServer(t, row, server.Addr, 2, nil)
+			do := func(n *native, r Request) Reply {
+				r.ID, r.Key, r.Lease = 2, "k", time.Minute
+				return n.handle(t.Context(), r)
+			}
+			for _, owner := range []string{"o1", "o2", "o3", "o4"} {
+				block := Acquire{Owner: owner, Wait: 20 * time.Second, Scoped: true}
+				r := do(n, Request{Op: history.Acquire, Acquire: block})
+				if r.Type != "ok" || (r.Token > 0) != row.Can.Has(Fenced) || r.Count != 1 || r.ValidMS != 0 {
+					t.Fatalf("acquire: %+v", r)
+				}
+				if r := do(other, Request{Op: history.Try, Acquire: Acquire{Owner: "x"}}); r.Code != history.CodeHeld {
+					t.Errorf("try of another owner: %+v", r)
+				}
+				r = do(n, Request{Op: history.Release, Acquire: Acquire{Owner: owner}, Failed: owner != "o1"})
+				if r.Type != "ok" || r.Count != 0 {
+					t.Errorf("release: %+v", r)
+				}
+				if r := do(n, Request{Op: history.Release, Acquire: Acquire{Owner: owner}}); r.Code != "not-held" {
+					t.Errorf("second release: %+v", r)
+				}
+			}
+			do(n, Request{Op: history.Acquire, Acquire: Acquire{Owner: "o5", Wait: 20 * time.Second, Scoped: true}})
+			do(other, Request{Op: history.ForceRelease})
+			if r := do(n, Request{Op: history.Release, Acquire: Acquire{Owner: "o5"}}); r.Code != "lost" {
+				t.Errorf("release of a lock that was taken away: %+v", r)
+			}
+		})
+	}
+}
+
+// TestContradictions: a client sees that an answer of package lock does not agree with another one.
+func TestContradictions(t *testing.T) {
+	server := locktest.StartServer(t)
+	for name, tamper := range map[string]func(l *library){
+		"":         func(*library) {},
+		"no event": func(l *library) { l.events.list = nil },
+		"another token": func(l *library) {
+			for id := range l.events.list { // there is one
+				l.events.list[id][0].Token++
+			}
+		},
+		"a lease that ends early": func(l *library) { l.lease = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Dial(t).FlushAll(t.Context())
+			n, _ := onServer(t, reentrantSpec, server.Addr, 1, nil)
+			l := n.locker.(*library)
+			a, asked := Acquire{Key: "k", Owner: "o"}, time.Now()
+			h, owner, err := l.acquireHeld(t.Context(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tamper(l)
+			if err := l.checkGrant(h, a, owner, asked); errors.Is(err, ErrContradiction) != (name != "") {
+				t.Errorf("grant: %v", err)
+			}
+			released := h.Release(t.Context())
+			if name == "no event" {
+				l.events.list = nil
+			}
+			wrong := l.checkReleased(h, released)
+			if errors.Is(wrong, ErrContradiction) != (name == "no event") {
+				t.Errorf("release: %v", wrong)
+			}
+		})
+	}
+}
+
+// TestInnerMetadata: the metadata of a lock are those of the first hold of its owner.
+func TestInnerMetadata(t *testing.T) {
+	l := &library{holds: newHolds()}
+	for range 2 {
+		l.holds.add(holdID{key: "k", owner: "o"}, &scope{})
+	}
+	for _, row := range []struct {
+		metadata string
+		count    int
+		wrong    bool
+	}{{"o", 2, false}, {"o" + again, 2, true}, {"o" + again, 1, false}, {"x" + again, 2, false}} {
+		_, err := l.labeledOwner("k", lock.State{Metadata: row.metadata, Count: row.count})
+		if errors.Is(err, ErrContradiction) != row.wrong {
+			t.Errorf("%q with %d holds: %v", row.metadata, row.count, err)
+		}
+	}
+}
+
+// TestScopeEnds: what a function returns or panics with has to come out of Do.
+func TestScopeEnds(t *testing.T) {
+	lost := errors.New("lost")
+	for _, row := range []struct {
+		name  string
+		why   error // the function ends with that
+		do    func(work func() error) error
+		want  error
+		wrong bool
+	}{
+		{"released", nil, func(work func() error) error { return work() }, nil, false},
+		{"lost", nil, func(work func() error) error { return errors.Join(work(), lost) }, lost, false},
+		{"failed", errScopeEnd, func(work func() error) error { return work() }, nil, false},
+		{"failed and lost", errScopeEnd, func(work func() error) error { return errors.Join(work(), lost) }, lost, false},
+		{"failure hidden", errScopeEnd, func(work func() error) error { _ = work(); return nil }, nil, true},
+		{"panic", errScopePanic, func(work func() error) error { return work() }, errScopePanic, false},
+		{"panic hidden", errScopePanic, func(work func() error) error {
+			defer func() { _ = recover() }()
+			return work()
+		}, nil, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			do := func(ctx context.Context, work func(context.Context, int64) error, _ ...lock.Option) error {
+				return row.do(func() error { return work(ctx, 1) })
+			}
+			h, err := enter(t.Context(), do, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = h.(*scope).end(row.why)
+			if errors.Is(err, ErrContradiction) != row.wrong || !row.wrong && !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v, or a contradiction: %v", err, row.want, row.wrong)
+			}
+		})
+	}
+	never := func(context.Context, func(context.Context, int64) error, ...lock.Option) error { return nil }
+	if _, err := enter(t.Context(), never, nil); !errors.Is(err, ErrContradiction) {
+		t.Errorf("a function that is not called: %v", err)
+	}
+}

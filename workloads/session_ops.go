@@ -1,0 +1,78 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file has the operations of a [Session] on a latch, and on a lock as a whole.
+
+// Arm sets the count of a latch.
+func (s *Session) Arm(ctx context.Context, key string, count int) Answer {
+	r := client.Request{Op: history.Arm, Acquire: client.Acquire{Key: key}, Count: count}
+	return s.do(ctx, r, &history.Value{Count: count}, 3*replyTimeout)
+}
+
+// CountDown counts a generation of a latch down for a participant; generation 0 is the present one.
+func (s *Session) CountDown(ctx context.Context, key, participant string, generation uint64) Answer {
+	r := client.Request{
+		Op: history.CountDown, Acquire: client.Acquire{Key: key, Owner: participant}, Token: generation,
+	}
+	return s.do(ctx, r, &history.Value{Owner: participant, Token: generation}, 3*replyTimeout)
+}
+
+// Await waits until a generation of a latch is open; generation 0 is the present one.
+func (s *Session) Await(ctx context.Context, key string, generation uint64, wait time.Duration) Answer {
+	r := client.Request{Op: history.Await, Acquire: client.Acquire{Key: key, Wait: wait}, Token: generation}
+	return s.do(ctx, r, &history.Value{Wait: wait, Token: generation}, wait+replyTimeout)
+}
+
+// Resize sets the number of permits of a semaphore.
+func (s *Session) Resize(ctx context.Context, key string, permits int) Answer {
+	r := client.Request{Op: history.Resize, Acquire: client.Acquire{Key: key, Limit: permits}}
+	return s.do(ctx, r, &history.Value{Limit: permits}, 3*replyTimeout)
+}
+
+// ForceRelease takes a lock from all who hold it.
+func (s *Session) ForceRelease(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.ForceRelease, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+}
+
+// ForceSome takes some of the permits of h from its owner.
+func (s *Session) ForceSome(ctx context.Context, h Hold, permits int) Answer {
+	r := client.Request{Op: history.ForceRelease,
+		Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: permits}}
+	return s.do(ctx, r, &history.Value{Owner: h.Owner, Permits: permits}, 3*replyTimeout)
+}
+
+// ChangePermits adds permits to a semaphore, or removes them if by is negative.
+func (s *Session) ChangePermits(ctx context.Context, key string, by int) Answer {
+	op := history.AddPermits
+	if by < 0 {
+		op, by = history.DropPermits, -by
+	}
+	r := client.Request{Op: op, Acquire: client.Acquire{Key: key, Permits: by}}
+	return s.do(ctx, r, &history.Value{Permits: by}, 3*replyTimeout)
+}
+
+// Drain requests all permits that are free, of a.Limit.
+func (s *Session) Drain(ctx context.Context, a client.Acquire) (Hold, Answer) {
+	a.Permits, a.Wait = a.Limit, 0
+	return s.send(ctx, client.Request{Op: history.Try, Acquire: a, Drain: true})
+}
+
+// Guard presents the token of h to the resource that the lock guards ([client.Guards]).
+func (s *Session) Guard(ctx context.Context, h Hold) Answer {
+	r := client.Request{Op: history.Guard, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Token: h.Token}
+	return s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token}, replyTimeout)
+}
+
+// Inspect asks who holds a lock.
+func (s *Session) Inspect(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, replyTimeout)
+}
