@@ -16,7 +16,7 @@ func TestForeignDataIsTheCause(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := runScenario(t, "sim", s)
+			r := runSeed(t, "sim", s, 1)
 			checkCause(t, r)
 			checkProofs(t, r)
 			if r.story.Cause != foreignDataMechanism().name || !strings.Contains(r.story.Sentence, want) {

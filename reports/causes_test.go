@@ -64,6 +64,12 @@ func runOn(t *testing.T, backend, name string) *Run {
 
 func runScenario(t *testing.T, backend string, s scenarios.Scenario) *Run {
 	t.Helper()
+	return runSeed(t, backend, s, 7)
+}
+
+// runSeed is runScenario with that seed.
+func runSeed(t *testing.T, backend string, s scenarios.Scenario, seed uint64) *Run {
+	t.Helper()
 	i := slices.IndexFunc(runner.Backends(), func(b runner.BackendSpec) bool { return b.Name == backend })
 	spec := runner.Backends()[i]
 	if why := spec.Missing(s); why != "" {
@@ -74,7 +80,7 @@ func runScenario(t *testing.T, backend string, s scenarios.Scenario) *Run {
 		t.Fatal(err)
 	}
 	out, err := runner.Run(context.Background(), runner.Options{
-		Scenario: s, Seed: 7, Out: t.TempDir(), Version: "test",
+		Scenario: s, Seed: seed, Out: t.TempDir(), Version: "test",
 		Backend: spec.New(runner.BackendOptions{Client: []string{"env", asClient + "=1", self}}),
 	})
 	if backend == "sim" { // go-redis keeps timers of one bubble in pools, which must not reach the next
