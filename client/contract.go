@@ -74,8 +74,9 @@ func holdOf(h held) (one *lock.Hold, ok bool) {
 	return nil, false
 }
 
-// validity is for how long package lock promises a hold, from the request on, as docs/locks.md says.
-func validity(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
+// leastValidity is for how long a hold is promised at least, from the request on: what is left out for the drift of
+// clocks is up to the lock.
+func leastValidity(lease time.Duration) time.Duration { return lease*9/10 - 10*time.Millisecond }
 
 // clockStep is by how much two readings of a clock may disagree here.
 const clockStep = time.Millisecond
@@ -85,7 +86,7 @@ func (l *library) checkPromise(h held, lease time.Duration, asked time.Time) err
 	if lease == 0 {
 		lease = l.lease
 	}
-	if until := asked.Add(validity(lease) - clockStep); !h.Deadline().IsZero() && h.Deadline().Before(until) {
+	if until := asked.Add(leastValidity(lease)); !h.Deadline().IsZero() && h.Deadline().Before(until) {
 		return contradiction("a lease of %v was granted, and the deadline is %v before its end", lease,
 			until.Sub(h.Deadline()))
 	}
