@@ -54,10 +54,25 @@ func (c *honestyCheck) judgeFailures() {
 		if s.Op != history.OpRelease {
 			excused = dis.some(segment{0, f.Time}, func(*faultTime) bool { return true })
 		}
+		if s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
+			continue
+		}
 		if !c.o.applies(honestRights) || !excused {
 			c.found.add(finding{rule: failedInVain, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
+}
+
+// promiseOver says whether the hold that s renews was promised until t at most: then the lock can wait no longer for a
+// reply.
+func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
+	for _, i := range c.byKey[s.Key] {
+		if h := &c.holds[i]; h.owner == s.Owner && h.from <= s.Call && h.until >= s.Call &&
+			h.lastPromise() <= t {
+			return true
+		}
+	}
+	return false
 }
 
 // failureViolation words a finding of this file.

@@ -210,22 +210,32 @@ func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 	n := 0
 	for _, i := range queue {
 		h := &v.holds[i]
-		for n < len(byEnd) && v.holds[byEnd[n]].until <= h.from { // it was certainly granted before
+		for n < len(byEnd) && v.endedBefore(&v.holds[byEnd[n]], h, o) { // it was certainly granted before
 			tree.add(rank(v.holds[byEnd[n]].asked))
 			n++
 		}
 		if times := int32(n) - tree.sum(rank(later(h.asked, settle))); times > 0 {
-			found = append(found, bypass{hold: i, by: v.overtaker(queue, h, settle), times: times})
+			found = append(found, bypass{hold: i, by: v.overtaker(queue, h, o), times: times})
 		}
 	}
 	return found
 }
 
+// endedBefore says whether x had certainly ended when h, of the same class, was granted the lock: not only when the
+// owner of h learned of it, if both can be held at once.
+func (v *view) endedBefore(x, h *hold, o Options) bool {
+	if h.reader || v.h.Limit(h.key) != 0 {
+		return later(x.until, o.queueDelay()) <= h.from
+	}
+	return x.until <= h.from
+}
+
 // overtaker is the last hold that overtook h.
-func (v *view) overtaker(queue []int32, h *hold, settle time.Duration) int32 {
+func (v *view) overtaker(queue []int32, h *hold, o Options) int32 {
+	settle := o.queueDelay()
 	n := sort.Search(len(queue), func(n int) bool { return v.holds[queue[n]].from >= h.from })
 	for n--; n >= 0; n-- {
-		if x := &v.holds[queue[n]]; x.asked > later(h.asked, settle) && x.until <= h.from {
+		if x := &v.holds[queue[n]]; x.asked > later(h.asked, settle) && v.endedBefore(x, h, o) {
 			return queue[n]
 		}
 	}

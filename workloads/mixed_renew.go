@@ -11,6 +11,7 @@ import (
 func renewSequences() []sequence {
 	return []sequence{
 		{name: "renewed by hand", needs: client.Capabilities{client.CanRenew}, run: renewed},
+		{name: "renewed for less", needs: client.Capabilities{client.CanRenew}, run: renewedForLess},
 		{name: "renewal of what is not held", needs: client.Capabilities{client.CanRenew}, run: renewNothing},
 		{name: "expired", needs: client.Capabilities{client.ReportsLoss}, run: expired},
 		{name: "watchdog", needs: client.Capabilities{client.RenewsItself}, run: watched},
@@ -36,6 +37,20 @@ func renewed(m *mix) {
 		}
 		m.visit()
 	}
+	m.visit()
+	m.Session.Release(m.ctx, h)
+	m.visit()
+}
+
+// renewedForLess renews a hold for less than is left, which must not shorten it: it is held beyond that.
+func renewedForLess(m *mix) {
+	lease := 2 * m.short()
+	h, ok := m.acquire(m.request(m.owner(), lease))
+	if !ok {
+		return
+	}
+	m.Session.Renew(m.ctx, h, (lease / 2).Truncate(grain))
+	m.pause((lease * 3 / 5).Truncate(grain))
 	m.visit()
 	m.Session.Release(m.ctx, h)
 	m.visit()

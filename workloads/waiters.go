@@ -19,7 +19,8 @@ var waitersSpec = Spec{
 		"Then no client sends a request until the next round: only the lock can wake waiters.",
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,
-		client.CanResize, client.SeveralKeys, client.ReportsLoss, client.IsLatch, client.CanForceRelease},
+		client.CanResize, client.CanChangePermits, client.SeveralKeys, client.ReportsLoss, client.IsLatch,
+		client.CanForceRelease},
 	Client: waitersClient,
 }
 

@@ -310,8 +310,18 @@ func (m *mix) admitMore(a client.Acquire) {
 	a.Permits, a.Wait = some, m.Env.wait()
 	h, outcome := m.Session.Acquire(m.ctx, a)
 	m.pause(4 * m.Params.Hold)
-	if m.Session.Resize(m.ctx, m.key, m.limit()); outcome == history.OK {
+	if m.grow(some); outcome == history.OK {
 		m.pause(2 * beyondSlack)
 		m.Session.Release(m.ctx, h)
 	}
+}
+
+// grow gives a semaphore its usual size, of which it has some permits.
+func (m *mix) grow(some int) {
+	more := m.limit() - some
+	if more > 0 && m.Can.Has(client.CanChangePermits) && m.chance(2) &&
+		m.Session.ChangePermits(m.ctx, m.key, more).Outcome == history.OK {
+		return
+	}
+	m.Session.Resize(m.ctx, m.key, m.limit())
 }
