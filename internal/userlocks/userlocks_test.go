@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/simtest"
 )
 
@@ -69,6 +70,7 @@ func convicted(t *testing.T, s setting, l simtest.Lock, first uint64, n int) str
 
 // TestCorrectLocks: no run of a lock without a bug is unsafe.
 func TestCorrectLocks(t *testing.T) {
+	race.Skip(t)
 	for _, l := range All() {
 		for _, s := range settings[l.Name] {
 			t.Run(l.Name+"/"+s.String(), func(t *testing.T) {
@@ -91,6 +93,7 @@ type sees struct {
 
 // TestBugs: some bugs of each lock are convicted where TestScore has found that they are.
 func TestBugs(t *testing.T) {
+	race.Skip(t)
 	for _, c := range []sees{
 		{plainLock(), "renews-any", "mixed", 0},
 		{plainLock(), "compares-first", "late-requests", 0},
