@@ -29,7 +29,7 @@ const refresh = "2"
 // only requests for a loopback host name: a page elsewhere whose name resolves to this machine gets nothing (DNS
 // rebinding).
 func Handler(root *os.Root) http.Handler {
-	files := http.FileServerFS(root.FS())
+	files := http.FileServerFS(served{root.FS()})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -46,6 +46,19 @@ func Handler(root *os.Root) http.Handler {
 			files.ServeHTTP(w, r)
 		}
 	})
+}
+
+// served is a file system in which a file that cannot be opened, as a symbolic link that leads out of the root, is not
+// found. The file server of net/http replies 500 to it otherwise.
+type served struct{ fs.FS }
+
+// Open implements [fs.FS].
+func (s served) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return f, err
 }
 
 // live serves the page of a suite that is running, if r asks for the page of its directory.

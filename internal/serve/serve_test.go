@@ -64,6 +64,11 @@ func TestNothingOutside(t *testing.T) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
+	for _, path := range []string{"/out", "/root"} {
+		if w := get(h, "GET", path, "127.0.0.1"); w.Code != 404 {
+			t.Errorf("a link out of the directory, %s: %d %s", path, w.Code, w.Body)
+		}
+	}
 }
 
 // TestOnlyLoopback: other host names, methods and addresses are refused, and every reply has the policy.

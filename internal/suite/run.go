@@ -217,13 +217,13 @@ func (r *suiteRun) stopped(ctx context.Context) []string {
 }
 
 // keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as
-// expected. A run that cannot be moved (full disk) stays where it is. dir may be nil.
+// expected or was interrupted. A run that cannot be moved (full disk) stays where it is. dir may be nil.
 func (r *suiteRun) keep(dir *ledger.DataDir, o Outcome) string {
 	if dir == nil {
 		return ""
 	}
 	run, err := rundir.Open(filepath.Join(dir.Path, rundir.Latest))
-	if o == AsExpected || err != nil {
+	if o == AsExpected || o == NotRun || err != nil {
 		_ = dir.Remove()
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 const (
 	asChaos = "LOCKCHAOS_TEST_SUITE"   // makes this test binary the chaos that a suite starts
 	diesIn  = "LOCKCHAOS_TEST_DIES_IN" // makes it a suite that is killed while a run is in that directory
+	readyAt = "LOCKCHAOS_TEST_READY"   // where the run of that name says that it has written its results
 )
 
 func TestMain(m *testing.M) {
@@ -93,6 +95,12 @@ func fakeRun(args []string) int {
 	}
 	if dir.WriteManifest(m) != nil || dir.WriteVerdict(j) != nil {
 		return 72
+	}
+	if kind == "waiting" { // with its results, until it is interrupted
+		if _, err := net.Dial("tcp", os.Getenv(readyAt)); err != nil {
+			return 73
+		}
+		select {}
 	}
 	return max(code, map[string]int{"safe": 0, "unsafe": 1, "inconclusive": 2}[kind])
 }
@@ -220,6 +228,32 @@ func TestStops(t *testing.T) {
 	s, err := Run(ctx, options(t, "safe"))
 	if !errors.Is(err, ErrInterrupted) || s.Count(NotRun) != 1 {
 		t.Errorf("interrupted: %v, %v", outcomes(s), err)
+	}
+}
+
+// TestInterruptedRun: the directory of a run that was interrupted is removed.
+func TestInterruptedRun(t *testing.T) {
+	ready, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ready.Close()
+	t.Setenv(readyAt, ready.Addr().String())
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		if c, err := ready.Accept(); err == nil {
+			c.Close()
+		}
+	}()
+	o := options(t, "waiting")
+	o.Scenarios[0].Duration = time.Hour
+	s, err := Run(ctx, o)
+	if !errors.Is(err, ErrInterrupted) || s.Count(NotRun) != 1 {
+		t.Errorf("interrupted: %v, %v", outcomes(s), err)
+	}
+	if left, err := os.ReadDir(filepath.Join(o.Out, RunsDir)); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
