@@ -24,7 +24,8 @@ type claim struct {
 	session  *session
 	owner    string
 	entries  []entry
-	mark     string // a key; while it is there, the keys cannot be created; its text may prove that they were deleted
+	id       string // no other has it
+	barrier  string // a key; while it is there, the keys cannot be created
 	revision int64  // of their creation; 0: it is not known
 	asked    bool   // their creation was sent
 	unsure   bool   // a creation was not answered: it may be executed at any later time
@@ -32,7 +33,7 @@ type claim struct {
 
 func newClaim(s *session, q *queue, owner string) *claim {
 	root, id := q.client.o.Root, rand.Text()
-	c := &claim{session: s, owner: owner, mark: root + ".undone/" + id}
+	c := &claim{session: s, owner: owner, id: id, barrier: root + ".undone/" + id}
 	for _, name := range q.names {
 		c.entries = append(c.entries, entry{root + "/" + name + "/", id + "-" + q.kind.Word})
 	}
@@ -41,7 +42,7 @@ func newClaim(s *session, q *queue, owner string) *claim {
 
 // create creates the keys, all or none, once, however often the request is sent. True: each is the first of its lock.
 func (c *claim) create(ctx context.Context) (first bool, err error) {
-	conditions := []clientv3.Cmp{absent(c.mark)}
+	conditions := []clientv3.Cmp{absent(c.barrier)}
 	var puts, oldest []clientv3.Op
 	for _, e := range c.entries {
 		conditions = append(conditions, absent(e.key()))
@@ -109,45 +110,55 @@ func (c *claim) announce(e entry) {
 	})
 }
 
-// remove deletes the keys until that is answered or the session ends. If prove, was says whether they were there;
-// false: one was not, or the lease has ended. The mark that the deletion leaves proves an earlier request whose reply
-// was lost; it lasts until the next release of the session. If a creation was not answered, a mark is left until the
-// lease ends, and with it the creation can no longer be executed.
-func (c *claim) remove(ctx context.Context, prove bool) (was bool, err error) {
+// remove deletes the keys until that is answered or the session ends, as release does without proof.
+func (c *claim) remove(ctx context.Context) error {
+	_, err := c.removal(ctx, "")
+	return err
+}
+
+// release deletes the keys until that is answered or the session ends, and says whether they were there; false: one was
+// not, or the lease has ended. The deletion writes the claim's id to a mark, which proves an earlier request whose
+// reply was lost.
+func (c *claim) release(ctx context.Context) (was bool, err error) {
+	mark := c.session.marks.Take()
+	if mark == "" {
+		mark = c.session.client.o.Root + ".released/" + c.id
+	}
+	reply, err := c.removal(ctx, mark)
+	if err != nil || reply == nil {
+		return false, err
+	}
+	c.session.marks.Keep(mark)
+	if reply.Succeeded {
+		return true, nil
+	}
+	kvs := reply.Responses[0].GetResponseRange().Kvs
+	return len(kvs) > 0 && string(kvs[0].Value) == c.id, nil
+}
+
+// removal deletes the keys. If they are there, as they were created, it writes a mark; "": none; if not, the first
+// response is that mark. If a creation was not answered, a barrier is left until the lease ends, and with it the
+// creation can no longer be executed. Without a reply and an error the lease has ended, and the keys with it.
+func (c *claim) removal(ctx context.Context, mark string) (*clientv3.TxnResponse, error) {
 	var all []clientv3.Cmp
-	var do []clientv3.Op
+	var do, first []clientv3.Op
 	for _, e := range c.entries {
 		all = append(all, c.there(e))
 		do = append(do, clientv3.OpDelete(e.key()))
 	}
-	for _, mark := range c.session.takeMarks() {
-		do = append(do, clientv3.OpDelete(mark))
-	}
-	mark := func(text string) clientv3.Op { return clientv3.OpPut(c.mark, text, clientv3.WithLease(c.session.id)) }
-	then, other := do, append([]clientv3.Op{clientv3.OpGet(c.mark)}, do...)
-	if c.unsure || prove {
-		then = append(slices.Clone(do), mark(removed))
-	}
+	put := func(key, text string) clientv3.Op { return clientv3.OpPut(key, text, clientv3.WithLease(c.session.id)) }
 	if c.unsure {
-		other = append(other, clientv3.OpTxn([]clientv3.Cmp{absent(c.mark)}, []clientv3.Op{mark("")}, nil))
+		do = append(do, put(c.barrier, ""))
+	}
+	then := slices.Clone(do)
+	if mark != "" {
+		then, first = append(then, put(mark, c.id)), []clientv3.Op{clientv3.OpGet(mark)}
 	}
 	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return c.session.client.etcd.Txn(ctx).If(all...).Then(then...).Else(other...).Commit()
+		return c.session.client.etcd.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
 	})
-	switch {
-	case errors.Is(err, rpctypes.ErrLeaseNotFound): // the keys have ended with it, and cannot be created any more
-		return false, nil
-	case err != nil:
-		return false, err
-	case prove && !c.unsure:
-		c.session.keepMark(c.mark)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // nor can the keys be created any more
+		return nil, nil
 	}
-	if was = reply.Succeeded; !was {
-		kvs := reply.Responses[0].GetResponseRange().Kvs
-		was = len(kvs) > 0 && string(kvs[0].Value) == removed
-	}
-	return was, nil
+	return reply, err
 }
-
-// removed is the text of a mark that was written when the keys were deleted.
-const removed = "removed"

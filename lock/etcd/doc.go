@@ -21,7 +21,7 @@
 //     returns only once the next one has counted: the hold would begin with little time left.
 //   - Each acquire has a key of its own. In package concurrency the key is that of the session, so two owners of one
 //     session both hold the lock.
-//   - If a creation got no reply, the key is removed, and a mark key makes a creation that arrives late fail:
+//   - If a creation got no reply, the key is removed, and a barrier key makes a creation that arrives late fail:
 //     otherwise a key without an owner would hold the lock.
 //   - A waiter looks for its own key before it holds the lock: its lease may have expired while it waited (etcd 3.4.3,
 //     Jepsen).

@@ -30,7 +30,7 @@ func TestCreateArrivesTooLate(t *testing.T) {
 	}
 	late := newClaim(session, &c.Mutex("orders").queue, "late")
 	late.unsure = true
-	if _, err := late.remove(t.Context(), false); err != nil {
+	if err := late.remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := late.create(t.Context()); !errors.Is(err, lock.ErrLost) {

@@ -28,8 +28,8 @@ func newHold(ctx context.Context, q *queue, c *claim) *Hold {
 	return h
 }
 
-// begin makes the hold valid, and watches its keys without waiting for that: somebody may delete one while the lease
-// lasts.
+// begin makes the hold valid, and watches its keys in a moment, without waiting for that: somebody may delete one while
+// the lease lasts.
 func (h *Hold) begin() error {
 	s := h.claim.session
 	h.watching, h.unwatch = context.WithCancel(clientv3.WithRequireLeader(s.Context()))
@@ -38,7 +38,11 @@ func (h *Hold) begin() error {
 		return err
 	}
 	for _, e := range h.claim.entries {
-		s.Tasks.Go(func() { h.watch(e) })
+		s.Tasks.Go(func() {
+			if h.core.AwaitWatch() {
+				h.watch(e)
+			}
+		})
 	}
 	return nil
 }
@@ -85,7 +89,7 @@ func (h *Hold) lose() {
 	}
 	h.core.Lose()
 	if c := h.claim; len(c.entries) > 1 {
-		c.session.Tasks.Go(func() { _, _ = c.remove(c.session.Context(), false) })
+		c.session.Tasks.Go(func() { _ = c.remove(c.session.Context()) })
 	}
 }
 
@@ -123,7 +127,7 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 func (h *Hold) Release(ctx context.Context) error {
 	remove := func(ctx context.Context) (bool, error) {
 		h.unwatch()
-		return h.claim.remove(ctx, true)
+		return h.claim.release(ctx)
 	}
 	if err := h.core.Release(ctx, remove); err != nil {
 		return fmt.Errorf("release lock %q: %w", h.Name(), err)

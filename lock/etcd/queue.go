@@ -42,10 +42,7 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	c := newClaim(s, q, owner)
 	h, err := q.obtain(ctx, c, wait)
 	if err != nil && c.asked {
-		err = s.Undo(err, func() error {
-			_, err := c.remove(context.Background(), false)
-			return err
-		})
+		err = s.Undo(err, func() error { return c.remove(context.Background()) })
 	}
 	return h, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -27,14 +26,13 @@ type session struct {
 
 	term uint64 // of the leader, for keepAlive; 0: it is not known
 
-	mu    sync.Mutex
-	marks []string // of releases that were answered, to be deleted by the next ones
+	marks sessions.Marks // of releases
 }
 
 const (
 	retryEvery  = 10 * time.Millisecond // the pause after a request that was not answered
 	renewals    = 3                     // keepalives in the time of a lease
-	firstTry    = 16                    // the first request waits this part of the lease, the next twice that
+	firstTry    = 32                    // the first request waits this part of the lease
 	lastTry     = 4                     // the most that a request waits
 	revokeTries = 3
 )
@@ -88,13 +86,19 @@ func (s *session) keepAlive() {
 			s.End(lock.ErrLost)
 			return
 		case err != nil:
-			pause, limit = retryEvery, min(2*limit, s.lease/lastTry)
+			pause, limit = retryEvery, s.longer(limit)
 		case !counted: // by another leader than the last one: the next will
 			pause = 0
 		default:
 			pause, limit = s.lease/renewals, s.lease/firstTry
 		}
 	}
+}
+
+// longer is how long the next request waits for a reply after one that has waited for limit in vain. It grows slowly: a
+// request that a dead leader did not replicate has no reply, and the next one should be sent soon after the election.
+func (s *session) longer(limit time.Duration) time.Duration {
+	return min(limit+limit/3, s.lease/lastTry)
 }
 
 // renew sends one keepalive. It counts if the leader that answered it was not replaced before a linearizable read that
@@ -143,25 +147,6 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	return counts
 }
 
-// maxMarks is how many marks one release deletes: a transaction has 128 operations at most.
-const maxMarks = 32
-
-func (s *session) keepMark(mark string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.marks = append(s.marks, mark)
-}
-
-// takeMarks are marks to delete. Those that are not, because the release has no answer, end with the lease.
-func (s *session) takeMarks() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := min(len(s.marks), maxMarks)
-	some := s.marks[:n:n]
-	s.marks = s.marks[n:]
-	return some
-}
-
 // revoke ends the lease at the servers, so that others need not wait for its end.
 func (s *session) revoke() {
 	for range revokeTries {
@@ -180,7 +165,7 @@ func repeat[T any](ctx context.Context, s *session, do func(context.Context) (T,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.Context(), func() { cancel(sessions.ErrEnded) })()
-	for limit := s.lease / firstTry; ; limit = min(2*limit, s.lease/lastTry) {
+	for limit := s.lease / firstTry; ; limit = s.longer(limit) {
 		try, done := context.WithTimeout(ctx, limit)
 		value, err = do(try)
 		done()

@@ -31,6 +31,15 @@ type claim struct {
 	owner   []byte
 	pending <-chan result[[]string] // a creation that was not answered; nil: none
 	asked   bool                    // the creation was sent
+	seen    *snapshot               // the queue of the only node when it was created; nil: not known
+}
+
+// snapshot is what the children of a lock were.
+type snapshot struct {
+	names      []string
+	last       int64           // the zxid of the last change (pzxid)
+	creation   int64           // the zxid of the reply to the creation; 0: it is not known
+	connection <-chan struct{} // closed at a connection after the one of the snapshot
 }
 
 func newClaim(s *session, q *queue, owner string) *claim {
@@ -82,8 +91,7 @@ func (c *claim) create(ctx context.Context) error {
 	for {
 		c.asked = true
 		again := c.session.reconnection()
-		c.pending = start(c.send)
-		paths, err := await(ctx, c.session, c.pending)
+		paths, err := c.ask(ctx, again)
 		switch {
 		case err == nil:
 			c.created(paths)
@@ -108,6 +116,49 @@ func (c *claim) create(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// ask sends the creation. The request for the queue of a single node follows at once, in the same round trip: a server
+// executes the requests of a session in order.
+func (c *claim) ask(ctx context.Context, again <-chan struct{}) ([]string, error) {
+	if len(c.nodes) > 1 {
+		c.pending = start(c.send)
+		return await(ctx, c.session, c.pending)
+	}
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	s, n := c.session, c.nodes[0]
+	creation := s.expectCreation(n.dir + "/" + n.prefix)
+	c.pending = start(c.send)
+	look := start(func() (snapshot, error) {
+		if err := sessions.Await(looking, s.Session, creation.sent, nil); err != nil {
+			return snapshot{}, err
+		}
+		names, stat, err := s.conn.Children(n.dir)
+		if err != nil {
+			return snapshot{}, err
+		}
+		return snapshot{names: names, last: stat.Pzxid, connection: again}, nil
+	})
+	paths, err := await(ctx, s, c.pending)
+	zxid := s.forgetCreation(n.dir + "/" + n.prefix)
+	if err != nil {
+		return nil, err
+	}
+	if seen, err := await(ctx, s, look); err == nil {
+		seen.creation = zxid
+		c.seen = &seen
+	}
+	return paths, nil
+}
+
+// alone returns the czxid of the only node if the queue had no other when it was created, and no change since; 0: that
+// is not known.
+func (c *claim) alone() int64 {
+	if s := c.seen; s != nil && len(s.names) == 1 && s.names[0] == c.nodes[0].name && s.last == s.creation {
+		return s.last
+	}
+	return 0
 }
 
 func (c *claim) makeParents(ctx context.Context) error {
@@ -140,6 +191,18 @@ func (c *claim) makeParent(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// look returns the names of all nodes in the queue of n, the first time those that were seen at its creation, and a
+// channel that is closed at a later connection than the one that has read them.
+func (c *claim) look(ctx context.Context, n *node) (again <-chan struct{}, names []string, err error) {
+	if seen := c.seen; seen != nil && slices.Contains(seen.names, n.name) {
+		c.seen = nil
+		return seen.connection, seen.names, nil
+	}
+	again = c.session.reconnection()
+	names, err = c.children(ctx, n.dir)
+	return again, names, err
 }
 
 // children are the names of all nodes of a lock.
@@ -221,34 +284,30 @@ func (c *claim) removeAll() error {
 	return c.remove(ctx)
 }
 
-// release removes the nodes of a hold until that is answered. False: one of them was not there. The deletion creates a
-// mark, which proves an earlier request whose answer was lost: without it, somebody else has deleted the node. It also
-// deletes up to maxMarks older marks of the session, those of releases that were answered.
+// release removes the nodes of a hold until that is answered. False: one of them was not there. The deletion writes
+// the claim's id to a mark, which proves an earlier request whose answer was lost: without it, somebody else has
+// deleted the node.
 func (c *claim) release(ctx context.Context) (was bool, err error) {
-	marks := c.session.client.o.Root + "/" + marksName
-	mark := marks + "/" + c.id
-	old := c.session.takeMarks()
+	m := mark{path: c.session.marks.Take()}
+	if m.there = m.path != ""; !m.there {
+		m.path = c.session.client.o.Root + "/" + marksName + "/" + c.id
+	}
 	for interruptions := 0; ; {
 		again := c.session.reconnection()
-		failed, err := c.sendRelease(ctx, mark, old)
+		failed, err := c.sendRelease(ctx, m)
 		switch {
 		case err == nil:
-			c.session.keepMark(mark)
+			c.session.marks.Keep(m.path)
 			return true, nil
 		case interrupted(err):
 			interruptions++
 			err = c.session.awaitEvent(ctx, nil, again)
-		case errors.Is(err, zk.ErrNoNode) && failed > len(c.nodes): // somebody has deleted an old mark
-			i := failed - len(c.nodes) - 1
-			old, err = slices.Delete(old, i, i+1), nil
+		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes) && m.there: // somebody has deleted the mark
+			m.there, err = false, nil
 		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes):
-			err = c.makeParent(ctx, marks)
+			err = c.makeParent(ctx, c.session.client.o.Root+"/"+marksName)
 		case errors.Is(err, zk.ErrNoNode):
-			was, err := c.releasedBy(ctx, mark, interruptions)
-			if !was { // nothing was deleted
-				c.session.keepMark(old...)
-			}
-			return was, err
+			return c.releasedBy(ctx, m, interruptions)
 		}
 		if err != nil {
 			return false, err
@@ -259,16 +318,23 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 // marksName is the node below the root whose children are marks. No lock has this name.
 const marksName = ".released"
 
-// sendRelease deletes the nodes and creates the mark, all or nothing, and deletes old marks with them. An error comes
-// with the index of the operation that failed, or -1.
-func (c *claim) sendRelease(ctx context.Context, mark string, old []string) (failed int, err error) {
+// mark is a node that a release writes. It ends with the session.
+type mark struct {
+	path  string
+	there bool // it was created
+}
+
+// sendRelease deletes the nodes and writes the mark, all or nothing. An error comes with the index of the operation
+// that failed, or -1.
+func (c *claim) sendRelease(ctx context.Context, m mark) (failed int, err error) {
 	var ops []any
 	for _, n := range c.nodes {
 		ops = append(ops, &zk.DeleteRequest{Path: n.path(), Version: -1})
 	}
-	ops = append(ops, &zk.CreateRequest{Path: mark, Acl: acl(), Flags: zk.FlagEphemeral})
-	for _, path := range old {
-		ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
+	if m.there {
+		ops = append(ops, &zk.SetDataRequest{Path: m.path, Data: []byte(c.id), Version: -1})
+	} else {
+		ops = append(ops, &zk.CreateRequest{Path: m.path, Data: []byte(c.id), Acl: acl(), Flags: zk.FlagEphemeral})
 	}
 	replies, err := await(ctx, c.session, start(func() ([]zk.MultiResponse, error) {
 		return c.session.conn.Multi(ops...)
@@ -278,18 +344,25 @@ func (c *claim) sendRelease(ctx context.Context, mark string, old []string) (fai
 
 // releasedBy says whether nodes that are not there were deleted by an earlier request of this release, and deletes
 // those that are left.
-func (c *claim) releasedBy(ctx context.Context, mark string, interruptions int) (own bool, err error) {
+func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own bool, err error) {
+	id := ""
 	if interruptions > 0 {
-		own, err = read(ctx, c.session, func() (bool, error) {
-			there, _, err := c.session.conn.Exists(mark)
-			return there, err
+		id, err = read(ctx, c.session, func() (string, error) {
+			data, _, err := c.session.conn.Get(m.path)
+			if errors.Is(err, zk.ErrNoNode) {
+				return "", nil
+			}
+			return string(data), err
 		})
-		if own {
-			c.session.keepMark(mark)
+		if err != nil {
+			return false, err
 		}
-		if own || err != nil {
-			return own, err
-		}
+	}
+	if m.there || id != "" {
+		c.session.marks.Keep(m.path)
+	}
+	if id == c.id {
+		return true, nil
 	}
 	return false, c.remove(ctx)
 }

@@ -2,7 +2,7 @@
 //
 //	locks, err := zookeeper.Open([]string{"10.0.0.1:2181", "10.0.0.2:2181", "10.0.0.3:2181"}, zookeeper.Options{})
 //	...
-//	hold, err := locks.Mutex("orders").Acquire(ctx)
+//	hold, err := locks.Mutex("orders").Acquire(ctx, "worker 7")
 //	...
 //	defer hold.Release(ctx) // hold.Context() ends if the lock is lost
 //
@@ -16,7 +16,7 @@
 //     when it is connected again, and then another holds the lock already.
 //   - A node whose creation was not answered is looked for and removed: it would hold the lock for nobody.
 //   - A release asks again until it is answered. A node that is gone is a lost hold, not a released one, unless an
-//     earlier request of the release has left its mark, an ephemeral node that is created with the deletion.
+//     earlier request of the release has left its mark: an ephemeral node that is written with the deletion.
 //   - The fencing token is the czxid of the node. It grows with every grant, and goes back only if a majority of the
 //     servers loses its disks.
 //

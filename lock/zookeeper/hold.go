@@ -46,12 +46,23 @@ func (h *Hold) begin(ctx context.Context, first <-chan result[*zk.Stat]) error {
 	if stat.EphemeralOwner != c.session.id { // CURATOR-604: of another session, with which it will go
 		return fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
 	}
-	h.token = stat.Czxid
+	return h.grant(stat.Czxid, c.nodes[1:])
+}
+
+// grant makes the hold valid, and watches nodes that are not watched yet in a moment, without waiting for that.
+func (h *Hold) grant(token int64, unwatched []*node) error {
+	h.token = token
 	if err := h.core.Begin(); err != nil {
 		return err
 	}
-	for _, n := range c.nodes[1:] {
-		h.watch(n.path())
+	if len(unwatched) > 0 {
+		h.claim.session.Tasks.Go(func() {
+			if h.core.AwaitWatch() {
+				for _, n := range unwatched {
+					h.watch(n.path())
+				}
+			}
+		})
 	}
 	return nil
 }

@@ -73,8 +73,18 @@ func (q *queue) obtain(ctx context.Context, c *claim, owner string, wait bool) (
 	return h, nil
 }
 
-// enter waits until it is the turn of each node. The first one is read and watched in the same round trip as the queue.
+// enter waits until it is the turn of each node. The first one is read and watched while the hold waits for that; if
+// its creation has shown that it is alone in the queue, it is watched after the grant.
 func (q *queue) enter(ctx context.Context, h *Hold, wait bool) error {
+	if token := h.claim.alone(); token != 0 {
+		h.claim.session.hold(h, h.claim.nodes)
+		return h.grant(token, h.claim.nodes)
+	}
+	if seen := h.claim.seen; seen != nil && !wait { // a watch that is set after the node was deleted stays
+		if t := q.turn(h.claim.nodes[0].name, seen.names); t.Found && !t.Now {
+			return lock.ErrHeld
+		}
+	}
 	first := h.watchFirst()
 	for _, n := range h.claim.nodes {
 		if err := q.await(ctx, h.claim, n, wait); err != nil {
@@ -87,8 +97,7 @@ func (q *queue) enter(ctx context.Context, h *Hold, wait bool) error {
 // await waits until it is the turn of one node.
 func (q *queue) await(ctx context.Context, c *claim, n *node, wait bool) error {
 	for {
-		again := c.session.reconnection()
-		names, err := c.children(ctx, n.dir)
+		again, names, err := c.look(ctx, n)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -81,8 +80,8 @@ func marksLeft(t *testing.T, b *backend) []string {
 	return names
 }
 
-// TestMarksOfReleases: a session leaves the mark of its last release alone, also if somebody deletes marks, and takes
-// it along when it ends.
+// TestMarksOfReleases: a session that releases one hold after another leaves one mark, also if somebody deletes it,
+// until it ends.
 func TestMarksOfReleases(t *testing.T) {
 	b := startBackend(t)
 	c := open(t, b.addr, Options{})
@@ -106,9 +105,9 @@ func TestMarksOfReleases(t *testing.T) {
 	}
 }
 
-// TestManyMarks: holds that are released at once leave a mark each. The next releases delete them all, also if somebody
-// has deleted one of them, and after a release that has failed.
-func TestManyMarks(t *testing.T) {
+// TestMarksAreReused: releases at the same time use a mark each, and later releases make no more, also if somebody has
+// deleted one, and after a release that has failed.
+func TestMarksAreReused(t *testing.T) {
 	b := startBackend(t)
 	c := open(t, b.addr, Options{})
 	s, err := c.sessions.Session(t.Context())
@@ -116,33 +115,32 @@ func TestManyMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	const many = 8
-	leave := func() { // as many releases at once do
-		t.Helper()
-		var kept []string
-		for i := range many {
-			kept = append(kept, s.takeMarks()...)
-			sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex(fmt.Sprint("lock", i)).Acquire, "a"))
-		}
-		s.keepMark(kept...)
-		if left := marksLeft(t, b); len(left) < many {
-			t.Fatalf("%d marks are left, want %d or more", len(left), many)
-		}
-	}
 	release := func() {
 		t.Helper()
 		sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
-		if left := marksLeft(t, b); len(left) != 1 {
-			t.Errorf("marks %v are left, want one", left)
+		if left := marksLeft(t, b); len(left) > many {
+			t.Errorf("marks %v are left, want %d", left, many)
 		}
 	}
-
-	leave()
-	if err := b.admin.Delete(defaultRoot+"/"+marksName+"/"+marksLeft(t, b)[many/2], -1); err != nil {
-		t.Fatal(err)
+	var taken []string // as by releases that are not answered yet
+	for range many {
+		release()
+		taken = append(taken, s.marks.Take())
 	}
-	release()
-
-	leave()
+	for _, m := range taken {
+		s.marks.Keep(m)
+	}
+	if left := marksLeft(t, b); len(left) != many {
+		t.Fatalf("marks %v are left, want %d", left, many)
+	}
+	for _, m := range taken[:2] {
+		if err := b.admin.Delete(m, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range many {
+		release()
+	}
 	h := sessiontest.Acquire(t, c.Mutex("bills").Acquire, "a")
 	if err := b.Remove(t.Context(), "bills"); err != nil {
 		t.Fatal(err)
@@ -150,5 +148,7 @@ func TestManyMarks(t *testing.T) {
 	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
-	release()
+	for range many {
+		release()
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,13 +20,54 @@ type session struct {
 	*sessions.Session
 	client *Client
 	conn   *zk.Conn
+	marks  sessions.Marks // of releases
 
 	mu     sync.Mutex
-	id     int64            // 0: the servers have not created it
-	claims uint64           // made in it
-	again  chan struct{}    // closed and replaced at each connection
-	marks  []string         // of releases that were answered
-	held   map[string]*Hold // by the paths of its nodes, from before it begins until it is released
+	id     int64                // 0: the servers have not created it
+	claims uint64               // made in it
+	again  chan struct{}        // closed and replaced at each connection
+	held   map[string]*Hold     // by the paths of its nodes, from before it begins until it is released
+	news   map[string]*creation // by the path that was requested, of creations that are not answered
+}
+
+// creation is the request that creates one node.
+type creation struct {
+	sent chan struct{} // closed when it is being sent: every later request is behind it
+	zxid int64         // of its reply; 0: it has none
+}
+
+// expectCreation begins to watch for the request that creates the node path.
+func (s *session) expectCreation(path string) *creation {
+	c := &creation{sent: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.news[path] = c
+	return c
+}
+
+// forgetCreation ends what expectCreation began, and returns the zxid of the reply; 0: there was none.
+func (s *session) forgetCreation(path string) (zxid int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	zxid = s.news[path].zxid
+	delete(s.news, path)
+	return zxid
+}
+
+func (s *session) creationSent(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.news[path]; c != nil {
+		close(c.sent)
+	}
+}
+
+func (s *session) creationDone(path string, zxid int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.news[path]; c != nil {
+		c.zxid = zxid
+	}
 }
 
 // The pause after all servers were tried in vain doubles from reconnectFirst up to reconnectAtMost: many clients must
@@ -42,7 +82,9 @@ const handshakes = 4
 
 // openSession begins a session.
 func (c *Client) openSession(shared *sessions.Session) (*session, error) {
-	s := &session{Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}}
+	s := &session{
+		Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}, news: map[string]*creation{},
+	}
 	const requestSize = 64 << 10
 	servers := &hosts{session: s}
 	dial := func(network, addr string, _ time.Duration) (net.Conn, error) {
@@ -71,7 +113,10 @@ func (s *session) dial(network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{Conn: conn, limit: limit, answered: s.Heard, began: s.began, sent: map[int32][]time.Time{}}, nil
+	return &wire{
+		Conn: conn, limit: limit, answered: s.Heard, began: s.began, creating: s.creationSent, created: s.creationDone,
+		sent: map[int32][]time.Time{}, paths: map[int32]string{},
+	}, nil
 }
 
 // pause waits, no longer than the session lasts.
@@ -151,26 +196,6 @@ func (s *session) forget(nodes []*node) {
 	for _, n := range nodes {
 		delete(s.held, n.path())
 	}
-}
-
-// keepMark remembers marks of releases that were answered.
-func (s *session) keepMark(marks ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.marks = append(s.marks, marks...)
-}
-
-// maxMarks is how many marks one release deletes.
-const maxMarks = 32
-
-// takeMarks are marks to delete. Those that are not, because the release has no answer, end with the session.
-func (s *session) takeMarks() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := min(len(s.marks), maxMarks)
-	some := slices.Clone(s.marks[:n])
-	s.marks = s.marks[n:]
-	return some
 }
 
 // result is what a call returned.

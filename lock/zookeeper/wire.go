@@ -14,10 +14,13 @@ type wire struct {
 	net.Conn
 	limit    time.Duration // of the handshake
 	answered func(sent time.Time, ping bool)
+	creating func(path string)             // a request that creates this node is being sent: every later one is behind it
+	created  func(path string, zxid int64) // it was executed; zxid is that of the reply
 	began    func(sent time.Time, session int64, timeout time.Duration)
 
 	mu     sync.Mutex
 	sent   map[int32][]time.Time // by number; pings share one
+	paths  map[int32]string      // of the nodes that requests without a reply create, by number
 	hello  time.Time             // when the handshake was sent; zero: not yet
 	opened bool                  // the handshake was answered
 	head   []byte                // what was read of the length and the first bytes of a message
@@ -29,21 +32,43 @@ const (
 	headSize   = 16 // of a reply: number, zxid, error; of a handshake: version, timeout, session
 	pingNumber = -2
 	eventOf    = -1 // number of a message that answers nothing
+	createCode = 1  // of a request that creates a node
 	expired    = -112
 	moved      = -118
 )
 
 func (w *wire) Write(b []byte) (int, error) {
 	now := time.Now()
+	path := ""
 	w.mu.Lock()
 	if w.hello.IsZero() {
 		w.hello = now
 	} else if len(b) >= 2*lengthSize { // go-zookeeper writes whole messages
 		number := int32(binary.BigEndian.Uint32(b[lengthSize:]))
 		w.sent[number] = append(w.sent[number], now)
+		if path = createdPath(b); path != "" {
+			w.paths[number] = path
+		}
 	}
 	w.mu.Unlock()
+	if path != "" {
+		w.creating(path)
+	}
 	return w.Conn.Write(b)
+}
+
+// createdPath is the path in a message that creates one node: length, number, code, length of the path, path. "": it
+// is another message.
+func createdPath(b []byte) string {
+	const at = 4 * lengthSize
+	if len(b) < at || binary.BigEndian.Uint32(b[2*lengthSize:]) != createCode {
+		return ""
+	}
+	n := uint64(binary.BigEndian.Uint32(b[3*lengthSize:]))
+	if n > uint64(len(b)-at) {
+		return ""
+	}
+	return string(b[at : at+n])
 }
 
 func (w *wire) Read(b []byte) (int, error) {
@@ -94,6 +119,12 @@ func (w *wire) take(head []byte) {
 		w.sent[first] = list[1:]
 	}
 	w.answered(list[0], first == pingNumber)
+	if path, ok := w.paths[first]; ok {
+		delete(w.paths, first)
+		if code == 0 {
+			w.created(path, int64(binary.BigEndian.Uint64(head[4:])))
+		}
+	}
 }
 
 // SetReadDeadline bounds the handshake: go-zookeeper would wait for several session timeouts for a server that accepts

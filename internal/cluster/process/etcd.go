@@ -89,7 +89,7 @@ func (e etcdSoftware) config(s *server) string { return e.configIn(s, "new") }
 // configIn is the configuration file of a member of a cluster in that initial state: new or existing. The short
 // heartbeats make the others notice a dead leader in half a second.
 func (e etcdSoftware) configIn(s *server, state string) string {
-	options := map[string]string{"heartbeat-interval": "50", "election-timeout": "500", "snapshot-count": "100000"}
+	options := map[string]string{"heartbeat-interval": "20", "election-timeout": "400", "snapshot-count": "100000"}
 	maps.Copy(options, e.topology.Options)
 	if value := options[cluster.NoFsync]; value != "" {
 		options[cluster.NoFsync] = strconv.FormatBool(value == "yes")

@@ -55,6 +55,20 @@ func (h *Hold) Begin() error {
 	return why
 }
 
+// watchDelay is how old a hold is when its keys or nodes are watched: a watch is not worth its requests if the hold is
+// released at once.
+const watchDelay = 10 * time.Millisecond
+
+// AwaitWatch waits until the keys or nodes of the hold should be watched; false: it has ended before.
+func (h *Hold) AwaitWatch() bool {
+	select {
+	case <-time.After(watchDelay):
+		return true
+	case <-h.done:
+		return false
+	}
+}
+
 // Lose ends the hold although its session lasts: its keys or nodes were deleted by somebody else. One that has not
 // begun ends unreported.
 func (h *Hold) Lose() {
