@@ -271,18 +271,22 @@ func (v *view) windowOps(holds []int32) []lockOp {
 	var ops []lockOp
 	for _, i := range holds {
 		h := &v.holds[i]
-		s := &v.h.Spans[h.span]
-		op := lockOp{call: h.asked, ret: h.from, owner: h.owner, epoch: i, pos: -1, depth: -1, span: h.span,
-			process: s.Process, permits: 1, write: !h.reader, token: h.orderingToken()}
-		ops = append(ops, op)
-		if h.core == never {
-			continue
-		}
-		op.kind, op.call, op.ret, op.span = opRelease, h.core, h.freeBy, -1
-		if h.ending != endReleased {
-			op.kind, op.unknown, op.ret = opHoldLost, true, never
-		}
-		ops = append(ops, op)
+		grant := lockOp{call: h.asked, ret: h.from, owner: h.owner, epoch: i, pos: -1, depth: -1, span: h.span,
+			process: v.h.Spans[h.span].Process, permits: 1, write: !h.reader, token: h.orderingToken()}
+		ops = appendHold(ops, grant, h.core, h.freeBy, h.ending)
 	}
 	return ops
+}
+
+// appendHold appends a grant and, if the hold ends, its release, or its loss.
+func appendHold(ops []lockOp, op lockOp, core, freeBy time.Duration, end ending) []lockOp {
+	ops = append(ops, op)
+	if core == never {
+		return ops
+	}
+	op.kind, op.call, op.ret, op.span = opRelease, core, freeBy, -1
+	if end != endReleased {
+		op.kind, op.unknown, op.ret = opHoldLost, true, never
+	}
+	return append(ops, op)
 }

@@ -266,17 +266,9 @@ func (k *keyOps) permitOps(v *view, t time.Duration) []lockOp {
 		if y.from > t || y.core < t {
 			continue
 		}
-		op := lockOp{call: y.asked, ret: y.from, owner: y.owner, epoch: int32(i), pos: -1, span: y.span,
+		grant := lockOp{call: y.asked, ret: y.from, owner: y.owner, epoch: int32(i), pos: -1, span: y.span,
 			process: v.h.Spans[y.span].Process, permits: y.permits, write: true, depth: -1}
-		ops = append(ops, op)
-		if y.core == never {
-			continue
-		}
-		op.kind, op.call, op.ret, op.span = opRelease, y.core, y.freeBy, -1
-		if y.ending != endReleased {
-			op.kind, op.unknown, op.ret = opHoldLost, true, never
-		}
-		ops = append(ops, op)
+		ops = appendHold(ops, grant, y.core, y.freeBy, y.ending)
 	}
 	return ops
 }

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
 
 // entry is a key of one request, in the queue of one lock. Its name is the id of the request, which no other has, and
@@ -68,7 +69,7 @@ func (c *claim) create(ctx context.Context) (first bool, err error) {
 	if !reply.Succeeded { // an earlier request has created them
 		kvs := reply.Responses[len(oldest)].GetResponseRange().Kvs
 		if len(kvs) == 0 {
-			return false, errRemoved
+			return false, queues.ErrRemoved()
 		}
 		c.revision, ranges = kvs[0].CreateRevision, reply.Responses
 	}
@@ -90,9 +91,6 @@ func (s *session) explain(err error) error {
 	}
 	return err
 }
-
-// errRemoved: somebody has deleted the key, or its lease has ended.
-var errRemoved = fmt.Errorf("%w: its key was removed while it waited", lock.ErrLost)
 
 // there says that a key is there, as it was created.
 func (c *claim) there(e entry) clientv3.Cmp {

@@ -9,7 +9,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
@@ -32,7 +31,7 @@ func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, er
 func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, error) {
 	for _, name := range q.names {
 		if name == "" || strings.ContainsAny(name, "/\x00") {
-			return nil, errors.New("the name must not be empty or have a slash")
+			return nil, errors.New("the name must not be empty or contain a slash")
 		}
 	}
 	s, err := q.client.sessions.Session(ctx)
@@ -59,7 +58,7 @@ func (q *queue) obtain(ctx context.Context, c *claim, wait bool) (*Hold, error) 
 	}
 	if !first {
 		for _, e := range c.entries {
-			if err := q.await(ctx, c, e, wait); err != nil {
+			if err := queues.Await(ctx, &place{claim: c, entry: e, kind: q.kind}, wait); err != nil {
 				return nil, err
 			}
 		}
@@ -67,59 +66,49 @@ func (q *queue) obtain(ctx context.Context, c *claim, wait bool) (*Hold, error) 
 	return q.grant(ctx, c)
 }
 
-// await waits until it is the turn of one key.
-func (q *queue) await(ctx context.Context, c *claim, e entry, wait bool) error {
-	for {
-		t, since, err := q.turn(ctx, c, e)
-		switch {
-		case err != nil:
-		case t.Now:
-			if t.Announce {
-				c.announce(e)
-			}
-			return nil
-		case !wait:
-			return lock.ErrHeld
-		case t.Any:
-			err = c.awaitEvent(ctx, e.prefix, since+1, clientv3.WithPrefix(), clientv3.WithFilterPut())
-		default: // a put is the announcement that it has the lock, too
-			err = c.awaitEvent(ctx, e.prefix+t.After, since+1)
-		}
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return fmt.Errorf("%w: %w", lock.ErrHeld, ctx.Err())
-		case err != nil:
-			return err
-		}
-	}
+// place is one key of a claim in the queue of its lock.
+type place struct {
+	*claim
+	entry entry
+	kind  queues.Kind
+	since int64 // the revision at which Turn has read the queue
 }
 
-// turn is the place of a key among all keys of its lock, and the revision at which it was there.
-func (q *queue) turn(ctx context.Context, c *claim, e entry) (t queues.Turn, revision int64, err error) {
+// Turn reads the keys of the lock, of a kind with Last only the one before this.
+func (p *place) Turn(ctx context.Context) (queues.Turn, error) {
+	e := p.entry
 	options := []clientv3.OpOption{
 		clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithKeysOnly(),
 	}
-	if q.kind.Last {
-		options = append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(c.revision-1), clientv3.WithKeysOnly())
+	if p.kind.Last {
+		options = append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.revision-1), clientv3.WithKeysOnly())
 	}
-	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return c.session.client.etcd.Txn(ctx).If(c.there(e)).Then(clientv3.OpGet(e.prefix, options...)).Commit()
+	reply, err := repeat(ctx, p.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return p.session.client.etcd.Txn(ctx).If(p.there(e)).Then(clientv3.OpGet(e.prefix, options...)).Commit()
 	})
-	switch {
-	case err != nil:
-		return t, 0, err
-	case !reply.Succeeded:
-		return t, 0, errRemoved
+	if err != nil || !reply.Succeeded {
+		return queues.Turn{}, err
 	}
+	p.since = reply.Header.Revision
 	var names []string
 	for _, kv := range reply.Responses[0].GetResponseRange().Kvs {
 		names = append(names, strings.TrimPrefix(string(kv.Key), e.prefix))
 	}
-	if q.kind.Last {
+	if p.kind.Last {
 		names = append(names, e.name)
 	}
-	return q.kind.Turn(e.name, names), reply.Header.Revision, nil
+	return p.kind.Turn(e.name, names), nil
 }
+
+func (p *place) Changed(ctx context.Context, t queues.Turn) error {
+	if t.Any {
+		return p.awaitEvent(ctx, p.entry.prefix, p.since+1, clientv3.WithPrefix(), clientv3.WithFilterPut())
+	}
+	// A put is the announcement that the entry before has the lock, too.
+	return p.awaitEvent(ctx, p.entry.prefix+t.After, p.since+1)
+}
+
+func (p *place) Announce() { p.announce(p.entry) }
 
 // awaitEvent waits until a key is deleted or written, or may be: a member that hangs, or that has lost its leader,
 // sends no events.

@@ -16,11 +16,13 @@ type Proxy struct {
 	Addr    string        // where clients connect to
 	Dropped chan struct{} // gets an element for each reply that was dropped or held, and each request that was dropped
 	delay   atomic.Int64
+	sent    atomic.Int64
 	done    chan struct{}
 
 	mu      sync.Mutex
-	words   []string // in the requests whose replies are affected
-	drop    int      // replies still to drop
+	resumed chan struct{} // replies are paused until it is closed; nil: they are not paused
+	words   []string      // in the requests whose replies are affected
+	drop    int           // replies still to drop
 	hold    bool
 	refused string // in the requests that are dropped
 	conns   map[net.Conn]bool
@@ -79,6 +81,25 @@ func (p *Proxy) DropRequests(word string) {
 	p.refused = word
 }
 
+// PauseReplies keeps all replies back from now on.
+func (p *Proxy) PauseReplies() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resumed == nil {
+		p.resumed = make(chan struct{})
+	}
+}
+
+// ResumeReplies delivers the replies that PauseReplies has kept back, and those that follow.
+func (p *Proxy) ResumeReplies() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resumed != nil {
+		close(p.resumed)
+		p.resumed = nil
+	}
+}
+
 // Delay delays every reply from now on by d.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
 
@@ -91,8 +112,11 @@ func (p *Proxy) CutConnections() {
 	}
 }
 
-// open is the number of connections.
-func (p *Proxy) open() int {
+// Sent is the number of bytes that clients have sent.
+func (p *Proxy) Sent() int64 { return p.sent.Load() }
+
+// Conns is the number of open connections.
+func (p *Proxy) Conns() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.conns) / 2
@@ -115,6 +139,7 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 	var last atomic.Pointer[[]byte] // the last request
 	wg.Go(func() {
 		p.pipe(out, in, func(b []byte) bool {
+			p.sent.Add(int64(len(b)))
 			seen := bytes.Clone(b)
 			last.Store(&seen)
 			p.mu.Lock()
@@ -156,6 +181,16 @@ func (p *Proxy) forward(request *[]byte, reply []byte) bool {
 	if d := time.Duration(p.delay.Load()); d > 0 {
 		select {
 		case <-time.After(d):
+		case <-p.done:
+			return false
+		}
+	}
+	p.mu.Lock()
+	resumed := p.resumed
+	p.mu.Unlock()
+	if resumed != nil {
+		select {
+		case <-resumed:
 		case <-p.done:
 			return false
 		}

@@ -210,7 +210,7 @@ func (b *servers) conns() int {
 	}
 	n := 0
 	for _, p := range b.proxies {
-		n += p.open()
+		n += p.Conns()
 	}
 	return n
 }

@@ -36,7 +36,7 @@ func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, er
 // checkName refuses what cannot be the name of a node.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || name == marksName || strings.ContainsAny(name, "/\x00") {
-		return errors.New("the name must not be empty, a dot or two, or " + marksName + ", or have a slash")
+		return errors.New("the name must not be empty, `.`, `..` or `" + marksName + "`, or contain a slash")
 	}
 	return nil
 }
@@ -87,56 +87,43 @@ func (q *queue) enter(ctx context.Context, h *Hold, wait bool) error {
 	}
 	first := h.watchFirst()
 	for _, n := range h.claim.nodes {
-		if err := q.await(ctx, h.claim, n, wait); err != nil {
+		if err := queues.Await(ctx, &place{claim: h.claim, node: n, queue: q}, wait); err != nil {
 			return err
 		}
 	}
 	return h.begin(ctx, first)
 }
 
-// await waits until it is the turn of one node.
-func (q *queue) await(ctx context.Context, c *claim, n *node, wait bool) error {
-	for {
-		again, names, err := c.look(ctx, n)
-		if err != nil {
-			return err
-		}
-		switch t := q.turn(n.name, names); {
-		case !t.Found:
-			return fmt.Errorf("%w: its node was removed while it waited", lock.ErrLost)
-		case t.Now:
-			if t.Announce {
-				c.announce(n)
-			}
-			return nil
-		case !wait:
-			return lock.ErrHeld
-		case t.Any:
-			err = q.awaitAny(ctx, c, n, again)
-		default:
-			err = c.awaitGone(ctx, n.dir+"/"+t.After, again)
-		}
-		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", lock.ErrHeld, ctx.Err())
-		}
-		if err != nil {
-			return err
-		}
-	}
+// place is one node of a claim in the queue of its lock.
+type place struct {
+	*claim
+	node  *node
+	queue *queue
+	again <-chan struct{} // ends when the connection that Turn has used is replaced
 }
 
-// awaitAny waits until a node comes or goes, unless it is the turn of n already.
-func (q *queue) awaitAny(ctx context.Context, c *claim, n *node, again <-chan struct{}) error {
-	w, err := watch(ctx, c.session, func() (bool, <-chan zk.Event, error) {
-		names, _, changed, err := c.session.conn.ChildrenW(n.dir)
-		t := q.turn(n.name, names)
+func (p *place) Turn(ctx context.Context) (t queues.Turn, err error) {
+	var names []string
+	p.again, names, err = p.look(ctx, p.node)
+	return p.queue.turn(p.node.name, names), err
+}
+
+func (p *place) Changed(ctx context.Context, t queues.Turn) error {
+	if !t.Any {
+		return p.awaitGone(ctx, p.node.dir+"/"+t.After, p.again)
+	}
+	w, err := watch(ctx, p.session, func() (bool, <-chan zk.Event, error) {
+		names, _, changed, err := p.session.conn.ChildrenW(p.node.dir)
+		t := p.queue.turn(p.node.name, names)
 		return t.Found && !t.Now, changed, err
 	})
 	if err != nil || !w.wait {
 		return err
 	}
-	return c.session.awaitEvent(ctx, w.event, again)
+	return p.session.awaitEvent(ctx, w.event, p.again)
 }
+
+func (p *place) Announce() { p.announce(p.node) }
 
 // watched is the answer to a request that sets a watch.
 type watched struct {

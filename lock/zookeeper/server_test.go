@@ -21,7 +21,7 @@ type backend struct {
 	admin *zk.Conn
 }
 
-func startServer(t testing.TB) *sessiontest.Relayed { return sessiontest.Behind(t, startBackend(t)) }
+func startServer(t testing.TB) *sessiontest.Proxied { return sessiontest.Behind(t, startBackend(t)) }
 
 // startBackend starts a server of its own for a test.
 func startBackend(t testing.TB) *backend {

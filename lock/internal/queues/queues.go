@@ -4,6 +4,7 @@
 package queues
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,6 +87,48 @@ func Permits(n, total int) Kind {
 		return Turn{}
 	}}
 }
+
+// Place is an entry in the queue of a lock at the servers.
+type Place interface {
+	// Turn reads the queue. A turn that is not Found says that the entry was removed by somebody else.
+	Turn(ctx context.Context) (Turn, error)
+	// Changed waits until the turn that was read last may be another one.
+	Changed(ctx context.Context, t Turn) error
+	// Announce wakes the entry behind this one, without waiting for that.
+	Announce()
+}
+
+// Await waits until it is the turn of an entry. Its error is [lock.ErrLost] if the entry was removed, that of the
+// servers, and [lock.ErrHeld] if it was not the entry's turn before ctx has ended, or now where wait is false.
+func Await(ctx context.Context, p Place, wait bool) error {
+	for held := false; ; {
+		t, err := p.Turn(ctx)
+		switch {
+		case err != nil:
+		case !t.Found:
+			return ErrRemoved()
+		case t.Now:
+			if t.Announce {
+				p.Announce()
+			}
+			return nil
+		case !wait:
+			return lock.ErrHeld
+		default:
+			held = true
+			err = p.Changed(ctx, t)
+		}
+		switch {
+		case err != nil && held && ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", lock.ErrHeld, ctx.Err())
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// ErrRemoved says that somebody has deleted the entry of an acquire, or that its session has ended.
+func ErrRemoved() error { return fmt.Errorf("%w: its entry was removed while it waited", lock.ErrLost) }
 
 // Names are those of several locks, each once.
 func Names(first string, more []string) []string {

@@ -1,6 +1,7 @@
 package queues_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -46,6 +47,65 @@ func TestTurn(t *testing.T) {
 	for n, fits := range map[int]bool{-1: false, 0: false, 1: true, 3: true, 4: false} {
 		if err := queues.CheckPermits(n, 3); (err == nil) != fits || err != nil && !errors.Is(err, lock.ErrPermits) {
 			t.Errorf("%d of 3 permits: %v", n, err)
+		}
+	}
+}
+
+// turns are the answers of the servers about an entry, one after another.
+type turns struct {
+	next      []queues.Turn
+	failure   error // of the request after the last answer
+	changed   int   // times that Changed was called
+	announced int
+}
+
+func (p *turns) Turn(context.Context) (t queues.Turn, err error) {
+	if len(p.next) == 0 {
+		return t, p.failure
+	}
+	t, p.next = p.next[0], p.next[1:]
+	return t, nil
+}
+
+func (p *turns) Changed(context.Context, queues.Turn) error { p.changed++; return nil }
+func (p *turns) Announce()                                  { p.announced++ }
+
+// TestAwait: an entry waits until it is its turn, announces that if its kind does, and says why it ends without.
+func TestAwait(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	behind, now := queues.Turn{Found: true, After: "a"}, queues.Turn{Found: true, Now: true}
+	announce, gone := queues.Turn{Found: true, Now: true, Announce: true}, queues.Turn{}
+	failure := errors.New("no reply")
+	for name, c := range map[string]struct {
+		ctx       context.Context
+		place     turns
+		wait      bool
+		want      error // nil: the lock is granted
+		not       error
+		changed   int
+		announced int
+	}{
+		"at once":   {ctx: t.Context(), place: turns{next: []queues.Turn{now}}},
+		"after two": {ctx: t.Context(), place: turns{next: []queues.Turn{behind, behind, now}}, wait: true, changed: 2},
+		"announced": {ctx: t.Context(), place: turns{next: []queues.Turn{announce}}, announced: 1},
+		"held":      {ctx: t.Context(), place: turns{next: []queues.Turn{behind, now}}, want: lock.ErrHeld},
+		"removed": {
+			ctx: t.Context(), place: turns{next: []queues.Turn{behind, gone}}, wait: true, want: lock.ErrLost, changed: 1,
+		},
+		"failed": {ctx: t.Context(), place: turns{failure: failure}, wait: true, want: failure, not: lock.ErrHeld},
+		"ended behind": {
+			ctx: ended, place: turns{next: []queues.Turn{behind}, failure: failure}, wait: true, want: lock.ErrHeld, changed: 1,
+		},
+		"ended unlearned": {ctx: ended, place: turns{failure: failure}, wait: true, want: failure, not: lock.ErrHeld},
+	} {
+		err := queues.Await(c.ctx, &c.place, c.wait)
+		if !errors.Is(err, c.want) || c.not != nil && errors.Is(err, c.not) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if c.place.changed != c.changed || c.place.announced != c.announced {
+			t.Errorf("%s: waited %d times, announced %d times; want %d and %d",
+				name, c.place.changed, c.place.announced, c.changed, c.announced)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Conformance tests that every kind of lock does what package locktest expects of one, where its faults do not need
 // Redis. With -short it tests only the mutex.
-func Conformance(t *testing.T, start func(testing.TB) *Relayed) {
+func Conformance(t *testing.T, start func(testing.TB) *Proxied) {
 	for kind, lockOf := range map[string]func(c Client, name string) Lock{
 		"mutex":     func(c Client, name string) Lock { return c.Mutex(name) },
 		"writer":    func(c Client, name string) Lock { return c.Writer(name) },
@@ -26,7 +26,7 @@ func Conformance(t *testing.T, start func(testing.TB) *Relayed) {
 			if testing.Short() && kind != "mutex" {
 				t.Skip("SKIPPED with -short")
 			}
-			var s *Relayed
+			var s *Proxied
 			locktest.Run(t, locktest.Spec{
 				Servers: func(t testing.TB) locktest.Servers {
 					s = start(t)
@@ -57,12 +57,12 @@ func (l locker) TryAcquire(ctx context.Context, name string, o locktest.AcquireO
 	return l.lockOf(l.client, name).TryAcquire(ctx, o.Owner)
 }
 
-// servers is a server behind a relay.
-type servers struct{ *Relayed }
+// servers is a server behind a proxy.
+type servers struct{ *Proxied }
 
-func (s servers) Addrs() []string { return []string{s.Relay.Addr} }
-func (s servers) Requests() int64 { return s.Relay.Sent.Load() }
-func (s servers) Conns() int      { return int(s.Relay.Open.Load()) }
+func (s servers) Addrs() []string { return []string{s.Proxy.Addr} }
+func (s servers) Requests() int64 { return s.Proxy.Sent() }
+func (s servers) Conns() int      { return s.Proxy.Conns() }
 
 // Left are the entries of locks.
 func (s servers) Left(t testing.TB) []string {

@@ -10,7 +10,7 @@ import (
 )
 
 // testReadersWriter: readers share the lock, a writer waits for all of them, and readers that come later for it.
-func testReadersWriter(t *testing.T, s *Relayed) {
+func testReadersWriter(t *testing.T, s *Proxied) {
 	reader, writer := s.Client(t, Options{}).Reader("table"), s.Client(t, Options{}).Writer("table")
 	one, two := Acquire(t, reader.Acquire, "r1"), Acquire(t, reader.Acquire, "r2")
 	if _, err := writer.TryAcquire(t.Context(), "w"); !errors.Is(err, lock.ErrHeld) {
@@ -42,7 +42,7 @@ func testReadersWriter(t *testing.T, s *Relayed) {
 
 // testSemaphore: as many permits are out as there are, whole requests are served in turn, and one release serves all
 // that fit.
-func testSemaphore(t *testing.T, s *Relayed) {
+func testSemaphore(t *testing.T, s *Proxied) {
 	const total = 3
 	permits := func(n int) Lock { return s.Client(t, Options{EventsOnly: true}).Permits("pool", n, total) }
 	take := func(n int) <-chan result { return start(t, permits(n), "") }
@@ -81,7 +81,7 @@ func testSemaphore(t *testing.T, s *Relayed) {
 
 // testMulti: several locks are held together; orders that cross do not block each other for good, and a request that
 // gives up leaves nothing.
-func testMulti(t *testing.T, s *Relayed) {
+func testMulti(t *testing.T, s *Proxied) {
 	c := s.Client(t, Options{})
 	both := Acquire(t, c.Multi("a", "b", "a").Acquire, "x")
 	if got := both.Names(); !slices.Equal(got, []string{"a", "b"}) {
@@ -143,7 +143,7 @@ func crossOrders(t *testing.T, c Client) {
 
 // testMultiConnectionLost: the replies to the creation and the release of several entries are lost with the connection,
 // and that to a creation comes too late.
-func testMultiConnectionLost(t *testing.T, s *Relayed) {
+func testMultiConnectionLost(t *testing.T, s *Proxied) {
 	m := s.Client(t, Options{}).Multi("a", "b")
 	Release(t, Acquire(t, m.Acquire, "x"))
 	s.loseReplies(t, m, "a", "b")
@@ -153,14 +153,14 @@ func testMultiConnectionLost(t *testing.T, s *Relayed) {
 }
 
 // testKindsEndWithTheLease: holds of every kind are lost together, and are then free for others.
-func testKindsEndWithTheLease(t *testing.T, s *Relayed) {
+func testKindsEndWithTheLease(t *testing.T, s *Proxied) {
 	lost := make(chan struct{}, 4)
 	c := s.Client(t, Options{Lease: ShortLease, OnLost: func() { lost <- struct{}{} }})
 	Acquire(t, c.Mutex("m").Acquire, "")
 	Acquire(t, c.Reader("rw").Acquire, "")
 	Acquire(t, c.Multi("x", "y").Acquire, "")
 	Acquire(t, c.Permits("s", 2, 2).TryAcquire, "")
-	s.Relay.Hold()
+	s.Proxy.PauseReplies()
 	other := s.Direct(t)
 	next := Acquire(t, other.Writer("rw").Acquire, "next")
 	for range cap(lost) {

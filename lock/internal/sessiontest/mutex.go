@@ -10,10 +10,10 @@ import (
 )
 
 // Run tests what packages lock/etcd and lock/zookeeper have in common, each case with a server of its own.
-func Run(t *testing.T, start func(testing.TB) *Relayed) {
+func Run(t *testing.T, start func(testing.TB) *Proxied) {
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, *Relayed)
+		test func(*testing.T, *Proxied)
 	}{
 		{"Mutex", testMutex},
 		{"WaiterGivesUp", testWaiterGivesUp},
@@ -36,7 +36,7 @@ func Run(t *testing.T, start func(testing.TB) *Relayed) {
 }
 
 // testMutex: one owner at a time, in the order of arrival, with tokens that grow; a try does not wait.
-func testMutex(t *testing.T, s *Relayed) {
+func testMutex(t *testing.T, s *Proxied) {
 	a, b := s.Client(t, Options{}), s.Client(t, Options{})
 	first := Acquire(t, a.Mutex("orders").Acquire, "a")
 	if _, err := b.Mutex("orders").TryAcquire(t.Context(), "b"); !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) {
@@ -63,7 +63,7 @@ func testMutex(t *testing.T, s *Relayed) {
 }
 
 // testWaiterGivesUp: an acquire whose context ends leaves no entry, and does not disturb those behind it.
-func testWaiterGivesUp(t *testing.T, s *Relayed) {
+func testWaiterGivesUp(t *testing.T, s *Proxied) {
 	mutex := func() Lock { return s.Client(t, Options{}).Mutex("orders") }
 	first := Acquire(t, mutex().Acquire, "a")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func testWaiterGivesUp(t *testing.T, s *Relayed) {
 
 // testCreateAnsweredTooLate: an entry whose creation is answered when the acquire has given up is removed. The Locks of
 // etcd's own client and of go-zookeeper leave it for as long as the session lives.
-func testCreateAnsweredTooLate(t *testing.T, s *Relayed) {
+func testCreateAnsweredTooLate(t *testing.T, s *Proxied) {
 	m := s.Client(t, Options{}).Mutex("orders")
 	Release(t, Acquire(t, m.Acquire, "a")) // the session begins, and the parents of nodes exist
 	s.abandon(t, m, "orders")
@@ -93,9 +93,9 @@ func testCreateAnsweredTooLate(t *testing.T, s *Relayed) {
 
 // abandon acquires a lock, which is free, and gives up after the creation of the entry and before the reply to it. Name
 // is that of the lock that has the last entry.
-func (s *Relayed) abandon(t *testing.T, l Lock, name string) {
+func (s *Proxied) abandon(t *testing.T, l Lock, name string) {
 	t.Helper()
-	s.Relay.Hold()
+	s.Proxy.PauseReplies()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := startIn(ctx, l, "b")
 	s.WaitForEntries(t, name, 1) // created, and not answered
@@ -103,14 +103,14 @@ func (s *Relayed) abandon(t *testing.T, l Lock, name string) {
 	if s.UndoesUnanswered() {
 		s.WaitForEntries(t, name, 0) // it has given up: the answer does not come before that
 	}
-	s.Relay.Pass()
+	s.Proxy.ResumeReplies()
 	if r := <-failed; !errors.Is(r.err, context.Canceled) || !s.Undone(r.err) {
 		t.Errorf("created too late: %v, want the context's, undone", r.err)
 	}
 }
 
 // testOneSession: two owners of one session do not both hold the lock. Two Mutexes of etcd's own package do.
-func testOneSession(t *testing.T, s *Relayed) {
+func testOneSession(t *testing.T, s *Proxied) {
 	m := s.Client(t, Options{}).Mutex("orders")
 	first := Acquire(t, m.Acquire, "a")
 	if _, err := m.TryAcquire(t.Context(), "b"); !errors.Is(err, lock.ErrHeld) {
@@ -121,7 +121,7 @@ func testOneSession(t *testing.T, s *Relayed) {
 
 // testConnectionLost: a creation and a release whose answers are lost with the connection are found out about and
 // completed with the next one.
-func testConnectionLost(t *testing.T, s *Relayed) {
+func testConnectionLost(t *testing.T, s *Proxied) {
 	m := s.Client(t, Options{}).Mutex("orders")
 	Release(t, Acquire(t, m.Acquire, "a"))
 	s.loseReplies(t, m, "orders")
@@ -129,21 +129,21 @@ func testConnectionLost(t *testing.T, s *Relayed) {
 
 // loseReplies acquires and releases a lock while the replies to both are lost with the connection. The lock has these
 // names.
-func (s *Relayed) loseReplies(t *testing.T, l Lock, names ...string) {
+func (s *Proxied) loseReplies(t *testing.T, l Lock, names ...string) {
 	t.Helper()
-	s.Relay.Hold()
+	s.Proxy.PauseReplies()
 	served := start(t, l, "b")
 	s.WaitForEntries(t, names[len(names)-1], 1)
-	s.Relay.Reset()
+	s.cutConnections()
 	h := granted(t, served)
 	for _, name := range names {
 		s.WaitForEntries(t, name, 1) // its own, and not another of a second creation
 	}
-	s.Relay.Hold()
+	s.Proxy.PauseReplies()
 	released := make(chan error)
 	go func() { released <- h.Release(context.Background()) }()
 	s.WaitForEntries(t, names[0], 0)
-	s.Relay.Reset()
+	s.cutConnections()
 	if err := <-released; err != nil {
 		t.Errorf("release: %v; the entries are gone by its own request", err)
 	}
@@ -151,7 +151,7 @@ func (s *Relayed) loseReplies(t *testing.T, l Lock, names ...string) {
 
 // testEntryRemoved: a release of a hold whose entry is not there is no success, and a waiter whose entry is not there
 // gets nothing.
-func testEntryRemoved(t *testing.T, s *Relayed) {
+func testEntryRemoved(t *testing.T, s *Proxied) {
 	c := s.Client(t, Options{})
 	h := Acquire(t, c.Mutex("orders").Acquire, "a")
 	failed := startIn(t.Context(), c.Mutex("orders"), "b")
@@ -169,7 +169,7 @@ func testEntryRemoved(t *testing.T, s *Relayed) {
 
 // testHeldEntryRemoved: a hold whose entry is deleted by somebody else is reported lost while its session lasts, and
 // what else it has is removed; a release is no such deletion.
-func testHeldEntryRemoved(t *testing.T, s *Relayed) {
+func testHeldEntryRemoved(t *testing.T, s *Proxied) {
 	lost := make(chan struct{}, 3)
 	c := s.Client(t, Options{OnLost: func() { lost <- struct{}{} }})
 	Release(t, Acquire(t, c.Mutex("orders").Acquire, "a"))
@@ -199,11 +199,11 @@ func testHeldEntryRemoved(t *testing.T, s *Relayed) {
 
 // testLostAtTheDeadline: a client that is cut off reports the loss of its hold when the lease may have ended, before
 // it is connected again and before another is granted the lock.
-func testLostAtTheDeadline(t *testing.T, s *Relayed) {
+func testLostAtTheDeadline(t *testing.T, s *Proxied) {
 	lost := make(chan time.Time, 1)
 	c := s.Client(t, Options{Lease: ShortLease, OnLost: func() { lost <- time.Now() }})
 	h := Acquire(t, c.Mutex("orders").Acquire, "a")
-	s.Relay.Hold()
+	s.Proxy.PauseReplies()
 	next := Acquire(t, s.Direct(t).Mutex("orders").Acquire, "b")
 	granted := time.Now()
 	select {
@@ -220,13 +220,13 @@ func testLostAtTheDeadline(t *testing.T, s *Relayed) {
 	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
-	s.Relay.Pass()
+	s.Proxy.ResumeReplies()
 	Release(t, next)
 	Release(t, Acquire(t, c.Mutex("orders").Acquire, "c")) // with another lease
 }
 
 // testOnePredecessor: a release wakes one waiter.
-func testOnePredecessor(t *testing.T, s *Relayed) {
+func testOnePredecessor(t *testing.T, s *Proxied) {
 	m := s.Client(t, Options{}).Mutex("orders")
 	holds := make(chan Hold)
 	last := Acquire(t, m.Acquire, "a")
@@ -247,7 +247,7 @@ func testOnePredecessor(t *testing.T, s *Relayed) {
 }
 
 // testClose: a closed client ends its holds at the servers at once, and acquires nothing.
-func testClose(t *testing.T, s *Relayed) {
+func testClose(t *testing.T, s *Proxied) {
 	c := s.Client(t, Options{})
 	h := Acquire(t, c.Mutex("orders").Acquire, "a")
 	if err := c.Close(t.Context()); err != nil {

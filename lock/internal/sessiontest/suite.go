@@ -1,3 +1,4 @@
+// Package sessiontest has what the tests of packages lock/etcd and lock/zookeeper share.
 package sessiontest
 
 import (
@@ -130,32 +131,38 @@ func held[H Hold](h H, err error) (Hold, error) {
 	return h, nil
 }
 
-// Relayed is a server and a relay to it.
-type Relayed struct {
+// Proxied is a server and a proxy to it.
+type Proxied struct {
 	Backend
-	Relay *Relay
+	Proxy *locktest.Proxy
 }
 
-// Behind starts a relay to a server.
-func Behind(t testing.TB, b Backend) *Relayed {
+// Behind starts a proxy to a server.
+func Behind(t testing.TB, b Backend) *Proxied {
 	t.Helper()
-	return &Relayed{b, startRelay(t, b.Addr())}
+	return &Proxied{b, locktest.StartProxy(t, b.Addr())}
 }
 
-// Client is a client that connects through the relay.
-func (s *Relayed) Client(t testing.TB, o Options) Client {
+// cutConnections closes every connection through the proxy, with the replies that it keeps back, and keeps back no more.
+func (s *Proxied) cutConnections() {
+	s.Proxy.CutConnections()
+	s.Proxy.ResumeReplies()
+}
+
+// Client is a client that connects through the proxy.
+func (s *Proxied) Client(t testing.TB, o Options) Client {
 	t.Helper()
-	return s.Open(t, s.Relay.Addr, o)
+	return s.Open(t, s.Proxy.Addr, o)
 }
 
-// Direct is a client past the relay.
-func (s *Relayed) Direct(t testing.TB) Client {
+// Direct is a client past the proxy.
+func (s *Proxied) Direct(t testing.TB) Client {
 	t.Helper()
 	return s.Open(t, s.Addr(), Options{})
 }
 
 // WaitForEntries waits until a lock has that many entries.
-func (s *Relayed) WaitForEntries(t testing.TB, lock string, want int) {
+func (s *Proxied) WaitForEntries(t testing.TB, lock string, want int) {
 	t.Helper()
 	var found []string
 	var err error
@@ -173,7 +180,7 @@ func (s *Relayed) WaitForEntries(t testing.TB, lock string, want int) {
 }
 
 // WaitForWatches waits for these watches: each waiter has seen who is before it.
-func (s *Relayed) WaitForWatches(t testing.TB, w Watches) {
+func (s *Proxied) WaitForWatches(t testing.TB, w Watches) {
 	t.Helper()
 	locktest.Eventually(t, Timeout, fmt.Sprintf("watches %+v", w), func() bool {
 		watched, err := s.Watched(t.Context(), w)
