@@ -41,7 +41,7 @@ func (a Adapter) Dir() (string, error) {
 	if base == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("no directory for adapters (%s names one): %w", dirVariable, err)
+			return "", fmt.Errorf("no directory for adapters (set %s): %w", dirVariable, err)
 		}
 		base = filepath.Join(cache, "lockchaos", "adapters")
 	}

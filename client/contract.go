@@ -87,7 +87,7 @@ func (l *library) checkPromise(h held, lease time.Duration, asked time.Time) err
 		lease = l.lease
 	}
 	if until := asked.Add(leastValidity(lease)); !h.Deadline().IsZero() && h.Deadline().Before(until) {
-		return contradiction("a lease of %v was granted, and the deadline is %v before its end", lease,
+		return contradiction("a lease of %v was granted, but the deadline of the hold is %v before its end", lease,
 			until.Sub(h.Deadline()))
 	}
 	return nil
@@ -114,19 +114,19 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 	}
 	switch {
 	case one.Name() != a.Key:
-		return contradiction("a hold of %q has the name %q", a.Key, one.Name())
+		return contradiction("the hold of %q says that it is of %q", a.Key, one.Name())
 	case owner != "" && one.Owner() != owner:
-		return contradiction("the hold of %q has the owner %q", owner, one.Owner())
+		return contradiction("the hold of owner %q says that its owner is %q", owner, one.Owner())
 	case one.Deadline().After(time.Now().Add(lease)):
-		return contradiction("a lease of %v is promised for longer than it lasts", lease)
+		return contradiction("the deadline of the hold is later than its lease of %v allows", lease)
 	case errors.Is(one.Err(), lock.ErrReleased):
-		return contradiction("a hold that nobody has released has ended as released")
+		return contradiction("a hold has ended as released, but nobody has released it")
 	case !seen:
-		return contradiction("the observer saw no event of the acquire")
+		return contradiction("the observer got no event for the acquire")
 	case fenced && event.Token != tokened.Token():
-		return contradiction("the event of the acquire has token %d, and the hold %d", event.Token, tokened.Token())
+		return contradiction("the event of the acquire has token %d, but the hold has %d", event.Token, tokened.Token())
 	case event.Took < 0 || event.Took > time.Since(asked)+clockStep:
-		return contradiction("the event says that the acquire took %v, and it took %v", event.Took, time.Since(asked))
+		return contradiction("the event says that the acquire took %v, but it took at most %v", event.Took, time.Since(asked))
 	}
 	return nil
 }
@@ -140,11 +140,11 @@ func (l *library) checkReleased(h held, err error) error {
 	event, seen := l.events.take(lock.Released, one)
 	switch {
 	case !seen:
-		return contradiction("the observer saw no event of the release")
+		return contradiction("the observer got no event for the release")
 	case (event.Err == nil) != (err == nil):
-		return contradiction("the release ended with %v, and the event about it has %v", err, event.Err)
+		return contradiction("the release returned error %v, but its event says %v", err, event.Err)
 	case one.Err() == nil:
-		return contradiction("a hold that was released has not ended")
+		return contradiction("a hold was released, but has not ended")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (l *library) extend(ctx context.Context, h held, lease time.Duration) error
 		return err
 	}
 	if after := h.Deadline(); after.Before(before) {
-		return contradiction("a renewal has moved the deadline back by %v", before.Sub(after))
+		return contradiction("a renewal moved the deadline back by %v", before.Sub(after))
 	}
 	if lease > 0 && h.Err() == nil {
 		return l.checkPromise(h, lease, asked)

@@ -102,7 +102,7 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 		return nil, err
 	}
 	if n := len(s.Endpoints.Addrs); row.Ordered && n > 0 && first >= n {
-		return nil, fmt.Errorf("option %s is %d, and there are only %d masters", firstMaster, first+1, n)
+		return nil, fmt.Errorf("option %s is %d, but there are only %d masters", firstMaster, first+1, n)
 	}
 	limit, err := skewOf(s.Options)
 	if err != nil {

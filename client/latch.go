@@ -25,7 +25,7 @@ func (l *library) CountDown(ctx context.Context, key, participant string, genera
 	o := lock.CountDownOptions{Participant: participant, Generation: generation}
 	state, err := l.lock.Latch(key).CountDown(ctx, o)
 	if err == nil && generation != 0 && state.Generation != generation {
-		return Grant{}, contradiction("a count of generation %d is answered with the state of %d", generation,
+		return Grant{}, contradiction("a count-down of generation %d returned the state of generation %d", generation,
 			state.Generation)
 	}
 	return Grant{Token: state.Generation, Count: state.Count}, err

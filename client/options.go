@@ -68,7 +68,7 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 			o.Replicas, err = replicas(text)
 		case optionReentry:
 			if o.refuses = text == reentryRefused; !o.refuses {
-				err = fmt.Errorf("option %s: %q is not %s, and else it is to be left out", name, text, reentryRefused)
+				err = fmt.Errorf("option %s: got %q; the only value is %s, or omit the option", name, text, reentryRefused)
 			}
 		default:
 			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s and %s", name, optionLease, optionPoll,

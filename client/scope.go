@@ -65,15 +65,15 @@ func (s *scope) end(why error) error {
 	switch {
 	case errors.Is(why, errScopePanic):
 		if thrown, ok := s.thrown.(error); !ok || !errors.Is(thrown, errScopePanic) {
-			return contradiction("a function has panicked with %v, and Do has ended with %v", why, s.err)
+			return contradiction("the function panicked with %v, but Do returned %v", why, s.err)
 		}
 		return why
 	case s.thrown != nil:
-		return contradiction("Do has panicked with %v", s.thrown)
+		return contradiction("Do panicked with %v", s.thrown)
 	case why == nil:
 		return s.err
 	case !errors.Is(s.err, why):
-		return contradiction("a function has failed with %v, and Do has returned %v", why, s.err)
+		return contradiction("the function returned error %v, but Do returned %v", why, s.err)
 	}
 	return without(s.err, why)
 }
@@ -144,7 +144,7 @@ func enter(ctx context.Context, do runScope, opts []lock.Option) (held, error) {
 	case <-s.over:
 	}
 	if s.err == nil {
-		return nil, contradiction("Do has ended with %v, and the function was not called", s.thrown)
+		return nil, contradiction("Do returned no error, but did not call the function (panic: %v)", s.thrown)
 	}
 	return nil, s.err
 }
@@ -154,9 +154,9 @@ func (l *library) checkScope(s *scope, a Acquire) error {
 	event, seen := l.events.takeOf(eventID{lock.Acquired, a.Key, a.Owner})
 	switch {
 	case !seen:
-		return contradiction("the observer saw no event of the acquire")
+		return contradiction("the observer got no event for the acquire")
 	case s.token != 0 && event.Token != s.token:
-		return contradiction("the event of the acquire has token %d, and the function %d", event.Token, s.token)
+		return contradiction("the event of the acquire has token %d, but the function got %d", event.Token, s.token)
 	}
 	s.token = event.Token
 	return nil
@@ -178,11 +178,11 @@ func (l *library) leave(s *scope, what Hold) error {
 	event, seen := l.events.takeOf(eventID{lock.Released, what.Key, what.Owner})
 	switch {
 	case !seen:
-		return contradiction("a function has ended, and the observer saw no event of the release")
+		return contradiction("the function has ended, but the observer got no event for the release")
 	case errors.Is(why, errScopePanic):
 		return event.Err // with the panic, the error of the release is lost
 	case (event.Err == nil) != (err == nil):
-		return contradiction("Do ended with %v, and the event about its release has %v", err, event.Err)
+		return contradiction("Do returned error %v, but the event of its release says %v", err, event.Err)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
 			p.b.Token, p.a.Token)
 		switch {
 		case r.ensemble():
-			text += " Its tokens are zxids, and zxids begin again when a majority has lost its disks."
+			text += " Its tokens are zxids, and zxids start over when a majority has lost its disks."
 		case p.granterA != p.granterB || c.name == restartMechanism().name:
 			text += " Its counter is stored beside the lock and is lost with it" + p.clockOfTokens() +
 				"; fencing needs a counter that survives."
@@ -75,8 +75,8 @@ func (p *pair) fencingAdvice(class checker.Class) []adviceItem {
 	case class == "": // not an overlap, such as a waiter that was never woken
 		return nil
 	case !r.issuesTokens():
-		return []adviceItem{{Text: "Fencing: this lock issues no token. With a number that grows with every grant, " +
-			"checked by the guarded resource, a late write is rejected whatever the lock believes.",
+		return []adviceItem{{Text: "Fencing: this lock issues no token. A guarded resource that checks a number which " +
+			"grows with every grant rejects late writes, whatever the client believes.",
 			Cost: "the resource has to store and compare the token of every write"}}
 	}
 	text := "Fencing: this lock issues tokens; the guarded resource must reject tokens smaller than one already seen. "

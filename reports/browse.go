@@ -165,7 +165,7 @@ func (r *Run) browse(shown interval, key string, room int) (string, error) {
 		}
 		d := r.browseData(part, shown, key)
 		if n < len(ops) {
-			d.Note = fmt.Sprintf("This page has %s of %s, those from %s to %s; history.jsonl has all.",
+			d.Note = fmt.Sprintf("This page shows %s of %s, from %s to %s. All are in history.jsonl.",
 				format.Number(len(d.Ops.Call)), format.Count(len(ops), "operation"), format.Instant(part.from),
 				format.Instant(part.until))
 		}

@@ -23,8 +23,8 @@ func stallMechanism() mechanism {
 
 func cutOffMechanism() mechanism {
 	return mechanism{name: "cut-off-holder", find: findCutOff, advice: []adviceItem{{
-		Text: "A client that is cut off can notice: let it count the validity from its last request that was answered, by " +
-			"its own clock, and stop working when that ends.",
+		Text: "A client that is cut off can notice: measure the validity on the client's own clock, from its last request " +
+			"that was answered, and stop working when it ends.",
 		Cost: "work stops although the lock may still be free; a client that is paused cannot notice",
 	}}}
 }
@@ -47,7 +47,7 @@ func foreignReleaseMechanism() mechanism {
 
 func clientClockMechanism() mechanism {
 	return mechanism{name: "client-clocks", find: findClientClocks, advice: []adviceItem{{
-		Text: "Let the server end the lease (`SET key value NX PX lease`): then no two clocks have to agree.",
+		Text: "Let the server end the lease (`SET key value NX PX lease`): then clocks do not have to agree.",
 		Cost: "none: it is one command instead of two",
 	}}}
 }

@@ -16,15 +16,15 @@ import (
 func takenOverTwiceMechanism() mechanism {
 	return mechanism{name: "taken-over-twice", find: findTakenOverTwice, advice: []adviceItem{{
 		Text: "Acquire with one command that sets the key only if it is absent and lets the server end the lease " +
-			"(`SET key value NX PX lease`): then there is no expired value that two clients can read.",
+			"(`SET key value NX PX lease`), so that two clients cannot both read an expired value.",
 		Cost: "none: it is one command instead of several",
 	}}}
 }
 
 func confirmedLossMechanism() mechanism {
 	return mechanism{name: "loss-confirmed", find: findConfirmedLoss, advice: []adviceItem{{
-		Text: "Let the release report success only if it found the hold, or a record that the same release was executed " +
-			"before; a key that is gone is a lost hold.",
+		Text: "A release must report success only if it found the hold, or a record that the same release was executed " +
+			"before. If the key is gone, the hold was lost.",
 		Cost: "a record of each release, kept for as long as a release may be sent again",
 	}}}
 }

@@ -13,8 +13,8 @@ const foreignData = "foreign-data"
 
 func foreignDataMechanism() mechanism {
 	return mechanism{name: "foreign-data", find: findForeignData, advice: []adviceItem{{
-		Text: "Give the keys of locks a prefix that no other program uses, and check the type and the form of a value " +
-			"before it is overwritten or deleted.",
+		Text: "Give the keys of locks a prefix that no other program uses, and check the type and format of a value " +
+			"before overwriting or deleting it.",
 		Cost: "a script instead of a single command",
 	}}}
 }

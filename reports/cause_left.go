@@ -13,8 +13,8 @@ import (
 
 func leftBehindMechanism() mechanism {
 	return mechanism{name: "left-behind", find: findLeftBehind, advice: []adviceItem{{
-		Text: "When an acquire gives up without a reply, remove what it may have created, and repeat that until a server " +
-			"replies: the id of the request has to be chosen by the client, so that it can be found.",
+		Text: "When an acquire gives up without a reply, remove what it may have created, and retry until a server " +
+			"replies. The client has to choose the id of the request, so that it can find what the request created.",
 		Cost: "a request for each acquire that gives up; until it is answered, the outcome of the acquire is unknown",
 	}}}
 }

@@ -21,17 +21,17 @@ func forgottenMajorityMechanism() mechanism {
 			Text: "A master must not come back without its grants: `appendonly yes` with `appendfsync always`.",
 			Cost: "an fsync for each grant, renewal and release on every master",
 		}, {
-			Text: "Or let a restarted master wait for longer than the longest lease before it serves clients.",
-			Cost: "one master fewer for that time",
+			Text: "Or keep a restarted master away from clients for longer than the longest lease.",
+			Cost: "one master fewer meanwhile",
 		}}}
 }
 
 func aheadMajorityMechanism() mechanism {
 	return mechanism{name: "clock-in-majority", find: findAheadMajority,
 		advice: []adviceItem{{
-			Text: "Two majorities may have one master alone in common, so one wrong clock is enough: slew clocks " +
-				"(`chronyd`, `ntpd -x`) and never set them while locks are held.",
-			Cost: "a clock that is far off takes long to correct",
+			Text: "Two majorities may share only one master, so one wrong clock is enough: slew clocks " +
+				"(`chronyd`, `ntpd -x`) and never step them while locks are held.",
+			Cost: "a clock that is far off takes a long time to correct",
 		}, {
 			Text: "Or require one grant more than a majority: a single wrong clock then does not decide.",
 			Cost: "of five masters only one may be down, instead of two",
@@ -42,12 +42,12 @@ func forgottenEnsembleMechanism() mechanism {
 	return mechanism{name: "forgotten-by-ensemble", find: findForgottenEnsemble,
 		advice: []adviceItem{{
 			Text: "The ensemble keeps only what a majority has on disk. Replace disks one member at a time, and wait until " +
-				"each has copied the leader's data before you replace the next.",
+				"each has copied the leader's data before replacing the next.",
 			Cost: "maintenance takes as many steps as there are members",
 		}, {
 			Text: "After the loss of a majority of the disks, block clients for as long as the longest session timeout or " +
 				"lease, so that every hold that was granted before has expired.",
-			Cost: "no lock is granted in that time",
+			Cost: "no lock is granted meanwhile",
 		}}}
 }
 
@@ -60,7 +60,7 @@ func unsyncedAdvice() []adviceItem {
 	}, {
 		Text: "Otherwise, after a power loss that hit a majority, block clients for as long as the longest session timeout " +
 			"or lease, so that every hold that was granted before has expired.",
-		Cost: "no lock is granted in that time",
+		Cost: "no lock is granted meanwhile",
 	}}
 }
 
@@ -70,8 +70,8 @@ func splitVotesMechanism() mechanism {
 			"asks alone.",
 		Cost: "some of the delays are longer than needed",
 	}, {
-		Text: "Ask all masters at the same time: the shorter an attempt is, the less often two of them overlap.",
-		Cost: "a connection to each master in use at once",
+		Text: "Ask all masters in parallel: the shorter an attempt is, the less often two attempts overlap.",
+		Cost: "a connection to each master is in use at the same time",
 	}}}
 }
 

@@ -24,8 +24,8 @@ func splitBrainMechanism() mechanism {
 
 func aheadReplicaMechanism() mechanism {
 	return mechanism{name: "replica-clock-ahead", find: findAheadReplica, advice: []adviceItem{{
-		Text: "Monitor the clocks of all servers, slew them instead of setting them, and let Sentinel promote no server " +
-			"whose clock is off by more than the safety margin of the leases (`replica-priority 0`).",
+		Text: "Monitor the clocks of all servers, slew them instead of stepping them, and keep Sentinel from promoting a " +
+			"server whose clock is off by more than the safety margin of the leases (`replica-priority 0`).",
 		Cost: "monitoring; fewer servers that can take over",
 	}, quorumAdvice()}}
 }

@@ -22,7 +22,7 @@ func restartMechanism() mechanism {
 	}, {
 		Text: "Or keep a restarted node away from clients for longer than the longest lease (the delayed restart of " +
 			"RedLock).",
-		Cost: "the node is missing for that time, which has to be measured by a clock",
+		Cost: "the node is missing meanwhile, and a clock has to measure that time",
 	}}}
 }
 
@@ -37,27 +37,27 @@ func deletedMechanism() mechanism {
 // deletedNodeMechanism is that of ZooKeeper and etcd, which evict nothing and have no FLUSHALL.
 func deletedNodeMechanism() mechanism {
 	return mechanism{name: "key-removed", find: findDeletedNode, advice: []adviceItem{{
-		Text: "Let nobody but the clients of the lock delete its nodes: ACLs on the nodes (ZooKeeper), or authentication " +
+		Text: "Allow only the clients of the lock to delete its nodes: ACLs on the nodes (ZooKeeper), or authentication " +
 			"and a role for their range of keys (etcd).",
 		Cost: "credentials for each client; a client of the lock can still delete what another one holds",
 	}, {
-		Text: "Keep fencing at the guarded resource: a holder that does not watch its own node is not notified of the " +
-			"deletion, and one that does may already have decided what to write.",
+		Text: "Use fencing at the guarded resource as well: a holder that does not watch its own node is not notified " +
+			"of the deletion, and one that does may already have decided what to write.",
 		Cost: "the resource has to store and compare the token of every write",
 	}}}
 }
 
 func earlyExpiryMechanism() mechanism {
 	return mechanism{name: "expired-early", find: findEarlyExpiry, advice: []adviceItem{{
-		Text: "Redis counts leases on the wall clock: slew clocks (`chronyd`, `ntpd -x`) and never set them while locks " +
+		Text: "Redis counts leases on the wall clock: slew clocks (`chronyd`, `ntpd -x`) and never step them while locks " +
 			"are held.",
-		Cost: "a clock that is far off takes long to correct",
+		Cost: "a clock that is far off takes a long time to correct",
 	}, quorumAdvice()}}
 }
 
 func slowGrantMechanism() mechanism {
 	return mechanism{name: "granted-too-late", find: findSlowGrant, advice: []adviceItem{{
-		Text: "Count the validity from before the first request, and give the lock back if nothing is left of it (RedLock, " +
+		Text: "Count the validity from before the first request, and release the lock if no validity is left (RedLock, " +
 			"step 3).",
 		Cost: "an acquire fails when a majority is slow",
 	}}}

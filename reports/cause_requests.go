@@ -15,8 +15,8 @@ import (
 
 func lateGrantMechanism() mechanism {
 	return mechanism{name: "late-reply-accepted", find: findLateGrant, advice: []adviceItem{{
-		Text: "Count the validity from before the request, and give the lock back if nothing is left of it when the reply " +
-			"comes.",
+		Text: "Count the validity from before the request is sent, and release the lock if no validity is left when the " +
+			"reply arrives.",
 		Cost: "an acquire fails when its reply is late",
 	}}}
 }
@@ -31,8 +31,8 @@ func ownKeyMechanism() mechanism {
 
 func shortenedMechanism() mechanism {
 	return mechanism{name: "lease-shortened", find: findShortened, advice: []adviceItem{{
-		Text: "Let a re-entry, or the release of an inner level, extend the lease or leave it: the key has to last until " +
-			"the latest end that was promised to its owner.",
+		Text: "A re-entry, or the release of an inner level, must not shorten the lease: the key has to last until the " +
+			"latest deadline that was promised to its owner.",
 		Cost: "the script has to read the time to live before it sets it",
 	}}}
 }

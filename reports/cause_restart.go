@@ -12,11 +12,11 @@ import (
 
 func reusedNameMechanism() mechanism {
 	return mechanism{name: "owner-name-reused", find: findReusedName, advice: []adviceItem{{
-		Text: "Let each process draw a random id when it starts, and begin the names of its owners with it. A name that is " +
-			"made of a host name, a process id or a counter can come back after a restart.",
+		Text: "Draw a random id when the process starts, and begin the names of its owners with it. A name made of a host " +
+			"name, a process id or a counter can recur after a restart.",
 		Cost: "after a crash, the new process waits like any other client until the lease of the dead one has ended",
 	}, {
-		Text: "Or use a lock that is not reentrant: it refuses an owner that holds it already.",
+		Text: "Or use a lock that is not reentrant: it refuses an owner that already holds it.",
 		Cost: "an owner cannot acquire it again while it holds it",
 	}}}
 }

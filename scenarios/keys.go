@@ -96,8 +96,8 @@ func topKeys() []Key {
 	return []Key{
 		{Path: "name", Doc: "name of the scenario and of its run directories: letters, digits, dots and dashes"},
 		{Path: "summary", Doc: "what happens, in one sentence"},
-		{Path: "source", Doc: "where the claim that the scenario tests is made"},
-		{Path: "about", Doc: "a paragraph for people: what goes wrong, and why"},
+		{Path: "source", Doc: "where the tested claim was made"},
+		{Path: "about", Doc: "a paragraph for the reader: what goes wrong, and why"},
 		{Path: "topology", Doc: "the servers"},
 		{Path: "lock", Doc: "the lock under test: a name of `chaos list locks`, or `exec:COMMAND` for your own client"},
 		{Path: "options", Doc: "options of the lock, by name, such as `replicas: all`"},
@@ -110,7 +110,7 @@ func topKeys() []Key {
 		{Path: "keep", Default: "0",
 			Doc: "servers that must stay in service: a fault that would leave fewer is not injected"},
 		{Path: "duration", Doc: "how long clients start new operations"},
-		{Path: "init_timeout", Default: InitTimeout.String(), Doc: "within which a client must reply to `init`"},
+		{Path: "init_timeout", Default: InitTimeout.String(), Doc: "how long to wait for a client's reply to `init`"},
 		{Path: "expect",
 			Doc: "expected verdict, class and outcome of each property; several outcomes are separated by ` or `"},
 		{Path: "thresholds", Doc: "limits for numbers that are measured, such as `acquire.p99 < 2s`"},
@@ -131,7 +131,7 @@ func topologyKeys() []Key {
 		{Path: "topology.sentinel_quorum", Default: "a majority",
 			Doc: "how many Sentinels must agree that the master is down (the quorum of SENTINEL MONITOR)"},
 		{Path: "topology.down_after", Default: cluster.DefaultDownAfter.String(),
-			Doc: "for how long a master must not reply before Sentinels replace it (down-after-milliseconds)"},
+			Doc: "how long a master must be silent before Sentinels replace it (down-after-milliseconds)"},
 		{Path: "topology.options", Doc: "directives of redis.conf for the data servers, such as `appendfsync: always`"},
 	}
 }

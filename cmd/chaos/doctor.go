@@ -50,7 +50,7 @@ before the first scenario. Exit code 0 if they do, 1 if not.`,
 		},
 	}
 	c.Flags().StringVar(&lock, "lock", "", "check the client of a lock: a name of chaos list locks, or exec:COMMAND")
-	c.Flags().DurationVar(&initTimeout, "init-timeout", 0, "with --lock: within which the client must reply to init")
+	c.Flags().DurationVar(&initTimeout, "init-timeout", 0, "with --lock: how long to wait for the client's reply to init")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
 }

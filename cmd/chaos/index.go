@@ -22,7 +22,7 @@ func newIndex(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "index DIR",
-		Short: "Keep the results of suites night by night, and draw a page of them",
+		Short: "Keep the results of nightly suites and draw a page of them",
 		Long: `Keeps history/suite.jsonl in a folder (a git branch, a synchronized bucket): one line for each run of
 every suite that was added; lines are only appended. Draws index.html, a grid of the scenarios over the
 last 30 nights, with the rate of runs that were not as expected and its 95 % interval (Wilson).
@@ -46,7 +46,7 @@ func lockHistory(ctx context.Context, s streams, dir string) (io.Closer, error) 
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	lock, err := suite.LockHistory(ctx, dir, func() {
-		s.note("waiting for another program that uses the history in %s", dir)
+		s.note("waiting for another program that is using the history in %s", dir)
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil, &codeError{exitInterrupted, err}

@@ -40,7 +40,7 @@ func replay(c *cobra.Command, s streams, path, outDir string, asJSON bool) error
 		return err
 	}
 	if m.Backend == runner.TargetBackend {
-		return usage(fmt.Errorf("the run was on servers that it did not start; this repeats it: %s", m.Repeat))
+		return usage(fmt.Errorf("the run used servers of your own (--target); repeat it with: %s", m.Repeat))
 	}
 	scenario, err := scenarioOf(m)
 	if err != nil {

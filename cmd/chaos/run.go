@@ -95,8 +95,8 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.StringVar(&o.otlp, "otlp", "", "also send spans of operations, holds and faults to the OpenTelemetry collector at "+
 		"`URL` (headers: $"+otlpHeaders+")")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
-	f.DurationVar(&o.init, "init-timeout", 0, "within which a client must reply to init (default: the scenario's, or "+
-		scenarios.InitTimeout.String()+")")
+	f.DurationVar(&o.init, "init-timeout", 0, "how long to wait for a client's reply to init (default: the scenario's, "+
+		"or "+scenarios.InitTimeout.String()+")")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the fault plan; start nothing")
 	o.target.add(c)
 	f.StringSliceVar(&o.target.allow, "allow", nil, "what a run may do to the target beyond its own clients and gates: "+

@@ -122,7 +122,7 @@ func (o *suiteOptions) complete(args []string) error {
 	if o.retry != "" {
 		n, ok := strings.CutPrefix(o.retry, "inconclusive=")
 		if o.Retry, err = strconv.Atoi(n); !ok || err != nil || o.Retry < 0 {
-			return fmt.Errorf("--retry %q: expected inconclusive=N, because nothing else is ever repeated", o.retry)
+			return fmt.Errorf("--retry %q: expected inconclusive=N; only inconclusive runs are repeated", o.retry)
 		}
 	}
 	if o.Repeat < 1 || o.Jobs < 0 || o.Budget < 0 {

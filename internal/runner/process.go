@@ -33,7 +33,7 @@ var processSpec = BackendSpec{
 
 func processMissing(s scenarios.Scenario) string {
 	if runtime.GOOS != "linux" {
-		return "processes are stopped, and connections identified, in ways that need Linux"
+		return "it needs Linux, to stop processes and to identify connections"
 	}
 	if !s.Topology.Redis() {
 		if err := process.EnsembleMissing(s.Topology.Kind); err != nil {

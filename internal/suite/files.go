@@ -89,7 +89,7 @@ func Read(dir string) (Suite, error) {
 
 func formatError(dir string, format int) error {
 	if format == 0 {
-		return fmt.Errorf("reading the suite in %s: it has no format, so it is another file", dir)
+		return fmt.Errorf("reading the suite in %s: it has no field \"format\", so chaos suite did not write it", dir)
 	}
 	return fmt.Errorf("reading the suite in %s: format %d; this program reads format %d", dir, format, Format)
 }

@@ -47,7 +47,7 @@ func readPart(dir string) (part, error) {
 		}
 	}
 	if err == nil && (p.of() == 0 || p.total > 0 && len(p.Shards) == 0) {
-		err = fmt.Errorf("reading the suite in %s: it has no shards; is it another file?", dir)
+		err = fmt.Errorf("reading the suite in %s: it lists no shards, so chaos suite did not write it", dir)
 	}
 	if err == nil && p.total > 0 {
 		for i := range p.Rows {
@@ -151,7 +151,7 @@ func compareAttempts(a, b Row) int {
 func (s *Suite) join(p part, of int, seen map[key]origin) error {
 	settings := func(s Suite) [6]any { return [6]any{s.Backend, s.Filter, s.Lock, s.Libraries, s.Seed, s.Repeat} }
 	if settings(*s) != settings(p.Suite) {
-		return fmt.Errorf("it is part of another suite: backend, filter, lock, libraries, seed and repeat are %v, not %v",
+		return fmt.Errorf("it belongs to another suite: its backend, filter, lock, libraries, seed and repeat are %v, not %v",
 			settings(p.Suite), settings(*s))
 	}
 	for _, shard := range slices.Concat(p.Shards, p.Missing) {
@@ -214,7 +214,7 @@ func copyRuns(from, to string, rows []Row) error {
 			continue
 		}
 		if !filepath.IsLocal(r.Run) {
-			return fmt.Errorf("the run of %s is outside of the suite: %q", r.Scenario, r.Run)
+			return fmt.Errorf("the run directory of %s is outside of the suite: %q", r.Scenario, r.Run)
 		}
 		target := filepath.Join(to, filepath.FromSlash(r.Run))
 		if _, err := os.Stat(target); err == nil {

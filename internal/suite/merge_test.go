@@ -252,7 +252,7 @@ func TestMergeIncompleteProgress(t *testing.T) {
 		if err := errors.Join(whole.Write(dir), (Progress{3, s.Started, s}).write(dir)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Merge([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no shards") {
+		if _, err := Merge([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "lists no shards") {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

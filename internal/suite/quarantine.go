@@ -44,7 +44,7 @@ func (e Exemption) validate(known []string) error {
 	case !slices.Contains(known, e.Scenario):
 		return fmt.Errorf("there is no scenario %q", e.Scenario)
 	case e.Owner == "":
-		return errors.New("owner is missing: who removes the entry?")
+		return errors.New("owner is missing: name who is to remove the entry")
 	}
 	_, err := e.end()
 	return err
