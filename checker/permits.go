@@ -74,7 +74,11 @@ func checkPermits(v *view, o Options) Result {
 		r.Outcome = Undecided
 		r.Summary = unknownHolds(v.doubtful)
 	default:
-		r.Summary = fmt.Sprintf("at most %d permits were held at once, not more than exist", most)
+		were := "were"
+		if most == 1 {
+			were = "was"
+		}
+		r.Summary = fmt.Sprintf("at most %s %s held at once, not more than exist", format.Count(most, "permit"), were)
 	}
 	return r
 }

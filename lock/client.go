@@ -105,7 +105,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 // close rdbs.
 func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	if len(rdbs) < 3 || len(rdbs)%2 == 0 {
-		return nil, fmt.Errorf("make lock client: %d masters: give an odd number, three or more", len(rdbs))
+		return nil, fmt.Errorf("make lock client: got %d masters; an odd number of at least three is needed", len(rdbs))
 	}
 	c, err := newClient(o)
 	if err == nil {

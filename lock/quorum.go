@@ -198,7 +198,7 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 		}
 	}
 	if unsure := len(q.nodes) - certain; certain < q.need() {
-		return &requestError{unknown, fmt.Errorf("%d masters did not confirm that the claim is withdrawn", unsure)}
+		return &requestError{unknown, fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure)}
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func (s *Suite) join(p part, of int, seen map[key]origin) error {
 	}
 	for _, shard := range slices.Concat(p.Shards, p.Missing) {
 		if shard.Of != of {
-			return fmt.Errorf("it is shard %s of a suite with %d shards", shard, of)
+			return fmt.Errorf("it is shard %s, but the suite has %d", shard, of)
 		}
 	}
 	s.Shards, s.Notes = addNew(s.Shards, p.Shards), addNew(s.Notes, p.Notes)
