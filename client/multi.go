@@ -15,7 +15,7 @@ func multiSpecs() []Spec {
 		"Redisson's RMultiLock (redisson#2172)",
 		kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true, reentrant: true})
 	multi.PersistentKeys = multiTokens(2)
-	mixed := kindRow("multi-kinds", "package lock's multi-lock of several kinds, acquired one after the other: a writer "+
+	mixed := kindRow("multi-kinds", "package lock's multi-lock of several kinds, acquired one after another: a writer "+
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
 		kind{acquire: acquireMulti(severalKinds), several: true, apart: true, reentrant: true})

@@ -13,7 +13,7 @@ import (
 // certain, and by all on shared keys, where more participants count than are needed.
 var latchSpec = Spec{
 	Name: "latch",
-	Doc: "every client in a loop: arm a latch, wait for it in vain, count it down for several participants, some of " +
+	Doc: "every client in a loop: arm a latch, wait without success, count it down for several participants, some of " +
 		"them twice, and wait until it is open; on a key of its own or a shared one.",
 	Source: "java.util.concurrent, CountDownLatch; Redisson's RCountDownLatch",
 	Needs:  client.Capabilities{client.IsLatch},
