@@ -92,7 +92,8 @@ func inconclusiveSentence(r *Run) string {
 		switch open := res.Outcome == checker.Undecided; {
 		case summary == "":
 		case res.Property == checker.Exercised && (open || res.Outcome == checker.Violated):
-			reasons = append(reasons, summary) // it is about the run, and not about a property of the lock
+			// It is about the run, and not about a property of the lock.
+			reasons = append(reasons, strings.Replace(summary, "the run tested", "it tested", 1))
 		case open:
 			reasons = append(reasons, fmt.Sprintf("%s: %s", res.Property, summary))
 		}

@@ -276,8 +276,7 @@ func checkHits(c *mistakes, path string, step Step) {
 	switch {
 	case step.Hits == "" || err != nil: // reported by checkFault
 	case !slices.Contains(requests, step.Hits):
-		c.add(path, "unknown request %q%s; use %s", step.Hits, nearest.Hint(step.Hits, requests),
-			strings.Join(requests, ", "))
+		c.add(path, "unknown request %q%s", step.Hits, nearest.Hint(step.Hits, requests))
 	case !slices.Contains(row.Targets, faults.Client):
 		c.add(path, "fault %s hits no request of a client", step.Fault)
 	}

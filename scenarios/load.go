@@ -109,7 +109,11 @@ func read(name string) ([]byte, error) {
 	}
 	source, err := files.ReadFile(name + ".yaml")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("unknown scenario %q%s", name, nearest.Hint(name, Names()))
+		hint := ": `chaos list scenarios` has the names; write ./FILE.yaml for a file of your own"
+		if near := nearest.To(name, Names()); near != "" {
+			hint = " (did you mean " + near + "?)"
+		}
+		return nil, fmt.Errorf("unknown scenario %q%s", name, hint)
 	}
 	return source, err
 }

@@ -107,8 +107,7 @@ func buildAdapters(ctx context.Context, s streams, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(libraryNames(), name) {
-			return usage(fmt.Errorf("unknown library %q%s; there are %s", name, nearest.Hint(name, libraryNames()),
-				strings.Join(libraryNames(), ", ")))
+			return usage(fmt.Errorf("unknown library %q%s", name, nearest.Hint(name, libraryNames())))
 		}
 	}
 	failed := 0

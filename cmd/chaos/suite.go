@@ -129,7 +129,7 @@ func (o *suiteOptions) complete(args []string) error {
 		return errors.New("--repeat must be positive; --jobs and --budget must not be negative")
 	}
 	if o.Backend != autoBackend && !slices.Contains(backendNames(), o.Backend) {
-		return fmt.Errorf("--backend: unknown backend %q; there are %s", o.Backend, strings.Join(backendNames(), ", "))
+		return fmt.Errorf("--backend: unknown backend %q%s", o.Backend, nearest.Hint(o.Backend, backendNames()))
 	}
 	if err := o.choose(args, filter); err != nil {
 		return err

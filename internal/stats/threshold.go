@@ -50,8 +50,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	}
 	t := Threshold{Metric: m[1], Op: m[2]}
 	if !slices.Contains(Metrics(), t.Metric) {
-		return t, fmt.Errorf("unknown metric %q%s; there are %s", t.Metric, nearest.Hint(t.Metric, Metrics()),
-			strings.Join(Metrics(), ", "))
+		return t, fmt.Errorf("unknown metric %q%s", t.Metric, nearest.Hint(t.Metric, Metrics()))
 	}
 	var err error
 	if t.counts() {

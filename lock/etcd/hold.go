@@ -123,7 +123,8 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 
 // Release releases the hold. It works with a context that has ended, and takes no longer than Options.Timeout. Its
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
-// and [lock.ErrUnknown] if no server answered: it asks on in the background until one does, or the lease ends.
+// and [lock.ErrUnknown] if no server answered: the release is retried in the background until one does, or until the
+// lease ends.
 func (h *Hold) Release(ctx context.Context) error {
 	remove := func(ctx context.Context) (bool, error) {
 		h.unwatch()
