@@ -156,7 +156,7 @@ func (v *view) pairViolation(x, y *hold, s segment) Violation {
 	if x.endEvent >= 0 {
 		w.Events = append(w.Events, int(x.endEvent))
 	}
-	w.Text = fmt.Sprintf("client %d and client %d both held %s for %s (%s to %s)", w.Clients[0], w.Clients[1],
-		lockName(w.Key), format.Duration(s.until-s.from), format.Instant(s.from), format.Instant(s.until))
+	w.Text = fmt.Sprintf("client %d and client %d both held %s %s", w.Clients[0], w.Clients[1], lockName(w.Key),
+		s.text())
 	return w
 }

@@ -155,8 +155,8 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
 	}
 	w.Class = v.crowdClass(y, o)
-	w.Text = fmt.Sprintf("%d permits of %s were held for %s (%s to %s), but only %d exist: %s", sum, lockName(key),
-		format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end), limit, strings.Join(names, ", "))
+	w.Text = fmt.Sprintf("%d permits of %s were held %s, but only %d exist: %s", sum, lockName(key),
+		segment{f.start, f.end}.text(), limit, strings.Join(names, ", "))
 	return w
 }
 

@@ -183,8 +183,7 @@ func (v *view) roomViolation(f finding) Violation {
 		if permits {
 			why = "so many were free"
 		}
-		w.Text = fmt.Sprintf("client %d waited for %s for %s (%s to %s) although %s", w.Clients[0], what,
-			format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end), why)
+		w.Text = fmt.Sprintf("client %d waited for %s %s although %s", w.Clients[0], what, segment{f.start, f.end}.text(), why)
 		return w
 	}
 	why := "no client can have held it at the time"

@@ -2,11 +2,13 @@ package checker
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 	"unsafe"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 const never = history.Infinity
@@ -90,6 +92,15 @@ const (
 
 // segment is an interval, [from, until).
 type segment struct{ from, until time.Duration }
+
+// text is "for 3.00 s (1.000 s to 4.000 s)", or "at 4.000 s" if it has no length, as at the end of a history.
+func (s segment) text() string {
+	if s.until == s.from {
+		return "at " + format.Instant(s.from)
+	}
+	return fmt.Sprintf("for %s (%s to %s)", format.Duration(s.until-s.from), format.Instant(s.from),
+		format.Instant(s.until))
+}
 
 // newView makes a view of a lock that is meant to be of a kind.
 func newView(h *history.History, kind LockKind) *view { return newBusyView(h, kind, 0) }

@@ -137,9 +137,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 	case requestStorm, wokenInVain:
 		return v.excessViolation(f)
 	}
-	text := fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", v.client(f.y),
-		lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Duration(f.end-f.start), format.Instant(f.start),
-		format.Instant(f.end))
+	text := fmt.Sprintf("client %d waited for %s %s although no client held it", v.client(f.y),
+		lockName(v.h.Keys[v.h.Spans[f.y].Key]), segment{f.start, f.end}.text())
 	w := v.spanViolation(f.y, "a waiter for a free lock gets it", text+", or ever had")
 	if w.Class = ""; f.x < 0 {
 		return w

@@ -88,15 +88,20 @@ func (c *cause) headline(p *pair) string {
 // headline says who held what at once.
 func (p *pair) headline(s *proofs) string {
 	a, b, key := p.holder(p.a), p.holder(p.b), quote(p.key)
-	took := p.overlapText(s)
+	var took string
+	if p.overlap() > 0 {
+		took = "for " + p.overlapText(s)
+	} else { // the history ends with the second grant
+		took = "at " + s.instant(p.b.granted())
+	}
 	if p.a.Permits == 0 {
 		if p.a.Client == p.b.Client {
-			return fmt.Sprintf("%s held %s twice at once for %s", a, key, took)
+			return fmt.Sprintf("%s held %s twice at once %s", a, key, took)
 		}
-		return fmt.Sprintf("%s and %s both held %s for %s", a, b, key, took)
+		return fmt.Sprintf("%s and %s both held %s %s", a, b, key, took)
 	}
 	size := s.add(proofSetting, format.Count(p.r.History.Limit(p.a.Key), "permit"))
-	return fmt.Sprintf("%s together held more than the %s of %s for %s", p.crowd(), size, key, took)
+	return fmt.Sprintf("%s together held more than the %s of %s %s", p.crowd(), size, key, took)
 }
 
 // maxCrowd is how many clients a headline lists.
