@@ -150,7 +150,7 @@ func outline(c draw.Canvas, a area, stroke color.Color, whole bool) {
 // lock answers in a millisecond, and its waiters wait for seconds.
 func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
 	// Not a label of the axis: gonum makes room for it as if the axis were linear, at the cost of the data.
-	p := newPlot(r, "Latency of operations with the wait, in milliseconds (logarithmic; gray: faults)", "")
+	p := newPlot(r, "Latency of operations including waits, in milliseconds (logarithmic; gray: faults)", "")
 	series := []struct {
 		name    string
 		outcome history.Type

@@ -51,7 +51,7 @@ func (c *Cluster) node(name string) (*node, error) {
 		}
 	}
 	if _, err := c.host(name); err == nil {
-		return nil, fmt.Errorf("%s: %w: it is no Redis server", name, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: it is not a Redis server", name, errors.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
 }

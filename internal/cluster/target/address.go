@@ -31,7 +31,7 @@ const (
 
 // errPasswordInURL refuses a password where others could read it: in the list of processes, in a shell's history, and
 // in the command that repeats a run.
-var errPasswordInURL = errors.New("a password does not belong into a URL: set CHAOS_TARGET_PASSWORD, or use " +
+var errPasswordInURL = errors.New("a password does not belong in a URL: set CHAOS_TARGET_PASSWORD, or use " +
 	"--target-password-file")
 
 // ParseAddress reads a URL: redis://[USER@]HOST[:PORT][/DB], rediss://… with TLS, several hosts separated by commas for
@@ -40,7 +40,7 @@ var errPasswordInURL = errors.New("a password does not belong into a URL: set CH
 func ParseAddress(text string) (Address, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
-		return Address{}, errors.New("the target is no URL: it begins with redis://, rediss://, sentinel:// or cluster://")
+		return Address{}, errors.New("the target is not a URL: it must begin with redis://, rediss://, sentinel:// or cluster://")
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -107,7 +107,7 @@ func (a *Address) readPath(path string) error {
 		err = errors.New("a Redis Cluster has no database but 0: remove the path of the target")
 	default:
 		if a.Database, err = strconv.Atoi(path); err != nil || a.Database < 0 {
-			err = errors.New("the path of the target is the number of a database, such as /1")
+			err = errors.New("the path of the target must be the number of a database, such as /1")
 		}
 	}
 	return err
@@ -126,7 +126,7 @@ func (a *Address) readQuery(query url.Values) (err error) {
 			return errors.New("the target has an unknown option: sentinel takes ?tls=true and ?db=N, cluster ?tls=true")
 		}
 		if err != nil || a.Database < 0 {
-			return fmt.Errorf("option %s of the target has no valid value", key)
+			return fmt.Errorf("option %s of the target has an invalid value", key)
 		}
 	}
 	return nil

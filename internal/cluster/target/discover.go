@@ -53,7 +53,7 @@ func (t *Target) checkNodes(ctx context.Context) error {
 		role, err := cluster.ParseRole(replies[0])
 		if err != nil {
 			return fmt.Errorf("ROLE at %s: %w (a run needs the commands ROLE, HGETALL, GET, PTTL, SCAN and UNLINK, "+
-				"beside those of the lock)", s.addr, err)
+				"in addition to those of the lock)", s.addr, err)
 		}
 		if i < t.topology.MasterCount() && role.Name != "master" {
 			return fmt.Errorf("%s is a replica: name its master, or use sentinel:// or cluster://", s.addr)
