@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/nearest"
@@ -31,7 +30,7 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 		case unable != "":
 			refused = fmt.Sprintf("backend %s cannot run this scenario: %s", row.Name, unable)
 			continue
-		case refused != "" && name == autoBackend && os.Getenv("CI") != "" && row.Name == runner.SimName:
+		case refused != "" && name == autoBackend && inCI() && row.Name == runner.SimName:
 			reason = "warning: in CI, simulated servers instead of real ones: " + refused
 		case refused != "":
 			reason = refused

@@ -25,11 +25,14 @@ func terminal(w io.Writer) int {
 // liveWidth is the width of w if its lines may be redrawn; 0 if w is a log: no
 // terminal, a dumb one, or that of a CI job.
 func liveWidth(w io.Writer) int {
-	if os.Getenv("CI") != "" || os.Getenv("TERM") == "dumb" {
+	if inCI() || os.Getenv("TERM") == "dumb" {
 		return 0
 	}
 	return terminal(w)
 }
+
+// inCI reports whether this is a job of a CI service: all of them set CI.
+func inCI() bool { return os.Getenv("CI") != "" }
 
 // color reports whether w gets colors (https://no-color.org).
 func color(w io.Writer) bool { return terminal(w) > 0 && os.Getenv("NO_COLOR") == "" }
