@@ -20,7 +20,7 @@ type tally struct{ histories, illegal, exact, tries, unknown int }
 
 // differ compares the sweep with porcupine's search on one history.
 func differ(h *history.History, t *tally) error {
-	v := newView(h, AnyKind)
+	v := newView(h, AnyKind, 0)
 	for i, k := range v.keyedOps() {
 		if len(k.spans) == 0 || k.concurrent {
 			continue

@@ -92,7 +92,7 @@ func safeView(h *history.History, kind LockKind, delay time.Duration) (v *view, 
 			err = fmt.Errorf("finding the holds: %v", cause)
 		}
 	}()
-	return newBusyView(h, kind, delay), nil
+	return newView(h, kind, delay), nil
 }
 
 // safely judges one property.

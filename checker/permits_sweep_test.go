@@ -49,7 +49,7 @@ func TestPermitSweep(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		h := permitHistory(r)
-		v := newView(h, AnyKind)
+		v := newView(h, AnyKind, 0)
 		for _, o := range []Options{{}, {ClockError: 2}, Without(Options{}, Permits, permitsTouch)} {
 			want, got := newFindings(o), newFindings(o)
 			limit := int64(h.Limit(0))

@@ -102,11 +102,9 @@ func (s segment) text() string {
 		format.Instant(s.until))
 }
 
-// newView makes a view of a lock that is meant to be of a kind.
-func newView(h *history.History, kind LockKind) *view { return newBusyView(h, kind, 0) }
-
-// newBusyView is newView where a machine may be so busy that losses are reported with a delay.
-func newBusyView(h *history.History, kind LockKind, delay time.Duration) *view {
+// newView makes a view of a lock that is meant to be of a kind. The machine may have been so busy that losses are
+// reported with a delay.
+func newView(h *history.History, kind LockKind, delay time.Duration) *view {
 	v := &view{h: h, kind: kind}
 	v.fold(false)
 	v.endStalled()

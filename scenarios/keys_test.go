@@ -30,18 +30,18 @@ func TestEveryKeyHasItsText(t *testing.T) {
 
 // TestReferenceIsCurrent: the page and the schema are those of the program; -update rewrites them.
 func TestReferenceIsCurrent(t *testing.T) {
-	schema, err := Schema()
+	schema, err := schemaText()
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.File(t, "../docs/scenario-reference.md", Reference())
+	golden.File(t, "../docs/scenario-reference.md", reference())
 	golden.File(t, "../docs/schema/scenario.json", string(schema))
 }
 
 // TestSchemaAcceptsAndRefuses: every scenario of the catalog is valid, and texts with a mistake that a schema can see
 // are not.
 func TestSchemaAcceptsAndRefuses(t *testing.T) {
-	text, err := Schema()
+	text, err := schemaText()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (m *mix) pause(d time.Duration) { pause(m.ctx, nil, d) }
 func (m *mix) wait() { m.pause(grain + random(m.Env, m.Params.Hold)) }
 
 // owner is a new owner.
-func (m *mix) owner() string { return m.Session.NextOwner() }
+func (m *mix) owner() string { return m.Session.nextOwner() }
 
 // lease is that of the workload, or of a lock that renews by itself, some of the time, none.
 func (m *mix) lease() time.Duration {

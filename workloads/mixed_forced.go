@@ -90,7 +90,7 @@ func forcedSome(m *mix) {
 	}
 	m.wait()
 	some := 1 + m.Rand.IntN(a.Permits-1)
-	if m.Session.ForceSome(m.ctx, h, some).Outcome != history.OK {
+	if m.Session.forceSome(m.ctx, h, some).Outcome != history.OK {
 		m.Session.Release(m.ctx, h)
 		return
 	}

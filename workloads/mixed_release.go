@@ -44,7 +44,7 @@ func releaseCanceled(m *mix) {
 		return
 	}
 	m.wait()
-	if m.Session.ReleaseCanceled(m.ctx, h).Outcome != history.Info {
+	if m.Session.releaseCanceled(m.ctx, h).Outcome != history.Info {
 		m.visit()
 	}
 }
@@ -101,7 +101,7 @@ func scoped(m *mix) {
 	}
 	release := m.Session.Release
 	if m.chance(2) {
-		release = m.Session.ReleaseFailed
+		release = m.Session.releaseFailed
 	}
 	if release(m.ctx, h).Outcome == history.Info {
 		return

@@ -134,7 +134,7 @@ func (s *Session) request(ctx context.Context, op string, a client.Acquire) (Hol
 func (s *Session) send(ctx context.Context, r client.Request) (Hold, Answer) {
 	a := &r.Acquire
 	if a.Owner == "" {
-		a.Owner = s.NextOwner()
+		a.Owner = s.nextOwner()
 		s.ask(a.Owner)
 	}
 	if s.unleased {
@@ -172,15 +172,15 @@ func (s *Session) Release(ctx context.Context, h Hold) Answer {
 	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about()}, v, 3*replyTimeout)
 }
 
-// ReleaseCanceled releases h for a caller that has given up, which the lock does all the same ([client.Detached]).
-func (s *Session) ReleaseCanceled(ctx context.Context, h Hold) Answer {
+// releaseCanceled releases h for a caller that has given up, which the lock does all the same ([client.Detached]).
+func (s *Session) releaseCanceled(ctx context.Context, h Hold) Answer {
 	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
 	r := client.Request{Op: history.Release, Acquire: h.about(), Canceled: true}
 	return s.do(ctx, r, v, 3*replyTimeout)
 }
 
-// ReleaseFailed releases h, which is a scoped hold, because its block of code has ended with an error.
-func (s *Session) ReleaseFailed(ctx context.Context, h Hold) Answer {
+// releaseFailed releases h, which is a scoped hold, because its block of code has ended with an error.
+func (s *Session) releaseFailed(ctx context.Context, h Hold) Answer {
 	v := &history.Value{Owner: h.Owner, Token: h.Token}
 	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about(), Failed: true}, v, 3*replyTimeout)
 }
@@ -335,8 +335,8 @@ func (s *Session) retire() {
 	s.process += history.Process(s.clients)
 }
 
-// NextOwner is the name of an owner that nobody has used before.
-func (s *Session) NextOwner() string {
+// nextOwner is the name of an owner that nobody has used before.
+func (s *Session) nextOwner() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts++

@@ -42,8 +42,8 @@ func (s *Session) ForceRelease(ctx context.Context, key string) Answer {
 	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
 }
 
-// ForceSome takes some of the permits of h from its owner.
-func (s *Session) ForceSome(ctx context.Context, h Hold, permits int) Answer {
+// forceSome takes some of the permits of h from its owner.
+func (s *Session) forceSome(ctx context.Context, h Hold, permits int) Answer {
 	r := client.Request{Op: history.ForceRelease,
 		Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: permits}}
 	return s.do(ctx, r, &history.Value{Owner: h.Owner, Permits: permits}, 3*replyTimeout)
