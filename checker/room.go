@@ -183,7 +183,8 @@ func (v *view) roomViolation(f finding) Violation {
 		if permits {
 			why = "so many were free"
 		}
-		w.Text = fmt.Sprintf("client %d waited for %s %s although %s", w.Clients[0], what, segment{f.start, f.end}.text(), why)
+		w.Text = fmt.Sprintf("client %d waited for %s %s although %s", w.Clients[0], what,
+			segment{f.start, f.end}.text(), why)
 		return w
 	}
 	why := "no client can have held it at the time"

@@ -143,7 +143,8 @@ func Behind(t testing.TB, b Backend) *Proxied {
 	return &Proxied{b, locktest.StartProxy(t, b.Addr())}
 }
 
-// cutConnections closes every connection through the proxy, with the replies that it keeps back, and keeps back no more.
+// cutConnections closes every connection through the proxy, with the replies that it keeps back, and keeps back none
+// from now on.
 func (s *Proxied) cutConnections() {
 	s.Proxy.CutConnections()
 	s.Proxy.ResumeReplies()
