@@ -138,6 +138,9 @@ type Options struct {
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
 	// error.
 	Persists bool
+	// FallsBack: waiters ask again by themselves, well within the slack, while the server refuses subscriptions, so that a
+	// fault which only ends subscriptions is no outage except in the slack after its beginning and its end.
+	FallsBack bool
 	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
 	Frugal bool
 	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -15,8 +16,9 @@ import (
 // releasedFor is for how long such a lock sends a release again.
 const releasedFor = 1500 * time.Millisecond
 
-// judgeGivenUp finds the acquires that ended with an error before their wait was over. The wait begins after the
-// request, and so an acquire that used it up ends later.
+// judgeGivenUp finds the acquires that ended with an error before their wait was over, and those that ended with a
+// certain one when it was over, although the lock was free and the servers were available for longer than the slack of
+// it. The wait begins after the request, and so an acquire that used it up ends later.
 func (v *view) judgeGivenUp(o Options, found *findings) {
 	if !o.Persists {
 		return
@@ -24,12 +26,38 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 	dis := v.disturbances(o)
 	for _, f := range v.h.Failures {
 		s := &v.h.Spans[f.Span]
-		over := f.Wait > 0 && later(f.Time, o.ClockError+clockGrain) >= later(s.Call, f.Wait)
-		if s.Op != history.OpAcquire || s.Part || over {
+		if s.Op != history.OpAcquire || s.Part {
+			continue
+		}
+		if f.Wait > 0 && later(f.Time, o.ClockError+clockGrain) >= later(s.Call, f.Wait) {
+			v.judgeFailedWait(f, o, found)
 			continue
 		}
 		if !o.applies(wakeRights) || !dis.some(segment{s.Call, f.Time}, (*faultTime).refusesForGood) {
 			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
+		}
+	}
+}
+
+// judgeFailedWait judges an acquire that ended with an error when its wait was over. An unknown outcome may be that of
+// its last request, and one without a reply may have relied on other waiters.
+func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
+	s := &v.h.Spans[f.Span]
+	if s.Outcome != history.Fail || slices.Contains(v.h.Unanswered, f.Span) {
+		return
+	}
+	without := v.clientPauses()[v.client(f.Span)]
+	if o.applies(wakeOutage) {
+		without = merged(v.outages(o).windows, without)
+	}
+	for _, g := range v.idleTimes(o.slack()).gaps {
+		p := segment{max(g.from, s.Call), min(g.until, f.Time)}
+		if g.key != s.Key || p.until-p.from <= o.slack() {
+			continue
+		}
+		if p = longestOutside(p, without); p.until-p.from > o.slack() {
+			found.add(finding{rule: failedWait, x: none, y: f.Span, start: p.from, end: p.until})
+			return
 		}
 	}
 }
@@ -75,7 +103,18 @@ func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	return false
 }
 
-// failureViolation words a finding of this file.
+// failedWaitViolation words a finding of judgeFailedWait.
+func (v *view) failedWaitViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "an acquire of a free lock does not end with an error", fmt.Sprintf("client %d "+
+		"requested %s at %s, and the acquire ended with an error, although the lock was free and the servers were available "+
+		"for %s of its wait (%s to %s)", v.client(f.y), lockName(v.h.Keys[s.Key]), format.Instant(s.Call),
+		format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end)))
+	w.Class = ""
+	return w
+}
+
+// failureViolation words another finding of this file.
 func (v *view) failureViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "an operation ends with an error only if the lock can do nothing else", "")

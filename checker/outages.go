@@ -24,6 +24,7 @@ func (v *view) outages(o Options) outageWindows {
 	var marks []mark
 	open := make(map[int]string)    // by fault id
 	silent := make(map[string]bool) // by node
+	bridged := make(map[int]bool)   // by fault id: waiters ask again by themselves
 	for i := range v.h.Faults {
 		f := &v.h.Faults[i]
 		_, in := open[f.ID]
@@ -33,9 +34,15 @@ func (v *view) outages(o Options) outageWindows {
 			open[f.ID] = f.Target
 			for _, target := range targetNodes(f.Target) {
 				marks = append(marks, mark{f.Time, target, +1})
+				if bridged[f.ID] = o.FallsBack && onlyMessages(f.Affects); bridged[f.ID] { // until its end, where it is one again
+					marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
+				}
 			}
 		case f.Phase == history.Healed && in:
 			for _, target := range targetNodes(open[f.ID]) {
+				if bridged[f.ID] {
+					marks = append(marks, mark{f.Time, target, +1})
+				}
 				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
@@ -69,6 +76,14 @@ func (v *view) outages(o Options) outageWindows {
 		rough = now
 	}
 	return c
+}
+
+// onlyMessages says whether a fault affects subscriptions, and nothing but them and their messages.
+func onlyMessages(affects string) bool {
+	words := strings.Fields(affects)
+	return slices.Contains(words, history.AffectsSubscriptions) && !slices.ContainsFunc(words, func(w string) bool {
+		return w != history.AffectsSubscriptions && w != history.AffectsMessages
+	})
 }
 
 // targetNodes are the servers in a fault's target: several with a + between them, two ends of a link with a >. ""

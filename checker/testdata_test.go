@@ -171,6 +171,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.Repeats = true
 			case "persists":
 				o.Persists = true
+			case "falls-back":
+				o.FallsBack = true
 			case "frugal":
 				o.Frugal = true
 			case "counts":

@@ -21,6 +21,7 @@ const (
 	requestStorm        // a process asked again and again without a pause
 	wokenInVain         // a release woke more waiters than it could let in
 	gaveUp              // an acquire ended with an error before its wait was over
+	failedWait          // an acquire ended with an error although the lock was free and the servers available
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
 	wakeLate            // acquits: the reply came, or the client crashed
@@ -31,7 +32,7 @@ func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
-		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up",
+		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission"}
 }
@@ -134,6 +135,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.vainViolation(f)
 	case gaveUp:
 		return v.failureViolation(f)
+	case failedWait:
+		return v.failedWaitViolation(f)
 	case requestStorm, wokenInVain:
 		return v.excessViolation(f)
 	}

@@ -41,6 +41,7 @@ const (
 	CanInspect       Capability = "inspect"           // op inspect: who holds the lock
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
+	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Detached         Capability = "detached"          // a release with canceled is executed all the same
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
 	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
@@ -54,7 +55,7 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, SeveralKeys, CanForceRelease, Scoped,
 		Guards, CanInspect,
-		Repeats, Persists, Detached, Counts, Frugal, CachesScripts,
+		Repeats, Persists, FallsBack, Detached, Counts, Frugal, CachesScripts,
 	}
 }
 

@@ -34,6 +34,7 @@ type acquireCall struct {
 	labeled   bool // the metadata of the hold name its owner
 	bounded   bool // it may send one request, in place of a try
 	reentrant bool // the owner may have the lock already
+	locker    bool // as a sync.Locker, if the lock can be one
 }
 
 // again ends the metadata of a hold of an owner, once for each that it has already.
@@ -95,6 +96,10 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner str
 		c.bounded = true
 		c.opts = append(c.opts, lock.WithTries(1), lock.WithWait(boundedWait))
 	}
+	check := func() error { return nil }
+	if l.varied && !a.Scoped && !c.bounded {
+		check = l.vary(&c, a)
+	}
 	if l.contexts || a.Scoped {
 		var stop func() bool
 		ctx, stop = withoutDeadline(ctx)
@@ -111,6 +116,9 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner str
 		}
 	}
 	h, err = l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
+	if wrong := check(); wrong != nil {
+		return nil, owner, wrong
+	}
 	if err == nil && l.contexts && isEven(a.Owner) { // else they are first asked for when the hold has ended
 		_, _ = h.Done(), h.Context()
 	}

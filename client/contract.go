@@ -70,6 +70,8 @@ func holdOf(h held) (one *lock.Hold, ok bool) {
 		return h, true
 	case *lock.FencedHold:
 		return &h.Hold, true
+	case *lockerHold:
+		return h.Hold, true
 	}
 	return nil, false
 }
@@ -134,7 +136,7 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 // checkReleased compares the end of a release with the event about it.
 func (l *library) checkReleased(h held, err error) error {
 	one, ok := holdOf(h)
-	if !ok || errors.Is(err, ErrContradiction) {
+	if !ok || errors.Is(err, ErrContradiction) || errors.Is(err, errUnlocked) {
 		return nil
 	}
 	event, seen := l.events.take(lock.Released, one)

@@ -94,7 +94,7 @@ func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
 	defer s.mu.Unlock()
 	for at, list := range s.of { // order does not matter: an id is that of one hold
 		for _, h := range list {
-			if h, is := h.(*lock.Hold); is && at.key == key && h.Owner() == id {
+			if h, is := holdOf(h); is && at.key == key && h.Owner() == id {
 				return at.owner, true
 			}
 		}

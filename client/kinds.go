@@ -103,8 +103,12 @@ func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, err
 	if a.Wait > 0 || callIn(ctx).bounded {
 		acquire = c.Mutex(a.Key).Acquire
 	}
-	h, err := acquire(context.WithValue(ctx, ownerName{}, a.Owner),
-		slices.Concat(callIn(ctx).opts, []lock.Option{lock.WithLease(a.Lease)})...)
+	ctx = context.WithValue(ctx, ownerName{}, a.Owner)
+	opts := slices.Concat(callIn(ctx).opts, []lock.Option{lock.WithLease(a.Lease)})
+	if callIn(ctx).locker {
+		return acquireLocker(ctx, c.Mutex(a.Key), a.Wait > 0, opts)
+	}
+	h, err := acquire(ctx, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +158,7 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
-		Repeats, Persists, Detached, Counts, Frugal, CachesScripts}
+		Repeats, Persists, FallsBack, Detached, Counts, Frugal, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -199,7 +203,7 @@ func kindSpecs() []Spec {
 			acquire: acquireHold(fencedMutex, lock.WithPolling()),
 			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
-	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect, Guards)
+	spin.Can = spin.Can.Without(Wakes, FallsBack, Frugal).With(CanInspect, Guards)
 	spin.PersistentKeys = fencedKeys
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
@@ -228,7 +232,7 @@ func kindSpecs() []Spec {
 		}
 		specs = append(specs, rw)
 	}
-	return slices.Concat(specs, multiSpecs(), countingSpecs())
+	return slices.Concat(specs, []Spec{severalKindsSpec()}, multiSpecs(), countingSpecs())
 }
 
 // countingSpecs are the kinds that count: semaphores and latches.
@@ -237,7 +241,7 @@ func countingSpecs() []Spec {
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore})
 	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain, CanTry, Wakes,
-		Unleased}
+		FallsBack, Unleased}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore})

@@ -18,6 +18,7 @@ const (
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
 	optionReentry        = "reentry"         // refused: an owner must not hold the lock twice
+	optionCalls          = "calls"           // varied: acquires in all forms of the API, see callForm
 )
 
 // lockOptions are the options of a scenario.
@@ -25,18 +26,23 @@ type lockOptions struct {
 	lock.Options
 	maxHold time.Duration // 0: no limit
 	refuses bool          // a re-entry
+	varied  bool          // the forms of acquires
 }
 
 // checkOptions is the CheckOptions of the locks of package lock.
 func checkOptions(options map[string]string) error { return apply(options, &lockOptions{}) }
 
-// checkUnlimitedOptions is that of locks for whose holds no limit can be set.
+// checkUnlimitedOptions is that of locks for whose holds no limit can be set, and whose acquires have one form.
 func checkUnlimitedOptions(options map[string]string) error {
 	var o lockOptions
-	if err := apply(options, &o); err != nil || o.maxHold == 0 {
-		return err
+	err := apply(options, &o)
+	switch {
+	case err == nil && o.maxHold > 0:
+		return fmt.Errorf("option %s: this lock has no such limit", optionMaxHold)
+	case err == nil && o.varied:
+		return fmt.Errorf("option %s: acquires of this lock have one form", optionCalls)
 	}
-	return fmt.Errorf("option %s: this lock has no such limit", optionMaxHold)
+	return err
 }
 
 var errNoOptions = errors.New("this lock has no options")
@@ -70,9 +76,13 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 			if o.refuses = text == reentryRefused; !o.refuses {
 				err = fmt.Errorf("option %s: got %q; the only value is %s, or omit the option", name, text, reentryRefused)
 			}
+		case optionCalls:
+			if o.varied = text == callsVaried; !o.varied {
+				err = fmt.Errorf("option %s: %q is not %s, and else it is to be left out", name, text, callsVaried)
+			}
 		default:
-			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s and %s", name, optionLease, optionPoll,
-				optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold, optionReentry)
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s and %s", name, optionLease,
+				optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold, optionReentry, optionCalls)
 		}
 		if err != nil {
 			return err
@@ -81,8 +91,11 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 	return nil
 }
 
-// reentryRefused is the value of optionReentry.
-const reentryRefused = "refused"
+// The values of optionReentry and optionCalls.
+const (
+	reentryRefused = "refused"
+	callsVaried    = "varied"
+)
 
 // withoutReentry returns rows of which those that no owner can hold twice refuse optionReentry.
 func withoutReentry(rows []Spec) []Spec {

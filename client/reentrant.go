@@ -47,6 +47,7 @@ type library struct {
 	closed  chan struct{} // by Close
 
 	contexts bool // see usesContexts
+	varied   bool // see optionCalls
 }
 
 // newClientFunc makes a client of package lock.
@@ -74,7 +75,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err
 		}
-		l.maxHold, l.reentrant = options.maxHold, k.reentrant && !options.refuses
+		l.maxHold, l.reentrant, l.varied = options.maxHold, k.reentrant && !options.refuses, options.varied
 		l.lease = cmp.Or(options.Lease, defaultLease)
 		var err error
 		if l.conns, err = connect(s); err != nil {

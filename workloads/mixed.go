@@ -2,7 +2,9 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -36,14 +38,53 @@ func sequences() []sequence {
 		forcedSequences(), sizedSequences(), inspectSequences())
 }
 
-// sequencesFor are those that a lock can do.
-func sequencesFor(can client.Capabilities) (list []sequence) {
-	for _, s := range sequences() {
+// sequencesFor are those that a lock can do, in a workload with such parameters: at least the common use.
+func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
+	all := sequences()
+	if p.PerInstance > 1 {
+		all = append(all, programSequences()...)
+	}
+	if names := p.sequenceNames(); len(names) > 0 {
+		all = slices.DeleteFunc(append(sequences(), programSequences()...), func(s sequence) bool {
+			return !slices.Contains(names, s.name)
+		})
+	}
+	for _, s := range all {
 		if can.Has(s.needs...) && len(can.Missing(s.not...)) == len(s.not) {
 			list = append(list, s)
 		}
 	}
+	if len(list) == 0 {
+		return []sequence{{name: "plain", run: plain}}
+	}
 	return list
+}
+
+// sequenceNames are the names in Sequences.
+func (p Params) sequenceNames() (names []string) {
+	for name := range strings.SplitSeq(p.Sequences, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// validateSequences refuses a name that no sequence has.
+func (p Params) validateSequences() error {
+	if p.Sequences != "" && p.Kind != mixedSpec.Name {
+		return fmt.Errorf("workload: %s has no sequences; only %s has", p.Kind, mixedSpec.Name)
+	}
+	var known []string
+	for _, s := range append(sequences(), programSequences()...) {
+		known = append(known, s.name)
+	}
+	for _, name := range p.sequenceNames() {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("workload: no sequence is called %q; known are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // mix is one client of workload mixed, within one sequence.
@@ -58,7 +99,7 @@ type mix struct {
 
 func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: e.Params.ownKey(e.Session.Number())}
-	list := sequencesFor(m.watch())
+	list := sequencesFor(m.watch(), e.Params)
 	defer m.Session.awaitEnds(ctx)
 	for running(ctx, stop) && e.Session.Alive() {
 		m.key = m.own

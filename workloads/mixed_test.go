@@ -17,7 +17,7 @@ func TestSequencesFitTheLock(t *testing.T) {
 		if row.Can.Has(client.IsLatch) {
 			continue
 		}
-		for _, s := range sequencesFor(row.Can) {
+		for _, s := range sequencesFor(row.Can, Params{PerInstance: 2}) {
 			if missing := row.Can.Missing(s.needs...); len(missing) > 0 {
 				t.Errorf("%s: sequence %q needs %s", row.Name, s.name, missing)
 			}
@@ -145,4 +145,33 @@ func TestLatchWorkload(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNamedSequences: a client executes those that the parameters name, or the common use if the lock can do none.
+func TestNamedSequences(t *testing.T) {
+	p := Params{Kind: mixedSpec.Name, Sequences: "nested, tries"}.Defaults()
+	for _, c := range []struct {
+		can  client.Capabilities
+		want string
+	}{
+		{client.Capabilities{client.Reentrant, client.CanTry}, "[nested tries]"},
+		{client.Capabilities{client.Reentrant}, "[nested]"},
+		{nil, "[plain]"},
+	} {
+		var got []string
+		for _, s := range sequencesFor(c.can, p) {
+			got = append(got, s.name)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("with %v: %v, want %s", c.can, got, c.want)
+		}
+	}
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []Params{{Kind: mixedSpec.Name, Sequences: "nested, trys"}, {Sequences: "nested"}} {
+		if err := wrong.Defaults().Validate(); err == nil {
+			t.Errorf("%+v is valid", wrong)
+		}
+	}
 }

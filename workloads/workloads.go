@@ -8,6 +8,7 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -36,6 +37,9 @@ type Params struct {
 	// PerInstance is the number of clients that share one lock object and its connections, as the goroutines of a program
 	// do; default 1. It divides PerProcess.
 	PerInstance int `yaml:"per_instance,omitempty"`
+	// Sequences are names of sequences of workload mixed, separated by commas: those that clients execute. The others are
+	// left out. "": all, but those that are about shared lock objects only if clients share them.
+	Sequences string `yaml:"sequences,omitempty"`
 	// Prefix begins the name of every key, on servers that others use too. It has no braces.
 	Prefix string `yaml:"-"`
 }
@@ -72,7 +76,7 @@ func (p Params) Validate() error {
 	if p.Keys < 1 || p.Keys > maxKeys {
 		return outOfBounds("keys", p.Keys, maxKeys)
 	}
-	if err := p.validatePermits(); err != nil {
+	if err := errors.Join(p.validatePermits(), p.validateSequences()); err != nil {
 		return err
 	}
 	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp) < 0 {

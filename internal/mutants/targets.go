@@ -38,7 +38,7 @@ func ofOtherLayout(r Row) bool { return strings.Contains(r.File, "redisson") || 
 func locksOf(kind string) []string {
 	switch kind {
 	case "mutex":
-		return []string{"reentrant", "spin", "mutex", otherLayout}
+		return []string{"reentrant", "spin", "mutex", "several-kinds", otherLayout}
 	case "fencing":
 		return []string{"reentrant", "fenced", "fair", "readers-writer"}
 	case "readers-writer":

@@ -130,6 +130,7 @@ func (m Manifest) Judging() checker.Options {
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
 		RefusesReentry: m.Can.Has(client.RefusesReentry),
 		Persists:       m.Can.Has(client.Persists),
+		FallsBack:      m.Can.Has(client.FallsBack),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 		Frugal: m.Can.Has(client.Frugal),
 	}
