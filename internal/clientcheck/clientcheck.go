@@ -193,7 +193,7 @@ func (c *checks) capabilities(can client.Capabilities) {
 	}
 }
 
-// send sends a request to client i. The time-out is added to what the request may wait.
+// send sends a request to client i. The timeout is added to what the request may wait.
 func (c *checks) send(ctx context.Context, i int, r client.Request, timeout time.Duration) (client.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Wait+timeout)
 	defer cancel()

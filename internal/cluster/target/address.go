@@ -40,7 +40,8 @@ var errPasswordInURL = errors.New("a password does not belong in a URL: set CHAO
 func ParseAddress(text string) (Address, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
-		return Address{}, errors.New("the target is not a URL: it must begin with redis://, rediss://, sentinel:// or cluster://")
+		return Address{}, errors.New("the target is not a URL: it must begin with redis://, rediss://, sentinel:// or " +
+			"cluster://")
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
