@@ -16,7 +16,7 @@ import (
 // aboutHold says whether an operation is about the hold of its owner.
 func aboutHold(op history.Op) bool {
 	switch op {
-	case history.OpWork, history.OpTouch, history.OpInspect, history.OpGuard:
+	case history.OpWork, history.OpTouch, history.OpInspect, history.OpInspectOwner, history.OpGuard:
 		return false
 	}
 	return true

@@ -120,8 +120,8 @@ type Options struct {
 	// ReportsLoss: the lock reports the loss of a hold. Without it, a lock that takes a lease and never reports a loss
 	// is taken to say everything with its validity.
 	ReportsLoss bool
-	// Fenced: every grant has a fencing token.
-	Fenced bool
+	// Fenced: every grant has a fencing token. FencedReaders: so has a grant to read.
+	Fenced, FencedReaders bool
 	// RenewsItself: the lock renews a lease for which none was requested, while its client lives.
 	RenewsItself bool
 	// PrefersWriters: a readers-writer lock grants no new reader the lock while a writer waits.

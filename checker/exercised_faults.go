@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -194,7 +195,7 @@ func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	return false
 }
 
-// heldAt returns a function that says whether any key was certainly held at a time.
+// heldAt returns a function that says whether any key was certainly held, or a latch was counting, at a time.
 func (v *view) heldAt() func(time.Duration) bool {
 	ends := make([][]time.Duration, len(v.byKey)) // latest end so far
 	for k, holds := range v.byKey {
@@ -205,7 +206,13 @@ func (v *view) heldAt() func(time.Duration) bool {
 			ends[k] = append(ends[k], last)
 		}
 	}
+	latches := v.latches()
 	return func(t time.Duration) bool {
+		for _, l := range latches { // order does not matter
+			if slices.ContainsFunc(l.armings, func(a arming) bool { return a.countsAt(t) && !l.mayBeDeleted(&a, t) }) {
+				return true
+			}
+		}
 		for k, holds := range v.byKey {
 			n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t })
 			if n > 0 && ends[k][n-1] > t {

@@ -21,6 +21,7 @@ const (
 	guardAccepted         // the lock's own guard accepted an old token
 	guardRefused          // the lock's own guard refused a current token
 	guardData             // acquits: a fault may have changed what the guard has seen
+	readerRefused         // the lock's own guard refused a reader's token after that of another reader
 	noToken               // a lock that is fenced granted a hold without a token
 	notExclusive          // acquits: readers, and holders of permits, have no order of holding
 )
@@ -29,7 +30,7 @@ func fencingRules() []string {
 	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
 		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired",
 		guardAccepted: "guard-accepted-old", guardRefused: "guard-refused-current", guardData: "data-changed",
-		noToken: "no-token", notExclusive: "not-exclusive"}
+		readerRefused: "guard-refused-reader", noToken: "no-token", notExclusive: "not-exclusive"}
 }
 
 // checkFencing judges what fencing depends on: tokens that grow with every grant, and a resource that enforces them.
@@ -39,8 +40,8 @@ func fencingRules() []string {
 // returned was the latest holder then, so no hold that had ended before has a greater token. (Without that promise
 // nothing follows: a slow reply may report a grant that expired long ago.)
 //
-// Two readers may share a token, and several permits are held at once in no particular order: of these only the order
-// in real time is judged.
+// A reader may share the token of the last writer, or that of other readers: it is not smaller than those before.
+// Several permits are held at once in no particular order: of these only the order in real time is judged.
 //
 // Resource. Its own log is in the order of arrival, so one pass decides. A resource that does not enforce tokens
 // violates nothing here; what it accepted is damage (see damage.go).
@@ -63,7 +64,7 @@ func checkFencing(v *view, o Options) Result {
 	fenced := v.judgeResource(found)
 	guarded := v.judgeGuards(o, found)
 	if o.Fenced {
-		v.withoutToken(found)
+		v.withoutToken(found, o.FencedReaders)
 	}
 	r := found.result(Fencing, v.fencingViolation)
 	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}
@@ -84,13 +85,14 @@ func checkFencing(v *view, o Options) Result {
 	return r
 }
 
-// withoutToken finds the grants without a token. A reader's token may be hidden, and only the first of several keys has
-// one.
-func (v *view) withoutToken(found *findings) {
+// withoutToken finds the grants without a token. That of a reader may be hidden, unless the lock states that readers
+// have one, and only the first of several keys has one.
+func (v *view) withoutToken(found *findings, readers bool) {
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
-		if acquires && s.Outcome == history.OK && s.Write && !s.Part && s.Token == 0 && !s.Zero && v.h.Limit(s.Key) == 0 {
+		if acquires && s.Outcome == history.OK && (s.Write || readers) && !s.Part && s.Token == 0 && !s.Zero &&
+			v.h.Limit(s.Key) == 0 {
 			found.add(finding{rule: noToken, x: none, y: int32(i), start: s.Return, end: s.Return})
 		}
 	}
@@ -132,16 +134,21 @@ func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings)
 	alone := func(i int32) bool { return !v.holds[i].reader && v.h.Limit(v.holds[i].key)|1 == 1 }
 	before := v.greatestBefore(grants, byCall, func(x, y *hold) bool { return x.from < y.asked-slack })
 	for n, y := range byCall {
-		if x := before[n]; x >= 0 && v.holds[x].token >= v.holds[y].token {
+		least := v.holds[y].token
+		if v.holds[y].reader {
+			least++
+		}
+		if x := before[n]; x >= 0 && v.holds[x].token >= least {
 			report(tokenOrder, x, y)
 		}
 	}
 	first := make(map[uint64]int32, len(grants))
 	for _, y := range grants {
 		x, twice := first[v.holds[y].token]
-		if twice && (alone(x) || alone(y) || found.off.has(notExclusive)) {
+		switch {
+		case twice && (alone(y) && (alone(x) || v.holds[x].from < v.holds[y].from) || found.off.has(notExclusive)):
 			report(tokenTwice, x, y)
-		} else {
+		case !twice || alone(y):
 			first[v.holds[y].token] = y
 		}
 	}
@@ -215,7 +222,7 @@ func (v *view) fencingViolation(f finding) Violation {
 			format.Instant(f.start))
 		return w
 	}
-	if f.rule == guardAccepted || f.rule == guardRefused {
+	if f.rule == guardAccepted || f.rule == guardRefused || f.rule == readerRefused {
 		return v.guardViolation(f)
 	}
 	if f.rule >= acceptedOld {

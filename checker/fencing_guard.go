@@ -11,8 +11,8 @@ import (
 
 // judgeGuards judges what a guard that belongs to the lock did with the tokens that were presented to it, and returns
 // how many it answered. It accepts a token unless a greater one was presented before: an acceptance is wrong if one
-// was certainly accepted before it, and a refusal if none can have been presented. A fault may have changed what the
-// guard has seen.
+// was certainly accepted before it, and a refusal if none can have been presented, or only those of readers that read
+// at the same time. A fault may have changed what the guard has seen.
 func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	byKey := make(map[int32][]int32)
 	for i := range v.h.Spans {
@@ -47,8 +47,12 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 				}
 			case s.Stale:
 				answered++
-				if !v.newerPresented(presented, s) {
+				newer := v.newerPresented(presented, s)
+				switch {
+				case newer == none:
 					found.add(finding{rule: guardRefused, x: none, y: i, start: s.Return, end: s.Return})
+				case v.readsOn(s) && !o.off.has(readerRefused):
+					found.add(finding{rule: readerRefused, x: newer, y: i, start: s.Return, end: s.Return})
 				}
 			}
 		}
@@ -56,11 +60,33 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	return answered
 }
 
-// newerPresented says whether a greater token than that of s can have been presented before s was refused.
-func (v *view) newerPresented(presented []int32, s *history.Span) bool {
-	return slices.ContainsFunc(presented, func(i int32) bool {
+// newerPresented is a greater token than that of s which can have been presented before s was refused.
+func (v *view) newerPresented(presented []int32, s *history.Span) int32 {
+	n := slices.IndexFunc(presented, func(i int32) bool {
 		x := &v.h.Spans[i]
 		return x.Token > s.Token && x.Call <= s.Return
+	})
+	if n < 0 {
+		return none
+	}
+	return presented[n]
+}
+
+// readsOn says whether s presents the token of a reader to whom the lock was promised meanwhile, and which no writer
+// can have followed: whatever was presented, its token is not old.
+func (v *view) readsOn(s *history.Span) bool {
+	i, held := v.lastHold(s.Owner, s.Key, s.Call)
+	if !held {
+		return false
+	}
+	h := &v.holds[i]
+	if !h.reader || h.token != s.Token || h.until < s.Return || !h.promisedAt(s.Call) || !h.promisedAt(s.Return) {
+		return false
+	}
+	return !slices.ContainsFunc(v.h.Spans, func(w history.Span) bool {
+		acquires := w.Op == history.OpAcquire || w.Op == history.OpTry
+		return acquires && w.Write && w.Key == s.Key && w.Call <= s.Return && w.Return >= h.asked &&
+			(w.Outcome != history.Fail || w.Undone)
 	})
 }
 
@@ -79,6 +105,12 @@ func (v *view) guardViolation(f finding) Violation {
 		return w
 	}
 	x := &v.h.Spans[f.x]
+	if f.rule == readerRefused {
+		w.Rule = "a guard accepts the token of a reader while it may read"
+		w.Events = slices.Concat([]int{int(x.Invoked)}, w.Events)
+		w.Text += fmt.Sprintf(", which reads, after token %d of another reader", x.Token)
+		return w
+	}
 	w.Events = slices.Concat([]int{int(x.Ended)}, w.Events)
 	w.Text += fmt.Sprintf(", although it had accepted token %d at %s", x.Token, format.Instant(x.Return))
 	return w

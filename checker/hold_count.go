@@ -118,7 +118,7 @@ func (c *holdCounts) judge() {
 			if f.rule = takenAgain; !c.mayBeGone(l) {
 				c.found.add(f)
 			}
-		case l.what == refused && reentrant && (s.Busy || gaveUp):
+		case l.what == refused && reentrant && (s.Busy || gaveUp || s.Behind && c.o.PrefersWriters && !s.Write):
 			f.rule, f.start = ownerRefused, s.Call
 			c.found.add(f)
 		case c.o.Counts && s.Count == 0 && (l.what == reentered || l.what == releasedInner) && !c.reportedLoss(s):

@@ -320,19 +320,30 @@ func (b *holdFold) notice(n *history.Notice) {
 	}
 }
 
-// loseLevel ends one level of the only hold of an owner at a key, unless its release was invoked before: then that is
-// the level, and the depth is what the owner has left already.
+// loseLevel ends one level of the only hold of an owner at a key, or of the one in the mode that was lost, unless its
+// release was invoked before: then that is the level, and the depth is what the owner has left already.
 func (b *holdFold) loseLevel(n *history.Notice) {
 	var only *hold
+	levels := int32(0)
 	for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
-		if h := &b.holds[i]; h.key == n.Key && h.ending == endOpen {
-			if only != nil {
-				return // it reads and writes: which of them was lost is unknown
-			}
-			only = h
+		h := &b.holds[i]
+		if h.key != n.Key || h.ending != endOpen {
+			continue
 		}
+		if levels += h.depth; n.Moded && h.reader == n.Write {
+			continue
+		}
+		if only != nil {
+			return // it reads and writes: which of them was lost is unknown
+		}
+		only = h
 	}
-	if only != nil && only.depth > n.Left && b.h.Limit(n.Key) == 0 {
+	switch {
+	case only == nil || levels <= n.Left || b.h.Limit(n.Key) != 0:
+	case only.depth == 1:
+		only.end(endLost, max(n.Time, only.from), n.Index)
+		b.noteLost(only)
+	default:
 		only.depth--
 		only.lostLevels++
 	}

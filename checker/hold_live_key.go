@@ -160,7 +160,7 @@ func (h *LiveHold) promise(t, valid time.Duration) {
 func (k *liveKey) notice(e *history.Event) {
 	owner := k.owner(e)
 	if e.F == history.Lost && e.Value != nil && e.Value.Count > 0 {
-		k.loseLevel(owner, e.Value.Count)
+		k.loseLevel(owner, e.Value.Mode, e.Value.Count)
 		return
 	}
 	if e.F == history.Lost {
@@ -171,17 +171,25 @@ func (k *liveKey) notice(e *history.Event) {
 }
 
 // loseLevel ends one of several levels; see the function of that name of holdFold.
-func (k *liveKey) loseLevel(owner string, left int) {
-	only := -1
+func (k *liveKey) loseLevel(owner, mode string, left int) {
+	only, levels := -1, 0
 	for i := range k.holds {
-		if k.holds[i].Owner == owner {
-			if only >= 0 {
-				return
-			}
-			only = i
+		if k.holds[i].Owner != owner {
+			continue
 		}
+		if levels += k.holds[i].depth; mode != "" && k.holds[i].Reader != (mode == "read") {
+			continue
+		}
+		if only >= 0 {
+			return
+		}
+		only = i
 	}
-	if only >= 0 && k.holds[only].depth > left && !k.semaphore {
+	switch {
+	case only < 0 || levels <= left || k.semaphore:
+	case k.holds[only].depth == 1:
+		k.holds = slices.Delete(k.holds, only, only+1)
+	default:
 		k.holds[only].depth--
 	}
 }

@@ -32,6 +32,9 @@ const (
 	shownOther             // an inspect showed another owner than the one that held the lock
 	shownGone              // an inspect showed an owner that did not hold the lock
 	shownWrong             // an inspect showed the owner, and a wrong token, hold count or rest of the lease
+	shownExpired           // an inspect showed an owner whose leases had ended
+	waitersBeyond          // more waiters were counted than can have waited
+	waitersMissing         // fewer waiters were counted than certainly waited
 	forcedNothing          // a forced release succeeded although nobody can have held the lock
 	forceMissed            // a forced release found nobody although a client held the lock
 	forceFault             // acquits: there was a fault
@@ -55,6 +58,7 @@ func honestyRules() []string {
 		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
 		grantOver: "grant-expired", fewerPermits: "fewer-permits",
 		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
+		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
 		contradicted: "contradiction", failedInVain: "failed",
 		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
@@ -90,6 +94,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeRenewed()
 	c.judgeExpired()
 	c.judgeShown()
+	c.judgeWaiters()
 	c.judgeFailures()
 	c.judgeContradictions()
 	c.judgeForces()

@@ -27,8 +27,10 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.contradictionViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:
 		return v.answerViolation(f)
-	case shownFree, shownOther, shownGone, shownWrong:
+	case shownFree, shownOther, shownGone, shownWrong, shownExpired:
 		return c.shownViolation(f)
+	case waitersBeyond, waitersMissing:
+		return c.waitersViolation(f)
 	default:
 		return v.honestyViolation(f)
 	}

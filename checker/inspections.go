@@ -16,18 +16,28 @@ import (
 // masters may be down, any earlier fault does: those that reply may not be a majority of those that granted the lock.
 func (c *honestyCheck) judgeShown() {
 	var dis disturbances
+	var latches map[int32]*latchKey
 	known := false
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent || c.h.Limit(s.Key) != 0 {
+		ofOwner := s.Op == history.OpInspectOwner
+		if !ofOwner && s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent ||
+			!ofOwner && c.h.Limit(s.Key) != 0 {
 			continue
 		}
 		if !known {
-			dis, known = c.disturbances(c.o), true
+			dis, latches, known = c.disturbances(c.o), c.latches(), true
+		}
+		if latches[s.Key] != nil {
+			continue
 		}
 		before := segment{0, s.Return}
 		if c.o.applies(honestData) && (dis.touch(before, anyClient, history.AffectsData) ||
 			c.o.MayBeDown > 0 && dis.some(before, func(*faultTime) bool { return true })) {
+			continue
+		}
+		if ofOwner {
+			c.judgeOwner(int32(i))
 			continue
 		}
 		n, held := c.certainHolder(s)
@@ -65,20 +75,20 @@ func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
 	return none, false
 }
 
-// shownOps are the acquires and releases of the owners that inspections have shown.
+// shownOps are the acquires, releases and renewals of the owners that inspections were about.
 func (c *honestyCheck) shownOps() map[ownerKey][]int32 {
 	if c.opsShown != nil {
 		return c.opsShown
 	}
 	c.opsShown = make(map[ownerKey][]int32)
 	for i := range c.h.Spans {
-		if s := &c.h.Spans[i]; s.Op == history.OpInspect {
+		if s := &c.h.Spans[i]; s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
 			c.opsShown[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if !isLockOp(s) {
+		if !isLockOp(s) && s.Op != history.OpRenew {
 			continue
 		}
 		if list, shown := c.opsShown[ownerKey{s.Owner, s.Key}]; shown {
@@ -128,13 +138,20 @@ func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 	return known && levels == 0
 }
 
-// levelsSince counts the grants, less the releases, of an owner before an inspection. It is unknown whether they are as
-// many at the server if the owner had a level before the span since, if an operation has overlapped the inspection, and
-// if the outcome of one is unknown, as that of a refused release is.
+// levelsSince counts the grants, less the releases, of an owner before an inspection, of a semaphore in permits. It is
+// unknown whether they are as many at the server if the owner had a level before the span since, if an operation has
+// overlapped the inspection, and if the outcome of one is unknown, as that of a refused release is.
 func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (levels int32, known bool) {
 	counting := false
 	for _, i := range c.shownOps()[of] {
 		x := &c.h.Spans[i]
+		if x.Op == history.OpRenew {
+			continue
+		}
+		some := int32(1)
+		if c.h.Limit(of.key) != 0 {
+			some = x.Permits
+		}
 		if !counting && i >= since {
 			if levels != 0 {
 				return 0, false
@@ -147,9 +164,9 @@ func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (l
 		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:
 			return 0, false
 		case x.Outcome == history.OK && x.Op == history.OpRelease:
-			levels--
+			levels -= some
 		case x.Outcome == history.OK:
-			levels++
+			levels += some
 		case x.Op == history.OpRelease:
 			return 0, false
 		}
@@ -163,8 +180,12 @@ func (c *honestyCheck) shownViolation(f finding) Violation {
 	w := c.spanViolation(f.y, "an inspection shows who holds the lock, and what was granted", "")
 	client := w.Clients[0]
 	begin := fmt.Sprintf("client %d inspected %s at %s", client, lockName(w.Key), format.Instant(s.Return))
-	if f.rule == shownGone {
+	switch f.rule {
+	case shownGone:
 		w.Text = fmt.Sprintf("%s and was shown %s, which did not hold it", begin, c.h.Owners[s.Owner])
+		return w
+	case shownExpired:
+		w.Text = fmt.Sprintf("%s and was shown %s, whose lease had ended", begin, c.h.Owners[s.Owner])
 		return w
 	}
 	h := &c.holds[f.x]
@@ -172,7 +193,11 @@ func (c *honestyCheck) shownViolation(f finding) Violation {
 	held := fmt.Sprintf("client %d held it since %s", c.client(h.span), format.Instant(h.from))
 	switch f.rule {
 	case shownFree:
-		w.Text = fmt.Sprintf("%s and found it free, although %s", begin, held)
+		found := "it free"
+		if s.Op == history.OpInspectOwner {
+			found = "no hold of " + c.h.Owners[s.Owner]
+		}
+		w.Text = fmt.Sprintf("%s and found %s, although %s", begin, found, held)
 	case shownOther:
 		w.Text = fmt.Sprintf("%s and was shown another owner, although %s as %s", begin, held, c.h.Owners[h.owner])
 	default:

@@ -12,36 +12,45 @@ import (
 
 // The rules of latch.
 const (
-	passedEarly     = iota // an await succeeded before the latch can have been open
-	keptWaiting            // an await did not return although the latch was open
-	armedCounting          // an arm succeeded although the latch was still counting
-	refusedOpen            // an arm was refused although the latch was open
-	latchGone              // an operation was refused because the latch does not exist, although it was armed
-	neverArmed             // an operation succeeded on a latch that was never armed
-	latchMiscounted        // a count-down replied with a count that the latch cannot have had
-	unknownArm             // acquits: an arm of unknown outcome may be another generation
-	latchFault             // acquits: a fault may have changed what the servers keep
-	latchOutage            // acquits: the servers were unavailable
-	latchPaused            // acquits: the waiter was paused
+	passedEarly      = iota // an await succeeded before the latch can have been open
+	keptWaiting             // an await did not return although the latch was open
+	armedCounting           // an arm succeeded although the latch was still counting
+	refusedOpen             // an arm was refused although the latch was open
+	latchGone               // an operation was refused because the latch does not exist, although it was armed
+	neverArmed              // an operation succeeded on a latch that was never armed
+	latchMiscounted         // a count-down, or an inspection, replied with a count that the latch cannot have had
+	latchRepeated           // an arm replied with the generation of an earlier one
+	latchShownOld           // an inspection showed a generation that another one had followed
+	latchUsedDeleted        // an operation succeeded on a generation that had been deleted
+	latchKeptDeleted        // an await did not return although the latch was deleted
+	unknownArm              // acquits: an arm of unknown outcome may be another generation
+	latchFault              // acquits: a fault may have changed what the servers keep
+	latchOutage             // acquits: the servers were unavailable
+	latchPaused             // acquits: the waiter was paused
 )
 
 func latchRules() []string {
 	return []string{passedEarly: "passed-early", keptWaiting: "kept-waiting", armedCounting: "armed-while-counting",
 		refusedOpen: "refused-while-open", latchGone: "gone", neverArmed: "never-armed", latchMiscounted: "miscounted",
-		unknownArm: "unknown-arm", latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
+		latchRepeated: "generation-repeated", latchShownOld: "shown-old", latchUsedDeleted: "used-deleted",
+		latchKeptDeleted: "kept-waiting-deleted",
+		unknownArm:       "unknown-arm", latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
 }
 
 // checkLatch compares the replies about latches with when each generation can have been open, see findOpenings. Safety
-// is judged on the earliest opening that is possible, liveness on the latest. A latch is never deleted in a history, so
-// one that was armed exists from then on, until a fault may have changed what the servers keep: what returned later is
-// not judged. An arm of unknown outcome may take effect at any time, so that what names no generation is then judged no
+// is judged on the earliest opening that is possible, liveness on the latest. A latch that was armed exists from then
+// on, until it may have been deleted, or a fault may have changed what the servers keep: what returned later is not
+// judged. An arm of unknown outcome may take effect at any time, so that what names no generation is then judged no
 // more.
 func checkLatch(v *view, o Options) Result {
 	all := v.latches()
 	c := latchCheck{view: v, o: o, found: newFindings(o), until: never, dis: v.disturbances(o)}
 	if o.applies(latchFault) {
 		for _, f := range v.faultTimes() {
-			if f.may(history.AffectsData) {
+			switch {
+			case f.states(history.AffectsClockBack): // until it is healed, and the clock jumps forward
+				c.until = min(c.until, f.until)
+			case f.may(history.AffectsData):
 				c.until = min(c.until, f.from)
 			}
 		}
@@ -103,10 +112,15 @@ func (c *latchCheck) use(l *latchKey, i int32) {
 	switch {
 	case s.Absent:
 		c.absent(l, i)
+		c.waitedDeleted(l, i)
 	case s.Op == history.OpArm && s.Outcome == history.OK:
 		for n := range l.armings {
-			if a := &l.armings[n]; a.back < s.Call && a.opens > s.Return {
+			switch a := &l.armings[n]; {
+			case a.back < s.Call && a.opens > s.Return && !l.mayBeDeleted(a, s.Return):
 				c.add(armedCounting, a, i, s.Call)
+				return
+			case a.back < s.Call && s.Token != 0 && c.h.Spans[a.span].Token == s.Token:
+				c.add(latchRepeated, a, i, s.Call)
 				return
 			}
 		}
@@ -126,7 +140,7 @@ func (c *latchCheck) absent(l *latchKey, i int32) {
 	s := &c.h.Spans[i]
 	for n := range l.armings {
 		a := &l.armings[n]
-		if a.back < s.Call && (s.Token == 0 || c.h.Spans[a.span].Token == s.Token) {
+		if a.back < s.Call && (s.Token == 0 || c.h.Spans[a.span].Token == s.Token) && !l.mayBeDeleted(a, s.Return) {
 			c.add(latchGone, a, i, s.Call)
 			return
 		}
@@ -139,7 +153,7 @@ func (c *latchCheck) refused(l *latchKey, i int32) {
 	var last *arming
 	for n := range l.armings {
 		a := &l.armings[n]
-		if a.call <= s.Return && a.opened >= s.Call {
+		if a.call <= s.Return && min(a.opened, a.deleted) >= s.Call {
 			return
 		}
 		if a.call <= s.Return {
@@ -149,7 +163,7 @@ func (c *latchCheck) refused(l *latchKey, i int32) {
 	c.add(refusedOpen, last, i, s.Call)
 }
 
-// answered judges an await that succeeded or timed out, and a count-down that succeeded.
+// answered judges an await that succeeded or timed out, and a count-down or an inspection that succeeded.
 func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 	s := &c.h.Spans[i]
 	meant := c.meant(l, i)
@@ -160,9 +174,12 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 		return
 	}
 	if s.Op != history.OpAwait {
-		c.counted(meant, i)
+		if !c.usedDeleted(meant, i) && !c.shownOld(l, meant, i) {
+			c.counted(meant, i)
+		}
 		return
 	}
+	c.waitedDeleted(l, i)
 	opened := s.Call // since when it should not have waited
 	early := true
 	for _, a := range meant {
@@ -196,11 +213,12 @@ func (c *latchCheck) foundBy(meant []*arming, i int32) []*arming {
 	return slices.DeleteFunc(slices.Clone(meant), func(a *arming) bool { return a.call > found.until })
 }
 
-// counted judges the count in the reply to a count-down, if it has one: as many are left as were armed for, less at
-// least the participants that had certainly counted it down before, and at most those that can have done it by then.
+// counted judges the count in the reply to a count-down, if it has one, or to an inspection: as many are left as were
+// armed for, less at least the participants that had certainly counted it down before, and at most those that can have
+// done it by then.
 func (c *latchCheck) counted(meant []*arming, i int32) {
 	s := &c.h.Spans[i]
-	if s.Count == 0 || s.Outcome != history.OK {
+	if s.Count == 0 && s.Op != history.OpInspect || s.Outcome != history.OK {
 		return
 	}
 	for _, a := range meant {
@@ -247,9 +265,11 @@ func (c *latchCheck) violation(f finding) Violation {
 		text = fmt.Sprintf("client %d passed or counted down latch %s by %s, and it had never been armed", client, name,
 			format.Instant(s.Return))
 	case latchMiscounted:
-		rule = "a count-down replies with the count of the latch"
+		rule = "a latch replies with its count"
 		text = fmt.Sprintf("client %d got count %d for latch %s at %s, which was armed with %d and cannot have had it",
 			client, s.Count, name, format.Instant(s.Return), c.h.Spans[f.x].Asked)
+	default:
+		rule, text = c.deletedText(f)
 	}
 	w := c.spanViolation(f.y, rule, text)
 	if w.Class = ""; f.x >= 0 {

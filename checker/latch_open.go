@@ -12,7 +12,8 @@ import (
 type latchKey struct {
 	armings []arming
 	unknown time.Duration // the first arm of unknown outcome was invoked, or one without a generation; never: none
-	uses    []int32       // spans: arms, count-downs and awaits that are judged
+	uses    []int32       // spans: operations that are judged
+	deletes []segment     // those that did or may succeed: from the call to the return
 }
 
 // arming is one generation of a latch: an arm that succeeded. opens is the earliest instant at which it can have been
@@ -24,6 +25,8 @@ type arming struct {
 	// instants by which participants may have, or certainly have, counted it down, in order, and those of each of these
 	possible, certain []time.Duration
 	counted           map[int32]time.Duration
+
+	deleted time.Duration // the earliest return of a delete that was invoked after it was armed; never: there is none
 }
 
 // latches are the latches of the history, by key; nil if there are none.
@@ -32,7 +35,7 @@ func (v *view) latches() map[int32]*latchKey {
 	counts := make(map[int32][]int32)
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Op != history.OpArm && s.Op != history.OpCountDown && s.Op != history.OpAwait {
+		if !isLatchOp(s.Op) && (s.Op != history.OpInspect || all[s.Key] == nil) {
 			continue
 		}
 		if all == nil {
@@ -42,6 +45,12 @@ func (v *view) latches() map[int32]*latchKey {
 		if l == nil {
 			l = &latchKey{unknown: never}
 			all[s.Key] = l
+		}
+		if s.Op == history.OpDelete {
+			if s.Outcome != history.Fail {
+				l.deletes = append(l.deletes, segment{s.Call, s.Return})
+			}
+			continue
 		}
 		if s.Op == history.OpCountDown && s.Outcome != history.Fail {
 			counts[s.Key] = append(counts[s.Key], int32(i))
@@ -62,9 +71,24 @@ func (v *view) latches() map[int32]*latchKey {
 	return all
 }
 
-// findOpenings finds when each generation can have opened, and by when it has. A participant counts once. A count-down
-// counts at its invocation at the earliest, and one that succeeded with this generation at its return at the latest. An
-// arm that succeeded after the generation was armed shows that it was open by then.
+// isLatchOp says whether only latches have an operation.
+func isLatchOp(op history.Op) bool {
+	switch op {
+	case history.OpArm, history.OpCountDown, history.OpAwait, history.OpDelete:
+		return true
+	}
+	return false
+}
+
+// mayBeDeleted says whether a generation can have been deleted by t.
+func (l *latchKey) mayBeDeleted(a *arming, t time.Duration) bool {
+	return slices.ContainsFunc(l.deletes, func(d segment) bool { return d.until >= a.call && d.from <= t })
+}
+
+// findOpenings finds when each generation can have opened, and by when it has, or was deleted. A participant counts
+// once. A count-down counts at its invocation at the earliest, and one that succeeded with this generation at its
+// return at the latest. An arm that succeeded after the generation was armed, with no delete between them, shows that
+// it was open by then.
 func (v *view) findOpenings(l *latchKey, counts []int32) {
 	byToken := make(map[uint64][]int32) // 0: those that may have counted for any generation
 	for _, i := range counts {
@@ -89,14 +113,19 @@ func (v *view) findOpenings(l *latchKey, counts []int32) {
 		a.opens, a.opened, a.counted = max(a.call, nth(a.possible, s.Asked)), nth(a.certain, s.Asked), last
 		next := never // the earliest return of the arms that were invoked after a returned
 		for _, b := range l.armings[n+1:] {
-			if b.call > a.back {
+			if b.call > a.back && !l.mayBeDeleted(a, b.back) {
 				next = min(next, b.back)
 			}
 			if b.call > next {
 				break
 			}
 		}
-		a.opened = min(a.opened, next)
+		a.opened, a.deleted = min(a.opened, next), never
+		for _, d := range l.deletes {
+			if d.from > a.back {
+				a.deleted = min(a.deleted, d.until)
+			}
+		}
 	}
 }
 

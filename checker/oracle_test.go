@@ -170,8 +170,8 @@ func wrongTokens(holds []*naiveHold, shared bool) bool {
 			}
 			alone := func(s *naiveHold) bool { return !s.reader && !shared }
 			switch {
-			case x.from < y.called && x.token >= y.token, // certainly before
-				x.token == y.token && (alone(x) || alone(y)),
+			case x.from < y.called && (x.token > y.token || x.token == y.token && !y.reader), // certainly before
+				x.token == y.token && alone(y) && (alone(x) || x.from < y.from),
 				x.until <= y.from && x.from < y.from && x.token > y.token && alone(x) && alone(y) && y.promisedAt(y.from):
 				return true
 			}

@@ -181,6 +181,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.Overtakes = true
 			case "fenced":
 				o.Fenced = true
+			case "fenced-readers":
+				o.Fenced, o.FencedReaders = true, true
 			case "renews":
 				o.RenewsItself = true
 			case "reports-loss":

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -23,6 +25,9 @@ var clockJumpSpec = Spec{
 	Requires:  cluster.Requirements{Clocks: true},
 	Resources: wallClock,
 	Lacks:     lacksClocks,
+	AffectsBack: strings.Join([]string{history.AffectsData, history.AffectsTraffic, history.AffectsDelays,
+		history.AffectsMessages, history.AffectsSubscriptions, history.AffectsCommands, history.AffectsClients,
+		history.AffectsClockBack}, " "),
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		jump := cmp.Or(env.Amount, defaultJump)
 		return setClock(ctx, env, target, cluster.Clock{Offset: jump}, func(ahead time.Duration) bool {

@@ -56,8 +56,9 @@ type Spec struct {
 	HealLast bool
 	// OneShot: healed as soon as its effect was observed, unless the step has a duration.
 	OneShot bool
-	// Affects says what it may change, see history.FaultValue; "": everything.
-	Affects string
+	// Affects says what it may change, see history.FaultValue; "": everything. AffectsBack is the same with a negative
+	// amount; "": Affects.
+	Affects, AffectsBack string
 	// Delays: all that it does is to delay traffic, by up to half more than its amount.
 	Delays bool
 	// Down: a node that it targets does not serve clients while it is in force.
@@ -134,6 +135,9 @@ func shortDelay(topology string) time.Duration {
 func (s Spec) AffectsBy(amount time.Duration, topology string) string {
 	if s.Delays && s.amount(Env{Amount: amount})*3/2 <= shortDelay(topology) {
 		return history.AffectsDelays
+	}
+	if amount < 0 && s.AffectsBack != "" {
+		return s.AffectsBack
 	}
 	return s.Affects
 }

@@ -288,6 +288,7 @@ func (b *Builder) match(e numbered) (int32, bool) {
 
 func (b *Builder) completeSpan(s *Span, e numbered) {
 	s.Ended, s.Outcome, s.Busy = e.index, e.Type, e.busy()
+	s.Behind = e.F == Try && e.Type == Fail && e.Error != nil && e.Error.Code == CodeRefused
 	s.Held = e.Held && e.Type == Fail
 	s.Denied = e.denied()
 	s.Armed, s.Absent = e.latchRefused()
@@ -340,6 +341,7 @@ func (b *Builder) notice(e numbered) {
 		n.Valid = validity(e.time, e.Value.Valid)
 		if e.F == Lost {
 			n.Left = int32(max(0, min(e.Value.Count, math.MaxInt32)))
+			n.Write, n.Moded = e.Value.Mode != "read", e.Value.Mode != ""
 		}
 	}
 	b.h.Notices = append(b.h.Notices, n)

@@ -42,12 +42,15 @@ const (
 	Arm          = "arm"           // set the count of a latch that is open or does not exist
 	CountDown    = "count-down"    // count a latch down by one
 	Await        = "await"         // wait until a latch is open
+	Delete       = "delete"        // remove a latch, if it exists: its waiters are refused
 	Resize       = "resize"        // set the number of permits of a semaphore
 	ForceRelease = "force-release" // release the lock for every owner that holds it, or some permits of one owner
 	AddPermits   = "add-permits"   // raise the number of permits of a semaphore
 	DropPermits  = "drop-permits"  // lower it
 	Guard        = "guard"         // present the token of a hold to a resource that the lock guards: fail with stale
-	Inspect      = "inspect"       // ask who holds the lock: ok with the owner, fail with code not-held if it is free
+	Inspect      = "inspect"       // ask who holds the lock, or for the state of a latch: fail with not-held, or absent
+	InspectOwner = "inspect-owner" // ask whether an owner holds the lock: ok with how often, or how many permits
+	CountWaiters = "count-waiters" // ask how many waiters a server has in the queue of the lock
 )
 
 // LatePrefix begins the [Event.F] of a reply that came after its timeout: late-acquire, late-work, …
@@ -148,7 +151,8 @@ type FaultValue struct {
 	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones are
 	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":
 	// requests arrive, only replies are late or lost; "commands rights": commands are refused for want of a permission,
-	// so that a lock need not send them again. Empty: unknown, so everything.
+	// so that a lock need not send them again; "clock-back" beside others: the clock of a server is set back until healed,
+	// so that keys last longer and none is lost. Empty: unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 }
 
@@ -163,6 +167,7 @@ const (
 	AffectsClients       = "clients"
 	AffectsReplies       = "replies"
 	AffectsRights        = "rights"
+	AffectsClockBack     = "clock-back"
 )
 
 // Error is why an operation failed or has an unknown outcome.

@@ -48,7 +48,7 @@ type Leftover struct {
 // for another reason, such as an unreachable server, did not wait for the lock.
 func (e *Event) timedOut() bool {
 	return e.F == Acquire && e.Type == Fail && e.Error != nil &&
-		slices.Contains([]string{CodeHeld, "busy", "timeout", "refused"}, e.Error.Code)
+		slices.Contains([]string{CodeHeld, "busy", "timeout", CodeRefused}, e.Error.Code)
 }
 
 // failed reports whether e ended with an error that is no answer of a lock.
@@ -72,12 +72,12 @@ func (e *Event) denied() bool {
 // latchRefused reports why an operation on a latch failed: it was still counting, or it did not exist. A lock that is
 // inspected, or released by force, and free does not exist either.
 func (e *Event) latchRefused() (armed, absent bool) {
-	ofLock := e.F == Inspect || e.F == ForceRelease
+	ofLock := e.F == Inspect || e.F == InspectOwner || e.F == ForceRelease
 	if e.F != Arm && e.F != CountDown && e.F != Await && !ofLock || e.Type != Fail || e.Error == nil {
 		return false, false
 	}
 	if ofLock {
-		return false, e.Error.Code == "not-held"
+		return false, e.Error.Code == "not-held" || e.F == Inspect && e.Error.Code == "absent"
 	}
 	switch e.Error.Code {
 	case "absent", "rearmed":

@@ -12,6 +12,9 @@ import (
 // code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
+// CodeRefused is the [Error] code of a try that was refused, perhaps only because others wait.
+const CodeRefused = "refused"
+
 // CodeNoReply is the [Error] code of an acquire whose wait ran out before a server replied.
 const CodeNoReply = "no-reply"
 

@@ -30,6 +30,9 @@ const (
 	OpAddPermits
 	OpDropPermits
 	OpGuard
+	OpDelete
+	OpInspectOwner
+	OpCountWaiters
 )
 
 // String is the operation as [Event.F] names it; "" for OpOther.
@@ -37,7 +40,8 @@ func (o Op) String() string {
 	return [...]string{OpOther: "", OpAcquire: Acquire, OpTry: Try, OpRelease: Release, OpRenew: Renew, OpWork: Work,
 		OpTouch: Touch, OpArm: Arm, OpCountDown: CountDown, OpAwait: Await, OpResize: Resize,
 		OpForceRelease: ForceRelease, OpInspect: Inspect,
-		OpAddPermits: AddPermits, OpDropPermits: DropPermits, OpGuard: Guard}[o]
+		OpAddPermits: AddPermits, OpDropPermits: DropPermits, OpGuard: Guard, OpDelete: Delete,
+		OpInspectOwner: InspectOwner, OpCountWaiters: CountWaiters}[o]
 }
 
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
@@ -53,7 +57,7 @@ type Span struct {
 	Process Process       //
 	Key     int32         // index into History.Keys
 	Owner   int32         // index into History.Owners; of an inspect: who holds the lock
-	Count   int32         // count in the completion; 0: unknown
+	Count   int32         // count in the completion; 0: unknown, an open latch that is inspected, or no waiters
 	Asked   int32         // arm: the count; resize: the number of permits; add-permits, drop-permits: by how many
 	Permits int32         // requested permits or, if they are fewer, those that were granted; at least 1
 	Op      Op            //
@@ -61,6 +65,7 @@ type Span struct {
 	Write   bool          // mode is not "read"
 	Moded   bool          // the mode was stated
 	Busy    bool          // a try that failed because the lock was held
+	Behind  bool          // a try that was refused, perhaps because others wait (code refused)
 	Held    bool          // a failed release or renewal that left the hold unchanged
 	Undone  bool          // an acquire or try that may have held the lock between Call and Return, and given it back
 	Denied  bool          // a failed release or renewal, because the lock did not know the hold (any more)
@@ -106,6 +111,8 @@ type Notice struct {
 	Owner   int32 // index into History.Owners
 	Left    int32 // lost: how many holds its owner still has
 	F       string
+	Write   bool // lost: the mode of the hold is not "read"
+	Moded   bool // lost: the mode was stated
 }
 
 // Exit is why a client's process ended: the error of a [Crash].
@@ -206,6 +213,12 @@ func opOf(f string) Op {
 		return OpDropPermits
 	case Guard:
 		return OpGuard
+	case Delete:
+		return OpDelete
+	case InspectOwner:
+		return OpInspectOwner
+	case CountWaiters:
+		return OpCountWaiters
 	}
 	return OpOther
 }

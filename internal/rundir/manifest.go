@@ -132,7 +132,7 @@ func (m Manifest) Judging() checker.Options {
 		Persists:       m.Can.Has(client.Persists),
 		FallsBack:      m.Can.Has(client.FallsBack),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
-		Frugal: m.Can.Has(client.Frugal),
+		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
 	}
 	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
 		o.Poll = poll

@@ -1,0 +1,69 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file compares what a lock shows of one owner with what that owner knows. It judges locks that several may hold,
+// too: readers, and holders of permits.
+
+// judgeOwner judges an inspection of one owner.
+func (c *honestyCheck) judgeOwner(i int32) {
+	s := &c.h.Spans[i]
+	n, held := c.lastHold(s.Owner, s.Key, s.Call)
+	held = held && c.certainIn(&c.holds[n], s)
+	switch {
+	case held && s.Absent:
+		c.showed(shownFree, n, i, "")
+	case s.Absent:
+	case c.certainlyGone(s):
+		c.showed(shownGone, none, i, "")
+	case c.certainlyExpired(s):
+		c.showed(shownExpired, none, i, "")
+	case held:
+		levels, known := c.levelsSince(ownerKey{s.Owner, s.Key}, 0, s)
+		if known && c.leasesLast(s) && levels > 0 && s.Count != levels {
+			c.showed(shownWrong, n, i, fmt.Sprintf("a hold count of %d in place of %d", s.Count, levels))
+		}
+	}
+}
+
+// certainIn says whether a hold was certain and promised in all of an operation.
+func (c *honestyCheck) certainIn(h *hold, s *history.Span) bool {
+	return !h.remains && h.from < s.Call && h.until >= s.Return && h.promisedAt(s.Call) && h.promisedAt(s.Return)
+}
+
+// certainlyExpired says whether each lease that the owner of an inspection can have had at the key ended more than the
+// slack before.
+func (c *honestyCheck) certainlyExpired(s *history.Span) bool {
+	if c.issueOrder[s.Owner] != sequential {
+		return false
+	}
+	var longest, end time.Duration
+	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
+		x := &c.h.Spans[i]
+		switch {
+		case x.Call > s.Return, x.Op == history.OpRelease, x.Outcome == history.Fail:
+			continue
+		case x.Return >= s.Call || x.Outcome == history.Info || x.Op != history.OpRenew && x.Lease == 0:
+			return false
+		}
+		longest = max(longest, x.Lease)
+		end = max(end, later(x.Return, longest))
+	}
+	return end > 0 && later(end, c.o.slack()) < s.Call
+}
+
+// leasesLast says whether no lease of the owner of an inspection can have ended before it, whatever was renewed.
+func (c *honestyCheck) leasesLast(s *history.Span) bool {
+	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
+		x := &c.h.Spans[i]
+		if x.Call <= s.Return && x.Lease != 0 && x.Op != history.OpRelease && later(x.Call, x.Lease) <= s.Return {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file compares how many waiters a lock counts with how many acquires are in flight.
+
+// deadWaiter is for how long a waiter whose client has died may be counted (docs/protocol.md).
+const deadWaiter = 6 * time.Second
+
+// judgeWaiters judges the counts of waiters. An earlier fault that may have changed what servers keep excuses the lock.
+func (c *honestyCheck) judgeWaiters() {
+	var dis disturbances
+	var crashed map[int]time.Duration
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if s.Op != history.OpCountWaiters || s.Outcome != history.OK {
+			continue
+		}
+		if crashed == nil {
+			dis, crashed = c.disturbances(c.o), c.crashes()
+		}
+		if c.o.applies(honestData) && dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+			continue
+		}
+		certain, possible := c.waitersIn(s, dis, crashed)
+		switch {
+		case s.Count > possible:
+			c.counted(waitersBeyond, int32(i), fmt.Sprintf("at most %d", possible))
+		case s.Count < certain:
+			c.counted(waitersMissing, int32(i), fmt.Sprintf("at least %d", certain))
+		}
+	}
+}
+
+func (c *honestyCheck) counted(rule int, span int32, what string) {
+	s := &c.h.Spans[span]
+	c.shown = append(c.shown, what)
+	c.found.add(finding{rule: rule, x: none, y: span, start: s.Call, end: s.Return, note: int32(len(c.shown) - 1)})
+}
+
+// waitersIn are how many acquires certainly waited in all of a count of waiters, and how many can have waited. It is
+// certain of one that was in flight while another owner certainly held the lock, if nothing disturbed it.
+func (c *honestyCheck) waitersIn(s *history.Span, dis disturbances, crashed map[int]time.Duration) (
+	certain, possible int32) {
+	n, held := c.certainHolder(s)
+	for i := range c.h.Spans {
+		x := &c.h.Spans[i]
+		if x.Call > s.Return {
+			break
+		}
+		if x.Key != s.Key || x.Op != history.OpAcquire && x.Op != history.OpTry || c.leftBy(x, crashed) < s.Call {
+			continue
+		}
+		possible++
+		during := segment{x.Call, s.Return}
+		if held && x.Op == history.OpAcquire && c.holds[n].owner != x.Owner && x.Outcome != history.Info &&
+			x.Return > s.Return && later(x.Call, c.o.queueDelay()) < s.Call && c.holds[n].from < x.Call &&
+			!dis.some(during, func(*faultTime) bool { return true }) {
+			certain++
+		}
+	}
+	return certain, possible
+}
+
+// leftBy is when an acquire certainly had left the queue: when it returned or, if its client crashed, some time later.
+// A try has a place in the queue only while it is in flight.
+func (c *honestyCheck) leftBy(x *history.Span, crashed map[int]time.Duration) time.Duration {
+	if x.Outcome != history.Info {
+		return x.Return
+	}
+	if t, did := crashed[x.Process.Client(c.h.Clients)]; did && t >= x.Call {
+		return later(t, deadWaiter+c.o.slack())
+	}
+	return never
+}
+
+// waitersViolation words a finding of this file.
+func (c *honestyCheck) waitersViolation(f finding) Violation {
+	s := &c.h.Spans[f.y]
+	w := c.spanViolation(f.y, "a lock counts those that wait for it", "")
+	w.Text = fmt.Sprintf("client %d was shown %s at %s by %s, for which %s can have waited", w.Clients[0],
+		format.Count(int(s.Count), "waiter"), format.Instant(s.Return), lockName(w.Key), c.shown[f.note])
+	if w.Class = ""; f.rule == waitersMissing {
+		w.Text = fmt.Sprintf("client %d was shown %s at %s by %s, for which %s waited", w.Clients[0],
+			format.Count(int(s.Count), "waiter"), format.Instant(s.Return), lockName(w.Key), c.shown[f.note])
+	}
+	return w
+}

@@ -1,0 +1,77 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file has the rules of latch about generations that are over: deleted, or followed by others.
+
+// usedDeleted says whether a count-down or an inspection succeeded although each generation that it can have been about
+// had been deleted before.
+func (c *latchCheck) usedDeleted(meant []*arming, i int32) bool {
+	s := &c.h.Spans[i]
+	if s.Outcome != history.OK || c.found.off.has(latchUsedDeleted) ||
+		slices.ContainsFunc(meant, func(a *arming) bool { return a.deleted >= s.Call }) {
+		return false
+	}
+	c.add(latchUsedDeleted, meant[len(meant)-1], i, s.Call)
+	return true
+}
+
+// shownOld says whether an inspection showed a generation that had certainly been followed by another one.
+func (c *latchCheck) shownOld(l *latchKey, meant []*arming, i int32) bool {
+	s := &c.h.Spans[i]
+	current := l.current(segment{s.Call, s.Return})
+	isCurrent := func(a *arming) bool { return slices.Contains(current, a) }
+	if s.Op != history.OpInspect || slices.ContainsFunc(meant, isCurrent) {
+		return false
+	}
+	c.add(latchShownOld, meant[len(meant)-1], i, s.Call)
+	return true
+}
+
+// waitedDeleted judges an await that timed out or was refused: it lasts no longer than the slack after the generations
+// that it can have waited for were deleted.
+func (c *latchCheck) waitedDeleted(l *latchKey, i int32) {
+	s := &c.h.Spans[i]
+	if s.Op != history.OpAwait || s.Outcome == history.OK || s.Token == 0 && l.unknown <= s.Return {
+		return
+	}
+	meant := c.foundBy(c.meant(l, i), i)
+	from := s.Call
+	for _, a := range meant {
+		from = max(from, a.deleted)
+	}
+	if len(meant) == 0 || from >= s.Return {
+		return
+	}
+	without := merged(c.away, c.pauses[c.client(i)])
+	if p := longestOutside(segment{from, s.Return}, without); p.until-p.from > c.o.slack() {
+		c.found.add(finding{rule: latchKeptDeleted, x: meant[len(meant)-1].span, y: i, start: p.from, end: p.until})
+	}
+}
+
+// deletedText words a finding of this file, or of an arm with the generation of another.
+func (c *latchCheck) deletedText(f finding) (rule, text string) {
+	s := &c.h.Spans[f.y]
+	name, client, at := lockName(c.h.Keys[s.Key]), c.client(f.y), format.Instant(s.Return)
+	switch f.rule {
+	case latchRepeated:
+		return "each arm starts a new generation",
+			fmt.Sprintf("client %d armed latch %s at %s as generation %d, which an earlier one was", client, name, at, s.Token)
+	case latchShownOld:
+		return "an inspection shows the present generation",
+			fmt.Sprintf("client %d inspected latch %s at %s and was shown generation %d, which another one had followed",
+				client, name, at, s.Token)
+	case latchKeptDeleted:
+		return "who waits for a latch that is deleted is refused",
+			fmt.Sprintf("client %d waited for latch %s for %s until %s although it had been deleted", client, name,
+				format.Duration(f.end-f.start), format.Instant(f.end))
+	}
+	return "a latch that was deleted neither counts nor shows a state",
+		fmt.Sprintf("client %d used latch %s at %s although it had been deleted", client, name, at)
+}
