@@ -33,12 +33,16 @@ const (
 	CanChangePermits Capability = "change-permits"    // ops add-permits and drop-permits: change the number of permits
 	CanDrain         Capability = "drain"             // a try with drain: all permits that are free
 	CanForcePermits  Capability = "force-permits"     // op force-release with permits: some of those of one owner
-	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
+	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down, await; none of locks
+	CanDelete        Capability = "delete"            // op delete: remove a latch
 	SeveralKeys      Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease  Capability = "force-release"     // op force-release: release the lock for every owner
 	Scoped           Capability = "scoped"            // holds the lock for a block of code: scoped, failed
 	Guards           Capability = "guards"            // op guard: a resource that refuses old tokens
-	CanInspect       Capability = "inspect"           // op inspect: who holds the lock
+	FencedReaders    Capability = "fenced-readers"    // readers have the token of the last writer, or share one
+	CanInspect       Capability = "inspect"           // op inspect: who holds the lock, or the state of a latch
+	InspectsOwner    Capability = "inspect-owner"     // op inspect-owner: whether an owner of this client holds the lock
+	CountsWaiters    Capability = "count-waiters"     // op count-waiters: how many waiters a server has in the queue
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
@@ -53,8 +57,8 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, SeveralKeys, CanForceRelease, Scoped,
-		Guards, CanInspect,
+		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
+		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters,
 		Repeats, Persists, FallsBack, Detached, Counts, Frugal, CachesScripts,
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those of which a lock
-// states that it can do them: history.Arm, CountDown, Await, Resize, AddPermits, DropPermits,
-// ForceRelease and Inspect.
+// states that it can do them: history.Arm, CountDown, Await, Delete, Resize, AddPermits,
+// DropPermits, ForceRelease, Guard, Inspect, InspectOwner and CountWaiters.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit
@@ -101,6 +101,7 @@ type Reply struct {
 	Token   uint64  `json:"token,omitempty"`    // acquire: fencing token; of a latch: its generation; 0: none
 	ValidMS float64 `json:"valid_ms,omitempty"` // validity of the hold, inspect: rest of the lease; 0: none promised
 	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC at the validity or the notice; 0: unknown
+	Mode    string  `json:"mode,omitempty"`     // notice lost: of the hold
 	Count   int     `json:"count,omitempty"`    // hold count, or count of a latch, after the operation or the loss
 	Permits int     `json:"permits,omitempty"`  // try with drain: how many were granted
 	Undone  bool    `json:"undone,omitempty"`   // acquire: granted, and the grant undone before the reply

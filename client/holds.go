@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
 )
 
 // holdID is whose hold it is, and of what.
@@ -70,6 +72,18 @@ func (s *holds) innermost(what Hold) (held, holdID) {
 		}
 	}
 	return nil, id
+}
+
+// modeOf is the mode of a hold; "" if it has none, or was not added yet.
+func (s *holds) modeOf(h *lock.Hold) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, list := range s.of { // order does not matter: a hold is in one list
+		if slices.ContainsFunc(list, func(x held) bool { one, ok := holdOf(x); return ok && one == h }) {
+			return id.mode
+		}
+	}
+	return ""
 }
 
 // before is a hold of the last key before key that has one in force; nil: there is none. Of several owners it is that

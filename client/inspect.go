@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +74,7 @@ func inspectRW(ctx context.Context, l *library, key string) (string, Grant, erro
 	case err != nil:
 		return "", Grant{}, err
 	case s.Writer != "":
-		return s.Writer, grantSeen(0, 0, s.Remaining), nil
+		return s.Writer, grantSeen(s.Token, 0, s.Remaining), nil
 	case len(s.Readers) > 0:
 		return "", Grant{}, ErrHeld
 	}
@@ -100,4 +102,59 @@ func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
 		}
 	}
 	return "", false
+}
+
+// ownerFunc reports how often an owner of this client holds a lock; see [OwnerInspector].
+type ownerFunc func(ctx context.Context, l *library, h Hold) (count int, err error)
+
+// queueFunc lists the owners that wait for a lock.
+type queueFunc func(ctx context.Context, c *lock.Client, key string) ([]string, error)
+
+// InspectOwner reports how often an owner holds the lock.
+func (l *library) InspectOwner(ctx context.Context, h Hold) (int, error) {
+	count, err := l.owner(ctx, l, h)
+	if err == nil && count == 0 {
+		err = ErrNotHeld
+	}
+	return count, err
+}
+
+// CountWaiters reports how many acquires wait in the queue of the lock.
+func (l *library) CountWaiters(ctx context.Context, key string) (int, error) {
+	owners, err := l.queue(ctx, l.lock, key)
+	return len(owners), err
+}
+
+func inspectRWOwner(ctx context.Context, l *library, h Hold) (int, error) {
+	s, err := l.lock.RW(h.Key).Inspect(ctx)
+	count := s.Readers[h.Owner]
+	if s.Writer == h.Owner {
+		count += s.Writes
+	}
+	return count, err
+}
+
+// inspectPermits counts the permits of a semaphore that the last acquire of an owner has. All that are not held are
+// free.
+func inspectPermits(ctx context.Context, l *library, h Hold) (count int, err error) {
+	s, err := l.semaphore(l.lock, Acquire{Key: h.Key}).State(ctx)
+	if errors.Is(err, lock.ErrAbsent) {
+		return 0, ErrNotHeld
+	}
+	if err != nil {
+		return 0, err
+	}
+	last, _ := l.holds.innermost(Hold{Key: h.Key, Owner: h.Owner, Mode: h.Mode})
+	p, is := last.(*lock.Permits)
+	all := 0
+	for _, some := range s.Holds {
+		all += some.Permits
+		if is && slices.Contains(p.IDs(), some.ID) {
+			count += some.Permits
+		}
+	}
+	if s.Free+all != s.Total {
+		return 0, contradiction("of %d permits %d are free, and %d held", s.Total, s.Free, all)
+	}
+	return count, nil
 }

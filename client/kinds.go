@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -134,7 +133,7 @@ func behindCode(err error) string {
 	if code := lockCode(err); code != history.CodeHeld || !errors.As(err, &behind) {
 		return code
 	}
-	return "refused"
+	return history.CodeRefused
 }
 
 // kind is how clients use one kind of lock of package lock.
@@ -143,6 +142,8 @@ type kind struct {
 	acquire   acquireFunc
 	force     forceFunc
 	inspect   inspectFunc
+	owner     ownerFunc
+	queue     queueFunc
 	semaphore semaphoreOf
 	labeled   bool // its holds have metadata
 	bounded   bool // its acquires may be limited to a number of tries, and are not queued at a server
@@ -184,8 +185,11 @@ func kindSpecs() []Spec {
 			force: func(ctx context.Context, c *lock.Client, key string) (bool, error) {
 				return c.FairMutex(key).ForceRelease(ctx)
 			},
+			queue: func(ctx context.Context, c *lock.Client, key string) ([]string, error) {
+				return c.FairMutex(key).Queue(ctx)
+			},
 		})
-	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards), fencedKeys
+	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards, CountsWaiters), fencedKeys
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
@@ -221,8 +225,11 @@ func kindSpecs() []Spec {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
 			"Redisson's RReadWriteLock",
-			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer, reentrant: true})
-		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts, Scoped)
+			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, owner: inspectRWOwner, bounded: !prefer,
+				reentrant: true})
+		rw.Can = rw.Can.With(CanInspect, InspectsOwner, SharesReads, CanDowngrade, RefusesUpgrade, Guards, FencedReaders).
+			Without(Counts)
+		rw.PersistentKeys = fencedKeys
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
@@ -239,21 +246,22 @@ func kindSpecs() []Spec {
 func countingSpecs() []Spec {
 	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
-		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore})
-	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain, CanTry, Wakes,
-		FallsBack, Unleased}
+		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore,
+			owner: inspectPermits})
+	plain.Can = Capabilities{HasPermits, InspectsOwner, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain,
+		CanTry, Wakes, FallsBack, Unleased}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
-			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore})
+			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})
 	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss, CanForceRelease, CanForcePermits)
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
 		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{acquire: acquireFairPermits,
-			force: forcePermits(fairSemaphore), semaphore: fairSemaphore})
+			force: forcePermits(fairSemaphore), semaphore: fairSemaphore, owner: inspectPermits})
 	fair.Can, fair.Code = leased.Can.With(Fair).Without(Overtakes), behindCode
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
-	latch.Can = Capabilities{IsLatch, Wakes}
+	latch.Can = Capabilities{IsLatch, CanDelete, CanInspect, Wakes}
 	plain.CheckOptions, latch.CheckOptions = checkUnlimitedOptions, checkUnlimitedOptions
 	for _, s := range []*Spec{&plain, &leased, &fair, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }
@@ -289,8 +297,7 @@ func forcePermits(of semaphoreOf) forceFunc {
 // tokenKey is the counter of fencing tokens, which has no TTL.
 func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
 
-// readOrWrite acquires the side of a readers-writer lock that a request is for. The hold of a reader is without its
-// token, which is that of the last writer and does not grow with every grant.
+// readOrWrite acquires the side of a readers-writer lock that a request is for.
 func readOrWrite(preferWriters bool) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 		rw := c.RW(a.Key)
@@ -301,16 +308,11 @@ func readOrWrite(preferWriters bool) acquireFunc {
 		if a.Mode == "read" {
 			side = rw.Read()
 		}
-		h, err := acquireFrom(ctx, side, a, nil)
-		switch {
-		case err != nil && a.Mode == "read":
-			return nil, behindError{err}
-		case err != nil:
-			return nil, err
-		case a.Mode == "read":
-			return &h.Hold, nil
+		h, err := acquireHold(func(*lock.Client, Acquire) fencedLock { return side })(ctx, c, a)
+		if err != nil && a.Mode == "read" {
+			err = behindError{err}
 		}
-		return h, nil
+		return h, err
 	}
 }
 
@@ -353,33 +355,4 @@ func grantOf(h held) Grant {
 		g.Count = n.Count()
 	}
 	return g
-}
-
-// permitOwners remembers whose permits they are: unlike lock.Hold, lock.Permits do not know key and owner.
-type permitOwners struct {
-	mu  sync.Mutex
-	ids map[*lock.Permits]holdID
-}
-
-// add remembers the owner of p until p ends.
-func (o *permitOwners) add(p *lock.Permits, id holdID) {
-	o.mu.Lock()
-	o.ids[p] = id
-	o.mu.Unlock()
-	go func() {
-		<-p.Done()
-		o.mu.Lock()
-		delete(o.ids, p)
-		o.mu.Unlock()
-	}()
-}
-
-// renewed reports a renewal of p.
-func (o *permitOwners) renewed(p *lock.Permits, notify func(Reply)) {
-	o.mu.Lock()
-	id, ok := o.ids[p]
-	o.mu.Unlock()
-	if ok {
-		notify(Reply{Event: history.Renewed, Key: id.key, Owner: id.owner, Deadline: p.Deadline()})
-	}
 }

@@ -9,9 +9,13 @@ import (
 )
 
 var (
-	_ Latch   = (*library)(nil)
-	_ Resizer = (*library)(nil)
-	_ Forcer  = (*library)(nil)
+	_ Latch          = (*library)(nil)
+	_ LatchDeleter   = (*library)(nil)
+	_ LatchInspector = (*library)(nil)
+	_ Resizer        = (*library)(nil)
+	_ OwnerInspector = (*library)(nil)
+	_ WaiterCounter  = (*library)(nil)
+	_ Forcer         = (*library)(nil)
 )
 
 // Arm sets the count of a latch that is open or does not exist.
@@ -38,6 +42,15 @@ func (l *library) Await(ctx context.Context, key string, generation uint64) erro
 		err = fmt.Errorf("%w: %w", errNotOpen, err)
 	}
 	return err
+}
+
+// Delete removes a latch.
+func (l *library) Delete(ctx context.Context, key string) error { return l.lock.Latch(key).Delete(ctx) }
+
+// State reports the generation and the count of a latch.
+func (l *library) State(ctx context.Context, key string) (Grant, error) {
+	state, err := l.lock.Latch(key).State(ctx)
+	return Grant{Token: state.Generation, Count: state.Count}, err
 }
 
 var errNotOpen = errors.New("the wait ran out before the latch was open")

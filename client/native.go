@@ -40,6 +40,18 @@ type Latch interface {
 	Await(ctx context.Context, key string, generation uint64) error
 }
 
+// LatchDeleter is implemented by a [Latch] whose [Spec] has the capability [CanDelete].
+type LatchDeleter interface {
+	// Delete removes the latch, if it exists. Who waits for it is refused.
+	Delete(ctx context.Context, key string) error
+}
+
+// LatchInspector is implemented by a [Latch] whose [Spec] has the capability [CanInspect].
+type LatchInspector interface {
+	// State reports the generation and the count of the latch. Its error says so if the latch does not exist.
+	State(ctx context.Context, key string) (Grant, error)
+}
+
 // Resizer is implemented by a [Locker] whose [Spec] has the capability [CanResize].
 type Resizer interface {
 	// Resize sets the number of permits of a semaphore. Permits that are held stay held.
@@ -58,6 +70,19 @@ type Inspector interface {
 	// what is not known is 0. Its error is [ErrNotHeld] if the lock is free, and [ErrHeld] if it is held and by whom is
 	// not known.
 	Inspect(ctx context.Context, key string) (owner string, g Grant, err error)
+}
+
+// OwnerInspector is implemented by a [Locker] whose [Spec] has the capability [InspectsOwner].
+type OwnerInspector interface {
+	// InspectOwner reports how often the owner of h, one of this client, holds the lock in all modes or, of a semaphore,
+	// how many permits. Its error is [ErrNotHeld] if that is none.
+	InspectOwner(ctx context.Context, h Hold) (count int, err error)
+}
+
+// WaiterCounter is implemented by a [Locker] whose [Spec] has the capability [CountsWaiters].
+type WaiterCounter interface {
+	// CountWaiters reports how many acquires wait in the queue of the lock at the servers.
+	CountWaiters(ctx context.Context, key string) (waiters int, err error)
 }
 
 // Guard is implemented by a [Locker] whose [Spec] has the capability [Guards].
@@ -160,6 +185,15 @@ func (n *native) latch(ctx context.Context, r Request) Reply {
 		ctx, cancel := context.WithTimeout(ctx, max(time.Millisecond, r.Wait))
 		defer cancel()
 		return n.reply(r, Grant{Token: r.Token}, l.Await(ctx, r.Key, r.Token))
+	case history.Delete:
+		if l, ok := offers[LatchDeleter](n.locker); ok && n.row.Can.Has(CanDelete) {
+			return n.reply(r, Grant{}, l.Delete(ctx, r.Key))
+		}
+	case history.Inspect:
+		if l, ok := offers[LatchInspector](n.locker); ok && n.row.Can.Has(CanInspect) {
+			g, err := l.State(ctx, r.Key)
+			return n.reply(r, g, err)
+		}
 	}
 	return notOffered(r)
 }
@@ -192,6 +226,16 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 			}
 			reply.Owner = owner
 			return reply
+		}
+	case history.InspectOwner:
+		if l, ok := offers[OwnerInspector](n.locker); ok && n.row.Can.Has(InspectsOwner) {
+			count, err := l.InspectOwner(ctx, r.hold())
+			return n.reply(r, Grant{Count: count}, err)
+		}
+	case history.CountWaiters:
+		if l, ok := offers[WaiterCounter](n.locker); ok && n.row.Can.Has(CountsWaiters) {
+			waiters, err := l.CountWaiters(ctx, r.Key)
+			return n.reply(r, Grant{Count: waiters}, err)
 		}
 	}
 	return notOffered(r)

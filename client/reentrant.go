@@ -61,13 +61,14 @@ func newClient(conns []redis.UniversalClient, o lock.Options) (*lock.Client, err
 func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 	return func(s Setup, notify func(Reply)) (Locker, error) {
 		l := &library{
-			kind: k, notify: notify, permits: &permitOwners{ids: map[*lock.Permits]holdID{}}, holds: newHolds(),
+			kind: k, notify: notify, permits: newPermitOwners(), holds: newHolds(),
 			contexts: usesContexts(s.Seed), closed: make(chan struct{}),
 		}
 		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
 			OnRenewed:        l.renewed,
 			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
+			OnPermitsLost:    l.permitsLost,
 		}}
 		if !k.several { // else watch reports it
 			options.OnLost, options.Observe = l.lost, l.events.observe
@@ -95,7 +96,7 @@ const defaultLease = 30 * time.Second
 // keys, see watch.
 func (l *library) lost(h *lock.Hold) {
 	if _, seen := l.events.take(lock.Lost, h); seen && l.ended(h) {
-		l.report(Hold{Key: h.Name(), Owner: ownerOf(h)}, h.Deadline())
+		l.report(Hold{Key: h.Name(), Owner: ownerOf(h), Mode: l.holds.modeOf(h)}, h.Deadline())
 	}
 }
 
@@ -116,7 +117,14 @@ func (l *library) renewed(h *lock.Hold) {
 func (l *library) report(h Hold, until time.Time) {
 	left := l.holds.live(h.Key, h.Owner)
 	for _, key := range h.keys() {
-		l.notify(Reply{Event: history.Lost, Key: key, Owner: h.Owner, Count: left, Deadline: until})
+		l.notify(Reply{Event: history.Lost, Key: key, Owner: h.Owner, Mode: h.Mode, Count: left, Deadline: until})
+	}
+}
+
+// permitsLost reports the loss of p, for a client that learns of it from a callback.
+func (l *library) permitsLost(p *lock.Permits) {
+	if what, known := l.permits.takeLost(p); known && !l.contexts {
+		l.report(what, p.Deadline())
 	}
 }
 
@@ -124,7 +132,13 @@ func (l *library) report(h Hold, until time.Time) {
 func (l *library) watch(h held, what Hold) {
 	switch h := h.(type) {
 	case *lock.Permits:
-		l.permits.add(h, what.id())
+		lost := l.permits.add(h, what)
+		switch {
+		case lost && !l.contexts:
+			l.report(what, h.Deadline())
+		case !l.contexts:
+			return // see permitsLost
+		}
 	case multiHold, *lock.MultiHold:
 	default:
 		return
