@@ -14,9 +14,10 @@ import (
 var latchSpec = Spec{
 	Name: "latch",
 	Doc: "every client in a loop: arm a latch, wait without success, count it down for several participants, some of " +
-		"them twice, and wait until it is open; on a key of its own or a shared one.",
+		"them twice, and wait until it is open; inspect or delete it; on a key of its own or a shared one.",
 	Source: "java.util.concurrent, CountDownLatch; Redisson's RCountDownLatch",
 	Needs:  client.Capabilities{client.IsLatch},
+	Uses:   client.Capabilities{client.CanDelete, client.CanInspect},
 	Client: latchClient,
 }
 
@@ -57,6 +58,10 @@ func (l *latch) alone() {
 	if l.before != 0 && l.chance(3) {
 		l.Session.CountDown(l.ctx, l.key, l.owner(), l.before) // too late
 	}
+	if l.Can.Has(client.CanDelete) && l.chance(5) {
+		l.discard(count, armed.Token)
+		return
+	}
 	members := l.chance(2) // the same ones count in one generation after the other
 	for left := count; left > 0 && !l.over(); left-- {
 		switch l.Rand.IntN(4) {
@@ -70,17 +75,47 @@ func (l *latch) alone() {
 			participant = l.owner()
 		}
 		l.Session.CountDown(l.ctx, l.key, participant, armed.Token)
+		l.look()
 		if l.chance(3) {
 			l.Session.CountDown(l.ctx, l.key, participant, 0)
 		}
 	}
 	if l.Session.Await(l.ctx, l.key, armed.Token, l.Env.wait()).Outcome == history.OK {
 		l.before = armed.Token
+		l.look()
 	}
 	if l.chance(2) {
 		l.Session.CountDown(l.ctx, l.key, l.owner(), armed.Token) // one more than are needed
 		l.Session.Await(l.ctx, l.key, 0, l.briefly())
 	}
+}
+
+// look asks for the state of the latch, some of the time, if that can be done.
+func (l *latch) look() {
+	if l.Can.Has(client.CanInspect) && l.chance(3) {
+		l.Session.Inspect(l.ctx, l.key)
+	}
+}
+
+// discard counts a latch down, perhaps until it is open, deletes it, and uses it once more: it does not exist.
+func (l *latch) discard(count int, generation uint64) {
+	for range l.Rand.IntN(count + 1) {
+		l.Session.CountDown(l.ctx, l.key, l.owner(), generation)
+	}
+	l.look()
+	l.before = 0
+	if l.Session.Delete(l.ctx, l.key).Outcome != history.OK {
+		return
+	}
+	switch l.Rand.IntN(4) {
+	case 0:
+		l.Session.Await(l.ctx, l.key, generation, l.briefly())
+	case 1:
+		l.Session.CountDown(l.ctx, l.key, l.owner(), generation)
+	case 2:
+		l.Session.Delete(l.ctx, l.key)
+	}
+	l.look()
 }
 
 // open counts a latch down that an operation of unknown outcome left armed.
@@ -90,8 +125,12 @@ func (l *latch) open() {
 	}
 }
 
-// takePart arms a shared latch, counts it down, or waits for it.
+// takePart arms a shared latch, counts it down, waits for it, inspects or deletes it.
 func (l *latch) takePart() {
+	if l.look(); l.Can.Has(client.CanDelete) && l.chance(8) {
+		l.Session.Delete(l.ctx, l.key)
+		return
+	}
 	switch l.Rand.IntN(4) {
 	case 0:
 		l.Session.Arm(l.ctx, l.key, 1+l.Rand.IntN(maxCount))

@@ -20,7 +20,7 @@ var mixedSpec = Spec{
 		"permits or keys), on a key of its own or a shared one.",
 	Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
 	Uses: client.AllCapabilities().Without(
-		client.IsLatch, client.PartialRelease, client.Unleased),
+		client.IsLatch, client.CanDelete, client.PartialRelease, client.Unleased),
 	Client: mixedClient,
 }
 

@@ -1,6 +1,8 @@
 package workloads
 
 import (
+	"time"
+
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -11,6 +13,9 @@ func inspectSequences() []sequence {
 	return []sequence{
 		{name: "inspected", needs: needs, run: inspected},
 		{name: "guarded", needs: client.Capabilities{client.Guards}, run: guarded},
+		{name: "guarded readers", needs: client.Capabilities{client.Guards, client.FencedReaders}, run: guardedReaders},
+		{name: "owner inspected", needs: client.Capabilities{client.InspectsOwner}, run: ownerInspected},
+		{name: "waiters counted", needs: client.Capabilities{client.CountsWaiters}, run: waitersCounted},
 		{name: "inspected while nested", needs: needs.With(client.Reentrant), run: inspectedNested},
 	}
 }
@@ -73,4 +78,84 @@ func guarded(m *mix) {
 		m.Session.Guard(m.ctx, h)
 		m.Session.Release(m.ctx, next)
 	}
+}
+
+// guardedReaders presents the tokens of two readers that read together, the later one first: neither is older than the
+// other. When a writer has presented a greater one, a reader that has released is refused.
+func guardedReaders(m *mix) {
+	first, ok := m.acquire(m.reading(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	if second, both := m.try(m.reading(m.owner(), m.lease())); both {
+		m.Session.Guard(m.ctx, second)
+		m.Session.Guard(m.ctx, first)
+		m.Session.Release(m.ctx, second)
+	}
+	m.Session.Guard(m.ctx, first)
+	if m.wait(); !m.leave(first) {
+		return
+	}
+	if next, ok := m.acquire(m.writing(m.owner(), m.lease())); ok {
+		m.Session.Guard(m.ctx, next)
+		m.Session.Guard(m.ctx, first)
+		m.Session.Release(m.ctx, next)
+	}
+}
+
+// ask asks what the owner of h holds, if that can be done. Nothing else of the client happens at the same instant.
+func (m *mix) ask(h Hold) {
+	if m.Can.Has(client.InspectsOwner) {
+		m.pause(grain)
+		m.Session.InspectOwner(m.ctx, h)
+		m.pause(grain)
+	}
+}
+
+// sharing is a request that leaves room for others, if the lock can be shared.
+func (m *mix) sharing(lease time.Duration) client.Acquire {
+	a := m.writing(m.owner(), lease)
+	switch {
+	case m.Can.Has(client.SharesReads) && !m.chance(4):
+		a.Mode = "read"
+	case m.Can.Has(client.HasPermits):
+		a.Permits = 1 + m.Rand.IntN(m.limit())
+	}
+	return a
+}
+
+// ownerInspected asks what an owner holds while it does and after it has released it, perhaps beside another owner.
+func ownerInspected(m *mix) {
+	h, ok := m.acquire(m.sharing(m.lease()))
+	if !ok {
+		return
+	}
+	m.ask(h)
+	other, both := m.try(m.sharing(m.lease()))
+	if both {
+		m.ask(other)
+	}
+	m.wait()
+	if m.leave(h) {
+		m.ask(h)
+	}
+	if both && m.leave(other) {
+		m.ask(other)
+	}
+}
+
+// waitersCounted counts the waiters of a lock while it is held, after a refused try, and when it is released.
+func waitersCounted(m *mix) {
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	m.visit()
+	m.Session.CountWaiters(m.ctx, m.key)
+	if m.chance(2) {
+		m.pause(beyondQueue)
+		m.Session.CountWaiters(m.ctx, m.key)
+	}
+	m.Session.Release(m.ctx, h)
+	m.Session.CountWaiters(m.ctx, m.key)
 }

@@ -13,6 +13,8 @@ func manySequences() []sequence {
 		{name: "permits", needs: client.Capabilities{client.HasPermits}, run: permits},
 		{name: "permits of a holder that is late", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
 			run: latePermits},
+		{name: "permits whose lease has ended", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
+			run: deadPermits},
 		{name: "several keys", needs: client.Capabilities{client.SeveralKeys}, run: severalKeys},
 	}
 }
@@ -60,6 +62,40 @@ func latePermits(m *mix) {
 		m.Session.Release(m.ctx, rest)
 	}
 	m.Session.Release(m.ctx, brief)
+}
+
+// deadPermits leaves permits to their short lease, perhaps beside others that last, and asks long after that who holds
+// them, or drains the semaphore.
+func deadPermits(m *mix) {
+	m.key = m.own
+	lease := m.short()
+	a := m.writing(m.owner(), lease)
+	a.Permits = 1 + m.Rand.IntN(a.Limit)
+	dead, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	rest, both := Hold{}, false
+	if a.Permits < a.Limit && m.chance(2) {
+		a.Owner, a.Lease, a.Permits = m.owner(), 3*beyondSlack+lease, 1
+		rest, both = m.try(a)
+	}
+	m.pause(lease + beyondSlack)
+	if m.chance(2) {
+		m.ask(dead)
+	}
+	if m.Can.Has(client.CanDrain) && m.chance(2) {
+		a.Owner, a.Lease = m.owner(), m.lease()
+		if all, answer := m.Session.Drain(m.ctx, a); answer.Outcome == history.OK {
+			m.ask(all)
+			m.Session.Release(m.ctx, all)
+		}
+	}
+	if both {
+		m.ask(rest)
+		m.Session.Release(m.ctx, rest)
+	}
+	m.takeAll()
 }
 
 // severalKeys acquires two or three keys at once, in an order of its own, and releases them. On its way it tries single

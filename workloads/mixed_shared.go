@@ -16,6 +16,9 @@ func sharedSequences() []sequence {
 		{name: "write after a read", needs: needs, run: writeAfterRead},
 		{name: "nested reads", needs: needs.With(client.Reentrant), run: nestedReads},
 		{name: "dead reader", needs: needs.With(client.ReportsLoss), run: deadReader},
+		// Its loss has to be reported with the mode.
+		{name: "write that ends inside a read", run: deadWrite,
+			needs: needs.With(client.CanDowngrade, client.ReportsLoss, client.InspectsOwner)},
 	}
 }
 
@@ -141,17 +144,40 @@ const afterLease = 1200 * time.Millisecond
 // both, a writer gets the lock.
 func deadReader(m *mix) {
 	lease := m.short()
-	if _, ok := m.acquire(m.reading(m.owner(), lease)); !ok {
+	dead, ok := m.acquire(m.reading(m.owner(), lease))
+	if !ok {
 		return
 	}
 	if h, ok := m.try(m.reading(m.owner(), 2*afterLease)); ok {
 		if m.Can.Has(client.CanRenew) && m.chance(2) {
 			m.Session.Renew(m.ctx, h, 3*afterLease)
 		}
-		m.pause(lease)
+		if m.pause(lease); m.Can.Has(client.InspectsOwner) {
+			m.pause(afterLease)
+			m.ask(dead)
+			m.ask(h)
+		}
 		m.writeVisit()
 		m.Session.Release(m.ctx, h)
 	}
 	m.pause(afterLease)
+	m.writeVisit()
+}
+
+// deadWrite reads inside a write whose lease ends long before: readers may join then, and writers may not.
+func deadWrite(m *mix) {
+	owner, lease := m.owner(), m.short()
+	if _, ok := m.acquire(m.writing(owner, lease)); !ok {
+		return
+	}
+	read, ok := m.try(m.reading(owner, 3*afterLease))
+	if !ok {
+		return
+	}
+	m.readVisit()
+	m.pause(lease + afterLease)
+	m.readVisit()
+	m.writeVisit()
+	m.Session.Release(m.ctx, read)
 	m.writeVisit()
 }

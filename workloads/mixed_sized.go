@@ -65,7 +65,7 @@ func change(m *mix) {
 	a := m.request(m.owner(), m.lease())
 	a.Permits = 1 + m.Rand.IntN(size)
 	h, held := m.try(a)
-	for range 1 + m.Rand.IntN(3) {
+	for range 2 + m.Rand.IntN(6) {
 		m.pause(grain)
 		by := 1 + m.Rand.IntN(m.limit())
 		if m.chance(2) {

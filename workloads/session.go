@@ -181,7 +181,7 @@ func (s *Session) releaseCanceled(ctx context.Context, h Hold) Answer {
 
 // releaseFailed releases h, which is a scoped hold, because its block of code has ended with an error.
 func (s *Session) releaseFailed(ctx context.Context, h Hold) Answer {
-	v := &history.Value{Owner: h.Owner, Token: h.Token}
+	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
 	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about(), Failed: true}, v, 3*replyTimeout)
 }
 
@@ -216,7 +216,7 @@ func (s *Session) note(r client.Reply) {
 	var f string
 	switch r.Event {
 	case "lost":
-		f, v.Count = history.Lost, r.Count
+		f, v.Count, v.Mode = history.Lost, r.Count, r.Mode
 	case "renewed":
 		f, v.Valid = history.Renewed, r.ValidFor(0, now)
 		s.valid.renewed(r.Key, r.Owner, v.Valid)

@@ -30,6 +30,12 @@ func (s *Session) Await(ctx context.Context, key string, generation uint64, wait
 	return s.do(ctx, r, &history.Value{Wait: wait, Token: generation}, wait+replyTimeout)
 }
 
+// Delete removes a latch.
+func (s *Session) Delete(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.Delete, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+}
+
 // Resize sets the number of permits of a semaphore.
 func (s *Session) Resize(ctx context.Context, key string, permits int) Answer {
 	r := client.Request{Op: history.Resize, Acquire: client.Acquire{Key: key, Limit: permits}}
@@ -71,7 +77,19 @@ func (s *Session) Guard(ctx context.Context, h Hold) Answer {
 	return s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token}, replyTimeout)
 }
 
-// Inspect asks who holds a lock.
+// InspectOwner asks what the owner of h holds at its key.
+func (s *Session) InspectOwner(ctx context.Context, h Hold) Answer {
+	r := client.Request{Op: history.InspectOwner, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}}
+	return s.do(ctx, r, &history.Value{Owner: h.Owner}, replyTimeout)
+}
+
+// CountWaiters asks how many acquires wait in the queue of a lock.
+func (s *Session) CountWaiters(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.CountWaiters, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, replyTimeout)
+}
+
+// Inspect asks who holds a lock, or for the state of a latch.
 func (s *Session) Inspect(ctx context.Context, key string) Answer {
 	r := client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}}
 	return s.do(ctx, r, &history.Value{}, replyTimeout)

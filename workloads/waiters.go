@@ -20,7 +20,7 @@ var waitersSpec = Spec{
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,
 		client.CanResize, client.CanChangePermits, client.SeveralKeys, client.ReportsLoss, client.IsLatch,
-		client.CanForceRelease},
+		client.CanForceRelease, client.CanDelete, client.CountsWaiters},
 	Client: waitersClient,
 }
 
@@ -203,7 +203,7 @@ func (m *mix) nest(a client.Acquire) {
 	m.Session.Release(m.ctx, h)
 }
 
-// awaitLatch waits for a latch, or opens it while the others wait.
+// awaitLatch waits for a latch, or opens or deletes it while the others wait.
 func (m *mix) awaitLatch() {
 	m.Session.Arm(m.ctx, m.key, 1)
 	if !m.chance(4) {
@@ -211,6 +211,10 @@ func (m *mix) awaitLatch() {
 		return
 	}
 	m.pause(2*m.Params.Hold + beyondSlack)
+	if m.Can.Has(client.CanDelete) && m.chance(3) {
+		m.Session.Delete(m.ctx, m.key)
+		return
+	}
 	m.Session.CountDown(m.ctx, m.key, m.owner(), 0)
 	if m.chance(2) {
 		m.Session.Arm(m.ctx, m.key, 1) // those who wait have waited for the one before

@@ -7,7 +7,8 @@ import (
 )
 
 // This file is about the rounds of workload waiters in which those who have waited longest give up just when the lock
-// is released to them: the others must be woken in their place.
+// is released to them, or when its lease ends: the others must be woken, or know when to ask, in their place. In
+// another kind of round several leases end one after the other, and each of the waiters has to know the next.
 
 const (
 	// deserting is for how long after the release the first waiters still leave: a message, a request and its reply
@@ -37,6 +38,35 @@ func (m *mix) desert(r ledRound) {
 	}
 	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
 		m.wait()
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// forsake is the part of the first waiter in a round in which the lease of the leader ends: it leaves just before.
+func (m *mix) forsake(r ledRound) {
+	begun := time.Now()
+	m.pause(2 * m.Params.Hold)
+	a := m.smaller()
+	a.Wait = max(grain, (r.lease - time.Since(begun) - random(m.Env, r.lease/8)).Truncate(grain))
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.wait()
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// lapse is a round in which the first clients take a permit each and leave it to its lease; the others wait for them.
+func (m *mix) lapse(r ledRound) {
+	a := m.writing(m.owner(), m.lease())
+	a.Permits, a.Wait = 1, m.Env.wait()
+	if r.place < m.limit() {
+		m.pause(time.Duration(r.place) * grain)
+		a.Lease = r.lease + time.Duration(r.place)*3*m.Params.Hold
+		m.Session.Acquire(m.ctx, a)
+		return
+	}
+	m.pause(2*m.Params.Hold + time.Duration(r.place)*apart)
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.pause(2 * beyondSlack)
 		m.Session.Release(m.ctx, h)
 	}
 }

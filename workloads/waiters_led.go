@@ -24,6 +24,7 @@ const (
 	admits              // it admits others while it keeps a part
 	squeezed            // one permit becomes free while the first waiter wants all
 	deserted            // the first waiters leave when it is released to them
+	lapses              // several share the lock, and their leases end one after the other
 )
 
 // ledRound is a round with a leader.
@@ -33,6 +34,9 @@ type ledRound struct {
 	straggled bool // some come long after the others
 	together  bool // all come at once, so that the server may see them in another order than a client of several
 	kept      bool // all who share the lock keep it for so long that those who were not woken are seen
+
+	lease    time.Duration // of a leader that does not release
+	forsaken bool          // the first waiter, who knows when that lease ends, leaves just before
 }
 
 // leads says whether this client leads.
@@ -51,6 +55,7 @@ func (m *mix) roundKinds() []roundKind {
 		{isForced, m.Can.Has(client.CanForceRelease) && !m.Can.Has(client.HasPermits)},
 		{admits, m.Can.Has(client.CanDowngrade) || m.Can.Has(client.CanResize)},
 		{squeezed, m.Can.Has(client.HasPermits) && m.limit() > 1},
+		{lapses, m.Can.Has(client.HasPermits, client.ReportsLoss) && m.limit() > 1},
 	} {
 		if row.can {
 			list = append(list, row.kind)
@@ -76,6 +81,11 @@ func (m *mix) joinRound() (r ledRound, led bool) {
 	r.place = (m.Session.Number() + all.IntN(m.Params.Clients)) % m.Params.Clients
 	r.straggled, r.kept = all.IntN(2) == 0, all.IntN(2) == 0
 	r.together = !r.straggled && all.IntN(2) == 0
+	r.lease = 500*time.Millisecond + time.Duration(all.IntN(400))*time.Millisecond
+	if m.Can.Has(client.Fair) {
+		r.lease += queueInterval
+	}
+	r.forsaken = r.kind == expires && all.IntN(2) == 0
 	return r, true
 }
 
@@ -92,13 +102,17 @@ func (m *mix) takePartLed(r ledRound) {
 		m.squeeze(r)
 	case r.kind == deserted:
 		m.desert(r)
+	case r.kind == lapses:
+		m.lapse(r)
+	case r.forsaken && r.place == 1:
+		m.forsake(r)
 	case r.kind == lateLeads && r.leads():
 		m.pause(2 * m.Params.Hold)
 		m.wantAll()
 	case r.kind == lateLeads:
 		m.share()
 	case r.leads():
-		m.lead(r.kind)
+		m.lead(r)
 	default:
 		if m.pause(2 * m.Params.Hold); !r.together {
 			m.pause(random(m.Env, m.Params.Hold))
@@ -216,8 +230,8 @@ func (m *mix) wantAll() {
 
 // lead takes all of the lock and keeps it until the others have come. Then it releases it, it does so by force, its
 // lease ends, or it admits others while it keeps a part.
-func (m *mix) lead(kind roundKind) {
-	a := m.writing(m.owner(), m.lease())
+func (m *mix) lead(r ledRound) {
+	a, kind := m.writing(m.owner(), m.lease()), r.kind
 	switch {
 	case kind == admits && m.Can.Has(client.CanDowngrade):
 		m.admitReaders(a)
@@ -230,10 +244,7 @@ func (m *mix) lead(kind roundKind) {
 		a.Key = a.Keys[0]
 	}
 	if kind == expires {
-		a.Lease = 300*time.Millisecond + m.short()
-		if m.Can.Has(client.Fair) {
-			a.Lease += queueInterval
-		}
+		a.Lease = r.lease
 	}
 	a.Wait = m.Env.wait()
 	h, outcome := m.Session.Acquire(m.ctx, a)
@@ -241,11 +252,12 @@ func (m *mix) lead(kind roundKind) {
 		return
 	}
 	granted := time.Now()
-	switch m.pause(3 * m.Params.Hold); kind {
-	case expires:
+	switch m.pause(3 * m.Params.Hold); {
+	case r.forsaken:
+	case kind == expires:
 		m.pause((a.Lease - time.Since(granted)).Truncate(grain) - 2*grain)
 		m.barge()
-	case isForced:
+	case kind == isForced:
 		if m.chance(2) {
 			m.pause(beyondQueue)
 		}
@@ -254,7 +266,24 @@ func (m *mix) lead(kind roundKind) {
 		if m.chance(2) {
 			m.pause(2 * beyondQueue)
 		}
+		m.countWaiters()
 		m.Session.Release(m.ctx, h)
+	}
+}
+
+// beyondDeath is after how long a waiter that has died certainly is counted no more.
+const beyondDeath = 7 * time.Second
+
+// countWaiters counts those who wait for what the leader holds, in a long round for so long that those who have died
+// are not to be counted any more.
+func (m *mix) countWaiters() {
+	if !m.Can.Has(client.CountsWaiters) {
+		return
+	}
+	m.Session.CountWaiters(m.ctx, m.key)
+	if m.round() > beyondDeath+defaultRound {
+		m.pause(beyondDeath + random(m.Env, time.Second))
+		m.Session.CountWaiters(m.ctx, m.key)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestWaitersComeInRounds(t *testing.T) {
 		const think = 8 * time.Second
 		e.Params.Kind, e.Params.Think = waitersSpec.Name, think
 		e.Can = client.Capabilities{client.CanTry, client.Reentrant, client.ReportsLoss, client.CanForceRelease}
-		waitersClient(t.Context(), stopAfter(c, 300), e)
+		waitersClient(t.Context(), stopAfter(c, 600), e)
 		h := built(t, tape)
 		round := func(at time.Duration) time.Duration { return (at + think - e.Params.Hold) % think }
 		acquired, released, forced, late, nested := 0, 0, 0, 0, map[int32]int{}
