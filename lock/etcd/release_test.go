@@ -68,6 +68,8 @@ func TestReleaseWithoutReply(t *testing.T) {
 				}
 				return status.Error(codes.Unavailable, "the reply is lost")
 			}))
+			// The mark of an earlier release is used again, and proves nothing about this one.
+			sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("earlier").Acquire, "a"))
 			h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
 			end = func() {
 				if _, err := b.admin.Revoke(context.Background(), h.claim.session.id); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -26,7 +27,8 @@ type session struct {
 
 	term uint64 // of the leader, for keepAlive; 0: it is not known
 
-	marks sessions.Marks // of releases
+	marks    sessions.Marks // of releases
+	patience atomic.Int64   // how long a request waits for a reply, in nanoseconds; 0: no longer than the first tries
 }
 
 const (
@@ -73,7 +75,7 @@ func (s *session) begin() error {
 
 // keepAlive sends keepalives until the session ends.
 func (s *session) keepAlive() {
-	limit := s.lease / firstTry
+	limit, again := s.first(), false
 	for pause := time.Duration(0); ; {
 		select {
 		case <-time.After(pause):
@@ -86,19 +88,38 @@ func (s *session) keepAlive() {
 			s.End(lock.ErrLost)
 			return
 		case err != nil:
-			pause, limit = retryEvery, s.longer(limit)
+			pause, limit, again = retryEvery, s.longer(limit), true
 		case !counted: // by another leader than the last one: the next will
 			pause = 0
 		default:
-			pause, limit = s.lease/renewals, s.lease/firstTry
+			s.answered(limit, again)
+			pause, limit, again = s.lease/renewals, s.first(), false
 		}
 	}
 }
 
-// longer is how long the next request waits for a reply after one that has waited for limit in vain. It grows slowly: a
-// request that a dead leader did not replicate has no reply, and the next one should be sent soon after the election.
+// longer is how long the next request waits for a reply after one that has waited for limit in vain. The first few are
+// close together: a request that a dead leader did not replicate has no reply, and another should be sent soon after
+// the election.
 func (s *session) longer(limit time.Duration) time.Duration {
-	return min(limit+limit/3, s.lease/lastTry)
+	if limit < s.lease/(firstTry/2) {
+		return limit + limit/3
+	}
+	return min(2*limit, s.lease/lastTry)
+}
+
+// first is how long the first request waits for a reply. Servers that were slow get more time, which shrinks again with
+// each request that is answered at once.
+func (s *session) first() time.Duration {
+	return max(s.lease/firstTry, time.Duration(s.patience.Load()))
+}
+
+// answered records how long the request waited at most that was answered; again: earlier ones were not.
+func (s *session) answered(limit time.Duration, again bool) {
+	if !again {
+		limit -= limit / 4
+	}
+	s.patience.Store(int64(limit))
 }
 
 // renew sends one keepalive. It counts if the leader that answered it was not replaced before a linearizable read that
@@ -165,11 +186,13 @@ func repeat[T any](ctx context.Context, s *session, do func(context.Context) (T,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.Context(), func() { cancel(sessions.ErrEnded) })()
-	for limit := s.lease / firstTry; ; limit = s.longer(limit) {
+	limit := s.first()
+	for again := false; ; again, limit = true, s.longer(limit) {
 		try, done := context.WithTimeout(ctx, limit)
 		value, err = do(try)
 		done()
 		if !unanswered(err) {
+			s.answered(limit, again)
 			return value, err
 		}
 		select {

@@ -253,8 +253,8 @@ func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{
 // stat is that of the first node, which it watches.
 func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
 	return read(ctx, c.session, func() (*zk.Stat, error) {
-		there, stat, _, err := c.session.conn.ExistsW(c.nodes[0].path())
-		if err == nil && !there {
+		_, stat, _, err := c.session.conn.GetW(c.nodes[0].path()) // which leaves no watch on a node that is not there
+		if errors.Is(err, zk.ErrNoNode) {
 			err = fmt.Errorf("%w: its node was removed", lock.ErrLost)
 		}
 		return stat, err
@@ -306,6 +306,8 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 			m.there, err = false, nil
 		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes):
 			err = c.makeParent(ctx, c.session.client.o.Root+"/"+marksName)
+		case errors.Is(err, zk.ErrNodeExists): // somebody has created the mark again
+			m.there, err = true, nil
 		case errors.Is(err, zk.ErrNoNode):
 			return c.releasedBy(ctx, m, interruptions)
 		}

@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -73,15 +74,15 @@ func (h *Hold) abandon() {
 	h.core.Lose()
 }
 
-// watch watches a node in the background.
+// watch watches a node in the background. If the node is gone by then, as after a release, no watch is left.
 func (h *Hold) watch(path string) {
 	s := h.claim.session
 	s.Tasks.Go(func() {
-		there, err := read(s.Context(), s, func() (bool, error) {
-			there, _, _, err := s.conn.ExistsW(path)
-			return there, err
+		_, err := read(s.Context(), s, func() (*zk.Stat, error) {
+			_, stat, _, err := s.conn.GetW(path)
+			return stat, err
 		})
-		if err == nil && !there && h.core.Err() == nil {
+		if errors.Is(err, zk.ErrNoNode) && h.core.Err() == nil {
 			h.lose()
 		}
 	})
