@@ -261,6 +261,7 @@ func (m *mix) lead(r ledRound) {
 		if m.chance(2) {
 			m.pause(beyondQueue)
 		}
+		m.countWaiters()
 		m.Session.ForceRelease(m.ctx, m.key)
 	default:
 		if m.chance(2) {
