@@ -141,6 +141,8 @@ type Options struct {
 	// FallsBack: waiters ask again by themselves, well within the slack, while the server refuses subscriptions, so that a
 	// fault which only ends subscriptions is no outage except in the slack after its beginning and its end.
 	FallsBack bool
+	// Migrates: the lock stays available while its keys move to another server of a Redis Cluster.
+	Migrates bool
 	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
 	Frugal bool
 	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.

@@ -83,6 +83,16 @@ type disturbances struct {
 
 func (v *view) disturbances(o Options) disturbances { return disturbances{v.faultTimes(), o.slack()} }
 
+// unavailability is disturbances but for migrations of keys, if the lock stays available meanwhile: they explain what
+// samples of one server show, but not that an operation takes long.
+func (v *view) unavailability(o Options) disturbances {
+	d := v.disturbances(o)
+	if o.Migrates {
+		d.times = slices.DeleteFunc(d.times, func(f faultTime) bool { return f.states(history.AffectsSlots) })
+	}
+	return d
+}
+
 // anyClient stands for all clients in [disturbances.touch].
 const anyClient = -1
 

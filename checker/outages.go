@@ -14,7 +14,8 @@ import (
 type outageWindows struct{ windows []segment } // disjoint, by time
 
 // outages reads the faults, and what was noted about the servers. A fault that only delays traffic a little is no
-// outage. What has no single server as a target counts as aimed at all of them.
+// outage, nor is the migration of keys for a lock that stays available (Options.Migrates). What has no single server as
+// a target counts as aimed at all of them.
 func (v *view) outages(o Options) outageWindows {
 	type mark struct {
 		at     time.Duration
@@ -30,6 +31,7 @@ func (v *view) outages(o Options) outageWindows {
 		_, in := open[f.ID]
 		switch {
 		case strings.HasPrefix(f.Target, "client:"), f.Affects == history.AffectsDelays:
+		case o.Migrates && strings.Contains(f.Affects, history.AffectsSlots):
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = f.Target
 			for _, target := range targetNodes(f.Target) {

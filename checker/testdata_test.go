@@ -173,6 +173,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.Persists = true
 			case "falls-back":
 				o.FallsBack = true
+			case "migrates":
+				o.Migrates = true
 			case "frugal":
 				o.Frugal = true
 			case "counts":

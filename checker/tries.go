@@ -10,13 +10,14 @@ import (
 
 // judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the slack,
 // or to which the client had not replied by then, though no fault was in force and the client ran: a try does not wait.
-// Where a master may be down, a try also waits for the replies of the others.
+// Where a master may be down, a try also waits for the replies of the others. Of a lock that stays available while its
+// keys move to another server, releases are judged as well: one that waits until they have moved keeps the lock held.
 func (v *view) judgeTries(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
 	slack := o.slack()
-	dis, away, pauses := v.disturbances(o), v.outages(o), v.clientPauses()
+	dis, away, pauses := v.unavailability(o), v.outages(o), v.clientPauses()
 	judge := func(i int32, until time.Duration) {
 		client, during := v.client(i), segment{v.h.Spans[i].Call, until}
 		p := longestOutside(during, merged(away.windows, pauses[client]))
@@ -28,7 +29,8 @@ func (v *view) judgeTries(o Options, found *findings) {
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Op == history.OpTry && s.Return-s.Call > slack && (s.Outcome == history.OK || s.Busy) {
+		waits := s.Op == history.OpTry || o.Migrates && s.Op == history.OpRelease
+		if waits && s.Return-s.Call > slack && (s.Outcome == history.OK || s.Busy) {
 			judge(int32(i), s.Return)
 		}
 	}
@@ -42,6 +44,9 @@ func (v *view) judgeTries(o Options, found *findings) {
 // tryViolation words a finding of this file.
 func (v *view) tryViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
+	if s.Op == history.OpRelease {
+		return v.releaseWaited(f)
+	}
 	w := v.spanViolation(f.y, "a try does not wait", "")
 	what := "was refused"
 	if s.Outcome == history.OK {
@@ -55,5 +60,13 @@ func (v *view) tryViolation(f finding) Violation {
 	}
 	w.Text = fmt.Sprintf("client %d tried to acquire %s at %s, and the try %s only after %s", w.Clients[0],
 		lockName(w.Key), format.Instant(s.Call), what, format.Duration(f.end-f.start))
+	return w
+}
+
+func (v *view) releaseWaited(f finding) Violation {
+	w := v.spanViolation(f.y, "a lock that outlasts a migration is released at once", "")
+	w.Class = ""
+	w.Text = fmt.Sprintf("client %d released %s at %s, and the release was over only after %s", w.Clients[0],
+		lockName(w.Key), format.Instant(f.start), format.Duration(f.end-f.start))
 	return w
 }

@@ -46,6 +46,7 @@ const (
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
+	Migrates         Capability = "migrates"          // stays available while its keys move to another server
 	Detached         Capability = "detached"          // a release with canceled is executed all the same
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
 	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
@@ -59,7 +60,7 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
 		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters,
-		Repeats, Persists, FallsBack, Detached, Counts, Frugal, CachesScripts,
+		Repeats, Persists, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts,
 	}
 }
 

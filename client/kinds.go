@@ -159,7 +159,7 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
-		Repeats, Persists, FallsBack, Detached, Counts, Frugal, CachesScripts}
+		Repeats, Persists, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -249,7 +249,7 @@ func countingSpecs() []Spec {
 		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore,
 			owner: inspectPermits})
 	plain.Can = Capabilities{HasPermits, InspectsOwner, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain,
-		CanTry, Wakes, FallsBack, Unleased}
+		CanTry, Wakes, FallsBack, Unleased, Migrates}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})

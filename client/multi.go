@@ -25,7 +25,7 @@ func multiSpecs() []Spec {
 	for i := range specs {
 		s := &specs[i]
 		// Persists: a round that cannot give back a part ends the wait.
-		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts, Persists, Scoped)
+		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts, Persists, Migrates, Scoped)
 		s.CheckOptions = checkUnlimitedOptions
 		s.Undone = func(err error) bool {
 			var parts partsError

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -19,6 +20,7 @@ var slotMigrationSpec = Spec{
 	Name:       "slot-migration",
 	Doc:        "migrates the slots of the locks' keys to a Redis Cluster master; healing moves the keys and ends it.",
 	Source:     "redis.io, Redis Cluster specification: live reconfiguration; TRYAGAIN for commands with several keys",
+	Affects:    history.AffectsData + " " + history.AffectsCommands + " " + history.AffectsSlots,
 	Targets:    []Target{Master, Node},
 	Topologies: []string{cluster.Sharded},
 	Lacks:      lacksAdmin,

@@ -152,7 +152,8 @@ type FaultValue struct {
 	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":
 	// requests arrive, only replies are late or lost; "commands rights": commands are refused for want of a permission,
 	// so that a lock need not send them again; "clock-back" beside others: the clock of a server is set back until healed,
-	// so that keys last longer and none is lost. Empty: unknown, so everything.
+	// so that keys last longer and none is lost; "data commands slots": keys move to another server. Empty: unknown, so
+	// everything.
 	Affects string `json:"affects,omitempty"`
 }
 
@@ -168,6 +169,7 @@ const (
 	AffectsReplies       = "replies"
 	AffectsRights        = "rights"
 	AffectsClockBack     = "clock-back"
+	AffectsSlots         = "slots"
 )
 
 // Error is why an operation failed or has an unknown outcome.

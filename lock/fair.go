@@ -95,13 +95,20 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 		keys:   fairKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL, c.metadata},
 	})
+	if isMigrating(err) {
+		return s.acquireMigrating(ctx, c)
+	}
 	return decodeGrant(value, err, sent)
 }
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
-	return decodeRelease(s.node.do(ctx, call{
+	value, err := s.node.do(ctx, call{
 		script: s.node.kinds.fair.release, keys: fairKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
-	}))
+	})
+	if isMigrating(err) {
+		return s.releaseMigrating(ctx, c)
+	}
+	return decodeRelease(value, err)
 }
 
 // fairKeys are in the order of fair_queue.lua.

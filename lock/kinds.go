@@ -2,10 +2,16 @@ package lock
 
 // kindScripts are those of all locks that are no mutex. They publish to their waiters by themselves, without a mark.
 type kindScripts struct {
-	fair       struct{ acquire, release, force, waiters script }
-	rw         struct{ acquire, release, renew, force, inspect script }
-	semaphore  struct{ set, state, acquire, release script } // set and state are those of leased permits too
-	permit     struct{ acquire, release, renew script }
+	fair struct{ acquire, release, force, waiters script }
+	rw   struct {
+		acquire, release, renew, force, inspect   script
+		movingAcquire, movingRelease, movingRenew script // while the slot migrates
+	}
+	semaphore struct{ set, state, acquire, release script } // set and state are those of leased permits too
+	permit    struct {
+		acquire, release, renew                          script
+		movingAcquire, movingRelease, movingRenew, total script // while the slot migrates
+	}
 	fairPermit struct{ acquire, release script }
 	latch      struct{ arm, count, state, remove script }
 }
@@ -40,11 +46,15 @@ func newKindScripts(publish string) *kindScripts {
 	k.fair.force = newScript(lua("plain", "mint") + fair + lua("fair_force"))
 	k.fair.waiters = newScript(lua("mint") + fair + lua("fair_waiters"))
 
-	k.rw.acquire = newScript(publish + lua("mint", "rw_state", "rw_acquire"))
-	k.rw.release = newScript(publish + lua("rw_state", "rw_release"))
-	k.rw.renew = newScript(lua("rw_renew"))
-	k.rw.force = newScript(publish + lua("rw_state", "rw_force"))
-	k.rw.inspect = newScript(publish + lua("rw_state", "rw_inspect"))
+	rw := publish + lua("rw_hold", "rw_state")
+	k.rw.acquire = newScript(lua("mint") + rw + lua("rw_acquire"))
+	k.rw.release = newScript(rw + lua("rw_release"))
+	k.rw.renew = newScript(lua("rw_hold", "rw_renew"))
+	k.rw.force = newScript(rw + lua("rw_force"))
+	k.rw.inspect = newScript(rw + lua("rw_inspect"))
+	k.rw.movingAcquire = newScript(lua("mint", "rw_hold", "rw_moving", "rw_acquire"))
+	k.rw.movingRelease = newScript(lua("rw_hold", "rw_moving", "rw_moving_release"))
+	k.rw.movingRenew = newScript(lua("rw_hold", "rw_moving", "rw_moving_renew"))
 
 	counted := publish + lua("counted")
 	repeatable := counted + lua("tombstone")
@@ -56,6 +66,12 @@ func newKindScripts(publish string) *kindScripts {
 	k.permit.acquire = newScript(repeatable + lua("permits_acquire"))
 	k.permit.release = newScript(repeatable + lua("permits_release"))
 	k.permit.renew = newScript(counted + lua("permits_renew"))
+
+	moving := counted + lua("permits_moving")
+	k.permit.movingAcquire = newScript(moving + lua("permits_moving_acquire"))
+	k.permit.movingRelease = newScript(moving + lua("permits_moving_release"))
+	k.permit.movingRenew = newScript(moving + lua("permits_moving_renew"))
+	k.permit.total = newScript(counted + lua("permits_total"))
 
 	queued := permitQueue + repeatable + lua("queue", "fair_permits")
 	k.fairPermit.acquire = newScript(queued + lua("fair_permits_acquire", "permits_acquire"))

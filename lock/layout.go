@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -87,7 +88,52 @@ func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
 		keys:   keys,
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone)},
 	})
+	if isMigrating(err) {
+		return s.acquireMigrating(ctx, c)
+	}
 	return decodeGrant(value, err, sent)
+}
+
+// acquireMigrating decides by the hash alone; see migrating.go.
+func (s *redissonStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
+	sent := time.Now()
+	released, err := s.node.isReleased(ctx, c.tombstoneKey())
+	if released {
+		err = reply{code: codeReleased}.err()
+	}
+	if err != nil {
+		return grant{}, err
+	}
+	value, err := s.node.doSafe(ctx, call{
+		script: redissonScript.acquire,
+		keys:   []string{c.key},
+		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone), c.tombstoneKey()},
+	})
+	g, err := decodeGrant(value, err, sent)
+	if err != nil || !g.ok {
+		g.ttl = pollUnsubscribed
+		return g, err
+	}
+	if c.fenced {
+		command := "incr" // nobody else is granted the lock meanwhile
+		if g.count > 1 {
+			command = "get"
+		}
+		if g.token, err = s.token(ctx, command, c.tokenKey()); err != nil { // the request may be sent again
+			err = &requestError{unknown, err}
+		}
+	}
+	return g, err
+}
+
+// token is the value of a counter.
+func (s *redissonStore) token(ctx context.Context, command, key string) (int64, error) {
+	value, err := s.node.doSafe(ctx, call{command: []any{command, key}})
+	if text, ok := value.(string); ok && err == nil {
+		return strconv.ParseInt(text, 10, 64)
+	}
+	token, _ := value.(int64)
+	return token, err
 }
 
 func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
@@ -100,5 +146,22 @@ func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
 		keys:   keys,
 		args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.notifyMode(ctx)), c.freeChannel()},
 	})
+	if isMigrating(err) {
+		return s.releaseMigrating(ctx, c)
+	}
 	return decodeRelease(value, err)
+}
+
+func (s *redissonStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
+	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, plainRecord(), func() (int, error) {
+		return decodeRelease(s.node.do(ctx, call{
+			script: redissonScript.release,
+			keys:   []string{c.key},
+			args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.notifyMode(ctx)), c.freeChannel()},
+		}))
+	})
+	if err == nil && left == 0 {
+		s.node.notify(ctx, c.freeChannel(), "0")
+	}
+	return left, err
 }

@@ -10,9 +10,12 @@ import (
 )
 
 // While a slot of a cluster migrates, its keys are at two masters, and a script that names one that does not
-// exist is refused (TRYAGAIN), which a tombstone does not. Then a mutex is acquired and released by several
+// exist is refused (TRYAGAIN), which a tombstone does not. Then a lock is acquired and released by several
 // requests that name one key each. No client sees a difference, except that a release whose reply is lost may
 // stay unknown. A semaphore without leases and a latch are one hash: see doCounted.
+//
+// Each lock has one key that decides who holds it: its hash, or the set of leased permits. What a request knows of the
+// other keys may have changed when it gets to that one; so they never decide about exclusion, only about order.
 
 // errUnsure is the error of a release that was begun by an earlier request, whose reply was lost.
 var errUnsure = &requestError{broken, errors.New("an earlier request has released the hold, or it had ended before")}
@@ -31,7 +34,7 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	if err != nil || !g.ok || g.token > 0 || !c.fenced {
 		return g, err
 	}
-	g.token, err = s.mint(ctx, c)
+	g.token, err = s.node.mint(ctx, c)
 	if err != nil { // the lock is held, and the request may be sent again
 		err = &requestError{unknown, err}
 	}
@@ -39,17 +42,10 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 }
 
 // mint gives the grant of c a fencing token: the lock is held, so that no other grant gets one meanwhile.
-func (s *single) mint(ctx context.Context, c claim) (int64, error) {
-	value, err := s.node.doSafe(ctx, call{script: mintScript, keys: []string{c.tokenKey()}})
-	var r reply
+func (n *node) mint(ctx context.Context, c claim) (int64, error) {
+	r, err := n.onKey(ctx, mintScript, c.tokenKey())
 	if err == nil {
-		r, err = decode(value, 1)
-	}
-	if err == nil {
-		value, err = s.node.doSafe(ctx, call{script: tokenScript, keys: []string{c.key}, args: []any{c.id, r.int(0)}})
-	}
-	if err == nil {
-		r, err = decode(value, 1)
+		r, err = n.onKey(ctx, tokenScript, c.key, c.id, r.int(0))
 	}
 	if err == nil && r.code == codeNotHeld {
 		err = ErrLost
@@ -58,36 +54,86 @@ func (s *single) mint(ctx context.Context, c claim) (int64, error) {
 }
 
 func (s *single) releaseMigrating(ctx context.Context, c claim) (int, error) {
-	before, err := s.record(ctx, c, codeUnsure)
-	begun := before.int(0) == codeUnsure
-	if err != nil || len(before.list) > 0 && !begun {
-		return int(before.int(0)), err
-	}
-	value, err := s.node.do(ctx, call{
-		script: s.scripts.release,
-		keys:   []string{c.key},
-		args:   []any{"h:" + c.id, s.tombstoneTTLOf(c), c.owner, flags(false, c.publish), c.freeChannel()},
+	return s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTLOf(c), plainRecord(), func() (int, error) {
+		return decodeRelease(s.node.do(ctx, call{
+			script: s.scripts.release,
+			keys:   []string{c.key},
+			args:   []any{"h:" + c.id, s.tombstoneTTLOf(c), c.owner, flags(false, c.publish), c.freeChannel()},
+		}))
 	})
-	left, err := decodeRelease(value, err)
+}
+
+// onKey runs a script that names one key. Its writes are to reach replicas, if the client asks for that.
+func (n *node) onKey(ctx context.Context, s script, key string, args ...any) (reply, error) {
+	value, err := n.doSafe(ctx, call{script: s, keys: []string{key}, args: args})
+	if err != nil {
+		return reply{}, err
+	}
+	return decode(value, 0)
+}
+
+// isReleased reports whether a hold has a tombstone. The script that acquires looks for it once more.
+func (n *node) isReleased(ctx context.Context, tombstone string) (bool, error) {
+	count, err := n.do(ctx, call{command: []any{"exists", tombstone}})
+	return count == int64(1), err
+}
+
+// notify sends a message to the waiters of a channel: those of a slot that migrates are subscribed at its old master,
+// which a script at the new one does not reach. Without it they poll.
+func (n *node) notify(ctx context.Context, channel, message string) {
+	if _, err := n.do(ctx, call{command: []any{"spublish", channel, message}}); err != nil {
+		_, _ = n.do(ctx, call{command: []any{"publish", channel, message}})
+	}
+}
+
+// recordFormat is how a tombstone keeps what a release has left.
+type recordFormat struct {
+	text func(left int) string
+	left func(text string) int
+}
+
+// plainRecord keeps what is left as a number.
+func plainRecord() recordFormat {
+	return recordFormat{
+		text: strconv.Itoa,
+		left: func(text string) int {
+			left, _ := strconv.Atoi(text)
+			return left
+		},
+	}
+}
+
+// releaseOnce runs release, unless an earlier request has: its tombstone says so, and how it ended. release must find
+// nothing when it is run again.
+func (n *node) releaseOnce(ctx context.Context, tombstone string, ttl int64, format recordFormat,
+	release func() (int, error)) (int, error) {
+	before, err := n.record(ctx, tombstone, ttl, strconv.Itoa(codeUnsure))
+	begun := before == strconv.Itoa(codeUnsure)
+	if err != nil {
+		return 0, err
+	}
+	if before != "" && !begun {
+		return format.left(before), nil
+	}
+	left, err := release()
 	if err == nil && left < 0 && begun {
 		err = errUnsure
 	}
 	if err != nil {
 		return 0, err
 	}
-	_, _ = s.record(ctx, c, left) // without it, a later request gets errUnsure
+	_, _ = n.record(ctx, tombstone, ttl, format.text(left)) // without it, a later request gets errUnsure
 	return left, nil
 }
 
-// record leaves the tombstone of c, and returns that which was there before.
-func (s *single) record(ctx context.Context, c claim, left int) (reply, error) {
-	value, err := s.node.do(ctx, call{
-		script: recordScript, keys: []string{c.tombstoneKey()}, args: []any{s.tombstoneTTLOf(c), left},
-	})
+// record leaves a tombstone, and returns that which was there before; empty: there was none.
+func (n *node) record(ctx context.Context, tombstone string, ttl int64, text string) (string, error) {
+	value, err := n.do(ctx, call{script: recordScript, keys: []string{tombstone}, args: []any{ttl, text}})
 	if err != nil {
-		return reply{}, err
+		return "", err
 	}
-	return decode(value, 0)
+	r, err := decode(value, 0)
+	return r.text(0), err
 }
 
 // counting is how the reply to a request of [doCounted] came.

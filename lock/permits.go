@@ -144,6 +144,10 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	}
 	sent := time.Now()
 	value, how, err := doCounted(ctx, s.node.doSafe, what)
+	if s.leased && isMigrating(err) {
+		how.migrating = true
+		value, err = s.acquireMigrating(ctx, c)
+	}
 	if how.repeated {
 		value = int64(codeReleased)
 	}
@@ -174,10 +178,16 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 	ids := s.ids(c)
 	value, _, err := doCounted(ctx, s.node.do, s.releaseCall(c.key, c.id, ids))
+	if s.leased && isMigrating(err) {
+		return s.releaseMigrating(ctx, c, ids)
+	}
 	if err != nil {
 		return 0, err
 	}
 	r, err := decode(value, 1)
+	if r.code == codeUnsure {
+		return 0, errUnsure
+	}
 	if s.leased && r.int(0) < int64(len(ids)) || !s.leased && r.int(1) == 0 {
 		return codeNotHeld, err
 	}
@@ -220,7 +230,7 @@ func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
 			to++
 		}
 		some, into := claims[from:to], out[from:to]
-		wg.Go(func() { copy(into, renewAll(ctx, s.node, some, s.renewCall)) })
+		wg.Go(func() { copy(into, renewAll(ctx, s.node, some, s.renewCall, s.renewAlone)) })
 		from = to
 	}
 	wg.Wait()

@@ -33,6 +33,8 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 //	r:<owner>  how many holds for reading this owner has
 //	token      fencing token of the last writer that had it since it was free
 //	h:<hold>   r or w, a blank, and the owner; one field for each hold
+//	           and, while the slot of a cluster migrates, deadlines of holds and replies to releases (m:, moved, adopted,
+//	           left:)
 //
 // Beside it:
 //
@@ -134,13 +136,20 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 		keys:   rwKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
 	})
+	if isMigrating(err) {
+		return s.acquireMigrating(ctx, c)
+	}
 	return decodeGrant(value, err, sent)
 }
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
-	return decodeRelease(s.node.do(ctx, call{
+	value, err := s.node.do(ctx, call{
 		script: s.node.kinds.rw.release, keys: rwKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
-	}))
+	})
+	if isMigrating(err) {
+		return s.releaseMigrating(ctx, c)
+	}
+	return decodeRelease(value, err)
 }
 
 func (s *rwStore) kind() string { return "lock" }
@@ -153,15 +162,18 @@ func (s *rwStore) renew(ctx context.Context, claims []claim) []renewal {
 			c.args = append(c.args, cl.id, cl.lease)
 		}
 		return c
+	}, func(c claim) call {
+		return call{script: s.node.kinds.rw.movingRenew, keys: []string{c.key}, args: []any{c.id, c.lease}}
 	})
 }
 
-func leasesKey(c claim) string { return tagged(c.key, "leases") }
+func leasesKey(c claim) string  { return tagged(c.key, "leases") }
+func intentsKey(c claim) string { return tagged(c.key, "intents") }
 
 // rwKeys are in the order of rw_state.lua.
 func rwKeys(c claim) []string {
 	return []string{
-		c.key, c.tombstoneKey(), leasesKey(c), tagged(c.key, "intents"), c.tokenKey(),
+		c.key, c.tombstoneKey(), leasesKey(c), intentsKey(c), c.tokenKey(),
 		readChannel(c.key), writeChannel(c.key),
 	}
 }

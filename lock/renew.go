@@ -16,11 +16,12 @@ type renewal struct {
 // renewAll renews claims of one kind, all in one request, or, in a cluster, those
 // of each slot in one: a script may touch only one. Where that shows no earlier
 // than in the reply, as behind a proxy, each claim goes alone (redisson#6867,
-// #7116: none was renewed, and all locks ended).
-func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call) []renewal {
+// #7116: none was renewed, and all locks ended). alone renews one claim by a request that names one key.
+func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call,
+	alone func(claim) call) []renewal {
 	if n.cluster != nil {
 		out := renewApart(ctx, n, claims, request, func(i int) int { return slotOf(claims[i].key) })
-		renewMigrating(ctx, n, claims, request, out)
+		renewMigrating(ctx, n, claims, alone, out)
 		return out
 	}
 	out := renewApart(ctx, n, claims, request, func(int) int { return 0 })
@@ -31,8 +32,8 @@ func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim
 }
 
 // renewMigrating sends the requests again that were refused because a slot migrates, each claim in one of its
-// own: then it names one key.
-func renewMigrating(ctx context.Context, n *node, claims []claim, request func([]claim) call, out []renewal) {
+// own.
+func renewMigrating(ctx context.Context, n *node, claims []claim, alone func(claim) call, out []renewal) {
 	var refused []claim
 	var at []int
 	for i, r := range out {
@@ -43,7 +44,8 @@ func renewMigrating(ctx context.Context, n *node, claims []claim, request func([
 	if len(refused) == 0 {
 		return
 	}
-	for i, r := range renewApart(ctx, n, refused, request, func(i int) int { return i }) {
+	one := func(some []claim) call { return alone(some[0]) }
+	for i, r := range renewApart(ctx, n, refused, one, func(i int) int { return i }) {
 		out[at[i]] = r
 	}
 }

@@ -78,6 +78,9 @@ var (
 		inspect: newScript(lua("redisson", "redisson_inspect")),
 		force:   newScript(lua("redisson", "publish_both", "redisson_force")),
 	}
+	// Those of keys whose slot migrates.
+	movingQueueScript = newScript(lua("queue_moving"))
+	leasesScript      = newScript(lua("rw_leases"))
 	// multiScript acquires each of several locks with the script of one.
 	multiScript = newScript(lua("mint", "foreign", "plain") +
 		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +

@@ -87,7 +87,7 @@ func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context
 // goroutines may use it.
 //
 // A semaphore named pool is the hash pool, in which free + the size of the sorted
-// set is always total:
+// set is always total, but not while its slot migrates:
 //
 //	kind   "permits"
 //	total  permits there are; it has no expiry

@@ -172,12 +172,13 @@ func decodeRelease(value any, err error) (int, error) {
 func (s *single) kind() string { return "lock" }
 
 func (s *single) renew(ctx context.Context, claims []claim) []renewal {
-	return renewAll(ctx, s.node, claims, func(some []claim) call {
+	request := func(some []claim) call {
 		c := call{script: renewScript}
 		for _, cl := range some {
 			c.keys = append(c.keys, cl.key)
 			c.args = append(c.args, cl.field(), cl.lease)
 		}
 		return c
-	})
+	}
+	return renewAll(ctx, s.node, claims, request, func(c claim) call { return request([]claim{c}) })
 }

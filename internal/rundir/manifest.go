@@ -131,6 +131,7 @@ func (m Manifest) Judging() checker.Options {
 		RefusesReentry: m.Can.Has(client.RefusesReentry),
 		Persists:       m.Can.Has(client.Persists),
 		FallsBack:      m.Can.Has(client.FallsBack),
+		Migrates:       m.Can.Has(client.Migrates),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
 	}

@@ -59,13 +59,11 @@ func TestKinds(t *testing.T) {
 			s.Fenced = false
 		}},
 		{"redisson-sentinel", Sentinel, withRedisson(mutex), redissonKeys},
-		{"redisson-cluster", Cluster, withRedisson(mutex), func(s *Spec) {
-			redissonKeys(s)
-			s.OutlastsMigration = false
-		}},
+		{"redisson-cluster", Cluster, withRedisson(mutex), redissonKeys},
 		{"fair-single", Single, with(fair), nil},
-		{"fair-cluster", Cluster, with(fair), func(s *Spec) { s.OutlastsMigration = false }},
+		{"fair-cluster", Cluster, with(fair), nil},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
+		{"write-cluster", Cluster, with(write), func(s *Spec) { s.HeldByOthers = false }},
 		{"multi-single", Single, with(multi), func(s *Spec) { partsOf(s, 2) }},
 		{"multi-kinds-single", Single, with(multiKinds), func(s *Spec) { partsOf(s, 3) }},
 		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) {
@@ -75,11 +73,9 @@ func TestKinds(t *testing.T) {
 		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"semaphore-cluster", Cluster, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
+		{"permits-cluster", Cluster, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
 		{"fair-permits-single", Single, with(onlyPermit((*lock.Client).FairSemaphore, true)), leasedPermits},
-		{"fair-permits-cluster", Cluster, with(onlyPermit((*lock.Client).FairSemaphore, true)), func(s *Spec) {
-			leasedPermits(s)
-			s.OutlastsMigration = false
-		}},
+		{"fair-permits-cluster", Cluster, with(onlyPermit((*lock.Client).FairSemaphore, true)), leasedPermits},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -95,6 +95,10 @@ end
 local count
 if known then
   count = tonumber(redis.call('HGET', KEYS[1], 'count'))
+  -- A fair mutex that was handed over has no metadata yet.
+  if not KEYS[2] and redis.call('HDEL', KEYS[1], 'granted') == 1 and ARGV[6] ~= '' then
+    redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
+  end
 else
   redis.call('HSET', KEYS[1], hold, 1)
   count = redis.call('HINCRBY', KEYS[1], 'count', 1)

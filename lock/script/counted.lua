@@ -34,13 +34,12 @@ local function wake(channel, free)
 end
 
 -- Takes back the permits of pool whose lease has expired; now is in ms. When all have, the set may have expired as a
--- whole.
+-- whole; and while the slot migrates, acquires and releases change the set alone (permits_moving.lua).
 local function reclaim(pool, permits, channel, now)
-  local n = redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
-  if redis.call('EXISTS', permits) == 0 then
-    n = redis.call('HGET', pool, 'total') - redis.call('HGET', pool, 'free')
-  end
-  if n > 0 then
+  redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
+  local count = redis.call('HMGET', pool, 'total', 'free')
+  local n = count[1] - count[2] - redis.call('ZCARD', permits)
+  if n ~= 0 then
     wake(channel, redis.call('HINCRBY', pool, 'free', n))
   end
 end

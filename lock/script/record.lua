@@ -3,12 +3,9 @@
 --
 -- KEYS: tombstone of the hold
 -- ARGV: TTL of the tombstone, reply
--- Reply: {OK}; or {OK, reply}: the tombstone that was there before
+-- Reply: {OK}; or {OK, text}: the tombstone that was there before
 local before = redis.call('GET', KEYS[1])
 if not before or before == tostring(UNSURE) then
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
 end
-if before then
-  return {OK, tonumber(before)}
-end
-return {OK}
+return {OK, before or nil}

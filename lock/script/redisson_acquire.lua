@@ -1,7 +1,8 @@
 -- Acquires a mutex in Redisson's layout for one hold. Comes after foreign.lua.
 --
 -- KEYS: lock, tombstone of the hold; with a fencing token: the token counter
--- ARGV: hold, lease, owner, flags ("n" refuses an owner that holds the lock)
+--       while the slot of the lock migrates: the lock alone
+-- ARGV: hold, lease, owner, flags ("n" refuses an owner that holds the lock), the tombstone
 -- Reply: {OK, token, count}; {REFUSED, 0, 0, ttl}: another owner has it; RELEASED; or REENTERED
 --
 -- A request that arrives twice finds its hold: if that is the first of a new owner, whose name is that of the hold, it
@@ -12,7 +13,8 @@ local held = redis.pcall('HEXISTS', KEYS[1], owner)
 if type(held) == 'table' then
   return foreign(KEYS[1])
 end
-if redis.call('EXISTS', KEYS[2]) == 1 then
+-- While the slot migrates, the tombstone is read as in acquire.lua.
+if redis.pcall('EXISTS', KEYS[2] or ARGV[5]) == 1 then
   return RELEASED
 end
 if held == 0 and redis.call('EXISTS', KEYS[1]) == 1 then

@@ -1,6 +1,7 @@
 -- Releases one hold of a mutex in Redisson's layout; the last one frees the lock and publishes that.
 --
 -- KEYS: lock, tombstone of the hold; if there is one: an old tombstone to remove
+--       while the slot of the lock migrates: the lock alone, and the client leaves the tombstone (record.lua)
 -- ARGV: hold, TTL of the tombstone, owner, "w" (PUBLISH) or "W" (SPUBLISH), channel
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
 --
@@ -9,10 +10,18 @@
 -- before the reply that a hold does not exist: a replica that lags refuses it.
 local hold, ttl, owner = ARGV[1], ARGV[2], ARGV[3]
 local marked = redis.pcall('HDEL', KEYS[1], 'h:' .. hold)
-local before = redis.call('GET', KEYS[2])
+local before = KEYS[2] and redis.call('GET', KEYS[2])
 if before then
   return tonumber(before)
 end
+
+local function keep(left)
+  if KEYS[2] then
+    redis.call('SET', KEYS[2], left, 'PX', ttl)
+  end
+  return left
+end
+
 local other = type(marked) == 'table' -- something else is at the key, as the lock of another library
 if other and not string.find(marked.err, 'WRONGTYPE', 1, true) then
   return marked
@@ -24,16 +33,14 @@ if not count or marked == 0 and (hold ~= owner or count < redis.call('HLEN', KEY
   if other or not count and redis.call('EXISTS', KEYS[1]) == 1 then
     left = NOT_OWNER
   end
-  redis.call('SET', KEYS[2], left, 'PX', ttl)
-  return left
+  return keep(left)
 end
 if count > 1 then
   redis.call('HINCRBY', KEYS[1], owner, -1)
-  redis.call('SET', KEYS[2], count - 1, 'PX', ttl)
-  return count - 1
+  return keep(count - 1)
 end
 redis.call('DEL', KEYS[1], KEYS[3] or KEYS[1])
-redis.call('SET', KEYS[2], 0, 'PX', ttl)
+keep(0)
 if ARGV[4] == 'W' then
   redis.pcall('SPUBLISH', ARGV[5], '0')
 else

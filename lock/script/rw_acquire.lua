@@ -1,4 +1,5 @@
--- Acquires a readers-writer lock for one hold. Comes after mint.lua and rw_state.lua.
+-- Acquires a readers-writer lock for one hold. Comes after mint.lua and rw_state.lua, or, while the slot of the lock
+-- migrates, rw_moving.lua.
 --
 -- ARGV: hold, lease, owner, flags ("n" refuses an owner that has the lock in either mode), "r" or "w",
 --       for how many ms a waiting writer keeps readers out without a heartbeat (0: it does not)
@@ -9,11 +10,11 @@ local hold, lease, owner, mode, keep = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV
 local field = 'h:' .. hold
 local mine = 'r:' .. owner
 
-if redis.call('HEXISTS', KEYS[1], field) == 0 and redis.call('EXISTS', KEYS[2]) == 1 then
+if redis.call('HEXISTS', KEYS[1], field) == 0 and released() then
   return RELEASED
 end
 purge()
-local held = redis.call('HGET', KEYS[1], 'mode')
+local held = heldMode()
 local writer = redis.call('HGET', KEYS[1], 'writer')
 local reading = redis.call('HEXISTS', KEYS[1], mine) == 1
 local known = redis.call('HEXISTS', KEYS[1], field) == 1
@@ -26,18 +27,12 @@ if not known and writer ~= owner then
     return UPGRADE
   end
   if writer or mode == 'w' and held then
-    if mode == 'w' and keep > 0 then
-      redis.call('ZADD', KEYS[4], now + keep, hold)
-      if redis.call('PTTL', KEYS[4]) < keep then
-        redis.call('PEXPIRE', KEYS[4], keep)
-      end
-    end
-    return {REFUSED, 0, 0, redis.call('PTTL', KEYS[1])}
+    return refuse(hold, mode, keep)
   end
   if mode == 'r' and not reading then
-    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
-    if last[2] then
-      return {REFUSED, 0, 0, tonumber(last[2]) - now}
+    local left = keptOut()
+    if left then
+      return {REFUSED, 0, 0, left}
     end
   end
 end
@@ -48,6 +43,8 @@ end
 local token
 if mode == 'w' and writer then
   token = tonumber(redis.call('HGET', KEYS[1], 'token'))
+elseif not KEYS[5] then
+  token = 0 -- the slot migrates: the client gets it
 elseif mode == 'w' then
   token = mint(KEYS[5])
 else
@@ -57,7 +54,7 @@ if not held then
   redis.call('HSET', KEYS[1], 'mode', 'read', 'reads', 0, 'writes', 0)
 end
 if not known and mode == 'w' then
-  if redis.call('ZREM', KEYS[4], hold) == 1 then -- readers were not woken, and do not know when this hold ends
+  if KEYS[4] and redis.call('ZREM', KEYS[4], hold) == 1 then -- readers were not woken, and do not know when this hold ends
     publish(KEYS[6], '0')
   end
   redis.call('HSET', KEYS[1], 'mode', 'write', 'writer', owner, 'token', token, field, 'w ' .. owner)
@@ -67,9 +64,7 @@ elseif not known then
   redis.call('HINCRBY', KEYS[1], 'reads', 1)
   redis.call('HINCRBY', KEYS[1], mine, 1)
 end
--- A repeated request is promised a whole lease from now on.
-redis.call('ZADD', KEYS[3], 'GT', now + lease, hold)
-expire()
+extend(hold, lease)
 if mode == 'w' then
   mine = 'writes'
 end

@@ -1,4 +1,4 @@
--- Reports who holds a readers-writer lock. Comes after rw_state.lua; writes nothing.
+-- Reports who holds a readers-writer lock. Comes after rw_state.lua; writes nothing of its own.
 --
 -- Reply: {OK, ms until the last hold ends, token, writers that keep readers out}, and then for each
 --        hold r or w, a blank and the owner

@@ -1,10 +1,9 @@
--- Renews several holds of readers-writer locks, each its own deadline only (redisson#1458, #1604).
+-- Renews several holds of readers-writer locks, each its own deadline only (redisson#1458, #1604). Comes after
+-- rw_hold.lua.
 --
 -- KEYS: lock and leases of each hold
 -- ARGV: hold and lease of each
 -- Reply: OK, and then for each hold OK or NOT_HELD
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local function renew(lock, leases, hold, lease)
   -- Only a master may say that a hold has ended: a write that changes nothing makes a replica that
@@ -13,6 +12,9 @@ local function renew(lock, leases, hold, lease)
   local written = redis.pcall('ZREM', leases, '')
   if type(written) == 'table' and string.find(written.err, 'READONLY', 1, true) then
     return written
+  end
+  if type(written) ~= 'table' then
+    adopt(lock, leases)
   end
   local deadline = redis.pcall('ZSCORE', leases, hold)
   local exists = redis.pcall('HEXISTS', lock, 'h:' .. hold)

@@ -1,4 +1,5 @@
--- What all scripts of a readers-writer lock share, except the renewal. Comes after publish.lua or publish_slot.lua.
+-- What all scripts of a readers-writer lock share, except the renewal, unless its slot migrates. Comes after rw_hold.lua,
+-- and publish.lua or publish_slot.lua.
 --
 -- KEYS: lock, tombstone of the hold, leases, intents, token counter, channel of readers, channel of
 --       writers
@@ -6,34 +7,19 @@
 -- Each hold has its own deadline, by the server's clock alone; the keys last as long as the last of
 -- them. A renewal by one owner keeps no hold of another alive (redisson#1458), and the end of one hold
 -- shortens no other.
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 -- All that may be refused is refused here, before the first write.
 redis.call('ZCARD', KEYS[3])
 redis.call('ZCARD', KEYS[4])
-if not redis.call('HGET', KEYS[1], 'mode') and redis.call('EXISTS', KEYS[1]) == 1 then
-  return redis.error_reply('FOREIGN the key holds a hash that is not a readers-writer lock')
+if not isLock() then
+  return redis.error_reply(notLock)
 end
+adopt(KEYS[1], KEYS[3])
 
 -- Removes one hold and returns how many of its mode its owner has left.
 local function drop(hold)
   redis.call('ZREM', KEYS[3], hold)
-  local value = redis.call('HGET', KEYS[1], 'h:' .. hold)
-  if not value then
-    return 0
-  end
-  redis.call('HDEL', KEYS[1], 'h:' .. hold)
-  if string.sub(value, 1, 1) == 'w' then
-    return redis.call('HINCRBY', KEYS[1], 'writes', -1)
-  end
-  local field = 'r:' .. string.sub(value, 3)
-  redis.call('HINCRBY', KEYS[1], 'reads', -1)
-  local left = redis.call('HINCRBY', KEYS[1], field, -1)
-  if left == 0 then
-    redis.call('HDEL', KEYS[1], field)
-  end
-  return left
+  return forget(hold)
 end
 
 -- Readers wait for intents of writers too: while there are any, waking readers would be in vain.
@@ -94,4 +80,33 @@ local function purge()
   elseif intents > 0 then
     wakeReaders()
   end
+end
+
+-- The rest is what the acquire and the release do in another way while the slot migrates (rw_moving.lua).
+
+local function released() return redis.call('EXISTS', KEYS[2]) == 1 end
+
+local function heldMode() return redis.call('HGET', KEYS[1], 'mode') end
+
+-- The reply to an acquire that has to wait for other holds. A writer that waits keeps readers out for keep ms.
+local function refuse(hold, mode, keep)
+  if mode == 'w' and keep > 0 then
+    redis.call('ZADD', KEYS[4], now + keep, hold)
+    if redis.call('PTTL', KEYS[4]) < keep then
+      redis.call('PEXPIRE', KEYS[4], keep)
+    end
+  end
+  return {REFUSED, 0, 0, redis.call('PTTL', KEYS[1])}
+end
+
+-- For how many ms waiting writers keep readers out; nil: they do not.
+local function keptOut()
+  local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+  return last[2] and tonumber(last[2]) - now
+end
+
+-- Gives a hold its lease. A repeated request is promised a whole one from now on.
+local function extend(hold, lease)
+  redis.call('ZADD', KEYS[3], 'GT', now + lease, hold)
+  expire()
 end

@@ -7,5 +7,9 @@
 if redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 0 then
   return NOT_HELD
 end
-redis.call('HSETNX', KEYS[1], 'token', ARGV[2])
-return tonumber(redis.call('HGET', KEYS[1], 'token'))
+local token = tonumber(redis.call('HGET', KEYS[1], 'token') or 0)
+if token == 0 then
+  redis.call('HSET', KEYS[1], 'token', ARGV[2])
+  return tonumber(ARGV[2])
+end
+return token

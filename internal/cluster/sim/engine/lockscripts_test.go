@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func lockScripts(t testing.TB) []lockScript {
 		heads[names] = "local queue, waiters = KEYS[3], KEYS[4]\n"
 	}
 	var all []lockScript
-	for _, row := range append(append(redissonScripts(), countedScripts()...), [][3]string{
+	for _, row := range append(slices.Concat(redissonScripts(), countedScripts(), movingScripts()), [][3]string{
 		{"foreign plain acquire", "{L} {P}", acquire},
 		{"mint foreign plain acquire", "{L} {P} {T}", acquire},
 		{"plain release", "{L} {P} [{P}]", release},
@@ -57,11 +58,11 @@ func lockScripts(t testing.TB) []lockScript {
 		{"foreign plain mint queue publish fair_queue fair_release", fair, "{H} {lease} {o}"},
 		{"mint queue publish fair_queue fair_waiters", fair, ""},
 		{"plain mint queue publish fair_queue fair_force", fair, ""},
-		{"publish_slot mint rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
-		{"publish rw_state rw_release", rw, "{H} {lease} {o}"},
-		{"publish rw_state rw_force", rw, ""},
-		{"publish rw_state rw_inspect", rw, ""},
-		{"rw_renew", "{L} {W}", "{H} {lease}"},
+		{"mint publish_slot rw_hold rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
+		{"publish rw_hold rw_state rw_release", rw, "{H} {lease} {o}"},
+		{"publish rw_hold rw_state rw_force", rw, ""},
+		{"publish rw_hold rw_state rw_inspect", rw, ""},
+		{"rw_hold rw_renew", "{L} {W}", "{H} {lease}"},
 	}...) {
 		text := scriptText(t, "codes") + heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
 		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
@@ -107,11 +108,30 @@ func countedScripts() [][3]string {
 	}
 }
 
+// movingScripts are those of fair and readers-writer locks and leased permits while their slot migrates, which name one
+// key: names, keys and arguments.
+func movingScripts() [][3]string {
+	return [][3]string{
+		{"mint rw_hold rw_moving rw_acquire", "{L}", "{H} {lease} {o} (n|{v}) (r|w) 0 {P} (-1|20) [{v}|{v} {H}]"},
+		{"rw_hold rw_moving rw_moving_release", "{L}", "{H} {o}"},
+		{"rw_hold rw_moving rw_moving_renew", "{L}", "{H} {lease}"},
+		{"rw_leases", "{W}", "(ended|last|add {H} 5000)"},
+		{"publish counted permits_moving permits_moving_acquire", "{W}", "{H} {lease} (1|2) (1|3) {P}"},
+		{"publish counted permits_moving permits_moving_release", "{W}", "(o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
+		{"publish counted permits_moving permits_moving_renew", "{W}", "{H} {lease} (1|2)"},
+		{"publish counted permits_total", "{L}", ""},
+		{"queue_moving", "{Q}", "{H} (join {lease}|ahead|leave)"},
+		{"queue_moving", "{D}", "{H} (beat {lease}|leave|alive {H} x)"},
+	}
+}
+
 // redissonScripts are those of mutexes in Redisson's layout: names, keys and arguments.
 func redissonScripts() [][3]string {
 	return [][3]string{
 		{"foreign redisson_acquire", "{L} {P} [{T}]", "{H} {lease} {o} (n|{v})"},
+		{"foreign redisson_acquire", "{L}", "{H} {lease} {o} (n|{v}) {P}"},
 		{"redisson_release", "{L} {P} [{P}]", "{H} {lease} {o} (w|W) {c}"},
+		{"redisson_release", "{L}", "{H} {lease} {o} (w|W) {c}"},
 		{"redisson redisson_inspect", "{L} {T}", "{c}"},
 		{"redisson publish_both redisson_force", "{L} {T}", "{c}"},
 	}

@@ -1,0 +1,40 @@
+package lock_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+)
+
+// TestExamplesAreShort: what users most often want of a lock takes at most fifteen lines.
+func TestExamplesAreShort(t *testing.T) {
+	t.Parallel()
+	lines := make(map[string]int)
+	for _, name := range []string{"example_test.go", "kinds_example_test.go"} {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				lines[f.Name.Name] = set.Position(f.Body.Rbrace).Line - set.Position(f.Body.Lbrace).Line - 1
+			}
+		}
+	}
+	for what, name := range map[string]string{
+		"one at a time":                       "Example",
+		"the lock, or an error at once":       "ExampleMutex_TryAcquire",
+		"a wait that ends":                    "ExampleWithWait",
+		"the loss of a hold":                  "ExampleHold_Context",
+		"a fenced write to PostgreSQL":        "ExampleFencedMutex",
+		"first come, first served":            "ExampleFairMutex",
+		"five at a time, in several programs": "ExamplePermitSemaphore",
+		"three masters":                       "ExampleNewQuorum",
+	} {
+		if n := lines[name]; n == 0 || n > 15 {
+			t.Errorf("%s: %s has %d lines, want 1 to 15", what, name, n)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// movingQueue is the queue of a fair lock whose slot migrates.
+type movingQueue struct {
+	node          *node
+	list, waiters string // keys
+	channel       string // that wakes a waiter by its hold
+	me            string // the entry
+	keep          int64  // for how many ms it counts as alive; 0: it does not queue
+}
+
+// comesNext queues the waiter or renews its heartbeat, and reports whether nobody that is alive is before it. What has
+// expired is dropped after the migration.
+func (q *movingQueue) comesNext(ctx context.Context) (bool, error) {
+	what := "ahead"
+	args := []any{q.me, what}
+	if q.keep > 0 {
+		if _, err := q.node.onKey(ctx, movingQueueScript, q.waiters, q.me, "beat", q.keep); err != nil {
+			return false, err
+		}
+		args = []any{q.me, "join", q.keep}
+	}
+	before, err := q.node.onKey(ctx, movingQueueScript, q.list, args...)
+	if err != nil || len(before.list) == 0 {
+		return err == nil, err
+	}
+	alive, err := q.node.onKey(ctx, movingQueueScript, q.waiters, append([]any{q.me, "alive"}, before.list...)...)
+	return err == nil && len(alive.list) == 0, err
+}
+
+// leave removes the waiter.
+func (q *movingQueue) leave(ctx context.Context) error {
+	_, err := q.node.onKey(ctx, movingQueueScript, q.list, q.me, "leave")
+	if err == nil {
+		_, err = q.node.onKey(ctx, movingQueueScript, q.waiters, q.me, "leave")
+	}
+	return err
+}
+
+// wakeFirst wakes the first in the queue, whether it is alive or not: those behind it poll.
+func (q *movingQueue) wakeFirst(ctx context.Context) {
+	value, _ := q.node.do(ctx, call{command: []any{"lindex", q.list, 0}})
+	if entry, ok := value.(string); ok {
+		hold, _, _ := strings.Cut(entry, " ")
+		q.node.notify(ctx, q.channel, hold)
+	}
+}
+
+func (s *fairStore) movingQueue(c claim) *movingQueue {
+	keys := queueKeys(c.key)
+	return &movingQueue{s.node, keys[0], keys[1], grantChannel(c.key), c.id + " " + c.owner, c.waiterTTL}
+}
+
+// acquireMigrating keeps the order of waiters: a hold is granted a free lock if nobody comes before it. The hash alone
+// decides who holds it, as that of a mutex.
+func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
+	value, err := s.node.do(ctx, call{command: []any{"hmget", c.key, "owner", "h:" + c.id}})
+	if err != nil && !errors.Is(err, ErrForeign) { // a string is that of a mutex
+		return grant{}, err
+	}
+	lock, _ := value.([]any)
+	mine := len(lock) == 2 && (lock[0] == c.owner || lock[1] != nil)
+	q := s.movingQueue(c)
+	if !mine {
+		released, err := s.node.isReleased(ctx, c.tombstoneKey())
+		if released {
+			err = reply{code: codeReleased}.err()
+		}
+		if err != nil {
+			return grant{}, err
+		}
+		if next, err := q.comesNext(ctx); err != nil || !next {
+			return grant{why: ErrHeld, ttl: pollUnsubscribed}, err
+		}
+	}
+	c.fenced = true
+	g, err := s.single.acquireMigrating(ctx, c)
+	switch {
+	case err != nil:
+		return g, err
+	case !g.ok:
+		g.ttl = pollUnsubscribed
+	case q.keep > 0:
+		if err := q.leave(ctx); err != nil { // the lock is held, and the request may be sent again
+			return g, &requestError{unknown, err}
+		}
+	}
+	return g, nil
+}
+
+func (s *fairStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
+	q := s.movingQueue(c)
+	if err := q.leave(ctx); err != nil {
+		return 0, err
+	}
+	left, err := s.single.releaseMigrating(ctx, c)
+	if err == nil && left <= 0 {
+		q.wakeFirst(ctx)
+	}
+	return left, err
+}

@@ -1,0 +1,137 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// permitsRecord keeps how many permits were released, as permits_release.lua does.
+func permitsRecord(n int) recordFormat {
+	return recordFormat{
+		text: func(left int) string {
+			if left < 0 {
+				return "1 0"
+			}
+			return fmt.Sprintf("1 %d", n)
+		},
+		left: func(text string) int {
+			if _, released, _ := strings.Cut(text, " "); released != strconv.Itoa(n) {
+				return codeNotHeld
+			}
+			return 0
+		},
+	}
+}
+
+func (s *permitStore) movingQueue(c claim) *movingQueue {
+	keys := queueKeys(c.key)
+	me := c.id + " " + strconv.Itoa(c.permits)
+	return &movingQueue{s.node, keys[0], keys[1], c.freeChannel(), me, c.waiterTTL}
+}
+
+// acquireMigrating takes leased permits by the set of permits alone.
+func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error) {
+	if released, err := s.node.isReleased(ctx, c.tombstoneKey()); err != nil || released {
+		return int64(codeReleased), err
+	}
+	total, err := s.total(ctx, c)
+	if err != nil || total.code == codeAbsent {
+		return int64(codeAbsent), err
+	}
+	q := s.movingQueue(c)
+	held, err := s.node.do(ctx, call{command: []any{"zscore", permitsKey(c.key), s.ids(c)[0]}})
+	if err != nil {
+		return nil, err
+	}
+	if s.fair && held == nil && int64(c.permits) <= total.int(0) {
+		if next, err := q.comesNext(ctx); err != nil || !next {
+			return []any{int64(codeRefused), int64(0), int64(0), int64(0)}, err
+		}
+	}
+	value, err := s.node.doSafe(ctx, call{
+		script: s.node.kinds.permit.movingAcquire, keys: []string{permitsKey(c.key)},
+		args: []any{c.id, c.lease, c.permits, total.int(0), c.tombstoneKey()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r, err := decode(value, 1)
+	if err != nil || r.code != codeOK {
+		return value, err
+	}
+	if r.int(3) == 1 {
+		s.addFree(ctx, c.key, -c.permits)
+	}
+	// If there are fewer by now, the slot has migrated, and the permits were granted after that.
+	if again, err := s.total(ctx, c); err != nil || again.int(0) < total.int(0) {
+		_, undo := s.node.do(ctx, s.movingRelease(c.key, s.ids(c)))
+		return nil, &requestError{unknown, errors.Join(errFewer, err, undo)}
+	}
+	if s.fair && q.keep > 0 {
+		if err := q.leave(ctx); err != nil { // the permits are held, and the request may be sent again
+			return nil, &requestError{unknown, err}
+		}
+	}
+	return value, nil
+}
+
+// errFewer is the error of an acquire whose permits are released again.
+var errFewer = errors.New("the semaphore has fewer permits than when they were asked for")
+
+func (s *permitStore) total(ctx context.Context, c claim) (reply, error) {
+	return s.node.onKey(ctx, s.node.kinds.permit.total, c.key)
+}
+
+// addFree changes how many permits the hash says are free. They are counted again when the slot has migrated.
+func (s *permitStore) addFree(ctx context.Context, key string, n int) {
+	_, _ = s.node.do(ctx, call{command: []any{"hincrby", key, "free", n}})
+}
+
+func (s *permitStore) releaseMigrating(ctx context.Context, c claim, ids []string) (int, error) {
+	q := s.movingQueue(c)
+	if s.fair {
+		if err := q.leave(ctx); err != nil {
+			return 0, err
+		}
+	}
+	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, permitsRecord(len(ids)), func() (int, error) {
+		value, err := s.node.do(ctx, s.movingRelease(c.key, ids))
+		if err != nil {
+			return 0, err
+		}
+		r, err := decode(value, 1)
+		if r.int(0) > 0 {
+			s.addFree(ctx, c.key, int(r.int(0)))
+		}
+		if r.int(0) < int64(len(ids)) {
+			return codeNotHeld, err
+		}
+		return 0, err
+	})
+	if err != nil || left < 0 {
+		return left, err
+	}
+	if s.fair {
+		q.wakeFirst(ctx)
+	} else {
+		s.node.notify(ctx, c.freeChannel(), fmt.Sprintf("+%d", len(ids)))
+	}
+	return left, nil
+}
+
+func (s *permitStore) movingRelease(key string, ids []string) call {
+	what := call{script: s.node.kinds.permit.movingRelease, keys: []string{permitsKey(key)}}
+	for _, id := range ids {
+		what.args = append(what.args, id)
+	}
+	return what
+}
+
+func (s *permitStore) renewAlone(c claim) call {
+	return call{
+		script: s.node.kinds.permit.movingRenew, keys: []string{permitsKey(c.key)}, args: []any{c.id, c.lease, c.permits},
+	}
+}

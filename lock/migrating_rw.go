@@ -1,0 +1,95 @@
+package lock
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// acquireMigrating decides by the hash alone. Leases that have ended, and writers that keep readers out, are in other
+// keys, which are looked up before; the lease of this hold is kept in the hash (rw_hold.lua).
+func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
+	sent := time.Now()
+	released, err := s.node.isReleased(ctx, c.tombstoneKey())
+	if released {
+		err = reply{code: codeReleased}.err()
+	}
+	if err != nil {
+		return grant{}, err
+	}
+	adopted, err := s.node.do(ctx, call{command: []any{"hget", c.key, "adopted"}})
+	if err != nil {
+		return grant{}, err
+	}
+	if adopted == nil {
+		adopted = ""
+	}
+	ended, err := s.node.onKey(ctx, leasesScript, leasesKey(c), "ended")
+	keptOut := reply{value: -1}
+	if err == nil && s.mode == "r" {
+		keptOut, err = s.node.onKey(ctx, leasesScript, intentsKey(c), "last")
+	}
+	if err != nil {
+		return grant{}, err
+	}
+	args := []any{
+		c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone), s.mode, 0, c.tombstoneKey(), keptOut.int(0), adopted,
+	}
+	value, err := s.node.doSafe(ctx, call{
+		script: s.node.kinds.rw.movingAcquire, keys: []string{c.key}, args: append(args, ended.list...),
+	})
+	g, err := decodeGrant(value, err, sent)
+	if err != nil {
+		return g, err
+	}
+	if !g.ok {
+		g.ttl = pollUnsubscribed
+		if s.mode == "w" && c.waiterTTL > 0 {
+			_, err = s.node.onKey(ctx, leasesScript, intentsKey(c), "add", c.id, c.waiterTTL)
+		}
+		return g, err
+	}
+	if err = s.describe(ctx, c, &g); err != nil { // the lock is held, and the request may be sent again
+		err = &requestError{unknown, err}
+	}
+	return g, err
+}
+
+// describe gives a grant its fencing token; a writer that has waited no longer keeps readers out.
+func (s *rwStore) describe(ctx context.Context, c claim, g *grant) error {
+	if s.mode == "r" {
+		value, err := s.node.do(ctx, call{command: []any{"get", c.tokenKey()}})
+		text, _ := value.(string)
+		if g.token, _ = strconv.ParseInt(text, 10, 64); err != nil || g.token > 0 {
+			return err
+		}
+		r, err := s.node.onKey(ctx, mintScript, c.tokenKey())
+		g.token = r.int(0)
+		return err
+	}
+	var err error
+	if c.waiterTTL > 0 {
+		_, err = s.node.do(ctx, call{command: []any{"zrem", intentsKey(c), c.id}})
+	}
+	if err == nil && g.token == 0 {
+		g.token, err = s.node.mint(ctx, c)
+	}
+	return err
+}
+
+func (s *rwStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
+	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, plainRecord(), func() (int, error) {
+		return decodeRelease(s.node.do(ctx, call{
+			script: s.node.kinds.rw.movingRelease, keys: []string{c.key}, args: []any{c.id, c.owner},
+		}))
+	})
+	if err != nil {
+		return left, err
+	}
+	for _, key := range []string{leasesKey(c), intentsKey(c)} { // what stays there ends by itself
+		_, _ = s.node.do(ctx, call{command: []any{"zrem", key, c.id}})
+	}
+	s.node.notify(ctx, readChannel(c.key), "*")
+	s.node.notify(ctx, writeChannel(c.key), "0")
+	return left, nil
+}
