@@ -248,8 +248,9 @@ func countingSpecs() []Spec {
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore,
 			owner: inspectPermits})
+	// Not FallsBack: only the first waiter polls, and one behind it may want less.
 	plain.Can = Capabilities{HasPermits, InspectsOwner, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain,
-		CanTry, Wakes, FallsBack, Unleased, Migrates}
+		CanTry, Wakes, Unleased, Migrates}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})

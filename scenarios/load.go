@@ -39,7 +39,7 @@ func Names() []string {
 		"fair-dead-waiter", "fair-dead-queue", "woken-waiters", "crowded-process", "burst-of-requests",
 		"server-down", "idle-program",
 		"waiters", "waiters-one-program", "waiters-short-holds", "waiters-slow-network", "waiters-subscriptions-cut",
-		"waiters-subscriptions-refused",
+		"waiters-subscriptions-flap", "waiters-subscriptions-refused",
 		"waiters-redlock",
 		"waiters-fair", "waiters-fair-deaths", "waiters-fair-counted", "waiters-cluster", "waiters-latch",
 		"waiters-readers-writer", "waiters-writer-preference", "waiters-permits",
