@@ -155,40 +155,14 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 		}
 		for _, field := range strings.Fields(fields) {
 			name, value, _ := strings.Cut(field, "=")
+			if flag := flagOption(&o, name); flag != nil {
+				*flag = true
+				continue
+			}
 			var err error
 			switch name {
-			case "fair":
-				o.Fair = true
-			case "prefers-writers":
-				o.PrefersWriters = true
-			case "refuses-upgrade":
-				o.RefusesUpgrade = true
-			case "refuses-reentry":
-				o.RefusesReentry = true
-			case "refuses-excess":
-				o.RefusesExcess = true
-			case "repeats":
-				o.Repeats = true
-			case "persists":
-				o.Persists = true
-			case "falls-back":
-				o.FallsBack = true
-			case "migrates":
-				o.Migrates = true
-			case "frugal":
-				o.Frugal = true
-			case "counts":
-				o.Counts = true
-			case "overtakes":
-				o.Overtakes = true
-			case "fenced":
-				o.Fenced = true
 			case "fenced-readers":
 				o.Fenced, o.FencedReaders = true, true
-			case "renews":
-				o.RenewsItself = true
-			case "reports-loss":
-				o.ReportsLoss = true
 			case "kind":
 				o.LockKind = checker.LockKind(value)
 			case "only":
@@ -220,6 +194,27 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 		}
 	}
 	return o
+}
+
+// flagOption is the option of that name that is true or false; nil: there is none.
+func flagOption(o *checker.Options, name string) *bool {
+	return map[string]*bool{
+		"fair":            &o.Fair,
+		"prefers-writers": &o.PrefersWriters,
+		"refuses-upgrade": &o.RefusesUpgrade,
+		"refuses-reentry": &o.RefusesReentry,
+		"refuses-excess":  &o.RefusesExcess,
+		"repeats":         &o.Repeats,
+		"persists":        &o.Persists,
+		"falls-back":      &o.FallsBack,
+		"migrates":        &o.Migrates,
+		"frugal":          &o.Frugal,
+		"counts":          &o.Counts,
+		"overtakes":       &o.Overtakes,
+		"fenced":          &o.Fenced,
+		"renews":          &o.RenewsItself,
+		"reports-loss":    &o.ReportsLoss,
+	}[name]
 }
 
 // checkEvidence checks the form of every violation: evidence of two or three events of the history, a rule, a text, and

@@ -81,7 +81,7 @@ func TestShortHoldsLeaveNoWatches(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				time.Sleep(10 * time.Millisecond) // as long as a hold is not watched
+				time.Sleep(10 * time.Millisecond) //nolint:forbidigo // no event: as long as a hold is not watched
 				if err := h.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
