@@ -25,9 +25,9 @@ func keepError(rest time.Duration, o Options) time.Duration {
 // servers are the samples of a history by node.
 type servers struct {
 	*view
-	nodes  [][]int32        // samples of one node that replied as a master, in the order of time
-	owners map[string]int32 // index into History.Owners
-	named  map[nodeKey]bool // the node has named an owner of the history at the key
+	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
+	owners map[string]int32            // index into History.Owners
+	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
 
 	keptOnce sync.Once
 	wrongly  []kept // see [servers.keptWrongly]
@@ -51,7 +51,7 @@ func (v *view) servers() *servers {
 		if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
 			return
 		}
-		s := &servers{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey]bool)}
+		s := &servers{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
 		for i, name := range v.h.Owners {
 			s.owners[name] = int32(i)
 		}
@@ -77,10 +77,34 @@ func (s *servers) read() {
 		s.nodes[n] = append(s.nodes[n], int32(i))
 		for key, name := range s.h.Keys {
 			if state, held := x.Keys[name]; held && s.names(state) {
-				s.named[nodeKey{int32(n), int32(key)}] = true
+				at := nodeKey{int32(n), int32(key)}
+				s.named[at] = append(s.named[at], x.Time)
 			}
 		}
 	}
+}
+
+// movedFrom says whether the last node that has named an owner at a key up to an instant is another one: the slot of
+// the key has moved, or has not moved yet.
+func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
+	last := func(node int) time.Duration {
+		times := s.named[nodeKey{int32(node), key}]
+		n, found := slices.BinarySearch(times, at)
+		if found {
+			return at
+		}
+		if n == 0 {
+			return -1
+		}
+		return times[n-1]
+	}
+	own := last(node)
+	for other := range s.nodes {
+		if other != node && last(other) > own {
+			return true
+		}
+	}
+	return false
 }
 
 // names says whether a state names an owner of the history.
@@ -120,7 +144,7 @@ func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.
 // after a failover the old master may not know for a while that it was replaced.
 func (s *servers) rival(node int, key int32, t, slack time.Duration) bool {
 	for other := range s.nodes {
-		if other != node && s.named[nodeKey{int32(other), key}] && len(s.between(other, t-slack, later(t, slack))) > 0 {
+		if other != node && s.named[nodeKey{int32(other), key}] != nil && len(s.between(other, t-slack, later(t, slack))) > 0 {
 			return true
 		}
 	}

@@ -188,7 +188,7 @@ func (s *servers) breaks(h *hold, p receivedPromise, until time.Duration, o Opti
 func (s *servers) breaksAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
 ) (u unkept, fails, keeps bool) {
-	home := s.named[nodeKey{int32(node), h.key}]
+	home := s.named[nodeKey{int32(node), h.key}] != nil
 	if !home { // its samples cannot show whose the key is; but that one that was held is free is certain
 		for _, i := range s.between(node, h.asked, p.at) {
 			is, _ := s.keeps(&s.h.Samples[i], h.owner, h.key)
@@ -202,6 +202,9 @@ func (s *servers) breaksAt(
 		x := &s.h.Samples[i]
 		is, state := s.keeps(x, h.owner, h.key)
 		u = unkept{receivedPromise: p, seen: x.Time, node: x.Node}
+		if is == absent && o.MayBeDown == 0 && s.movedFrom(node, h.key, x.Time) {
+			continue
+		}
 		if is == absent {
 			return u, true, false
 		}

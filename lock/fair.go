@@ -98,7 +98,9 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	return decodeGrant(value, err, sent)
+	c.fenced = true
+	g, err := decodeGrant(value, err, sent)
+	return s.node.fence(ctx, c, g, err)
 }
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {

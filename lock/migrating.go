@@ -31,11 +31,16 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.tombstoneKey(), c.metadata},
 	})
 	g, err := decodeGrant(value, err, sent)
+	return s.node.fence(ctx, c, g, err)
+}
+
+// fence gives a grant the fencing token that it lacks: one that was decided by the hash alone, also by an earlier
+// request that got no further, before the slot had migrated.
+func (n *node) fence(ctx context.Context, c claim, g grant, err error) (grant, error) {
 	if err != nil || !g.ok || g.token > 0 || !c.fenced {
 		return g, err
 	}
-	g.token, err = s.node.mint(ctx, c)
-	if err != nil { // the lock is held, and the request may be sent again
+	if g.token, err = n.mint(ctx, c); err != nil { // the lock is held, and the request may be sent again
 		err = &requestError{unknown, err}
 	}
 	return g, err

@@ -49,7 +49,13 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 		}
 		return g, err
 	}
-	if err = s.describe(ctx, c, &g); err != nil { // the lock is held, and the request may be sent again
+	return s.described(ctx, c, g)
+}
+
+// described is a grant with what describe adds to it.
+func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error) {
+	err := s.describe(ctx, c, &g)
+	if err != nil { // the lock is held, and the request may be sent again
 		err = &requestError{unknown, err}
 	}
 	return g, err

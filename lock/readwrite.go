@@ -139,7 +139,11 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	return decodeGrant(value, err, sent)
+	g, err := decodeGrant(value, err, sent)
+	if err == nil && g.ok && g.token == 0 { // see node.fence
+		return s.described(ctx, c, g)
+	}
+	return g, err
 }
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {

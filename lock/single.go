@@ -60,7 +60,8 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	return decodeGrant(value, err, sent)
+	g, err := decodeGrant(value, err, sent)
+	return s.node.fence(ctx, c, g, err)
 }
 
 // acquireCall is the script that acquires c.

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -329,5 +330,38 @@ func TestReadersWhileSlotMigrates(t *testing.T) {
 	}
 	if err := w.Release(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTokenOfAnInterruptedAcquire: an acquire was granted the lock while its slot migrated, and got no further; it is sent
+// again after the migration, and has a fencing token then.
+func TestTokenOfAnInterruptedAcquire(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	rdb := startRedis(t).Dial(t)
+	c := newTestClient(t, rdb, Options{})
+	fenced, err := c.FencedMutex("orders").Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fair, err := c.FairMutex("queue").Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write, err := c.RW("table").Write().Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range []claim{fenced.claim, fair.claim, write.claim} {
+		if n, err := rdb.HSet(ctx, claim.key, "token", 0).Result(); n != 0 || err != nil {
+			t.Fatalf("%s: the hash had no token (%v)", claim.key, err)
+		}
+		g, err := claim.store.acquire(ctx, claim)
+		if err != nil || !g.ok || g.token == 0 {
+			t.Errorf("%s: %+v, %v", claim.key, g, err)
+		}
+		if kept := rdb.HGet(ctx, claim.key, "token").Val(); kept != fmt.Sprint(g.token) {
+			t.Errorf("%s: the server has token %q, not %d", claim.key, kept, g.token)
+		}
 	}
 }
