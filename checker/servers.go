@@ -144,7 +144,8 @@ func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.
 // after a failover the old master may not know for a while that it was replaced.
 func (s *servers) rival(node int, key int32, t, slack time.Duration) bool {
 	for other := range s.nodes {
-		if other != node && s.named[nodeKey{int32(other), key}] != nil && len(s.between(other, t-slack, later(t, slack))) > 0 {
+		named := other != node && s.named[nodeKey{int32(other), key}] != nil
+		if named && len(s.between(other, t-slack, later(t, slack))) > 0 {
 			return true
 		}
 	}

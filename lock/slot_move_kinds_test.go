@@ -333,8 +333,8 @@ func TestReadersWhileSlotMigrates(t *testing.T) {
 	}
 }
 
-// TestTokenOfAnInterruptedAcquire: an acquire was granted the lock while its slot migrated, and got no further; it is sent
-// again after the migration, and has a fencing token then.
+// TestTokenOfAnInterruptedAcquire: an acquire was granted the lock while its slot migrated, and got no further; it is
+// sent again after the migration, and has a fencing token then.
 func TestTokenOfAnInterruptedAcquire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
