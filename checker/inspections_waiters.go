@@ -84,11 +84,12 @@ func (c *honestyCheck) leftBy(x *history.Span, crashed map[int]time.Duration) ti
 func (c *honestyCheck) waitersViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
 	w := c.spanViolation(f.y, "a lock counts those that wait for it", "")
-	w.Text = fmt.Sprintf("client %d was shown %s at %s by %s, for which %s can have waited", w.Clients[0],
-		format.Count(int(s.Count), "waiter"), format.Instant(s.Return), lockName(w.Key), c.shown[f.note])
-	if w.Class = ""; f.rule == waitersMissing {
-		w.Text = fmt.Sprintf("client %d was shown %s at %s by %s, for which %s waited", w.Clients[0],
-			format.Count(int(s.Count), "waiter"), format.Instant(s.Return), lockName(w.Key), c.shown[f.note])
+	w.Class = ""
+	did := "can have waited"
+	if f.rule == waitersMissing {
+		did = "waited"
 	}
+	w.Text = fmt.Sprintf("client %d was shown %s at %s by %s, for which %s %s", w.Clients[0],
+		format.Count(int(s.Count), "waiter"), format.Instant(s.Return), lockName(w.Key), c.shown[f.note], did)
 	return w
 }

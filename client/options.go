@@ -74,11 +74,11 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 			o.Replicas, err = replicas(text)
 		case optionReentry:
 			if o.refuses = text == reentryRefused; !o.refuses {
-				err = fmt.Errorf("option %s: got %q; the only value is %s, or omit the option", name, text, reentryRefused)
+				err = onlyValue(name, text, reentryRefused)
 			}
 		case optionCalls:
 			if o.varied = text == callsVaried; !o.varied {
-				err = fmt.Errorf("option %s: %q is not %s, and else it is to be left out", name, text, callsVaried)
+				err = onlyValue(name, text, callsVaried)
 			}
 		default:
 			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s and %s", name, optionLease,
@@ -89,6 +89,11 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 		}
 	}
 	return nil
+}
+
+// onlyValue refuses another value than the only one of an option.
+func onlyValue(name, got, only string) error {
+	return fmt.Errorf("option %s: got %q; the only value is %s, or omit the option", name, got, only)
 }
 
 // The values of optionReentry and optionCalls.

@@ -11,13 +11,7 @@ func severalKindsSpec() Spec {
 	row := kindRow("several-kinds", "package lock's fenced, fair and readers-writer locks in one client: the name of a "+
 		"key says which of them it is, and a readers-writer lock is only written.",
 		"Redisson's client, which renews locks of all kinds by one task", kind{
-			acquire: func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-				h, err := acquireFrom(ctx, lockOfKey(c, a.Key).acquirer, a, nil)
-				if err != nil {
-					return nil, err
-				}
-				return h, nil
-			},
+			acquire: acquireHold(func(c *lock.Client, a Acquire) fencedLock { return lockOfKey(c, a.Key).acquirer }),
 			force: func(ctx context.Context, c *lock.Client, key string) (bool, error) {
 				return lockOfKey(c, key).ForceRelease(ctx)
 			},

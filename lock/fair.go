@@ -89,6 +89,7 @@ type fairStore struct{ *single }
 var _ store = (*fairStore)(nil)
 
 func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
+	c.fenced = true // every grant has a token
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
 		script: s.node.kinds.fair.acquire,
@@ -98,7 +99,6 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	c.fenced = true
 	g, err := decodeGrant(value, err, sent)
 	return s.node.fence(ctx, c, g, err)
 }

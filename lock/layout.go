@@ -97,11 +97,7 @@ func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
 // acquireMigrating decides by the hash alone; see migrating.go.
 func (s *redissonStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
-	released, err := s.node.isReleased(ctx, c.tombstoneKey())
-	if released {
-		err = reply{code: codeReleased}.err()
-	}
-	if err != nil {
+	if err := s.node.refuseReleased(ctx, c.tombstoneKey()); err != nil {
 		return grant{}, err
 	}
 	value, err := s.node.doSafe(ctx, call{
@@ -119,11 +115,9 @@ func (s *redissonStore) acquireMigrating(ctx context.Context, c claim) (grant, e
 		if g.count > 1 {
 			command = "get"
 		}
-		if g.token, err = s.token(ctx, command, c.tokenKey()); err != nil { // the request may be sent again
-			err = &requestError{unknown, err}
-		}
+		g.token, err = s.token(ctx, command, c.tokenKey())
 	}
-	return g, err
+	return g, afterGrant(err)
 }
 
 // token is the value of a counter.

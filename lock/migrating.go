@@ -40,10 +40,8 @@ func (n *node) fence(ctx context.Context, c claim, g grant, err error) (grant, e
 	if err != nil || !g.ok || g.token > 0 || !c.fenced {
 		return g, err
 	}
-	if g.token, err = n.mint(ctx, c); err != nil { // the lock is held, and the request may be sent again
-		err = &requestError{unknown, err}
-	}
-	return g, err
+	g.token, err = n.mint(ctx, c)
+	return g, afterGrant(err)
 }
 
 // mint gives the grant of c a fencing token: the lock is held, so that no other grant gets one meanwhile.
@@ -77,10 +75,21 @@ func (n *node) onKey(ctx context.Context, s script, key string, args ...any) (re
 	return decode(value, 0)
 }
 
-// isReleased reports whether a hold has a tombstone. The script that acquires looks for it once more.
-func (n *node) isReleased(ctx context.Context, tombstone string) (bool, error) {
+// refuseReleased fails if a hold has a tombstone. The script that acquires looks for it once more.
+func (n *node) refuseReleased(ctx context.Context, tombstone string) error {
 	count, err := n.do(ctx, call{command: []any{"exists", tombstone}})
-	return count == int64(1), err
+	if count == int64(1) {
+		return reply{code: codeReleased}.err()
+	}
+	return err
+}
+
+// afterGrant is the error of a request that follows a grant: the lock is held, and the acquire may be sent again.
+func afterGrant(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &requestError{unknown, err}
 }
 
 // notify sends a message to the waiters of a channel: those of a slot that migrates are subscribed at its old master,

@@ -68,18 +68,13 @@ func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error
 	mine := len(lock) == 2 && (lock[0] == c.owner || lock[1] != nil)
 	q := s.movingQueue(c)
 	if !mine {
-		released, err := s.node.isReleased(ctx, c.tombstoneKey())
-		if released {
-			err = reply{code: codeReleased}.err()
-		}
-		if err != nil {
+		if err := s.node.refuseReleased(ctx, c.tombstoneKey()); err != nil {
 			return grant{}, err
 		}
 		if next, err := q.comesNext(ctx); err != nil || !next {
 			return grant{why: ErrHeld, ttl: pollUnsubscribed}, err
 		}
 	}
-	c.fenced = true
 	g, err := s.single.acquireMigrating(ctx, c)
 	switch {
 	case err != nil:
@@ -87,9 +82,7 @@ func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error
 	case !g.ok:
 		g.ttl = pollUnsubscribed
 	case q.keep > 0:
-		if err := q.leave(ctx); err != nil { // the lock is held, and the request may be sent again
-			return g, &requestError{unknown, err}
-		}
+		return g, afterGrant(q.leave(ctx))
 	}
 	return g, nil
 }

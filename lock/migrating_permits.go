@@ -34,8 +34,8 @@ func (s *permitStore) movingQueue(c claim) *movingQueue {
 
 // acquireMigrating takes leased permits by the set of permits alone.
 func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error) {
-	if released, err := s.node.isReleased(ctx, c.tombstoneKey()); err != nil || released {
-		return int64(codeReleased), err
+	if err := s.node.refuseReleased(ctx, c.tombstoneKey()); err != nil {
+		return nil, err
 	}
 	total, err := s.total(ctx, c)
 	if err != nil || total.code == codeAbsent {
@@ -71,11 +71,9 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 		return nil, &requestError{unknown, errors.Join(errFewer, err, undo)}
 	}
 	if s.fair && q.keep > 0 {
-		if err := q.leave(ctx); err != nil { // the permits are held, and the request may be sent again
-			return nil, &requestError{unknown, err}
-		}
+		err = afterGrant(q.leave(ctx))
 	}
-	return value, nil
+	return value, err
 }
 
 // errFewer is the error of an acquire whose permits are released again.

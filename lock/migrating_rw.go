@@ -10,11 +10,7 @@ import (
 // keys, which are looked up before; the lease of this hold is kept in the hash (rw_hold.lua).
 func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
-	released, err := s.node.isReleased(ctx, c.tombstoneKey())
-	if released {
-		err = reply{code: codeReleased}.err()
-	}
-	if err != nil {
+	if err := s.node.refuseReleased(ctx, c.tombstoneKey()); err != nil {
 		return grant{}, err
 	}
 	adopted, err := s.node.do(ctx, call{command: []any{"hget", c.key, "adopted"}})
@@ -55,10 +51,7 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 // described is a grant with what describe adds to it.
 func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error) {
 	err := s.describe(ctx, c, &g)
-	if err != nil { // the lock is held, and the request may be sent again
-		err = &requestError{unknown, err}
-	}
-	return g, err
+	return g, afterGrant(err)
 }
 
 // describe gives a grant its fencing token; a writer that has waited no longer keeps readers out.

@@ -38,18 +38,20 @@ func sequences() []sequence {
 		forcedSequences(), sizedSequences(), inspectSequences())
 }
 
+// allSequences are those of every workload, and those of clients that share lock objects.
+func allSequences() []sequence { return append(sequences(), programSequences()...) }
+
 // sequencesFor are those that a lock can do, in a workload with such parameters: at least the common use.
 func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
+	names := p.sequenceNames()
 	all := sequences()
-	if p.PerInstance > 1 {
-		all = append(all, programSequences()...)
-	}
-	if names := p.sequenceNames(); len(names) > 0 {
-		all = slices.DeleteFunc(append(sequences(), programSequences()...), func(s sequence) bool {
-			return !slices.Contains(names, s.name)
-		})
+	if p.PerInstance > 1 || len(names) > 0 {
+		all = allSequences()
 	}
 	for _, s := range all {
+		if len(names) > 0 && !slices.Contains(names, s.name) {
+			continue
+		}
 		if can.Has(s.needs...) && len(can.Missing(s.not...)) == len(s.not) {
 			list = append(list, s)
 		}
@@ -76,7 +78,7 @@ func (p Params) validateSequences() error {
 		return fmt.Errorf("workload: %s has no sequences; only %s has", p.Kind, mixedSpec.Name)
 	}
 	var known []string
-	for _, s := range append(sequences(), programSequences()...) {
+	for _, s := range allSequences() {
 		known = append(known, s.name)
 	}
 	for _, name := range p.sequenceNames() {

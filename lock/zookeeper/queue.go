@@ -80,7 +80,7 @@ func (q *queue) enter(ctx context.Context, h *Hold, wait bool) error {
 		h.claim.session.hold(h, h.claim.nodes)
 		return h.grant(token, h.claim.nodes)
 	}
-	if seen := h.claim.seen; seen != nil && !wait { // a watch that is set after the node was deleted stays
+	if seen := h.claim.seen; seen != nil && !wait { // it is refused without another request
 		if t := q.turn(h.claim.nodes[0].name, seen.names); t.Found && !t.Now {
 			return lock.ErrHeld
 		}

@@ -22,12 +22,12 @@ type session struct {
 	conn   *zk.Conn
 	marks  sessions.Marks // of releases
 
-	mu     sync.Mutex
-	id     int64                // 0: the servers have not created it
-	claims uint64               // made in it
-	again  chan struct{}        // closed and replaced at each connection
-	held   map[string]*Hold     // by the paths of its nodes, from before it begins until it is released
-	news   map[string]*creation // by the path that was requested, of creations that are not answered
+	mu        sync.Mutex
+	id        int64                // 0: the servers have not created it
+	claims    uint64               // made in it
+	again     chan struct{}        // closed and replaced at each connection
+	held      map[string]*Hold     // by the paths of its nodes, from before it begins until it is released
+	creations map[string]*creation // by the path that was requested, of creations that are not answered
 }
 
 // creation is the request that creates one node.
@@ -41,7 +41,7 @@ func (s *session) expectCreation(path string) *creation {
 	c := &creation{sent: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.news[path] = c
+	s.creations[path] = c
 	return c
 }
 
@@ -49,15 +49,15 @@ func (s *session) expectCreation(path string) *creation {
 func (s *session) forgetCreation(path string) (zxid int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	zxid = s.news[path].zxid
-	delete(s.news, path)
+	zxid = s.creations[path].zxid
+	delete(s.creations, path)
 	return zxid
 }
 
 func (s *session) creationSent(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.news[path]; c != nil {
+	if c := s.creations[path]; c != nil {
 		close(c.sent)
 	}
 }
@@ -65,7 +65,7 @@ func (s *session) creationSent(path string) {
 func (s *session) creationDone(path string, zxid int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.news[path]; c != nil {
+	if c := s.creations[path]; c != nil {
 		c.zxid = zxid
 	}
 }
@@ -83,7 +83,7 @@ const handshakes = 4
 // openSession begins a session.
 func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 	s := &session{
-		Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}, news: map[string]*creation{},
+		Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}, creations: map[string]*creation{},
 	}
 	const requestSize = 64 << 10
 	servers := &hosts{session: s}
