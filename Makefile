@@ -96,6 +96,7 @@ rivals-simulated: ## redsync and bsm/redislock explored on simulated servers (te
 bench-ensembles: build ## locks on ZooKeeper and etcd compared with go-zookeeper's, Curator's and etcd's own: pairs per second, N rounds (5)
 	-bin/chaos adapters build curator
 	scripts/ensemble-rates $(or $(N),5)
+	go test ./lock/etcd ./lock/zookeeper -p 1 -run xxx -bench Alternate -benchtime 60x
 
 bench-locks: ## package lock compared with redsync, bsm/redislock and rueidislock
 	cd bench && go run .

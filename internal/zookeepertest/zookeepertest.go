@@ -32,6 +32,51 @@ type Options struct {
 // removes no empty containers, and ends with the test. Start skips the test if Java or ZooKeeper is missing.
 func Start(t testing.TB, o Options) string {
 	t.Helper()
+	text := fmt.Sprintf("tickTime=%d\nforceSync=no\nmaxSessionTimeout=%d\n",
+		o.Tick.Milliseconds(), o.MaxSession.Milliseconds())
+	addr := locktest.FreeAddr(t)
+	run(t, addr, text, "ZooKeeperServerMain", 0)
+	awaitMode(t, addr, "standalone")
+	return addr
+}
+
+// StartEnsemble starts that many servers with disks that are synchronized, and waits until all of them serve. It
+// returns their addresses.
+func StartEnsemble(t testing.TB, members int) []string {
+	t.Helper()
+	text := "tickTime=100\nforceSync=yes\npreAllocSize=1024\ninitLimit=50\nsyncLimit=10\nmaxSessionTimeout=60000\n"
+	var addrs []string
+	for i := range members {
+		addr := locktest.FreeAddr(t)
+		addrs = append(addrs, addr)
+		text += fmt.Sprintf("server.%d=%s:%s;%s\n", i+1, locktest.FreeAddr(t), port(locktest.FreeAddr(t)), addr)
+	}
+	for i, addr := range addrs {
+		run(t, addr, text, "quorum.QuorumPeerMain", i+1)
+	}
+	for _, addr := range addrs {
+		awaitMode(t, addr, "")
+	}
+	return addrs
+}
+
+func port(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
+}
+
+// awaitMode waits until a server serves, in that mode; "": in any.
+func awaitMode(t testing.TB, addr, mode string) {
+	t.Helper()
+	locktest.Eventually(t, startTimeout, "ZooKeeper serves", func() bool {
+		answer, _ := Command(t.Context(), addr, "srvr")
+		return strings.Contains(answer, "Mode: "+mode)
+	})
+}
+
+// run starts a server, the member of that number of an ensemble; 0: of none.
+func run(t testing.TB, addr, text, class string, member int) {
+	t.Helper()
 	java, err := exec.LookPath("java")
 	cache, _ := os.UserCacheDir()
 	jars, _ := filepath.Glob(filepath.Join(cache, "lockchaos", "zookeeper-*", "*.jar"))
@@ -41,19 +86,22 @@ func Start(t testing.TB, o Options) string {
 	if err != nil || len(jars) == 0 {
 		t.Skip("NOT RUN: no Java, or no ZooKeeper in the cache directory: scripts/zookeeper gets it")
 	}
-	dir, addr := t.TempDir(), locktest.FreeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
+	dir := t.TempDir()
 	config := filepath.Join(dir, "zoo.cfg")
-	text := fmt.Sprintf("dataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\ntickTime=%d\nadmin.enableServer=false\n"+
-		"forceSync=no\nmaxClientCnxns=0\nmaxSessionTimeout=%d\n",
-		dir, port, o.Tick.Milliseconds(), o.MaxSession.Milliseconds())
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	text += fmt.Sprintf("dataDir=%s\nadmin.enableServer=false\nmaxClientCnxns=0\n", dir)
+	if member == 0 {
+		text += fmt.Sprintf("clientPort=%s\nclientPortAddress=127.0.0.1\n", port(addr))
+	}
+	files := map[string]string{config: text, filepath.Join(dir, "myid"): fmt.Sprintln(member)}
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd := exec.Command(java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
 		fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", noCollection.Milliseconds()),
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dzookeeper.4lw.commands.whitelist=srvr,wchs",
-		"org.apache.zookeeper.server.ZooKeeperServerMain", config)
+		"org.apache.zookeeper.server."+class, config)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +109,6 @@ func Start(t testing.TB, o Options) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	locktest.Eventually(t, startTimeout, "ZooKeeper serves", func() bool {
-		answer, _ := Command(t.Context(), addr, "srvr")
-		return strings.Contains(answer, "Mode: standalone")
-	})
-	return addr
 }
 
 // Command sends one of the server's four-letter commands, srvr or wchs, and returns the reply.

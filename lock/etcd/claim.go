@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -14,8 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
 
-// entry is a key of one request, in the queue of one lock. Its name is the id of the request, which no other has, and
-// what it is for: 5J4…-lock.
+// entry is a key of one request, in the queue of one lock. Its name is the id of the request, which no other has at the
+// same time, and what it is for: 5J4…-lock.
 type entry struct{ prefix, name string }
 
 func (e entry) key() string { return e.prefix + e.name }
@@ -25,15 +26,20 @@ type claim struct {
 	session  *session
 	owner    string
 	entries  []entry
-	id       string // no other has it
+	id       string // no other has it, except one that has ended certainly
 	barrier  string // a key; while it is there, the keys cannot be created
 	revision int64  // of their creation; 0: it is not known
 	asked    bool   // their creation was sent
 	unsure   bool   // a creation was not answered: it may be executed at any later time
 }
 
+// newClaim makes a claim. It uses the keys of an earlier one again if it can: servers keep the names of deleted keys in
+// memory until a compaction, and go through those of a lock for each request to it.
 func newClaim(s *session, q *queue, owner string) *claim {
-	root, id := q.client.o.Root, rand.Text()
+	root, id := q.client.o.Root, s.ids.Take()
+	if id == "" {
+		id = rand.Text()
+	}
 	c := &claim{session: s, owner: owner, id: id, barrier: root + ".undone/" + id}
 	for _, name := range q.names {
 		c.entries = append(c.entries, entry{root + "/" + name + "/", id + "-" + q.kind.Word})
@@ -110,34 +116,41 @@ func (c *claim) announce(e entry) {
 
 // remove deletes the keys until that is answered or the session ends, as release does without proof.
 func (c *claim) remove(ctx context.Context) error {
-	_, err := c.removal(ctx, "")
+	_, _, err := c.removal(ctx, "")
 	return err
 }
 
 // release deletes the keys until that is answered or the session ends, and says whether they were there; false: one was
-// not, or the lease has ended. The deletion writes the claim's id to a mark, which proves an earlier request whose
-// reply was lost.
+// not, or the lease has ended. The deletion writes to a mark whose hold it was, which proves an earlier request whose
+// reply was lost. The id of the claim is free for another one if no request of this one may still be executed.
 func (c *claim) release(ctx context.Context) (was bool, err error) {
 	mark := c.session.marks.Take()
 	if mark == "" {
 		mark = c.session.client.o.Root + ".released/" + c.id
 	}
-	reply, err := c.removal(ctx, mark)
+	reply, tries, err := c.removal(ctx, mark)
 	if err != nil || reply == nil {
 		return false, err
 	}
 	c.session.marks.Keep(mark)
 	if reply.Succeeded {
+		if tries == 1 && !c.unsure {
+			c.session.ids.Keep(c.id)
+		}
 		return true, nil
 	}
 	kvs := reply.Responses[0].GetResponseRange().Kvs
-	return len(kvs) > 0 && string(kvs[0].Value) == c.id, nil
+	return len(kvs) > 0 && string(kvs[0].Value) == c.proof(), nil
 }
 
-// removal deletes the keys. If they are there, as they were created, it writes a mark; "": none; if not, the first
-// response is that mark. If a creation was not answered, a barrier is left until the lease ends, and with it the
-// creation can no longer be executed. Without a reply and an error the lease has ended, and the keys with it.
-func (c *claim) removal(ctx context.Context, mark string) (*clientv3.TxnResponse, error) {
+// proof is what the release of the claim writes to a mark: no other claim has this id and revision.
+func (c *claim) proof() string { return c.id + "@" + strconv.FormatInt(c.revision, 10) }
+
+// removal deletes the keys, and returns how many requests it took. If the keys are there, as they were created, it
+// writes a mark; "": none; if not, the first response is that mark. If a creation was not answered, a barrier is left
+// until the lease ends, and with it the creation can no longer be executed. Without a reply and an error the lease has
+// ended, and the keys with it.
+func (c *claim) removal(ctx context.Context, mark string) (reply *clientv3.TxnResponse, tries int, err error) {
 	var all []clientv3.Cmp
 	var do, first []clientv3.Op
 	for _, e := range c.entries {
@@ -150,13 +163,14 @@ func (c *claim) removal(ctx context.Context, mark string) (*clientv3.TxnResponse
 	}
 	then := slices.Clone(do)
 	if mark != "" {
-		then, first = append(then, put(mark, c.id)), []clientv3.Op{clientv3.OpGet(mark)}
+		then, first = append(then, put(mark, c.proof())), []clientv3.Op{clientv3.OpGet(mark)}
 	}
-	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	reply, err = repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		tries++
 		return c.session.client.etcd.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
 	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // nor can the keys be created any more
-		return nil, nil
+		return nil, tries, nil
 	}
-	return reply, err
+	return reply, tries, err
 }

@@ -87,8 +87,7 @@ func (h *Hold) lose() {
 		s.End(lock.ErrLost)
 		return
 	}
-	h.core.Lose()
-	if c := h.claim; len(c.entries) > 1 {
+	if c := h.claim; h.core.Lose() && len(c.entries) > 1 {
 		c.session.Tasks.Go(func() { _ = c.remove(c.session.Context()) })
 	}
 }

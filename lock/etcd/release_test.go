@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // unreplied is what happens to a request whose reply does not come.
@@ -68,9 +69,13 @@ func TestReleaseWithoutReply(t *testing.T) {
 				}
 				return status.Error(codes.Unavailable, "the reply is lost")
 			}))
-			// The mark of an earlier release is used again, and proves nothing about this one.
-			sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("earlier").Acquire, "a"))
+			// The mark and the key of an earlier release are used again, and prove nothing about this one.
+			earlier := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+			sessiontest.Release(t, earlier)
 			h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+			if h.claim.id != earlier.claim.id {
+				t.Error("the key of the earlier hold is not used again")
+			}
 			end = func() {
 				if _, err := b.admin.Revoke(context.Background(), h.claim.session.id); err != nil {
 					t.Error(err)
@@ -85,6 +90,10 @@ func TestReleaseWithoutReply(t *testing.T) {
 			}
 			if left := unreplied(next.Load()); left != delivered {
 				t.Error("no request of the release was lost")
+			}
+			// The request that has no reply may still be executed, and would delete the key of another hold.
+			if id := h.claim.session.ids.Take(); id == h.claim.id {
+				t.Error("the key is used again although a request of its release was not answered")
 			}
 		})
 	}
@@ -104,4 +113,43 @@ func TestMarksOfReleases(t *testing.T) {
 	if len(marks.Kvs) != 1 || marks.Kvs[0].Lease == 0 {
 		t.Errorf("%d keys are left, want one, with a lease: %v", len(marks.Kvs), marks.Kvs)
 	}
+}
+
+// TestKeysAreUsedAgain: requests for a lock one after another have one key. A server keeps deleted keys in its index,
+// and each request to a lock would take longer than the one before it.
+func TestKeysAreUsedAgain(t *testing.T) {
+	b := startBackend(t)
+	c := openWith(t, b.addr, Options{})
+	keys := map[string]bool{}
+	hold := func() *Hold {
+		h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+		keys[h.claim.entries[0].key()] = true
+		return h
+	}
+	for range 5 {
+		sessiontest.Release(t, hold())
+	}
+	if len(keys) != 1 {
+		t.Errorf("five holds had %d keys, want one", len(keys))
+	}
+
+	first := hold()
+	waiter, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := c.Mutex("orders").Acquire(waiter, "b") // which has a key of its own, and gives it up
+		failed <- err
+	}()
+	locktest.Eventually(t, sessiontest.Timeout, "another request waits", func() bool {
+		entries, err := b.Entries(t.Context(), "orders")
+		return err == nil && len(entries) == 2
+	})
+	cancel()
+	if err := <-failed; !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("acquire: %v, want ErrHeld", err)
+	}
+	if err := first.Err(); err != nil {
+		t.Errorf("the hold has ended: %v", err)
+	}
+	sessiontest.Release(t, first)
 }

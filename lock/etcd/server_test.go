@@ -33,7 +33,10 @@ type backend struct {
 func startServer(t testing.TB) *sessiontest.Proxied { return sessiontest.Behind(t, startBackend(t)) }
 
 // startBackend starts a server of its own for a test.
-func startBackend(t testing.TB) *backend {
+func startBackend(t testing.TB) *backend { return startMembers(t, 1) }
+
+// startMembers starts a cluster. The first member is the one of Addr; admin is connected to all.
+func startMembers(t testing.TB, members int) *backend {
 	t.Helper()
 	name := os.Getenv("LOCKCHAOS_ETCD")
 	if name == "" {
@@ -46,20 +49,28 @@ func startBackend(t testing.TB) *backend {
 			t.Skip("NOT RUN: no etcd on the PATH: scripts/etcd gets it")
 		}
 	}
-	b := &backend{addr: locktest.FreeAddr(t)}
-	peers := "http://" + locktest.FreeAddr(t)
-	cmd := exec.Command(program, "--name=a", "--data-dir="+t.TempDir(), "--logger=zap", "--log-outputs=/dev/null",
-		"--listen-client-urls=http://"+b.addr, "--advertise-client-urls=http://"+b.addr, "--listen-peer-urls="+peers,
-		"--initial-advertise-peer-urls="+peers, "--initial-cluster=a="+peers, "--heartbeat-interval=20",
-		"--election-timeout=100")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	var addrs, peers, cluster []string
+	for i := range members {
+		addrs, peers = append(addrs, locktest.FreeAddr(t)), append(peers, "http://"+locktest.FreeAddr(t))
+		cluster = append(cluster, fmt.Sprintf("n%d=%s", i, peers[i]))
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	b.admin = connect(t, b.addr)
+	for i := range members {
+		client := "http://" + addrs[i]
+		cmd := exec.Command(program, fmt.Sprintf("--name=n%d", i), "--data-dir="+t.TempDir(), "--logger=zap",
+			"--log-outputs=/dev/null", "--listen-client-urls="+client, "--advertise-client-urls="+client,
+			"--listen-peer-urls="+peers[i], "--initial-advertise-peer-urls="+peers[i],
+			"--initial-cluster="+strings.Join(cluster, ","), "--heartbeat-interval=20",
+			fmt.Sprintf("--election-timeout=%d", members*100))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
+	b := &backend{addr: addrs[0]}
+	b.admin = connect(t, addrs...)
 	locktest.Eventually(t, sessiontest.Timeout, "etcd serves", func() bool {
 		_, err := b.Entries(t.Context(), "")
 		return err == nil
@@ -67,10 +78,15 @@ func startBackend(t testing.TB) *backend {
 	return b
 }
 
-func connect(t testing.TB, addr string, o ...grpc.DialOption) *clientv3.Client {
+func connect(t testing.TB, addrs ...string) *clientv3.Client {
+	t.Helper()
+	return connectWith(t, addrs)
+}
+
+func connectWith(t testing.TB, addrs []string, o ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{addr}, Logger: zap.NewNop(),
+		Endpoints: addrs, Logger: zap.NewNop(),
 		DialOptions: append(o,
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
@@ -92,7 +108,7 @@ func open(t testing.TB, addr string, o Options) *Client {
 func openWith(t testing.TB, addr string, o Options, dial ...grpc.DialOption) *Client {
 	t.Helper()
 	o.Lease, o.Timeout = cmp.Or(o.Lease, sessiontest.LongLease), cmp.Or(o.Timeout, sessiontest.Timeout)
-	c, err := Open(connect(t, addr, dial...), o)
+	c, err := Open(connectWith(t, []string{addr}, dial...), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ type session struct {
 
 	term uint64 // of the leader, for keepAlive; 0: it is not known
 
-	marks    sessions.Marks // of releases
+	marks    sessions.Names // keys that releases write
+	ids      sessions.Names // of claims
 	patience atomic.Int64   // how long a request waits for a reply, in nanoseconds; 0: no longer than the first tries
 }
 

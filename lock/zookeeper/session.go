@@ -20,7 +20,7 @@ type session struct {
 	*sessions.Session
 	client *Client
 	conn   *zk.Conn
-	marks  sessions.Marks // of releases
+	marks  sessions.Names // of releases
 
 	mu        sync.Mutex
 	id        int64                // 0: the servers have not created it

@@ -70,11 +70,13 @@ func (h *Hold) AwaitWatch() bool {
 }
 
 // Lose ends the hold although its session lasts: its keys or nodes were deleted by somebody else. One that has not
-// begun ends unreported.
-func (h *Hold) Lose() {
-	if h.endBy(lock.ErrLost) {
+// begun ends unreported. False: it had ended.
+func (h *Hold) Lose() bool {
+	ended := h.endBy(lock.ErrLost)
+	if ended {
 		h.session.remove(h)
 	}
+	return ended
 }
 
 // Context ends when the hold does, or its parent.
