@@ -16,7 +16,7 @@ const (
 	nothingToRecover = "no hold was left to its lease and followed by another grant, and no probe was granted"
 	noWaits          = "no client waited for the lock"
 	noOrder          = "the lock promises no order"
-	noWriterWaited   = "no writer waited for the lock, which prefers writers"
+	noWriterWaited   = "no writer certainly waited for the lock, which prefers writers, without a fault"
 	notChecked       = "the servers were not checked after the run"
 	maybeHeld        = "when the servers were checked, the lock may still have been held"
 	noLatch          = "no key was used as a latch"

@@ -62,16 +62,17 @@ func (c *latchCheck) deletedText(f finding) (rule, text string) {
 	switch f.rule {
 	case latchRepeated:
 		return "each arm starts a new generation",
-			fmt.Sprintf("client %d armed latch %s at %s as generation %d, which an earlier one was", client, name, at, s.Token)
+			fmt.Sprintf("client %d armed latch %s at %s, and the reply has generation %d, as an earlier one had", client, name,
+				at, s.Token)
 	case latchShownOld:
-		return "an inspection shows the present generation",
-			fmt.Sprintf("client %d inspected latch %s at %s and was shown generation %d, which another one had followed",
+		return "an inspection shows the current generation",
+			fmt.Sprintf("client %d inspected latch %s at %s and was shown generation %d, although a later one had been armed",
 				client, name, at, s.Token)
 	case latchKeptDeleted:
-		return "who waits for a latch that is deleted is refused",
+		return "a client that waits for a latch is refused when the latch is deleted",
 			fmt.Sprintf("client %d waited for latch %s for %s until %s although it had been deleted", client, name,
 				format.Duration(f.end-f.start), format.Instant(f.end))
 	}
-	return "a latch that was deleted neither counts nor shows a state",
+	return "operations on a deleted latch are refused",
 		fmt.Sprintf("client %d used latch %s at %s although it had been deleted", client, name, at)
 }

@@ -2,6 +2,8 @@ package checker
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -80,11 +82,18 @@ func (c *linearCheck) crowdedViolation(f finding) Violation {
 	x := &c.permitHolds[f.x]
 	by := c.involving("", x.span, y.span)
 	w.Clients, w.Owners, w.Events = by.Clients, by.Owners, []int{int(c.h.Spans[x.span].Ended), int(s.Ended)}
+	held := fmt.Sprintf("client %d held %s", w.Clients[0], format.Count(int(x.permits), "permit"))
 	for _, i := range c.byKey[s.Key] {
-		if c.holds[i].span == y.span {
-			w.Class = c.crowdClass(&c.holds[i], Options{})
+		if c.holds[i].span != y.span {
+			continue
+		}
+		w.Class = c.crowdClass(&c.holds[i], Options{})
+		if all := c.crowdAt(i, c.o); len(all.names) > 2 {
+			own := slices.Index(all.names, fmt.Sprintf("client %d (%d)", c.client(y.span), c.weight(i)))
+			held = fmt.Sprintf("%s were held, by %s", format.Number(int(all.permits-c.weight(i))),
+				strings.Join(slices.Delete(all.names, own, own+1), ", "))
 		}
 	}
-	w.Text += fmt.Sprintf(": client %d held %s", w.Clients[0], format.Count(int(x.permits), "permit"))
+	w.Text += ": " + held
 	return w
 }

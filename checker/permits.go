@@ -139,25 +139,38 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 	} else if x.endEvent >= 0 && x.endEvent != v.h.Spans[y.span].Ended {
 		w.Events = append(w.Events, int(x.endEvent))
 	}
-	var names []string
-	sum := int64(0)
-	for _, i := range v.byKey[y.key] {
+	c := v.crowdAt(f.y, o)
+	w.Clients, w.Owners = c.clients, c.owners
+	w.Class = v.crowdClass(y, o)
+	w.Text = fmt.Sprintf("%d permits of %s were held %s, but only %d exist: %s", c.permits, lockName(key),
+		segment{f.start, f.end}.text(), limit, strings.Join(c.names, ", "))
+	return w
+}
+
+// crowd are those who held permits when one of them was granted its own, in the order of their grants.
+type crowd struct {
+	names, owners []string
+	clients       []int
+	permits       int64
+}
+
+// crowdAt are those who held permits when hold y began, and y itself.
+func (v *view) crowdAt(y int32, o Options) (c crowd) {
+	last := &v.holds[y]
+	for _, i := range v.byKey[last.key] {
 		h := &v.holds[i]
-		out := v.outAfter(i, y.from, o.ClockError)
-		if i == f.y {
+		out := v.outAfter(i, last.from, o.ClockError)
+		if i == y {
 			out = v.weight(i)
 		}
-		if h.from > y.from || out == 0 || (h.from == y.from && i > f.y) {
+		if h.from > last.from || out == 0 || (h.from == last.from && i > y) {
 			continue
 		}
-		sum += out
-		w.Clients, w.Owners = append(w.Clients, v.client(h.span)), append(w.Owners, v.h.Owners[h.owner])
-		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
+		c.permits += out
+		c.clients, c.owners = append(c.clients, v.client(h.span)), append(c.owners, v.h.Owners[h.owner])
+		c.names = append(c.names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
 	}
-	w.Class = v.crowdClass(y, o)
-	w.Text = fmt.Sprintf("%d permits of %s were held %s, but only %d exist: %s", sum, lockName(key),
-		segment{f.start, f.end}.text(), limit, strings.Join(names, ", "))
-	return w
+	return c
 }
 
 // crowdClass is a broken promise only if more permits were promised when y was granted than exist.

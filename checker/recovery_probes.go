@@ -118,15 +118,46 @@ func (v *view) crashes() map[int]time.Duration {
 	return crashed
 }
 
-// unprobed finds a key without a probe that may never be free again: all that can hold it was lost, no lease ends it,
-// and a client has waited for it in vain since then. Whether it would have been granted later is unknown. "": none.
+// unprobed finds a key without a probe that may never be free again: all that can hold it was lost, and no lease ends
+// it. A client has waited for it in vain since then, or its last holder crashed, and nobody was granted it after that.
+// Whether it would have been granted later is unknown. "": none.
 func (v *view) unprobed(o Options) string {
-	if len(v.h.TimedOut) == 0 {
-		return ""
-	}
 	d, probed := v.idleTimes(o.slack()), make(map[int32]bool)
 	for i := range v.h.Probes {
 		probed[v.h.Probes[i].Key] = true
+	}
+	if text := v.waitedInVain(d, probed, o); text != "" {
+		return text
+	}
+	for key, holds := range v.byKey {
+		if key := int32(key); len(holds) > 0 && !probed[key] && d.free[key].from == never {
+			if text := v.crashedLast(key, holds, o); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// crashedLast says that the client of the last hold of a key crashed, that no lease ends the hold, and that nothing
+// shows whether the lock is free; "": not so. A crash less than the slack before the end is none that a lock had to
+// recover from.
+func (v *view) crashedLast(key int32, holds []int32, o Options) string {
+	h := &v.holds[holds[len(holds)-1]]
+	if v.endOf(h) != Crashed {
+		return ""
+	}
+	if _, is := v.neverFreed(key, v.h.End, o.slack()); !is {
+		return ""
+	}
+	return fmt.Sprintf("client %d crashed at %s, while it held %s, and no lease ends its hold; no later acquire and no "+
+		"probe shows whether the lock can be acquired", v.client(h.span), format.Instant(h.until), lockName(v.h.Keys[key]))
+}
+
+// waitedInVain finds a wait for a key without a probe after all that can hold it was lost; "": there is none.
+func (v *view) waitedInVain(d *idle, probed map[int32]bool, o Options) string {
+	if len(v.h.TimedOut) == 0 {
+		return ""
 	}
 	away, pauses := v.outages(o), v.clientPauses()
 	for _, i := range v.h.TimedOut {

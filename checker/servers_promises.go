@@ -225,7 +225,7 @@ func (c *honestyCheck) unkeptViolation(f finding) Violation {
 	}
 	w.Events = []int{int(first), int(u.event)}
 	w.Rule = "what a lock promises, its servers keep"
-	w.Text = fmt.Sprintf("client %d was promised %s until %s, but at %s it was not held at %s", w.Clients[0],
+	w.Text = fmt.Sprintf("client %d was promised %s until %s, but at %s %s did not have it for that owner", w.Clients[0],
 		lockName(w.Key), format.Instant(u.until), format.Instant(u.seen), u.node)
 	if u.keep > 0 {
 		w.Text = fmt.Sprintf("client %d was promised %s until %s, but %s kept it until %s", w.Clients[0], lockName(w.Key),

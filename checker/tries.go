@@ -64,9 +64,9 @@ func (v *view) tryViolation(f finding) Violation {
 }
 
 func (v *view) releaseWaited(f finding) Violation {
-	w := v.spanViolation(f.y, "a lock that outlasts a migration is released at once", "")
+	w := v.spanViolation(f.y, "a release does not wait for the end of a slot migration", "")
 	w.Class = ""
-	w.Text = fmt.Sprintf("client %d released %s at %s, and the release was over only after %s", w.Clients[0],
+	w.Text = fmt.Sprintf("client %d released %s at %s, and the release returned only after %s", w.Clients[0],
 		lockName(w.Key), format.Instant(f.start), format.Duration(f.end-f.start))
 	return w
 }

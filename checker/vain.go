@@ -84,7 +84,7 @@ func (v *view) vainViolation(f finding) Violation {
 			w.Clients[0], lockName(w.Key), format.Instant(s.Call))
 		return w
 	}
-	w.Text = fmt.Sprintf("client %d waited for %s for %s to write although it read all the time: for itself", w.Clients[0],
-		lockName(w.Key), waited)
+	w.Text = fmt.Sprintf("client %d waited %s to write %s, although it held that lock for reading itself, all the time",
+		w.Clients[0], waited, lockName(w.Key))
 	return w
 }

@@ -316,20 +316,8 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	}
 	if e.Type == OK {
 		s.Valid = validity(e.time, v.Valid)
-		s.Expired = v.Valid < 0 && v.Age > 0 && v.Valid+v.Age <= 0
+		s.Expired = expired(s, e)
 	}
-}
-
-// validity returns the end of a validity that starts at t. 0 stays 0 (none was promised); a validity
-// that had ended before t ends after 0.
-func validity(t, valid time.Duration) time.Duration {
-	if valid == 0 {
-		return 0
-	}
-	if valid > 0 && t > Infinity-valid {
-		return Infinity
-	}
-	return max(1, t+valid)
 }
 
 func (b *Builder) notice(e numbered) {
