@@ -1,8 +1,11 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -74,13 +77,12 @@ func (m *metrics) operations(r *Run) {
 		n[kind{s.Op, s.Outcome}]++
 	}
 	m.Start("lockchaos_operations", "counter", "", "Operations, by outcome; info is unknown.")
-	for op := history.OpOther; op <= history.OpDropPermits; op++ {
-		for _, outcome := range []history.Type{history.OK, history.Fail, history.Info} {
-			if count := n[kind{op, outcome}]; count > 0 {
-				m.Sample("_total", float64(count), openmetrics.Is("operation", opName(op)),
-					openmetrics.Is("outcome", outcome.String()))
-			}
-		}
+	kinds := slices.SortedFunc(maps.Keys(n), func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.outcome, b.outcome))
+	})
+	for _, k := range kinds {
+		m.Sample("_total", float64(n[k]), openmetrics.Is("operation", opName(k.op)),
+			openmetrics.Is("outcome", k.outcome.String()))
 	}
 	m.Start("lockchaos_operation_latency_seconds", "summary", "seconds",
 		"How long successful operations took; an acquire includes its wait.")

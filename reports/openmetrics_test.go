@@ -1,10 +1,13 @@
 package reports
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // TestOpenMetrics: the reference parser of the Python client of Prometheus accepts the metrics, where it is installed;
@@ -35,6 +38,30 @@ print(len(list(parser.text_string_to_metric_families(sys.stdin.read()))))`)
 		if !strings.Contains(out, want+"\n") {
 			t.Errorf("no sample %s", want)
 		}
+	}
+}
+
+// TestMetricsCountEveryOperation: each kind of operation is counted.
+func TestMetricsCountEveryOperation(t *testing.T) {
+	ops := []string{history.Acquire, history.Try, history.Release, history.Renew, history.Work, history.Arm,
+		history.CountDown, history.Await, history.Delete, history.Resize, history.AddPermits, history.DropPermits,
+		history.ForceRelease, history.Guard, history.Inspect, history.InspectOwner, history.CountWaiters}
+	s := failoverRun("orders")
+	for i, op := range ops {
+		p := history.Process(100 + i)
+		s.add(7000, history.Invoke, p, op, &history.Value{Owner: "o"})
+		s.add(7001, history.Fail, p, op, nil)
+	}
+	s.number()
+	out := render(t, s.load(t), "openmetrics")
+	for _, op := range ops {
+		want := fmt.Sprintf(`lockchaos_operations_total{operation="%s",outcome="fail"} 1`, op)
+		if !strings.Contains(out, want+"\n") {
+			t.Errorf("no sample %s", want)
+		}
+	}
+	if strings.Contains(out, `operation="operation"`) {
+		t.Error("an operation without a name")
 	}
 }
 

@@ -45,6 +45,7 @@ type Run struct {
 	sessionOf map[string]int
 	// keptAfterCrash is until when a node had the key of a client that crashed.
 	keptAfterCrash map[abandonedAt]time.Duration
+	unanswered     []int32        // acquires of unknown outcome: indexes into History.Spans
 	witness        witness        // samples by node
 	sampling       *samplingGaps  // nil if nodes were not sampled
 	cited          map[int]string // lines of the events that the page cites, by index
@@ -134,6 +135,7 @@ func (r *Run) prepare() *Run {
 	r.indexSessions()
 	r.witness = newWitness(r.Samples, m.Nodes)
 	r.indexAbandoned()
+	r.indexUnanswered()
 	r.sampling = measureGaps(&r.witness, r.faults)
 	r.main = r.explain()
 	r.story = newStory(r)

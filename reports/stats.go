@@ -31,7 +31,7 @@ type clientStats struct {
 	Unknown int           `json:"unknown"` // operations of unknown outcome
 	Lost    int           `json:"lost"`    // holds that it learned were lost
 	Held    time.Duration `json:"held_ns"`
-	Longest time.Duration `json:"longest_wait_ns"` // of its acquires, granted or not
+	Longest time.Duration `json:"longest_wait_ns"` // of its acquires, granted, refused or of unknown outcome
 }
 
 // perClient are the numbers of every client, in the order of their numbers.
@@ -55,6 +55,13 @@ func (r *Run) perClient() []clientStats {
 			c.Unknown++
 		case taking && s.Outcome == history.Fail:
 			c.Refused++
+		}
+	}
+	for _, u := range r.History.Unknown { // the client waited until it learned that the outcome is unknown
+		s := &r.History.Spans[u.Span]
+		if s.Op == history.OpAcquire || s.Op == history.OpTry {
+			c := row(s.Process.Client(r.History.Clients))
+			c.Longest = max(c.Longest, u.Time-s.Call)
 		}
 	}
 	for i := range r.holds {

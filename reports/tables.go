@@ -194,12 +194,12 @@ func (p *page) configuration(r *Run) {
 	m := &r.Manifest
 	all := []field{{"Run", m.ID}, {"Backend", m.Backend}, {"Reason for the backend", m.Why},
 		{"Message delivery", m.Delivery},
-		{"Source of the claim", m.Source}, {"Requested lease", leaseText(m.Lease)}, {"Keys", strings.Join(m.Keys, ", ")}}
+		{"Source of the claim", m.Source}, {"Requested lease", leaseText(m)}, {"Keys", strings.Join(m.Keys, ", ")}}
 	for _, n := range m.Nodes {
 		all = append(all, field{n.Name, n.Addr})
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Topology.Options)) {
-		all = append(all, field{"redis " + k, m.Topology.Options[k]})
+		all = append(all, field{optionOwner(m.Topology) + " " + k, m.Topology.Options[k]})
 	}
 	for _, ph := range m.Phases {
 		all = append(all, field{"Phase " + ph.Name, format.Duration(ph.End - ph.Start)})
@@ -218,11 +218,26 @@ func (p *page) configuration(r *Run) {
 	}
 }
 
-func leaseText(lease time.Duration) string {
-	if lease == 0 {
+// leaseText is the lease that the workload requests. Only a lock that states so renews by itself what has none.
+func leaseText(m *rundir.Manifest) string {
+	switch {
+	case m.Lease > 0:
+		return format.Duration(m.Lease)
+	case m.Judging().RenewsItself:
 		return "none: the lock renews automatically"
 	}
-	return format.Duration(lease)
+	return "none"
+}
+
+// optionOwner is whose options those of a topology are.
+func optionOwner(t cluster.Topology) string {
+	switch t.Kind {
+	case cluster.ZooKeeper:
+		return "ZooKeeper"
+	case cluster.Etcd:
+		return "etcd"
+	}
+	return "redis"
 }
 
 func timeText(t time.Time) string {

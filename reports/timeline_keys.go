@@ -51,7 +51,13 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 	if h == nil {
 		return unknownHolder()
 	}
-	return named(h.Client, k.Mode, h.to < s.Sent && h.Ended >= 0)
+	earlier := h.to < s.Sent && h.Ended >= 0
+	if earlier && !found {
+		if x, is := r.unansweredAt(key, s, h); is {
+			return x
+		}
+	}
+	return named(h.Client, k.Mode, earlier)
 }
 
 // probing reports whether a key in a sample is that of the acquire with which the harness probes it after the run:
@@ -263,7 +269,7 @@ func (t *timeline) keyHeld(node string, w interval, st nodeState) {
 	tip := fmt.Sprintf("%s: %s (%s); %s at %s", node, who.label, cmp.Or(k.Owner, "no owner is stored"), left,
 		format.Instant(st.from))
 	switch {
-	case st.last.Time <= st.from: // one sample
+	case format.Instant(st.last.Time) == format.Instant(st.from): // one sample, or two that follow at once
 	case left == leftEnd:
 		tip += ", and still at " + format.Instant(st.last.Time)
 	default:

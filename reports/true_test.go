@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
 // TestDriftBeginsWithItsInjection: a clock gains from the injection on; its effect is measured later.
@@ -193,5 +194,44 @@ func TestInkOnPaleBars(t *testing.T) {
 	}
 	if pales == 0 {
 		t.Error("no earlier hold has a label")
+	}
+}
+
+// TestTwinThatPreventedNothing: a simulation of the twin is cited as prevention only if it was safe.
+func TestTwinThatPreventedNothing(t *testing.T) {
+	for verdict, want := range map[checker.Verdict]int{checker.Safe: 1, checker.Inconclusive: 0, checker.Unsafe: 0} {
+		s := failoverRun("orders")
+		s.m.Twin = &rundir.Twin{Scenario: "failover-wait-all", Summary: "the grant waits", Seed: 42, Verdict: verdict,
+			Sentence: "4 holds"}
+		if got := measured(s.load(t)); len(got) != want {
+			t.Errorf("%s: %v", verdict, got)
+		}
+	}
+}
+
+// TestLongestWaitCountsUnknownOutcomes: a client whose acquire has an unknown outcome waited until it learned that.
+func TestLongestWaitCountsUnknownOutcomes(t *testing.T) {
+	for _, c := range failoverRun("orders").load(t).perClient() {
+		if c.Client == 4 && c.Longest != ms(950) {
+			t.Errorf("client 4 asked at 0.950 s and got no outcome until 1.900 s: %s", c.Longest)
+		}
+	}
+}
+
+// TestKeyOfAnUnansweredAcquire: a key that appeared after an acquire whose reply was lost is not that of an earlier
+// hold, which had been released.
+func TestKeyOfAnUnansweredAcquire(t *testing.T) {
+	r := runOn(t, "sim", "expire-lost")
+	kept := 0
+	for _, s := range r.witness.samples["n1"] {
+		if _, held := s.Keys["orders"]; held && s.Time > r.faults[len(r.faults)-1].took().Time {
+			kept++
+			if x := r.heldBy("orders", &s); x.earlier || x.label != "client 0" {
+				t.Fatalf("at %s: %+v", s.Time, x)
+			}
+		}
+	}
+	if kept == 0 {
+		t.Error("n1 did not keep the key")
 	}
 }
