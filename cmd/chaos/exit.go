@@ -84,9 +84,7 @@ func exitCode(err error, io streams) int {
 	}
 	var coded *codeError
 	if errors.As(err, &coded) {
-		if coded.err != nil {
-			printError(coded.err, io)
-		}
+		printError(err, io) // all of it: other errors may be joined with that one
 		return coded.code
 	}
 	printError(err, io)
@@ -104,6 +102,11 @@ func exitCode(err error, io streams) int {
 // printError prints err with the name of the program, and each error of an
 // errors.Join on a line of its own.
 func printError(err error, io streams) {
+	if coded, ok := err.(*codeError); ok { //nolint:errorlint // what it is joined with is printed below
+		if err = coded.err; err == nil {
+			return
+		}
+	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var texts []string
 		for _, e := range joined.Unwrap() {

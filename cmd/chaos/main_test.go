@@ -246,25 +246,6 @@ func TestNoRedisServer(t *testing.T) {
 	}
 }
 
-// TestSimulatedInCI: a pipeline that means to test real servers is warned, on standard error and in its JUnit file, if
-// there are none.
-func TestSimulatedInCI(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	for ci, want := range map[string]bool{"true": true, "": false} {
-		t.Setenv("CI", ci)
-		file := filepath.Join(t.TempDir(), "junit.xml")
-		_, _, stderr := chaos("run", "--scenario", "contention", "--duration", "300ms", "--junit", file, "--out", t.TempDir())
-		xml, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const warning = "warning: in CI, simulated servers instead of real ones: backend process cannot run this scenario"
-		if strings.Contains(stderr, warning) != want || bytes.Contains(xml, []byte(warning)) != want {
-			t.Errorf("CI=%q: want the warning: %v\n%s%s", ci, want, stderr, xml)
-		}
-	}
-}
-
 func TestDryRunStartsNothing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	code, stdout, stderr := chaos("run", "--scenario", "failover", "--dry-run", "--seed", "5")

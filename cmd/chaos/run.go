@@ -71,16 +71,14 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
   chaos run --scenario failover --expect --junit result.xml      (for CI)`,
 		Args: noArgs(scenarioHint),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := positive(c); err != nil {
-				return err
-			}
-			var err error
-			if o.otlp, err = otlpURL(o.otlp); err != nil {
-				return err
-			}
 			if !c.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
 			}
+			url, err := otlpURL(o.otlp)
+			if err = errors.Join(positive(c), err); err != nil {
+				return errors.Join(err, o.notStarted(o.lock, err))
+			}
+			o.otlp = url
 			return runScenario(c, s, o)
 		},
 	}
@@ -226,13 +224,11 @@ func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, 
 	} else {
 		err = reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Color: color(s.out)})
 	}
+	if o.junit != "" { // also if the disk of the run directory is full
+		err = errors.Join(err, renderFile(run, "junit", o.junit))
+	}
 	if err := errors.Join(unwritten, err); err != nil {
 		return err
-	}
-	if o.junit != "" {
-		if err := renderFile(run, "junit", o.junit); err != nil {
-			return err
-		}
 	}
 	if o.otlp != "" {
 		if err := exportSpans(ctx, run, o.otlp); err != nil {

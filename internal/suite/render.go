@@ -92,8 +92,8 @@ func (s Suite) Markdown(w io.Writer) error {
 	return err
 }
 
-// JUnit writes a case for each row. It fails if the row decides the exit code, and is skipped if it did not run or is
-// in quarantine.
+// JUnit writes a case for each row. It fails if the row decides the exit code, is an error if the environment or the
+// harness failed, and is skipped if it did not run or is in quarantine.
 func (s Suite) JUnit(w io.Writer) error {
 	all := junit.Suite{
 		Name: "chaos suite", Time: fmt.Sprintf("%.3f", s.Finished.Sub(s.Started).Seconds()),
@@ -120,6 +120,8 @@ func (s Suite) JUnit(w io.Writer) error {
 		case r.Outcome == AsExpected:
 		case r.Outcome == Skipped, r.Outcome == NotRun, r.Quarantine != "":
 			c.Skipped = message
+		case r.Outcome == Unable, r.Outcome == Broken:
+			c.Error = message
 		default:
 			c.Failure = message
 		}

@@ -52,11 +52,17 @@ func TestAnnotations(t *testing.T) {
 func TestJUnit(t *testing.T) {
 	text := rendered(t, func(s Suite, w *strings.Builder) error { return s.JUnit(w) })
 	for _, want := range []string{
-		`<testsuites tests="8" failures="4" skipped="3">`, `<testcase classname="chaos.auto" name="known (2)"`,
+		`<testsuites tests="8" failures="2" errors="2" skipped="3">`, `<testcase classname="chaos.auto" name="known (2)"`,
 		"[[ATTACHMENT|runs/x/1/report.html]]", `<property name="verdict" value="unsafe, broken promise">`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("JUnit lacks %s:\n%s", want, text)
+		}
+	}
+	for _, outcome := range []Outcome{Broken, Unable} { // the environment or the harness, not the lock
+		_, after, _ := strings.Cut(text, `name="s-`+string(outcome)+`"`)
+		if one, _, _ := strings.Cut(after, "</testcase>"); !strings.Contains(one, "<error ") || strings.Contains(one, "<failure ") {
+			t.Errorf("%s is no error:\n%s", outcome, one)
 		}
 	}
 }
