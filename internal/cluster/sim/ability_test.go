@@ -47,6 +47,7 @@ func TestWhatADiskKeeps(t *testing.T) {
 				}
 				w.ok(end(w.ctx, "n1"))
 				w.ok(w.Restart(w.ctx, "n1"))
+				pass(loaded)
 				keys, err := w.Keys(w.ctx, "n1")
 				w.ok(err)
 				_, early := keys["early"]
@@ -209,6 +210,9 @@ func TestAdminAndInventory(t *testing.T) {
 		}
 	})
 }
+
+// loaded is longer than a server takes to read its data.
+const loaded = 301 * time.Millisecond
 
 func second[T any](_ T, err error) error { return err }
 

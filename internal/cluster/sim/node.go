@@ -97,6 +97,7 @@ func (n *node) start() {
 	n.repl = replication{master: saved, saved: saved, replid: n.newID(), dials: dials, downAt: n.world.now()}
 	n.harness = newHarness(n)
 	n.roleChanged()
+	n.read()
 	n.done()
 	if n.bus != nil {
 		n.join()
@@ -108,6 +109,19 @@ func (n *node) start() {
 		n.after(1, n.connectMaster)
 	}
 	n.after(replCron, n.replicationCron)
+}
+
+// longestLoad is how long a server takes at most to read its data.
+const longestLoad = 300 * time.Millisecond
+
+// read makes a server that was started with data reply LOADING for some time. Of servers with replicas and those of a
+// cluster, this is not simulated.
+func (n *node) read() {
+	if !n.unreplicated || n.bus != nil || n.disk.base == nil && len(n.disk.records) == 0 {
+		return
+	}
+	n.server.SetLoading(true)
+	n.after(n.rng.Int64N(int64(longestLoad)), func() { n.server.SetLoading(false) })
 }
 
 // stop ends the server and drops its memory.

@@ -26,7 +26,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 		c.sampled[key] = true
 	}
 	sample.Received = n.received()
-	if !n.up || n.paused || c.world.closed || n.server.Busy() {
+	if !n.up || n.paused || c.world.closed || n.server.Busy() || n.server.Loading() {
 		return sample
 	}
 	ask := func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil }
@@ -68,7 +68,7 @@ func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Durati
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
-	if !n.up || n.paused || c.world.closed {
+	if !n.up || n.paused || c.world.closed || n.server.Loading() {
 		return nil, fmt.Errorf("listing the keys of %s: %w", node, cluster.ErrDown)
 	}
 	keys, err := cluster.KeyTTLs(func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil })

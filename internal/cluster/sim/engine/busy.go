@@ -63,6 +63,15 @@ func (in *interpreter) keepRunning(c *Conn, reply string) {
 	c.Block(time.Time{}, nil)
 }
 
+const errLoading = "LOADING Redis is loading the dataset in memory"
+
+// SetLoading makes the server reply as one that reads its data from disk: most commands are refused. Its data are there
+// all the same.
+func (s *Server) SetLoading(loads bool) { s.loads = loads }
+
+// Loading reports whether the server replies as one that reads its data from disk.
+func (s *Server) Loading() bool { return s.loads }
+
 // Busy reports whether a script runs that does not end.
 func (s *Server) Busy() bool { return s.busy != nil }
 

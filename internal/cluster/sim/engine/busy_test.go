@@ -86,14 +86,20 @@ func TestBusyScript(t *testing.T) {
 // eventuallyBusy waits until a real server replies BUSY.
 func eventuallyBusy(t *testing.T, c *realConn) {
 	t.Helper()
+	eventuallyRefuses(t, c, "BUSY")
+}
+
+// eventuallyRefuses waits until a real server replies to PING with an error that begins with a code.
+func eventuallyRefuses(t *testing.T, c *realConn, code string) {
+	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		if v, err := c.ask("PING"); err != nil {
 			t.Fatal(err)
-		} else if strings.HasPrefix(v.text, "BUSY") {
+		} else if strings.HasPrefix(v.text, code) {
 			return
 		}
 	}
-	t.Fatal("the server is not busy")
+	t.Fatalf("the server does not reply %s", code)
 }
 
 // TestBusyServerKeepsTime: while a script runs no timer does, and what is due then is done when it was killed.

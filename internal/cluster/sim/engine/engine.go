@@ -100,6 +100,7 @@ type Server struct {
 
 	lua    *interpreter
 	busy   *busyScript // nil: none runs
+	loads  bool        // see SetLoading
 	stats  stats
 	config map[string]string
 	rights rights

@@ -107,6 +107,9 @@ func (c *Conn) refuse(spec *Spec, args [][]byte) string {
 		return "ERR Can't execute '" + spec.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / " +
 			"PING / QUIT / RESET are allowed in this context"
 	}
+	if c.s.loads && !spec.has(Loading) {
+		return errLoading
+	}
 	if c.s.Busy() && !spec.has(AllowBusy) {
 		return errBusy
 	}

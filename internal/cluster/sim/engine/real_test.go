@@ -76,7 +76,7 @@ type realServer struct {
 }
 
 // startReal starts a redis-server that is killed when the test ends, or skips the test.
-func startReal(t testing.TB) *realServer {
+func startReal(t testing.TB, options ...string) *realServer {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -88,8 +88,8 @@ func startReal(t testing.TB) *realServer {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
-	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--dir", t.TempDir(), "--loglevel", "warning")
+	cmd := exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "",
+		"--appendonly", "no", "--dir", t.TempDir(), "--loglevel", "warning"}, options...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
