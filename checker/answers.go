@@ -204,7 +204,8 @@ func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) boo
 
 // judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and
 // reaches the servers, its lease is renewed before it ends. Short leases are not judged: a busy machine may delay
-// their renewal for as long as they last.
+// their renewal for as long as they last. A lock that retries after transient errors has failed a renewal that had half
+// of the lease left without a fault.
 func (c *honestyCheck) judgeRenewed() {
 	if !c.o.RenewsItself {
 		return
@@ -224,9 +225,14 @@ func (c *honestyCheck) judgeRenewed() {
 			continue
 		}
 		t := min(end, h.until)
-		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, c.client(h.span), history.AffectsClients) ||
-			c.o.applies(honestOutage) && dis.touch(segment{h.asked, t}, c.client(h.span), history.AffectsData,
-				history.AffectsTraffic) {
+		traffic := segment{h.asked, t}
+		if c.o.Persists {
+			traffic.from = max(h.asked, t-(s.Valid-s.Return)/2)
+		}
+		client := c.client(h.span)
+		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, client, history.AffectsClients) ||
+			c.o.applies(honestOutage) && (dis.touch(segment{h.asked, t}, client, history.AffectsData) ||
+				dis.touch(traffic, client, history.AffectsTraffic)) {
 			continue
 		}
 		c.found.add(finding{rule: notRenewed, x: int32(i), y: int32(i), start: t, end: t})

@@ -138,6 +138,10 @@ type Options struct {
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
 	// error.
 	Persists bool
+	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
+	EndsRenewals bool
+	// Shared: several clients use one lock object, so that one of them may wait for what others ask.
+	Shared bool
 	// FallsBack: waiters ask again by themselves, well within the slack, while the server refuses subscriptions, so that a
 	// fault which only ends subscriptions is no outage except in the slack after its beginning and its end.
 	FallsBack bool

@@ -62,6 +62,34 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	}
 }
 
+// judgeUnanswered finds the acquires whose wait was over without any reply although no fault was in force: a client
+// that does not share its lock object with others sends a request of its own, and what the servers replied is why the
+// wait ended.
+func (v *view) judgeUnanswered(o Options, found *findings) {
+	if !o.Persists || o.Shared && o.applies(wakeShared) {
+		return
+	}
+	dis := v.disturbances(o)
+	for _, i := range v.h.Unanswered {
+		s := &v.h.Spans[i]
+		during := segment{s.Call, s.Return}
+		if s.Return-s.Call > o.slack() && !s.Part &&
+			!(o.applies(wakeOutage) && dis.some(during, func(*faultTime) bool { return true })) {
+			found.add(finding{rule: noReason, x: none, y: i, start: s.Call, end: s.Return})
+		}
+	}
+}
+
+// unansweredViolation words a finding of judgeUnanswered.
+func (v *view) unansweredViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a wait that is over says what the servers replied", fmt.Sprintf("client %d requested %s "+
+		"at %s, and its wait ended after %s as if no server had replied, although no fault was in force", v.client(f.y),
+		lockName(v.h.Keys[s.Key]), format.Instant(s.Call), format.Duration(f.end-f.start)))
+	w.Class = ""
+	return w
+}
+
 // clockGrain is by how much the clock of a client may round a wait.
 const clockGrain = 10 * time.Millisecond
 

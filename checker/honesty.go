@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -40,9 +41,13 @@ const (
 	forceFault             // acquits: there was a fault
 	contradicted           // the lock contradicted itself
 	failedInVain           // a release gave up early, or an operation ended with an error without a fault
+	renewalWaited          // a renewal had no answer long after the end of its hold
+	restored               // servers had a hold again after its loss was reported
 	honestData             // acquits: a fault may have changed what servers keep
+	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
+	honestReopened         // acquits: the client closed its lock object
 	honestPromise          // acquits: the promise to the other owner had ended
 	honestSilent           // acquits: a lock with leases that reports no losses has said with the lease when the hold ends
 	honestReaders          // acquits: a reader among readers
@@ -61,9 +66,10 @@ func honestyRules() []string {
 		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
 		contradicted: "contradiction", failedInVain: "failed",
-		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
-		honestPromise: "other-outlived",
-		honestSilent:  "reports-no-loss", honestReaders: "readers-share",
+		renewalWaited: "waited-renewal", restored: "brought-back",
+		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
+		honestReopened: "reopened", honestPromise: "other-outlived",
+		honestSilent: "reports-no-loss", honestReaders: "readers-share",
 		honestRights: "fault-refuses"}
 }
 
@@ -98,6 +104,8 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeFailures()
 	c.judgeContradictions()
 	c.judgeForces()
+	c.judgeLateRenewals()
+	c.judgeBroughtBack()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
@@ -123,6 +131,7 @@ type honestyCheck struct {
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
 	unkept                    []unkept        // promises, by findings
 	gone                      []goneHold      // by findings
+	back                      []broughtBack   // by findings
 	sums                      []permitSum     // by findings
 	shown                     []string        // by findings: what an inspect showed
 	opsShown                  map[ownerKey][]int32
@@ -290,7 +299,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pa
 func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	h := &c.holds[i]
 	n := c.lostNotice(h)
-	if n < 0 {
+	if n < 0 || c.o.applies(honestReopened) && c.reopened(h) {
 		return
 	}
 	t := h.until
@@ -305,6 +314,15 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 		return
 	}
 	c.found.add(finding{rule: lossUnfounded, x: i, y: int32(n), start: t, end: t})
+}
+
+// reopened says whether the client of a hold closed its lock object when the loss was reported, or within the slack
+// before.
+func (c *honestyCheck) reopened(h *hold) bool {
+	return slices.ContainsFunc(c.h.Spans, func(s history.Span) bool {
+		return s.Op == history.OpReopen && s.Call <= h.until && later(s.Return, c.o.slack()) >= h.until &&
+			s.Process.Client(c.h.Clients) == c.client(h.span)
+	})
 }
 
 // mayBeGrantedBy says whether another owner may have been granted the lock during hold i and before t: one with a

@@ -23,6 +23,10 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.failureViolation(f)
 	case forcedNothing, forceMissed:
 		return c.forceViolation(f)
+	case renewalWaited:
+		return c.lateRenewalViolation(f)
+	case restored:
+		return c.backViolation(f)
 	case contradicted:
 		return c.contradictionViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:

@@ -13,7 +13,8 @@ import (
 
 // judgeShown judges the inspections of mutexes, and of readers-writer locks that are held to write. An earlier fault
 // that may have changed what servers keep excuses the lock: a client may still be connected to a former master. Where
-// masters may be down, any earlier fault does: those that reply may not be a majority of those that granted the lock.
+// masters may be down, any earlier fault does, since those that reply may not be a majority of those that granted the
+// lock; but not if the lock shows another owner than the one that has a majority.
 func (c *honestyCheck) judgeShown() {
 	var dis disturbances
 	var latches map[int32]*latchKey
@@ -32,27 +33,36 @@ func (c *honestyCheck) judgeShown() {
 			continue
 		}
 		before := segment{0, s.Return}
-		if c.o.applies(honestData) && (dis.touch(before, anyClient, history.AffectsData) ||
-			c.o.MayBeDown > 0 && dis.some(before, func(*faultTime) bool { return true })) {
+		if c.o.applies(honestData) && dis.touch(before, anyClient, history.AffectsData) {
 			continue
 		}
-		if ofOwner {
-			c.judgeOwner(int32(i))
-			continue
-		}
-		n, held := c.certainHolder(s)
+		few := c.o.MayBeDown > 0 && c.o.applies(honestMinority) &&
+			dis.some(before, func(*faultTime) bool { return true })
 		switch {
-		case held && s.Absent:
-			c.showed(shownFree, n, int32(i), "")
-		case held && c.holds[n].owner != s.Owner:
-			c.showed(shownOther, n, int32(i), "")
-		case held:
-			if what := c.shownWrongly(&c.holds[n], s); what != "" {
-				c.showed(shownWrong, n, int32(i), what)
-			}
-		case !s.Absent && c.certainlyGone(s):
-			c.showed(shownGone, none, int32(i), "")
+		case !ofOwner:
+			c.judgeShownHolder(int32(i), few)
+		case !few:
+			c.judgeOwner(int32(i))
 		}
+	}
+}
+
+// judgeShownHolder judges an inspection of who holds a lock. few: masters that have the lock may not have replied.
+func (c *honestyCheck) judgeShownHolder(i int32, few bool) {
+	s := &c.h.Spans[i]
+	n, held := c.certainHolder(s)
+	switch {
+	case held && !s.Absent && c.holds[n].owner != s.Owner:
+		c.showed(shownOther, n, i, "")
+	case few:
+	case held && s.Absent:
+		c.showed(shownFree, n, i, "")
+	case held:
+		if what := c.shownWrongly(&c.holds[n], s); what != "" {
+			c.showed(shownWrong, n, i, what)
+		}
+	case !s.Absent && c.certainlyGone(s):
+		c.showed(shownGone, none, i, "")
 	}
 }
 

@@ -207,6 +207,8 @@ func flagOption(o *checker.Options, name string) *bool {
 		"refuses-excess":  &o.RefusesExcess,
 		"repeats":         &o.Repeats,
 		"persists":        &o.Persists,
+		"ends-renewals":   &o.EndsRenewals,
+		"shared":          &o.Shared,
 		"falls-back":      &o.FallsBack,
 		"migrates":        &o.Migrates,
 		"frugal":          &o.Frugal,

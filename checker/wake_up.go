@@ -22,10 +22,12 @@ const (
 	wokenInVain         // a release woke more waiters than it could let in
 	gaveUp              // an acquire ended with an error before its wait was over
 	failedWait          // an acquire ended with an error although the lock was free and the servers available
+	noReason            // a wait ended without a reply although there was no fault
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
 	wakeLate            // acquits: the reply came, or the client crashed
 	wakeRights          // acquits: a permission was revoked
+	wakeShared          // acquits: others may have asked for the waiter
 )
 
 func wakeUpRules() []string {
@@ -33,8 +35,9 @@ func wakeUpRules() []string {
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
 		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait",
+		noReason:   "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
-		wakeRights: "no-permission"}
+		wakeRights: "no-permission", wakeShared: "shared-object"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
@@ -62,6 +65,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeTries(o, found)
 	v.judgeVain(o, found)
 	v.judgeGivenUp(o, found)
+	v.judgeUnanswered(o, found)
 	v.judgeStorms(o, found)
 	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
@@ -137,6 +141,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.failureViolation(f)
 	case failedWait:
 		return v.failedWaitViolation(f)
+	case noReason:
+		return v.unansweredViolation(f)
 	case requestStorm, wokenInVain:
 		return v.excessViolation(f)
 	}

@@ -43,8 +43,10 @@ const (
 	CanInspect       Capability = "inspect"           // op inspect: who holds the lock, or the state of a latch
 	InspectsOwner    Capability = "inspect-owner"     // op inspect-owner: whether an owner of this client holds the lock
 	CountsWaiters    Capability = "count-waiters"     // op count-waiters: how many waiters a server has in the queue
+	Reopens          Capability = "reopen"            // op reopen: close the lock object and open another one
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
+	EndsRenewals     Capability = "ends-renewals"     // a renewal by hand ends when the hold does
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Migrates         Capability = "migrates"          // stays available while its keys move to another server
 	Detached         Capability = "detached"          // a release with canceled is executed all the same
@@ -59,8 +61,8 @@ func AllCapabilities() Capabilities {
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
-		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters,
-		Repeats, Persists, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts,
+		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
+		Repeats, Persists, EndsRenewals, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts,
 	}
 }
 

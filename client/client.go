@@ -18,7 +18,7 @@ import (
 
 // Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those of which a lock
 // states that it can do them: history.Arm, CountDown, Await, Delete, Resize, AddPermits,
-// DropPermits, ForceRelease, Guard, Inspect, InspectOwner and CountWaiters.
+// DropPermits, ForceRelease, Guard, Inspect, InspectOwner, CountWaiters and Reopen.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit

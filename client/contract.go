@@ -106,7 +106,7 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 	}
 	one, ok := holdOf(h)
 	if !ok {
-		return nil
+		return l.checkLevels(h, a)
 	}
 	event, seen := l.events.take(lock.Acquired, one)
 	tokened, fenced := h.(interface{ Token() int64 })
@@ -129,6 +129,21 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 		return contradiction("the event of the acquire has token %d, but the hold has %d", event.Token, tokened.Token())
 	case event.Took < 0 || event.Took > time.Since(asked)+clockStep:
 		return contradiction("the event says that the acquire took %v, but it took at most %v", event.Took, time.Since(asked))
+	}
+	return nil
+}
+
+// checkLevels compares the count of a hold of several locks with how often its owner holds each of their keys: the
+// least counts. A key of which the owner has lost a hold may have more levels at the servers.
+func (l *library) checkLevels(h held, a Acquire) error {
+	n, counts := h.(interface{ Count() int })
+	if !l.several || !counts {
+		return nil
+	}
+	for _, key := range a.hold().keys() {
+		if most, known := l.holds.levels(key, a.Owner); known && n.Count() > most {
+			return contradiction("the hold has count %d, but its owner has acquired %q %d times", n.Count(), key, most)
+		}
 	}
 	return nil
 }

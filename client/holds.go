@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,14 @@ func (h Hold) keys() []string {
 		return h.Keys
 	}
 	return []string{h.Key}
+}
+
+// keysIn are the keys of a hold of several; nil: it has one.
+func keysIn(id holdID) []string {
+	if keys := strings.Split(id.key, "+"); len(keys) > 1 {
+		return keys
+	}
+	return nil
 }
 
 // maxEnded is how many holds that have ended are remembered.
@@ -133,6 +142,21 @@ func (s *holds) count(key, owner string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.of[holdID{key: key, owner: owner}])
+}
+
+// levels is how many holds of an owner at a key were not released, in all modes, and of several keys too. It is not
+// known if one of its holds there was lost.
+func (s *holds) levels(key, owner string) (n int, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := func(id holdID) bool { return id.owner == owner && slices.Contains(strings.Split(id.key, "+"), key) }
+	for id, list := range s.of { // order does not matter: they are counted
+		if at(id) {
+			n += len(list)
+		}
+	}
+	lost := func(e endedHold) bool { return at(e.id) && !errors.Is(e.hold.Err(), lock.ErrReleased) }
+	return n, !slices.ContainsFunc(s.ended, lost)
 }
 
 // until is when the last of those ends; zero if there is none, or if it has no end.

@@ -159,7 +159,7 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
-		Repeats, Persists, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts}
+		Reopens, Repeats, Persists, EndsRenewals, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -254,7 +254,8 @@ func countingSpecs() []Spec {
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})
-	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss, CanForceRelease, CanForcePermits)
+	leased.Can = plain.Can.Without(Unleased).With(CanRenew, EndsRenewals, RenewsItself, ReportsLoss, CanForceRelease,
+		CanForcePermits)
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
 		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{acquire: acquireFairPermits,

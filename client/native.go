@@ -92,6 +92,14 @@ type Guard interface {
 	Guard(ctx context.Context, key string, token uint64) error
 }
 
+// Reopener is implemented by a [Locker] whose [Spec] has the capability [Reopens].
+type Reopener interface {
+	// Reopen closes the lock and opens it again, as a program does whose configuration has changed. All holds of the
+	// client end with it, which the lock reports as losses; what servers keep of them is left to its lease. It is not
+	// called for a lock that several clients share, nor during another call.
+	Reopen(ctx context.Context) error
+}
+
 // ErrStale is the error of a [Guard] that refuses a token.
 var ErrStale = errors.New("the token is older than one that was presented")
 
@@ -231,6 +239,10 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 		if l, ok := offers[OwnerInspector](n.locker); ok && n.row.Can.Has(InspectsOwner) {
 			count, err := l.InspectOwner(ctx, r.hold())
 			return n.reply(r, Grant{Count: count}, err)
+		}
+	case history.Reopen:
+		if l, ok := n.locker.(Reopener); ok && n.row.Can.Has(Reopens) {
+			return n.reply(r, Grant{}, l.Reopen(ctx))
 		}
 	case history.CountWaiters:
 		if l, ok := offers[WaiterCounter](n.locker); ok && n.row.Can.Has(CountsWaiters) {

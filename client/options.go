@@ -45,7 +45,7 @@ func checkUnlimitedOptions(options map[string]string) error {
 	return err
 }
 
-var errNoOptions = errors.New("this lock has no options: remove them (--set 'options={}')")
+var errNoOptions = errors.New("this lock has no options")
 
 // checkNoOptions is that of a lock without options.
 func checkNoOptions(options map[string]string) error {

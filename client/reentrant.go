@@ -45,6 +45,7 @@ type library struct {
 	events  events
 	fences  fences
 	closed  chan struct{} // by Close
+	reopen  func() (*lock.Client, error)
 
 	contexts bool // see usesContexts
 	varied   bool // see optionCalls
@@ -82,7 +83,8 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		if l.conns, err = connect(s); err != nil {
 			return nil, err
 		}
-		if l.lock, err = k.newClient(l.conns, options.Options); err != nil {
+		l.reopen = func() (*lock.Client, error) { return k.newClient(l.conns, options.Options) }
+		if l.lock, err = l.reopen(); err != nil {
 			return nil, errors.Join(err, closeAll(l.conns))
 		}
 		return l, nil

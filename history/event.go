@@ -51,6 +51,7 @@ const (
 	Inspect      = "inspect"       // ask who holds the lock, or for the state of a latch: fail with not-held, or absent
 	InspectOwner = "inspect-owner" // ask whether an owner holds the lock: ok with how often, or how many permits
 	CountWaiters = "count-waiters" // ask how many waiters a server has in the queue of the lock
+	Reopen       = "reopen"        // close the lock object and open another one
 )
 
 // LatePrefix begins the [Event.F] of a reply that came after its timeout: late-acquire, late-work, …

@@ -33,6 +33,7 @@ const (
 	OpDelete
 	OpInspectOwner
 	OpCountWaiters
+	OpReopen
 )
 
 // String is the operation as [Event.F] names it; "" for OpOther.
@@ -41,7 +42,7 @@ func (o Op) String() string {
 		OpTouch: Touch, OpArm: Arm, OpCountDown: CountDown, OpAwait: Await, OpResize: Resize,
 		OpForceRelease: ForceRelease, OpInspect: Inspect,
 		OpAddPermits: AddPermits, OpDropPermits: DropPermits, OpGuard: Guard, OpDelete: Delete,
-		OpInspectOwner: InspectOwner, OpCountWaiters: CountWaiters}[o]
+		OpInspectOwner: InspectOwner, OpCountWaiters: CountWaiters, OpReopen: Reopen}[o]
 }
 
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
@@ -219,6 +220,8 @@ func opOf(f string) Op {
 		return OpInspectOwner
 	case CountWaiters:
 		return OpCountWaiters
+	case Reopen:
+		return OpReopen
 	}
 	return OpOther
 }

@@ -38,15 +38,20 @@ func sequences() []sequence {
 		forcedSequences(), sizedSequences(), inspectSequences())
 }
 
-// allSequences are those of every workload, and those of clients that share lock objects.
-func allSequences() []sequence { return append(sequences(), programSequences()...) }
+// allSequences are those of every workload, those of clients that share lock objects, and those to be named.
+func allSequences() []sequence {
+	return slices.Concat(sequences(), programSequences(), namedSequences())
+}
 
 // sequencesFor are those that a lock can do, in a workload with such parameters: at least the common use.
 func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
 	names := p.sequenceNames()
 	all := sequences()
-	if p.PerInstance > 1 || len(names) > 0 {
+	switch {
+	case len(names) > 0:
 		all = allSequences()
+	case p.PerInstance > 1:
+		all = append(all, programSequences()...)
 	}
 	for _, s := range all {
 		if len(names) > 0 && !slices.Contains(names, s.name) {
@@ -96,7 +101,10 @@ type mix struct {
 	stop <-chan struct{}
 	keys []string // shared
 	own  string   // key of this client alone
-	key  string   // of the sequence
+	// spoiled: a forced release of own had no known outcome. It may take effect at any time, so that nobody could say who
+	// is granted the key.
+	spoiled bool
+	key     string // of the sequence
 }
 
 func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
@@ -105,7 +113,7 @@ func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	defer m.Session.awaitEnds(ctx)
 	for running(ctx, stop) && e.Session.Alive() {
 		m.key = m.own
-		if m.chance(2) {
+		if m.chance(2) || m.spoiled {
 			m.key = m.keys[e.Rand.IntN(len(m.keys))]
 		}
 		if s := list[e.Rand.IntN(len(list))]; !slices.Contains(s.needs, client.ReportsLoss) || m.knowsLosses() {

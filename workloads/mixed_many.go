@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
@@ -16,6 +17,7 @@ func manySequences() []sequence {
 		{name: "permits whose lease has ended", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
 			run: deadPermits},
 		{name: "several keys", needs: client.Capabilities{client.SeveralKeys}, run: severalKeys},
+		{name: "one of several first", needs: client.Capabilities{client.SeveralKeys, client.Reentrant}, run: oneFirst},
 	}
 }
 
@@ -140,6 +142,29 @@ func (m *mix) outlast(h Hold) {
 		m.key = key
 		m.visit()
 	}
+}
+
+// oneFirst acquires one key alone, and then several, of which it is one, for the same owner.
+func oneFirst(m *mix) {
+	if len(m.keys) < 2 {
+		plain(m)
+		return
+	}
+	a := m.writing(m.owner(), max(m.lease(), time.Second))
+	keys := m.some(m.keys)
+	m.key = keys[m.Rand.IntN(len(keys))]
+	a.Key = m.key
+	outer, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	a.Keys, a.Key = keys, keys[0]
+	inner, ok := m.try(a)
+	if ok && !m.leave(inner) {
+		return
+	}
+	m.visit()
+	m.Session.Release(m.ctx, outer)
 }
 
 // some are two or three of keys, in any order.

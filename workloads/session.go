@@ -34,9 +34,10 @@ type Session struct {
 	mu       sync.Mutex
 	process  history.Process
 	attempts int
-	exited   bool           // no more operations
-	asking   string         // a new owner whose acquire has not returned
-	early    []client.Reply // notices about that owner, to be recorded after the grant
+	exited   bool            // no more operations
+	asking   string          // a new owner whose acquire has not returned
+	early    []client.Reply  // notices about that owner, to be recorded after the grant
+	gone     map[string]bool // owners of which a hold was reported as lost
 	closing  bool
 }
 
@@ -217,6 +218,7 @@ func (s *Session) note(r client.Reply) {
 	switch r.Event {
 	case "lost":
 		f, v.Count, v.Mode = history.Lost, r.Count, r.Mode
+		s.noteLost(r.Owner)
 	case "renewed":
 		f, v.Valid = history.Renewed, r.ValidFor(0, now)
 		s.valid.renewed(r.Key, r.Owner, v.Valid)

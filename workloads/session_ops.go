@@ -89,6 +89,13 @@ func (s *Session) CountWaiters(ctx context.Context, key string) Answer {
 	return s.do(ctx, r, &history.Value{}, replyTimeout)
 }
 
+// Reopen closes the lock object of the client and opens another one. It is recorded under a key that the client uses,
+// and concerns all.
+func (s *Session) Reopen(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.Reopen, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+}
+
 // Inspect asks who holds a lock, or for the state of a latch.
 func (s *Session) Inspect(ctx context.Context, key string) Answer {
 	r := client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}}

@@ -110,9 +110,27 @@ func (s *Session) noteEnded() (next time.Time) {
 	lost, next := s.valid.ended()
 	for _, l := range lost {
 		age := max(time.Since(l.Deadline), 1) // 0: it is unknown
+		s.noteLost(l.Owner)
 		s.record.Note(s.Process(), l.Event, l.Key, &history.Value{Owner: l.Owner, Age: age})
 	}
 	return next
+}
+
+// noteLost notes that the loss of a hold of an owner was reported.
+func (s *Session) noteLost(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone == nil {
+		s.gone = make(map[string]bool)
+	}
+	s.gone[owner] = true
+}
+
+// lost says whether the loss of a hold of the owner of h was reported.
+func (s *Session) lost(h Hold) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone[h.Owner]
 }
 
 // left is how long a hold is valid, in whole milliseconds; 0: that is not watched. A renewal for less would shorten the

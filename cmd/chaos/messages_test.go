@@ -100,8 +100,6 @@ func TestUsageErrors(t *testing.T) {
 		{run("--clients", "-1"), "--clients -1: workload: clients must be between 1 and 1,000, not -1"},
 		{run("--lock", "redlok"), `--lock redlok: unknown lock "redlok" (did you mean redlock?)`},
 		{run("--lock", "redlock"), "--lock redlock: lock redlock does not run on topology sentinel"},
-		{[]string{"run", "--dry-run", "--scenario", "zk-failover", "--lock", "go-zookeeper"},
-			`with --lock go-zookeeper: options.session: lock go-zookeeper: this lock has no options: remove them (--set 'options={}')`},
 		{run("--set", "workload.clinets=3"), `--set "workload.clinets=3": unknown key "clinets" (did you mean clients?)`},
 		{run("--set", "duration=5"), `--set "duration=5": "5" is not a duration`},
 		{run("--set", "workload=3"), `--set "workload=3": expected a section`},

@@ -130,9 +130,11 @@ func (m Manifest) Judging() checker.Options {
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
 		RefusesReentry: m.Can.Has(client.RefusesReentry),
 		Persists:       m.Can.Has(client.Persists),
+		EndsRenewals:   m.Can.Has(client.EndsRenewals),
 		FallsBack:      m.Can.Has(client.FallsBack),
 		Migrates:       m.Can.Has(client.Migrates),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
+		Shared: m.shared(),
 		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
 	}
 	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
@@ -165,6 +167,12 @@ func (m Manifest) Option(name string) string {
 		return ""
 	}
 	return s.Options[name]
+}
+
+// shared says whether clients may have shared a lock object.
+func (m Manifest) shared() bool {
+	s, err := scenarios.Parse([]byte(m.YAML))
+	return err != nil || s.Workload.PerInstance > 1
 }
 
 // Expectation is what the scenario expects, see [checker.Compare]; a safe verdict if it says nothing.

@@ -1,0 +1,64 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeLateRenewals finds the renewals by hand that returned, or to which there was no reply, more than the slack after
+// each promise to their owner had ended, at a lock that states that a renewal ends with its hold. What the servers or
+// the network do is no excuse.
+func (c *honestyCheck) judgeLateRenewals() {
+	if !c.o.EndsRenewals {
+		return
+	}
+	unanswered := make(map[int32]time.Duration) // by span: when the harness stopped waiting
+	for _, u := range c.h.Unknown {
+		unanswered[u.Span] = u.Time
+	}
+	dis := c.disturbances(c.o)
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if s.Op != history.OpRenew || s.Outcome == history.OK {
+			continue
+		}
+		until, known := s.Return, true
+		if s.Outcome == history.Info {
+			until, known = unanswered[int32(i)]
+		}
+		end := s.Call
+		promises := c.received[ownerKey{s.Owner, s.Key}]
+		for _, p := range promises {
+			if p.event < s.Ended || s.Ended < 0 {
+				end = max(end, p.until)
+			}
+		}
+		late := segment{end, until}
+		if !known || len(promises) == 0 || until-end <= c.o.slack() ||
+			c.o.applies(honestPaused) && dis.some(late, func(f *faultTime) bool { return c.stops(f, int32(i)) }) {
+			continue
+		}
+		c.found.add(finding{rule: renewalWaited, x: none, y: int32(i), start: end, end: until})
+	}
+}
+
+// stops says whether a fault stops the client of a span, or the harness.
+func (c *honestyCheck) stops(f *faultTime, span int32) bool {
+	at := f.client()
+	return f.states(history.AffectsClients) && (at < 0 || at == c.client(span)) ||
+		f.affects == "" && slices.Contains(c.harnessStalls(), f.segment)
+}
+
+// lateRenewalViolation words a finding of this file.
+func (c *honestyCheck) lateRenewalViolation(f finding) Violation {
+	s := &c.h.Spans[f.y]
+	w := c.spanViolation(f.y, "a renewal ends with the hold that it is about", "")
+	w.Class = ""
+	w.Text = fmt.Sprintf("client %d requested to renew %s at %s, and had no answer %s after the end of its promise at %s",
+		w.Clients[0], lockName(w.Key), format.Instant(s.Call), format.Duration(f.end-f.start), format.Instant(f.start))
+	return w
+}

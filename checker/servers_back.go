@@ -1,0 +1,107 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// broughtBack is a hold that servers had again after its loss was reported.
+type broughtBack struct {
+	notice  int32 // of the loss
+	grant   int32 // span: the last one of its owner before
+	node    string
+	without time.Duration // when that node did not have it
+	seen    time.Duration // when it had it again
+}
+
+// judgeBroughtBack finds the holds of which the loss was reported and that more servers than may be down have again
+// after that: each of them had the hold, then had it not, and then had it although its owner had not requested the lock
+// since. Only what changes the data at the servers excuses the lock, and a second master.
+func (c *honestyCheck) judgeBroughtBack() {
+	seen := c.servers()
+	if seen == nil {
+		return
+	}
+	dis := c.disturbances(c.o)
+	done := make(map[ownerKey]bool)
+	for i := range c.h.Notices {
+		n := &c.h.Notices[i]
+		at := ownerKey{n.Owner, n.Key}
+		if n.F != history.Lost || n.Left > 0 || done[at] || c.h.Limit(n.Key) != 0 ||
+			c.issueOrder[n.Owner] != sequential {
+			continue
+		}
+		done[at] = true
+		grant, last := c.lastRequest(at)
+		if grant == none || grant != last || c.h.Spans[grant].Return >= n.Time {
+			continue
+		}
+		if b, is := seen.back(int32(i), grant, dis, c.o); is {
+			c.back = append(c.back, b)
+			c.found.add(finding{rule: restored, x: none, y: int32(len(c.back) - 1), start: n.Time, end: b.seen})
+		}
+	}
+}
+
+// lastRequest is the only grant of an owner at a key, and the last acquire or try that it requested there; none: there
+// is no such span, or there are several grants.
+func (c *honestyCheck) lastRequest(at ownerKey) (grant, last int32) {
+	grant, last = none, none
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if s.Owner != at.owner || s.Key != at.key || s.Op != history.OpAcquire && s.Op != history.OpTry {
+			continue
+		}
+		if last = int32(i); s.Outcome == history.OK && grant == none {
+			grant = last
+		}
+	}
+	return grant, last
+}
+
+// back says whether more nodes than may be down have a hold again that was reported as lost.
+func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b broughtBack, is bool) {
+	n, span := &s.h.Notices[notice], &s.h.Spans[grant]
+	var all []broughtBack
+	for node := range s.nodes {
+		had, without := false, time.Duration(-1)
+		for _, i := range s.between(node, span.Return, history.Infinity) {
+			x := &s.h.Samples[i]
+			is, _ := s.keeps(x, span.Owner, span.Key)
+			switch {
+			case is == absent && had:
+				without = x.Sent
+			case is != present:
+			case without < 0:
+				had = true
+			case x.Sent > n.Time && !dis.touch(segment{without, x.Time}, anyClient, history.AffectsData) &&
+				!(o.MayBeDown == 0 && s.rival(node, span.Key, x.Time, o.slack())):
+				all = append(all, broughtBack{notice, grant, x.Node, without, x.Time})
+			}
+			if len(all) > 0 && all[len(all)-1].node == x.Node {
+				break
+			}
+		}
+	}
+	if len(all) <= o.MayBeDown {
+		return b, false
+	}
+	slices.SortStableFunc(all, func(a, b broughtBack) int { return int(a.seen - b.seen) })
+	return all[o.MayBeDown], true
+}
+
+// backViolation words a finding of this file.
+func (c *honestyCheck) backViolation(f finding) Violation {
+	b := &c.back[f.y]
+	n := &c.h.Notices[b.notice]
+	w := c.involving(BrokenPromise, b.grant)
+	w.Rule, w.Events = "a hold that was lost is not brought back", []int{int(c.h.Spans[b.grant].Ended), int(n.Index)}
+	w.Text = fmt.Sprintf("the loss of %s was reported to client %d at %s, and %s, which did not have it at %s, had it "+
+		"again for that owner at %s", lockName(w.Key), w.Clients[0], format.Instant(n.Time), b.node,
+		format.Instant(b.without), format.Instant(b.seen))
+	return w
+}

@@ -1,0 +1,113 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// namedSequences belong to scenarios that name them (Params.Sequences): they take seconds, or are about a fault.
+func namedSequences() []sequence {
+	renewing := client.Capabilities{client.RenewsItself, client.ReportsLoss}
+	return []sequence{
+		{name: "left to its watchdog", needs: renewing, run: leftToWatchdog},
+		{name: "released by force late", needs: client.Capabilities{client.CanForceRelease, client.ReportsLoss},
+			run: forcedLate},
+		{name: "lock object reopened", needs: client.Capabilities{client.Reopens, client.ReportsLoss}, run: reopened},
+		{name: "renewed until the end", needs: client.Capabilities{client.CanRenew, client.ReportsLoss},
+			run: renewedUntilEnd},
+	}
+}
+
+// reopened closes the lock object while the client holds one lock or two, with a lease or renewed, and works on. What
+// servers keep of the holds ends with the lease.
+func reopened(m *mix) {
+	if m.Params.PerInstance > 1 {
+		plain(m)
+		return
+	}
+	m.key = m.own
+	first, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	if m.chance(2) {
+		m.key = m.keys[m.Rand.IntN(len(m.keys))]
+		m.try(m.request(m.owner(), m.lease()))
+	}
+	m.wait()
+	m.Session.Reopen(m.ctx, first.Key)
+	m.key = first.Key
+	m.visit()
+	if first.Valid > 0 && first.Valid <= longestLease {
+		m.pause(first.Valid + beyondSlack)
+		m.visit()
+	}
+}
+
+// longHold is for how long a sequence holds that is to meet a fault.
+const longHold = 5 * time.Second
+
+// leftToWatchdog holds several keys, if the lock can, or one, for seconds, and then releases them. If they are lost
+// meanwhile, it does not: the client lives on, and what is left of the hold ends with its lease.
+func leftToWatchdog(m *mix) {
+	a := m.writing(m.owner(), 0)
+	if m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2) {
+		a.Keys = m.some(m.keys)
+		a.Key = a.Keys[0]
+	}
+	h, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	for until := time.Now().Add(longHold); time.Now().Before(until) && !m.over(); m.pause(beyondQueue) {
+		if m.Session.lost(h) {
+			m.pause(2 * beyondSlack)
+			return
+		}
+	}
+	if !m.Session.lost(h) {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// forcedLate holds the client's own key for up to two seconds, in which a fault may begin, and releases it by force.
+// Later, when the fault is over perhaps, the owner releases what it has not got any more.
+func forcedLate(m *mix) {
+	if m.spoiled {
+		plain(m)
+		return
+	}
+	m.key = m.own
+	h, ok := m.acquire(m.request(m.owner(), max(m.lease(), 2*longHold)))
+	if !ok {
+		return
+	}
+	m.pause(random(m.Env, 2*time.Second))
+	forced := m.Session.ForceRelease(m.ctx, m.key).Outcome
+	if m.spoiled = forced == history.Info; forced != history.OK {
+		m.Session.Release(m.ctx, h)
+		return
+	}
+	m.pause(beyondQueue + random(m.Env, 2*time.Second))
+	m.Session.Release(m.ctx, h)
+	m.visit()
+}
+
+// renewedUntilEnd renews a hold with a short lease until it is lost, or for some seconds: a renewal that gets no reply
+// ends with the hold.
+func renewedUntilEnd(m *mix) {
+	lease := 2 * m.short()
+	h, ok := m.acquire(m.request(m.owner(), lease))
+	if !ok {
+		return
+	}
+	for until := time.Now().Add(longHold); time.Now().Before(until) && !m.over(); {
+		m.pause((lease / 3).Truncate(grain))
+		if m.Session.Renew(m.ctx, h, lease).Outcome != history.OK {
+			break
+		}
+	}
+	m.Session.Release(m.ctx, h)
+}
