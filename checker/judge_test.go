@@ -3,6 +3,7 @@ package checker
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,20 @@ func TestWriteLinearization(t *testing.T) {
 	var small bytes.Buffer
 	if err := WriteLinearization(&small, long, Judge(long, Options{})); err != nil || small.Len() > 1<<20 {
 		t.Errorf("a window of a long history has %d bytes: %v", small.Len(), err)
+	}
+}
+
+// TestRowsOfLinearization: what is no operation of a client, such as a loss, has no client's row, not even that of one
+// without an operation.
+func TestRowsOfLinearization(t *testing.T) {
+	h := read(t, strings.Replace(paused, "clients 2", "clients 4", 1))
+	var page bytes.Buffer
+	if err := WriteLinearization(&page, h, Judge(h, Options{})); err != nil {
+		t.Fatal(err)
+	}
+	lost := regexp.MustCompile(`"ClientId":(\d+)[^}]*"Description":"hold lost`).FindStringSubmatch(page.String())
+	if lost == nil || lost[1] != "4" {
+		t.Errorf("the loss has the row %v, want 4", lost)
 	}
 }
 

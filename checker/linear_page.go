@@ -77,6 +77,9 @@ const maxRows = 64
 // outcome, which lasts to the end of the page.
 func (v *view) rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
 	row, next := make(map[int]int), 0
+	if v.h.Clients <= maxRows { // no other operation has the row of a client, also of one without an operation here
+		next = v.h.Clients
+	}
 	client := func(i int) (number int, known bool) {
 		if i >= len(ops) || ops[i].unknown {
 			return 0, false

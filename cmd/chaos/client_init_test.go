@@ -20,6 +20,8 @@ func TestClientThatCannotBeSetUp(t *testing.T) {
 		"garbage": {`echo hello; exec sleep 600`, []string{"violated the protocol", "still running"}},
 		"refuses": {`read line; echo '{"id":1,"type":"fail","code":"setup","error":"wrong password"}'; exec sleep 600`,
 			[]string{"replied fail to init", "wrong password"}},
+		"refuses without a code": {`read line; echo '{"id":1,"type":"fail","error":"wrong password"}'; exec sleep 600`,
+			[]string{"replied fail to init: wrong password"}},
 	} {
 		path := writeScenario(t, c.script)
 		args := []string{"run", "--scenario", scenario, "--out", t.TempDir(), "--lock", "exec:sh " + path}

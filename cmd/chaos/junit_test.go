@@ -11,6 +11,7 @@ import (
 // TestSimulatedInCI: a pipeline that means to test real servers is warned, on standard error and in its JUnit file, if
 // there are none.
 func TestSimulatedInCI(t *testing.T) {
+	t.Setenv(asProgram, "1") // for the children of the suite
 	t.Setenv("PATH", t.TempDir())
 	for ci, want := range map[string]bool{"true": true, "": false} {
 		t.Setenv("CI", ci)
@@ -23,6 +24,16 @@ func TestSimulatedInCI(t *testing.T) {
 		const warning = "warning: in CI, simulated servers instead of real ones: backend process cannot run this scenario"
 		if strings.Contains(stderr, warning) != want || bytes.Contains(xml, []byte(warning)) != want {
 			t.Errorf("CI=%q: want the warning: %v\n%s%s", ci, want, stderr, xml)
+		}
+		out := t.TempDir()
+		_, _, stderr = chaos("suite", "contention", "--out", out)
+		xml, err = os.ReadFile(filepath.Join(out, "junit.xml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const rows = "warning: in CI, 1 of 1 run used simulated servers instead of real ones"
+		if strings.Contains(stderr, rows) != want || bytes.Contains(xml, []byte(rows)) != want {
+			t.Errorf("CI=%q: suite: want the warning: %v\n%s%s", ci, want, stderr, xml)
 		}
 	}
 }

@@ -236,7 +236,26 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 	line := showStatus(s, func() status { return suiteStatus(latest.Load(), total) })
 	all, err := suite.Run(ctx, o.Options)
 	line.end()
+	if note := simulatedInCI(all); note != "" {
+		all.Notes = append(all.Notes, note)
+		s.note("%s", note)
+	}
 	return publishSuite(s, all, o.Out, o.json, err)
+}
+
+// simulatedInCI warns that runs of a pipeline, which means to test real servers, were simulated; "": none were.
+func simulatedInCI(all suite.Suite) string {
+	n := 0
+	for _, r := range all.Rows {
+		if r.Backend == runner.SimName {
+			n++
+		}
+	}
+	if n == 0 || all.Backend != autoBackend || !inCI() {
+		return ""
+	}
+	return fmt.Sprintf("warning: in CI, %d of %s used simulated servers instead of real ones (see chaos doctor)", n,
+		format.Count(len(all.Rows), "run"))
 }
 
 // suiteStatus is the status line of a suite.

@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -72,7 +74,9 @@ func (s *stage) setUp(
 		return nil, fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
 	}
 	if reply.Type != "ok" {
-		return nil, fmt.Errorf("setting up client %d: %w: %s: %s", i, client.ErrRefused, reply.Code, reply.Error)
+		why := slices.DeleteFunc([]string{reply.Code, reply.Error}, func(s string) bool { return s == "" })
+		return nil, fmt.Errorf("setting up client %d: %w: %s", i, client.ErrRefused,
+			cmp.Or(strings.Join(why, ": "), "without a reason"))
 	}
 	return reply.Can, nil
 }

@@ -102,6 +102,9 @@ func (s Suite) JUnit(w io.Writer) error {
 			{Name: "chaos", Value: s.Version}, {Name: "backend", Value: s.Backend}, {Name: "filter", Value: s.Filter},
 		}},
 	}
+	for _, note := range s.Notes {
+		all.Properties.List = append(all.Properties.List, junit.Property{Name: "note", Value: format.Printable(note)})
+	}
 	for _, r := range s.Rows {
 		c := junit.Case{
 			Class: "chaos." + format.Printable(cmp.Or(r.Backend, s.Backend)), Name: format.Printable(r.Scenario),

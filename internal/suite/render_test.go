@@ -53,6 +53,7 @@ func TestJUnit(t *testing.T) {
 	text := rendered(t, func(s Suite, w *strings.Builder) error { return s.JUnit(w) })
 	for _, want := range []string{
 		`<testsuites tests="8" failures="2" errors="2" skipped="3">`, `<testcase classname="chaos.auto" name="known (2)"`,
+		`<property name="note" value="shard 2/2 is missing">`,
 		"[[ATTACHMENT|runs/x/1/report.html]]", `<property name="verdict" value="unsafe, broken promise">`,
 	} {
 		if !strings.Contains(text, want) {
