@@ -24,6 +24,9 @@ func connected() *lock.Client {
 	return locks
 }
 
+// work is what needs the lock; it ends when ctx does.
+func work(context.Context) {}
+
 // Work that one program at a time does. The hold is renewed until the work ends.
 func Example() {
 	locks, err := lock.New(dial(0), lock.Options{})
@@ -53,6 +56,7 @@ func ExampleMutex_TryAcquire() {
 		return
 	}
 	defer hold.Release(ctx)
+	work(hold.Context())             // ends with the hold
 	_, err = nightly.TryAcquire(ctx) // as another program would
 	fmt.Println(errors.Is(err, lock.ErrHeld))
 	// Output: true
@@ -68,6 +72,7 @@ func ExampleWithWait() {
 		return
 	}
 	defer hold.Release(ctx)
+	work(hold.Context())
 	_, err = report.Acquire(ctx)
 	fmt.Println(err)
 	// Output: acquire lock "report": the lock is held by another owner: context deadline exceeded

@@ -18,6 +18,7 @@ func ExampleFairMutex() {
 		return
 	}
 	defer hold.Release(ctx)
+	work(hold.Context())
 	waiting, err := printer.Queue(ctx)
 	fmt.Println(len(waiting), "are waiting", err)
 	// Output: 0 are waiting <nil>
@@ -52,6 +53,7 @@ func ExamplePermitSemaphore() {
 		return
 	}
 	defer permit.Release(ctx)
+	work(permit.Context())
 	state, err := imports.State(ctx)
 	fmt.Println(state.Free, "of", state.Total, "are free", err)
 	// Output: 4 of 5 are free <nil>

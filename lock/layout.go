@@ -26,7 +26,7 @@ const (
 	// A hold that is not the first of a new owner, because of [WithOwner] or [WithReentry], also has a field h:<hold>,
 	// which Redisson ignores: a request that is sent again counts once. Tokens are Redisson's: a counter, which starts
 	// again when the server loses it. [WithOwner] names the field itself, as uuid:thread to share the holds of a thread
-	// in Java.
+	// in Java. A field h: says that a grant has no fencing token yet, while a slot of a cluster migrates.
 	Redisson
 )
 
@@ -96,28 +96,45 @@ func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 // acquireMigrating decides by the hash alone; see migrating.go.
 func (s *redissonStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
-	sent := time.Now()
 	if err := s.node.refuseReleased(ctx, c.tombstoneKey()); err != nil {
 		return grant{}, err
 	}
-	value, err := s.node.doSafe(ctx, call{
-		script: redissonScript.acquire,
-		keys:   []string{c.key},
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone), c.tombstoneKey()},
-	})
-	g, err := decodeGrant(value, err, sent)
+	g, err := s.decide(ctx, c)
 	if err != nil || !g.ok {
 		g.ttl = pollUnsubscribed
 		return g, err
 	}
-	if c.fenced {
-		command := "incr" // nobody else is granted the lock meanwhile
-		if g.count > 1 {
-			command = "get"
+	if c.fenced && g.token == unminted {
+		g.token, err = s.token(ctx, "incr", c.tokenKey()) // nobody else is granted the lock meanwhile
+		if err == nil {
+			_, err = s.node.doSafe(ctx, call{command: []any{"hdel", c.key, unmintedField}})
 		}
-		g.token, err = s.token(ctx, command, c.tokenKey())
+	} else if c.fenced {
+		g.token, err = s.token(ctx, "get", c.tokenKey())
 	}
 	return g, afterGrant(err)
+}
+
+// The hash of a grant that has no fencing token yet has a field more: the request that mints it names another key, and
+// may not follow before the slot has migrated. Redisson ignores the field.
+const (
+	unminted      = -1 // token in the reply to an acquire
+	unmintedField = "h:"
+)
+
+// decide acquires the lock by its hash alone. A grant that was decided so by an earlier request, and that has no
+// fencing token yet, has the token [unminted].
+func (s *redissonStore) decide(ctx context.Context, c claim) (grant, error) {
+	sent, words := time.Now(), flags(c.nonReentrant, notifyNone)
+	if c.fenced {
+		words += "f"
+	}
+	value, err := s.node.doSafe(ctx, call{
+		script: redissonScript.acquire,
+		keys:   []string{c.key},
+		args:   []any{c.id, c.lease, c.owner, words, c.tombstoneKey()},
+	})
+	return decodeGrant(value, err, sent)
 }
 
 // token is the value of a counter.

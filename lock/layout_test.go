@@ -177,3 +177,48 @@ func TestRedissonLockIsHeld(t *testing.T) {
 	release(t, inner)
 	release(t, outer)
 }
+
+// TestRedissonTokenOfAnInterruptedAcquire: an acquire was granted the lock while its slot migrated, and got no further.
+// When it is sent again, its fencing token is not that of the grant before: the counter of tokens alone does not say
+// whether a grant has one.
+func TestRedissonTokenOfAnInterruptedAcquire(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	for name, finish := range map[string]func(m *slotMove){
+		"during": func(*slotMove) {},
+		"after":  (*slotMove).finish,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestClient(t, rdb, Options{Layout: Redisson})
+			m := c.FencedMutex(name)
+			before := acquire(t, m)
+			release(t, before)
+			a, err := m.mutex.attempt(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			move := startMove(t, servers, name)
+			store := c.store.(*redissonStore)
+			if g, err := store.decide(ctx, a.claim); err != nil || !g.ok {
+				t.Fatalf("the acquire that is interrupted: %+v, %v", g, err)
+			}
+			finish(move)
+			for range 2 {
+				g, err := store.acquire(ctx, a.claim)
+				if err != nil || g.token != before.token+1 || g.count != 1 {
+					t.Errorf("the acquire again: %+v, %v; the grant before had token %d", g, err, before.token)
+				}
+			}
+			if left, err := store.release(ctx, a.claim); left != 0 || err != nil {
+				t.Errorf("release: %d, %v", left, err)
+			}
+			if name == "during" {
+				move.finish()
+			}
+			if n := rdb.Exists(ctx, name).Val(); n != 0 {
+				t.Error("the lock is held after its release")
+			}
+		})
+	}
+}

@@ -15,7 +15,8 @@ import (
 // slot of a cluster, are taken by one script, all or none, if no other lock comes between
 // them. All others are taken in an order that is the same in every program (by server, slot
 // and name), so that there is no deadlock (redisson#1160, redisson#4050), and renewed when
-// all are held; if one is not granted in time, those before it are released. At the
+// all are held; if one is not granted in time, those before it are released. While their
+// slot migrates, mutexes of one slot are taken so too, unless [WithAtomic] is given. At the
 // servers they are locks like any others, and exclude them. A waiter that releases what it
 // had, because a lock further on was held for too long, loses its place in the queue of a
 // [FairMutex]. Several goroutines may use it.
@@ -163,6 +164,16 @@ func bySlot(groups []group) []group {
 	return out
 }
 
+// singly divides groups into locks that are taken one after the other.
+func singly(groups []group) (out []group) {
+	for _, g := range groups {
+		for i, p := range g.parts {
+			out = append(out, group{g.client, g.parts[i : i+1], p.fenced})
+		}
+	}
+	return out
+}
+
 // Acquire waits until it has all of the locks, or ctx ends. Errors are those of [Mutex.Acquire], and [ErrCrossSlot].
 // With a lease of its own ([WithLease]) each of the locks gets it; if they are not all taken by one script, it must be
 // long enough to take them within half of it.
@@ -231,6 +242,9 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 			return newMultiHold(parent, r.holds), nil
 		case errors.Is(err, ErrCrossSlot) && !o.atomic && len(bySlot(r.groups)) > len(r.groups):
 			r.groups = bySlot(r.groups)
+			continue
+		case isMigrating(err) && Definite(err) && !o.atomic && len(singly(r.groups)) > len(r.groups):
+			r.groups = singly(r.groups)
 			continue
 		case !again || !wait || ctx.Err() != nil:
 			return nil, c.stopped(ctx, err)

@@ -108,6 +108,7 @@ type bundle struct {
 	claims []claim
 	lease  time.Duration
 	tokens bool
+	atomic bool // no other way to take the locks is allowed
 	grants []granted
 }
 
@@ -121,6 +122,7 @@ func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
 	}
 	b := &bundle{
 		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease}, lease: lease, tokens: g.fenced,
+		atomic: r.o.atomic,
 	}
 	id, mode := c.random.id(), notifyNone
 	if r.wait {
@@ -170,6 +172,9 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 	if err != nil {
 		// The script may have taken some before it met what it cannot take.
 		b.uncertain = b.uncertain || outcomeOf(err) != notExecuted && !errors.Is(err, ErrCrossSlot)
+		if isMigrating(err) && !b.atomic { // they are taken one after the other
+			err = &requestError{rejected, err}
+		}
 		return turn{}, err
 	}
 	r, err := decode(value, 2)

@@ -114,7 +114,8 @@ func WithPolling() Option {
 	return func(s *settings) { s.polling, s.given = true, s.given|optPolling }
 }
 
-// WithAtomic refuses, with [ErrCrossSlot], several locks that one script cannot take; see [MultiLock].
+// WithAtomic refuses, with [ErrCrossSlot], several locks that one script cannot take; see [MultiLock]. While their slot
+// of a cluster migrates no script can take them, and the acquire waits.
 func WithAtomic() Option {
 	return func(s *settings) { s.atomic, s.given = true, s.given|optAtomic }
 }

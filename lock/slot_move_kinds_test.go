@@ -59,6 +59,14 @@ func movingKinds() []movingKind {
 			return either(wait, func() (movingHold, error) { return s.Acquire(ctx, 1) },
 				func() (movingHold, error) { return s.TryAcquire(ctx, 1) })
 		}},
+		{name: "multi", acquire: func(ctx context.Context, c *Client, key string, wait bool) (movingHold, error) {
+			m, err := c.Multi(key, tagged(key, "second"))
+			if err != nil {
+				return nil, err
+			}
+			return either(wait, func() (movingHold, error) { return m.Acquire(ctx) },
+				func() (movingHold, error) { return m.TryAcquire(ctx) })
+		}},
 		{name: "redisson", options: Options{Layout: Redisson}, acquire: func(ctx context.Context, c *Client, key string,
 			wait bool) (movingHold, error) {
 			m := c.FencedMutex(key)

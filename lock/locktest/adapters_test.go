@@ -86,16 +86,19 @@ func (h multiHold) Token() int64 {
 	return token
 }
 
-func multi(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-	m, err := lock.Multi(c.FencedMutex(name), c.FencedMutex("{"+name+"}:second"))
-	if err != nil {
-		return nil, err
+// multi acquires two mutexes.
+func multi(opts ...lock.Option) acquirer {
+	return func(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+		m, err := lock.Multi(c.FencedMutex(name), c.FencedMutex("{"+name+"}:second"))
+		if err != nil {
+			return nil, err
+		}
+		h, err := acquireFrom(ctx, m, o, wait, append([]lock.Option{lock.WithReentry()}, opts...))
+		if err != nil {
+			return nil, err
+		}
+		return multiHold{h, name}, nil
 	}
-	h, err := acquireFrom(ctx, m, o, wait, []lock.Option{lock.WithReentry()})
-	if err != nil {
-		return nil, err
-	}
-	return multiHold{h, name}, nil
 }
 
 // multiKinds acquires one lock of each kind.

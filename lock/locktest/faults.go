@@ -101,7 +101,9 @@ func servedAfterOthersLeft(t *testing.T, s *fixture) {
 	}
 	Eventually(t, timeout, "as many requests as waiters", func() bool { return s.requestCount(t) >= before+40 })
 	s.awaitWaiting(t)
-	next := s.acquireAsync(context.Background(), s.b, s.longLease())
+	last := s.longLease()
+	last.Owner = "last-in-line" // a waiter with a new owner would rely on the others, and send its first request later
+	next := s.acquireAsync(context.Background(), s.b, last)
 	s.awaitWaiting(t)
 	cancel()
 	for _, ch := range leaving {

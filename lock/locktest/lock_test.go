@@ -64,12 +64,14 @@ func TestKinds(t *testing.T) {
 		{"fair-cluster", Cluster, with(fair), nil},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
 		{"write-cluster", Cluster, with(write), func(s *Spec) { s.HeldByOthers = false }},
-		{"multi-single", Single, with(multi), func(s *Spec) { partsOf(s, 2) }},
+		{"multi-single", Single, with(multi()), func(s *Spec) { partsOf(s, 2) }},
 		{"multi-kinds-single", Single, with(multiKinds), func(s *Spec) { partsOf(s, 3) }},
-		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) {
-			partsOf(s, 3)
-			s.OutlastsMigration = false
+		{"multi-cluster", Cluster, with(multi()), func(s *Spec) { partsOf(s, 2) }},
+		{"multi-atomic-cluster", Cluster, with(multi(lock.WithAtomic())), func(s *Spec) {
+			partsOf(s, 2)
+			s.OutlastsMigration = false // one script takes them
 		}},
+		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) { partsOf(s, 3) }},
 		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"semaphore-cluster", Cluster, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
@@ -79,6 +81,9 @@ func TestKinds(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && row.name == "multi-atomic-cluster" {
+				t.Skip("only two behaviors differ from those of multi-cluster")
+			}
 			s := base
 			s.Topology, s.Guard = row.kind, guard
 			row.open(&s)

@@ -28,7 +28,9 @@ if other and not string.find(marked.err, 'WRONGTYPE', 1, true) then
 end
 local count = not other and tonumber(redis.call('HGET', KEYS[1], owner) or nil)
 -- Without a field of its own, a hold exists if there are more holds than fields of them.
-if not count or marked == 0 and (hold ~= owner or count < redis.call('HLEN', KEYS[1])) then
+-- A field that says that no token was minted is none of them.
+local fields = count and redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], 'h:')
+if not count or marked == 0 and (hold ~= owner or count < fields) then
   local left = NOT_HELD
   if other or not count and redis.call('EXISTS', KEYS[1]) == 1 then
     left = NOT_OWNER
