@@ -51,9 +51,24 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	}
 	blurred := len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
 	within := func(depth int32) bool { return depth <= s.Count && s.Count <= depth+lost }
-	if !within(depth) && !within(both) && !(blurred && s.Count > 0 && s.Count < both) {
-		b.note(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
+	if within(depth) || within(both) || blurred && s.Count > 0 && s.Count < both {
+		return
 	}
+	if s.Count < depth && s.Count >= depth-b.levelsLostDuring(s) { // the reply is later than the loss
+		return
+	}
+	b.note(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
+}
+
+// levelsLostDuring counts the levels of the owner's hold of which a loss was reported between request and reply of s.
+func (b *holdFold) levelsLostDuring(s *history.Span) (levels int32) {
+	for i := range b.h.Notices {
+		n := &b.h.Notices[i]
+		if n.F == history.Lost && n.Left > 0 && n.Owner == s.Owner && n.Key == s.Key && n.Time >= s.Call && n.Time <= s.Return {
+			levels++
+		}
+	}
+	return levels
 }
 
 // leave records what a release that succeeded left of h.

@@ -65,8 +65,8 @@ func (r *Run) indexUnanswered() {
 	}
 }
 
-// unansweredAt is who holds a key without the name of its owner, of which the last known hold had ended: the client that
-// asked for it after that, when the node did not have the key, and got no answer. False if there is none.
+// unansweredAt is who holds a key without the name of its owner, of which the last known hold had ended: the client
+// that asked for it after that, when the node did not have the key, and got no answer. False if there is none.
 func (r *Run) unansweredAt(key string, s *history.Sample, last *hold) (x keyHolder, is bool) {
 	client := -1
 	for _, i := range r.unanswered {
