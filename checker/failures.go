@@ -93,9 +93,9 @@ func (v *view) unansweredViolation(f finding) Violation {
 // clockGrain is by how much the clock of a client may round a wait.
 const clockGrain = 10 * time.Millisecond
 
-// judgeFailures finds the releases that ended with an error sooner than the lock sends them again, and the other
-// operations that ended with one although no fault had been in force. One that took longer may have met a machine
-// that is busy.
+// judgeFailures finds the releases and renewals that ended with an error sooner than the lock sends them again, and the
+// other operations that ended with one although no fault had been in force. One that took longer may have met a machine
+// that is busy. A renewal is of no use when the promise has ended.
 func (c *honestyCheck) judgeFailures() {
 	if !c.o.Persists {
 		return
@@ -107,7 +107,7 @@ func (c *honestyCheck) judgeFailures() {
 			continue
 		}
 		excused := dis.some(segment{s.Call, f.Time}, (*faultTime).refusesForGood)
-		if s.Op != history.OpRelease {
+		if s.Op != history.OpRelease && s.Op != history.OpRenew {
 			excused = dis.some(segment{0, f.Time}, func(*faultTime) bool { return true })
 		}
 		if s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
@@ -156,6 +156,10 @@ func (v *view) failureViolation(f finding) Violation {
 		w.Rule = "a release is retried after a transient error"
 		w.Text = fmt.Sprintf("client %d released %s at %s, and the lock gave up with an error after %s", w.Clients[0],
 			lockName(w.Key), format.Instant(f.start), after)
+	case history.OpRenew:
+		w.Rule = "a renewal is retried after a transient error"
+		w.Text = fmt.Sprintf("client %d renewed %s at %s, and the lock gave up with an error after %s, long before the "+
+			"promise ended", w.Clients[0], lockName(w.Key), format.Instant(f.start), after)
 	default:
 		w.Text = fmt.Sprintf("the %s of %s by client %d at %s ended with an error after %s, although there had "+
 			"been no fault", s.Op, lockName(w.Key), w.Clients[0], format.Instant(f.start), after)

@@ -40,7 +40,7 @@ const (
 	forceMissed            // a forced release found nobody although a client held the lock
 	forceFault             // acquits: there was a fault
 	contradicted           // the lock contradicted itself
-	failedInVain           // a release gave up early, or an operation ended with an error without a fault
+	failedInVain           // a release or renewal gave up early, or another operation failed without a fault
 	renewalWaited          // a renewal had no answer long after the end of its hold
 	restored               // servers had a hold again after its loss was reported
 	honestData             // acquits: a fault may have changed what servers keep
@@ -51,7 +51,7 @@ const (
 	honestPromise          // acquits: the promise to the other owner had ended
 	honestSilent           // acquits: a lock with leases that reports no losses has said with the lease when the hold ends
 	honestReaders          // acquits: a reader among readers
-	honestRights           // acquits: a permission was revoked, or, of other operations than releases, there was a fault
+	honestRights           // acquits: a permission was revoked, or, of other operations than those, there was a fault
 )
 
 func honestyRules() []string {

@@ -13,12 +13,13 @@ import (
 // usesContexts reports how a client uses package lock. Each client of a run does one or the other, by its seed; those
 // that share a lock object do the same. One that does not names owners by lock.WithOwner, bounds a wait by the deadline
 // of its context, and learns of a loss from a callback. One that does acquires a lock again under the context of its
-// hold, and a lock whose key comes later under that of a hold it has of another lock. It bounds a wait by
-// lock.WithWait, and counts on the context and the channel of a hold: a loss that does not end both is not reported,
-// and a hold that was released and does not end both counts as one that its owner still has. Half of its owners ask for
-// both when they acquire. The others ask for them when the hold has ended, but for the context of a hold while it lasts
-// if another acquire is made under it: one of its own lock again, or one of a lock whose key comes later. It
-// also makes half of its tries by an acquire that may send one request (lock.WithTries).
+// hold, and a lock whose key comes later under that of a hold it has of another lock; then also the first again under
+// that of the second. It bounds a wait by lock.WithWait, and counts on the context and the channel of a hold: a loss
+// that does not end both is not reported, and a hold that was released and does not end both counts as one that its
+// owner still has. Half of its owners ask for both when they acquire. The others ask for them when the hold has ended,
+// but for the context of a hold while it lasts if another acquire is made under it: one of its own lock again, or one
+// of a lock whose key comes later. It also makes half of its tries by an acquire that may send one request
+// (lock.WithTries).
 func usesContexts(seed uint64) bool { return seed%2 == 1 }
 
 // acquireKey is the key of an acquireCall in the context of an acquire.
@@ -105,19 +106,23 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner str
 		ctx, stop = withoutDeadline(ctx)
 		defer stop()
 	}
+	var outer held
 	if l.contexts && !a.Scoped {
 		if h, _ := l.holds.innermost(a.hold()); h != nil && h.Err() == nil {
-			c.hold = h.Context()
+			c.hold = l.holds.deepest(h).Context()
 			if one, ok := holdOf(h); ok {
 				owner = one.Owner()
 			}
-		} else if outer := l.holds.before(a.Key); outer != nil && len(a.Keys) == 0 {
+		} else if outer = l.holds.before(a.Key); outer != nil && len(a.Keys) == 0 {
 			ctx = under{ctx, outer.Context()}
 		}
 	}
 	h, err = l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
 	if wrong := check(); wrong != nil {
 		return nil, owner, wrong
+	}
+	if err == nil && outer != nil && len(a.Keys) == 0 {
+		l.holds.nest(outer, h)
 	}
 	if err == nil && l.contexts && isEven(a.Owner) { // else they are first asked for when the hold has ended
 		_, _ = h.Done(), h.Context()

@@ -43,6 +43,7 @@ type holds struct {
 	mu    sync.Mutex
 	of    map[holdID][]held
 	ended []endedHold
+	inner map[held]held // the last hold that was acquired under the context of another
 }
 
 type endedHold struct {
@@ -50,7 +51,7 @@ type endedHold struct {
 	hold held
 }
 
-func newHolds() *holds { return &holds{of: map[holdID][]held{}} }
+func newHolds() *holds { return &holds{of: map[holdID][]held{}, inner: map[held]held{}} }
 
 func (s *holds) add(id holdID, h held) {
 	s.mu.Lock()
@@ -81,6 +82,24 @@ func (s *holds) innermost(what Hold) (held, holdID) {
 		}
 	}
 	return nil, id
+}
+
+// nest notes that inner was acquired under the context of outer.
+func (s *holds) nest(outer, inner held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inner[outer] = inner
+}
+
+// deepest is the last hold in force that was acquired under the context of h, or under that of such a hold; h if there
+// is none.
+func (s *holds) deepest(h held) held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for in := s.inner[h]; in != nil && in.Err() == nil; in = s.inner[h] {
+		h = in
+	}
+	return h
 }
 
 // modeOf is the mode of a hold; "" if it has none, or was not added yet.
@@ -126,6 +145,7 @@ func (s *holds) end(id holdID, h held) {
 	if i < 0 {
 		return // it had ended before
 	}
+	delete(s.inner, h)
 	if s.of[id] = slices.Delete(s.of[id], i, i+1); len(s.of[id]) == 0 {
 		delete(s.of, id)
 	}

@@ -101,8 +101,8 @@ func expired(m *mix) {
 	}
 }
 
-// watched holds without a lease of its own, perhaps two keys at once: the lock renews them. It may have been idle
-// before, for longer than a lease.
+// watched holds without a lease of its own, perhaps two keys at once: the lock renews them. It may acquire the first
+// again while it has the second, and may have been idle before, for longer than a lease.
 func watched(m *mix) {
 	if m.chance(4) {
 		m.pause(random(m.Env, time.Second))
@@ -120,6 +120,9 @@ func watched(m *mix) {
 	if m.chance(3) {
 		m.outlive(h)
 	}
+	if both && m.Can.Has(client.Reentrant) && m.chance(2) && !m.reenter(h) {
+		return
+	}
 	if key := m.key; both && m.chance(2) { // under the context of the first, if the client uses contexts
 		m.key = second.Key
 		m.visit()
@@ -134,6 +137,14 @@ func watched(m *mix) {
 		m.visit()
 		m.Session.Release(m.ctx, second)
 	}
+}
+
+// reenter acquires again what h holds, under the contexts of all that the client holds if it uses contexts, and
+// releases that. False: the outcome of the release is not known.
+func (m *mix) reenter(h Hold) (known bool) {
+	a := client.Acquire{Key: h.Key, Owner: h.Owner, Mode: h.Mode}
+	again, ok := m.enter(a)
+	return !ok || m.leave(again)
 }
 
 // longestLease is the longest lease of a lock that a sequence waits for.
