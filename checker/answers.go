@@ -210,7 +210,7 @@ func (c *honestyCheck) judgeRenewed() {
 	if !c.o.RenewsItself {
 		return
 	}
-	dis := c.disturbances(c.o)
+	excuses := c.excusesOf(c.o)
 	for i := range c.holds {
 		h := &c.holds[i]
 		s := &c.h.Spans[h.span]
@@ -229,7 +229,7 @@ func (c *honestyCheck) judgeRenewed() {
 		if c.o.Persists {
 			traffic.from = max(h.asked, t-(s.Valid-s.Return)/2)
 		}
-		client := c.client(h.span)
+		dis, client := excuses(concern{h.key, true}).dis, c.client(h.span)
 		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, client, history.AffectsClients) ||
 			c.o.applies(honestOutage) && (dis.touch(segment{h.asked, t}, client, history.AffectsData) ||
 				dis.touch(traffic, client, history.AffectsTraffic)) {

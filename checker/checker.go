@@ -142,11 +142,18 @@ type Options struct {
 	EndsRenewals bool
 	// Shared: several clients use one lock object, so that one of them may wait for what others ask.
 	Shared bool
-	// FallsBack: waiters ask again by themselves, well within the slack, while the server refuses subscriptions, so that a
-	// fault which only ends subscriptions is no outage except in the slack after its beginning and its end.
+	// FallsBack: the lock needs no messages. Waiters ask again by themselves, well within the slack, while the server
+	// refuses subscriptions, and nothing fails because it refuses to publish, so that such a fault is no outage except in
+	// the slack after its beginning and its end.
 	FallsBack bool
 	// Migrates: the lock stays available while its keys move to another server of a Redis Cluster.
 	Migrates bool
+	// Isolates is for how long, of several servers that share the keys, one may hang without delaying or ending anything
+	// that another one keeps; 0: not at all. In a Redis Cluster it is cluster-node-timeout, after which the others may
+	// refuse all commands.
+	Isolates time.Duration
+	// FullMemory: the lock is released and renewed while a server whose memory is full refuses what needs some.
+	FullMemory bool
 	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
 	Frugal bool
 	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.

@@ -14,6 +14,7 @@ import (
 type faultTime struct {
 	segment
 	target, affects string
+	changesRoles    bool // a note: a server became master, or replica
 }
 
 // faultTimes are the times of all faults, in the order of their beginnings.
@@ -25,12 +26,12 @@ func (v *view) faultTimes() (all []faultTime) {
 		switch {
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = len(all)
-			all = append(all, faultTime{segment{f.Time, never}, f.Target, f.Affects})
+			all = append(all, faultTime{segment{f.Time, never}, f.Target, f.Affects, false})
 		case f.Phase == history.Healed && in:
 			delete(open, f.ID)
 			all[n].until = f.Time
 		case f.Phase == history.Noted && explains(f.Name):
-			all = append(all, faultTime{segment{f.Time - f.Lasted, f.Time}, f.Target, ""})
+			all = append(all, faultTime{segment{f.Time - f.Lasted, f.Time}, f.Target, "", changesRoles(f.Name)})
 		}
 	}
 	// A stall is noted at its end.
@@ -45,6 +46,11 @@ func explains(name string) bool {
 		return true
 	}
 	return false
+}
+
+// changesRoles says whether a note of that name is about a server that became master, or replica.
+func changesRoles(name string) bool {
+	return name == history.NodePromoted || name == history.NodeDemoted
 }
 
 // client is the client that a fault is aimed at, or whose end of a link it is; -1 if there is none.
@@ -72,8 +78,11 @@ func (f *faultTime) states(what string) bool {
 	return slices.Contains(strings.Fields(f.affects), what)
 }
 
-// refusesForGood says whether servers refuse commands for a reason that a repeated request meets again.
-func (f *faultTime) refusesForGood() bool { return f.states(history.AffectsRights) }
+// refusesForGood says whether servers refuse commands for a reason that a repeated request meets again. A lock that
+// needs no messages (Options.FallsBack) need not fail if only those are refused.
+func (f *faultTime) refusesForGood(o Options) bool {
+	return f.states(history.AffectsRights) && !(o.FallsBack && onlyMessages(f.affects))
+}
 
 // disturbances are what may explain a lock's behavior in place of the lock.
 type disturbances struct {
@@ -82,16 +91,6 @@ type disturbances struct {
 }
 
 func (v *view) disturbances(o Options) disturbances { return disturbances{v.faultTimes(), o.slack()} }
-
-// unavailability is disturbances but for migrations of keys, if the lock stays available meanwhile: they explain what
-// samples of one server show, but not that an operation takes long.
-func (v *view) unavailability(o Options) disturbances {
-	d := v.disturbances(o)
-	if o.Migrates {
-		d.times = slices.DeleteFunc(d.times, func(f faultTime) bool { return f.states(history.AffectsSlots) })
-	}
-	return d
-}
 
 // anyClient stands for all clients in [disturbances.touch].
 const anyClient = -1

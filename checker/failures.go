@@ -33,7 +33,8 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 			v.judgeFailedWait(f, o, found)
 			continue
 		}
-		if !o.applies(wakeRights) || !dis.some(segment{s.Call, f.Time}, (*faultTime).refusesForGood) {
+		refused := func(f *faultTime) bool { return f.refusesForGood(o) }
+		if !o.applies(wakeRights) || !dis.some(segment{s.Call, f.Time}, refused) {
 			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
@@ -48,7 +49,7 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	}
 	without := v.clientPauses()[v.client(f.Span)]
 	if o.applies(wakeOutage) {
-		without = merged(v.outages(o).windows, without)
+		without = merged(v.outagesFor(concernOf(s), o).windows, without)
 	}
 	for _, g := range v.idleTimes(o.slack()).gaps {
 		p := segment{max(g.from, s.Call), min(g.until, f.Time)}
@@ -62,10 +63,10 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	}
 }
 
-// judgeUnanswered finds the acquires whose wait was over without any reply although no fault was in force: a client
+// judgeNoReason finds the acquires whose wait was over without any reply although no fault was in force: a client
 // that does not share its lock object with others sends a request of its own, and what the servers replied is why the
 // wait ended.
-func (v *view) judgeUnanswered(o Options, found *findings) {
+func (v *view) judgeNoReason(o Options, found *findings) {
 	if !o.Persists || o.Shared && o.applies(wakeShared) {
 		return
 	}
@@ -80,8 +81,8 @@ func (v *view) judgeUnanswered(o Options, found *findings) {
 	}
 }
 
-// unansweredViolation words a finding of judgeUnanswered.
-func (v *view) unansweredViolation(f finding) Violation {
+// noReasonViolation words a finding of judgeNoReason.
+func (v *view) noReasonViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a wait that is over says what the servers replied", fmt.Sprintf("client %d requested %s "+
 		"at %s, and its wait ended after %s as if no server had replied, although no fault was in force", v.client(f.y),
@@ -106,9 +107,9 @@ func (c *honestyCheck) judgeFailures() {
 		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
 			continue
 		}
-		excused := dis.some(segment{s.Call, f.Time}, (*faultTime).refusesForGood)
+		excused := dis.some(segment{s.Call, f.Time}, func(f *faultTime) bool { return f.refusesForGood(c.o) })
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
-			excused = dis.some(segment{0, f.Time}, func(*faultTime) bool { return true })
+			excused = dis.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
 		}
 		if s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
 			continue

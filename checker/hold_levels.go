@@ -64,7 +64,8 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 func (b *holdFold) levelsLostDuring(s *history.Span) (levels int32) {
 	for i := range b.h.Notices {
 		n := &b.h.Notices[i]
-		if n.F == history.Lost && n.Left > 0 && n.Owner == s.Owner && n.Key == s.Key && n.Time >= s.Call && n.Time <= s.Return {
+		if n.F == history.Lost && n.Left > 0 && n.Owner == s.Owner && n.Key == s.Key &&
+			n.Time >= s.Call && n.Time <= s.Return {
 			levels++
 		}
 	}

@@ -43,6 +43,7 @@ const (
 	failedInVain           // a release or renewal gave up early, or another operation failed without a fault
 	renewalWaited          // a renewal had no answer long after the end of its hold
 	restored               // servers had a hold again after its loss was reported
+	failedDone             // a release that certainly had no effect had one
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
@@ -65,7 +66,7 @@ func honestyRules() []string {
 		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
 		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
-		contradicted: "contradiction", failedInVain: "failed",
+		contradicted: "contradiction", failedInVain: "failed", failedDone: "failed-done",
 		renewalWaited: "waited-renewal", restored: "brought-back",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestReopened: "reopened", honestPromise: "other-outlived",
@@ -102,6 +103,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeShown()
 	c.judgeWaiters()
 	c.judgeFailures()
+	c.judgeDone()
 	c.judgeContradictions()
 	c.judgeForces()
 	c.judgeLateRenewals()
@@ -235,16 +237,17 @@ func (c *honestyCheck) judgeLosses() {
 		}
 	}
 	pauses := c.clientPauses()
-	var away outageWindows
-	if c.o.applies(honestOutage) && reported {
-		away = c.outages(c.o)
-	}
+	excuses := c.excusesOf(c.o)
 	for i := range c.holds {
 		h := &c.holds[i]
 		if valid := c.validUntil(h); valid < h.until {
 			c.judgeLate(int32(i), valid, reported, pauses)
 		}
 		if reported && h.endEvent >= 0 {
+			var away outageWindows
+			if c.o.applies(honestOutage) {
+				away = excuses(concern{h.key, true}).away
+			}
 			c.judgeUnfounded(int32(i), away)
 		}
 	}

@@ -21,6 +21,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.lossViolation(f)
 	case failedInVain:
 		return c.failureViolation(f)
+	case failedDone:
+		return c.doneViolation(f)
 	case forcedNothing, forceMissed:
 		return c.forceViolation(f)
 	case renewalWaited:

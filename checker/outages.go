@@ -13,17 +13,20 @@ import (
 // it tolerates were down, cut off or not responding, nor until it has settled afterwards.
 type outageWindows struct{ windows []segment } // disjoint, by time
 
-// outages reads the faults, and what was noted about the servers. A fault that only delays traffic a little is no
-// outage, nor is the migration of keys for a lock that stays available (Options.Migrates). What has no single server as
-// a target counts as aimed at all of them.
-func (v *view) outages(o Options) outageWindows {
+// outages are those of all that the lock does, see outagesFor.
+func (v *view) outages(o Options) outageWindows { return v.outagesFor(anything(), o) }
+
+// outagesFor reads the faults, and what was noted about the servers. A fault that only delays traffic a little is no
+// outage, nor is one that the lock states not to affect what c says (see spared.go). What has no single server as a
+// target counts as aimed at all of them.
+func (v *view) outagesFor(c concern, o Options) outageWindows {
 	type mark struct {
 		at     time.Duration
 		target string
 		by     int // +1: down, -1: available again
 	}
 	var marks []mark
-	open := make(map[int]string)    // by fault id
+	open := make(map[int][]string)  // by fault id: the servers that it affects
 	silent := make(map[string]bool) // by node
 	bridged := make(map[int]bool)   // by fault id: waiters ask again by themselves
 	for i := range v.h.Faults {
@@ -31,23 +34,24 @@ func (v *view) outages(o Options) outageWindows {
 		_, in := open[f.ID]
 		switch {
 		case strings.HasPrefix(f.Target, "client:"), f.Affects == history.AffectsDelays:
-		case o.Migrates && strings.Contains(f.Affects, history.AffectsSlots):
 		case f.Phase == history.Injected && !in:
-			open[f.ID] = f.Target
-			for _, target := range targetNodes(f.Target) {
+			affected := slices.DeleteFunc(targetNodes(f.Target), func(n string) bool { return v.spares(n, f.Affects, c, o) })
+			open[f.ID] = affected
+			for _, target := range affected {
 				marks = append(marks, mark{f.Time, target, +1})
 				if bridged[f.ID] = o.FallsBack && onlyMessages(f.Affects); bridged[f.ID] { // until its end, where it is one again
 					marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 				}
 			}
 		case f.Phase == history.Healed && in:
-			for _, target := range targetNodes(open[f.ID]) {
+			for _, target := range open[f.ID] {
 				if bridged[f.ID] {
 					marks = append(marks, mark{f.Time, target, +1})
 				}
 				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
+		case f.Phase == history.Noted && isServer(f.Target) && !changesRoles(f.Name) && v.spares(f.Target, f.Affects, c, o):
 		case f.Phase == history.Noted && f.Name == history.NodeSilent && !silent[f.Target]:
 			silent[f.Target] = true // it is noted when several samples in a row have missed a reply
 			marks = append(marks, mark{f.Time - f.Lasted, f.Target, +1})
@@ -61,7 +65,7 @@ func (v *view) outages(o Options) outageWindows {
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
-	var c outageWindows
+	var away outageWindows
 	down, rough := make(map[string]int), false
 	for _, m := range marks {
 		if down[m.target] += m.by; down[m.target] == 0 {
@@ -71,20 +75,20 @@ func (v *view) outages(o Options) outageWindows {
 		now := all || len(down) > max(0, o.MayBeDown)
 		switch {
 		case now && !rough:
-			c.windows = append(c.windows, segment{m.at, never})
+			away.windows = append(away.windows, segment{m.at, never})
 		case !now && rough:
-			c.windows[len(c.windows)-1].until = m.at
+			away.windows[len(away.windows)-1].until = m.at
 		}
 		rough = now
 	}
-	return c
+	return away
 }
 
 // onlyMessages says whether a fault affects subscriptions, and nothing but them and their messages.
 func onlyMessages(affects string) bool {
 	words := strings.Fields(affects)
 	return slices.Contains(words, history.AffectsSubscriptions) && !slices.ContainsFunc(words, func(w string) bool {
-		return w != history.AffectsSubscriptions && w != history.AffectsMessages
+		return w != history.AffectsSubscriptions && w != history.AffectsMessages && w != history.AffectsRights
 	})
 }
 

@@ -101,11 +101,7 @@ type acquittals struct{ convict, outage, paused int }
 // unservedWaits finds the waits that were not served although the key was free for one of the causes: for each gap
 // the longest part of a wait that nothing excuses. It returns how many waits overlapped such gaps.
 func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ...cause) int {
-	d := v.idleTimes(o.slack())
-	var away outageWindows
-	if o.applies(e.outage) {
-		away = v.outages(o)
-	}
+	d, excuses := v.idleTimes(o.slack()), v.excusesOf(o)
 	var pauses map[int][]segment
 	if o.applies(e.paused) {
 		pauses = v.clientPauses()
@@ -115,6 +111,10 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 		g := &d.gaps[d.waits[n].gap]
 		best := finding{rule: e.convict, x: g.last, y: -1}
 		first := d.waits[n].gap
+		var away outageWindows
+		if o.applies(e.outage) {
+			away = excuses(concern{key: g.key}).away
+		}
 		for ; n < len(d.waits) && d.waits[n].gap == first; n++ {
 			if !slices.Contains(causes, g.cause) {
 				continue

@@ -172,6 +172,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.MaxBypass, err = strconv.Atoi(value)
 			case "report-delay":
 				o.ReportDelay, err = time.ParseDuration(value)
+			case "isolates":
+				o.Isolates, err = time.ParseDuration(value)
 			case "max-hold":
 				o.MaxHold, err = time.ParseDuration(value)
 			case "away":
@@ -211,6 +213,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"shared":          &o.Shared,
 		"falls-back":      &o.FallsBack,
 		"migrates":        &o.Migrates,
+		"full-memory":     &o.FullMemory,
 		"frugal":          &o.Frugal,
 		"counts":          &o.Counts,
 		"overtakes":       &o.Overtakes,

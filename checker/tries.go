@@ -10,18 +10,20 @@ import (
 
 // judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the slack,
 // or to which the client had not replied by then, though no fault was in force and the client ran: a try does not wait.
-// Where a master may be down, a try also waits for the replies of the others. Of a lock that stays available while its
-// keys move to another server, releases are judged as well: one that waits until they have moved keeps the lock held.
+// Where a master may be down, a try also waits for the replies of the others. Of a lock that states that a fault does
+// not affect its releases (see spared.go), these are judged as well: one that waits for the end of the fault keeps the
+// lock held.
 func (v *view) judgeTries(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
-	slack := o.slack()
-	dis, away, pauses := v.unavailability(o), v.outages(o), v.clientPauses()
+	slack, outlasts := o.slack(), o.Migrates || o.Isolates > 0 || o.FullMemory
+	excuses, pauses := v.excusesOf(o), v.clientPauses()
 	judge := func(i int32, until time.Duration) {
 		client, during := v.client(i), segment{v.h.Spans[i].Call, until}
-		p := longestOutside(during, merged(away.windows, pauses[client]))
-		if p.until-p.from <= slack || dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
+		e := excuses(concernOf(&v.h.Spans[i]))
+		p := longestOutside(during, merged(e.away.windows, pauses[client]))
+		if p.until-p.from <= slack || e.dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
 			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
 			return
 		}
@@ -29,8 +31,9 @@ func (v *view) judgeTries(o Options, found *findings) {
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		waits := s.Op == history.OpTry || o.Migrates && s.Op == history.OpRelease
-		if waits && s.Return-s.Call > slack && (s.Outcome == history.OK || s.Busy) {
+		waits := s.Op == history.OpTry && (s.Outcome == history.OK || s.Busy) ||
+			outlasts && s.Op == history.OpRelease && s.Outcome != history.Info
+		if waits && s.Return-s.Call > slack {
 			judge(int32(i), s.Return)
 		}
 	}
@@ -64,7 +67,7 @@ func (v *view) tryViolation(f finding) Violation {
 }
 
 func (v *view) releaseWaited(f finding) Violation {
-	w := v.spanViolation(f.y, "a release does not wait for the end of a slot migration", "")
+	w := v.spanViolation(f.y, "a release does not wait for the end of a fault that the lock outlasts", "")
 	w.Class = ""
 	w.Text = fmt.Sprintf("client %d released %s at %s, and the release returned only after %s", w.Clients[0],
 		lockName(w.Key), format.Instant(f.start), format.Duration(f.end-f.start))

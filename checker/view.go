@@ -38,6 +38,7 @@ type view struct {
 	counted    []int32 // spans: replies with a hold count that can be compared
 	idleState
 	serversState
+	homesState
 	excesses []excess     // by findings of wake-up and leak
 	changes  []sizeChange // by findings of permits
 	sizeState

@@ -23,6 +23,7 @@ const (
 	gaveUp              // an acquire ended with an error before its wait was over
 	failedWait          // an acquire ended with an error although the lock was free and the servers available
 	noReason            // a wait ended without a reply although there was no fault
+	unanswered          // an operation had no reply although only other servers than its own were unavailable
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
 	wakeLate            // acquits: the reply came, or the client crashed
@@ -34,7 +35,7 @@ func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
-		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait",
+		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait", unanswered: "unanswered",
 		noReason:   "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object"}
@@ -65,6 +66,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeTries(o, found)
 	v.judgeVain(o, found)
 	v.judgeGivenUp(o, found)
+	v.judgeNoReason(o, found)
 	v.judgeUnanswered(o, found)
 	v.judgeStorms(o, found)
 	v.judgeHerds(o, found)
@@ -87,18 +89,18 @@ func checkWakeUp(v *view, o Options) Result {
 // unreturned finds the acquires that never returned; it returns how many the harness stopped waiting for.
 func (v *view) unreturned(o Options, found *findings) (asked int) {
 	var pauses map[int][]segment
-	var away outageWindows
+	excuses := v.excusesOf(o)
 	for _, u := range v.h.Unknown {
 		s := &v.h.Spans[u.Span]
 		if !u.Timeout || s.Op != history.OpAcquire {
 			continue
 		}
 		if asked++; asked == 1 {
-			pauses, away = v.clientPauses(), v.outages(o)
+			pauses = v.clientPauses()
 		}
 		var without []segment
 		if o.applies(wakeOutage) {
-			without = away.windows
+			without = excuses(concernOf(s)).away.windows
 		}
 		if o.applies(wakePaused) {
 			without = merged(without, pauses[v.client(u.Span)])
@@ -139,10 +141,12 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.vainViolation(f)
 	case gaveUp:
 		return v.failureViolation(f)
+	case unanswered:
+		return v.unansweredViolation(f)
 	case failedWait:
 		return v.failedWaitViolation(f)
 	case noReason:
-		return v.unansweredViolation(f)
+		return v.noReasonViolation(f)
 	case requestStorm, wokenInVain:
 		return v.excessViolation(f)
 	}

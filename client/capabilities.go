@@ -49,6 +49,8 @@ const (
 	EndsRenewals     Capability = "ends-renewals"     // a renewal by hand ends when the hold does
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Migrates         Capability = "migrates"          // stays available while its keys move to another server
+	Isolates         Capability = "isolates"          // a server that hangs delays no lock of another server
+	FullMemory       Capability = "full-memory"       // is released and renewed while a server's memory is full
 	Detached         Capability = "detached"          // a release with canceled is executed all the same
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
 	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
@@ -62,7 +64,7 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
 		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
-		Repeats, Persists, EndsRenewals, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts,
+		Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal, CachesScripts,
 	}
 }
 

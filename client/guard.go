@@ -48,6 +48,11 @@ func guardKey(key string) string { return "{" + key + "}:guard" }
 // fencedKeys are the keys of a lock with fencing tokens that have no TTL.
 func fencedKeys(key string) []string { return append([]string{guardKey(key)}, tokenKey(key)...) }
 
+// countRuns returns its first key, its arguments, and how often it was run with its second key.
+const countRuns = `local runs = redis.call('INCR', KEYS[2])
+redis.call('PEXPIRE', KEYS[2], 5000)
+return {KEYS[1], ARGV[1], ARGV[2], runs}`
+
 // Guard presents a token to a resource of this process, whose answer is certain, and to one at the servers. Both return
 // what their use returned.
 func (l *library) Guard(ctx context.Context, key string, token uint64) error {
@@ -57,9 +62,10 @@ func (l *library) Guard(ctx context.Context, key string, token uint64) error {
 	if err := l.fences.present(key, int64(token)); err != nil {
 		return err
 	}
-	const echo = "return {KEYS[1], ARGV[1], ARGV[2]}"
-	got, err := lock.NewRedisFence(l.conns[0], guardKey(key)).Run(ctx, int64(token), echo, []string{key}, "a", token)
-	switch want := fmt.Sprint([]any{key, "a", token}); {
+	runs := fmt.Sprintf("%s:run:%x-%d", guardKey(key), l.seed, l.guarded.Add(1))
+	guard := lock.NewRedisFence(l.conns[0], guardKey(key))
+	got, err := guard.Run(ctx, int64(token), countRuns, []string{key, runs}, "a", token)
+	switch want := fmt.Sprint([]any{key, "a", token, 1}); {
 	case errors.Is(err, lock.ErrStale):
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	case err == nil && fmt.Sprint(got) != want:

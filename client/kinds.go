@@ -159,7 +159,8 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
-		Reopens, Repeats, Persists, EndsRenewals, FallsBack, Migrates, Detached, Counts, Frugal, CachesScripts}
+		Reopens, Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal,
+		CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -250,7 +251,7 @@ func countingSpecs() []Spec {
 			owner: inspectPermits})
 	// Not FallsBack: only the first waiter polls, and one behind it may want less.
 	plain.Can = Capabilities{HasPermits, InspectsOwner, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain,
-		CanTry, Wakes, Unleased, Migrates}
+		CanTry, Wakes, Unleased, Migrates, FullMemory}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})

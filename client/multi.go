@@ -19,13 +19,15 @@ func multiSpecs() []Spec {
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
 		kind{acquire: acquireMulti(severalKinds), several: true, apart: true, reentrant: true})
+	multi.Can = multi.Can.Without(Migrates) // one script takes both
 	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
 	mixed.PersistentKeys = multiTokens(4)
 	specs := []Spec{multi, mixed}
 	for i := range specs {
 		s := &specs[i]
 		// Persists: a round that cannot give back a part ends the wait.
-		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts, Persists, Migrates, Scoped)
+		// Isolates: the keys of one hold may be at several servers.
+		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts, Persists, Isolates, Scoped)
 		s.CheckOptions = checkUnlimitedOptions
 		s.Undone = func(err error) bool {
 			var parts partsError

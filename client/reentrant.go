@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,6 +45,8 @@ type library struct {
 	lease   time.Duration // of holds that request none
 	events  events
 	fences  fences
+	guarded atomic.Int64  // how often Guard was called
+	seed    uint64        // of this client
 	closed  chan struct{} // by Close
 	reopen  func() (*lock.Client, error)
 
@@ -63,7 +66,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 	return func(s Setup, notify func(Reply)) (Locker, error) {
 		l := &library{
 			kind: k, notify: notify, permits: newPermitOwners(), holds: newHolds(),
-			contexts: usesContexts(s.Seed), closed: make(chan struct{}),
+			contexts: usesContexts(s.Seed), closed: make(chan struct{}), seed: s.Seed,
 		}
 		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,

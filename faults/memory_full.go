@@ -24,7 +24,7 @@ var memoryFullSpec = adminFault{
 	Name:      "memory-full",
 	OnlyRedis: "a memory limit",
 	Doc:       "sets maxmemory below the used memory, without eviction: a server replies OOM to writes until healed.",
-	Affects:   history.AffectsCommands,
+	Affects:   history.AffectsCommands + " " + history.AffectsMemory,
 	Source:    "redis.io, Key eviction: noeviction",
 	Resources: memoryOf,
 })

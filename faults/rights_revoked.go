@@ -13,7 +13,7 @@ import (
 var rightsRevokedSpec = aclFault([]any{"resetchannels"}, []any{"allchannels"}, Spec{
 	Name:    "rights-revoked",
 	Doc:     "revokes the clients' permission for all pub/sub channels (ACL SETUSER resetchannels) until healed.",
-	Affects: history.AffectsCommands + " " + history.AffectsRights,
+	Affects: history.AffectsMessages + " " + history.AffectsSubscriptions + " " + history.AffectsRights,
 	Source:  "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
 })
 

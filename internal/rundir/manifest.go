@@ -6,6 +6,7 @@ package rundir
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -133,12 +134,17 @@ func (m Manifest) Judging() checker.Options {
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
 		FallsBack:      m.Can.Has(client.FallsBack),
 		Migrates:       m.Can.Has(client.Migrates),
+		FullMemory:     m.Can.Has(client.FullMemory),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 		Shared: m.shared(),
 		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
 	}
 	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
 		o.Poll = poll
+	}
+	// A Redis Cluster may refuse all commands once a master was away for that long.
+	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil && m.Can.Has(client.Isolates) {
+		o.Isolates = time.Duration(ms) * time.Millisecond
 	}
 	if limit, err := time.ParseDuration(m.Option("max_hold")); err == nil && o.RenewsItself {
 		o.MaxHold = limit
