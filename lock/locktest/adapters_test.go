@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,7 +90,11 @@ func (h multiHold) Token() int64 {
 // multi acquires two mutexes.
 func multi(opts ...lock.Option) acquirer {
 	return func(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-		m, err := lock.Multi(c.FencedMutex(name), c.FencedMutex("{"+name+"}:second"))
+		second := "{" + name + "}:second"
+		if strings.Contains(name, "{") { // it has a hash tag already
+			second = name + ":second"
+		}
+		m, err := lock.Multi(c.FencedMutex(name), c.FencedMutex(second))
 		if err != nil {
 			return nil, err
 		}
