@@ -74,9 +74,10 @@ func (f *faultTime) may(what string) bool {
 }
 
 // states says whether a fault states that it affects what a word of history.FaultValue names.
-func (f *faultTime) states(what string) bool {
-	return slices.Contains(strings.Fields(f.affects), what)
-}
+func (f *faultTime) states(what string) bool { return affectsWord(f.affects, what) }
+
+// affectsWord says whether a fault's affects, which is a list of words, has one.
+func affectsWord(affects, what string) bool { return slices.Contains(strings.Fields(affects), what) }
 
 // refusesForGood says whether servers refuse commands for a reason that a repeated request meets again. A lock that
 // needs no messages (Options.FallsBack) need not fail if only those are refused.

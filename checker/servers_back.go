@@ -28,6 +28,7 @@ func (c *honestyCheck) judgeBroughtBack() {
 	}
 	dis := c.disturbances(c.o)
 	done := make(map[ownerKey]bool)
+	all := c.lastRequests()
 	for i := range c.h.Notices {
 		n := &c.h.Notices[i]
 		at := ownerKey{n.Owner, n.Key}
@@ -36,31 +37,42 @@ func (c *honestyCheck) judgeBroughtBack() {
 			continue
 		}
 		done[at] = true
-		grant, last := c.lastRequest(at)
-		if grant == none || grant != last || c.h.Spans[grant].Return >= n.Time {
+		r, requested := all[at]
+		if !requested || r.grant != r.last || c.h.Spans[r.grant].Return >= n.Time {
 			continue
 		}
-		if b, is := seen.back(int32(i), grant, dis, c.o); is {
+		if b, is := seen.back(int32(i), r.grant, dis, c.o); is {
 			c.back = append(c.back, b)
 			c.found.add(finding{rule: restored, x: none, y: int32(len(c.back) - 1), start: n.Time, end: b.seen})
 		}
 	}
 }
 
-// lastRequest is the only grant of an owner at a key, and the last acquire or try that it requested there; none: there
-// is no such span, or there are several grants.
-func (c *honestyCheck) lastRequest(at ownerKey) (grant, last int32) {
-	grant, last = none, none
+// requests are spans of one owner at one key.
+type requests struct {
+	grant int32 // the first one; none: there is none
+	last  int32 // the last acquire or try
+}
+
+// lastRequests are the requests of all owners that have requested a lock.
+func (c *honestyCheck) lastRequests() map[ownerKey]requests {
+	all := make(map[ownerKey]requests)
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if s.Owner != at.owner || s.Key != at.key || s.Op != history.OpAcquire && s.Op != history.OpTry {
+		if s.Op != history.OpAcquire && s.Op != history.OpTry {
 			continue
 		}
-		if last = int32(i); s.Outcome == history.OK && grant == none {
-			grant = last
+		at := ownerKey{s.Owner, s.Key}
+		r, known := all[at]
+		if !known {
+			r.grant = none
 		}
+		if r.last = int32(i); s.Outcome == history.OK && r.grant == none {
+			r.grant = r.last
+		}
+		all[at] = r
 	}
-	return grant, last
+	return all
 }
 
 // back says whether more nodes than may be down have a hold again that was reported as lost.

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,9 +28,9 @@ func concernOf(s *history.Span) concern {
 
 // spares says whether a fault that affects what the words say at a server does not concern c. "": all servers.
 func (v *view) spares(node, affects string, c concern, o Options) bool {
-	states := func(word string) bool { return slices.Contains(strings.Fields(affects), word) }
 	switch {
-	case o.Migrates && states(history.AffectsSlots), o.FullMemory && c.givesBack && states(history.AffectsMemory):
+	case o.Migrates && affectsWord(affects, history.AffectsSlots),
+		o.FullMemory && c.givesBack && affectsWord(affects, history.AffectsMemory):
 		return true
 	case o.Isolates == 0 || c.key == none || !isServer(node):
 		return false

@@ -16,34 +16,9 @@ func TestBusyScript(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conns := map[string]*realConn{}
 	w := newWorld(t)
-	simulated := map[string]*user{}
-	for _, name := range []string{"a", "b", "runs", "fourth"} {
-		conn, err := server.open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		conns[name], simulated[name] = conn, w.open("127.0.0.1:1")
-	}
-	compare := func(name, line string, want []byte) {
-		t.Helper()
-		simulated[name].Feed([]byte(line + "\r\n"))
-		if got := simulated[name].got.String(); got != string(want) {
-			t.Errorf("%s: %s: %q, a real server replies %q", name, line, got, want)
-		}
-		simulated[name].got.Reset()
-	}
-	ask := func(name, line string) {
-		t.Helper()
-		fmt.Fprint(conns[name], line+"\r\n")
-		want, err := conns[name].r.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		compare(name, line, []byte(want))
-	}
+	both := openSideBySide(t, server, w, "a", "b", "runs", "fourth")
+	conns, simulated, compare, ask := both.conns, both.simulated, both.compare, both.ask
 	busy := func(line string) {
 		t.Helper()
 		fmt.Fprint(conns["runs"], line+"\r\n")

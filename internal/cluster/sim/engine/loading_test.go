@@ -18,27 +18,8 @@ func TestLoading(t *testing.T) {
 	}
 	defer reloads.Close()
 	w := newWorld(t)
-	conns, simulated := map[string]*realConn{}, map[string]*user{}
-	for _, name := range []string{"a", "b"} {
-		if conns[name], err = server.open(); err != nil {
-			t.Fatal(err)
-		}
-		defer conns[name].Close()
-		simulated[name] = w.open("127.0.0.1:1")
-	}
-	ask := func(name, line string) {
-		t.Helper()
-		fmt.Fprint(conns[name], line+"\r\n")
-		want, err := conns[name].r.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		simulated[name].Feed([]byte(line + "\r\n"))
-		if got := simulated[name].got.String(); got != want {
-			t.Errorf("%s: %s: %q, a real server replies %q", name, line, got, want)
-		}
-		simulated[name].got.Reset()
-	}
+	both := openSideBySide(t, server, w, "a", "b")
+	conns, simulated, ask := both.conns, both.simulated, both.ask
 	for i := range 200 {
 		if _, err := reloads.ask("SET", fmt.Sprint("key", i), strings.Repeat("x", 1000)); err != nil {
 			t.Fatal(err)
