@@ -24,6 +24,7 @@ const (
 	lostRequest                     // it does not reach the servers, and the lease ends before the next one
 	lostReply                       // it is executed
 	lostWithLease                   // it is executed, and the lease ends before the next one
+	lostAlone                       // it does not reach the servers: the next one does
 	deletedByOther                  // it does not reach the servers, and somebody deletes the key
 )
 
@@ -37,6 +38,7 @@ func TestReleaseWithoutReply(t *testing.T) {
 		want error
 	}{
 		"the request is lost, and the lease ends": {lostRequest, lock.ErrLost},
+		"the request is lost":                     {lostAlone, nil},
 		"the reply is lost":                       {lostReply, nil},
 		"the reply is lost, and the lease ends":   {lostWithLease, lock.ErrLost},
 		"the request is lost, and the key":        {deletedByOther, lock.ErrLost},
@@ -52,6 +54,9 @@ func TestReleaseWithoutReply(t *testing.T) {
 				}
 				if what == delivered {
 					return call(ctx, method, in, out, conn, o...)
+				}
+				if what == lostAlone {
+					return status.Error(codes.Unavailable, "the request is lost")
 				}
 				if what == deletedByOther {
 					if err := b.Remove(ctx, "orders"); err != nil {
