@@ -19,10 +19,21 @@ func multiSpecs() []Spec {
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
 		kind{acquire: acquireMulti(severalKinds), several: true, apart: true, reentrant: true})
+	permits := kindRow("multi-permits", "package lock's multi-lock of permits: as many of a semaphore of leased permits "+
+		"as of a fair one, acquired one after another. One of each, unless the workload has more.",
+		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(twoSemaphores), several: true,
+			apart: true})
 	multi.Can = multi.Can.Without(Migrates) // one script takes both
 	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
 	mixed.PersistentKeys = multiTokens(4)
-	specs := []Spec{multi, mixed}
+	// RenewsItself: permits have no owner, so the client does not know which hold was renewed.
+	permits.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanTry, CanRenew, EndsRenewals, ReportsLoss, Wakes,
+		Migrates, FullMemory}
+	permits.PersistentKeys = func(key string) []string {
+		names := multiKeys(key)
+		return names[:2]
+	}
+	specs := []Spec{multi, mixed, permits}
 	for i := range specs {
 		s := &specs[i]
 		// Persists: a round that cannot give back a part ends the wait.
@@ -61,18 +72,25 @@ func multiTokens(n int) func(key string) []string {
 	}
 }
 
-// multiOf makes the locks of a multi-lock for one key.
-type multiOf func(c *lock.Client, key string, read bool) []lock.AnyLock
+// multiOf makes the locks of a multi-lock for one key of a request.
+type multiOf func(c *lock.Client, key string, a Acquire) []lock.AnyLock
 
-func twoMutexes(c *lock.Client, key string, _ bool) []lock.AnyLock {
+func twoMutexes(c *lock.Client, key string, _ Acquire) []lock.AnyLock {
 	names := multiKeys(key)
 	return []lock.AnyLock{c.FencedMutex(names[0]), c.FencedMutex(names[1])}
 }
 
-func severalKinds(c *lock.Client, key string, read bool) []lock.AnyLock {
+func twoSemaphores(c *lock.Client, key string, a Acquire) []lock.AnyLock {
+	names, total := multiKeys(key), sizedBy(a)
+	return []lock.AnyLock{
+		c.FairSemaphore(names[1], total...).Permits(a.Permits), c.PermitSemaphore(names[0], total...).Permits(a.Permits),
+	}
+}
+
+func severalKinds(c *lock.Client, key string, a Acquire) []lock.AnyLock {
 	names := multiKeys(key)
 	first, last := c.RW(names[0]), c.RW(names[3])
-	if read {
+	if a.Mode == "read" {
 		return []lock.AnyLock{last.Read(), first.Read()}
 	}
 	return []lock.AnyLock{last.Write(), c.FencedMutex(names[2]), c.FairMutex(names[1]), first.Write()}
@@ -99,13 +117,13 @@ func (h multiHold) Token() int64 {
 // acquireMulti acquires the locks of one key with the options single, and those of several keys without.
 func acquireMulti(of multiOf, single ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-		keys, read := a.Keys, a.Mode == "read"
+		keys := a.Keys
 		if len(keys) == 0 {
 			keys = []string{a.Key}
 		}
 		var locks []lock.AnyLock
 		for _, key := range keys {
-			locks = append(locks, of(c, key, read)...)
+			locks = append(locks, of(c, key, a)...)
 		}
 		m, err := lock.Multi(locks...)
 		if err != nil {
@@ -119,7 +137,7 @@ func acquireMulti(of multiOf, single ...lock.Option) acquireFunc {
 		switch {
 		case err != nil:
 			return nil, err
-		case read: // its tokens are those of the last writers
+		case a.Mode == "read": // its tokens are those of the last writers
 			return h, nil
 		}
 		return multiHold{h, multiKeys(keys[0])[0]}, nil

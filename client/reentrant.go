@@ -72,10 +72,9 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
 			OnRenewed:        l.renewed,
 			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
-			OnPermitsLost:    l.permitsLost,
 		}}
 		if !k.several { // else watch reports it
-			options.OnLost, options.Observe = l.lost, l.events.observe
+			options.OnLost, options.OnPermitsLost, options.Observe = l.lost, l.permitsLost, l.events.observe
 		}
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err

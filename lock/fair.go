@@ -57,13 +57,9 @@ func (m *FairMutex) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold
 	return acquireHold(ctx, m.name, false, a, err)
 }
 
-// Do is as [Mutex.Do].
-func (m *FairMutex) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
-	h, err := m.Acquire(ctx, opts...)
-	if err != nil {
-		return err
-	}
-	return do(ctx, h, work)
+// Do is as [FencedMutex.Do].
+func (m *FairMutex) Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error {
+	return doFenced(ctx, m, work, opts)
 }
 
 func (m *FairMutex) attempt(ctx context.Context, opts []Option) (*attempt, error) {

@@ -66,6 +66,9 @@ func (s *FairSemaphore) Drain(ctx context.Context, opts ...Option) (*Permits, er
 	return s.pool().drain(ctx, maxLeased, opts)
 }
 
+// Permits is as [Semaphore.Permits].
+func (s *FairSemaphore) Permits(n int) AnyLock { return &somePermits{s.pool(), n, maxLeased} }
+
 // Do calls work with n permits, as [Mutex.Do].
 func (s *FairSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
 	return s.pool().do(ctx, n, maxLeased, work, opts)

@@ -29,7 +29,13 @@ func (m *FencedMutex) TryAcquire(ctx context.Context, opts ...Option) (*FencedHo
 // Do is as [Mutex.Do]; work gets the token of the hold.
 func (m *FencedMutex) Do(ctx context.Context, work func(ctx context.Context, token int64) error,
 	opts ...Option) error {
-	h, err := m.Acquire(ctx, opts...)
+	return doFenced(ctx, m, work, opts)
+}
+
+// doFenced calls work under a hold of l, with its token.
+func doFenced(ctx context.Context, l fencedLock, work func(ctx context.Context, token int64) error,
+	opts []Option) error {
+	h, err := l.Acquire(ctx, opts...)
 	if err != nil {
 		return err
 	}

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// MultiLock is several locks of any kind taken as one. Mutexes of one master, or of one
-// slot of a cluster, are taken by one script, all or none, if no other lock comes between
-// them. All others are taken in an order that is the same in every program (by server, slot
-// and name), so that there is no deadlock (redisson#1160, redisson#4050), and renewed when
-// all are held; if one is not granted in time, those before it are released. While their
-// slot migrates, mutexes of one slot are taken so too, unless [WithAtomic] is given. At the
-// servers they are locks like any others, and exclude them. A waiter that releases what it
+// MultiLock is several locks of any kind, and permits of semaphores, taken as one. Mutexes of
+// one master, or of one slot of a cluster, are taken by one script, all or none, if no other
+// lock comes between them. All others are taken in an order that is the same in every program
+// (by server, slot and name), so that there is no deadlock (redisson#1160, redisson#4050), and
+// renewed when all are held; if one is not granted in time, those before it are released. While
+// their slot migrates, mutexes of one slot are taken so too, unless [WithAtomic] is given. At
+// the servers they are locks like any others, and exclude them. A waiter that releases what it
 // had, because a lock further on was held for too long, loses its place in the queue of a
-// [FairMutex]. Several goroutines may use it.
+// [FairMutex] or a [FairSemaphore]. Several goroutines may use it.
 type MultiLock struct {
 	groups []group
 }
@@ -31,48 +31,8 @@ type group struct {
 	fenced bool // one of them is, and so all are: one script takes them
 }
 
-// part is one of several locks.
-type part struct {
-	named
-	fenced bool
-	// bundled locks are mutexes, which one script can take.
-	bundled bool
-	// with is the lock with these settings in place of its own.
-	with func(s *settings) fencedLock
-}
-
-// fencedLock acquires a lock of any kind, of a plain mutex with a token of 0.
-type fencedLock interface {
-	Acquire(ctx context.Context, opts ...Option) (*FencedHold, error)
-	TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error)
-}
-
 // together reports whether the locks are taken by one script.
 func (g group) together() bool { return g.client.node != nil && len(g.parts) > 1 }
-
-// AnyLock is a lock that one owner at a time holds, or several owners for reading: a [Mutex], a [FencedMutex], a
-// [FairMutex], or an [RWSide]. Semaphores and latches do not implement it.
-type AnyLock interface{ part() part }
-
-func (m *Mutex) part() part {
-	return part{named: m.named, fenced: m.fenced, bundled: true, with: func(s *settings) fencedLock {
-		return &FencedMutex{Mutex{named: m.named.with(s), fenced: m.fenced}}
-	}}
-}
-
-func (m *FencedMutex) part() part { return m.mutex.part() }
-
-func (m *FairMutex) part() part {
-	return part{named: m.named, fenced: true, with: func(s *settings) fencedLock {
-		return &FairMutex{m.named.with(s)}
-	}}
-}
-
-func (s *RWSide) part() part {
-	return part{named: s.lock.named, fenced: true, with: func(o *settings) fencedLock {
-		return &RWSide{&RW{s.lock.named.with(o), s.lock.prefer}, s.write}
-	}}
-}
 
 // Multi returns the mutexes of these names as one lock; at least one name, and each once. Its options apply to Acquire.
 func (c *Client) Multi(names ...string) (*MultiLock, error) {
@@ -84,8 +44,9 @@ func (c *Client) Multi(names ...string) (*MultiLock, error) {
 }
 
 // Multi returns locks of any kind, of one client or of several, as one lock; at least one, and each name once: both
-// sides of one [RW] are refused. It ignores the options of these locks: its own apply to Acquire. Of a client of
-// several masters only a [Mutex] can be one of them.
+// sides of one [RW] are refused. Options are given to Acquire, and apply to each lock that has a use for them: permits
+// have no owner, and those of a [Semaphore] no lease. A lock with options of its own is refused, but for [WithTotal].
+// Of a client of several masters only a [Mutex] can be one of them: no other kind of lock is kept on several.
 func Multi(locks ...AnyLock) (*MultiLock, error) {
 	if len(locks) == 0 {
 		return nil, errors.New("make a lock of several: there are none: give at least one")
@@ -98,10 +59,10 @@ func Multi(locks ...AnyLock) (*MultiLock, error) {
 		}
 		m := one.part()
 		err := checkName(m.key)
-		if err == nil && m.options.given != 0 {
-			err = fmt.Errorf("%q has options of its own (%s): give them to Acquire", m.name, m.options.given)
+		if err == nil {
+			err = m.check()
 		}
-		if err == nil && m.fenced && !m.client.single {
+		if err == nil && m.oneMaster && !m.client.single {
 			err = fmt.Errorf("%q: %w", m.name, ErrOneMaster)
 		}
 		if err == nil && m.client.o.Layout == Redisson {

@@ -10,7 +10,7 @@ import (
 // MultiHold is the possession of several locks, from Acquire until Release: it ends
 // as soon as one of them does. Several goroutines may use it.
 type MultiHold struct {
-	holds  []*Hold // in the order in which they were taken
+	holds  []partHold // in the order in which they were taken
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -19,14 +19,16 @@ type MultiHold struct {
 	over error // why it has ended; nil while it lasts
 }
 
-func newMultiHold(ctx context.Context, holds []*Hold) *MultiHold {
+func newMultiHold(ctx context.Context, holds []partHold) *MultiHold {
 	m := &MultiHold{holds: holds, done: make(chan struct{})}
 	for _, h := range holds {
-		ctx = withOwner(ctx, ownerKey{h.client, h.claim.key}, h.claim.owner)
+		if k := h.base(); k.claim.owner != "" {
+			ctx = withOwner(ctx, ownerKey{k.client, k.claim.key}, k.claim.owner)
+		}
 	}
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	for _, h := range holds {
-		h.whenEnded(m.part)
+		h.base().whenEnded(m.part)
 	}
 	return m
 }
@@ -38,7 +40,7 @@ func (m *MultiHold) part(why error) {
 		return
 	}
 	for _, h := range m.holds {
-		h.end(why)
+		h.base().end(why)
 	}
 }
 
@@ -75,37 +77,45 @@ func (m *MultiHold) Err() error {
 func (m *MultiHold) Names() []string {
 	out := make([]string, len(m.holds))
 	for i, h := range m.holds {
-		out[i] = h.claim.name
+		out[i] = h.base().claim.name
 	}
 	return out
 }
 
-// Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these
-// or a plain mutex, unless one script took that together with a fenced one: then it has a token too. Of two locks with
-// one name, which are those of two clients, the first counts.
+// Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these,
+// permits, or a plain mutex, unless one script took that together with a fenced one: then it has a token too. Of two
+// locks with one name, which are those of two clients, the first counts.
 func (m *MultiHold) Token(name string) (token int64, fenced bool) {
 	for _, h := range m.holds {
-		if h.claim.name == name {
-			return h.token, h.token != 0
+		if h.base().claim.name != name {
+			continue
 		}
+		if one, is := h.(*Hold); is {
+			return one.token, one.token != 0
+		}
+		break
 	}
 	return 0, false
 }
 
-// Count is as [Hold.Count], of the lock of which the owner had the fewest holds.
+// Count is as [Hold.Count], of the lock of which the owner had the fewest holds; 0: they are permits alone, which have
+// no owner.
 func (m *MultiHold) Count() int {
-	least := m.holds[0].Count()
-	for _, h := range m.holds[1:] {
-		least = min(least, h.Count())
+	least, known := 0, false
+	for _, h := range m.holds {
+		if one, is := h.(*Hold); is && (!known || one.Count() < least) {
+			least, known = one.Count(), true
+		}
 	}
 	return least
 }
 
-// Deadline is until when the hold is valid: the earliest of its locks'.
+// Deadline is until when the hold is valid: the earliest of its locks'. Zero: they are permits of a [Semaphore] alone,
+// which have no lease.
 func (m *MultiHold) Deadline() time.Time {
-	first := m.holds[0].Deadline()
-	for _, h := range m.holds[1:] {
-		if d := h.Deadline(); d.Before(first) {
+	var first time.Time
+	for _, h := range m.holds {
+		if d := h.base().validUntil(); first.IsZero() || !d.IsZero() && d.Before(first) {
 			first = d
 		}
 	}
@@ -152,10 +162,10 @@ func (m *MultiHold) Release(ctx context.Context) error {
 		}
 	}
 	if repeated == len(m.holds) {
-		return failed("release", "locks", m.holds[0].claim.name, ErrReleased)
+		return failed("release", "locks", m.holds[0].base().claim.name, ErrReleased)
 	}
 	if err := errors.Join(errs...); err != nil || !errors.Is(before, ErrLost) {
 		return err
 	}
-	return failed("release", "locks", m.holds[0].claim.name, ErrLost)
+	return failed("release", "locks", m.holds[0].base().claim.name, ErrLost)
 }

@@ -13,7 +13,7 @@ type round struct {
 	o        *settings
 	wait     bool
 	newOwner string // where neither the options nor the context have one
-	holds    []*Hold
+	holds    []partHold
 }
 
 // patienceUnit bounds for how long some locks are kept from others while another is
@@ -63,21 +63,17 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 	return Definite(err) && (errors.Is(err, ErrHeld) || limited.Err() != nil || outcomeOf(err) == notExecuted), err
 }
 
-func (r *round) acquire(ctx context.Context, g group) ([]*Hold, error) {
+func (r *round) acquire(ctx context.Context, g group) ([]partHold, error) {
 	if g.together() {
 		return r.acquireBundle(ctx, g)
 	}
 	p := g.parts[0]
-	l := p.with(&settings{owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease})
-	acquire := l.TryAcquire
-	if r.wait {
-		acquire = l.Acquire
-	}
-	h, err := acquire(ctx)
+	s := &settings{owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease}
+	h, err := p.take(ctx, s, r.wait)
 	if err != nil {
 		return nil, err
 	}
-	return []*Hold{&h.Hold}, nil
+	return []partHold{h}, nil
 }
 
 // owner is who is to hold the lock: the owner that holds it already according to ctx, or a new one.
@@ -114,7 +110,7 @@ type bundle struct {
 
 var _ requester = (*bundle)(nil)
 
-func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
+func (r *round) acquireBundle(ctx context.Context, g group) ([]partHold, error) {
 	c := g.client
 	lease, auto, err := c.leaseOf(r.o.lease)
 	if err != nil {
@@ -146,7 +142,7 @@ func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	holds := make([]*Hold, len(b.claims))
+	holds := make([]partHold, len(b.claims))
 	for i, cl := range b.claims {
 		a := &attempt{waitLoop: b.waitLoop, claim: cl, lease: lease, auto: auto}
 		a.granted = b.grants[i]

@@ -128,19 +128,27 @@ func TestDo(t *testing.T) {
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
 	failure := errors.New("work")
-	for name, do := range map[string]func(work func(ctx context.Context) error) error{
-		"mutex": func(work func(ctx context.Context) error) error { return c.Mutex("mutex").Do(ctx, work) },
-		"fenced": func(work func(ctx context.Context) error) error {
-			return c.FencedMutex("fenced").Do(ctx, func(ctx context.Context, token int64) error {
-				if token <= 0 {
-					t.Errorf("token %d", token)
+	type doFunc = func(work func(ctx context.Context) error) error
+	fenced := func(l interface {
+		Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error
+	}) doFunc {
+		last := int64(0)
+		return func(work func(ctx context.Context) error) error {
+			return l.Do(ctx, func(ctx context.Context, token int64) error {
+				if token <= last {
+					t.Errorf("%T: token %d after %d", l, token, last)
 				}
+				last = token
 				return work(ctx)
 			})
-		},
-		"fair":  func(work func(ctx context.Context) error) error { return c.FairMutex("fair").Do(ctx, work) },
-		"write": func(work func(ctx context.Context) error) error { return c.RW("write").Write().Do(ctx, work) },
-		"multi": func(work func(ctx context.Context) error) error { return multi(t, c.Mutex("multi")).Do(ctx, work) },
+		}
+	}
+	for name, do := range map[string]doFunc{
+		"mutex":  func(work func(ctx context.Context) error) error { return c.Mutex("mutex").Do(ctx, work) },
+		"fenced": fenced(c.FencedMutex("fenced")),
+		"fair":   fenced(c.FairMutex("fair")),
+		"write":  fenced(c.RW("write").Write()),
+		"multi":  func(work func(ctx context.Context) error) error { return multi(t, c.Mutex("multi")).Do(ctx, work) },
 	} {
 		err := do(func(ctx context.Context) error {
 			mustExist(t, rdb, name, true)

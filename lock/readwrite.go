@@ -96,13 +96,9 @@ func (s *RWSide) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, e
 	return acquireHold(ctx, s.lock.name, false, a, err)
 }
 
-// Do is as [Mutex.Do].
-func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
-	h, err := s.Acquire(ctx, opts...)
-	if err != nil {
-		return err
-	}
-	return do(ctx, h, work)
+// Do is as [FencedMutex.Do].
+func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error {
+	return doFenced(ctx, s, work, opts)
 }
 
 func (s *RWSide) attempt(ctx context.Context, opts []Option) (*attempt, error) {

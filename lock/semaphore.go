@@ -75,6 +75,9 @@ func (s *Semaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error)
 	return s.pool().drain(ctx, maxCount, opts)
 }
 
+// Permits is n permits as one of the locks of [Multi]. It may have [WithTotal].
+func (s *Semaphore) Permits(n int) AnyLock { return &somePermits{s.pool(), n, maxCount} }
+
 // Do calls work with n permits, as [Mutex.Do].
 func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
 	return s.pool().do(ctx, n, maxCount, work, opts)
@@ -151,6 +154,9 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option)
 func (s *PermitSemaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 	return s.pool().drain(ctx, maxLeased, opts)
 }
+
+// Permits is as [Semaphore.Permits].
+func (s *PermitSemaphore) Permits(n int) AnyLock { return &somePermits{s.pool(), n, maxLeased} }
 
 // Do calls work with n permits, as [Mutex.Do].
 func (s *PermitSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error,

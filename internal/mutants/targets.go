@@ -44,7 +44,7 @@ func locksOf(kind string) []string {
 	case "readers-writer":
 		return []string{"readers-writer", "writer-preference"}
 	case "multi":
-		return []string{"multi", "multi-kinds"}
+		return []string{"multi", "multi-kinds", "multi-permits"}
 	case "quorum":
 		return []string{"redlock"}
 	case "semaphore":

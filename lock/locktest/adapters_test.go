@@ -120,6 +120,21 @@ func multiKinds(ctx context.Context, c *lock.Client, name string, o AcquireOptio
 	return multiHold{h, name}, nil
 }
 
+// multiPermits acquires a mutex and the only permits of two semaphores.
+func multiPermits(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+	second, third := "{"+name+"}:second", "{"+name+"}:third"
+	m, err := lock.Multi(c.FencedMutex(name), c.PermitSemaphore(second, lock.WithTotal(1)).Permits(1),
+		c.FairSemaphore(third, lock.WithTotal(2)).Permits(2))
+	if err != nil {
+		return nil, err
+	}
+	h, err := acquireFrom(ctx, m, o, wait, nil)
+	if err != nil {
+		return nil, err
+	}
+	return multiHold{h, name}, nil
+}
+
 // permits is a hold of permits, which have no token.
 type permits struct{ *lock.Permits }
 

@@ -42,12 +42,8 @@ func TestKinds(t *testing.T) {
 		change func(*Spec)
 	}{
 		{"mutex-single", Single, with(mutex), nil},
-		{"plain-mutex-single", Single, with(plainMutex), func(s *Spec) {
-			s.Fenced, s.RequestWord = false, "locktest-" // SET has no script
-		}},
-		{"plain-mutex-cluster", Cluster, with(plainMutex), func(s *Spec) {
-			s.Fenced, s.RequestWord = false, "locktest-"
-		}},
+		{"plain-mutex-single", Single, with(plainMutex), withoutScript},
+		{"plain-mutex-cluster", Cluster, with(plainMutex), withoutScript},
 		{"spin-single", Single, with(spin), nil},
 		{"non-reentrant-single", Single, with(nonReentrant), func(s *Spec) { s.Reentrant = false }},
 		{"mutex-sentinel", Sentinel, with(mutex), nil},
@@ -72,6 +68,8 @@ func TestKinds(t *testing.T) {
 			s.OutlastsMigration = false // one script takes them
 		}},
 		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) { partsOf(s, 3) }},
+		{"multi-permits-single", Single, with(multiPermits), partsWithPermits},
+		{"multi-permits-cluster", Cluster, with(multiPermits), partsWithPermits},
 		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"semaphore-cluster", Cluster, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
@@ -95,11 +93,23 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// withoutScript changes the claims to those of a mutex that SET acquires.
+func withoutScript(s *Spec) { s.Fenced, s.RequestWord = false, "locktest-" }
+
 // redissonKeys changes the claims to those of Redisson's keys, which do not begin with the name of the lock.
 func redissonKeys(s *Spec) { s.LeftKeys, s.KeepsPrefix = redissonLeftKeys, false }
 
 // partsOf changes the claims to those of several locks as one: the names of the others have the hash tag of the first.
 func partsOf(s *Spec, n int) { s.Parts, s.RenewsTogether, s.KeepsPrefix = n, false, false }
+
+// partsWithPermits changes the claims to those of a mutex and the permits of two semaphores, which last.
+func partsWithPermits(s *Spec) {
+	partsOf(s, 3)
+	s.Reentrant = false
+	s.LeftKeys = func(name string) []string {
+		return append(mutexLeftKeys(name), "{"+name+"}:second", "{"+name+"}:third")
+	}
+}
 
 // withoutLeases changes the claims of a lock to those of the only permit of a semaphore without leases.
 func withoutLeases(s *Spec) {
