@@ -122,9 +122,10 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	}
 	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: newBackground()}
 	q.health, q.late = make([]health, len(rdbs)), make([]lateReleases, len(rdbs))
+	scripts := newMutexScripts(c.o)
 	for _, rdb := range rdbs {
 		q.nodes = append(q.nodes, &single{
-			node: newNode(rdb, c.bg, c.o), scripts: newMutexScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(),
+			node: newNode(rdb, c.bg, c.o), scripts: scripts, tombstoneTTL: c.o.tombstoneTTL(),
 		})
 	}
 	c.store, c.quorum, c.masters = q, q, q.nodes

@@ -34,7 +34,13 @@ to standard output. chaos explore starts one worker per CPU.`,
 			for range deepStacks {
 				go blockDeep(make(chan struct{}))
 			}
-			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Result { return simulate(c.Context(), j) })
+			var last parsedScenario
+			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Result {
+				if err := last.parse(j.Scenario); err != nil {
+					return explore.Result{Failure: err.Error()}
+				}
+				return simulate(c.Context(), last.scenario, j)
+			})
 		},
 	}
 }
@@ -67,12 +73,27 @@ func workerCommand() ([]string, error) {
 	return []string{self, "worker"}, nil
 }
 
-// simulate makes one run and keeps its directory if the job requests it.
-func simulate(ctx context.Context, j explore.Job) (a explore.Result) {
-	scenario, err := scenarios.Parse([]byte(j.Scenario))
-	if err != nil {
-		return explore.Result{Failure: err.Error()}
+// parsedScenario is the scenario of the last job: most jobs of a worker have the same, and to parse it takes a tenth of
+// a short run.
+type parsedScenario struct {
+	text     string
+	scenario scenarios.Scenario
+}
+
+func (p *parsedScenario) parse(text string) error {
+	if text == p.text {
+		return nil
 	}
+	scenario, err := scenarios.Parse([]byte(text))
+	if err != nil {
+		return err
+	}
+	p.text, p.scenario = text, scenario
+	return nil
+}
+
+// simulate makes one run of the scenario of j and keeps its directory if the job requests it.
+func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (a explore.Result) {
 	backend := runner.NewSim(endStalled)
 	o := runner.Options{
 		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored",

@@ -123,6 +123,15 @@ const reportDelay = 50 * time.Millisecond
 // Judging are the options of the judgement that follow from what ran: the topology, and what the lock states that it
 // can do.
 func (m Manifest) Judging() checker.Options {
+	s, err := scenarios.Parse([]byte(m.YAML))
+	o := m.JudgingOf(s)
+	o.Shared = o.Shared || err != nil
+	return o
+}
+
+// JudgingOf is Judging for a caller that has the scenario as it was run: to read it from the manifest takes longer than
+// to judge a short run.
+func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 	o := checker.Options{
 		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(client.ReportsLoss),
 		RenewsItself: m.Can.Has(client.RenewsItself), Fenced: m.Can.Has(client.Fenced), Fair: m.Can.Has(client.Fair),
@@ -136,17 +145,17 @@ func (m Manifest) Judging() checker.Options {
 		Migrates:       m.Can.Has(client.Migrates),
 		FullMemory:     m.Can.Has(client.FullMemory),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
-		Shared: m.shared(),
+		Shared: s.Workload.PerInstance > 1, // clients may have shared a lock object
 		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
 	}
-	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
+	if poll, err := time.ParseDuration(s.Options["poll"]); err == nil && o.Frugal {
 		o.Poll = poll
 	}
 	// A Redis Cluster may refuse all commands once a master was away for that long.
 	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil && m.Can.Has(client.Isolates) {
 		o.Isolates = time.Duration(ms) * time.Millisecond
 	}
-	if limit, err := time.ParseDuration(m.Option("max_hold")); err == nil && o.RenewsItself {
+	if limit, err := time.ParseDuration(s.Options["max_hold"]); err == nil && o.RenewsItself {
 		o.MaxHold = limit
 	}
 	if !m.Deterministic {
@@ -173,12 +182,6 @@ func (m Manifest) Option(name string) string {
 		return ""
 	}
 	return s.Options[name]
-}
-
-// shared says whether clients may have shared a lock object.
-func (m Manifest) shared() bool {
-	s, err := scenarios.Parse([]byte(m.YAML))
-	return err != nil || s.Workload.PerInstance > 1
 }
 
 // Expectation is what the scenario expects, see [checker.Compare]; a safe verdict if it says nothing.

@@ -274,7 +274,7 @@ func (r *run) judge(out *Outcome) error {
 	if r.manifest.Foreign {
 		h.Samples = nil
 	}
-	o := r.manifest.Judging()
+	o := r.manifest.JudgingOf(r.Scenario)
 	o.SearchCommand = r.Search
 	j := checker.Judge(h, o)
 	out.Judgement = r.manifest.Downgrade(j)

@@ -23,6 +23,8 @@ type caller struct {
 	dials    int
 	commands int
 	keys     map[string]int // commands that name a key that is sampled
+
+	keysShared bool // a sample has keys, so that it must not be changed any more
 }
 
 // noClient is the client number of a caller that is no client.

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
@@ -14,6 +17,73 @@ type harness struct {
 	life int
 	peer *engine.Conn
 	got  []byte
+	read keysRead // by keyStates
+}
+
+// keysRead is what the keys of a sample were when they were read last.
+type keysRead struct {
+	valid   bool
+	version int64 // of the server
+	keys    []string
+	exist   []bool // by key
+	seen    map[string]history.KeyState
+}
+
+// noKey is the reply of PTTL for a key that does not exist.
+const noKey = -2
+
+// keyStates is what [cluster.ReadKeys] reads. A server is sampled much more often than a lock changes: then only the
+// rest of its lease is asked for. The world is locked.
+func (h *harness) keyStates(keys []string) (map[string]history.KeyState, error) {
+	left := make([]int64, len(keys))
+	same := h.read.valid && slices.Equal(h.read.keys, keys)
+	for i := 0; same && i < len(keys); i++ {
+		left[i] = h.ttl(keys[i])
+		same = h.read.exist[i] == (left[i] != noKey)
+	}
+	if !same || h.read.version != h.node.server.Version() {
+		return h.readKeys(keys)
+	}
+	if h.read.seen == nil {
+		return nil, nil
+	}
+	seen := make(map[string]history.KeyState, len(h.read.seen))
+	for i, key := range keys {
+		if state, held := h.read.seen[key]; held {
+			state.TTL = time.Duration(left[i]) * time.Millisecond
+			seen[key] = state
+		}
+	}
+	return seen, nil
+}
+
+// readKeys reads the keys, and remembers what was read if it depends on nothing but the version of the server and
+// which keys exist. The permits of a semaphore depend on the time.
+func (h *harness) readKeys(keys []string) (map[string]history.KeyState, error) {
+	ask := func(commands ...[]string) ([]any, error) { return h.ask(commands...), nil }
+	replies := h.ask(cluster.KeyCommands(keys)...)
+	seen, err := cluster.ReadKeys(ask, keys, replies)
+	r := &h.read
+	r.keys, r.seen, r.version = append(r.keys[:0], keys...), seen, h.node.server.Version()
+	r.exist, r.valid = r.exist[:0], err == nil && h.node.bus == nil
+	for _, key := range keys {
+		state, held := seen[key]
+		exists := h.node.server.Exists(key)
+		r.exist = append(r.exist, exists)
+		r.valid = r.valid && exists == held && state.Limit == 0
+	}
+	return seen, err
+}
+
+// ttl is the reply of PTTL in milliseconds; noKey if it is none.
+func (h *harness) ttl(key string) int64 {
+	replies := h.ask([]string{"PTTL", key})
+	if len(replies) == 1 {
+		if ms, ok := replies[0].(int64); ok {
+			return ms
+		}
+	}
+	return noKey
 }
 
 func newHarness(n *node) *harness {

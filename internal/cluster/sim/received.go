@@ -20,8 +20,11 @@ func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
 		if !n.cluster.sampled[string(key)] {
 			continue
 		}
-		if from.keys == nil {
+		switch {
+		case from.keys == nil:
 			from.keys = map[string]int{}
+		case from.keysShared:
+			from.keys, from.keysShared = maps.Clone(from.keys), false
 		}
 		from.keys[string(key)]++
 	}
@@ -39,9 +42,8 @@ func (h *host) received() (all []history.Received) {
 		if from.client == noClient || from.dials == 0 {
 			continue
 		}
-		r := history.Received{
-			Client: from.client, Dials: from.dials, Commands: from.commands, Keys: maps.Clone(from.keys),
-		}
+		from.keysShared = true
+		r := history.Received{Client: from.client, Dials: from.dials, Commands: from.commands, Keys: from.keys}
 		for _, c := range from.conns {
 			if s, accepted := c.ends[1].(*session); accepted && s.alive() {
 				r.Open++
@@ -49,6 +51,9 @@ func (h *host) received() (all []history.Received) {
 					r.Channels += s.peer.Subscriptions()
 				}
 			}
+		}
+		if all == nil {
+			all = make([]history.Received, 0, len(h.order))
 		}
 		all = append(all, r)
 	}

@@ -28,6 +28,11 @@ func TestReceived(t *testing.T) {
 			t.Fatalf("five requests and a subscription on two connections: %+v", all)
 		}
 		before := all[0]
+		w.ok(r.Get(w.ctx, "orders").Err())
+		all = w.Sample(w.ctx, "n1", []string{"orders"}).Received
+		if before.Keys["orders"] != 5 || all[0].Keys["orders"] != 6 {
+			t.Errorf("one more request: %+v, the sample before it %+v", all[0], before)
+		}
 		w.ok(subscription.Close())
 		w.ok(w.Kill(w.ctx, "n1"))
 		for range 3 { // the first uses a connection that was reset
@@ -36,7 +41,7 @@ func TestReceived(t *testing.T) {
 			}
 		}
 		all = w.Sample(w.ctx, "n1", []string{"orders"}).Received
-		if len(all) != 1 || all[0].Dials <= before.Dials || all[0].Keys["orders"] != 5 || all[0].Open+all[0].Channels != 0 {
+		if len(all) != 1 || all[0].Dials <= before.Dials || all[0].Keys["orders"] != 6 || all[0].Open+all[0].Channels != 0 {
 			t.Fatalf("after the node was killed: %+v", all)
 		}
 	})

@@ -29,9 +29,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	if !n.up || n.paused || c.world.closed || n.server.Busy() || n.server.Loading() {
 		return sample
 	}
-	ask := func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil }
-	replies, _ := ask(cluster.KeyCommands(keys)...)
-	sample.Keys, err = cluster.ReadKeys(ask, keys, replies)
+	sample.Keys, err = n.harness.keyStates(keys)
 	n.done()
 	if err != nil {
 		return sample

@@ -97,6 +97,7 @@ func (s *Server) expire(db int, key string) {
 
 // remove removes a key, and reports whether it existed.
 func (s *Server) remove(db int, key string) bool {
+	s.version++
 	o, ok := s.dbs[db].keys.del(key)
 	if ok && o.expires != never {
 		s.volatile--
@@ -107,6 +108,7 @@ func (s *Server) remove(db int, key string) bool {
 // store sets key to o. Clients that are blocked on the key are served if it did not
 // exist: Redis 7.0 does not serve them when a key is overwritten.
 func (s *Server) store(db int, key []byte, o *object) {
+	s.version++
 	d := s.dbs[db]
 	if i := d.keys.find(view(key)); i >= 0 {
 		if d.keys.list[i].val.expires != never {

@@ -79,6 +79,7 @@ type Server struct {
 	ms       int64 // clock in Unix milliseconds, read once per execution unit
 	depth    int   // of enter
 	dirty    int64 // changes so far
+	version  int64 // see Version
 	applying bool  // executing commands of a master or a log
 
 	effects   []effect

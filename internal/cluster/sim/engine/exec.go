@@ -159,6 +159,9 @@ func (c *Conn) EachQueued(f func(spec *Spec, args [][]byte)) {
 // anything, unless it called rewrite.
 func (s *Server) call(c *Conn, spec *Spec, args [][]byte) {
 	before := s.dirty
+	if spec.has(Write | Admin) {
+		s.version++
+	}
 	s.instead, s.verbatim = nil, true
 	db := c.db
 	spec.do(c, args)

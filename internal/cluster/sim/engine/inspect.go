@@ -5,6 +5,11 @@ import "time"
 // Exists reports whether database 0 has a key, without touching it. It may be called by a [Command] and by Guard.
 func (s *Server) Exists(key string) bool { return s.peek(0, key) != nil }
 
+// Version is a number that is another one after every command that may change a key, the configuration or the rights of
+// a user, and after a key was removed. If it is the same, every key that exists is as it was; whether a key exists
+// depends on the time, too.
+func (s *Server) Version() int64 { return s.version }
+
 // KeyNames are the names of the keys of database 0, in order of insertion. It may be called by a [Command].
 func (s *Server) KeyNames() (names []string) {
 	for name, o := range s.dbs[0].keys.all() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -53,6 +54,52 @@ const chunk = "user_script"
 
 // compile compiles a text to a function.
 func (in *interpreter) compile(text string) (*lua.LFunction, error) {
+	proto, err := compiled().get(text)
+	if err != nil {
+		return nil, err
+	}
+	f := in.state.NewFunctionFromProto(proto)
+	f.Env = in.env
+	return f, nil
+}
+
+// compiledScripts are the scripts that were compiled last, by their texts: the servers of all runs of a process get the
+// same ones again and again. Compiled code is not changed when it runs.
+type compiledScripts struct {
+	mu   sync.Mutex
+	code map[string]*lua.FunctionProto
+}
+
+// mostCompiled bounds how many scripts are kept.
+const mostCompiled = 1024
+
+// compiled is the cache of this process.
+//
+//nolint:gochecknoglobals // what is in it follows from the key alone
+var compiled = sync.OnceValue(func() *compiledScripts {
+	return &compiledScripts{code: map[string]*lua.FunctionProto{}}
+})
+
+// get compiles a text, unless it was compiled before.
+func (s *compiledScripts) get(text string) (*lua.FunctionProto, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if code := s.code[text]; code != nil {
+		return code, nil
+	}
+	code, err := compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.code) >= mostCompiled {
+		clear(s.code)
+	}
+	s.code[text] = code
+	return code, nil
+}
+
+// compile compiles a text.
+func compile(text string) (*lua.FunctionProto, error) {
 	stmts, err := parse.Parse(strings.NewReader(text), chunk)
 	if err != nil {
 		return nil, fmt.Errorf("%s", syntaxError(err))
@@ -64,9 +111,7 @@ func (in *interpreter) compile(text string) (*lua.LFunction, error) {
 	}
 	// Without the table arg of Lua 5.0, which would be created at each call, and which a main chunk cannot name.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
-	f := in.state.NewFunctionFromProto(proto)
-	f.Env = in.env
-	return f, nil
+	return proto, nil
 }
 
 // syntaxError formats an error of the parser similar to Lua's.

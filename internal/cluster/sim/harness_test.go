@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
+)
+
+// TestKeyStatesAreThoseOfTheServer: what the harness remembers of keys is what it would read, whatever was executed
+// and however the clock was set meanwhile, also on a replica, which hides keys that have expired.
+func TestKeyStatesAreThoseOfTheServer(t *testing.T) {
+	commands := strings.Split(`HSET a owner one count 1
+HSET a count 2
+HINCRBY a count 1
+PEXPIRE a 50
+PERSIST a
+DEL a
+SET a h:two PX 30
+SET a three
+GET a
+SETEX b 1 four
+HSET b total 3 free 1 kind permits
+SADD b member
+SREM b member
+RENAME b a
+EVAL return(redis.call('hset','a','owner','five')) 0
+EVAL return(redis.call('pexpire',KEYS[1],20)) 1 a
+PING
+FLUSHALL
+ACL SETUSER default -pttl
+ACL SETUSER default +pttl
+CONFIG SET maxmemory 1048700
+CONFIG SET maxmemory-policy allkeys-lru
+CONFIG SET maxmemory 0`, "\n")
+	keys := []string{"a", "b", "c"}
+	remembered := 0
+	compare := func(n *node, last string) {
+		got, _ := n.harness.keyStates(keys)
+		if n.harness.read.valid {
+			remembered++
+		}
+		ask := func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil }
+		want, _ := cluster.ReadKeys(ask, keys, n.harness.ask(cluster.KeyCommands(keys)...))
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s after %s: remembered %v, the server has %v", n.name, last, got, want)
+		}
+	}
+	inCluster(t, cluster.Topology{Kind: cluster.Replicated, Replicas: 1}, func(ctx context.Context, c *Cluster) {
+		dice := rand.New(rand.NewPCG(1, 2))
+		for range 3000 {
+			text := commands[dice.IntN(len(commands))]
+			if _, err := c.Do(ctx, "n1", words(text)...); err != nil && strings.Contains(text, "ACL") {
+				t.Fatal(err)
+			}
+			if dice.IntN(10) == 0 {
+				node := []string{"n1", "n2"}[dice.IntN(2)]
+				offset := time.Duration(dice.Int64N(int64(100 * time.Millisecond)))
+				if err := c.SetClock(ctx, node, cluster.Clock{Offset: offset}); err != nil {
+					t.Fatal(err)
+				}
+				text += " and a jump of the clock of " + node
+			}
+			time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond) //nolint:forbidigo // virtual time
+			c.act(ctx)
+			for _, n := range c.nodes {
+				compare(n, text)
+			}
+			c.world.mu.Unlock()
+		}
+	})
+	if remembered < 1000 {
+		t.Errorf("only %d of 6000 samples could be remembered", remembered)
+	}
+}
+
+func words(text string) (all []any) {
+	for _, w := range strings.Fields(text) {
+		all = append(all, w)
+	}
+	return all
+}
+
+// inCluster runs f with a cluster, in a bubble.
+func inCluster(t *testing.T, topology cluster.Topology, f func(ctx context.Context, c *Cluster)) {
+	t.Helper()
+	err := bubble.Run(func() {
+		c, err := Start(context.Background(), Config{Seed: 1, Topology: topology, Actors: 1})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx := With(context.Background(), c.Actor("test"))
+		f(ctx, c)
+		if err := c.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
