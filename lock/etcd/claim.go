@@ -58,8 +58,8 @@ func (c *claim) create(ctx context.Context) (first bool, err error) {
 	}
 	own := clientv3.OpGet(c.entries[0].key(), clientv3.WithKeysOnly())
 	c.asked = true
-	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		reply, err := c.session.client.etcd.Txn(ctx).If(conditions...).
+	reply, err := repeat(ctx, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
+		reply, err := kv.Txn(ctx).If(conditions...).
 			Then(append(puts, oldest...)...).Else(append(oldest, own)...).Commit()
 		c.unsure = c.unsure || unanswered(err)
 		return reply, err
@@ -107,9 +107,9 @@ func (c *claim) there(e entry) clientv3.Cmp {
 // watch all keys before it now.
 func (c *claim) announce(e entry) {
 	c.session.Tasks.Go(func() {
-		_, _ = repeat(context.Background(), c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-			return c.session.client.etcd.Txn(ctx).If(c.there(e)).
-				Then(clientv3.OpPut(e.key(), c.owner, clientv3.WithLease(c.session.id))).Commit()
+		put := clientv3.OpPut(e.key(), c.owner, clientv3.WithLease(c.session.id))
+		_, _ = repeat(context.Background(), c.session, func(ctx context.Context, kv clientv3.KV) (any, error) {
+			return kv.Txn(ctx).If(c.there(e)).Then(put).Commit()
 		})
 	})
 }
@@ -165,9 +165,9 @@ func (c *claim) removal(ctx context.Context, mark string) (reply *clientv3.TxnRe
 	if mark != "" {
 		then, first = append(then, put(mark, c.proof())), []clientv3.Op{clientv3.OpGet(mark)}
 	}
-	reply, err = repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	reply, err = repeat(ctx, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
 		tries++
-		return c.session.client.etcd.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
+		return kv.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
 	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // nor can the keys be created any more
 		return nil, tries, nil

@@ -40,6 +40,7 @@ const (
 // Client makes locks on one cluster. Its holds share a lease. It may be used by several goroutines.
 type Client struct {
 	etcd     *clientv3.Client
+	direct   bool // requests may go to the leader on a connection of their own
 	o        Options
 	sessions sessions.Client[*session]
 }
@@ -47,6 +48,9 @@ type Client struct {
 // Open makes a client of the cluster that c is connected to. The caller closes both, c last. A member that hangs is
 // noticed by c's DialKeepAliveTime; until then a request that it does not answer is sent again, perhaps to another
 // member, after a part of the lease that grows from 1/32 to a quarter.
+//
+// If c has several endpoints, requests go to the leader first, on a connection of their own with the settings of c:
+// another member would forward them. If c.KV was replaced, as by package namespace, they all go through that.
 func Open(c *clientv3.Client, o Options) (*Client, error) {
 	o.Lease, o.Timeout = cmp.Or(o.Lease, defaultLease), cmp.Or(o.Timeout, defaultTimeout)
 	o.Root = strings.TrimSuffix(cmp.Or(o.Root, defaultRoot), "/")
@@ -61,7 +65,7 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 		return nil, fmt.Errorf("open an etcd lock client: lease %v, margin %v, timeout %v: want positive times, and a "+
 			"margin less than the lease", o.Lease, o.Margin, o.Timeout)
 	}
-	client := &Client{etcd: c, o: o}
+	client := &Client{etcd: c, direct: direct(c), o: o}
 	client.sessions.Settings = sessions.Settings{Service: "etcd", Margin: o.Margin, Timeout: o.Timeout}
 	client.sessions.Open = client.openSession
 	return client, nil

@@ -62,8 +62,8 @@ func (h *Hold) watch(e entry) {
 		case <-h.watching.Done():
 			return
 		}
-		reply, err := repeat(h.watching, c.session, func(ctx context.Context) (*clientv3.GetResponse, error) {
-			return etcd.Get(ctx, e.key(), clientv3.WithKeysOnly())
+		reply, err := repeat(h.watching, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.GetResponse, error) {
+			return kv.Get(ctx, e.key(), clientv3.WithKeysOnly())
 		})
 		switch {
 		case err != nil:

@@ -83,8 +83,8 @@ func (p *place) Turn(ctx context.Context) (queues.Turn, error) {
 	if p.kind.Last {
 		options = append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.revision-1), clientv3.WithKeysOnly())
 	}
-	reply, err := repeat(ctx, p.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return p.session.client.etcd.Txn(ctx).If(p.there(e)).Then(clientv3.OpGet(e.prefix, options...)).Commit()
+	reply, err := repeat(ctx, p.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
+		return kv.Txn(ctx).If(p.there(e)).Then(clientv3.OpGet(e.prefix, options...)).Commit()
 	})
 	if err != nil || !reply.Succeeded {
 		return queues.Turn{}, err

@@ -25,7 +25,8 @@ type session struct {
 	id    clientv3.LeaseID
 	lease time.Duration
 
-	term uint64 // of the leader, for keepAlive; 0: it is not known
+	term   uint64 // of the leader, for keepAlive; 0: it is not known
+	leader leader
 
 	marks    sessions.Names // keys that releases write
 	ids      sessions.Names // of claims
@@ -53,7 +54,9 @@ func (s *session) run() {
 		s.End(err)
 		return
 	}
+	defer s.leader.close()
 	s.Tasks.Go(s.Watch)
+	s.lookForLeader(0)
 	s.keepAlive()
 	s.revoke()
 }
@@ -61,7 +64,7 @@ func (s *session) run() {
 // begin requests the lease.
 func (s *session) begin() error {
 	var sent time.Time
-	reply, err := repeat(s.Context(), s, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
+	reply, err := repeat(s.Context(), s, func(ctx context.Context, _ clientv3.KV) (*clientv3.LeaseGrantResponse, error) {
 		sent = time.Now()
 		return s.client.etcd.Grant(ctx, int64(s.client.o.Lease/time.Second))
 	})
@@ -94,6 +97,7 @@ func (s *session) keepAlive() {
 			pause = 0
 		default:
 			s.answered(limit, again)
+			s.lookForLeader(s.term)
 			pause, limit, again = s.lease/renewals, s.first(), false
 		}
 	}
@@ -182,20 +186,26 @@ func (s *session) revoke() {
 	}
 }
 
-// repeat calls do until it is answered, or until ctx or the session ends. What it does must be harmless to repeat.
-func repeat[T any](ctx context.Context, s *session, do func(context.Context) (T, error)) (value T, err error) {
+// repeat calls do until it is answered, or until ctx or the session ends. What it does must be harmless to repeat. The
+// first request goes to the leader, if it is known.
+func repeat[T any](
+	ctx context.Context, s *session, do func(context.Context, clientv3.KV) (T, error),
+) (value T, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.Context(), func() { cancel(sessions.ErrEnded) })()
 	limit := s.first()
+	kv, leader := s.requests()
 	for again := false; ; again, limit = true, s.longer(limit) {
 		try, done := context.WithTimeout(ctx, limit)
-		value, err = do(try)
+		value, err = do(try, kv)
 		done()
 		if !unanswered(err) {
 			s.answered(limit, again)
 			return value, err
 		}
+		s.noReply(leader)
+		kv = s.client.etcd
 		select {
 		case <-ctx.Done():
 			return value, context.Cause(ctx)
