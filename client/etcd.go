@@ -82,7 +82,9 @@ type etcdLocker = sessionLocker[*etcd.Client, *etcd.Hold]
 // openEtcd opens a locker on package lock/etcd.
 func openEtcd(s Setup, notify func(Reply), acquire etcdAcquire, tokens bool) (*etcdLocker, error) {
 	l := &etcdLocker{notify: notify, tokens: tokens, acquire: acquire, lease: etcdLease}
-	o := etcd.Options{Root: EtcdRoot, OnLost: l.report(history.Lost), OnRenewed: l.report(history.Renewed)}
+	o := etcd.Options{
+		Root: EtcdRoot, LeaderFirst: true, OnLost: l.report(history.Lost), OnRenewed: l.report(history.Renewed),
+	}
 	if err := sessionOptions(s.Options, optionLease, &l.lease, &o.Margin, &o.Timeout); err != nil {
 		return nil, err
 	}

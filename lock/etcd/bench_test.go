@@ -11,7 +11,7 @@ import (
 // BenchmarkAlternate compares the mutex with that of etcd's client on the same three members, over one connection.
 func BenchmarkAlternate(b *testing.B) {
 	servers, ctx := startMembers(b, 3), b.Context()
-	c, err := Open(servers.admin, Options{})
+	c, err := Open(servers.admin, Options{LeaderFirst: true})
 	if err != nil {
 		b.Fatal(err)
 	}

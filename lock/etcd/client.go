@@ -24,7 +24,13 @@ type Options struct {
 	// Timeout bounds a release, and the removal of a key whose acquire has failed. Both continue in the background until
 	// they are certain or the lease ends. 0: 5 s.
 	Timeout time.Duration
-	Root    string // what the keys begin with, such as /locks/billing; empty: /locks
+	// LeaderFirst sends the first try of each transaction to the leader, on a connection of its own with the settings of
+	// the etcd client: a follower forwards it to the leader, and replies only after it has applied the entry itself. A
+	// try that the leader does not answer is repeated on the connection of the etcd client. There is one connection to
+	// each endpoint that the etcd client has at Open. Its KV must not be replaced or wrapped, as by package namespace,
+	// neither before nor later: the first tries would bypass that.
+	LeaderFirst bool
+	Root        string // what the keys begin with, such as /locks/billing; empty: /locks
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
 	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
@@ -40,7 +46,7 @@ const (
 // Client makes locks on one cluster. Its holds share a lease. It may be used by several goroutines.
 type Client struct {
 	etcd     *clientv3.Client
-	direct   bool // requests may go to the leader on a connection of their own
+	members  []*member // for requests to the leader; none without Options.LeaderFirst
 	o        Options
 	sessions sessions.Client[*session]
 }
@@ -48,9 +54,6 @@ type Client struct {
 // Open makes a client of the cluster that c is connected to. The caller closes both, c last. A member that hangs is
 // noticed by c's DialKeepAliveTime; until then a request that it does not answer is sent again, perhaps to another
 // member, after a part of the lease that grows from 1/32 to a quarter.
-//
-// If c has several endpoints, requests go to the leader first, on a connection of their own with the settings of c:
-// another member would forward them. If c.KV was replaced, as by package namespace, they all go through that.
 func Open(c *clientv3.Client, o Options) (*Client, error) {
 	o.Lease, o.Timeout = cmp.Or(o.Lease, defaultLease), cmp.Or(o.Timeout, defaultTimeout)
 	o.Root = strings.TrimSuffix(cmp.Or(o.Root, defaultRoot), "/")
@@ -65,9 +68,14 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 		return nil, fmt.Errorf("open an etcd lock client: lease %v, margin %v, timeout %v: want positive times, and a "+
 			"margin less than the lease", o.Lease, o.Margin, o.Timeout)
 	}
-	client := &Client{etcd: c, direct: direct(c), o: o}
+	client := &Client{etcd: c, o: o}
 	client.sessions.Settings = sessions.Settings{Service: "etcd", Margin: o.Margin, Timeout: o.Timeout}
 	client.sessions.Open = client.openSession
+	if o.LeaderFirst {
+		if err := client.connect(); err != nil {
+			return nil, err
+		}
+	}
 	return client, nil
 }
 
@@ -80,7 +88,10 @@ func (c *Client) Connect(ctx context.Context) error {
 
 // Close ends the lease, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
 // the servers know, at most until ctx ends or the lease has.
-func (c *Client) Close(ctx context.Context) error { return c.sessions.Close(ctx) }
+func (c *Client) Close(ctx context.Context) error {
+	defer c.disconnect()
+	return c.sessions.Close(ctx)
+}
 
 // Undone reports whether err says that an acquire failed but may have held the lock meanwhile: its key was removed
 // before it returned. It implies [lock.Definite].

@@ -27,8 +27,8 @@
 //     Jepsen).
 //   - A release is resent until it gets a reply. A key that is gone at the first request is a lost hold, not a released
 //     one.
-//   - Requests go to the leader, if the client has several endpoints: another member would forward each to it. One
-//     without a reply is sent again on the connection of the user's client.
+//   - With Options.LeaderFirst, transactions go to the leader directly, where a client of etcd sends each to the next
+//     endpoint, which forwards it.
 //   - The fencing token is the create revision of the key. It grows with every grant, and decreases only if a majority
 //     of the members loses its disks, or the cluster is restored from a backup.
 //

@@ -2,14 +2,16 @@ package etcd
 
 import (
 	"context"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/namespace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -40,6 +42,13 @@ func (r *traffic) option() grpc.DialOption {
 		}
 		return err
 	})
+}
+
+// refuse loses the replies of a member from now on.
+func (r *traffic) refuse(addr string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = addr
 }
 
 // of returns the members that have executed the transactions of some pairs of the mutex.
@@ -88,12 +97,13 @@ func leaderOf(t *testing.T, b *backend) (leader, follower string, id uint64) {
 	return leader, follower, id
 }
 
-// TestRequestsGoToTheLeader: the transactions of a session go to the leader, and to the next one when another member
-// becomes the leader; if its replies are lost, to the others.
-func TestRequestsGoToTheLeader(t *testing.T) {
+// TestLeaderFirst: with LeaderFirst, transactions go to the leader, and to the next one when another member becomes the
+// leader. Those whose replies are lost are sent to other members.
+func TestLeaderFirst(t *testing.T) {
 	b := startMembers(t, 3)
 	r := &traffic{}
-	c, err := Open(connectWith(t, b.admin.Endpoints(), r.option()), Options{Lease: sessiontest.ShortLease})
+	etcd := connectWith(t, b.admin.Endpoints(), r.option())
+	c, err := Open(etcd, Options{Lease: sessiontest.ShortLease, LeaderFirst: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,50 +113,72 @@ func TestRequestsGoToTheLeader(t *testing.T) {
 	leader, follower, id := leaderOf(t, b)
 	locktest.Eventually(t, sessiontest.Timeout, "all requests go to the leader", func() bool { return r.only(t, m, leader) })
 
-	to, err := clientv3.New(clientv3.Config{Endpoints: []string{leader}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = to.Close() })
-	if _, err := to.MoveLeader(t.Context(), id); err != nil {
+	if _, err := connect(t, leader).MoveLeader(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	leader = follower
 	locktest.Eventually(t, sessiontest.Timeout, "all go to the next leader", func() bool { return r.only(t, m, leader) })
 
-	r.mu.Lock()
-	r.refused = leader
-	r.mu.Unlock()
-	for range 3 { // each is served, although the leader seems not to reply
-		sessiontest.Release(t, sessiontest.Acquire(t, m.Acquire, "a"))
+	r.refuse(leader)
+	locktest.Eventually(t, sessiontest.Timeout, "requests are sent to the leader and to others", func() bool {
+		members := r.of(t, m)
+		return slices.Contains(members, leader) && slices.ContainsFunc(members, func(addr string) bool { return addr != leader })
+	})
+
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.members {
+		if state := m.conn.GetState(); state != connectivity.Shutdown {
+			t.Errorf("a connection is %v after Close", state)
+		}
+	}
+	etcd.KV = namespace.NewKV(etcd.KV, "app1/")
+	if _, err := Open(etcd, Options{LeaderFirst: true}); err == nil {
+		t.Error("requests may bypass a KV with a namespace")
 	}
 }
 
-// TestNamespaceIsKept: a KV that adds a prefix to the keys of a client is used for all requests.
-func TestNamespaceIsKept(t *testing.T) {
-	b := startMembers(t, 3)
-	etcd := connectWith(t, b.admin.Endpoints())
-	etcd.KV = namespace.NewKV(etcd.KV, "app1")
-	etcd.Watcher = namespace.NewWatcher(etcd.Watcher, "app1")
-	etcd.Lease = namespace.NewLease(etcd.Lease, "app1")
-	c, err := Open(etcd, Options{Lease: sessiontest.LongLease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	if c.direct {
-		t.Error("requests may bypass the KV of the user")
-	}
-	h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
-	found, err := b.admin.Get(t.Context(), "app1"+defaultRoot, clientv3.WithPrefix())
-	all, err2 := b.admin.Get(t.Context(), "", clientv3.WithFromKey(), clientv3.WithKeysOnly())
-	if err != nil || err2 != nil || len(found.Kvs) == 0 {
-		t.Fatalf("no key with the prefix: %v, %v", err, err2)
-	}
-	for _, kv := range all.Kvs {
-		if !strings.HasPrefix(string(kv.Key), "app1") {
-			t.Errorf("key %q has no prefix", kv.Key)
+// TestLeads: the leader is a member that says so and that a majority follows.
+func TestLeads(t *testing.T) {
+	for name, tt := range map[string]struct {
+		leader, reader uint64 // what member 1 says, and the member that answers a linearizable read; 0: none
+		want           bool
+	}{
+		"the leader":                         {1, 1, true},
+		"a follower":                         {2, 1, false},
+		"no leader":                          {0, 0, false},
+		"a leader that has lost its quorum":  {1, 0, false},
+		"a connection to a different member": {1, 2, false},
+	} {
+		m := &member{kv: reading{member: tt.reader}, status: claiming{leader: tt.leader}}
+		if got := (&session{client: &Client{}}).leads(t.Context(), m); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
-	sessiontest.Release(t, h)
+}
+
+// claiming is a member 1 that says who the leader is.
+type claiming struct {
+	etcdserverpb.MaintenanceClient
+	leader uint64
+}
+
+func (c claiming) Status(
+	context.Context, *etcdserverpb.StatusRequest, ...grpc.CallOption,
+) (*etcdserverpb.StatusResponse, error) {
+	return &etcdserverpb.StatusResponse{Header: &etcdserverpb.ResponseHeader{MemberId: 1}, Leader: c.leader}, nil
+}
+
+// reading is a KV whose reads a member answers.
+type reading struct {
+	clientv3.KV
+	member uint64
+}
+
+func (r reading) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if r.member == 0 {
+		return nil, context.DeadlineExceeded
+	}
+	return &clientv3.GetResponse{Header: &etcdserverpb.ResponseHeader{MemberId: r.member}}, nil
 }

@@ -25,9 +25,9 @@ type session struct {
 	id    clientv3.LeaseID
 	lease time.Duration
 
-	term   uint64 // of the leader, for keepAlive; 0: it is not known
-	leader leader
+	term uint64 // of the leader, for keepAlive; 0: it is not known
 
+	leader   atomic.Pointer[member]
 	marks    sessions.Names // keys that releases write
 	ids      sessions.Names // of claims
 	patience atomic.Int64   // how long a request waits for a reply, in nanoseconds; 0: no longer than the first tries
@@ -54,9 +54,8 @@ func (s *session) run() {
 		s.End(err)
 		return
 	}
-	defer s.leader.close()
 	s.Tasks.Go(s.Watch)
-	s.lookForLeader(0)
+	s.Tasks.Go(s.findLeader)
 	s.keepAlive()
 	s.revoke()
 }
@@ -97,7 +96,7 @@ func (s *session) keepAlive() {
 			pause = 0
 		default:
 			s.answered(limit, again)
-			s.lookForLeader(s.term)
+			s.Tasks.Go(s.findLeader)
 			pause, limit, again = s.lease/renewals, s.first(), false
 		}
 	}
@@ -187,7 +186,7 @@ func (s *session) revoke() {
 }
 
 // repeat calls do until it is answered, or until ctx or the session ends. What it does must be harmless to repeat. The
-// first request goes to the leader, if it is known.
+// first request goes to the leader if that is known.
 func repeat[T any](
 	ctx context.Context, s *session, do func(context.Context, clientv3.KV) (T, error),
 ) (value T, err error) {
@@ -195,7 +194,7 @@ func repeat[T any](
 	defer cancel(nil)
 	defer context.AfterFunc(s.Context(), func() { cancel(sessions.ErrEnded) })()
 	limit := s.first()
-	kv, leader := s.requests()
+	kv, leader := s.target()
 	for again := false; ; again, limit = true, s.longer(limit) {
 		try, done := context.WithTimeout(ctx, limit)
 		value, err = do(try, kv)
@@ -204,7 +203,9 @@ func repeat[T any](
 			s.answered(limit, again)
 			return value, err
 		}
-		s.noReply(leader)
+		if ctx.Err() == nil {
+			s.noReply(leader)
+		}
 		kv = s.client.etcd
 		select {
 		case <-ctx.Done():
