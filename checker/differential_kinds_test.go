@@ -139,7 +139,7 @@ func TestDifferential(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			p := newProof(kind)
 			start := time.Now()
-			for n := range uint64(*differentialHistories) {
+			for n := range uint64(random(*differentialHistories)) {
 				h := p.draw.draw(*differentialSeed + n)
 				if err := p.compare(h); err != nil {
 					t.Fatalf("seed %d: %v (permits %d)\n%s%s", *differentialSeed+n, err, p.draw.permits, dump(h), tokensOf(h))

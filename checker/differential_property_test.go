@@ -242,7 +242,7 @@ func TestDifferentialProperties(t *testing.T) {
 		t.Run(string(p), func(t *testing.T) {
 			rivals := newRivals(p)
 			start := time.Now()
-			for n := range uint64(*differentialHistories) {
+			for n := range uint64(random(*differentialHistories)) {
 				r := rivals[n%uint64(len(rivals))]
 				h := r.draw.draw(*differentialSeed + n)
 				if err := r.compare(h); err != nil {

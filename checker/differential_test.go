@@ -13,6 +13,14 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
+// random is how many of n random histories a test judges: with -short a quarter.
+func random(n int) int {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 var rounds = flag.Int("rounds", 40000, "random histories of the differential test")
 
 // tally counts what a differential test has compared.
@@ -75,7 +83,7 @@ func (t *tally) count(k *keyOps, ops []lockOp, illegal bool) {
 
 func TestSweepAgreesWithPorcupine(t *testing.T) {
 	var seen tally
-	for seed := range uint64(*rounds) {
+	for seed := range uint64(random(*rounds)) {
 		h := randomHistory(seed)
 		if err := differ(h, &seen); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, dump(h))

@@ -133,14 +133,14 @@ func TestBothFoldsFindTheSameHolds(t *testing.T) {
 		}
 		compareFolds(t, file, events)
 	}
-	for seed := range uint64(20_000) {
+	for seed := range uint64(random(20_000)) {
 		if compareFolds(t, fmt.Sprint("seed ", seed), randomEvents(seed)); t.Failed() {
 			return
 		}
 	}
 	for kind := plainMutex; kind < unmodelled; kind++ {
 		d, some := newSketcher(kind), 0
-		for seed := range uint64(3000) {
+		for seed := range uint64(random(3000)) {
 			h := d.draw(seed)
 			if h.Limits = nil; kind == semaphore {
 				h.Limits = []int32{d.permits}
