@@ -19,7 +19,7 @@
 //	at most n at a time                                       Client.PermitSemaphore, WithTotal(n)
 //	the same, and a crashed holder keeps its permits          Client.Semaphore
 //	at most n at a time, first come, first served             Client.FairSemaphore, WithTotal(n)
-//	several locks, all or none                                Client.Multi, Multi
+//	several locks, or permits, all or none                    Client.Multi, Multi
 //	wait until n others are done                              Client.Latch
 //	a lock that outlives the loss of a master                 NewQuorum, and Mutex on it
 //
@@ -58,7 +58,7 @@
 //	getFencedLock, lockAndGetToken          locks.FencedMutex(n).Acquire(ctx), hold.Token
 //	getFairLock, getReadWriteLock           locks.FairMutex(n), locks.RW(n)
 //	getSpinLock                             locks.Mutex(n, WithPolling())
-//	getMultiLock(a, b)                      Multi(a, b)
+//	getMultiLock(a, b)                      Multi(a, b), which takes permits too
 //	getSemaphore, trySetPermits(k)          locks.Semaphore(n, WithTotal(k))
 //	getPermitExpirableSemaphore             locks.PermitSemaphore(n, WithTotal(k))
 //	drainPermits                            Drain of a semaphore of any kind

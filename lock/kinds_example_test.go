@@ -92,6 +92,25 @@ func ExampleMulti() {
 	// Output: true <nil>
 }
 
+// A seat and two of five network connections, all or none.
+func ExamplePermitSemaphore_Permits() {
+	locks := connected()
+	connections := locks.PermitSemaphore("connections", lock.WithTotal(5))
+	both, err := lock.Multi(locks.Mutex("seat:12"), connections.Permits(2))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(both.Do(context.Background(), func(ctx context.Context) error {
+		state, err := connections.State(ctx)
+		fmt.Println(state.Free, "connections are free")
+		return err
+	}))
+	// Output:
+	// 3 connections are free
+	// <nil>
+}
+
 // One program waits until three others are ready.
 func ExampleLatch() {
 	ctx := context.Background()

@@ -149,7 +149,7 @@ func (m *MultiLock) TryAcquire(ctx context.Context, opts ...Option) (*MultiHold,
 	return h, failed("try to acquire", "locks", m.names(), err)
 }
 
-// Do is as [Mutex.Do].
+// Do is as [Mutex.Do]; for the tokens of the locks, use Acquire and [MultiHold.Token].
 func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
 	h, err := m.Acquire(ctx, opts...)
 	if err != nil {
@@ -169,15 +169,18 @@ func (m *MultiLock) whyApart() error {
 	return ErrCrossSlot
 }
 
-func (m *MultiLock) names() string {
+// Names are the names of the locks, in the order in which they are taken.
+func (m *MultiLock) Names() []string {
 	var all []string
 	for _, g := range m.groups {
 		for _, p := range g.parts {
 			all = append(all, p.name)
 		}
 	}
-	return strings.Join(all, ", ")
+	return all
 }
+
+func (m *MultiLock) names() string { return strings.Join(m.Names(), ", ") }
 
 // gather takes the groups in rounds: a round that gets stuck, because another
 // program has another order, releases everything and starts again.

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -43,6 +44,9 @@ func TestMultiOfPermits(t *testing.T) {
 		"acquired-and-released": func(t *testing.T, x trio) {
 			h := acquireAll(t, multi(t, x.withPermits(x.c)...))
 			x.wantFree(t, 1, 2, 0)
+			if got, want := multi(t, x.withPermits(x.c)...).Names(), h.Names(); !slices.Equal(got, want) {
+				t.Errorf("names %q, want %q", got, want)
+			}
 			if _, fenced := h.Token(x.a); !fenced || h.Count() != 1 || len(h.Names()) != 4 {
 				t.Errorf("fenced %v, count %d, names %q", fenced, h.Count(), h.Names())
 			}

@@ -200,7 +200,8 @@ func TestKeyFunc(t *testing.T) {
 	waitSubscribed(t, c, "app:{x}:orders:free")
 	release(t, h)
 	release(t, within(t, testTimeout, "the waiter", served))
-	if h.Name() != "orders" || *names.Load() != "orders" || c.Mutex("orders").Name() != "orders" {
+	if h.Name() != "orders" || *names.Load() != "orders" || c.Mutex("orders").Name() != "orders" ||
+		c.RW("orders").Read().Name() != "orders" {
 		t.Errorf("name %q, of the event %q", h.Name(), *names.Load())
 	}
 	if _, err := c.PermitSemaphore("pool", WithTotal(2)).TryAcquire(ctx, 1); err != nil {

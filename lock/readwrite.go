@@ -74,6 +74,9 @@ type RWSide struct {
 	write bool
 }
 
+// Name is the name that the lock was made with.
+func (s *RWSide) Name() string { return s.lock.name }
+
 // Acquire waits for the lock until ctx ends. Errors are those of
 // [Mutex.Acquire], and [ErrUpgrade].
 func (s *RWSide) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
@@ -96,7 +99,7 @@ func (s *RWSide) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, e
 	return acquireHold(ctx, s.lock.name, false, a, err)
 }
 
-// Do is as [FencedMutex.Do].
+// Do is as [FencedMutex.Do]; the token of a reader is that of the last writer.
 func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error {
 	return doFenced(ctx, s, work, opts)
 }

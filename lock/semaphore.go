@@ -75,7 +75,7 @@ func (s *Semaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error)
 	return s.pool().drain(ctx, maxCount, opts)
 }
 
-// Permits is n permits as one of the locks of [Multi]. It may have [WithTotal].
+// Permits is n permits as one of the locks of [Multi]. The semaphore may have [WithTotal], and no other options.
 func (s *Semaphore) Permits(n int) AnyLock { return &somePermits{s.pool(), n, maxCount} }
 
 // Do calls work with n permits, as [Mutex.Do].
