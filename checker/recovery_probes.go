@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -54,7 +55,8 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 
 // neverFreed says whether everything that can hold a key at t was lost more than slack before, without a lease that
 // ends it: by a crash, a reported loss, or a refused release or renewal. lost is when the latest of these was lost. A
-// lease that no client stated may be seen at the servers.
+// lease that no client stated may be seen at the servers. A release that failed with an error which is no answer of the
+// lock had no effect: its owner has not lost the lock, and may release it again.
 func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration, never bool) {
 	e := v.idleTimes(slack).extents
 	lose := func(at, end time.Duration) (unexplained bool) {
@@ -67,7 +69,7 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 		if h.freeBy == history.Infinity {
 			end = e.leaseEnd(i)
 		}
-		if end > t && (h.ending != endLost || !lose(h.until, end)) {
+		if end > t && (h.ending != endLost || v.releaseFailed(h) || !lose(h.until, end)) {
 			return 0, false
 		}
 	}
@@ -86,6 +88,14 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 		}
 	}
 	return lost, !v.leasedBeyond(key, t)
+}
+
+// releaseFailed says whether a hold ended with a release that failed, with an error which is no answer of the lock.
+func (v *view) releaseFailed(h *hold) bool {
+	return slices.ContainsFunc(v.h.Failures, func(f history.Failure) bool {
+		s := &v.h.Spans[f.Span]
+		return s.Invoked == h.endEvent && s.Op == history.OpRelease && s.Outcome == history.Fail
+	})
 }
 
 // leasedBeyond says whether a master, as last seen before t, keeps a key with a lease that ends after t.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/lockchaos/lockchaos/lock"
@@ -43,7 +44,15 @@ func (f *fences) present(key string, token int64) error {
 }
 
 // guardKey is the key in which a guard of package lock keeps the greatest token.
-func guardKey(key string) string { return "{" + key + "}:guard" }
+func guardKey(key string) string { return besideKey(key, "guard") }
+
+// besideKey is the name of a key in the slot of a lock's, which may have a hash tag of its own.
+func besideKey(key, suffix string) string {
+	if strings.Contains(key, "{") {
+		return key + ":" + suffix
+	}
+	return "{" + key + "}:" + suffix
+}
 
 // fencedKeys are the keys of a lock with fencing tokens that have no TTL.
 func fencedKeys(key string) []string { return append([]string{guardKey(key)}, tokenKey(key)...) }

@@ -298,7 +298,7 @@ func forcePermits(of semaphoreOf) forceFunc {
 }
 
 // tokenKey is the counter of fencing tokens, which has no TTL.
-func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
+func tokenKey(key string) []string { return []string{besideKey(key, "token")} }
 
 // readOrWrite acquires the side of a readers-writer lock that a request is for.
 func readOrWrite(preferWriters bool) acquireFunc {

@@ -31,8 +31,9 @@ type redial struct {
 // checkInterval is how often a connection is checked: a dead host closes none.
 const checkInterval = 2 * time.Second
 
-// maxRedial is the longest delay before an address is dialed again.
-const maxRedial = 5 * time.Second
+// maxRedial is the longest delay before an address is dialed again. Waiters in a queue at the server are woken by
+// messages alone: less than a second after an outage they are to be subscribed again.
+const maxRedial = 800 * time.Millisecond
 
 func (s *subscriber) run() {
 	timer := time.NewTimer(checkInterval)

@@ -155,6 +155,8 @@ func workloadKeys() []Key {
 			Doc: "clients per process; faults that pause or crash a client need 1"},
 		{Path: "workload.per_instance", Default: "1",
 			Doc: "clients that share one lock object, as the threads of a program do; divides `per_process`"},
+		{Path: "workload.tagged", Default: "false",
+			Doc: "the name of every key ends with the same hash tag, so that all are in one slot of a Redis Cluster"},
 		{Path: "workload.sequences", Default: "all that the lock can do",
 			Doc: "names of sequences of operations, separated by commas (mixed), see docs/scenarios.md"},
 	}

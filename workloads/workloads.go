@@ -40,6 +40,8 @@ type Params struct {
 	// Sequences are names of sequences of workload mixed, separated by commas: those that clients execute. The others are
 	// left out. "": all, but those that are about shared lock objects only if clients share them.
 	Sequences string `yaml:"sequences,omitempty"`
+	// Tagged has the name of every key end with the same hash tag, so that they are in one slot of a Redis Cluster.
+	Tagged bool `yaml:"tagged,omitempty"`
 	// Prefix begins the name of every key, on servers that others use too. It has no braces.
 	Prefix string `yaml:"-"`
 }
@@ -129,16 +131,24 @@ func (p Params) KeyNames() []string {
 }
 
 // ownKey is the key of client i alone.
-func (p Params) ownKey(i int) string { return fmt.Sprintf("%sown-%d", p.Prefix, i) }
+func (p Params) ownKey(i int) string { return p.key(fmt.Sprintf("own-%d", i)) }
+
+// key is the name of the key that a workload calls name.
+func (p Params) key(name string) string {
+	if p.Tagged {
+		name += "{shop}"
+	}
+	return p.Prefix + name
+}
 
 // sharedKeys are the keys that all clients use. A single key is named orders.
 func (p Params) sharedKeys() []string {
 	if p.Keys == 1 {
-		return []string{p.Prefix + "orders"}
+		return []string{p.key("orders")}
 	}
 	keys := make([]string, p.Keys)
 	for i := range keys {
-		keys[i] = fmt.Sprintf("%sorders-%d", p.Prefix, i)
+		keys[i] = p.key(fmt.Sprintf("orders-%d", i))
 	}
 	return keys
 }
