@@ -26,6 +26,9 @@ const poolSize = 4096
 // onePool makes pipelines use the main pool instead of one of ten connections.
 const onePool = -1
 
+// readBuffer is in bytes: replies to a lock are short, and a simulated run opens many connections for its seconds.
+const readBuffer = 4 << 10
+
 // slotReloadInterval is how often a cluster client reloads the slot map. go-redis reloads it once a minute
 // unless a node redirects it, and a dead master redirects nothing: a promotion would stay unnoticed until then.
 const slotReloadInterval = time.Second
@@ -48,7 +51,7 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 	o := redis.UniversalOptions{
 		Addrs: e.Addrs, Password: e.Password, SentinelPassword: e.Password,
 		Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1,
-		PoolSize: poolSize, PipelinePoolSize: onePool,
+		PoolSize: poolSize, PipelinePoolSize: onePool, ReadBufferSize: readBuffer,
 		DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
 		// Its host name look-up would be real I/O in a simulation.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},

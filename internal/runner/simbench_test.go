@@ -24,6 +24,10 @@ func BenchmarkSim(b *testing.B) {
 		{"no-faults", "testdata/no-faults.yaml"},
 		{"redlock-always", "redlock-always"},
 		{"redlock-two-masters-down", "redlock-two-masters-down"},
+		{"swarm-single", "swarm-single"},
+		{"swarm", "swarm"},
+		{"cluster-failover", "cluster-failover"},
+		{"zk-failover", "zk-failover"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s, err := scenarios.Load(c.scenario, scenarios.Sets([]string{"duration=30s", "workload.clients=5"})...)

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -137,9 +136,10 @@ func (a *Actor) AwaitThaw() {
 // meanwhile.
 func (a *Actor) awaitThaw(slot int) {
 	for a.frozen && !a.world.closed {
-		cond := sync.NewCond(&a.world.mu)
-		a.blocked = append(a.blocked, blockedGoroutine{call(func() { a.world.wake(cond) }), slot})
-		a.world.wait(cond)
+		s := new(sleeper)
+		s.init(a.world)
+		a.blocked = append(a.blocked, blockedGoroutine{call(func() { a.world.wake(s) }), slot})
+		a.world.wait(s)
 	}
 }
 
@@ -163,20 +163,21 @@ func (a *Actor) Order(server string, command func() string) {
 
 // order is Order with the world locked.
 func (a *Actor) order(server string, command func() string) {
-	o := &ordered{actor: a, server: server, command: command, cond: sync.NewCond(&a.world.mu)}
+	o := &ordered{actor: a, server: server, command: command}
+	o.init(a.world)
 	a.world.at(a.world.now(), rank(a.slot, forward), o)
 	for !o.granted && !a.world.closed {
-		a.world.wait(o.cond)
+		a.world.wait(&o.sleeper)
 	}
 }
 
 // ordered is a goroutine that waits in Order.
 type ordered struct {
+	sleeper
 	actor   *Actor
 	server  string
 	command func() string // called only if another caller of the same instant has the same server
 	text    string        // of command, once it was called
-	cond    *sync.Cond
 	granted bool
 }
 
@@ -201,7 +202,7 @@ func (o *ordered) fire() {
 		return
 	}
 	o.granted = true
-	o.actor.world.wake(o.cond)
+	o.actor.world.wake(&o.sleeper)
 }
 
 // key is that of an actor in a context.

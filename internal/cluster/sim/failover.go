@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -54,7 +53,8 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	w := a.world
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	q := &masterQuery{actor: a, changed: sync.NewCond(&w.mu), left: len(a.cluster.sentinels)}
+	q := &masterQuery{actor: a, left: len(a.cluster.sentinels)}
+	q.changed.init(w)
 	var conns []*conn
 	for _, s := range a.cluster.sentinels {
 		conns = append(conns, a.connect(&s.host, q))
@@ -63,7 +63,7 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	stop := q.wakeAfter(ctx)
 	defer stop()
 	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.closed {
-		w.wait(q.changed)
+		w.wait(&q.changed)
 	}
 	a.awaitThaw(a.slot)
 	for _, c := range conns {
@@ -104,16 +104,16 @@ func (c *Cluster) command(words ...string) segment {
 // masterQuery is the client's end of the connections that query the Sentinels.
 type masterQuery struct {
 	actor   *Actor
-	changed *sync.Cond
+	changed sleeper
 	left    int
 	addr    string
 }
 
 func (q *masterQuery) wakeAfter(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() {
-		q.changed.L.Lock()
-		defer q.changed.L.Unlock()
-		q.actor.world.wake(q.changed)
+		q.changed.cond.L.Lock()
+		defer q.changed.cond.L.Unlock()
+		q.actor.world.wake(&q.changed)
 	})
 }
 
@@ -133,12 +133,12 @@ func (q *masterQuery) receive(seg segment) {
 		}
 		rest = after
 	}
-	q.actor.world.wake(q.changed)
+	q.actor.world.wake(&q.changed)
 }
 
 func (q *masterQuery) broken(error) {
 	q.left--
-	q.actor.world.wake(q.changed)
+	q.actor.world.wake(&q.changed)
 }
 
 // masterSubscription is the client's end of a subscription at a Sentinel. It needs no goroutine: messages are

@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -24,7 +23,7 @@ type socket struct {
 	frames *zkFrames // of a ZooKeeper client; nil: of another
 
 	// Guarded by world.mu, as everything else of the world.
-	changed     *sync.Cond
+	changed     sleeper
 	opened      bool
 	buf         []byte
 	err         error // refused, reset, io.EOF
@@ -72,7 +71,8 @@ func dialStack() func() string {
 // dial connects to addr; the world is locked, but not while it waits.
 func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error) {
 	w := a.world
-	s := &socket{actor: a, changed: sync.NewCond(&w.mu), alarmAt: never, remote: address(addr)}
+	s := &socket{actor: a, alarmAt: never, remote: address(addr)}
+	s.changed.init(w)
 	h := a.cluster.hosts[addr]
 	if h == nil || w.closed || a.dead {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
@@ -90,7 +90,7 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	})
 	defer wake()
 	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
-		w.wait(s.changed)
+		w.wait(&s.changed)
 	}
 	a.awaitThaw(s.slot())
 	switch {
@@ -179,7 +179,7 @@ func (s *socket) Read(b []byte) (int, error) {
 			return 0, s.deadlineError("read")
 		}
 		s.alarm(s.readBy)
-		w.wait(s.changed)
+		w.wait(&s.changed)
 	}
 }
 
@@ -275,7 +275,7 @@ func (s *socket) slot() int { return s.conn.flows[back].slot }
 func (s *socket) rank() int64 { return s.conn.flows[back].rank() }
 
 // wake wakes the reader.
-func (s *socket) wake() { s.actor.world.wake(s.changed) }
+func (s *socket) wake() { s.actor.world.wake(&s.changed) }
 
 // fire is the alarm.
 func (s *socket) fire() {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -30,17 +29,19 @@ type world struct {
 	queue    queue
 	count    uint64 // of events ever put into the queue
 	timer    *time.Timer
+	timerAt  int64         // instant that the timer is set to; never: it is not
+	due      chan struct{} // holds one: there is an event that is due
 	done     chan struct{} // closed by close
-	armed    int64         // instant that the timer is set to; never: it is not
+	armed    int64         // instant of the earliest event that the timer or due announces; never: none
 	closed   bool
 	hash     uint64
 	commands int64
 	trace    io.Writer
 	names    map[string]uint64 // hashes of names
 	latency  span
-	sleepers map[*sync.Cond]uint64 // waiting goroutines, by the event count when they began
-	order    *order                // nil: messages arrive when their latencies are over
-	woke     bool                  // the event has woken a goroutine
+	sleepers []*sleeper // waiting goroutines, in any order
+	order    *order     // nil: messages arrive when their latencies are over
+	woke     bool       // the event has woken a goroutine
 }
 
 // never is later than every instant.
@@ -59,7 +60,7 @@ func (f call) fire() { f() }
 
 func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
 	w := &world{epoch: time.Now(), seed: seed, slots: l, trace: trace, latency: latency, armed: never,
-		names: map[string]uint64{}, sleepers: map[*sync.Cond]uint64{}, hash: seed}
+		names: map[string]uint64{}, hash: seed, timerAt: never, due: make(chan struct{}, 1)}
 	w.timer, w.done = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()
 	go w.loop()
@@ -71,6 +72,11 @@ func (w *world) loop() {
 	for {
 		select {
 		case <-w.timer.C:
+			w.mu.Lock()
+			w.timerAt = never
+			w.mu.Unlock()
+			w.pump()
+		case <-w.due:
 			w.pump()
 		case <-w.done:
 			return
@@ -94,9 +100,21 @@ func (w *world) at(instant int64, rank int64, do action) {
 	}
 }
 
+// arm has the loop run the event of an instant. Most events that goroutines cause are due at once, and the next later
+// one is the same as before: the timer, which the runtime keeps in a heap, is left alone then.
 func (w *world) arm(instant int64) {
 	w.armed = instant
-	w.timer.Reset(time.Duration(instant - w.now()))
+	now := w.now()
+	switch {
+	case instant <= now:
+		select {
+		case w.due <- struct{}{}:
+		default:
+		}
+	case instant != w.timerAt:
+		w.timerAt = instant
+		w.timer.Reset(time.Duration(instant - now))
+	}
 }
 
 // pump runs every event that is due, in phases.
@@ -132,19 +150,35 @@ func (w *world) phase() bool {
 	return false
 }
 
-// wake wakes the goroutine that waits for c.
-func (w *world) wake(c *sync.Cond) {
-	w.woke = true
-	c.Broadcast()
+// sleeper is what one goroutine at a time waits for in virtual time.
+type sleeper struct {
+	cond  sync.Cond
+	since uint64 // the event count when it began
+	at    int    // its index among world.sleepers; less than 0: nobody waits
 }
 
-// wait is c.Wait, ended by close too, which drops the event that would have woken the caller. One goroutine at a
-// time waits for c.
-func (w *world) wait(c *sync.Cond) {
+// init makes s ready; it must not be copied afterwards.
+func (s *sleeper) init(w *world) { s.cond.L, s.at = &w.mu, -1 }
+
+// wake wakes the goroutine that waits for s, if there is one.
+func (w *world) wake(s *sleeper) {
+	if s.at < 0 {
+		return
+	}
+	w.woke = true
+	s.cond.Broadcast()
+}
+
+// wait returns after wake, or when the world is closed, which drops the event that would have woken the caller.
+func (w *world) wait(s *sleeper) {
 	w.count++
-	w.sleepers[c] = w.count
-	c.Wait()
-	delete(w.sleepers, c)
+	s.since, s.at = w.count, len(w.sleepers)
+	w.sleepers = append(w.sleepers, s)
+	s.cond.Wait()
+	last := len(w.sleepers) - 1
+	w.sleepers[s.at], w.sleepers[last].at = w.sleepers[last], s.at
+	w.sleepers[last], w.sleepers = nil, w.sleepers[:last]
+	s.at = -1
 }
 
 // close drops all future events and wakes all waiters, the longest waiting first.
@@ -153,10 +187,11 @@ func (w *world) close() {
 	w.queue = nil
 	w.timer.Stop()
 	close(w.done)
-	for _, c := range slices.SortedFunc(maps.Keys(w.sleepers), func(a, b *sync.Cond) int {
-		return cmp.Compare(w.sleepers[a], w.sleepers[b])
-	}) {
-		c.Broadcast()
+	waiting := slices.SortedFunc(slices.Values(w.sleepers), func(a, b *sleeper) int {
+		return cmp.Compare(a.since, b.since)
+	})
+	for _, s := range waiting {
+		s.cond.Broadcast()
 	}
 }
 
