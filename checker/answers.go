@@ -229,7 +229,7 @@ func (c *honestyCheck) judgeRenewed() {
 		if c.o.Persists {
 			traffic.from = max(h.asked, t-(s.Valid-s.Return)/2)
 		}
-		dis, client := excuses(concern{h.key, true}).dis, c.client(h.span)
+		dis, client := excuses(concern{h.key, true, false}).dis, c.client(h.span)
 		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, client, history.AffectsClients) ||
 			c.o.applies(honestOutage) && (dis.touch(segment{h.asked, t}, client, history.AffectsData) ||
 				dis.touch(traffic, client, history.AffectsTraffic)) {

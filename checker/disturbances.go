@@ -91,7 +91,13 @@ type disturbances struct {
 	slack time.Duration // for which a fault has consequences after it was healed
 }
 
-func (v *view) disturbances(o Options) disturbances { return disturbances{v.faultTimes(), o.slack()} }
+// disturbances are what may explain anything but what operators do (concern.aside).
+func (v *view) disturbances(o Options) disturbances { return v.concerning(anything(), o) }
+
+// allDisturbances are those of all faults.
+func (v *view) allDisturbances(o Options) disturbances {
+	return disturbances{v.faultTimes(), o.slack()}
+}
 
 // anyClient stands for all clients in [disturbances.touch].
 const anyClient = -1

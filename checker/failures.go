@@ -101,7 +101,7 @@ func (c *honestyCheck) judgeFailures() {
 	if !c.o.Persists {
 		return
 	}
-	dis := c.disturbances(c.o)
+	dis := c.allDisturbances(c.o)
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
@@ -111,13 +111,22 @@ func (c *honestyCheck) judgeFailures() {
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
 			excused = dis.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
 		}
-		if s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
+		if s.Op == history.OpRelease && c.unsure(s, f.Time, dis) ||
+			s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
 			continue
 		}
 		if !c.o.applies(honestRights) || !excused {
 			c.found.add(finding{rule: failedInVain, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
+}
+
+// unsure says whether the outcome of a release until t may be unknown at once: its reply may have been lost while keys
+// moved, and what the servers remember of it is at a master that another request of the same release did not reach.
+func (c *honestyCheck) unsure(s *history.Span, t time.Duration, all disturbances) bool {
+	during := segment{s.Call, t}
+	return s.Outcome == history.Info && all.touch(during, anyClient, history.AffectsSlots) &&
+		all.touch(during, anyClient, history.AffectsTraffic)
 }
 
 // promiseOver says whether the hold that s renews was promised until t at most: then the lock can wait no longer for a

@@ -23,7 +23,7 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	if len(byKey) == 0 {
 		return 0
 	}
-	dis := v.disturbances(o)
+	dis := v.allDisturbances(o)
 	for _, presented := range byKey { // in any order: findings are sorted
 		byReturn := slices.Clone(presented)
 		slices.SortStableFunc(byReturn, func(i, j int32) int {

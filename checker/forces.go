@@ -15,7 +15,7 @@ func (c *honestyCheck) judgeForces() {
 	if c.o.MayBeDown > 0 {
 		return
 	}
-	dis := c.disturbances(c.o)
+	dis := c.allDisturbances(c.o)
 	around := make(map[int32]reach)
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]

@@ -246,7 +246,7 @@ func (c *honestyCheck) judgeLosses() {
 		if reported && h.endEvent >= 0 {
 			var away outageWindows
 			if c.o.applies(honestOutage) {
-				away = excuses(concern{h.key, true}).away
+				away = excuses(concern{h.key, true, false}).away
 			}
 			c.judgeUnfounded(int32(i), away)
 		}

@@ -154,12 +154,14 @@ func (d *idle) meet(v *view, slack time.Duration) {
 // extents is the longest time that each hold can have lasted.
 type extents struct {
 	*view
-	possible     [][]freeInterval       // by key: acquires of unknown outcome, and grants to paused clients
-	renewed      []time.Duration        // by hold: latest end of a renewed lease; nil if nothing was renewed
-	regranted    map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
-	unknownTimes []history.Unknown      // of operations of unknown outcome, by span; nil until needed
-	faults       disturbances
-	longestLease time.Duration // of a lock that renews by itself, as its promises show it; 0: unknown
+	possible [][]freeInterval // by key: acquires of unknown outcome, and grants to paused clients
+	renewed  []time.Duration  // by hold: latest end of a renewed lease; nil if nothing was renewed
+	// renewedInMode is renewed without grants in the other mode (see [extents.endInMode]).
+	renewedInMode []time.Duration
+	regranted     map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
+	unknownTimes  []history.Unknown      // of operations of unknown outcome, by span; nil until needed
+	faults        disturbances
+	longestLease  time.Duration // of a lock that renews by itself, as its promises show it; 0: unknown
 }
 
 func newExtents(v *view) *extents {

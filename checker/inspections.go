@@ -27,7 +27,7 @@ func (c *honestyCheck) judgeShown() {
 			continue
 		}
 		if !known {
-			dis, latches, known = c.disturbances(c.o), c.latches(), true
+			dis, latches, known = c.allDisturbances(c.o), c.latches(), true
 		}
 		if latches[s.Key] != nil {
 			continue

@@ -23,7 +23,7 @@ func (c *honestyCheck) judgeWaiters() {
 			continue
 		}
 		if crashed == nil {
-			dis, crashed = c.disturbances(c.o), c.crashes()
+			dis, crashed = c.allDisturbances(c.o), c.crashes()
 		}
 		if c.o.applies(honestData) && dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue

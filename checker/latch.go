@@ -44,7 +44,7 @@ func latchRules() []string {
 // more.
 func checkLatch(v *view, o Options) Result {
 	all := v.latches()
-	c := latchCheck{view: v, o: o, found: newFindings(o), until: never, dis: v.disturbances(o)}
+	c := latchCheck{view: v, o: o, found: newFindings(o), until: never, dis: v.allDisturbances(o)}
 	if o.applies(latchFault) {
 		for _, f := range v.faultTimes() {
 			switch {

@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -12,6 +13,24 @@ import (
 type renewal struct {
 	owner, key int32
 	at, lease  time.Duration // lease 0: the same as before
+	within     grantMode     // it is a grant inside a hold
+}
+
+// grantMode is the mode of a grant inside a hold.
+type grantMode uint8
+
+const (
+	anyMode grantMode = iota // it is none, but a renewal
+	toRead
+	toWrite
+	grantModes
+)
+
+func grantModeOf(reader bool) grantMode {
+	if reader {
+		return toRead
+	}
+	return toWrite
 }
 
 // renewals extends the holds that were or may have been renewed, by every renewal after they began. Holds and
@@ -22,7 +41,7 @@ func (e *extents) renewals() {
 		return cmp.Or(cmp.Compare(owner, r.owner), cmp.Compare(key, r.key), cmp.Compare(at, r.at))
 	}
 	slices.SortFunc(list, func(a, b renewal) int { return ofOwner(a.owner, a.key, a.at, b) })
-	e.renewed = make([]time.Duration, len(e.holds))
+	e.renewed, e.renewedInMode = make([]time.Duration, len(e.holds)), make([]time.Duration, len(e.holds))
 	kept := make([]int32, 0, len(e.holds)) // renewals of released holds do not matter
 	for i := range e.holds {
 		if e.holds[i].ending != endReleased {
@@ -35,16 +54,17 @@ func (e *extents) renewals() {
 	})
 	n := len(list)
 	var last renewal // whose owner and key the next two are about
-	var end, same time.Duration
+	var ends [grantModes]time.Duration
+	var same time.Duration
 	for _, i := range slices.Backward(kept) {
 		h := &e.holds[i]
 		for n > 0 && ofOwner(h.owner, h.key, h.from, list[n-1]) <= 0 {
 			r := list[n-1]
 			if n--; r.owner != last.owner || r.key != last.key || n == len(list)-1 {
-				last, end, same = r, 0, -1
+				last, ends, same = r, [grantModes]time.Duration{}, -1
 			}
 			if r.lease > 0 {
-				end = max(end, later(r.at, r.lease))
+				ends[r.within] = max(ends[r.within], later(r.at, r.lease))
 			} else {
 				same = max(same, r.at)
 			}
@@ -52,11 +72,36 @@ func (e *extents) renewals() {
 		if n == len(list) || last.owner != h.owner || last.key != h.key {
 			continue
 		}
-		e.renewed[i] = max(e.renewed[i], end)
+		end := max(ends[anyMode], ends[grantModeOf(h.reader)])
 		if same >= 0 {
-			e.renewed[i] = max(e.renewed[i], later(same, cmp.Or(e.h.Spans[h.span].Lease, e.longestLease)))
+			end = max(end, later(same, cmp.Or(e.h.Spans[h.span].Lease, e.longestLease)))
 		}
+		e.renewedInMode[i] = end
+		e.renewed[i] = max(e.renewed[i], end, ends[grantModeOf(!h.reader)])
 	}
+}
+
+// endInMode is when a hold with a lease has ended of which the lock reported that it was lost, and in which mode: it
+// knows the leases of the two modes apart, so that a grant in the other mode extends none. never: it did not report
+// that.
+func (e *extents) endInMode(i int32) time.Duration {
+	h := &e.holds[i]
+	lease := e.h.Spans[h.span].Lease
+	if lease == 0 || !e.lostInMode(h) {
+		return never
+	}
+	end := later(h.from, lease)
+	if e.renewedInMode != nil {
+		end = max(end, e.renewedInMode[i])
+	}
+	return end
+}
+
+// lostInMode says whether the lock reported that h was lost, and in which mode.
+func (e *extents) lostInMode(h *hold) bool {
+	notices := e.h.Notices
+	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.endEvent })
+	return h.ending == endLost && n < len(notices) && notices[n].Index == h.endEvent && notices[n].Moded
 }
 
 // renewalList is every renewal that succeeded or may have, and every acquire inside a hold: its lease may be the longer
@@ -64,16 +109,17 @@ func (e *extents) renewals() {
 func (e *extents) renewalList() (list []renewal) {
 	for i := range e.h.Spans {
 		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
-			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(int32(i)), s.Lease})
+			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(int32(i)), s.Lease, anyMode})
 		}
 	}
 	for _, i := range e.regrants {
 		s := &e.h.Spans[i]
-		list = append(list, renewal{s.Owner, s.Key, s.Return, cmp.Or(s.Lease, e.longestLease)})
+		list = append(list, renewal{
+			s.Owner, s.Key, s.Return, cmp.Or(s.Lease, e.longestLease), grantModeOf(!s.Write)})
 	}
 	for i := range e.h.Notices {
 		if n := &e.h.Notices[i]; n.F == history.Renewed {
-			list = append(list, renewal{n.Owner, n.Key, n.Time, 0})
+			list = append(list, renewal{n.Owner, n.Key, n.Time, 0, anyMode})
 		}
 	}
 	return list

@@ -294,7 +294,7 @@ func (v *view) judgeQuiet(o Options, found *findings) {
 	if !o.Frugal {
 		return
 	}
-	dis := v.disturbances(o)
+	dis := v.allDisturbances(o)
 	for _, of := range v.requestSeries() {
 		usage := v.useTimes(&of, o)
 		for key, name := range v.h.Keys {
@@ -331,7 +331,7 @@ func (v *view) judgeChannels(o Options, found *findings) {
 	if !o.Frugal {
 		return
 	}
-	dis := v.disturbances(o)
+	dis := v.allDisturbances(o)
 	for _, of := range v.requestSeries() {
 		usage := [][]segment(nil)
 		for _, p := range of.points {

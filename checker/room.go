@@ -114,7 +114,11 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	if len(busy) == 0 || o.MayBeDown > 0 {
 		return
 	}
-	all := v.idleTimes(o.slack()).extents.held(k.key, true, o.slack())
+	e := v.idleTimes(o.slack()).extents
+	all := e.held(k.key, true, o.slack())
+	for n, i := range v.byKey[k.key] { // which come first
+		all[n].until = min(all[n].until, later(e.endInMode(i), o.slack()))
+	}
 	for _, i := range k.requests {
 		if s := &v.h.Spans[i]; s.Outcome == history.Fail {
 			all = append(all, newDemand(s, s.Call, s.Return))

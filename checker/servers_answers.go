@@ -48,7 +48,7 @@ func granted(s *history.Span) bool {
 // earlier one may be from when the request for it was in flight: asked is when it was invoked.
 // Samples of a semaphore name no owner: if a fault removed its key, holds that it keeps elsewhere may be in force.
 func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, o Options) *history.Sample {
-	changed := o.applies(honestData) && s.disturbances(o).touch(during, anyClient, history.AffectsData)
+	changed := o.applies(honestData) && s.allDisturbances(o).touch(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
 		had := absent
 		for _, i := range s.between(node, asked, during.until) {

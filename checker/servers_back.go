@@ -26,7 +26,7 @@ func (c *honestyCheck) judgeBroughtBack() {
 	if seen == nil {
 		return
 	}
-	dis := c.disturbances(c.o)
+	dis := c.allDisturbances(c.o)
 	done := make(map[ownerKey]bool)
 	all := c.lastRequests()
 	for i := range c.h.Notices {

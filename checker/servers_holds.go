@@ -146,7 +146,7 @@ const (
 // succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable since the owner's first
 // operation.
 func (s *servers) keptWrongly(o Options) (all []kept) {
-	ledgers, dis := s.ledgers(), s.disturbances(o)
+	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)
 	for node, samples := range s.nodes {
 		for _, i := range samples {

@@ -54,7 +54,7 @@ func (c *honestyCheck) fewerPermits() {
 	if seen == nil {
 		return
 	}
-	dis := c.disturbances(c.o)
+	dis := c.allDisturbances(c.o)
 	key, next, open := none, 0, []int32(nil)
 	seen.permitSamples(func(k int32, x *history.Sample, kept int64) bool {
 		if k != key {
@@ -121,7 +121,7 @@ func (v *view) judgeMorePermits(o Options, found *findings) {
 	if seen == nil {
 		return
 	}
-	dis, sums, end := v.disturbances(o), make(map[int32]*demandSums), v.lastActivity()
+	dis, sums, end := v.allDisturbances(o), make(map[int32]*demandSums), v.lastActivity()
 	seen.permitSamples(func(key int32, x *history.Sample, kept int64) bool {
 		if x.Time > end { // the harness acquires it as well
 			return false

@@ -113,7 +113,7 @@ func (c *honestyCheck) judgeKept() {
 	if seen == nil {
 		return
 	}
-	dis := c.disturbances(c.o)
+	dis := c.allDisturbances(c.o)
 	for i := range c.holds {
 		h := &c.holds[i]
 		if c.h.Limit(h.key) != 0 {

@@ -23,7 +23,7 @@ type sizeChange struct {
 // change of unknown outcome, which may take effect at any time, it never is.
 func (v *view) judgeChanges(o Options, found *findings) {
 	last := make(map[int32]sizeChange) // by key; before is none: not certain
-	dis := v.disturbances(o)
+	dis := v.allDisturbances(o)
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		if !setsSize(s) || s.Outcome == history.Fail || s.Part {

@@ -10,12 +10,13 @@ import (
 
 // This file is about faults that do not excuse a lock, because it states that they do not affect it: a server that
 // hangs does not affect what another one keeps (Options.Isolates), full memory affects neither releases nor renewals
-// (Options.FullMemory), and keys that move affect nothing (Options.Migrates).
+// (Options.FullMemory), and keys that move affect neither acquires, releases nor renewals (Options.Migrates).
 
 // concern is what an operation is about.
 type concern struct {
 	key       int32 // none: any
 	givesBack bool  // it is a release or a renewal, or what follows from one that the lock makes by itself
+	aside     bool  // it is what only operators do: an inspection, a release by force, a new number of permits
 }
 
 // anything is what every fault concerns that the lock does not outlast as a whole.
@@ -23,13 +24,14 @@ func anything() concern { return concern{key: none} }
 
 // concernOf is that of an operation.
 func concernOf(s *history.Span) concern {
-	return concern{s.Key, s.Op == history.OpRelease || s.Op == history.OpRenew}
+	givesBack := s.Op == history.OpRelease || s.Op == history.OpRenew
+	return concern{s.Key, givesBack, !givesBack && s.Op != history.OpAcquire && s.Op != history.OpTry}
 }
 
 // spares says whether a fault that affects what the words say at a server does not concern c. "": all servers.
 func (v *view) spares(node, affects string, c concern, o Options) bool {
 	switch {
-	case o.Migrates && affectsWord(affects, history.AffectsSlots),
+	case o.Migrates && !c.aside && affectsWord(affects, history.AffectsSlots),
 		o.FullMemory && c.givesBack && affectsWord(affects, history.AffectsMemory):
 		return true
 	case o.Isolates == 0 || c.key == none || !isServer(node):
@@ -109,7 +111,7 @@ func (v *view) sparesAll(f *faultTime, c concern, o Options) bool {
 
 // concerning is what may explain the lock's behavior about c in place of the lock.
 func (v *view) concerning(c concern, o Options) disturbances {
-	d := v.disturbances(o)
+	d := v.allDisturbances(o)
 	d.times = slices.DeleteFunc(d.times, func(f faultTime) bool { return v.sparesAll(&f, c, o) })
 	return d
 }

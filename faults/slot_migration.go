@@ -61,9 +61,11 @@ type migration struct {
 	secret string            // password of the servers; empty: none
 	ids    map[string]string // by node: its name in the cluster
 	source map[int64]string  // by slot: the node that has it
+	opened []int64           // slots that migrate
 }
 
-// newMigration finds the slots of the keys that the target does not have.
+// newMigration finds the slots of the keys that the target does not have. Each node is asked what it has itself: after
+// another migration the others may not have heard of it yet.
 func newMigration(ctx context.Context, env Env, target string) (*migration, error) {
 	m := &migration{admin: env.Cluster.(cluster.Admin), nodes: env.Cluster.Nodes(), target: target,
 		ids: map[string]string{}, source: map[int64]string{}, secret: env.Cluster.Endpoints(0).Password}
@@ -74,17 +76,19 @@ func newMigration(ctx context.Context, env Env, target string) (*migration, erro
 		}
 		m.ids[n.Name] = fmt.Sprint(id)
 	}
-	ranges, err := m.admin.Do(ctx, target, "CLUSTER", "SLOTS")
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range env.Keys {
-		slot, err := number(ctx, m.admin, target, "CLUSTER", "KEYSLOT", key)
+	for _, n := range m.nodes {
+		ranges, err := m.admin.Do(ctx, n.Name, "CLUSTER", "SLOTS")
 		if err != nil {
 			return nil, err
 		}
-		if source := m.nodeWith(slot, ranges); source != "" && source != target {
-			m.source[slot] = source
+		for _, key := range env.Keys {
+			slot, err := number(ctx, m.admin, target, "CLUSTER", "KEYSLOT", key)
+			if err != nil {
+				return nil, err
+			}
+			if n.Name != target && m.nodeWith(slot, ranges) == n.Name {
+				m.source[slot] = n.Name
+			}
 		}
 	}
 	if len(m.source) == 0 {
@@ -130,8 +134,10 @@ func (m *migration) start(ctx context.Context) error {
 			_, err = m.admin.Do(ctx, source, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.ids[m.target])
 		}
 		if err != nil {
+			_, _ = m.admin.Do(ctx, m.target, "CLUSTER", "SETSLOT", slot, "STABLE")
 			return fmt.Errorf("migrating slot %d from %s to %s: %w", slot, source, m.target, err)
 		}
+		m.opened = append(m.opened, slot)
 	}
 	return nil
 }
@@ -160,7 +166,7 @@ func (m *migration) redirects(ctx context.Context) (sum int, err error) {
 func (m *migration) finish(ctx context.Context) (how string, err error) {
 	var errs []error
 	moved := 0
-	for _, slot := range m.slots() {
+	for _, slot := range m.opened {
 		n, err := m.moveKeys(ctx, slot)
 		moved += n
 		errs = append(errs, err)
@@ -172,7 +178,7 @@ func (m *migration) finish(ctx context.Context) (how string, err error) {
 			errs = append(errs, err)
 		}
 	}
-	return fmt.Sprintf("%s and %s moved to %s", format.Count(len(m.source), "slot"), format.Count(moved, "key"), m.target),
+	return fmt.Sprintf("%s and %s moved to %s", format.Count(len(m.opened), "slot"), format.Count(moved, "key"), m.target),
 		errors.Join(errs...)
 }
 

@@ -45,16 +45,16 @@ func allSequences() []sequence {
 
 // sequencesFor are those that a lock can do, in a workload with such parameters: at least the common use.
 func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
-	names := p.sequenceNames()
+	names, others := p.sequenceNames()
 	all := sequences()
 	switch {
-	case len(names) > 0:
+	case len(names) > 0 && !others:
 		all = allSequences()
 	case p.PerInstance > 1:
 		all = append(all, programSequences()...)
 	}
 	for _, s := range all {
-		if len(names) > 0 && !slices.Contains(names, s.name) {
+		if len(names) > 0 && slices.Contains(names, s.name) == others {
 			continue
 		}
 		if can.Has(s.needs...) && len(can.Missing(s.not...)) == len(s.not) {
@@ -67,14 +67,18 @@ func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
 	return list
 }
 
-// sequenceNames are the names in Sequences.
-func (p Params) sequenceNames() (names []string) {
-	for name := range strings.SplitSeq(p.Sequences, ",") {
+// allBut begins a list of sequences to leave out.
+const allBut = "all but "
+
+// sequenceNames are the names in Sequences; others: those are left out.
+func (p Params) sequenceNames() (names []string, others bool) {
+	list, others := strings.CutPrefix(p.Sequences, allBut)
+	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}
 	}
-	return names
+	return names, others
 }
 
 // validateSequences refuses a name that no sequence has.
@@ -86,7 +90,8 @@ func (p Params) validateSequences() error {
 	for _, s := range allSequences() {
 		known = append(known, s.name)
 	}
-	for _, name := range p.sequenceNames() {
+	names, _ := p.sequenceNames()
+	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("workload: no sequence is called %q; known are %s", name, strings.Join(known, ", "))
 		}
@@ -111,6 +116,9 @@ func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: e.Params.ownKey(e.Session.Number())}
 	list := sequencesFor(m.watch(), e.Params)
 	defer m.Session.awaitEnds(ctx)
+	if e.Params.SetUp && m.Can.Has(client.CanResize) {
+		m.setUp()
+	}
 	for running(ctx, stop) && e.Session.Alive() {
 		m.key = m.own
 		if m.chance(2) || m.spoiled {
@@ -120,6 +128,14 @@ func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
 			s.run(m)
 		}
 		pause(ctx, stop, grain+e.Params.Think+random(e, e.Params.Jitter))
+	}
+}
+
+// setUp gives the client's own semaphore its size, and its share of the others.
+func (m *mix) setUp() {
+	m.Session.Resize(m.ctx, m.own, m.limit())
+	for i := m.Session.Number(); i < len(m.keys); i += m.Params.Clients {
+		m.Session.Resize(m.ctx, m.keys[i], m.limit())
 	}
 }
 

@@ -16,6 +16,8 @@ func manySequences() []sequence {
 			run: latePermits},
 		{name: "permits whose lease has ended", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
 			run: deadPermits},
+		{name: "drain of permits whose lease has ended", run: drainDead,
+			needs: client.Capabilities{client.HasPermits, client.ReportsLoss, client.CanDrain}},
 		{name: "several keys", needs: client.Capabilities{client.SeveralKeys}, run: severalKeys},
 		{name: "one of several first", needs: client.Capabilities{client.SeveralKeys, client.Reentrant}, run: oneFirst},
 	}
@@ -66,9 +68,23 @@ func latePermits(m *mix) {
 	m.Session.Release(m.ctx, brief)
 }
 
-// deadPermits leaves permits to their short lease, perhaps beside others that last, and asks long after that who holds
-// them, or drains the semaphore.
-func deadPermits(m *mix) {
+// deadPermits leaves permits to their short lease, and long after that takes all there are.
+func deadPermits(m *mix) { m.leavePermits(func() {}) }
+
+// drainDead leaves permits to their short lease, and drains the semaphore long after that.
+func drainDead(m *mix) {
+	m.leavePermits(func() {
+		a := m.writing(m.owner(), m.lease())
+		if all, answer := m.Session.Drain(m.ctx, a); answer.Outcome == history.OK {
+			m.ask(all)
+			m.Session.Release(m.ctx, all)
+		}
+	})
+}
+
+// leavePermits leaves permits to their short lease, perhaps beside others that last, asks long after that who holds
+// them, calls then, and takes all there are.
+func (m *mix) leavePermits(then func()) {
 	m.key = m.own
 	lease := m.short()
 	a := m.writing(m.owner(), lease)
@@ -86,13 +102,7 @@ func deadPermits(m *mix) {
 	if m.chance(2) {
 		m.ask(dead)
 	}
-	if m.Can.Has(client.CanDrain) && m.chance(2) {
-		a.Owner, a.Lease = m.owner(), m.lease()
-		if all, answer := m.Session.Drain(m.ctx, a); answer.Outcome == history.OK {
-			m.ask(all)
-			m.Session.Release(m.ctx, all)
-		}
-	}
+	then()
 	if both {
 		m.ask(rest)
 		m.Session.Release(m.ctx, rest)

@@ -169,7 +169,16 @@ func TestNamedSequences(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, wrong := range []Params{{Kind: mixedSpec.Name, Sequences: "nested, trys"}, {Sequences: "nested"}} {
+	others := Params{Kind: mixedSpec.Name, Sequences: allBut + "plain, tries"}.Defaults()
+	for _, s := range sequencesFor(client.Capabilities{client.Reentrant, client.CanTry}, others) {
+		if s.name == "plain" || s.name == "tries" {
+			t.Errorf("%q is executed, which is left out", s.name)
+		}
+	}
+	for _, wrong := range []Params{
+		{Kind: mixedSpec.Name, Sequences: "nested, trys"}, {Sequences: "nested"},
+		{Kind: mixedSpec.Name, Sequences: allBut + "trys"},
+	} {
 		if err := wrong.Defaults().Validate(); err == nil {
 			t.Errorf("%+v is valid", wrong)
 		}

@@ -3,6 +3,7 @@ package workloads
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -56,6 +57,10 @@ func (m *mix) forsake(r ledRound) {
 
 // lapse is a round in which the first clients take a permit each and leave it to its lease; the others wait for them.
 func (m *mix) lapse(r ledRound) {
+	if m.Can.Has(client.SharesReads) {
+		m.lapseReaders(r)
+		return
+	}
 	a := m.writing(m.owner(), m.lease())
 	a.Permits, a.Wait = 1, m.Env.wait()
 	if r.place < m.limit() {
@@ -68,5 +73,25 @@ func (m *mix) lapse(r ledRound) {
 	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
 		m.pause(2 * beyondSlack)
 		m.Session.Release(m.ctx, h)
+	}
+}
+
+// lapseReaders is a round in which two clients read, one of them with a long lease. It releases, and the other leaves
+// its hold to its short lease: those who wait to write have to learn that it ends sooner than the first one would have.
+func (m *mix) lapseReaders(r ledRound) {
+	switch r.place {
+	case 0:
+		if h, ok := m.acquire(m.reading(m.owner(), m.lease())); ok {
+			m.pause(6 * m.Params.Hold)
+			m.Session.Release(m.ctx, h)
+		}
+	case 1:
+		m.pause(grain)
+		m.acquire(m.reading(m.owner(), r.lease))
+	default:
+		m.pause(2*m.Params.Hold + time.Duration(r.place)*apart)
+		a := m.writing(m.owner(), m.lease())
+		a.Wait = m.Env.wait()
+		m.hold(a)
 	}
 }

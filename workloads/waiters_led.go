@@ -55,7 +55,8 @@ func (m *mix) roundKinds() []roundKind {
 		{isForced, m.Can.Has(client.CanForceRelease) && !m.Can.Has(client.HasPermits)},
 		{admits, m.Can.Has(client.CanDowngrade) || m.Can.Has(client.CanResize)},
 		{squeezed, m.Can.Has(client.HasPermits) && m.limit() > 1},
-		{lapses, m.Can.Has(client.HasPermits, client.ReportsLoss) && m.limit() > 1},
+		{lapses, m.Can.Has(client.ReportsLoss) &&
+			(m.Can.Has(client.SharesReads) || m.Can.Has(client.HasPermits) && m.limit() > 1)},
 	} {
 		if row.can {
 			list = append(list, row.kind)

@@ -37,11 +37,13 @@ type Params struct {
 	// PerInstance is the number of clients that share one lock object and its connections, as the goroutines of a program
 	// do; default 1. It divides PerProcess.
 	PerInstance int `yaml:"per_instance,omitempty"`
-	// Sequences are names of sequences of workload mixed, separated by commas: those that clients execute. The others are
-	// left out. "": all, but those that are about shared lock objects only if clients share them.
+	// Sequences are names of sequences of workload mixed, separated by commas: those that clients execute, or, after "all
+	// but", do not execute. "": all, but those that are about shared lock objects only if clients share them.
 	Sequences string `yaml:"sequences,omitempty"`
 	// Tagged has the name of every key end with the same hash tag, so that they are in one slot of a Redis Cluster.
 	Tagged bool `yaml:"tagged,omitempty"`
+	// SetUp: clients of workload mixed give each semaphore its size before anything else.
+	SetUp bool `yaml:"set_up,omitempty"`
 	// Prefix begins the name of every key, on servers that others use too. It has no braces.
 	Prefix string `yaml:"-"`
 }
