@@ -187,3 +187,21 @@ func TestMultiOfPermitsMakesNoDeadlock(t *testing.T) {
 		}
 	}
 }
+
+// TestNoReplyToASetUp: an acquire that has to set up its semaphore, and gets no reply to that, certainly has no permits.
+// So an acquire of several locks may try again.
+func TestNoReplyToASetUp(t *testing.T) {
+	t.Parallel()
+	_, p, c := behindProxy(t, Options{})
+	p.HoldReplies("\r\ntry\r\n")
+	for name, take := range map[string]func(ctx context.Context) (*Permits, error){
+		"acquire": func(ctx context.Context) (*Permits, error) { return c.Semaphore("a", WithTotal(3)).Acquire(ctx, 1) },
+		"drain":   func(ctx context.Context) (*Permits, error) { return c.Semaphore("b", WithTotal(3)).Drain(ctx) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		if _, err := take(ctx); !Definite(err) {
+			t.Errorf("%s: %v, want an error that says that nothing is held", name, err)
+		}
+		cancel()
+	}
+}

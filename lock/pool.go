@@ -140,11 +140,19 @@ func (p pool) acquire(ctx context.Context, n, limit int, wait bool, opts []Optio
 	}
 	permits, err := p.acquireOnce(ctx, n, limit, wait, opts)
 	if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
-		if _, err = p.trySet(ctx, total); err == nil {
+		if err = p.setUp(ctx, total); err == nil {
 			permits, err = p.acquireOnce(ctx, n, limit, wait, opts)
 		}
 	}
 	return permits, failed(doing, p.store.kind(), p.name, err)
+}
+
+// setUp sets up the semaphore for an acquire, which certainly has no permits if that fails or has no reply.
+func (p pool) setUp(ctx context.Context, total int) error {
+	if _, err := p.trySet(ctx, total); err != nil {
+		return definiteError{err: err}
+	}
+	return nil
 }
 
 // drain acquires all permits that are free, at most limit.
@@ -152,7 +160,7 @@ func (p pool) drain(ctx context.Context, limit int, opts []Option) (*Permits, er
 	for {
 		s, err := p.inspect(ctx)
 		if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
-			_, err = p.trySet(ctx, total)
+			err = p.setUp(ctx, total)
 			s.Free = total
 		}
 		if err == nil && s.Free < 1 {
