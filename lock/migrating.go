@@ -23,6 +23,8 @@ var errUnsure = &requestError{broken, errors.New("an earlier request has release
 // isMigrating reports whether a server refused a request because its keys may be at two masters.
 func isMigrating(err error) bool { return err != nil && strings.Contains(err.Error(), "TRYAGAIN") }
 
+// acquireMigrating decides by the hash alone. A waiter that is refused polls: the message of a release may be sent by a
+// master that the waiter is not subscribed at.
 func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
@@ -31,6 +33,9 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.tombstoneKey(), c.metadata},
 	})
 	g, err := decodeGrant(value, err, sent)
+	if !g.ok {
+		g.ttl = pollUnsubscribed
+	}
 	return s.node.fence(ctx, c, g, err)
 }
 

@@ -76,15 +76,10 @@ func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error
 		}
 	}
 	g, err := s.single.acquireMigrating(ctx, c)
-	switch {
-	case err != nil:
+	if err != nil || !g.ok || q.keep == 0 {
 		return g, err
-	case !g.ok:
-		g.ttl = pollUnsubscribed
-	case q.keep > 0:
-		return g, afterGrant(q.leave(ctx))
 	}
-	return g, nil
+	return g, afterGrant(q.leave(ctx))
 }
 
 func (s *fairStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
