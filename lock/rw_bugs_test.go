@@ -43,6 +43,23 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	release(t, w)
 }
 
+// TestReaderWaitsForAWriteInsideALongerRead: the lease of a dead writer ends before that of a read of its owner, and a
+// reader need not wait for the latter.
+func TestReaderWaitsForAWriteInsideALongerRead(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	c := newTestClient(t, startRedis(t).Dial(t), patient)
+	write := claim{key: "inside", owner: "dead", id: "1", lease: 400}
+	read := claim{key: "inside", owner: "dead", id: "2", lease: time.Hour.Milliseconds()}
+	if g, err := c.writers.acquire(ctx, write); err != nil || !g.ok {
+		t.Fatalf("write: %+v, %v", g, err)
+	}
+	if g, err := c.readers.acquire(ctx, read); err != nil || !g.ok {
+		t.Fatalf("read: %+v, %v", g, err)
+	}
+	release(t, acquire(t, c.RW("inside").Read()))
+}
+
 // A read hold that was taken N times stayed with the watchdog.
 // Regression: redisson#7251
 func TestReadReentryLeavesNothingToRenew(t *testing.T) {

@@ -88,8 +88,13 @@ local function released() return redis.call('EXISTS', KEYS[2]) == 1 end
 
 local function heldMode() return redis.call('HGET', KEYS[1], 'mode') end
 
--- The reply to an acquire that has to wait for other holds. A writer that waits keeps readers out for keep ms.
+-- The reply to an acquire that has to wait for other holds. A writer that waits keeps readers out for keep ms. A reader
+-- waits for a write only, which may end before reads of its owner do.
 local function refuse(hold, mode, keep)
+  local first = mode == 'r' and redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+  if first then
+    return {REFUSED, 0, 0, tonumber(first) - now}
+  end
   if mode == 'w' and keep > 0 then
     redis.call('ZADD', KEYS[4], now + keep, hold)
     if redis.call('PTTL', KEYS[4]) < keep then
