@@ -188,7 +188,7 @@ func TestMultiOfPermitsMakesNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestNoReplyToASetUp: an acquire that has to set up its semaphore, and gets no reply to that, certainly has no permits.
+// TestNoReplyToASetUp: an acquire that has to set up its semaphore, and gets no reply to that, certainly has none.
 // So an acquire of several locks may try again.
 func TestNoReplyToASetUp(t *testing.T) {
 	t.Parallel()
