@@ -46,9 +46,8 @@ const maxRepeated = 50
 
 // TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and
 // the same history when it is repeated with another number of processors (which takes too long with the race detector).
-// With -short it repeats a quarter of them.
 func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
-	for i, name := range scenarios.Names() {
+	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			s := load(t, name)
 			if s.Workload.Clients > 2*manyClients { // a thousand take a minute with the race detector, and show no more
@@ -59,8 +58,7 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			out, first := simulate(t, s, 1, 0)
-			repeat := !testing.Short() || i%4 == 0
-			if repeat && out.Manifest.Clients <= maxRepeated && !race.Enabled { // with it TestSameSeedSameRun does
+			if out.Manifest.Clients <= maxRepeated && !race.Enabled { // with the race detector TestSameSeedSameRun repeats
 				runtime.GOMAXPROCS(2)
 				_, again := simulate(t, s, 1, 0)
 				equal(t, first, again)
