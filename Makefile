@@ -31,13 +31,12 @@ scenarios: build ## run every scenario N times (default 5), JOBS side by side, a
 suite: build ## run every scenario on simulated servers against its expected verdict (docs/suite.md)
 	./bin/chaos suite --backend sim --seed 1
 
-# Most packages wait for servers: four at a time keep two cores busy. Those that take longest start first.
-PACKAGES := ./internal/runner ./reports ./lock/locktest ./cmd/chaos ./...
+# Most packages wait for servers: four at a time keep two cores busy.
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
-	go test -short -p 4 -parallel 16 -timeout 10m $(PACKAGES)
+	go test -short -p 4 -parallel 16 -timeout 10m ./...
 
 test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
-	go test -race -p 4 -parallel 8 -timeout 30m $(PACKAGES)
+	go test -race -p 4 -parallel 8 -timeout 30m ./...
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
 	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
