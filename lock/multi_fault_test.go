@@ -183,3 +183,31 @@ func TestMultiReleaseAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// lateTimer is a context whose deadline has passed, and whose timer has not noticed.
+type lateTimer struct{ context.Context }
+
+func (lateTimer) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
+// A part that was not granted before the limit of its wait leads to another round, also if the timer of the limit is
+// late.
+func TestRoundEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	later, stop := context.WithTimeout(t.Context(), time.Hour)
+	defer stop()
+	for name, tc := range map[string]struct {
+		ctx  context.Context
+		want bool
+	}{
+		"without a deadline":  {t.Context(), false},
+		"before its deadline": {later, false},
+		"canceled":            {canceled, true},
+		"a late timer":        {lateTimer{t.Context()}, true},
+	} {
+		if got := ended(tc.ctx); got != tc.want {
+			t.Errorf("%s: ended %v, want %v", name, got, tc.want)
+		}
+	}
+}

@@ -60,7 +60,14 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 	}
 	holds, err := r.acquire(limited, g)
 	r.holds = append(r.holds, holds...)
-	return Definite(err) && (errors.Is(err, ErrHeld) || limited.Err() != nil || outcomeOf(err) == notExecuted), err
+	return Definite(err) && (errors.Is(err, ErrHeld) || ended(limited) || outcomeOf(err) == notExecuted), err
+}
+
+// ended says whether ctx has ended. Its timer may be late: requests compare its deadline with the time
+// ([lazyTimeout.Err]), and fail before it.
+func ended(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
 func (r *round) acquire(ctx context.Context, g group) ([]partHold, error) {
