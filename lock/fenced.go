@@ -32,6 +32,12 @@ func (m *FencedMutex) Do(ctx context.Context, work func(ctx context.Context, tok
 	return doFenced(ctx, m, work, opts)
 }
 
+// fencedLock acquires a lock of any kind, of a plain mutex with a token of 0.
+type fencedLock interface {
+	Acquire(ctx context.Context, opts ...Option) (*FencedHold, error)
+	TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error)
+}
+
 // doFenced calls work under a hold of l, with its token.
 func doFenced(ctx context.Context, l fencedLock, work func(ctx context.Context, token int64) error,
 	opts []Option) error {

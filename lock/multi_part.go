@@ -59,12 +59,6 @@ func (p part) check() error {
 	return nil
 }
 
-// fencedLock acquires a lock of any kind, of a plain mutex with a token of 0.
-type fencedLock interface {
-	Acquire(ctx context.Context, opts ...Option) (*FencedHold, error)
-	TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error)
-}
-
 func takeFenced(ctx context.Context, l fencedLock, wait bool) (partHold, error) {
 	acquire := l.TryAcquire
 	if wait {
