@@ -94,45 +94,37 @@ func multi(opts ...lock.Option) acquirer {
 		if strings.Contains(name, "{") { // it has a hash tag already
 			second = name + ":second"
 		}
-		m, err := lock.Multi(c.FencedMutex(name), c.FencedMutex(second))
-		if err != nil {
-			return nil, err
-		}
-		h, err := acquireFrom(ctx, m, o, wait, append([]lock.Option{lock.WithReentry()}, opts...))
-		if err != nil {
-			return nil, err
-		}
-		return multiHold{h, name}, nil
+		opts := append([]lock.Option{lock.WithReentry()}, opts...)
+		return acquireParts(ctx, name, o, wait, opts, c.FencedMutex(name), c.FencedMutex(second))
 	}
+}
+
+// acquireParts acquires several locks as one, of which the first has the name.
+func acquireParts(ctx context.Context, name string, o AcquireOptions, wait bool, opts []lock.Option,
+	parts ...lock.AnyLock) (Hold, error) {
+	m, err := lock.Multi(parts...)
+	if err != nil {
+		return nil, err
+	}
+	h, err := acquireFrom(ctx, m, o, wait, opts)
+	if err != nil {
+		return nil, err
+	}
+	return multiHold{h, name}, nil
 }
 
 // multiKinds acquires one lock of each kind.
 func multiKinds(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
 	second, third := "{"+name+"}:second", "{"+name+"}:third"
-	m, err := lock.Multi(c.FencedMutex(name), c.FairMutex(second), c.RW(third).Write())
-	if err != nil {
-		return nil, err
-	}
-	h, err := acquireFrom(ctx, m, o, wait, []lock.Option{lock.WithReentry()})
-	if err != nil {
-		return nil, err
-	}
-	return multiHold{h, name}, nil
+	return acquireParts(ctx, name, o, wait, []lock.Option{lock.WithReentry()},
+		c.FencedMutex(name), c.FairMutex(second), c.RW(third).Write())
 }
 
 // multiPermits acquires a mutex and the only permits of two semaphores.
 func multiPermits(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
 	second, third := "{"+name+"}:second", "{"+name+"}:third"
-	m, err := lock.Multi(c.FencedMutex(name), c.PermitSemaphore(second, lock.WithTotal(1)).Permits(1),
-		c.FairSemaphore(third, lock.WithTotal(2)).Permits(2))
-	if err != nil {
-		return nil, err
-	}
-	h, err := acquireFrom(ctx, m, o, wait, nil)
-	if err != nil {
-		return nil, err
-	}
-	return multiHold{h, name}, nil
+	return acquireParts(ctx, name, o, wait, nil, c.FencedMutex(name),
+		c.PermitSemaphore(second, lock.WithTotal(1)).Permits(1), c.FairSemaphore(third, lock.WithTotal(2)).Permits(2))
 }
 
 // permits is a hold of permits, which have no token.
