@@ -76,17 +76,24 @@ func newMigration(ctx context.Context, env Env, target string) (*migration, erro
 		}
 		m.ids[n.Name] = fmt.Sprint(id)
 	}
+	slots := make([]int64, len(env.Keys))
+	for i, key := range env.Keys {
+		slot, err := number(ctx, m.admin, target, "CLUSTER", "KEYSLOT", key)
+		if err != nil {
+			return nil, err
+		}
+		slots[i] = slot
+	}
 	for _, n := range m.nodes {
+		if n.Name == target {
+			continue
+		}
 		ranges, err := m.admin.Do(ctx, n.Name, "CLUSTER", "SLOTS")
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range env.Keys {
-			slot, err := number(ctx, m.admin, target, "CLUSTER", "KEYSLOT", key)
-			if err != nil {
-				return nil, err
-			}
-			if n.Name != target && m.nodeWith(slot, ranges) == n.Name {
+		for _, slot := range slots {
+			if m.nodeWith(slot, ranges) == n.Name {
 				m.source[slot] = n.Name
 			}
 		}
