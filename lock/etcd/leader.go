@@ -63,13 +63,16 @@ func (s *session) noReply(m *member) {
 // findLeader asks the last leader, and then every member, whether it is the leader. It takes less time than there is
 // between two keepalives, and uses the connection to the leader, which might be dropped on the way if it were idle.
 func (s *session) findLeader() {
+	members := s.client.members
+	if len(members) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(s.Context(), s.lease/lastTry)
 	defer cancel()
 	if m := s.leader.Load(); m != nil && s.leads(ctx, m) {
 		return
 	}
 	s.leader.Store(nil)
-	members := s.client.members
 	found := make(chan *member, len(members))
 	for _, m := range members {
 		s.Tasks.Go(func() {
