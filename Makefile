@@ -35,8 +35,15 @@ suite: build ## run every scenario on simulated servers against its expected ver
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
 	go test -short -p 4 -parallel 16 -timeout 10m ./...
 
+# Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/race).
+LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds
+LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
+LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis
+LONG_PACKAGES := ./checker ./cmd/chaos ./reports ./internal/mutants ./internal/cluster/sim/engine
+
 test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
 	go test -race -p 4 -parallel 8 -timeout 30m ./...
+	go test -p 4 -parallel 8 -timeout 30m -run '^($(LONG_TESTS))$$' $(LONG_PACKAGES)
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
 	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'

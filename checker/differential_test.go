@@ -11,11 +11,12 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
-// random is how many of n random histories a test judges: with -short a quarter.
+// random is how many of n random histories a test judges: in the short form of the test a quarter.
 func random(n int) int {
-	if testing.Short() {
+	if race.Short() {
 		return n / 4
 	}
 	return n

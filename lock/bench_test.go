@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -90,7 +91,11 @@ func TestPairAllocates(t *testing.T) {
 			release(t, h)
 		}))
 	}
-	if n > 19 {
-		t.Errorf("%v allocations for an acquire and a release, want 19 or fewer", n)
+	most := 19.0
+	if race.Enabled { // then a sync.Pool drops some of what it is given, on purpose
+		most = 20
+	}
+	if n > most {
+		t.Errorf("%v allocations for an acquire and a release, want %v or fewer", n, most)
 	}
 }

@@ -240,7 +240,7 @@ func findForgottenEnsemble(q *inquiry) *cause {
 	case !q.r.byMajority():
 		return nil
 	case q.p == nil:
-		return q.olderToken(findForgottenEnsemble)
+		return q.tokenNotNewer(findForgottenEnsemble)
 	case q.p.outlived():
 		return nil
 	}

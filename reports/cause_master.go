@@ -50,7 +50,7 @@ func quorumAdvice() adviceItem {
 // findFailover: one node granted the lock, and another one, which replaced it.
 func findFailover(q *inquiry) *cause {
 	if q.p == nil {
-		return q.olderToken(findFailover)
+		return q.tokenNotNewer(findFailover)
 	}
 	if !q.promoted() {
 		return nil
@@ -79,8 +79,9 @@ func findFailover(q *inquiry) *cause {
 	return c
 }
 
-// olderToken: two holds did not overlap, but the second has an older token, for the reason that find finds.
-func (q *inquiry) olderToken(find func(*inquiry) *cause) *cause {
+// tokenNotNewer: two holds did not overlap, but the token of the second is older or the same, for the reason that find
+// finds.
+func (q *inquiry) tokenNotNewer(find func(*inquiry) *cause) *cause {
 	if q.property != checker.Fencing {
 		return nil
 	}
@@ -90,13 +91,17 @@ func (q *inquiry) olderToken(find func(*inquiry) *cause) *cause {
 			two = append(two, h)
 		}
 	}
-	if len(two) != 2 || two[1].Token >= two[0].Token {
+	if len(two) != 2 || two[1].Token > two[0].Token {
 		return nil
+	}
+	with := " with "
+	if two[1].Token == two[0].Token {
+		with = " with the same "
 	}
 	p, s := &pair{r: q.r, v: q.v, a: two[0], b: two[1], key: q.v.Key}, q.s
 	p.findNodes()
-	text := fmt.Sprintf("%s was granted %s with %s, and later %s with %s", clientName(p.a.Client), quote(p.key),
-		s.token(p.a.Token, p.a.granted()), clientName(p.b.Client), s.token(p.b.Token, p.b.granted()))
+	text := fmt.Sprintf("%s was granted %s with %s, and later %s", clientName(p.a.Client), quote(p.key),
+		s.token(p.a.Token, p.a.granted()), clientName(p.b.Client)) + with + s.token(p.b.Token, p.b.granted())
 	c := find(&inquiry{r: q.r, v: q.v, property: q.property, p: p, s: s})
 	if c != nil {
 		c.text = text + ": " + c.text

@@ -79,6 +79,9 @@ func restartFaults() []string {
 // findRestart: the node that granted the lock restarted without it. A node that did not reply may have been slow, so
 // that it is no restart if a fault explains why the key is gone.
 func findRestart(q *inquiry) *cause {
+	if q.p == nil {
+		return q.tokenNotNewer(findRestart)
+	}
 	node := q.node()
 	if node == "" || q.r.byMajority() {
 		return nil
@@ -208,8 +211,11 @@ func (q *inquiry) wroteAfterLoss() *cause {
 
 // removed: one of these faults removed the key from the node.
 func (q *inquiry) removed(names []string) *cause {
+	if q.p == nil {
+		return q.tokenNotNewer(func(q *inquiry) *cause { return q.removed(names) })
+	}
 	node := q.node()
-	if q.p == nil || q.p.outlived() || node == "" && !q.r.byMajority() {
+	if q.p.outlived() || node == "" && !q.r.byMajority() {
 		return nil
 	}
 	on := node

@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/golden"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -151,9 +152,7 @@ func TestCausesOnSim(t *testing.T) {
 
 // TestCausesOnProcess: the same on real servers, where the cause has to be the one of the golden file.
 func TestCausesOnProcess(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED with -short: runs every unsafe scenario on real servers")
-	}
+	race.SkipLong(t, "it runs every unsafe scenario on real servers")
 	var want []byte
 	for _, file := range []string{"causes.txt", "causes-process.txt"} { // with a simulation, and without
 		text, err := os.ReadFile(filepath.Join("testdata", file))

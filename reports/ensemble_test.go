@@ -111,16 +111,26 @@ func TestClientsWaitsCountRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenOfEmptyDisks: the holds did not overlap, but the second has an older token, because the ensemble lost its
-// disks.
+// TestTokenOfEmptyDisks: the holds did not overlap, but the token of the second is older or the same, because the
+// ensemble lost its disks.
 func TestTokenOfEmptyDisks(t *testing.T) {
+	for token, later := range map[uint64]string{
+		4294967303: "with token 4294967303", 8589934599: "with the same token 8589934599",
+	} {
+		t.Run(later, func(t *testing.T) { testTokenOfEmptyDisks(t, token, later) })
+	}
+}
+
+func testTokenOfEmptyDisks(t *testing.T, token uint64, later string) {
 	s := disksLost(4000)
+	granted := s.find(history.OK, 1, history.Acquire, "")
+	s.events[granted].Value.Token = token
 	s.j.Results[0].Property = checker.Fencing
 	v := &s.j.Results[0].Violations[0]
 	v.Text, v.Start, v.End, v.Severity = "client 1 got an older token", ms(4830), ms(4830), 0
-	v.Events = []int{s.find(history.OK, 0, history.Acquire, ""), s.find(history.OK, 1, history.Acquire, "")}
+	v.Events = []int{s.find(history.OK, 0, history.Acquire, ""), granted}
 	r := s.load(t)
-	const want = "Client 0 was granted `orders` with token 8589934599, and later client 1 with token 4294967303: client 0 " +
+	want := "Client 0 was granted `orders` with token 8589934599, and later client 1 " + later + ": client 0 " +
 		"was granted it at 0.745 s (n2 was the leader); n3 was killed at 2.512 s (`kill`); n1 and n2 were killed at 2.641 s " +
 		"and were back, empty, at 3.944 s (`restart-empty`); client 1 was granted it at 4.830 s (n2 was the leader)"
 	if r.story.Cause != forgottenEnsembleMechanism().name || r.story.Sentence != want {

@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -106,9 +107,7 @@ func (d raw) instants(r *Run) map[string]bool {
 // TestSafeSentencesOnSim: what the sentence of a safe run says of waits and grants follows from its history, and so do
 // its steps.
 func TestSafeSentencesOnSim(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED with -short: runs every safe scenario in simulation")
-	}
+	race.SkipLong(t, "it runs every safe scenario in simulation")
 	checked := 0
 	for _, name := range scenarios.Names() {
 		s, err := scenarios.Load(name)

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestCheckJudgesTheTestdata: the command reads the histories that the checkers are tested with.
@@ -14,7 +16,7 @@ func TestCheckJudgesTheTestdata(t *testing.T) {
 	}
 	words := map[int]string{exitSafe: "SAFE", exitUnsafe: "UNSAFE", exitInconclusive: "INCONCLUSIVE"}
 	for i, path := range paths {
-		if testing.Short() && i%6 > 0 {
+		if race.Short() && i%6 > 0 {
 			continue
 		}
 		code, stdout, stderr := chaos("check", path)

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // One bug in a script, one in a function and one in a constant are built, explored and judged as the whole table is.
 func TestMeasure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds three programs")
-	}
+	race.SkipLong(t, "it builds three programs")
 	top, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +46,7 @@ func TestMeasure(t *testing.T) {
 
 // TestCover: what a worker executes of package lock is recorded, and nothing else.
 func TestCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
+	race.SkipLong(t, "it builds a program")
 	top, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	lua "github.com/yuin/gopher-lua/parse"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 const root = "../.."
@@ -24,6 +26,7 @@ func rowsOf(t *testing.T) []Row {
 }
 
 func TestRowsApply(t *testing.T) {
+	race.Skip(t)
 	names := map[string]bool{}
 	planted, harmless := 0, 0
 	for _, r := range rowsOf(t) {

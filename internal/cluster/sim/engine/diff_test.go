@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 var (
@@ -290,7 +292,7 @@ func TestSameAsRedis(t *testing.T) {
 	scripts := append(lockScripts(t), ownScripts...)
 	used := map[string]int{}
 	n := *sequences
-	if testing.Short() {
+	if race.Short() {
 		n = min(n, 200)
 	}
 	commands, failures, passing := 0, 0, 0

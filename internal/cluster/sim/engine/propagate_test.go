@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestReplicaIsEqual plays random sequences on a master, applies its effects to a
 // replica, and compares the data sets: keys, values, expiries, order.
 func TestReplicaIsEqual(t *testing.T) {
 	n := 3000
-	if testing.Short() {
+	if race.Short() {
 		n = 300
 	}
 	scripts := append(lockScripts(t), ownScripts...)

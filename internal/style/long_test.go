@@ -1,0 +1,64 @@
+package style
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestLongTestsRun: what internal/race makes short or skips with the race detector, test-all runs without it.
+func TestLongTestsRun(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, packages []string
+	for _, line := range strings.Split(string(makefile), "\n") {
+		if list, ok := strings.CutPrefix(line, "LONG_TESTS := "); ok {
+			names = append(names, strings.Split(strings.TrimPrefix(list, "$(LONG_TESTS)|"), "|")...)
+		}
+		if list, ok := strings.CutPrefix(line, "LONG_PACKAGES := "); ok {
+			packages = strings.Fields(list)
+		}
+	}
+	test := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	skipped := regexp.MustCompile(`\nfunc (Test\w+)\(t \*testing\.T\) \{\n\trace\.SkipLong\(`)
+	found := map[string]bool{}
+	for _, path := range files(t, ".go") {
+		if !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/style/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		relative := filepath.Dir(path)
+		if long := strings.Count(string(text), "race.SkipLong("); long+strings.Count(string(text), "race.Short(") > 0 {
+			if !slices.Contains(packages, "./"+relative) {
+				t.Errorf("%s: LONG_PACKAGES lacks ./%s", path, relative)
+			}
+			matches := skipped.FindAllStringSubmatch(string(text), -1)
+			if len(matches) != long {
+				t.Errorf("%s: race.SkipLong is not the first statement of a test", path)
+			}
+			for _, m := range matches {
+				if !slices.Contains(names, m[1]) {
+					t.Errorf("%s: LONG_TESTS lacks %s", path, m[1])
+				}
+			}
+		}
+		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
+			if slices.Contains(packages, "./"+relative) {
+				found[m[1]] = true
+			}
+		}
+	}
+	for _, name := range names {
+		if !found[name] {
+			t.Errorf("LONG_TESTS: no package in LONG_PACKAGES has %s", name)
+		}
+	}
+}
