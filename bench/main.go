@@ -23,7 +23,7 @@ func main() {
 	flag.DurationVar(&c.span, "span", time.Second, "duration of one round")
 	flag.IntVar(&c.crowd, "crowd", 1000, "goroutines of the part crowd")
 	flag.IntVar(&c.watched, "watched", 10000, "concurrent holds of the part watched")
-	flag.StringVar(&c.only, "only", "", "run only this part: costs, guarantees, pairs, waiters, crowd or watched")
+	flag.StringVar(&c.only, "only", "", "run only this part: costs, guarantees, pairs, turns, waiters, crowd or watched")
 	flag.StringVar(&c.locks, "locks", "", "measure only these in the parts waiters and crowd, separated by commas")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -69,7 +69,7 @@ func run(ctx context.Context, c config) error {
 		name string
 		run  func(context.Context, *server, config) error
 	}{
-		{"costs", costs}, {"guarantees", guarantees}, {"pairs", pairs},
+		{"costs", costs}, {"guarantees", guarantees}, {"pairs", pairs}, {"turns", turns},
 		{"waiters", waiters}, {"crowd", crowd}, {"watched", watched},
 	} {
 		if c.only != "" && c.only != part.name {

@@ -206,7 +206,7 @@ func (r *round) sum(took [][]time.Duration, sent int64) {
 		return
 	}
 	slices.Sort(all)
-	r.p50, r.p99, r.max = all[len(all)/2], all[len(all)*99/100], all[len(all)-1]
+	r.p50, r.p99, r.max = at(all, 50), at(all, 99), all[len(all)-1]
 	r.perSecond = float64(len(all)) / max(r.took, time.Millisecond).Seconds()
 	r.perGrant = float64(sent) / float64(len(all))
 }
