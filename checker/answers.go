@@ -190,10 +190,7 @@ func (c *honestyCheck) longestLeft(h *hold) time.Duration {
 
 // levelsWithout are the promises to the levels of a hold without those that a release ended.
 func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) bool) (levels levelPromises) {
-	if c.received == nil {
-		c.received = c.receivedPromises()
-	}
-	for _, p := range h.received(c.received[ownerKey{h.owner, h.key}]) {
+	for _, p := range c.promises().of(h) {
 		if p.notice && len(levels) > 1 || p.what == promiseOver && !released(p) {
 			continue
 		}

@@ -2,8 +2,10 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -14,12 +16,17 @@ const extendError = 20 * time.Millisecond
 // extends the promise to the lease that it asks for, or to that of the grant. A hold with several levels, and one that
 // the lock renews by itself as well, is not judged: which of its promises a reply is about is not known.
 func (c *honestyCheck) judgeExtended() {
+	if !slices.ContainsFunc(c.h.Spans, func(s history.Span) bool {
+		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Valid != 0
+	}) {
+		return
+	}
 	for i := range c.holds {
 		h := &c.holds[i]
 		if c.h.Limit(h.key) != 0 {
 			continue
 		}
-		list := h.received(c.received[ownerKey{h.owner, h.key}])
+		list := c.promises().of(h)
 		for n := 1; n < len(list) && list[n].span != none && list[n].what == promiseReplaced; n++ {
 			before, p := list[n-1], list[n]
 			s := &c.h.Spans[p.span]

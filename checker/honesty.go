@@ -92,7 +92,6 @@ func checkHonesty(v *view, o Options) Result {
 	c.releasesOfNothing()
 	c.operationsOfOthers()
 	c.judgeLosses()
-	c.received = c.receivedPromises()
 	c.judgeKept()
 	c.judgeGone()
 	c.fewerPermits()
@@ -137,7 +136,7 @@ type honestyCheck struct {
 	sums                      []permitSum     // by findings
 	shown                     []string        // by findings: what an inspect showed
 	opsShown                  map[ownerKey][]int32
-	received                  map[ownerKey][]receivedPromise
+	received                  *promiseIndex // see promises
 	replies, losses, outlived int
 	unjudged                  bool // an owner whose holds are unknown released or renewed
 }

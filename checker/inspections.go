@@ -117,7 +117,7 @@ func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
 		return fmt.Sprintf("a hold count of %d in place of %d", s.Count, levels)
 	}
 	var levels levelPromises
-	for _, p := range h.received(c.received[ownerKey{h.owner, h.key}]) {
+	for _, p := range c.promises().of(h) {
 		if p.event < s.Invoked {
 			levels.apply(p)
 		}

@@ -31,7 +31,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 			until, known = unanswered[int32(i)]
 		}
 		end := s.Call
-		promises := c.received[ownerKey{s.Owner, s.Key}]
+		promises := c.promises().all(s.Owner, s.Key)
 		for _, p := range promises {
 			if p.event < s.Ended || s.Ended < 0 {
 				end = max(end, p.until)

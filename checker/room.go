@@ -60,25 +60,33 @@ type sharedKey struct {
 
 // sharedKeys are the keys that several owners may hold at once, in their order.
 func (v *view) sharedKeys() (all []sharedKey) {
-	of := make([]*sharedKey, len(v.h.Keys))
-	readers := make([]bool, len(v.h.Keys))
-	for key := range of {
-		if limit := v.h.Limit(int32(key)); limit >= 0 {
-			of[key] = &sharedKey{key: int32(key), semaphore: limit > 0}
+	at := make([]int32, len(v.h.Keys)) // by key: 1 + index into all
+	share := func(key int32) {
+		if limit := v.h.Limit(key); at[key] == 0 && limit >= 0 {
+			all = append(all, sharedKey{key: key, semaphore: limit > 0})
+			at[key] = int32(len(all))
+		}
+	}
+	for key := range at {
+		if v.h.Limit(int32(key)) > 0 {
+			share(int32(key))
 		}
 	}
 	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; !s.Write && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+			share(s.Key)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if k := of[s.Key]; k != nil && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
-			k.requests = append(k.requests, int32(i))
-			readers[s.Key] = readers[s.Key] || !s.Write
+		if n := at[s.Key]; n > 0 && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+			all[n-1].requests = append(all[n-1].requests, int32(i))
 		}
 	}
-	for key, k := range of {
-		if k != nil && (k.semaphore || readers[key]) {
-			all = append(all, *k)
-		}
-	}
+	slices.SortFunc(all, func(a, b sharedKey) int { return cmp.Compare(a.key, b.key) })
 	return all
 }
 

@@ -88,7 +88,7 @@ func (c *honestyCheck) fewerPermits() {
 // is certain which hold of its owner that was about.
 func (c *honestyCheck) requested(h *hold, t time.Duration, dis disturbances) time.Duration {
 	since := h.asked
-	for _, p := range c.received[ownerKey{h.owner, h.key}] {
+	for _, p := range c.promises().all(h.owner, h.key) {
 		switch {
 		case p.at > t:
 			return since

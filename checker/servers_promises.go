@@ -56,45 +56,6 @@ func (l levelPromises) longest() (longest receivedPromise) {
 	return longest
 }
 
-// receivedPromises are the promises by owner and key, in the order of time. A promise without an end is left out: it
-// was not made, but follows from a request without a lease.
-func (v *view) receivedPromises() map[ownerKey][]receivedPromise {
-	all := make(map[ownerKey][]receivedPromise)
-	add := func(owner, key int32, t receivedPromise) {
-		if t.until < never {
-			all[ownerKey{owner, key}] = append(all[ownerKey{owner, key}], t)
-		}
-	}
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
-		p := receivedPromise{
-			at: s.Return, until: promised(s), asked: s.Call, span: int32(i), event: s.Ended, reader: !s.Write,
-		}
-		switch {
-		case s.Op == history.OpRelease && s.Outcome != history.Fail:
-			p.at, p.until, p.event, p.what = s.Call, 0, s.Invoked, promiseOver
-			add(s.Owner, s.Key, p)
-		case s.Outcome != history.OK:
-		case s.Op == history.OpAcquire, s.Op == history.OpTry:
-			add(s.Owner, s.Key, p)
-		case s.Op == history.OpRenew && (s.Valid != 0 || s.Lease > 0):
-			p.what = promiseReplaced
-			add(s.Owner, s.Key, p)
-		}
-	}
-	for i := range v.h.Notices {
-		if n := &v.h.Notices[i]; n.F == history.Renewed && n.Valid != 0 {
-			add(n.Owner, n.Key, receivedPromise{
-				at: n.Time, until: n.Valid, asked: n.Time, span: none, event: n.Index, what: promiseReplaced, notice: true,
-			})
-		}
-	}
-	for _, list := range all { // in any order: each is sorted
-		slices.SortStableFunc(list, func(a, b receivedPromise) int { return cmp.Compare(a.event, b.event) })
-	}
-	return all
-}
-
 // unkept is a promise that servers did not keep.
 type unkept struct {
 	receivedPromise
@@ -120,7 +81,7 @@ func (c *honestyCheck) judgeKept() {
 			continue
 		}
 		var levels levelPromises
-		list := h.received(c.received[ownerKey{h.owner, h.key}])
+		list := c.promises().of(h)
 		for n, p := range list {
 			levels.apply(p)
 			longest := levels.longest()
@@ -153,16 +114,6 @@ func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bo
 		since = h.asked
 	}
 	return d.touch(segment{since, seen}, anyClient, history.AffectsData)
-}
-
-// received are those of its owner's promises that are about h. A release without a mode may be of either.
-func (h *hold) received(all []receivedPromise) (list []receivedPromise) {
-	for _, p := range all {
-		if p.at >= h.from && p.at < h.until && (p.reader == h.reader || !p.reader && p.what == promiseOver) {
-			list = append(list, p)
-		}
-	}
-	return list
 }
 
 // breaks says whether more servers than may be down do not keep a promise between its instant and another one.

@@ -299,27 +299,34 @@ func sparseEffectOrder(h *history.History, count int) []int32 {
 	return order
 }
 
-// group sorts holds by key with a counting sort, which keeps their order.
+// group are the holds of each key, in their order.
 func group(keys int, holds []hold) [][]int32 {
-	count := make([]int32, keys+1)
-	for i := range holds {
-		count[holds[i].key+1]++
-	}
-	for k := range keys {
-		count[k+1] += count[k]
-	}
-	all := make([]int32, len(holds))
-	next := slices.Clone(count)
-	for i := range holds {
-		k := holds[i].key
-		all[next[k]] = int32(i)
-		next[k]++
-	}
+	all, first := countingSort(keys, len(holds), func(i int32) int32 { return holds[i].key })
 	byKey := make([][]int32, keys)
 	for k := range keys {
-		byKey[k] = all[count[k]:count[k+1]]
+		byKey[k] = all[first[k]:first[k+1]]
 	}
 	return byKey
+}
+
+// countingSort sorts the numbers below n by their group, and keeps the order within each: group g is
+// order[first[g]:first[g+1]].
+func countingSort(groups, n int, of func(i int32) int32) (order, first []int32) {
+	first = make([]int32, groups+1)
+	for i := range int32(n) {
+		first[of(i)+1]++
+	}
+	for g := range groups {
+		first[g+1] += first[g]
+	}
+	order = make([]int32, n)
+	next := slices.Clone(first)
+	for i := range int32(n) {
+		g := of(i)
+		order[next[g]] = i
+		next[g]++
+	}
+	return order, first
 }
 
 // orderTies puts holds that began at the same instant into the only order that can be legal: first those of no
