@@ -21,7 +21,7 @@ import (
 
 // The flags of TestSameSeedSameRun; make determinism runs it with all scenarios.
 var (
-	sameRuns = flag.Int("same.runs", 8, "runs compared with the first, for each scenario and number of processors")
+	sameRuns = flag.Int("same.runs", 6, "runs compared with the first, for each scenario and number of processors")
 	sameOnly = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm,hasty",
 		"scenarios; all: each; hasty: the lock of TestPrioritiesFindWhatLatenciesDoNot")
 	sameProcs = flag.String("same.procs", "2,8", "numbers of processors")
