@@ -246,7 +246,8 @@ func (n *nemesis) markHealed(a *active) {
 	a.healed = true
 }
 
-// observe waits for the effect of a and records it.
+// observe waits for the effect of a and records it. If that missed the request which the step names, and the fault
+// stays in force, observe waits for more of it, as for more lost bytes: a connection does not carry requests alone.
 func (n *nemesis) observe(ctx context.Context, a *active) {
 	n.time.Turn(ctx)
 	effect, err := a.injection.Observe(ctx)
@@ -255,14 +256,47 @@ func (n *nemesis) observe(ctx context.Context, a *active) {
 		n.note(a.name, a.id, history.Noted, a.target, "no effect observed: "+err.Error())
 		return
 	}
-	if why := n.missedRequest(a); why != "" {
+	why := n.missedRequest(a)
+	if why != "" {
 		n.note(a.name, a.id, history.Noted, a.target, effect+", but "+why)
-	} else {
+	}
+	for why != "" && !a.oneShot {
+		if effect, err = n.observeMore(ctx, a, effect); err != nil {
+			return
+		}
+		why = n.missedRequest(a)
+	}
+	if why == "" {
 		n.note(a.name, a.id, history.TookEffect, a.target, effect)
 	}
 	if a.oneShot {
 		n.healOne(context.WithoutCancel(ctx), a)
 	}
+}
+
+// observeMore returns the effect of a as soon as it is another one than before, or an error when a was healed.
+func (n *nemesis) observeMore(ctx context.Context, a *active, before string) (effect string, err error) {
+	for effect = before; err == nil && effect == before; {
+		if !sleep(ctx, resolveEvery) {
+			return "", ctx.Err()
+		}
+		n.time.Turn(ctx)
+		if n.isHealed(a) {
+			return "", errHealed
+		}
+		effect, err = a.injection.Observe(ctx)
+		n.time.Turn(ctx)
+	}
+	return effect, err
+}
+
+// errHealed means that a fault has no further effect.
+var errHealed = errors.New("the fault was healed")
+
+func (n *nemesis) isHealed(a *active) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return a.healed
 }
 
 // missedRequest says why a fault has not hit the request that its step names; "" if it has.

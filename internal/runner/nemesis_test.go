@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -133,4 +136,50 @@ func TestNextWaiterIsTaken(t *testing.T) {
 			t.Errorf("%+v: %s", second, why)
 		}
 	})
+}
+
+// lossy is an injection that loses bytes: lost says how many it has lost by now.
+type lossy struct{ lost func() int }
+
+func (l lossy) Observe(context.Context) (string, error) {
+	return fmt.Sprintf("%d bytes lost", l.lost()), nil
+}
+
+func (lossy) Heal(context.Context) (string, error) { return "healed", nil }
+
+// TestFaultThatMissesAndThenHits: what a fault that stays in force loses first belongs to no request, and then to the
+// one that it must hit. Nothing is lost after it was healed.
+func TestFaultThatMissesAndThenHits(t *testing.T) {
+	for name, heal := range map[string]time.Duration{"in force": 4 * time.Second, "healed": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				begin := time.Now()
+				n := &nemesis{
+					time: realTime{}, maxDown: -1, track: newTracker(1, []string{"k"}),
+					record: history.NewRecorder(&out, func() time.Duration { return time.Since(begin) }),
+				}
+				a := &active{id: 1, name: "reply-lost", target: "client:0", hits: history.Acquire}
+				a.injection = lossy{func() int { // 17 bytes that are no reply, then those of an acquire
+					if time.Since(begin) < 2*time.Second {
+						return 17
+					}
+					n.track.add(history.Event{Type: history.Invoke, F: history.Acquire, Key: "k"})
+					return 40
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(heal, func() { n.healOne(ctx, a) })
+				time.AfterFunc(10*time.Second, cancel)
+				n.observe(ctx, a)
+				text := out.String()
+				if !strings.Contains(text, "17 bytes lost, but client:0 had no request in flight") {
+					t.Errorf("the miss is not recorded:\n%s", text)
+				}
+				hit := strings.Contains(text, `"phase":"effect"`) && strings.Contains(text, `"40 bytes lost"`)
+				if hit != (name == "in force") {
+					t.Errorf("%s: effect %v:\n%s", name, hit, text)
+				}
+			})
+		})
+	}
 }
