@@ -120,6 +120,21 @@ func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
 	return false
 }
 
+// refusedForGood says whether more servers than may be down refused commands in s, for a reason that a repeated request
+// meets again.
+func (d disturbances) refusedForGood(s segment, o Options) bool {
+	by := make(map[string]bool)
+	return d.some(s, func(f *faultTime) bool {
+		if !f.refusesForGood(o) {
+			return false
+		}
+		for _, node := range targetNodes(f.target) {
+			by[node] = true
+		}
+		return by[""] || len(by) > max(0, o.MayBeDown)
+	})
+}
+
 // delivery is the time by which a request that client sent at t had arrived, if it ever did: a fault that holds it
 // delivers it when it is healed. If the fault lasts until the end of the history, or affects replies alone, that is t.
 func (d disturbances) delivery(t time.Duration, client int) time.Duration {

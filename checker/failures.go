@@ -33,8 +33,7 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 			v.judgeFailedWait(f, o, found)
 			continue
 		}
-		refused := func(f *faultTime) bool { return f.refusesForGood(o) }
-		if !o.applies(wakeRights) || !dis.some(segment{s.Call, f.Time}, refused) {
+		if !o.applies(wakeRights) || !dis.refusedForGood(segment{s.Call, f.Time}, o) {
 			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
@@ -107,7 +106,7 @@ func (c *honestyCheck) judgeFailures() {
 		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
 			continue
 		}
-		excused := dis.some(segment{s.Call, f.Time}, func(f *faultTime) bool { return f.refusesForGood(c.o) })
+		excused := dis.refusedForGood(segment{s.Call, f.Time}, c.o)
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
 			excused = dis.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
 		}

@@ -143,8 +143,8 @@ const (
 
 // keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
 // keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
-// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable since the owner's first
-// operation.
+// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable, or refuse all requests,
+// since the owner's first operation.
 func (s *servers) keptWrongly(o Options) (all []kept) {
 	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)
@@ -163,7 +163,7 @@ func (s *servers) keptWrongly(o Options) (all []kept) {
 				since := segment{s.h.Spans[k.span].Call, x.Time}
 				if !wrong || o.MayBeDown == 0 && s.rival(node, int32(key), x.Time, o.slack()) ||
 					dis.touch(since, anyClient, history.AffectsData) ||
-					o.MayBeDown > 0 && dis.touch(l.since(s.h.Spans, x.Time), anyClient, history.AffectsTraffic) {
+					o.MayBeDown > 0 && dis.some(l.since(s.h.Spans, x.Time), (*faultTime).keepsReleases) {
 					continue
 				}
 				seen[at] = true
@@ -177,6 +177,11 @@ func (s *servers) keptWrongly(o Options) (all []kept) {
 // since is the time from the owner's first operation until t.
 func (l *ownerLedger) since(spans []history.Span, t time.Duration) segment {
 	return segment{spans[l.ops[0]].Call, t}
+}
+
+// keepsReleases says whether a fault may keep a server from executing a release. Full memory does not.
+func (f *faultTime) keepsReleases() bool {
+	return f.may(history.AffectsTraffic) || f.may(history.AffectsCommands) && !f.states(history.AffectsMemory)
 }
 
 // compare compares a hold at a server with what its owner has.

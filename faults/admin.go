@@ -13,7 +13,7 @@ import (
 // adminFault is a fault that commands of an operator put in force and undo, and whose effect the server counts.
 type adminFault struct {
 	// set puts the fault in force on a node and returns what undoes it.
-	set func(ctx context.Context, a cluster.Admin, node string) (undo undoing, err error)
+	set func(ctx context.Context, a cluster.Admin, node string, env Env) (undo undoing, err error)
 	// count is what the server has counted so far; nil: the effect, noun, is certain.
 	count  func(ctx context.Context, a cluster.Admin, node string) (int, error)
 	noun   string // what count counts, in the singular
@@ -63,7 +63,7 @@ func (f adminFault) spec(s Spec) Spec {
 			},
 		}
 		for _, node := range nodes {
-			one, err := f.set(ctx, a, node)
+			one, err := f.set(ctx, a, node, env)
 			if one != nil {
 				undo = append(undo, one)
 			}

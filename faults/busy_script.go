@@ -33,7 +33,7 @@ const (
 
 // runEndlessScript returns when the server replies BUSY, after a millisecond at the earliest. What it returns kills the
 // script.
-func runEndlessScript(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
+func runEndlessScript(ctx context.Context, a cluster.Admin, node string, _ Env) (undoing, error) {
 	restore, err := settings(ctx, a, node, "lua-time-limit")
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func serverFaults() []Spec {
 		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,
 		scriptFlushSpec,
 		busyScriptSpec, connectionLimitSpec,
-		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec,
+		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec, channelRefusedSpec, scriptsRefusedSpec,
 	}
 }
 

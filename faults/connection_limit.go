@@ -11,7 +11,7 @@ import (
 // after an error. A client that has lost its connection cannot open
 // another.
 var connectionLimitSpec = adminFault{
-	set: func(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
+	set: func(ctx context.Context, a cluster.Admin, node string, _ Env) (undoing, error) {
 		restore, err := settings(ctx, a, node, "maxclients")
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 // memory-full is a server that is full of other data: it refuses every command that may need memory, and every script
 // whose first write does. Reading, deleting and expiry continue.
 var memoryFullSpec = adminFault{
-	set: func(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
+	set: func(ctx context.Context, a cluster.Admin, node string, _ Env) (undoing, error) {
 		undo, err := limitMemory(ctx, a, node, "noeviction")
 		if err != nil {
 			return nil, err

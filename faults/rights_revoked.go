@@ -10,16 +10,22 @@ import (
 
 // rights-revoked revokes all channel permissions of the clients' user: a script that publishes fails halfway, after it
 // has written. A user created with the defaults of Redis 7 has no channel permissions. Subscribers are disconnected.
-var rightsRevokedSpec = aclFault([]any{"resetchannels"}, []any{"allchannels"}, Spec{
+var rightsRevokedSpec = aclFault(rules("resetchannels"), rules("allchannels"), Spec{
 	Name:    "rights-revoked",
 	Doc:     "revokes the clients' permission for all pub/sub channels (ACL SETUSER resetchannels) until healed.",
 	Affects: history.AffectsMessages + " " + history.AffectsSubscriptions + " " + history.AffectsRights,
 	Source:  "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
 })
 
+// aclRules returns rules of ACL SETUSER.
+type aclRules func(env Env) []any
+
+// rules are the same in every run.
+func rules(some ...any) aclRules { return func(Env) []any { return some } }
+
 // aclFault completes a row that changes the permissions of the clients' user with rules of ACL SETUSER. Sentinels are
 // clients too, with the same user: without their channel they would lose each other.
-func aclFault(revoke, restore []any, s Spec) Spec {
+func aclFault(revoke, restore aclRules, s Spec) Spec {
 	s.Topologies = []string{cluster.Single, cluster.Replicated, cluster.Sharded, cluster.Quorum}
 	s.Resources = func(_ cluster.Cluster, target string) (all []Resource) {
 		for _, node := range nodesOf(target) {
@@ -29,9 +35,9 @@ func aclFault(revoke, restore []any, s Spec) Spec {
 	}
 	setUser := []any{"ACL", "SETUSER", "default"}
 	return adminFault{
-		set: func(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
-			_, err := a.Do(ctx, node, slices.Concat(setUser, revoke)...)
-			return undoneBy(a, node, slices.Concat(setUser, restore)...), err
+		set: func(ctx context.Context, a cluster.Admin, node string, env Env) (undoing, error) {
+			_, err := a.Do(ctx, node, slices.Concat(setUser, revoke(env))...)
+			return undoneBy(a, node, slices.Concat(setUser, restore(env))...), err
 		},
 		count:  refusals,
 		noun:   "refused command",

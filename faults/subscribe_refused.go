@@ -5,7 +5,7 @@ import "github.com/lockchaos/lockchaos/history"
 // subscribe-refused revokes the clients' permission for the commands that subscribe. Existing subscriptions continue;
 // a new one gets NOPERM, on every attempt until healed.
 var subscribeRefusedSpec = aclFault(
-	[]any{"-subscribe", "-psubscribe", "-ssubscribe"}, []any{"+subscribe", "+psubscribe", "+ssubscribe"},
+	rules("-subscribe", "-psubscribe", "-ssubscribe"), rules("+subscribe", "+psubscribe", "+ssubscribe"),
 	Spec{
 		Name:      "subscribe-refused",
 		OnlyRedis: "published messages",

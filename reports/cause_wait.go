@@ -189,7 +189,7 @@ func (q *inquiry) waited(except *history.Span) (text string, span *history.Span)
 
 // messageFaults keep messages about a release from waiters.
 func messageFaults() []string {
-	return []string{"message-lost", "pubsub-cut", "subscribe-refused"}
+	return []string{"message-lost", "pubsub-cut", "subscribe-refused", "channel-refused"}
 }
 
 // findLostMessage: a message was kept from the waiter, and the lock was free.
@@ -220,7 +220,7 @@ func lostMessage(f *injection) string {
 	switch f.name {
 	case "pubsub-cut":
 		return "its subscription was cut"
-	case "subscribe-refused":
+	case "subscribe-refused", "channel-refused":
 		return "its subscription was refused"
 	}
 	return "a message was lost"

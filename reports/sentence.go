@@ -114,8 +114,10 @@ func faultVerb(fault string) string {
 		return "missed a message"
 	case "pubsub-cut":
 		return "had its subscribers disconnected"
-	case "rights-revoked", "subscribe-refused":
+	case "rights-revoked", "subscribe-refused", "channel-refused":
 		return "refused subscriptions"
+	case "scripts-refused":
+		return "refused to run scripts"
 	case "script-flush":
 		return "lost its cached scripts"
 	case "foreign-data":

@@ -73,7 +73,7 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 // needed is what a lock must do for a fault to have an effect on it.
 func needed(fault string) client.Capabilities {
 	switch fault {
-	case "pubsub-cut", "message-lost", "subscribe-refused":
+	case "pubsub-cut", "message-lost", "subscribe-refused", "channel-refused":
 		return client.Capabilities{client.Wakes}
 	case "script-flush":
 		return client.Capabilities{client.CachesScripts}

@@ -1,0 +1,37 @@
+package faults
+
+import "github.com/lockchaos/lockchaos/history"
+
+// channel-refused leaves the clients' user the channels of all locks but one: of several subscriptions on one
+// connection the server refuses one, with NOPERM, and confirms the others. Who is subscribed to it is disconnected, and
+// nobody can publish to it.
+var channelRefusedSpec = aclFault(otherChannels, rules("allchannels"), Spec{
+	Name:      "channel-refused",
+	OnlyRedis: "published messages",
+	Doc:       "revokes the clients' permission for the channels of one lock of several (ACL SETUSER &pattern) until healed.",
+	Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions + " " + history.AffectsRights,
+	Source:    "redis.io, ACL: a user is given the channels that match patterns, as &orders:*",
+})
+
+// otherChannels permits the channels that have the name of a lock in theirs, except those of one lock: the one that a
+// client waits for, or else the first.
+func otherChannels(env Env) []any {
+	refused := ""
+	if len(env.Keys) > 0 {
+		refused = env.Keys[0]
+	}
+	if env.State != nil {
+		if waiter, is := env.State.Waiter(); is {
+			if r, is := env.State.Acquiring(waiter); is {
+				refused = r.Key
+			}
+		}
+	}
+	list := []any{"resetchannels"}
+	for _, key := range env.Keys {
+		if key != refused {
+			list = append(list, "&*"+key+"*")
+		}
+	}
+	return list
+}
