@@ -25,10 +25,17 @@ func aboutHold(op history.Op) bool {
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func (c *honestyCheck) judgeAnswers() {
 	suspects, ofClient, forced := make(map[ownerKey][]int32), make(map[ownerKey]int), c.forced()
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
-		if _, is := forced[s.Key]; s.Denied || is && s.Op == history.OpRenew || is && s.Op == history.OpRelease {
+	for _, i := range c.rare {
+		if s := &c.h.Spans[i]; s.Denied {
 			suspects[ownerKey{s.Owner, s.Key}] = nil
+		}
+	}
+	if len(forced) > 0 {
+		for i := range c.h.Spans {
+			s := &c.h.Spans[i]
+			if _, is := forced[s.Key]; is && (s.Op == history.OpRenew || s.Op == history.OpRelease) {
+				suspects[ownerKey{s.Owner, s.Key}] = nil
+			}
 		}
 	}
 	lost := make(map[ownerKey][]int32) // notices
@@ -240,7 +247,7 @@ func (c *honestyCheck) judgeRenewed() {
 // a hold cannot be relied on. A client that was paused may be late.
 func (c *honestyCheck) judgeExpired() {
 	var dis *disturbances
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
 		if !s.Expired || s.Op == history.OpInspect { // an inspection promises nothing
 			continue
@@ -249,10 +256,10 @@ func (c *honestyCheck) judgeExpired() {
 			d := c.disturbances(c.o)
 			dis = &d
 		}
-		if c.o.applies(honestPaused) && dis.touch(segment{s.Call, s.Return}, c.client(int32(i)), history.AffectsClients) {
+		if c.o.applies(honestPaused) && dis.touch(segment{s.Call, s.Return}, c.client(i), history.AffectsClients) {
 			continue
 		}
-		c.found.add(finding{rule: grantOver, x: none, y: int32(i), start: s.Return, end: s.Return})
+		c.found.add(finding{rule: grantOver, x: none, y: i, start: s.Return, end: s.Return})
 	}
 }
 

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -16,7 +15,7 @@ const extendError = 20 * time.Millisecond
 // extends the promise to the lease that it asks for, or to that of the grant. A hold with several levels, and one that
 // the lock renews by itself as well, is not judged: which of its promises a reply is about is not known.
 func (c *honestyCheck) judgeExtended() {
-	if !slices.ContainsFunc(c.h.Spans, func(s history.Span) bool {
+	if !c.hasRare(func(s *history.Span) bool {
 		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Valid != 0
 	}) {
 		return

@@ -15,9 +15,9 @@ import (
 // at the same time. A fault may have changed what the guard has seen.
 func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	byKey := make(map[int32][]int32)
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		if s := &v.h.Spans[i]; s.Op == history.OpGuard && s.Token != 0 {
-			byKey[s.Key] = append(byKey[s.Key], int32(i))
+			byKey[s.Key] = append(byKey[s.Key], i)
 		}
 	}
 	if len(byKey) == 0 {

@@ -17,7 +17,7 @@ func (c *honestyCheck) judgeForces() {
 	}
 	dis := c.allDisturbances(c.o)
 	around := make(map[int32]reach)
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
 		if s.Op != history.OpForceRelease || s.Some || c.h.Limit(s.Key) != 0 || s.Outcome == history.Info ||
 			c.o.applies(forceFault) && dis.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
@@ -25,7 +25,7 @@ func (c *honestyCheck) judgeForces() {
 		}
 		if s.Absent {
 			if n, held := c.certainHolder(s); held {
-				c.found.add(finding{rule: forceMissed, x: n, y: int32(i), start: s.Call, end: s.Return})
+				c.found.add(finding{rule: forceMissed, x: n, y: i, start: s.Call, end: s.Return})
 			}
 			continue
 		}
@@ -38,7 +38,7 @@ func (c *honestyCheck) judgeForces() {
 		n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
 		free := later(r.back[n], c.o.ClockError) < s.Call && r.called[n] > later(s.Return, c.o.ClockError)
 		if s.Outcome == history.OK && free && !c.mayBeBetween(s) {
-			c.found.add(finding{rule: forcedNothing, x: none, y: int32(i), start: s.Call, end: s.Return})
+			c.found.add(finding{rule: forcedNothing, x: none, y: i, start: s.Call, end: s.Return})
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (c *honestyCheck) mayBeBetween(s *history.Span) bool {
 	if c.unknown == nil {
 		c.unknown = c.firstUnknown()
 	}
-	return c.unknown[s.Key] <= s.Return || slices.ContainsFunc(c.h.Spans, func(x history.Span) bool {
+	return c.unknown[s.Key] <= s.Return || c.hasRare(func(x *history.Span) bool {
 		return x.Undone && x.Key == s.Key && x.Call <= s.Return && x.Return >= s.Call
 	})
 }

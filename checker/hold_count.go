@@ -147,7 +147,7 @@ func (c *holdCounts) findUncertain() {
 	for owner, is := range c.ownerOrder {
 		c.uncertain[owner] = is == concurrent
 	}
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
 		if s.Outcome == history.Info && isLockOp(s) && c.o.applies(countUnproved) {
 			c.uncertain[s.Owner] = true
@@ -155,7 +155,7 @@ func (c *holdCounts) findUncertain() {
 	}
 	for i := range c.holds {
 		h := &c.holds[i]
-		if h.ending == endLost && (h.lostLevels == 0 || c.endOf(h) != Released) {
+		if h.ending == endLost && (h.more().lostLevels == 0 || c.endOf(h) != Released) {
 			c.uncertain[h.owner] = true
 		}
 	}

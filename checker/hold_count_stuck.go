@@ -21,9 +21,9 @@ func (c *holdCounts) stuck() {
 	}
 	around := make([]reach, len(c.byKey))
 	slices.Sort(c.deep)
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
-		if !s.Busy || unknown[s.Key] <= s.Return || keys != nil && keys[s.Key].explained(int32(i)) {
+		if !s.Busy || unknown[s.Key] <= s.Return || keys != nil && keys[s.Key].explained(i) {
 			continue
 		}
 		holds := c.byKey[s.Key]
@@ -37,7 +37,7 @@ func (c *holdCounts) stuck() {
 		r := &around[s.Key]
 		_, again := slices.BinarySearch(c.deep, c.holds[holds[n-1]].span)
 		if again && later(r.back[n], c.o.ClockError) < s.Call && r.called[n] > later(s.Return, c.o.ClockError) {
-			c.found.add(finding{rule: heldTooLong, x: holds[n-1], y: int32(i), start: s.Call, end: s.Return})
+			c.found.add(finding{rule: heldTooLong, x: holds[n-1], y: i, start: s.Call, end: s.Return})
 		}
 	}
 }

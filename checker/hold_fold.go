@@ -69,7 +69,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	h := b.find(s.Owner, s.Key, !s.Write)
 	debt := int32(0)
 	if h != nil && h.ending == endOpen && h.depth == 0 { // the owner stopped relying on it, but its releases failed
-		debt, h.core, h.ending = h.failedReleases, s.Return, endUnknown
+		debt, h.core, h.ending = h.more().failedReleases, s.Return, endUnknown
 		b.usage[s.Key] |= usageNested // for the servers this is a re-entry
 		b.regrants = append(b.regrants, i)
 		b.note(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
@@ -94,7 +94,10 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	}
 	b.begin(i, s, 1)
 	h = &b.holds[len(b.holds)-1]
-	h.failedReleases, h.remains, h.lostLevels = debt, remains, levels
+	h.remains = remains
+	if debt > 0 || levels > 0 {
+		h.change().failedReleases, h.change().lostLevels = debt, levels
+	}
 	if within { // perhaps a re-entry for the servers, with the token of the lost hold
 		h.token, b.carried = 0, append(b.carried, i)
 		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
@@ -119,7 +122,6 @@ func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 		span: i, endEvent: -1, next: none, depth: depth, reader: !s.Write,
 		expiredOnArrival: promised(s) <= s.Return,
 	})
-	b.lease(&b.holds[len(b.holds)-1], s.Return, 0)
 	b.push(int32(len(b.holds) - 1))
 }
 
@@ -149,7 +151,7 @@ func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 		}
 	}
 	lapsed := s.Return >= h.lastPromise()
-	b.note(h, level{span: i, depth: h.depth + h.failedReleases, what: reentered, lapsed: lapsed})
+	b.note(h, level{span: i, depth: h.depth + h.more().failedReleases, what: reentered, lapsed: lapsed})
 	b.compare(i, s, h, lapsed)
 }
 
@@ -178,7 +180,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		b.releaseRefused(h, s)
 		return
 	}
-	if h.failedReleases > 0 {
+	if h.more().failedReleases > 0 {
 		b.releaseAfterRefusal(i, s, h)
 		return
 	}
@@ -200,7 +202,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	}
 	how := endUnknown
 	switch {
-	case h.lostLevels > 0:
+	case h.more().lostLevels > 0:
 		b.keepLevels(h)
 		how = endLost
 	case s.Outcome == history.OK && !h.remains:
@@ -217,7 +219,7 @@ func (b *holdFold) releaseRefused(h *hold, s *history.Span) {
 	if h.ending != endOpen || h.depth == 0 {
 		return
 	}
-	h.failedReleases++
+	h.change().failedReleases++
 	if h.depth--; h.depth == 0 {
 		h.endBelief(s.Call, s.Invoked)
 	}
@@ -237,8 +239,8 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 		}
 		return
 	}
-	h.failedReleases--
-	if b.leave(i, s, h); h.failedReleases > 0 {
+	h.change().failedReleases--
+	if b.leave(i, s, h); h.more().failedReleases > 0 {
 		return
 	}
 	h.core, h.ending = s.Call, endUnknown
@@ -345,7 +347,7 @@ func (b *holdFold) loseLevel(n *history.Notice) {
 		b.noteLost(only)
 	default:
 		only.depth--
-		only.lostLevels++
+		only.change().lostLevels++
 	}
 }
 

@@ -42,7 +42,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	left, last, stale := s.Permits, none, b.hasLost[ownerKey{s.Owner, s.Key}]
 	b.eachOf(s, func(n int32, h *hold) bool {
 		if h.ending == endLost && s.Outcome != history.OK {
-			left -= min(left, h.depth+h.failedReleases)
+			left -= min(left, h.depth+h.more().failedReleases)
 			b.close(h)
 			return true
 		}
@@ -50,7 +50,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 		left -= some
 		b.takeOff(n, s, some)
 		if kept {
-			h.failedReleases += some
+			h.change().failedReleases += some
 		}
 		last = n
 		return left > 0 || stale
@@ -59,9 +59,12 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 		return
 	}
 	b.eachOf(s, func(n int32, h *hold) bool {
-		some := min(left, h.failedReleases)
+		some := min(left, h.more().failedReleases)
 		left -= some
-		if h.failedReleases -= some; h.depth+h.failedReleases == 0 {
+		if some > 0 {
+			h.change().failedReleases -= some
+		}
+		if h.depth+h.more().failedReleases == 0 {
 			b.finish(h, s)
 		}
 		return left > 0 || n != last

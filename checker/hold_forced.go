@@ -1,10 +1,6 @@
 package checker
 
-import (
-	"slices"
-
-	"github.com/lockchaos/lockchaos/history"
-)
+import "github.com/lockchaos/lockchaos/history"
 
 // This file is about forced releases (op force-release), which end the holds of all owners, or take some permits of
 // one.
@@ -56,14 +52,14 @@ func (b *holdFold) heldBefore(s *history.Span) int32 {
 
 // mayBeForced says whether a forced release of unknown outcome may have ended the hold that an acquire is within.
 func (b *holdFold) mayBeForced(acquire *history.Span) bool {
-	return slices.ContainsFunc(b.h.Spans, func(s history.Span) bool {
+	return b.hasRare(func(s *history.Span) bool {
 		return s.Op == history.OpForceRelease && s.Outcome == history.Info && s.Key == acquire.Key && s.Call < acquire.Return
 	})
 }
 
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.
 func (b *holdFold) forcedUnknown() {
-	for i := range b.h.Spans {
+	for _, i := range b.rare {
 		if s := &b.h.Spans[i]; s.Op == history.OpForceRelease && s.Outcome == history.Info {
 			b.forced(s)
 		}
@@ -73,7 +69,7 @@ func (b *holdFold) forcedUnknown() {
 // forced are, by key, the forced releases that succeeded.
 func (v *view) forced() map[int32][]int32 {
 	var all map[int32][]int32
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		s := &v.h.Spans[i]
 		if s.Op != history.OpForceRelease || s.Outcome != history.OK {
 			continue
@@ -81,7 +77,7 @@ func (v *view) forced() map[int32][]int32 {
 		if all == nil {
 			all = make(map[int32][]int32)
 		}
-		all[s.Key] = append(all[s.Key], int32(i))
+		all[s.Key] = append(all[s.Key], i)
 	}
 	return all
 }

@@ -41,12 +41,12 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	if !lapsed {
 		b.counted = append(b.counted, i)
 	}
-	depth := h.depth + h.failedReleases
-	lost, both := h.lostLevels, depth
+	depth := h.depth + h.more().failedReleases
+	lost, both := h.more().lostLevels, depth
 	if b.usage[s.Key]&usageMixed != 0 {
 		if other := b.find(s.Owner, s.Key, !h.reader); other != nil {
-			both += other.depth + other.failedReleases
-			lost += other.lostLevels
+			both += other.depth + other.more().failedReleases
+			lost += other.more().lostLevels
 		}
 	}
 	blurred := len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
@@ -82,7 +82,7 @@ func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
 	}
 	lapsed := s.Return >= h.lastPromise()
 	b.compare(i, s, h, lapsed)
-	if depth := h.depth + h.failedReleases; depth > 0 {
+	if depth := h.depth + h.more().failedReleases; depth > 0 {
 		b.note(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
 	}
 }
@@ -92,7 +92,7 @@ func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
 func (b *holdFold) blur(s *history.Span, h *hold) {
 	other := b.find(s.Owner, s.Key, !h.reader)
 	switch at := (ownerKey{h.owner, h.key}); {
-	case other == nil && h.depth+h.failedReleases == 0:
+	case other == nil && h.depth+h.more().failedReleases == 0:
 		delete(b.blurred, at)
 	case other != nil && s.Write:
 		if b.blurred == nil {
@@ -108,7 +108,8 @@ func (b *holdFold) refuse(i int32, s *history.Span) {
 		return
 	}
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == endOpen {
-		b.note(h, level{span: i, depth: h.depth + h.failedReleases, what: refused, lapsed: s.Return >= h.lastPromise()})
+		depth := h.depth + h.more().failedReleases
+		b.note(h, level{span: i, depth: depth, what: refused, lapsed: s.Return >= h.lastPromise()})
 	}
 }
 
@@ -123,5 +124,5 @@ func (b *holdFold) keepLevels(h *hold) {
 	if b.kept == nil {
 		b.kept = make(map[ownerKey]keptLevels)
 	}
-	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.lostLevels, b.leaseEnd(h)}
+	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.more().lostLevels, b.leaseEnd(h)}
 }

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"time"
 
@@ -264,8 +263,8 @@ func (c *honestyCheck) validUntil(h *hold) time.Duration {
 
 // lastPromise is the end of the last promise made for the hold.
 func (h *hold) lastPromise() time.Duration {
-	if n := len(h.laterPromises); n > 0 {
-		return h.laterPromises[n-1].until
+	if n := len(h.more().laterPromises); n > 0 {
+		return h.more().laterPromises[n-1].until
 	}
 	return h.valid
 }
@@ -280,7 +279,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pa
 	}
 	until := min(h.until, c.h.End)
 	from := max(valid, h.from)
-	if s.Valid == 0 && len(h.laterPromises) == 0 {
+	if s.Valid == 0 && len(h.more().laterPromises) == 0 {
 		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
 		// time of its wait.
 		from = max(from, s.Return+s.Lease)
@@ -321,7 +320,7 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 // reopened says whether the client of a hold closed its lock object when the loss was reported, or within the slack
 // before.
 func (c *honestyCheck) reopened(h *hold) bool {
-	return slices.ContainsFunc(c.h.Spans, func(s history.Span) bool {
+	return c.hasRare(func(s *history.Span) bool {
 		return s.Op == history.OpReopen && s.Call <= h.until && later(s.Return, c.o.slack()) >= h.until &&
 			s.Process.Client(c.h.Clients) == c.client(h.span)
 	})

@@ -13,7 +13,7 @@ import (
 // severalKeys are the acquires of several keys: the spans of each by the first.
 func (v *view) severalKeys() (of map[int32][]int32) {
 	var last map[history.Process]int32 // the first span of the latest operation of a process
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		if v.h.Spans[i].Part {
 			last = make(map[history.Process]int32)
 			break

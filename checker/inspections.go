@@ -19,7 +19,7 @@ func (c *honestyCheck) judgeShown() {
 	var dis disturbances
 	var latches map[int32]*latchKey
 	known := false
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
 		ofOwner := s.Op == history.OpInspectOwner
 		if !ofOwner && s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent ||
@@ -40,9 +40,9 @@ func (c *honestyCheck) judgeShown() {
 			dis.some(before, func(*faultTime) bool { return true })
 		switch {
 		case !ofOwner:
-			c.judgeShownHolder(int32(i), few)
+			c.judgeShownHolder(i, few)
 		case !few:
-			c.judgeOwner(int32(i))
+			c.judgeOwner(i)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (c *honestyCheck) shownOps() map[ownerKey][]int32 {
 		return c.opsShown
 	}
 	c.opsShown = make(map[ownerKey][]int32)
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		if s := &c.h.Spans[i]; s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
 			c.opsShown[ownerKey{s.Owner, s.Key}] = nil
 		}
@@ -131,7 +131,7 @@ func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
 
 // levelsDuring is how often the owner of a hold had the lock in all of an operation, and whether that is known.
 func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, known bool) {
-	if h.failedReleases > 0 || h.lostLevels > 0 || h.ambiguous {
+	if h.more().failedReleases > 0 || h.more().lostLevels > 0 || h.ambiguous {
 		return 0, false
 	}
 	levels, known = c.levelsSince(ownerKey{h.owner, h.key}, h.span, s)

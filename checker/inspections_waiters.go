@@ -17,7 +17,7 @@ const deadWaiter = 6 * time.Second
 func (c *honestyCheck) judgeWaiters() {
 	var dis disturbances
 	var crashed map[int]time.Duration
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
 		if s.Op != history.OpCountWaiters || s.Outcome != history.OK {
 			continue
@@ -31,9 +31,9 @@ func (c *honestyCheck) judgeWaiters() {
 		certain, possible := c.waitersIn(s, dis, crashed)
 		switch {
 		case s.Count > possible:
-			c.counted(waitersBeyond, int32(i), fmt.Sprintf("at most %d", possible))
+			c.counted(waitersBeyond, i, fmt.Sprintf("at most %d", possible))
 		case s.Count < certain:
-			c.counted(waitersMissing, int32(i), fmt.Sprintf("at least %d", certain))
+			c.counted(waitersMissing, i, fmt.Sprintf("at least %d", certain))
 		}
 	}
 }

@@ -33,7 +33,7 @@ type arming struct {
 func (v *view) latches() map[int32]*latchKey {
 	var all map[int32]*latchKey
 	counts := make(map[int32][]int32)
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		s := &v.h.Spans[i]
 		if !isLatchOp(s.Op) && (s.Op != history.OpInspect || all[s.Key] == nil) {
 			continue
@@ -53,16 +53,16 @@ func (v *view) latches() map[int32]*latchKey {
 			continue
 		}
 		if s.Op == history.OpCountDown && s.Outcome != history.Fail {
-			counts[s.Key] = append(counts[s.Key], int32(i))
+			counts[s.Key] = append(counts[s.Key], i)
 		}
 		switch {
 		case s.Op == history.OpArm && s.Outcome != history.Fail && (s.Outcome == history.Info || s.Token == 0):
 			l.unknown = min(l.unknown, s.Call)
 		case s.Op == history.OpArm && s.Outcome == history.OK:
-			l.armings = append(l.armings, arming{span: int32(i), call: s.Call, back: s.Return})
+			l.armings = append(l.armings, arming{span: i, call: s.Call, back: s.Return})
 		}
 		if s.Outcome != history.Info {
-			l.uses = append(l.uses, int32(i))
+			l.uses = append(l.uses, i)
 		}
 	}
 	for key, l := range all { // order does not matter

@@ -107,9 +107,9 @@ func (e *extents) lostInMode(h *hold) bool {
 // renewalList is every renewal that succeeded or may have, and every acquire inside a hold: its lease may be the longer
 // one, and lasts after its release.
 func (e *extents) renewalList() (list []renewal) {
-	for i := range e.h.Spans {
+	for _, i := range e.rare {
 		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
-			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(int32(i)), s.Lease, anyMode})
+			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(i), s.Lease, anyMode})
 		}
 	}
 	for _, i := range e.regrants {

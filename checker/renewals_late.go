@@ -21,14 +21,14 @@ func (c *honestyCheck) judgeLateRenewals() {
 		unanswered[u.Span] = u.Time
 	}
 	dis := c.disturbances(c.o)
-	for i := range c.h.Spans {
+	for _, i := range c.rare {
 		s := &c.h.Spans[i]
 		if s.Op != history.OpRenew || s.Outcome == history.OK {
 			continue
 		}
 		until, known := s.Return, true
 		if s.Outcome == history.Info {
-			until, known = unanswered[int32(i)]
+			until, known = unanswered[i]
 		}
 		end := s.Call
 		promises := c.promises().all(s.Owner, s.Key)
@@ -39,10 +39,10 @@ func (c *honestyCheck) judgeLateRenewals() {
 		}
 		late := segment{end, until}
 		if !known || len(promises) == 0 || until-end <= c.o.slack() ||
-			c.o.applies(honestPaused) && dis.some(late, func(f *faultTime) bool { return c.stops(f, int32(i)) }) {
+			c.o.applies(honestPaused) && dis.some(late, func(f *faultTime) bool { return c.stops(f, i) }) {
 			continue
 		}
-		c.found.add(finding{rule: renewalWaited, x: none, y: int32(i), start: end, end: until})
+		c.found.add(finding{rule: renewalWaited, x: none, y: i, start: end, end: until})
 	}
 }
 

@@ -72,7 +72,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 			share(int32(key))
 		}
 	}
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		if s := &v.h.Spans[i]; !s.Write && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
 			share(s.Key)
 		}

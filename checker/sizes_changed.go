@@ -24,7 +24,7 @@ type sizeChange struct {
 func (v *view) judgeChanges(o Options, found *findings) {
 	last := make(map[int32]sizeChange) // by key; before is none: not certain
 	dis := v.allDisturbances(o)
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		s := &v.h.Spans[i]
 		if !setsSize(s) || s.Outcome == history.Fail || s.Part {
 			continue
@@ -38,16 +38,16 @@ func (v *view) judgeChanges(o Options, found *findings) {
 			continue
 		}
 		if s.Op == history.OpResize {
-			last[s.Key] = sizeChange{int32(i), int64(s.Asked)}
+			last[s.Key] = sizeChange{i, int64(s.Asked)}
 			continue
 		}
 		want := c.known + changeBy(s)
 		if known && want != int64(s.Count) &&
 			!dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
 			v.changes = append(v.changes, c)
-			found.add(finding{rule: wrongChange, x: int32(len(v.changes) - 1), y: int32(i), start: s.Call, end: s.Return})
+			found.add(finding{rule: wrongChange, x: int32(len(v.changes) - 1), y: i, start: s.Call, end: s.Return})
 		}
-		last[s.Key] = sizeChange{int32(i), int64(s.Count)}
+		last[s.Key] = sizeChange{i, int64(s.Count)}
 	}
 }
 

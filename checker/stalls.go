@@ -46,7 +46,7 @@ func (v *view) endReported(delay time.Duration) {
 	}
 	for i := range v.holds {
 		h := &v.holds[i]
-		end := max(h.lastPromise(), h.furthest)
+		end := max(h.lastPromise(), h.more().furthest)
 		if end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
 			v.endHold(h, end)
 		}
@@ -101,9 +101,9 @@ func (v *view) writtenStalled(touch int32) bool {
 
 // undoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.
 func (e *extents) undoneGrants() {
-	for i := range e.h.Spans {
+	for _, i := range e.rare {
 		if s := &e.h.Spans[i]; s.Undone {
-			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: int32(i), cause: afterUnknownAcquire}
+			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: i, cause: afterUnknownAcquire}
 			e.possible[s.Key] = append(e.possible[s.Key], x)
 		}
 	}

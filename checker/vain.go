@@ -41,9 +41,9 @@ func (v *view) judgeVain(o Options, found *findings) {
 
 // busyTries are the tries that were refused because the lock was held.
 func (v *view) busyTries() (found []int32) {
-	for i := range v.h.Spans {
+	for _, i := range v.rare {
 		if v.h.Spans[i].Busy {
-			found = append(found, int32(i))
+			found = append(found, i)
 		}
 	}
 	return found

@@ -18,6 +18,7 @@ const never = history.Infinity
 type view struct {
 	h          *history.History
 	holds      []hold                    // in the order of their grants
+	rare       []int32                   // see rareSpans
 	byKey      [][]int32                 // holds of each key in that order; those of one instant by end
 	orphans    []int32                   // spans: releases that succeeded without a hold
 	renumbered []int32                   // spans: re-entries with another token than their hold's
@@ -63,9 +64,7 @@ type hold struct {
 	core             time.Duration // end of what a legal order must contain; later than until if the loss was not real
 	freeBy           time.Duration // release returned, or one by force; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
-	furthest         time.Duration // end of the promise that lasted longest; 0: no other was longer than the last
-	laterPromises    []segment     // promises by renewals that came after the promise before them had ended
-	leased           time.Duration // until when servers keep it at the latest: the lease from the last reply; 0: unknown
+	extra            *holdExtra    // see more and change; nil: all zero
 	token            uint64
 	key              int32
 	owner            int32
@@ -73,14 +72,37 @@ type hold struct {
 	endEvent         int32 // index of the event that ended belief; -1 if none did
 	next             int32 // another open hold of the same owner, or -1
 	depth            int32 // acquires that were not released; of a semaphore permits
-	failedReleases   int32 // releases that failed and left the lock as it was: the servers still count these levels
-	lostLevels       int32 // levels whose loss was reported: the servers may still count them
 	ending           ending
 	reader           bool
 	inner            bool // begun inside a hold of the same owner in the other mode
 	ambiguous        bool // a release without a mode may have been of this one, or of one in the other mode
 	expiredOnArrival bool // its promise had ended when the grant returned, because the reply was slow
 	remains          bool // requested while servers may have kept a hold that was lost: they may keep that one
+}
+
+// holdExtra is what few holds have.
+type holdExtra struct {
+	furthest       time.Duration // end of the promise that lasted longest; 0: no other was longer than the last
+	laterPromises  []segment     // promises by renewals that came after the promise before them had ended
+	leased         time.Duration // until when servers keep it at the latest: the lease from the last reply; 0: as granted
+	failedReleases int32         // releases that failed and left the lock as it was: the servers still count these levels
+	lostLevels     int32         // levels whose loss was reported: the servers may still count them
+}
+
+// more is a copy of what few holds have.
+func (h *hold) more() holdExtra {
+	if h.extra == nil {
+		return holdExtra{}
+	}
+	return *h.extra
+}
+
+// change is what few holds have, to be changed.
+func (h *hold) change() *holdExtra {
+	if h.extra == nil {
+		h.extra = new(holdExtra)
+	}
+	return h.extra
 }
 
 // usage is what owners of a key were seen to do.
@@ -125,6 +147,7 @@ func newView(h *history.History, kind LockKind, delay time.Duration) *view {
 func (v *view) fold(all bool) {
 	h := v.h
 	var marks []int32
+	v.rare = rareSpans(h)
 	room := inBackground(func() { v.holds = prefault(countGrants(h)) })
 	order := inBackground(func() { marks = effectOrder(h) })
 	v.ownerOrder, v.doubts = orders(h)
@@ -178,6 +201,26 @@ func countGrants(h *history.History) (n int) {
 		}
 	}
 	return n
+}
+
+// rareSpans are the spans that most rules are about: all but acquires to write and releases that succeeded or, for
+// a reason that is no flag of theirs, failed. So a rule about other operations, unknown outcomes or flags does not read
+// every span.
+func rareSpans(h *history.History) (rare []int32) {
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		common := s.Op == history.OpAcquire && s.Write || s.Op == history.OpRelease
+		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Expired || s.Zero || s.Absent || s.Part
+		if !common || flagged || s.Outcome == history.Info {
+			rare = append(rare, int32(i))
+		}
+	}
+	return rare
+}
+
+// hasRare says whether one of the rare spans is so.
+func (v *view) hasRare(is func(*history.Span) bool) bool {
+	return slices.ContainsFunc(v.rare, func(i int32) bool { return is(&v.h.Spans[i]) })
 }
 
 // isLockOp says whether s acquires or releases the lock.
