@@ -143,8 +143,8 @@ const (
 
 // keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
 // keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
-// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable, or refuse all requests,
-// since the owner's first operation.
+// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable, or refuse all
+// requests, since the owner's first operation.
 func (s *servers) keptWrongly(o Options) (all []kept) {
 	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)

@@ -28,7 +28,7 @@ func serverFaults() []Spec {
 		readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, nodeDeletedSpec,
 		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,
-		scriptFlushSpec,
+		scriptFlushSpec, snapshotsFailingSpec,
 		busyScriptSpec, connectionLimitSpec,
 		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec, channelRefusedSpec, scriptsRefusedSpec,
 	}

@@ -87,7 +87,8 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 var asymmetric = []string{
 	"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover", "client-crash", "restart-empty",
 	"key-deleted", "node-deleted", "flushall", "script-flush", "pubsub-cut", "eviction", "memory-full", "foreign-data",
-	"rights-revoked", "subscribe-refused", "channel-refused", "scripts-refused", "slot-migration", "busy-script", "connection-limit",
+	"rights-revoked", "subscribe-refused", "channel-refused", "scripts-refused", "snapshots-failing",
+	"slot-migration", "busy-script", "connection-limit",
 }
 
 // waitForWork are the faults that wait for something to break.

@@ -8,7 +8,7 @@ import "github.com/lockchaos/lockchaos/history"
 var channelRefusedSpec = aclFault(otherChannels, rules("allchannels"), Spec{
 	Name:      "channel-refused",
 	OnlyRedis: "published messages",
-	Doc:       "revokes the clients' permission for the channels of one lock of several (ACL SETUSER &pattern) until healed.",
+	Doc:       "revokes the clients' permission for the channels of one lock (ACL SETUSER &pattern) until healed.",
 	Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions + " " + history.AffectsRights,
 	Source:    "redis.io, ACL: a user is given the channels that match patterns, as &orders:*",
 })

@@ -44,6 +44,8 @@ func newFake(kind string) *fake {
 		offsets: map[string]int64{}, holds: map[string]string{},
 	}
 	f.replies["CLUSTER SLOTS"] = []any{[]any{int64(0), int64(16383), []any{"host", int64(1), "id of n2"}}}
+	f.replies["CONFIG GET save"] = []any{"save", ""}
+	f.replies["INFO persistence"] = "rdb_last_bgsave_status:err\r\n"
 	for i, n := range f.Nodes() {
 		f.roles[n.Name] = "master"
 		if f.Topology().MasterOf(i+1) > 0 {

@@ -124,6 +124,8 @@ func faultVerb(fault string) string {
 		return "had data of another program under the names of locks"
 	case "memory-full":
 		return "had no memory left for writes"
+	case "snapshots-failing":
+		return "could not save its data and refused writes"
 	case "busy-script":
 		return "was busy with a script"
 	case "connection-limit":

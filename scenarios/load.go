@@ -31,6 +31,7 @@ func Names() []string {
 		"gc-pause", "gc-pause-replies", "fenced-pause", "partitioned-holder", "overstayed-lease", "plain-del",
 		"compare-and-delete", "clock-jump", "clock-jump-back", "clock-step-back", "clock-drift", "client-clocks",
 		"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "eviction", "foreign-data", "memory-full",
+		"snapshots-failing",
 		"busy-script", "busy-after-release",
 		"connection-limit",
 		"reply-lost-acquire",

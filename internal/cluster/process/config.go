@@ -63,7 +63,8 @@ func (c *Cluster) nodeConfig(s *server) string {
 		"save":                      "",
 		"appendonly":                "no",
 		"enable-debug-command":      "local",
-		"repl-diskless-sync-delay":  "0", // attach at once instead of after 5 s
+		"enable-protected-configs":  "local", // a fault changes dbfilename
+		"repl-diskless-sync-delay":  "0",     // attach at once instead of after 5 s
 		"repl-ping-replica-period":  "1",
 		"replica-priority":          fmt.Sprint(c.priority(s)),
 		"replica-serve-stale-data":  "yes",

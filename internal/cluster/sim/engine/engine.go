@@ -109,6 +109,7 @@ type Server struct {
 	maxClients int   // connections
 	maxMemory  int64 // bytes; 0: no limit
 	memoryFull bool  // when the command of the client began, after eviction
+	saveFailed bool  // the last snapshot
 }
 
 // dbKey is a key in a database.

@@ -102,6 +102,9 @@ func (c *Conn) refuse(spec *Spec, args [][]byte) string {
 		if bad := c.outOfMemory(spec, args); bad != "" {
 			return bad
 		}
+		if bad := c.notSaved(spec, args); bad != "" {
+			return bad
+		}
 	}
 	if c.resp == 2 && c.subscribed() && !spec.has(whenSubscribed) {
 		return "ERR Can't execute '" + spec.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / " +

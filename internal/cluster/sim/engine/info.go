@@ -21,10 +21,7 @@ func sections() []section {
 		{"server", infoServer},
 		{"clients", infoClients},
 		{"memory", infoMemory},
-		{"persistence", func(*Server) string {
-			return "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:0\r\n" +
-				"aof_enabled:0\r\naof_last_write_status:ok\r\n"
-		}},
+		{"persistence", infoPersistence},
 		{"stats", infoStats},
 		{"replication", infoReplication},
 		{"cpu", func(*Server) string { return "used_cpu_sys:0.000000\r\nused_cpu_user:0.000000\r\n" }},
@@ -32,6 +29,12 @@ func sections() []section {
 		{"cluster", func(s *Server) string { return fmt.Sprintf("cluster_enabled:%d\r\n", bit(s.cfg.Cluster)) }},
 		{"keyspace", infoKeyspace},
 	}
+}
+
+func infoPersistence(s *Server) string {
+	status := map[bool]string{false: "ok", true: "err"}[s.saveFailed]
+	return "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:0\r\nrdb_last_bgsave_status:" + status +
+		"\r\naof_enabled:0\r\naof_last_write_status:ok\r\n"
 }
 
 func bit(b bool) int {
@@ -137,7 +140,8 @@ const defaultMaxClients = 10000
 func defaults() map[string]string {
 	return map[string]string{
 		"maxmemory": "0", "maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "appendfsync": "everysec",
-		"dir": "/", "timeout": "0", "databases": strconv.Itoa(databases), "notify-keyspace-events": "",
+		"dir": "/", "dbfilename": "dump.rdb", "timeout": "0",
+		"databases": strconv.Itoa(databases), "notify-keyspace-events": "",
 		"min-replicas-to-write": "0", "min-replicas-max-lag": "10", "replica-read-only": "yes",
 		"replica-serve-stale-data": "yes", "replica-priority": "100", "lua-time-limit": "5000",
 		"maxclients":         strconv.Itoa(defaultMaxClients),

@@ -97,6 +97,9 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	if c.s.memoryFull && spec.has(DenyOOM) && !in.wrote && !in.allowOOM {
 		return nil, "-" + errOOM
 	}
+	if c.s.refusesWrites() && spec.has(Write) && !in.wrote {
+		return nil, "-" + errDisk
+	}
 	in.wrote = in.wrote || spec.has(Write)
 	c.failed = false
 	c.out = c.out[:0]

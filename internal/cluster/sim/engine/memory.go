@@ -83,18 +83,27 @@ func (c *Conn) outOfMemory(spec *Spec, args [][]byte) string {
 // scriptNeedsMemory reports whether a command runs a script whose first line has flags, none of which allows it to
 // run while memory is full (evalGetCommandFlags in Redis' eval.c).
 func (c *Conn) scriptNeedsMemory(spec *Spec, args [][]byte) bool {
+	sc := c.flaggedScript(spec, args)
+	return sc != nil && !sc.readOnly && !sc.allowOOM
+}
+
+// flaggedScript is the script that a command runs if its first line has flags, or nil.
+func (c *Conn) flaggedScript(spec *Spec, args [][]byte) *script {
 	var sc *script
 	switch spec.Name {
 	case "eval", "eval_ro":
 		sc = &script{}
 		if _, bad := shebang(string(args[1]), sc); bad != "" {
-			return false // refused when it is compiled
+			return nil // refused when it is compiled
 		}
 	case "evalsha", "evalsha_ro":
 		in := c.s.scripts()
 		sc, _ = in.scripts.get(in.digest(args[1]))
 	}
-	return sc != nil && sc.flags && !sc.readOnly && !sc.allowOOM
+	if sc == nil || !sc.flags {
+		return nil
+	}
+	return sc
 }
 
 // parseMemory reads a number of bytes with its unit, as in redis.conf: 100, 1kb, 1m.

@@ -155,6 +155,7 @@ func serverRows() []Spec {
 		{"acl|log", -2, Admin | NoScript | Loading | Stale, 0, 0, 0, cmdAclLog},
 		{"acl|setuser", -3, Admin | NoScript | Loading | Stale, 0, 0, 0, cmdAclSetuser},
 		{"acl|whoami", 2, NoScript | Loading | Stale, 0, 0, 0, cmdAclWhoami},
+		{"bgsave", -1, Admin | NoScript, 0, 0, 0, cmdBgsave},
 		{"command", -1, Loading | Stale | container, 0, 0, 0, cmdCommand},
 		{"command|count", 2, Loading | Stale, 0, 0, 0, cmdCommandCount},
 		{"command|docs", -2, Loading | Stale, 0, 0, 0, cmdCommandDocs},
