@@ -78,9 +78,9 @@ func withoutDeadline(ctx context.Context) (free context.Context, stop func() boo
 // boundedWait ends an acquire that should have ended after one request.
 const boundedWait = 3 * time.Second
 
-// acquireHeld makes the acquire a by package lock. It also returns the name of the owner at the server; "" if that is
-// one of its own.
-func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner string, err error) {
+// acquireHeld makes the acquire a by package lock, twice at the same time perhaps. It also returns the name of the owner
+// at the server; "" if that is one of its own.
+func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h held, owner string, err error) {
 	c := acquireCall{
 		closed: l.closed, labeled: l.labeled, reentrant: l.reentrant, held: l.holds.count(a.Key, a.Owner),
 	}
@@ -98,7 +98,7 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner str
 		c.opts = append(c.opts, lock.WithTries(1), lock.WithWait(boundedWait))
 	}
 	check := func() error { return nil }
-	if l.varied && !a.Scoped && !c.bounded {
+	if l.varied && !a.Scoped && !c.bounded && !twice {
 		check = l.vary(&c, a)
 	}
 	if l.contexts || a.Scoped {
@@ -117,7 +117,12 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire) (h held, owner str
 			ctx = under{ctx, outer.Context()}
 		}
 	}
-	h, err = l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
+	ctx = context.WithValue(ctx, acquireKey{}, c)
+	if twice {
+		h, err = l.acquireTwice(ctx, a)
+	} else {
+		h, err = l.acquire(ctx, l.lock, a)
+	}
 	if wrong := check(); wrong != nil {
 		return nil, owner, wrong
 	}

@@ -71,7 +71,7 @@ func TestContradictions(t *testing.T) {
 			n, _ := onServer(t, reentrantSpec, server.Addr, 1, nil)
 			l := n.locker.(*library)
 			a, asked := Acquire{Key: "k", Owner: "o"}, time.Now()
-			h, owner, err := l.acquireHeld(t.Context(), a)
+			h, owner, err := l.acquireHeld(t.Context(), a, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -189,6 +189,21 @@ func (s *holds) until(key, owner string) (last time.Time) {
 	return last
 }
 
+// liveOwners are the owners that have a hold of a key which has not ended and is still valid.
+func (s *holds) liveOwners(key string) (owners []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for id, list := range s.of { // order does not matter: it is a set
+		if id.key == key && slices.ContainsFunc(list, func(h held) bool {
+			return h.Err() == nil && h.Deadline().After(now)
+		}) {
+			owners = append(owners, id.owner)
+		}
+	}
+	return owners
+}
+
 func (s *holds) liveDeadlines(key, owner string) (all []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

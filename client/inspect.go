@@ -16,12 +16,25 @@ type inspectFunc func(ctx context.Context, l *library, key string) (owner string
 // inspectMutex inspects a mutex whose owners have names. A client that uses contexts knows the holder by its metadata,
 // if holds have any.
 func inspectMutex(ctx context.Context, l *library, key string) (string, Grant, error) {
+	ours := l.holds.liveOwners(key)
 	return l.inspected(ctx, key, func(s lock.State) (string, error) {
-		if l.labeled && l.contexts {
+		switch {
+		case l.labeled && l.contexts && l.queue != nil && s.Metadata == "":
+			return "", checkHandedOver(s, ours)
+		case l.labeled && l.contexts:
 			return l.labeledOwner(key, s)
 		}
 		return s.Owner, nil
 	})
+}
+
+// checkHandedOver explains why the lock of a holder has no metadata: it was handed over, and its owner has not heard of
+// that. An owner that had a hold before it was asked has.
+func checkHandedOver(s lock.State, ours []string) error {
+	if slices.Contains(ours, s.Owner) {
+		return contradiction("a hold that was granted with metadata is shown without")
+	}
+	return ErrHeld
 }
 
 // labeledOwner is the owner that the metadata name. They are those of the first hold of the owner that the server has,
@@ -122,6 +135,10 @@ func (l *library) InspectOwner(ctx context.Context, h Hold) (int, error) {
 // CountWaiters reports how many acquires wait in the queue of the lock.
 func (l *library) CountWaiters(ctx context.Context, key string) (int, error) {
 	owners, err := l.queue(ctx, l.lock, key)
+	if l.varied { // one acquire may wait twice
+		slices.Sort(owners)
+		owners = slices.Compact(owners)
+	}
 	return len(owners), err
 }
 

@@ -189,8 +189,9 @@ func kindSpecs() []Spec {
 			queue: func(ctx context.Context, c *lock.Client, key string) ([]string, error) {
 				return c.FairMutex(key).Queue(ctx)
 			},
+			inspect: inspectMutex, labeled: true,
 		})
-	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards, CountsWaiters), fencedKeys
+	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards, CountsWaiters, CanInspect), fencedKeys
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
@@ -248,10 +249,10 @@ func countingSpecs() []Spec {
 	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore,
-			owner: inspectPermits})
+			force: forcePermits(plainSemaphore), owner: inspectPermits})
 	// Not FallsBack: only the first waiter polls, and one behind it may want less.
 	plain.Can = Capabilities{HasPermits, InspectsOwner, RefusesExcess, Overtakes, CanResize, CanChangePermits, CanDrain,
-		CanTry, Wakes, Unleased, Migrates, FullMemory}
+		CanTry, Wakes, Unleased, Migrates, FullMemory, CanForceRelease}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})
@@ -348,11 +349,16 @@ func acquireSome(ctx context.Context, a Acquire, acquire, tryAcquire acquireFor)
 	return p, nil
 }
 
-func grantOf(h held) Grant {
-	g := Grant{Deadline: h.Deadline()}
+// tokenOf is the fencing token of a hold; 0: it has none.
+func tokenOf(h held) uint64 {
 	if t, ok := h.(interface{ Token() int64 }); ok {
-		g.Token = uint64(t.Token())
+		return uint64(t.Token())
 	}
+	return 0
+}
+
+func grantOf(h held) Grant {
+	g := Grant{Token: tokenOf(h), Deadline: h.Deadline()}
 	n, counts := h.(interface{ Count() int })
 	if _, permits := h.(*lock.Permits); counts && !permits { // Permits.Count is the number of permits
 		g.Count = n.Count()

@@ -10,18 +10,18 @@ import (
 
 // multiSpecs are the kinds of several locks as one.
 func multiSpecs() []Spec {
-	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
-		"none; of several keys in one operation, two for each.",
+	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, of which the second is fenced, "+
+		"acquired by one script, all or none; of several keys in one operation, two for each.",
 		"Redisson's RMultiLock (redisson#2172)",
-		kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true, reentrant: true})
+		kind{acquire: acquireMulti(twoMutexes, 1, lock.WithAtomic()), several: true, reentrant: true})
 	multi.PersistentKeys = multiTokens(2)
 	mixed := kindRow("multi-kinds", "package lock's multi-lock of several kinds, acquired one after another: a writer "+
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
-		kind{acquire: acquireMulti(severalKinds), several: true, apart: true, reentrant: true})
+		kind{acquire: acquireMulti(severalKinds, 0), several: true, apart: true, reentrant: true})
 	permits := kindRow("multi-permits", "package lock's multi-lock of permits: as many of a semaphore of leased permits "+
 		"as of a fair one, acquired one after another. One of each, unless the workload has more.",
-		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(twoSemaphores), several: true,
+		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(twoSemaphores, 0), several: true,
 			apart: true})
 	multi.Can = multi.Can.Without(Migrates) // one script takes both
 	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
@@ -75,9 +75,10 @@ func multiTokens(n int) func(key string) []string {
 // multiOf makes the locks of a multi-lock for one key of a request.
 type multiOf func(c *lock.Client, key string, a Acquire) []lock.AnyLock
 
+// twoMutexes are a plain mutex and a fenced one, which one script takes: then both have tokens.
 func twoMutexes(c *lock.Client, key string, _ Acquire) []lock.AnyLock {
 	names := multiKeys(key)
-	return []lock.AnyLock{c.FencedMutex(names[0]), c.FencedMutex(names[1])}
+	return []lock.AnyLock{c.Mutex(names[0]), c.FencedMutex(names[1])}
 }
 
 func twoSemaphores(c *lock.Client, key string, a Acquire) []lock.AnyLock {
@@ -105,17 +106,18 @@ func (e partsError) Unwrap() error { return e.error }
 // multiHold is a hold of the keys of a multi-lock, with the token of the first that was requested.
 type multiHold struct {
 	*lock.MultiHold
-	first string
+	fenced string // the lock that has it
 }
 
 // Token is the fencing token.
 func (h multiHold) Token() int64 {
-	token, _ := h.MultiHold.Token(h.first)
+	token, _ := h.MultiHold.Token(h.fenced)
 	return token
 }
 
-// acquireMulti acquires the locks of one key with the options single, and those of several keys without.
-func acquireMulti(of multiOf, single ...lock.Option) acquireFunc {
+// acquireMulti acquires the locks of one key with the options single, and those of several keys without. Of the locks
+// that multiKeys names for a key, the one at index fenced has the token.
+func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 		keys := a.Keys
 		if len(keys) == 0 {
@@ -140,6 +142,6 @@ func acquireMulti(of multiOf, single ...lock.Option) acquireFunc {
 		case a.Mode == "read": // its tokens are those of the last writers
 			return h, nil
 		}
-		return multiHold{h, multiKeys(keys[0])[0]}, nil
+		return multiHold{h, multiKeys(keys[0])[fenced]}, nil
 	}
 }

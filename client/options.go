@@ -127,7 +127,8 @@ func (row Spec) can(options map[string]string) Capabilities {
 	if d, err := time.ParseDuration(options[optionTimeout]); err == nil && d < repeatsFor {
 		can = can.Without(Repeats, Persists)
 	}
-	if options[optionReplicas] != "" { // too few replicas end an acquire
+	// Too few replicas end an acquire, and so does the unknown outcome of one of two that are made together.
+	if options[optionReplicas] != "" || options[optionCalls] == callsVaried {
 		can = can.Without(Persists)
 	}
 	if options[optionReentry] == reentryRefused {

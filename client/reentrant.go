@@ -43,6 +43,7 @@ type library struct {
 	holds   *holds
 	maxHold time.Duration // for how long the watchdog renews a hold; 0: no limit
 	lease   time.Duration // of holds that request none
+	poll    time.Duration // longest sleep of a waiter; 0: that of package lock
 	events  events
 	fences  fences
 	guarded atomic.Int64  // how often Guard was called
@@ -80,7 +81,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 			return nil, err
 		}
 		l.maxHold, l.reentrant, l.varied = options.maxHold, k.reentrant && !options.refuses, options.varied
-		l.lease = cmp.Or(options.Lease, defaultLease)
+		l.lease, l.poll = cmp.Or(options.Lease, defaultLease), options.PollMax
 		var err error
 		if l.conns, err = connect(s); err != nil {
 			return nil, err
@@ -157,8 +158,8 @@ func (l *library) watch(h held, what Hold) {
 
 // Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
-	asked := time.Now()
-	h, owner, err := l.acquireHeld(ctx, a)
+	asked, twice := time.Now(), l.isTwice(a)
+	h, owner, err := l.acquireHeld(ctx, a, twice)
 	_, cluster := l.conns[0].(*redis.ClusterClient)
 	apart := l.apart || cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
 	if err != nil && apart {
@@ -173,6 +174,9 @@ func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 		return Grant{}, err
 	}
 	g := grantOf(h)
+	if twice && g.Count > 0 {
+		g.Count = 1 // the other hold, of which it was the second perhaps, was released
+	}
 	g.Undone = apart
 	return g, nil
 }
@@ -196,7 +200,7 @@ func (l *library) Release(ctx context.Context, what Hold) (int, error) {
 		return 0, ErrNotHeld
 	}
 	s, scoped := h.(*scope)
-	release := h.Release
+	release := func(ctx context.Context) error { return l.releaseHeld(ctx, h) }
 	if scoped {
 		release = func(context.Context) error { return l.leave(s, what) }
 	}

@@ -75,7 +75,7 @@ func Names() []string {
 		"mixed-outages", "mixed-short-timeouts", "guarded-packets-lost",
 		"mixed-fast-clock", "mixed-slow-holders", "mixed-tagged", "tries-unanswered", "late-requests",
 		"slow-grants", "slow-network", "short-faults",
-		"mixed-one-program", "mixed-several-kinds", "mixed-calls",
+		"mixed-one-program", "mixed-several-kinds", "mixed-calls", "mixed-calls-fair",
 		"mixed-redlock", "mixed-redlock-network", "mixed-redlock-minority", "mixed-redlock-outages",
 		"mixed-redlock-forced", "mixed-redlock-halves", "mixed-redlock-emptied",
 		"latch", "latch-clock-back", "swarm-single", "swarm",
