@@ -78,7 +78,7 @@ func withoutDeadline(ctx context.Context) (free context.Context, stop func() boo
 // boundedWait ends an acquire that should have ended after one request.
 const boundedWait = 3 * time.Second
 
-// acquireHeld makes the acquire a by package lock, twice at the same time perhaps. It also returns the name of the owner
+// acquireHeld makes the acquire a by package lock, perhaps twice at the same time. It also returns the owner's name
 // at the server; "" if that is one of its own.
 func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h held, owner string, err error) {
 	c := acquireCall{
