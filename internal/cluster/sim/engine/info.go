@@ -136,7 +136,7 @@ func cmdInfo(c *Conn, args [][]byte) {
 const defaultMaxClients = 10000
 
 // defaults are the settings of CONFIG GET; CONFIG SET changes only the reply, except for maxclients, maxmemory and its
-// policy.
+// policy, save and dbfilename.
 func defaults() map[string]string {
 	return map[string]string{
 		"maxmemory": "0", "maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "appendfsync": "everysec",
