@@ -22,7 +22,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	targets, err := AllTargets()
+	targets, err := allTargets()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestCover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	targets, err := AllTargets()
+	targets, err := allTargets()
 	if err != nil {
 		t.Fatal(err)
 	}

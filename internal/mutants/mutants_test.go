@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua/parse"
@@ -15,6 +16,9 @@ import (
 )
 
 const root = "../.."
+
+// allTargets loads every scenario with every lock, once for all tests: with the race detector that takes 40 s.
+var allTargets = sync.OnceValues(AllTargets)
 
 func rowsOf(t *testing.T) []Row {
 	t.Helper()
@@ -75,7 +79,7 @@ func parse(r Row, text string) error {
 
 func TestEveryKindHasTargetsAndRows(t *testing.T) {
 	rows := rowsOf(t)
-	targets, err := AllTargets()
+	targets, err := allTargets()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +209,7 @@ func TestJudge(t *testing.T) {
 
 // TestStartWith: a check begins where the stored result began, or its processor time is not comparable.
 func TestStartWith(t *testing.T) {
-	targets, err := AllTargets()
+	targets, err := allTargets()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +227,7 @@ func TestStartWith(t *testing.T) {
 
 // TestOtherLayout: rows of the scripts of another layout are explored with the lock that has it, and no others are.
 func TestOtherLayout(t *testing.T) {
-	all, err := AllTargets()
+	all, err := allTargets()
 	if err != nil {
 		t.Fatal(err)
 	}
