@@ -158,9 +158,9 @@ func (v *view) missingExpiry() string {
 
 // promisedUntil is the end of the promise that was in force at t, or the last before it.
 func (h *hold) promisedUntil(t time.Duration) time.Duration {
-	for i := len(h.more().laterPromises) - 1; i >= 0; i-- {
-		if h.more().laterPromises[i].from <= t {
-			return h.more().laterPromises[i].until
+	for _, p := range slices.Backward(h.more().laterPromises) {
+		if p.from <= t {
+			return p.until
 		}
 	}
 	return h.valid

@@ -30,10 +30,5 @@ var connectionLimitSpec = adminFault{
 	Affects:    history.AffectsTraffic,
 	Source:     "redis.io, Redis client handling: maximum concurrent connected clients",
 	Topologies: []string{cluster.Single, cluster.Quorum},
-	Resources: func(_ cluster.Cluster, target string) (all []Resource) {
-		for _, node := range nodesOf(target) {
-			all = append(all, Resource{Name: "the connection limit of " + node})
-		}
-		return all
-	},
+	Resources:  ofEachNode("the connection limit of "),
 })

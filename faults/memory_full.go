@@ -30,11 +30,8 @@ var memoryFullSpec = adminFault{
 })
 
 // memoryOf is the resource of faults that limit a server's memory.
-func memoryOf(_ cluster.Cluster, target string) (all []Resource) {
-	for _, node := range nodesOf(target) {
-		all = append(all, Resource{Name: "the memory limit of " + node})
-	}
-	return all
+func memoryOf(c cluster.Cluster, target string) []Resource {
+	return ofEachNode("the memory limit of ")(c, target)
 }
 
 // limitMemory sets maxmemory to one byte, and returns the command that restores limit and policy.

@@ -40,12 +40,19 @@ func (s Spec) ResourcesAt(c cluster.Cluster, target string) []Resource {
 	return s.Resources(c, target)
 }
 
-// serverProcess is the resource of faults that end and start servers.
-func serverProcess(_ cluster.Cluster, target string) (all []Resource) {
-	for _, node := range nodesOf(target) {
-		all = append(all, Resource{Name: "the process of " + node})
+// ofEachNode names a resource that each node of a target has: what, then the name of the node.
+func ofEachNode(what string) func(cluster.Cluster, string) []Resource {
+	return func(_ cluster.Cluster, target string) (all []Resource) {
+		for _, node := range nodesOf(target) {
+			all = append(all, Resource{Name: what + node})
+		}
+		return all
 	}
-	return all
+}
+
+// serverProcess is the resource of faults that end and start servers.
+func serverProcess(c cluster.Cluster, target string) []Resource {
+	return ofEachNode("the process of ")(c, target)
 }
 
 // wallClock is the resource of faults that set clocks.

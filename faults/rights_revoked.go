@@ -27,12 +27,7 @@ func rules(some ...any) aclRules { return func(Env) []any { return some } }
 // clients too, with the same user: without their channel they would lose each other.
 func aclFault(revoke, restore aclRules, s Spec) Spec {
 	s.Topologies = []string{cluster.Single, cluster.Replicated, cluster.Sharded, cluster.Quorum}
-	s.Resources = func(_ cluster.Cluster, target string) (all []Resource) {
-		for _, node := range nodesOf(target) {
-			all = append(all, Resource{Name: "the clients' permissions on " + node})
-		}
-		return all
-	}
+	s.Resources = ofEachNode("the clients' permissions on ")
 	setUser := []any{"ACL", "SETUSER", "default"}
 	return adminFault{
 		set: func(ctx context.Context, a cluster.Admin, node string, env Env) (undoing, error) {

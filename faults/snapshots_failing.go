@@ -25,12 +25,7 @@ var snapshotsFailingSpec = adminFault{
 	Affects:    history.AffectsCommands,
 	Source:     "redis.io, Configuration: stop-writes-on-bgsave-error",
 	Topologies: []string{cluster.Single, cluster.Quorum},
-	Resources: func(_ cluster.Cluster, target string) (all []Resource) {
-		for _, node := range nodesOf(target) {
-			all = append(all, Resource{Name: "the snapshots of " + node})
-		}
-		return all
-	},
+	Resources:  ofEachNode("the snapshots of "),
 })
 
 // impossibleName is longer than any file system's limit.

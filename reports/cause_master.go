@@ -94,14 +94,14 @@ func (q *inquiry) tokenNotNewer(find func(*inquiry) *cause) *cause {
 	if len(two) != 2 || two[1].Token > two[0].Token {
 		return nil
 	}
-	with := " with "
+	same := ""
 	if two[1].Token == two[0].Token {
-		with = " with the same "
+		same = "the same "
 	}
 	p, s := &pair{r: q.r, v: q.v, a: two[0], b: two[1], key: q.v.Key}, q.s
 	p.findNodes()
-	text := fmt.Sprintf("%s was granted %s with %s, and later %s", clientName(p.a.Client), quote(p.key),
-		s.token(p.a.Token, p.a.granted()), clientName(p.b.Client)) + with + s.token(p.b.Token, p.b.granted())
+	text := fmt.Sprintf("%s was granted %s with %s, and later %s with %s%s", clientName(p.a.Client), quote(p.key),
+		s.token(p.a.Token, p.a.granted()), clientName(p.b.Client), same, s.token(p.b.Token, p.b.granted()))
 	c := find(&inquiry{r: q.r, v: q.v, property: q.property, p: p, s: s})
 	if c != nil {
 		c.text = text + ": " + c.text
