@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ test-redis-8: ## the conformance tests of package lock on the Redis 8.0 of Debia
 
 test-valkey: ## the same on the Valkey 8.1 of Debian 13
 	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+
+test-release: setup ## build the image and an archive of a release, and try them (compiles everything twice; every night)
+	scripts/with-docker go test -count=1 -timeout 30m ./deploy -v -release
 
 cluster-recordings: setup ## record 20 real Redis Clusters and compare them with the simulated bus, times too (three minutes)
 	go test -count=1 -timeout 30m ./internal/cluster/sim -run 'Bus|RealCluster' -v -recordings 20 -recordings.seeds 60

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -19,25 +20,29 @@ import (
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
-// program is chaos, built for these tests.
-var program string
+// buildDir is the directory in which these tests build chaos.
+var buildDir string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "deploy-")
-	if err == nil {
-		program = filepath.Join(dir, "chaos")
-		build := exec.Command("go", "build", "-o", program, "../cmd/chaos")
-		build.Stderr = os.Stderr
-		err = build.Run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "building chaos:", err)
+	var err error
+	if buildDir, err = os.MkdirTemp("", "deploy-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	code := m.Run()
-	_ = os.RemoveAll(dir)
+	_ = os.RemoveAll(buildDir)
 	os.Exit(code)
 }
+
+// program builds chaos once, for the tests that run it.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "chaos")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/chaos").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("building chaos: %w\n%s", err, out)
+	}
+	return path, err
+})
 
 // little is chaos with less to do: a suite of four scenarios on simulated servers, and three seeds to explore. It gets
 // all other arguments of the pipeline.
@@ -57,6 +62,7 @@ exec "$CHAOS" "${args[@]}"
 type machine struct {
 	t         *testing.T
 	path      string // PATH
+	chaos     string
 	artifacts string
 }
 
@@ -67,6 +73,10 @@ func newMachine(t *testing.T) machine {
 			t.Skip("NOT RUN: needs ", name)
 		}
 	}
+	chaos, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
 	bin := t.TempDir()
 	for name, text := range map[string]string{
 		"chaos": little, "apt-get": "#!/bin/sh\n", "sudo": "#!/bin/sh\n", "gh": "#!/bin/sh\n",
@@ -76,7 +86,7 @@ func newMachine(t *testing.T) machine {
 	} {
 		write(t, filepath.Join(bin, name), text, 0o755)
 	}
-	return machine{t, bin + ":" + os.Getenv("PATH"), t.TempDir()}
+	return machine{t, bin + ":" + os.Getenv("PATH"), chaos, t.TempDir()}
 }
 
 func write(t *testing.T, file, text string, mode os.FileMode) {
@@ -111,7 +121,7 @@ func (m machine) run(dir, shell, command string, env ...string) {
 	m.t.Helper()
 	c := exec.Command(shell, "-e", "-c", command)
 	c.Dir = dir
-	c.Env = slices.Concat(os.Environ(), []string{"PATH=" + m.path, "CHAOS=" + program}, env)
+	c.Env = slices.Concat(os.Environ(), []string{"PATH=" + m.path, "CHAOS=" + m.chaos}, env)
 	if out, err := c.CombinedOutput(); err != nil {
 		m.t.Fatalf("%s\n%v\n%s", command, err, out)
 	}

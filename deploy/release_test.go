@@ -1,16 +1,20 @@
 package deploy
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
 
+// The tests of what a release consists of compile everything: make test-release runs them, every night.
+var release = flag.Bool("release", false, "build the image and an archive of a release, and try them")
+
 // TestDockerfile builds the image with the engine that is there, and loses a lock in a container of it.
 func TestDockerfile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles everything")
+	if !*release {
+		t.Skip("SKIPPED: compiles everything; make test-release runs it")
 	}
 	docker := exec.CommandContext(t.Context(), "docker", "version")
 	if err := docker.Run(); err != nil {
@@ -23,8 +27,8 @@ func TestDockerfile(t *testing.T) {
 
 // TestSnapshot builds one archive of a release: its program runs, and its bill of materials names what is in it.
 func TestSnapshot(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles everything")
+	if !*release {
+		t.Skip("SKIPPED: compiles everything; make test-release runs it")
 	}
 	m := newMachine(t)
 	m.path = os.Getenv("PATH")
