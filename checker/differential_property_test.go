@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 var onlyProperty = flag.String("differential.property", "", "compare only the checker of this property")
@@ -235,6 +236,7 @@ func (r *propertyDifferential) compareCounts(v *view) error {
 }
 
 func TestDifferentialProperties(t *testing.T) {
+	race.Skip(t)
 	for _, p := range []Property{Permits, ReadersWriter, Fencing, HoldCount} {
 		if *onlyProperty != "" && *onlyProperty != string(p) {
 			continue

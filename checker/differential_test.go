@@ -83,6 +83,7 @@ func (t *tally) count(k *keyOps, ops []lockOp, illegal bool) {
 }
 
 func TestSweepAgreesWithPorcupine(t *testing.T) {
+	race.Skip(t)
 	var seen tally
 	for seed := range uint64(random(*rounds)) {
 		h := randomHistory(seed)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 func read(t *testing.T, text string) *history.History {
@@ -109,6 +110,7 @@ func TestCatalog(t *testing.T) {
 }
 
 func TestManyViolationsAreBounded(t *testing.T) {
+	race.Skip(t)
 	var events []history.Event
 	for i := range history.Process(3000) { // no client ever releases: 4.5 million pairs
 		for n, typ := range []history.Type{history.Invoke, history.OK} {

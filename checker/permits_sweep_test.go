@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // slowPermits does what countPermits does, by examining every pair of holds.
@@ -45,6 +46,7 @@ func (v *view) slowPermits(holds []int32, limit int64, o Options, found *finding
 }
 
 func TestPermitSweep(t *testing.T) {
+	race.Skip(t)
 	over := 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 11))

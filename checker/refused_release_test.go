@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // refusedReleaseHistory draws a small history in which releases fail and leave the lock as it was, as in the strict
@@ -36,6 +37,7 @@ func refusedReleaseHistory(r *rand.Rand) []history.Event {
 // TestRefusedReleases checks that the sweep and porcupine's search agree, and that a history with two holders at once
 // has no legal order.
 func TestRefusedReleases(t *testing.T) {
+	race.Skip(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	counts := make(map[checker.Outcome]int)
 	onlyOrder := 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // recording is a history of testdata with its expected judgement.
@@ -47,6 +48,7 @@ func recordings(t *testing.T) (all []recording) {
 // TestEveryRuleIsNeeded switches off each rule of each property in turn, those that convict and those that acquit:
 // the judgement of some history in testdata must change.
 func TestEveryRuleIsNeeded(t *testing.T) {
+	race.Skip(t)
 	all := recordings(t)
 	for _, s := range checker.Catalog() {
 		rules := checker.Rules(s.Name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // This file has a model of a correct lock: clients send requests to a server that grants, refuses, counts and lets
@@ -262,6 +263,7 @@ func runHonest(seed uint64, kind, flaw string) []history.Event {
 }
 
 func TestCorrectLockIsNotConvicted(t *testing.T) {
+	race.Skip(t)
 	judged, kept := 0, make(map[checker.Property]int)
 	for _, kind := range []string{"mutex", "readers-writer", "semaphore"} {
 		for seed := range uint64(500) {
