@@ -94,7 +94,7 @@ func (h *Hold) Release(ctx context.Context) error {
 }
 
 // giveBack releases the hold at the servers; that of a plain mutex wakes waiters of
-// this client and removes an old tombstone.
+// this client and removes old tombstones.
 func (h *Hold) giveBack(ctx context.Context, before error) error {
 	c, cl := h.client, h.claim
 	plain := cl.store == c.store && c.single
@@ -103,8 +103,9 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 			cl.publish = q.notifyMode(context.Background()) // probed before, by the waiters
 			cl.handOver = h.mayHandOver(cl.freeChannel())
 		}
-		cl.oldTombstone = c.oldTombstones.take(cl.key)
+		cl.oldTombstones = c.oldTombstones.take(cl.key)
 		cl.tombstone = cl.tombstoneKey()
+		cl.outlasts = outlasts(time.Until(h.validUntil()), c.o.Timeout)
 	}
 	r := &h.first
 	if before != nil { // only one release has found it not ended

@@ -29,12 +29,13 @@ type claim struct {
 	handed       *handed    // it was sent already; nil: it was not
 
 	// For a release.
-	publish      notifyMode   // publish even without a mark; notifyNone: do not
-	words        *words       // it was granted by SET; nil: by a script
-	tombstone    any          // its tombstoneKey, if it was made before
-	oldTombstone any          // a tombstone to remove with the lock; nil: none
-	late         bool         // a SET may still arrive
-	handOver     *handingOver // nil: it must not
+	publish       notifyMode   // publish even without a mark; notifyNone: do not
+	words         *words       // it was granted by SET; nil: by a script
+	tombstone     any          // its tombstoneKey, if it was made before
+	oldTombstones []any        // tombstones to remove with the lock
+	outlasts      bool         // the lease of a lock that SET acquired lasts as long as its tombstone has to
+	late          bool         // a SET may still arrive
+	handOver      *handingOver // nil: it must not
 }
 
 // flags are the flags of a script, empty: none.

@@ -149,8 +149,8 @@ func (s *redissonStore) token(ctx context.Context, command, key string) (int64, 
 
 func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
 	keys := []string{c.key, c.tombstoneKey()}
-	if old, is := c.oldTombstone.(string); is {
-		keys = append(keys, old)
+	for _, old := range c.oldTombstones {
+		keys = append(keys, old.(string))
 	}
 	value, err := s.node.do(ctx, call{
 		script: redissonScript.release,

@@ -133,6 +133,50 @@ func TestLateSetIsFree(t *testing.T) {
 	}
 }
 
+// The lock of a hold becomes its tombstone if its lease outlasts what a tombstone has to, and if the user may rename
+// keys. A release that is sent again gets the same reply in all cases.
+func TestTombstoneOfPlainRelease(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		lease   time.Duration
+		right   string
+		renamed bool
+	}{
+		"lock renamed":       {20 * time.Second, "+rename", true},
+		"lease ends early":   {2900 * time.Millisecond, "+rename", false},
+		"lease of a week":    {7 * 24 * time.Hour, "+rename", false},
+		"no right to rename": {20 * time.Second, "-rename", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startRedis(t)
+			rdb := s.Dial(t)
+			ctx := context.Background()
+			p := startProxy(t, s.Addr)
+			user := rdb.Do(ctx, "ACL", "SETUSER", "app", "on", ">secret", "+@all", tc.right, "~*", "&*")
+			if err := user.Err(); err != nil {
+				t.Fatal(err)
+			}
+			app := redis.NewClient(&redis.Options{Addr: p.Addr, Username: "app", Password: "secret"})
+			defer app.Close()
+			c := newTestClient(t, app, Options{Timeout: time.Second})
+			h, err := c.Mutex("job").Acquire(ctx, WithLease(tc.lease))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.lose(1) // the reply to the release
+			release(t, h)
+			key := h.claim.tombstoneKey()
+			if value := rdb.Get(ctx, key).Val(); (value == h.claim.field()) != tc.renamed {
+				t.Errorf("the tombstone is %q; renamed: want %v", value, tc.renamed)
+			}
+			if ttl := rdb.PTTL(ctx, key).Val(); ttl < time.Second || ttl > maxTombstoneTTL {
+				t.Errorf("the tombstone lasts %v, want from one timeout to %v", ttl, maxTombstoneTTL)
+			}
+		})
+	}
+}
+
 func tryMulti(ctx context.Context, c *Client) error {
 	m, err := c.Multi("job", "{job}2")
 	if err == nil {

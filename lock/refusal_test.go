@@ -125,7 +125,7 @@ func TestScriptWithoutRightsIsUnknown(t *testing.T) {
 	s := startRedis(t)
 	c := newTestClient(t, s.Dial(t), Options{})
 	h := acquire(t, c.Mutex("job"))
-	acl(t, s.Dial(t), "-set")
+	acl(t, s.Dial(t), "-set", "-rename")
 	err := h.Release(context.Background())
 	if Definite(err) || err == nil {
 		t.Errorf("release without the right for its last write: %v, want an unknown outcome", err)

@@ -131,13 +131,10 @@ func (s *single) releaseCall(c claim) call {
 	if tombstone == nil {
 		tombstone = c.tombstoneKey()
 	}
-	args := append(make([]any, 0, 9), "evalsha", script.name, 2, w.key, tombstone)
-	if c.oldTombstone != nil {
-		args[2] = 3
-		args = append(args, c.oldTombstone)
-	}
-	args = append(args, w.hold)
-	if c.publish != notifyNone || c.owner != c.id || c.late {
+	old := c.oldTombstones
+	args := append(make([]any, 0, 8+len(old)), "evalsha", script.name, 2+len(old), w.key, tombstone)
+	args = append(append(args, old...), w.hold)
+	if c.publish != notifyNone || c.owner != c.id || c.late || c.words != nil && !c.outlasts {
 		args = append(args, s.tombstoneTTLOf(c), c.owner)
 	}
 	if c.publish != notifyNone {

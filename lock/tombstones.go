@@ -1,37 +1,58 @@
 package lock
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// oldTombstones remembers, for each lock, one tombstone that is no longer needed:
-// its release was replied to, and no acquire of its hold is in flight. The next
-// release of the lock removes it along with the lock itself, so that a client that
-// takes and releases a lock without end leaves one tombstone at the server, and not
-// all those of the last seconds. One that is not remembered expires by itself.
+// oldTombstones remembers, for each lock, tombstones that are no longer needed: their releases were replied to, and
+// no acquire of their holds is in flight. When there are enough, the next release of the lock removes them along with
+// the lock itself, so that a client that takes and releases a lock without end leaves a few tombstones at the server,
+// and not all those of the last seconds. What is not remembered expires by itself.
 type oldTombstones struct {
 	mu   sync.Mutex
-	keys map[string]any // by the key of the lock: a string, as the word of a command
+	keys map[string][]any // by the key of the lock: strings, as the words of a command
 }
 
-// maxOldTombstones bounds how many locks are remembered.
-const maxOldTombstones = 4096
+const (
+	// tombstoneBatch is how many tombstones of a lock one release removes: a command that removes one takes the server
+	// nearly as long as one that removes all of them.
+	tombstoneBatch = 8
+	// maxOldTombstones bounds how many locks are remembered.
+	maxOldTombstones = 1024
+	// maxTombstoneTTL is the longest lease of a lock that becomes the tombstone of its hold.
+	maxTombstoneTTL = time.Minute
+)
 
-// take is the tombstone to remove with the lock at key; nil: none.
-func (s *oldTombstones) take(lock string) any {
+// take are the tombstones to remove with the lock at key.
+func (s *oldTombstones) take(lock string) []any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := s.keys[lock]
-	if key != nil {
-		s.keys[lock] = nil // the next put is likely to come soon
+	keys := s.keys[lock]
+	if len(keys) < tombstoneBatch {
+		return nil
 	}
-	return key
+	s.keys[lock] = nil // the next put is likely to come soon
+	return keys
 }
 
 // put remembers the tombstone of a hold of the lock at key.
 func (s *oldTombstones) put(lock string, tombstone any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keys == nil || len(s.keys) >= maxOldTombstones {
-		s.keys = make(map[string]any)
+	keys, known := s.keys[lock]
+	if s.keys == nil || !known && len(s.keys) >= maxOldTombstones {
+		s.keys = make(map[string][]any)
 	}
-	s.keys[lock] = tombstone
+	if keys == nil {
+		keys = make([]any, 0, tombstoneBatch)
+	}
+	s.keys[lock] = append(keys, tombstone)
+}
+
+// outlasts reports whether a lock whose lease has left yet to go can become the tombstone of its hold: the last request
+// of a release arrives within timeout, and what it leaves lasts for 2 timeouts more, as other tombstones do, and not
+// for much longer.
+func outlasts(left, timeout time.Duration) bool {
+	return left >= 3*timeout && left <= maxTombstoneTTL
 }

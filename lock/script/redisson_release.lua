@@ -1,6 +1,6 @@
 -- Releases one hold of a mutex in Redisson's layout; the last one frees the lock and publishes that.
 --
--- KEYS: lock, tombstone of the hold; if there is one: an old tombstone to remove
+-- KEYS: lock, tombstone of the hold, old tombstones to remove
 --       while the slot of the lock migrates: the lock alone, and the client leaves the tombstone (record.lua)
 -- ARGV: hold, TTL of the tombstone, owner, "w" (PUBLISH) or "W" (SPUBLISH), channel
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
@@ -41,7 +41,7 @@ if count > 1 then
   redis.call('HINCRBY', KEYS[1], owner, -1)
   return keep(count - 1)
 end
-redis.call('DEL', KEYS[1], KEYS[3] or KEYS[1])
+redis.call('DEL', KEYS[1], unpack(KEYS, 3))
 keep(0)
 if ARGV[4] == 'W' then
   redis.pcall('SPUBLISH', ARGV[5], '0')

@@ -1,14 +1,15 @@
 -- Releases one hold of a mutex; the last one frees the lock, and publishes that if a waiter has left a
 -- mark. Comes after a line that defines defaultTTL, and after plain.lua.
 --
--- KEYS: lock, tombstone of the hold; if there is one: an old tombstone to remove;
+-- KEYS: lock, tombstone of the hold, old tombstones to remove;
 --       while the slot of the lock migrates: the lock alone
 -- ARGV: "h:" and the hold; each of the rest may be left out with those after it: TTL of the tombstone (defaultTTL),
 --       owner (the hold is its own), flags: "w" (PUBLISH) or "W" (SPUBLISH) to publish without a mark;
 --       the channel, while the slot migrates
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
 --
--- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871). It
+-- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871); one that is the
+-- lock itself (release_plain.lua) has no number, and stands for 0. It
 -- is left even if nothing was held: an acquire of this hold that is still on its way must not be
 -- granted later. A hold that exists has no tombstone.
 --
@@ -34,10 +35,10 @@ elseif lock.err then
   if KEYS[2] and not before then
     redis.call('SET', KEYS[2], NOT_OWNER, 'PX', ttl)
   end
-  return tonumber(before or NOT_OWNER)
+  return tonumber(before or NOT_OWNER) or 0
 end
 if lock[1] == '1' and lock[2] then
-  redis.call('DEL', KEYS[1], KEYS[3] or KEYS[1])
+  redis.call('DEL', KEYS[1], unpack(KEYS, 3))
   if KEYS[2] then
     redis.call('SET', KEYS[2], '0', 'PX', ttl)
   end
@@ -60,7 +61,7 @@ if redis.call('HDEL', KEYS[1], field) == 1 then
 else
   local before = KEYS[2] and redis.call('GET', KEYS[2]) or redis.call('HGET', KEYS[1], 'left:' .. hold)
   if before then
-    return tonumber(before)
+    return tonumber(before) or 0
   end
   local owner = redis.call('HGET', KEYS[1], 'owner')
   if owner and owner ~= (ARGV[3] or hold) then
