@@ -84,8 +84,8 @@ func (s *servers) read() {
 	}
 }
 
-// movedFrom says whether the last node that has named an owner at a key up to an instant is another one: the slot of
-// the key has moved, or has not moved yet.
+// movedFrom says whether the last node that has named an owner at a key up to an instant is another one, or may be
+// because no sample of a node names one before that: the slot of the key has moved, or has not moved yet.
 func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
 	last := func(node int) time.Duration {
 		times := s.named[nodeKey{int32(node), key}]
@@ -100,7 +100,8 @@ func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
 	}
 	own := last(node)
 	for other := range s.nodes {
-		if other != node && last(other) > own {
+		later := own < 0 && s.named[nodeKey{int32(other), key}] != nil
+		if other != node && (last(other) > own || later) {
 			return true
 		}
 	}
