@@ -31,9 +31,12 @@ scenarios: build ## run every scenario N times (default 5), JOBS side by side, a
 suite: build ## run every scenario on simulated servers against its expected verdict (docs/suite.md)
 	./bin/chaos suite --backend sim --seed 1
 
+# Make check tests internal/style with the same flags, so that go test has its result.
+QUICK := -short -parallel 16 -timeout 10m
+
 # Most packages wait for servers: four at a time keep two cores busy.
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
-	go test -short -p 4 -parallel 16 -timeout 10m ./...
+	go test -p 4 $(QUICK) ./...
 
 # Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/race).
 LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds
@@ -41,8 +44,12 @@ LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestS
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis
 LONG_PACKAGES := ./checker ./cmd/chaos ./reports ./internal/mutants ./internal/cluster/sim/engine
 
-test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
-	go test -race -p 4 -parallel 8 -timeout 30m ./...
+# Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
+SEQUENTIAL := ./deploy ./examples ./internal/mutants ./internal/style ./reports ./scenarios
+RACING = $(filter-out $(SEQUENTIAL:./%=github.com/lockchaos/lockchaos/%),$(shell go list ./...))
+
+test-all: setup ## what make test leaves out: the race detector, whole catalogs, long random sequences
+	go test -race -p 4 -parallel 8 -timeout 30m $(RACING)
 	go test -p 4 -parallel 8 -timeout 30m -run '^($(LONG_TESTS))$$' $(LONG_PACKAGES)
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
@@ -91,7 +98,7 @@ check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go 
 	go mod tidy -diff
 	$(GOLANGCI) run ./...
 	$(ACTIONLINT) .github/workflows/*.yml
-	go test ./internal/style/...
+	go test $(QUICK) ./internal/style/...
 	scripts/check-install -n
 
 deploy-check: ## validate deploy/kubernetes against the published schemas (kustomize, kubeconform)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
@@ -227,7 +226,6 @@ func (m machine) step(dir string, s step, values, env map[string]string) {
 // TestNightly runs the jobs of the nightly workflow whose commands are those of chaos: suites in shards, their merge,
 // the history, issues, explorations. Of the others only the targets of make are checked.
 func TestNightly(t *testing.T) {
-	race.Skip(t)
 	var w workflow
 	readYAML(t, "../.github/workflows/nightly.yml", &w)
 	m := newMachine(t)
@@ -278,7 +276,6 @@ func TestNightly(t *testing.T) {
 
 // TestGitLab runs the jobs of the pipeline for GitLab.
 func TestGitLab(t *testing.T) {
-	race.Skip(t)
 	type job struct {
 		Stage     string
 		Needs     []string
@@ -334,7 +331,6 @@ type indexedJob struct {
 
 // TestKubernetes runs the commands of the pods, and compares the numbers of shards.
 func TestKubernetes(t *testing.T) {
-	race.Skip(t)
 	var shards, merge indexedJob
 	readYAML(t, "kubernetes/suite.yaml", &shards)
 	readYAML(t, "kubernetes/merge.yaml", &merge)
@@ -362,7 +358,6 @@ func TestKubernetes(t *testing.T) {
 
 // TestSlurm runs the job array and the merge on a Slurm of one node.
 func TestSlurm(t *testing.T) {
-	race.Skip(t)
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	for _, name := range []string{"slurmctld", "slurmd", "sbatch", "munged"} {
 		if _, err := exec.LookPath(name); err != nil {

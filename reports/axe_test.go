@@ -7,14 +7,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestAccessibility: axe-core 4.14.1 (Deque Systems, MPL-2.0; unmodified, from npm) finds nothing on the pages of
 // four runs, light, dark and narrow, in a browser.
 func TestAccessibility(t *testing.T) {
-	race.Skip(t)
 	axe := readGzip(t, "testdata/axe.min.js.gz")
 	d := startDevtools(t)
 	bad := axeFinds(t, d, `<html lang="en"><title>x</title><body><main><h1>x</h1><img src="x"></main></body></html>`, axe, pageOptions{})

@@ -15,7 +15,6 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // shape is an element of the picture.
@@ -226,7 +225,6 @@ func TestOperationsAreListed(t *testing.T) {
 
 // TestBrowseSaysWhatItLeavesOut: a history that does not fit is cut around the part that the picture shows.
 func TestBrowseSaysWhatItLeavesOut(t *testing.T) {
-	race.Skip(t)
 	r := bigRun(t)
 	shown := interval{ms(9000), ms(9001)}
 	whole, err := r.browse(shown, "orders", maxPageBytes)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // slowReleaseRun: a client writes to the guarded resource, and the reply to its release is late: the marker of the
@@ -31,7 +30,6 @@ const covered = `const box = (e) => e.getBoundingClientRect();
 
 // TestMarkersCoverNoLabel: no marker of a guarded write is over a label, as rendered and at every zoom.
 func TestMarkersCoverNoLabel(t *testing.T) {
-	race.Skip(t)
 	d := startDevtools(t)
 	for _, s := range append(allRuns(), slowReleaseRun()) {
 		d.open(t, render(t, s.load(t), "html"), pageOptions{})
@@ -56,7 +54,6 @@ func TestMarkersCoverNoLabel(t *testing.T) {
 // TestNarrowPageCoversNoLabel: on a narrow screen no name of a row is over a label of the picture, wherever it is
 // scrolled to, and a fault that is in sight first has its label in sight.
 func TestNarrowPageCoversNoLabel(t *testing.T) {
-	race.Skip(t)
 	d := startDevtools(t)
 	for _, s := range allRuns() {
 		d.open(t, render(t, s.load(t), "html"), pageOptions{width: 390})

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestNarrowPageNamesRows: on a narrow screen, which shows the violation first, the names of the rows are in sight.
@@ -37,7 +36,6 @@ func TestNarrowPageNamesRows(t *testing.T) {
 
 // TestNarrowPageCutsNoMarker: a narrow screen shows the violation first, and cuts no number of a step at its edges.
 func TestNarrowPageCutsNoMarker(t *testing.T) {
-	race.Skip(t)
 	d := startDevtools(t)
 	for _, s := range allRuns() {
 		page := render(t, s.load(t), "html")

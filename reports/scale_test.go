@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -63,7 +62,6 @@ func scaleSynth(seed uint64) *synth {
 // in a browser no table is longer than the window. It logs how long everything takes; docs/measurements.md has the
 // result.
 func TestScale(t *testing.T) {
-	race.Skip(t)
 	s := scaleSynth(7)
 	h, err := history.Build(s.events)
 	if err != nil {

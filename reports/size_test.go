@@ -7,14 +7,12 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
 // TestSize: the page of 100,000 operations has at most 2 MiB. It logs how long reading, judging and rendering take;
 // docs/measurements.md has the result.
 func TestSize(t *testing.T) {
-	race.Skip(t)
 	dir := bigSynth().load(t).Dir
 	file := dir.File(rundir.HistoryFile)
 	began := time.Now()

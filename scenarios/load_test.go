@@ -15,7 +15,6 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/golden"
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -215,8 +214,7 @@ func goldenErrors(t *testing.T, name, got string) {
 
 // TestHostileTexts: none of them takes long.
 func TestHostileTexts(t *testing.T) {
-	race.Skip(t)
-	const most = 30 * time.Second // with the race detector on a busy machine; otherwise milliseconds
+	const most = 30 * time.Second // on a busy machine; otherwise milliseconds
 	bomb, last := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n", "a0"
 	for i := 1; i < 10; i++ {
 		next := fmt.Sprint("a", i)

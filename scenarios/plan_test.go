@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // checkPlan fails t if p is not a plan of s: in order, before the end of the run, with targets that the run has.
@@ -57,7 +56,6 @@ func randomScenario(t *testing.T, kind, random string) Scenario {
 }
 
 func TestSeedDeterminesPlan(t *testing.T) {
-	race.Skip(t)
 	for kind, of := range map[string]string{
 		"single": "kill, pause-client, pause-node", "quorum": "kill, pause-node",
 		"sentinel": "kill, failover, pause-client, pause-node, replication-hold",

@@ -11,13 +11,11 @@ import (
 	"testing"
 
 	lua "github.com/yuin/gopher-lua/parse"
-
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 const root = "../.."
 
-// allTargets loads every scenario with every lock, once for all tests: with the race detector that takes 40 s.
+// allTargets loads every scenario with every lock, once for all tests.
 var allTargets = sync.OnceValues(AllTargets)
 
 func rowsOf(t *testing.T) []Row {
@@ -30,7 +28,6 @@ func rowsOf(t *testing.T) []Row {
 }
 
 func TestRowsApply(t *testing.T) {
-	race.Skip(t)
 	names := map[string]bool{}
 	planted, harmless := 0, 0
 	for _, r := range rowsOf(t) {

@@ -18,7 +18,7 @@ func SkipLong(t testing.TB, why string) {
 
 // Skip skips a slow test with the race detector. The test is of code that runs in one goroutine, or whose goroutines
 // other tests run with the detector. It has to run without the detector in make test: do not call Skip in a test that
-// -short skips.
+// -short skips. Tests of packages that have no goroutine need no Skip: the Makefile names the package in SEQUENTIAL.
 func Skip(t testing.TB) {
 	t.Helper()
 	if Enabled {

@@ -9,7 +9,6 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
 )
@@ -44,7 +43,6 @@ func rows(t *testing.T) []row {
 }
 
 func TestEveryRowHasAFileASentenceAndATest(t *testing.T) {
-	race.Skip(t)
 	tests := map[string]string{} // folder → the text of its tests and their data
 	for _, r := range rows(t) {
 		base := r.name

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // banned are words and phrases that are not plain technical English, or that this project once used in a sense of its
@@ -31,7 +29,6 @@ var formerNames = regexp.MustCompile(`^(Sole|Ground|Site|Grip|Footing|Babble|Bea
 
 // TestPlainWords holds banned words out of identifiers, comments, strings and pages.
 func TestPlainWords(t *testing.T) {
-	race.Skip(t)
 	for _, path := range files(t, ".go") {
 		if path == "internal/style/words_test.go" {
 			continue

@@ -1,0 +1,63 @@
+package style
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSequentialPackagesHaveNoGoroutine: the race detector may leave out the packages that the Makefile names
+// SEQUENTIAL. Their tests skip nothing with -short but what LONG_TESTS has, so that make test and make test-all
+// together run all of them.
+func TestSequentialPackagesHaveNoGoroutine(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(makefile), "\nSEQUENTIAL := ")
+	list, _, _ = strings.Cut(list, "\n")
+	packages := strings.Fields(list)
+	if len(packages) == 0 {
+		t.Fatal("the Makefile has no SEQUENTIAL")
+	}
+	for _, dir := range packages {
+		paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil || len(paths) == 0 {
+			t.Errorf("SEQUENTIAL: %s has no Go files: %v", dir, err)
+		}
+		for _, path := range paths {
+			checkSequential(t, path)
+		}
+	}
+}
+
+func checkSequential(t *testing.T, path string) {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isTest := strings.HasSuffix(path, "_test.go")
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			if !isTest {
+				t.Errorf("%s: a goroutine in a package of SEQUENTIAL", set.Position(n.Pos()))
+			}
+		case *ast.SelectorExpr:
+			x, _ := n.X.(*ast.Ident)
+			switch {
+			case n.Sel.Name == "Go" && !isTest:
+				t.Errorf("%s: a goroutine in a package of SEQUENTIAL", set.Position(n.Pos()))
+			case n.Sel.Name == "Short" && x != nil && x.Name == "testing":
+				t.Errorf("%s: no target runs what a package of SEQUENTIAL skips with -short", set.Position(n.Pos()))
+			}
+		}
+		return true
+	})
+}
