@@ -41,8 +41,8 @@ test: setup ## the tests that a change needs, without the race detector; real se
 # Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/race).
 LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
-LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis
-LONG_PACKAGES := ./checker ./cmd/chaos ./reports ./internal/mutants ./internal/cluster/sim/engine
+LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
+LONG_PACKAGES := ./checker ./cmd/chaos ./reports ./internal/mutants ./internal/cluster/sim/engine ./internal/runner
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
 SEQUENTIAL := ./deploy ./examples ./internal/mutants ./internal/style ./reports ./scenarios

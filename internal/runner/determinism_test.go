@@ -21,7 +21,8 @@ import (
 
 // The flags of TestSameSeedSameRun; make determinism runs it with all scenarios.
 var (
-	sameRuns = flag.Int("same.runs", 6, "runs compared with the first, for each scenario and number of processors")
+	sameRuns = flag.Int("same.runs", 0, "runs compared with the first, for each scenario and number of processors; "+
+		"0: 6, and 3 in the short form of the test")
 	sameOnly = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm,hasty",
 		"scenarios; all: each; hasty: the lock of TestPrioritiesFindWhatLatenciesDoNot")
 	sameProcs = flag.String("same.procs", "2,8", "numbers of processors")
@@ -135,12 +136,23 @@ func sameOptions(t *testing.T, name string) Options {
 	return o
 }
 
+// repetitions are the runs that are compared with the first.
+func repetitions() int {
+	switch {
+	case *sameRuns > 0:
+		return *sameRuns
+	case race.Short():
+		return 3
+	}
+	return 6
+}
+
 // differing repeats the run of o and returns how many of the runs are not the first. If beside, the last quarter is
 // made beside goroutines that compute.
 func differing(t *testing.T, o Options, first traced, beside bool) (n int) {
 	t.Helper()
-	for i := range *sameRuns {
-		if beside && i == *sameRuns*3/4 {
+	for i := range repetitions() {
+		if beside && i == repetitions()*3/4 {
 			defer spin()()
 		}
 		if again := tracedRun(t, o); again != first {
@@ -178,7 +190,7 @@ func TestSameSeedSameRun(t *testing.T) {
 				differ := differing(t, o, first, name == *sameSpin)
 				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: "+
 					"%d of %d runs differ (%.1fs)", name, race.Enabled, procs, *sameBusy, *sameSeed, *sameVary,
-					differ, *sameRuns, time.Since(began).Seconds())
+					differ, repetitions(), time.Since(began).Seconds())
 			}
 			seed, variation := o, o
 			seed.Seed++

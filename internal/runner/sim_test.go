@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -44,10 +45,49 @@ func simulate(
 // maxRepeated is up to how many clients a run is repeated: runs with a thousand take as long as all others together.
 const maxRepeated = 50
 
-// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and
-// the same history when it is repeated with another number of processors (which takes too long with the race detector).
-func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
+var everyScenario = flag.Bool("every", false, "simulate every scenario, with the race detector too")
+
+// varied are the scenarios of which each has a lock on a kind of servers, an option of a lock, a fault or a workload
+// that none before it has.
+func varied(t *testing.T) (names []string) {
+	t.Helper()
+	seen := map[string]bool{}
 	for _, name := range scenarios.Names() {
+		s, before := load(t, name), len(seen)
+		seen["workload "+s.Workload.Kind] = true
+		for i := range s.Workload.Defaults().Clients {
+			lock, options := s.LockOf(i, s.Workload.Defaults().Clients)
+			seen["lock "+lock+" on "+s.Topology.Kind] = true
+			for option := range options {
+				seen["option "+option] = true
+			}
+		}
+		for _, step := range s.Faults {
+			seen["fault "+step.Fault+" when "+step.When] = true
+			if step.Random != nil {
+				for _, fault := range step.Random.Of {
+					seen["random fault "+fault] = true
+				}
+			}
+		}
+		if len(seen) > before {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and in
+// the long form of the test the same history when it is repeated with another number of processors. With the race
+// detector only the varied scenarios run, unless -every is set, and TestSameSeedSameRun repeats runs.
+func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
+	names := scenarios.Names()
+	if race.Enabled && !*everyScenario {
+		all := len(names)
+		names = varied(t)
+		t.Logf("%d of %d scenarios run with the race detector", len(names), all)
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			s := load(t, name)
 			if s.Workload.Clients > 2*manyClients { // a thousand take a minute with the race detector, and show no more
@@ -58,7 +98,7 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			out, first := simulate(t, s, 1, 0)
-			if out.Manifest.Clients <= maxRepeated && !race.Enabled { // with the race detector TestSameSeedSameRun repeats
+			if out.Manifest.Clients <= maxRepeated && !race.Short() {
 				runtime.GOMAXPROCS(2)
 				_, again := simulate(t, s, 1, 0)
 				equal(t, first, again)

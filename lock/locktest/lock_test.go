@@ -57,7 +57,6 @@ func TestKinds(t *testing.T) {
 		{"redisson-sentinel", Sentinel, withRedisson(mutex), redissonKeys},
 		{"redisson-cluster", Cluster, withRedisson(mutex), redissonKeys},
 		{"fair-single", Single, with(fair), nil},
-		{"fair-cluster", Cluster, with(fair), nil},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
 		{"write-cluster", Cluster, with(write), func(s *Spec) { s.HeldByOthers = false }},
 		{"multi-single", Single, with(multi()), func(s *Spec) { partsOf(s, 2) }},
