@@ -7,10 +7,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestAccessibility: axe-core 4.14.1 (Deque Systems, MPL-2.0; unmodified, from npm) finds nothing on the pages of
-// four runs, light, dark and narrow, in a browser.
+// five runs, light, dark and narrow, in a browser. The short form looks at each page in one of these ways.
 func TestAccessibility(t *testing.T) {
 	axe := readGzip(t, "testdata/axe.min.js.gz")
 	d := startDevtools(t)
@@ -18,9 +20,12 @@ func TestAccessibility(t *testing.T) {
 	if len(bad) != 1 || bad[0].ID != "image-alt" {
 		t.Fatalf("axe-core found %+v in an image without text, want image-alt", bad)
 	}
-	for _, s := range allRuns() {
+	for i, s := range allRuns() {
 		page := render(t, s.load(t), "html")
-		for _, o := range []pageOptions{{}, {dark: true}, {width: 390}} {
+		for j, o := range []pageOptions{{}, {dark: true}, {width: 390}} {
+			if race.Short() && i%3 != j {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s %+v", s.m.Scenario, o), func(t *testing.T) {
 				for _, v := range axeFinds(t, d, page, axe, o) {
 					t.Errorf("%s: %s: %s", v.ID, v.Help, strings.Join(v.where(), "; "))

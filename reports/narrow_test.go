@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestNarrowPageNamesRows: on a narrow screen, which shows the violation first, the names of the rows are in sight.
@@ -37,12 +38,16 @@ func TestNarrowPageNamesRows(t *testing.T) {
 // TestNarrowPageCutsNoMarker: a narrow screen shows the violation first, and cuts no number of a step at its edges.
 func TestNarrowPageCutsNoMarker(t *testing.T) {
 	d := startDevtools(t)
+	step := 10
+	if race.Short() {
+		step = 50
+	}
 	for _, s := range allRuns() {
 		page := render(t, s.load(t), "html")
 		if s.j.Verdict != checker.Unsafe {
 			continue
 		}
-		for width := 320; width <= 700; width += 10 {
+		for width := 320; width <= 700; width += step {
 			d.open(t, page, pageOptions{width: width})
 			var seen struct {
 				Cut     []string
