@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestForeignVerdicts judges histories in the format of other suites under
@@ -56,6 +58,7 @@ func TestForeignVerdicts(t *testing.T) {
 }
 
 func TestBadHistories(t *testing.T) {
+	race.Skip(t)
 	invoke := `{"index":0,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k"}` + "\n"
 	judgeBad(t, []badHistory{
 		{"empty", "", "", exitInconclusive, "INCONCLUSIVE"},

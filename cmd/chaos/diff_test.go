@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/reports"
 )
 
 // TestDiffOfRuns: the same seed leaves equal histories, another one names the first event that differs, and a run with
 // a worse verdict ends with 1, in that order only.
 func TestDiffOfRuns(t *testing.T) {
+	race.Skip(t)
 	run := func(scenario, seed string) string {
 		out := t.TempDir()
 		if code, _, stderr := chaos("run", "--scenario", scenario, "--backend", "sim", "--seed", seed, "--out", out,

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestExploreInterrupted: Ctrl-C ends an exploration at once; its findings are kept and printed.
@@ -96,6 +98,7 @@ func TestStalledSimulationEndsTheProgram(t *testing.T) {
 
 // TestRunsOfOtherVersions: a run of another layout is refused, one of another version is noted.
 func TestRunsOfOtherVersions(t *testing.T) {
+	race.Skip(t)
 	out := t.TempDir()
 	code, stdout, stderr := chaos("explore", "--scenario", "failover", "--seeds", "1", "--first-seed", "1", "--out", out)
 	if code != exitUnsafe {

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestSimulatedInCI: a pipeline that means to test real servers is warned, on standard error and in its JUnit file, if
 // there are none.
 func TestSimulatedInCI(t *testing.T) {
+	race.Skip(t)
 	t.Setenv(asProgram, "1") // for the children of the suite
 	t.Setenv("PATH", t.TempDir())
 	for ci, want := range map[string]bool{"true": true, "": false} {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/golden"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -306,6 +307,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
+	race.Skip(t)
 	var all strings.Builder
 	for _, c := range catalogs() {
 		code, stdout, stderr := chaos("list", c.name)
@@ -324,6 +326,7 @@ func TestLists(t *testing.T) {
 
 // TestScenarioTables: docs/scenarios.md lists the whole catalog, and the rows of the README are rows of it.
 func TestScenarioTables(t *testing.T) {
+	race.Skip(t)
 	all, err := scenarios.Catalog()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/golden"
 	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
 	"github.com/lockchaos/lockchaos/reports"
@@ -50,6 +51,7 @@ func outputs() map[string]struct {
 
 // TestSchemasAreCurrent: docs/schema has what the types say, and docs/json.md names each file.
 func TestSchemasAreCurrent(t *testing.T) {
+	race.Skip(t)
 	page, err := os.ReadFile("../../docs/json.md")
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +115,7 @@ func fileText(t *testing.T, path string) []byte {
 
 // TestOutputsFitTheirSchemas runs every command that has --json, and validates what it prints and the files of a run.
 func TestOutputsFitTheirSchemas(t *testing.T) {
+	race.Skip(t)
 	t.Setenv(asProgram, "1") // for the children of the suite
 	out := t.TempDir()
 	output := func(name string, args ...string) {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
@@ -127,6 +128,7 @@ func TestIndexWaits(t *testing.T) {
 
 // TestSuiteUsage: flags that cannot be meant.
 func TestSuiteUsage(t *testing.T) {
+	race.Skip(t)
 	for want, args := range map[string][]string{
 		"INDEX from 1 to COUNT":  {"--shard", "3/2"},
 		"inconclusive=N":         {"--retry", "unsafe=2"},

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestThresholdsChangeTheExitCode: a threshold that is not met does not change the verdict, but a safe run that ends
 // with 0 otherwise ends with 3; in an unsafe run the verdict decides.
 func TestThresholdsChangeTheExitCode(t *testing.T) {
+	race.Skip(t)
 	limits := func(limit string) []string { return []string{"--set", `thresholds=["acquire.count ` + limit + `"]`} }
 	for _, tt := range []struct {
 		scenario, limit string
