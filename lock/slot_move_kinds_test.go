@@ -82,7 +82,7 @@ func TestKindsWhileSlotMigrates(t *testing.T) {
 	t.Parallel()
 	servers, rdb := startCluster(t)
 	for _, kind := range movingKinds() {
-		kind.options.Lease, kind.options.PollMax = 3*time.Second, time.Second
+		kind.options.Lease, kind.options.PollMax = watchedLease, time.Second
 		a, b := newTestClient(t, rdb, kind.options), newTestClient(t, rdb, kind.options)
 		for split, moves := range map[string]func(decides bool) bool{
 			"no-key-moved":     func(bool) bool { return false },
