@@ -132,7 +132,7 @@ func (f *movingFixture) held(h movingHold) {
 func (f *movingFixture) heldForLong(h movingHold) {
 	f.t.Helper()
 	f.held(h)
-	<-time.After(f.kind.options.Lease * 3 / 2) // only time makes a renewal necessary
+	<-time.After(f.kind.options.Lease * 21 / 20) // only time makes a renewal necessary
 	f.held(h)
 }
 
