@@ -33,7 +33,7 @@ func fill(t *testing.T, c *Client, name string, n int) []<-chan *Hold {
 }
 
 // A lock goes from waiter to waiter of one client: each grant is one request in the pipeline of the release before, and
-// nothing is published. Whether a holder is quick enough depends on the machine: each gets the whole of its time, and not
+// nothing is published. Whether a holder is quick enough depends on the machine: each gets its whole time, and not
 // all have to be.
 func TestReleaseHandsOver(t *testing.T) {
 	t.Parallel()
