@@ -126,7 +126,7 @@ func cpuTime(b *testing.B) time.Duration {
 func BenchmarkOrder(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		h := longSpans(n, 5, 1, 3)
-		v := newView(h, AnyKind, 0)
+		v := newView(h, Options{})
 		b.Run(fmt.Sprintf("%dk/porcupine", n/1000), func(b *testing.B) {
 			k := &v.keyedOps()[0]
 			v.prepare(k)
@@ -139,7 +139,7 @@ func BenchmarkOrder(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("%dk/sweep", n/1000), func(b *testing.B) {
 			for b.Loop() {
-				v := newView(h, AnyKind, 0)
+				v := newView(h, Options{})
 				v.sweep(&v.keyedOps()[0], 0, func(f flaw) { b.Fatal(f) })
 			}
 		})

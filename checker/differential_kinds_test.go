@@ -46,7 +46,7 @@ func (p *differential) compare(h *history.History) error {
 		permits = p.draw.permits
 		h.Limits = []int32{permits}
 	}
-	v := newView(h, AnyKind, 0)
+	v := newView(h, Options{})
 	k := &v.keyedOps()[0]
 	p.histories++
 	if k.kind == unmodelled || k.concurrent {

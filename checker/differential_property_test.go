@@ -63,7 +63,7 @@ func (r *propertyDifferential) compare(h *history.History) error {
 	if r.draw.kind == semaphore {
 		h.Limits = []int32{r.draw.permits}
 	}
-	v := newView(h, r.kind, 0)
+	v := newView(h, Options{LockKind: r.kind})
 	if v.concurrent > 0 {
 		r.left++
 		return nil

@@ -29,7 +29,7 @@ type tally struct{ histories, illegal, exact, tries, unknown int }
 
 // differ compares the sweep with porcupine's search on one history.
 func differ(h *history.History, t *tally) error {
-	v := newView(h, AnyKind, 0)
+	v := newView(h, Options{})
 	for i, k := range v.keyedOps() {
 		if len(k.spans) == 0 || k.concurrent {
 			continue

@@ -19,7 +19,7 @@ func TestDeliveryAfterStall(t *testing.T) {
 			history.FaultValue{Phase: history.Noted, Lasted: 1500 * time.Millisecond}),
 		fault(5*time.Second, "partition", history.FaultValue{ID: 1, Phase: history.Healed}),
 	}}
-	d := disturbances{times: newView(h, "", 0).faultTimes()}
+	d := disturbances{times: newView(h, Options{}).faultTimes()}
 	for sent, want := range map[time.Duration]time.Duration{
 		500 * time.Millisecond: 500 * time.Millisecond, // before both
 		time.Second:            5 * time.Second,

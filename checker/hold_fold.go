@@ -15,6 +15,7 @@ type holdFold struct {
 	all        bool // also those of concurrent owners
 	blurred    map[ownerKey]bool
 	kept       map[ownerKey]keptLevels // lost levels of holds that were released
+	effects    map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
 }
 
 // find is the open hold of an owner at a key, in the given mode; nil if there is none.
@@ -38,7 +39,7 @@ func (b *holdFold) released(s *history.Span) *hold {
 
 func (b *holdFold) span(i int32, s *history.Span) {
 	if s.Op == history.OpForceRelease {
-		b.forced(s)
+		b.forced(i, s)
 		return
 	}
 	if b.ownerOrder[s.Owner] == concurrent && !b.all {

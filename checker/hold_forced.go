@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockchaos/lockchaos/history"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
 
 // This file is about forced releases (op force-release), which end the holds of all owners, or take some permits of
 // one.
@@ -10,20 +14,31 @@ import "github.com/lockchaos/lockchaos/history"
 // granted before: that one is certainly gone afterwards. One that was granted while the forced release was in flight
 // was granted after it if another hold was there until then. An owner does not rely on the permits that it has left
 // when some were taken from it, and the servers keep them until it releases them, or until their lease ends.
-func (b *holdFold) forced(s *history.Span) {
-	before := b.heldBefore(s)
+func (b *holdFold) forced(i int32, s *history.Span) {
+	b.forcedBy(i, b.heldBefore(s), s.Return)
+}
+
+// forcedBy applies forced release n, which has certainly taken effect by a time; before: see [holdFold.heldBefore].
+func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
+	s := &b.h.Spans[n]
+	if before != none {
+		if b.effects == nil {
+			b.effects = make(map[int32]time.Duration)
+		}
+		b.effects[n] = by
+	}
 	for i := range b.holds {
 		h := &b.holds[i]
 		switch {
-		case h.key != s.Key || h.asked >= s.Return || s.Some && h.owner != s.Owner:
+		case h.key != s.Key || h.asked >= by || s.Some && h.owner != s.Owner:
 			continue
 		case h.from > s.Call && before != none && b.holds[before].owner != h.owner: // granted after it
 			continue
 		case h.from > s.Call && h.ending != endReleased: // perhaps granted before it, perhaps after it
 			b.ownerOrder[h.owner], b.doubts[h.owner] = concurrent, forcedAtGrant
 		}
-		if s.Outcome == history.OK && h.from <= s.Call && !s.Some {
-			h.freeBy = min(h.freeBy, s.Return)
+		if by < never && h.from <= s.Call && !s.Some {
+			h.freeBy = min(h.freeBy, by)
 		}
 		at := max(s.Call, h.from)
 		if h.ending == endReleased || h.until <= at {
@@ -61,9 +76,60 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 func (b *holdFold) forcedUnknown() {
 	for _, i := range b.rare {
 		if s := &b.h.Spans[i]; s.Op == history.OpForceRelease && s.Outcome == history.Info {
-			b.forced(s)
+			before, by := b.proven(i)
+			b.forcedBy(i, before, by)
 		}
 	}
+}
+
+// proven finds a hold that shows that forced release i, whose outcome is unknown, has taken effect: it excluded all
+// others and was promised at the call, and still was when another owner was granted the lock, which no other operation
+// had freed. That grant is the time by which it had. none, never: there is no such hold. A quorum is not free as a
+// whole: what is still on its way to some of its servers may take effect there.
+func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
+	s := &b.h.Spans[i]
+	if b.quorum || s.Some || b.h.Limit(s.Key) != 0 {
+		return none, never
+	}
+	before, by = none, never
+	for n := range b.holds {
+		h := &b.holds[n]
+		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until > s.Call && h.promisedAt(s.Call) {
+			before = int32(n)
+		}
+	}
+	if before == none {
+		return none, never
+	}
+	h := &b.holds[before]
+	for n := range b.holds {
+		if g := &b.holds[n]; g.key == s.Key && g.owner != h.owner && g.from > s.Call {
+			by = min(by, g.from)
+		}
+	}
+	during := segment{h.asked, by}
+	dis := disturbances{times: b.faultTimes()}
+	if by == never || h.until < by || !h.promisedAt(by) || dis.touch(during, anyClient, history.AffectsData) ||
+		b.forcedElse(i, h, by) {
+		return none, never
+	}
+	return before, by
+}
+
+// forcedElse says whether another forced release than i may have ended h before a time. One that was proven to have
+// ended a hold before h was granted has not.
+func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
+	for _, n := range b.rare {
+		x := &b.h.Spans[n]
+		if n == i || x.Op != history.OpForceRelease || x.Outcome == history.Fail || x.Key != h.key || x.Call >= until {
+			continue
+		}
+		if by, is := b.effects[n]; is && by <= h.from || x.Return <= h.asked {
+			continue
+		}
+		return true
+	}
+	return false
 }
 
 // forced are, by key, the forced releases that succeeded.

@@ -25,7 +25,7 @@ func Judge(h *history.History, o Options) Judgement {
 	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
 	var v *view
 	var err error
-	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o.LockKind, o.ReportDelay) })
+	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o) })
 	j.Results = make([]Result, len(specs))
 	if err != nil {
 		for i, s := range specs {
@@ -86,13 +86,13 @@ func undecided(p Property, cause any) Result {
 		"the checker of %s stopped (%v): this is a defect of the checker, please report it with history.jsonl", p, cause)}
 }
 
-func safeView(h *history.History, kind LockKind, delay time.Duration) (v *view, err error) {
+func safeView(h *history.History, o Options) (v *view, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("finding the holds: %v", cause)
 		}
 	}()
-	return newView(h, kind, delay), nil
+	return newView(h, o), nil
 }
 
 // safely judges one property.

@@ -51,7 +51,7 @@ func TestPermitSweep(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		h := permitHistory(r)
-		v := newView(h, AnyKind, 0)
+		v := newView(h, Options{})
 		for _, o := range []Options{{}, {ClockError: 2}, Without(Options{}, Permits, permitsTouch)} {
 			want, got := newFindings(o), newFindings(o)
 			limit := int64(h.Limit(0))

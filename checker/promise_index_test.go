@@ -25,7 +25,7 @@ func TestPromiseIndex(t *testing.T) {
 			h.Notices[i].Time -= min(h.Notices[i].Time, time.Duration(r.IntN(12)))
 			h.Notices[i].Valid = h.Notices[i].Time + 20
 		}
-		v := newView(h, AnyKind, 0)
+		v := newView(h, Options{})
 		x := newPromiseIndex(v)
 		for i := range v.holds {
 			h := &v.holds[i]

@@ -15,7 +15,7 @@ func TestRenewalsExtendLeases(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		h := renewedHistory(r, 40, 3, 2)
-		e := newExtents(newView(h, AnyKind, 0))
+		e := newExtents(newView(h, Options{}))
 		if e.renewed == nil {
 			continue
 		}

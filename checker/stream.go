@@ -105,7 +105,7 @@ func (s *Stream) Look() []Violation {
 // longer.
 func (s *Stream) look(over bool) {
 	h := s.o.withLimits(s.b.Current())
-	v, err := safeView(h, s.o.LockKind, s.o.ReportDelay)
+	v, err := safeView(h, s.o)
 	s.last = s.last[:0]
 	if err != nil {
 		for _, spec := range s.specs {

@@ -38,7 +38,7 @@ type retention struct {
 // trim drops what cannot matter any more.
 func (s *Stream) trim() {
 	h := s.b.Current()
-	v, err := safeView(s.o.withLimits(h), s.o.LockKind, s.o.ReportDelay)
+	v, err := safeView(s.o.withLimits(h), s.o)
 	if err != nil {
 		return
 	}

@@ -28,6 +28,7 @@ type view struct {
 	promised   map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
 	unrenewed  []*history.Span           // renewals that were refused: the hold is lost
 	kind       LockKind                  // what the lock is meant to be
+	quorum     bool                      // several servers decide about a key
 	usage      []usage                   // by key
 	ownerOrder []programOrder            // by owner
 	issueOrder []programOrder            // the same by the invocations alone, whatever the replies were
@@ -125,13 +126,12 @@ func (s segment) text() string {
 		format.Instant(s.until))
 }
 
-// newView makes a view of a lock that is meant to be of a kind. The machine may have been so busy that losses are
-// reported with a delay.
-func newView(h *history.History, kind LockKind, delay time.Duration) *view {
-	v := &view{h: h, kind: kind}
+// newView makes a view of a lock. Of the options LockKind, MayBeDown and ReportDelay matter.
+func newView(h *history.History, o Options) *view {
+	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0}
 	v.fold(false)
 	v.endStalled()
-	v.endReported(delay)
+	v.endReported(o.ReportDelay)
 	for owner, o := range v.ownerOrder {
 		if o == concurrent {
 			v.concurrent++
