@@ -156,6 +156,9 @@ type Options struct {
 	FullMemory bool
 	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
 	Frugal bool
+	// TakesTurns is how many clients share a program, of a lock that no program keeps to itself for more than 3 s and 100
+	// grants while a client of another one waits; below 2: the lock does not state that, or its clients are alone.
+	TakesTurns int
 	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.
 	Poll time.Duration
 	// MaxHold is for how long the lock renews a hold by itself; 0: as long as its client lives.

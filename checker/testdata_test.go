@@ -182,6 +182,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.QueueDelay, err = time.ParseDuration(value)
 			case "poll":
 				o.Poll, err = time.ParseDuration(value)
+			case "takes-turns":
+				o.TakesTurns, err = strconv.Atoi(value)
 			case "slack":
 				o.Slack, err = time.ParseDuration(value)
 			case "permits":

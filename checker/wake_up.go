@@ -23,6 +23,7 @@ const (
 	gaveUp              // an acquire ended with an error before its wait was over
 	failedWait          // an acquire ended with an error although the lock was free and the servers available
 	noReason            // a wait ended without a reply although there was no fault
+	keptToItself        // a program kept the lock to itself while clients of others waited
 	unanswered          // an operation had no reply although only other servers than its own were unavailable
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
@@ -35,8 +36,8 @@ func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
-		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait", unanswered: "unanswered",
-		noReason:   "no-reason",
+		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns",
+		unanswered: "unanswered", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object"}
 }
@@ -68,6 +69,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
 	v.judgeUnanswered(o, found)
+	v.judgeTurns(o, found)
 	v.judgeStorms(o, found)
 	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
@@ -147,6 +149,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.failedWaitViolation(f)
 	case noReason:
 		return v.noReasonViolation(f)
+	case keptToItself:
+		return v.turnsViolation(f)
 	case requestStorm, wokenInVain:
 		return v.excessViolation(f)
 	}

@@ -54,6 +54,7 @@ const (
 	Detached         Capability = "detached"          // a release with canceled is executed all the same
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
 	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
+	TakesTurns       Capability = "takes-turns"       // no program keeps the lock to itself while others wait
 	CachesScripts    Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
 )
 
@@ -64,7 +65,8 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
 		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
-		Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal, CachesScripts,
+		Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal, TakesTurns,
+		CachesScripts,
 	}
 }
 

@@ -151,6 +151,10 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 	if poll, err := time.ParseDuration(s.Options["poll"]); err == nil && o.Frugal {
 		o.Poll = poll
 	}
+	// With priorities, a slow connection delivers only while the others are idle: its waiters ask after the others.
+	if m.Can.Has(client.TakesTurns) && !m.Variation.Priorities() {
+		o.TakesTurns = s.Workload.PerProcess
+	}
 	// A Redis Cluster may refuse all commands once a master was away for that long.
 	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil && m.Can.Has(client.Isolates) {
 		o.Isolates = time.Duration(ms) * time.Millisecond

@@ -1,0 +1,111 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file is about a lock that a program hands to its own waiters, without a message to those of others, and that
+// states that it frees it for all of them again (Options.TakesTurns).
+
+// The bounds of a lock that takes turns. They are many times what package lock states, which hands a mutex over for
+// 10 ms: after that the waiters of all programs compete.
+const (
+	keptFor    = 3 * time.Second
+	keptGrants = 100
+)
+
+// turn is consecutive grants of a key to the clients of one program.
+type turn struct {
+	program int
+	grants  []int32 // indices into holds
+}
+
+// judgeTurns finds the acquires that waited while one other program kept the lock to itself, for longer than keptFor
+// and for more than keptGrants grants. A history with faults is not judged: on a slow connection, a waiter always asks
+// after the others.
+func (v *view) judgeTurns(o Options, found *findings) {
+	if o.TakesTurns < 2 || len(v.faultTimes()) > 0 {
+		return
+	}
+	turns, pauses := v.longTurns(o.TakesTurns), v.clientPauses()
+	if len(turns) == 0 {
+		return
+	}
+	for i := range v.h.Spans {
+		s, client := &v.h.Spans[i], v.client(int32(i))
+		if s.Op != history.OpAcquire || s.Return-s.Call <= keptFor {
+			continue
+		}
+		for _, t := range turns[s.Key] {
+			if t.program == client/o.TakesTurns {
+				continue
+			}
+			during := segment{v.holds[t.grants[0]].from, v.holds[t.grants[len(t.grants)-1]].from}
+			p := longestOutside(segment{max(during.from, s.Call), min(during.until, s.Return)}, pauses[client])
+			if p.until-p.from <= keptFor {
+				continue
+			}
+			if n, last := v.grantsIn(t.grants, p); n > keptGrants {
+				found.add(finding{rule: keptToItself, x: last, y: int32(i), start: p.from, end: p.until})
+				break
+			}
+		}
+	}
+}
+
+// longTurns finds the turns of more than keptGrants grants, by key. Of a key that another program may have been granted
+// meanwhile, because the outcome of an acquire or what its owner held is unknown, it finds none.
+func (v *view) longTurns(clients int) map[int32][]turn {
+	unsure := make(map[int32]bool)
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; s.Outcome == history.Info || v.ownerOrder[s.Owner] == concurrent {
+			unsure[s.Key] = true
+		}
+	}
+	turns := make(map[int32][]turn)
+	for key, holds := range v.byKey {
+		if unsure[int32(key)] {
+			continue
+		}
+		var t turn
+		keep := func() {
+			if len(t.grants) > keptGrants {
+				turns[int32(key)] = append(turns[int32(key)], t)
+			}
+		}
+		for _, i := range holds {
+			if program := v.client(v.holds[i].span) / clients; program != t.program {
+				keep()
+				t = turn{program: program}
+			}
+			t.grants = append(t.grants, i)
+		}
+		keep()
+	}
+	return turns
+}
+
+// grantsIn is how many of some holds were asked for and granted in s, and the last of them.
+func (v *view) grantsIn(grants []int32, s segment) (n int, last int32) {
+	last = none
+	for _, i := range grants {
+		if h := &v.holds[i]; h.asked >= s.from && h.from <= s.until {
+			n, last = n+1, i
+		}
+	}
+	return n, last
+}
+
+// turnsViolation words a finding of this file.
+func (v *view) turnsViolation(f finding) Violation {
+	x := &v.holds[f.x]
+	w := v.involving("", x.span, f.y)
+	w.Rule, w.Events = "no program keeps the lock to itself while a client of another one waits", []int{
+		int(v.h.Spans[f.y].Invoked), v.granted(x)}
+	w.Text = fmt.Sprintf("client %d waited for %s %s, while it was granted again and again, and only to the program of "+
+		"client %d", w.Clients[1], lockName(w.Key), segment{f.start, f.end}.text(), w.Clients[0])
+	return w
+}
