@@ -206,12 +206,16 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	case h.more().lostLevels > 0:
 		b.keepLevels(h)
 		how = endLost
-	case s.Outcome == history.OK && !h.remains:
+	case frees(s) && !h.remains:
 		how, h.freeBy = endReleased, s.Return
 	}
 	h.end(how, s.Call, s.Invoked)
 	b.close(h)
 }
+
+// frees reports whether a release of the last known level shows that the lock is free. By its reply levels may be left:
+// then a release of unknown outcome had no effect, or this one repeated it.
+func frees(s *history.Span) bool { return s.Outcome == history.OK && s.Count <= 0 }
 
 // releaseRefused is a release that failed and had no effect. The owner stops relying on the lock, as with any
 // release, but the lock is still held. If it is granted to another owner then, no order of the operations is legal,
@@ -245,7 +249,7 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 		return
 	}
 	h.core, h.ending = s.Call, endUnknown
-	if s.Outcome == history.OK {
+	if frees(s) {
 		h.ending, h.freeBy = endReleased, s.Return
 	}
 	b.close(h)
