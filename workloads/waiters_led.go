@@ -263,7 +263,9 @@ func (m *mix) lead(r ledRound) {
 			m.pause(beyondQueue)
 		}
 		m.countWaiters()
-		m.Session.ForceRelease(m.ctx, m.key)
+		if m.Session.ForceRelease(m.ctx, m.key).Outcome != history.OK { // it may still have the lock
+			m.Session.Release(m.ctx, h)
+		}
 	default:
 		if m.chance(2) {
 			m.pause(2 * beyondQueue)
