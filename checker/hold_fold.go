@@ -196,6 +196,9 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	}
 	h.depth--
 	if b.leave(i, s, h); h.depth > 0 {
+		if s.Outcome == history.Info {
+			h.change().maybeLeft = true
+		}
 		if h.ending == endLost { // it was still held, in spite of the reported loss
 			h.core = s.Call
 		}
@@ -206,16 +209,18 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	case h.more().lostLevels > 0:
 		b.keepLevels(h)
 		how = endLost
-	case frees(s) && !h.remains:
+	case frees(s, h) && !h.remains:
 		how, h.freeBy = endReleased, s.Return
 	}
 	h.end(how, s.Call, s.Invoked)
 	b.close(h)
 }
 
-// frees reports whether a release of the last known level shows that the lock is free. By its reply levels may be left:
-// then a release of unknown outcome had no effect, or this one repeated it.
-func frees(s *history.Span) bool { return s.Outcome == history.OK && s.Count <= 0 }
+// frees reports whether a release of the last known level shows that the lock is free. After one of unknown outcome
+// levels may be left by its reply: then that one had no effect, or this one repeated it.
+func frees(s *history.Span, h *hold) bool {
+	return s.Outcome == history.OK && !(h.more().maybeLeft && s.Count > 0)
+}
 
 // releaseRefused is a release that failed and had no effect. The owner stops relying on the lock, as with any
 // release, but the lock is still held. If it is granted to another owner then, no order of the operations is legal,
@@ -249,7 +254,7 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 		return
 	}
 	h.core, h.ending = s.Call, endUnknown
-	if frees(s) {
+	if frees(s, h) {
 		h.ending, h.freeBy = endReleased, s.Return
 	}
 	b.close(h)
