@@ -216,12 +216,6 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	b.close(h)
 }
 
-// frees reports whether a release of the last known level shows that the lock is free. After one of unknown outcome
-// levels may be left by its reply: then that one had no effect, or this one repeated it.
-func frees(s *history.Span, h *hold) bool {
-	return s.Outcome == history.OK && !(h.more().maybeLeft && s.Count > 0)
-}
-
 // releaseRefused is a release that failed and had no effect. The owner stops relying on the lock, as with any
 // release, but the lock is still held. If it is granted to another owner then, no order of the operations is legal,
 // although there need not have been two holders at once (see the etcd history among Knossos' examples).

@@ -126,3 +126,17 @@ func (b *holdFold) keepLevels(h *hold) {
 	}
 	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.more().lostLevels, b.leaseEnd(h)}
 }
+
+// frees reports whether a release of the last known level shows that the lock is free. After one of unknown outcome
+// levels may be left by its reply: then that one had no effect, or this one repeated it.
+func frees(s *history.Span, h *hold) bool {
+	return s.Outcome == history.OK && !(h.more().maybeLeft && s.Count > 0)
+}
+
+// more is a copy of what few holds have.
+func (h *hold) more() holdExtra {
+	if h.extra == nil {
+		return holdExtra{}
+	}
+	return *h.extra
+}

@@ -91,14 +91,6 @@ type holdExtra struct {
 	maybeLeft      bool          // a release of an inner level had an unknown outcome: the servers may still count it
 }
 
-// more is a copy of what few holds have.
-func (h *hold) more() holdExtra {
-	if h.extra == nil {
-		return holdExtra{}
-	}
-	return *h.extra
-}
-
 // change is what few holds have, to be changed.
 func (h *hold) change() *holdExtra {
 	if h.extra == nil {
