@@ -220,9 +220,11 @@ type Judgement struct {
 	Class    Class    `json:"class,omitempty"`
 	LockKind LockKind `json:"lock_kind,omitempty"` // Options.LockKind
 	// ReportDelay is Options.ReportDelay.
-	ReportDelay time.Duration     `json:"report_delay_ns,omitempty"`
-	Results     []Result          `json:"results"`
-	Problems    []history.Problem `json:"problems,omitempty"`
+	ReportDelay time.Duration `json:"report_delay_ns,omitempty"`
+	// MayBeDown is Options.MayBeDown.
+	MayBeDown int               `json:"may_be_down,omitempty"`
+	Results   []Result          `json:"results"`
+	Problems  []history.Problem `json:"problems,omitempty"`
 	// Thresholds are those of Options, each with the number that was measured.
 	Thresholds []Comparison `json:"thresholds,omitempty"`
 

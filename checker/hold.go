@@ -50,11 +50,10 @@ const (
 
 // FindHolds returns every hold of a history in the order of the grants: those that [Judge] judges, and those of
 // owners that it cannot judge, see [Hold.Uncertain]. Of the options Permits, LockKind, MayBeDown and ReportDelay
-// matter.
-// [LiveHolds] finds the same holds while a run is in progress.
+// matter. [LiveHolds] finds the same holds while a run is in progress.
 func FindHolds(h *history.History, o Options) []Hold {
 	h = o.withLimits(h)
-	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0}
+	v := bareView(h, o)
 	v.fold(true)
 	v.endReported(o.ReportDelay)
 	holds := make([]Hold, len(v.holds))

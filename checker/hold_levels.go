@@ -132,11 +132,3 @@ func (b *holdFold) keepLevels(h *hold) {
 func frees(s *history.Span, h *hold) bool {
 	return s.Outcome == history.OK && !(h.more().maybeLeft && s.Count > 0)
 }
-
-// more is a copy of what few holds have.
-func (h *hold) more() holdExtra {
-	if h.extra == nil {
-		return holdExtra{}
-	}
-	return *h.extra
-}

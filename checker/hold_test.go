@@ -245,3 +245,20 @@ func TestAcquireAfterRefusedRelease(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldsOfAQuorumAsJudged: a forced release of a quorum, whose outcome is unknown, leaves the same holds uncertain in
+// the report as in the verdict.
+func TestHoldsOfAQuorumAsJudged(t *testing.T) {
+	h := read(t, "clients 3\nclient 0 acquire k 1.0-1.1 ok owner=a lease=9s valid=9.9s\n"+
+		"client 0 force-release k 1.4-3.0 info\nclient 2 acquire k 1.5-2.0 ok owner=c lease=9s valid=10.5s\n")
+	for mayBeDown, want := range []bool{false, true} {
+		j := Judge(h, Options{MayBeDown: mayBeDown})
+		if r := j.Result(Exclusion); (r.Outcome == Undecided) != want {
+			t.Errorf("%d may be down: exclusion %s", mayBeDown, r.Outcome)
+		}
+		uncertain := slices.ContainsFunc(FindHolds(h, j.HoldOptions()), func(h Hold) bool { return h.Uncertain })
+		if uncertain != want {
+			t.Errorf("%d may be down: uncertain holds: %v, want %v", mayBeDown, uncertain, want)
+		}
+	}
+}

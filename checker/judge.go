@@ -19,8 +19,8 @@ import (
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.withLimits(h)
-	j := Judgement{LockKind: o.LockKind, ReportDelay: o.ReportDelay, Spans: len(h.Spans), Events: h.Events,
-		Samples: len(h.Samples), Problems: h.Problems}
+	j := o.judgementOf(h)
+	j.Spans, j.Samples = len(h.Spans), len(h.Samples)
 	specs := o.asked()
 	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
 	var v *view
@@ -84,6 +84,17 @@ func (j Judgement) Result(p Property) *Result {
 func undecided(p Property, cause any) Result {
 	return Result{Property: p, Outcome: Undecided, Summary: fmt.Sprintf(
 		"the checker of %s stopped (%v): this is a defect of the checker, please report it with history.jsonl", p, cause)}
+}
+
+// judgementOf is an empty judgement of h.
+func (o Options) judgementOf(h *history.History) Judgement {
+	return Judgement{LockKind: o.LockKind, ReportDelay: o.ReportDelay, MayBeDown: o.MayBeDown, Events: h.Events,
+		Problems: h.Problems}
+}
+
+// HoldOptions are the options with which [FindHolds] finds the holds that were judged.
+func (j Judgement) HoldOptions() Options {
+	return Options{LockKind: j.LockKind, ReportDelay: j.ReportDelay, MayBeDown: j.MayBeDown}
 }
 
 func safeView(h *history.History, o Options) (v *view, err error) {

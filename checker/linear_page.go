@@ -23,7 +23,7 @@ var ErrNothingToShow = errors.New("the history has no lock operations to show")
 // its operations if they are few, else those around the violation. Faults and reported losses are annotations. The
 // page needs no network.
 func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
-	v, err := safeView(h, Options{LockKind: j.LockKind, ReportDelay: j.ReportDelay})
+	v, err := safeView(h, j.HoldOptions())
 	if err != nil {
 		return fmt.Errorf("drawing the linearization: %w", err)
 	}

@@ -199,8 +199,8 @@ func (s *Stream) Judgement() Judgement {
 	start := time.Now()
 	s.look(true)
 	h := s.b.Current()
-	j := Judgement{Spans: s.before + len(h.Spans), Events: h.Events, Problems: h.Problems, LockKind: s.o.LockKind,
-		ReportDelay: s.o.ReportDelay}
+	j := s.o.judgementOf(h)
+	j.Spans = s.before + len(h.Spans)
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}

@@ -30,10 +30,11 @@ func (v *view) judgeTurns(o Options, found *findings) {
 	if o.TakesTurns < 2 || len(v.faultTimes()) > 0 {
 		return
 	}
-	turns, pauses := v.longTurns(o.TakesTurns), v.clientPauses()
+	turns := v.longTurns(o.TakesTurns)
 	if len(turns) == 0 {
 		return
 	}
+	pauses := v.clientPauses()
 	for i := range v.h.Spans {
 		s, client := &v.h.Spans[i], v.client(int32(i))
 		if s.Op != history.OpAcquire || s.Return-s.Call <= keptFor {
@@ -103,8 +104,8 @@ func (v *view) grantsIn(grants []int32, s segment) (n int, last int32) {
 func (v *view) turnsViolation(f finding) Violation {
 	x := &v.holds[f.x]
 	w := v.involving("", x.span, f.y)
-	w.Rule, w.Events = "no program keeps the lock to itself while a client of another one waits", []int{
-		int(v.h.Spans[f.y].Invoked), v.granted(x)}
+	w.Rule = "no program keeps the lock to itself while a client of another one waits"
+	w.Events = []int{int(v.h.Spans[f.y].Invoked), v.granted(x)}
 	w.Text = fmt.Sprintf("client %d waited for %s %s, while it was granted again and again, and only to the program of "+
 		"client %d", w.Clients[1], lockName(w.Key), segment{f.start, f.end}.text(), w.Clients[0])
 	return w

@@ -81,24 +81,6 @@ type hold struct {
 	remains          bool // requested while servers may have kept a hold that was lost: they may keep that one
 }
 
-// holdExtra is what few holds have.
-type holdExtra struct {
-	furthest       time.Duration // end of the promise that lasted longest; 0: no other was longer than the last
-	laterPromises  []segment     // promises by renewals that came after the promise before them had ended
-	leased         time.Duration // until when servers keep it at the latest: the lease from the last reply; 0: as granted
-	failedReleases int32         // releases that failed and left the lock as it was: the servers still count these levels
-	lostLevels     int32         // levels whose loss was reported: the servers may still count them
-	maybeLeft      bool          // a release of an inner level had an unknown outcome: the servers may still count it
-}
-
-// change is what few holds have, to be changed.
-func (h *hold) change() *holdExtra {
-	if h.extra == nil {
-		h.extra = new(holdExtra)
-	}
-	return h.extra
-}
-
 // usage is what owners of a key were seen to do.
 type usage uint8
 
@@ -119,9 +101,14 @@ func (s segment) text() string {
 		format.Instant(s.until))
 }
 
+// bareView is a view without holds.
+func bareView(h *history.History, o Options) *view {
+	return &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0}
+}
+
 // newView makes a view of a lock. Of the options LockKind, MayBeDown and ReportDelay matter.
 func newView(h *history.History, o Options) *view {
-	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0}
+	v := bareView(h, o)
 	v.fold(false)
 	v.endStalled()
 	v.endReported(o.ReportDelay)

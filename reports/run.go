@@ -128,7 +128,7 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 func (r *Run) prepare() *Run {
 	h, m, j := r.History, &r.Manifest, &r.Judgement
 	sort.SliceStable(r.Samples, func(i, k int) bool { return r.Samples[i].Time < r.Samples[k].Time })
-	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind, ReportDelay: j.ReportDelay})
+	r.holds = findHolds(h, j.HoldOptions())
 	r.faults, r.missed, r.notes = injectionsOf(h)
 	r.findResumed()
 	r.indexOwners()
