@@ -246,8 +246,8 @@ func TestAcquireAfterRefusedRelease(t *testing.T) {
 	}
 }
 
-// TestHoldsOfAQuorumAsJudged: a forced release of a quorum, whose outcome is unknown, leaves the same holds uncertain in
-// the report as in the verdict.
+// TestHoldsOfAQuorumAsJudged: a forced release of a quorum, whose outcome is unknown, leaves the same holds uncertain
+// in the report as in the verdict.
 func TestHoldsOfAQuorumAsJudged(t *testing.T) {
 	h := read(t, "clients 3\nclient 0 acquire k 1.0-1.1 ok owner=a lease=9s valid=9.9s\n"+
 		"client 0 force-release k 1.4-3.0 info\nclient 2 acquire k 1.5-2.0 ok owner=c lease=9s valid=10.5s\n")

@@ -149,17 +149,9 @@ func TestTombstoneOfPlainRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startRedis(t)
-			rdb := s.Dial(t)
 			ctx := context.Background()
-			p := startProxy(t, s.Addr)
-			user := rdb.Do(ctx, "ACL", "SETUSER", "app", "on", ">secret", "+@all", tc.right, "~*", "&*")
-			if err := user.Err(); err != nil {
-				t.Fatal(err)
-			}
-			app := redis.NewClient(&redis.Options{Addr: p.Addr, Username: "app", Password: "secret"})
-			defer app.Close()
-			c := newTestClient(t, app, Options{Timeout: time.Second})
+			rdb, p, c := behindProxy(t, Options{Timeout: time.Second})
+			acl(t, rdb, tc.right)
 			h, err := c.Mutex("job").Acquire(ctx, WithLease(tc.lease))
 			if err != nil {
 				t.Fatal(err)

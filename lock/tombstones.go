@@ -50,9 +50,9 @@ func (s *oldTombstones) put(lock string, tombstone any) {
 	s.keys[lock] = append(keys, tombstone)
 }
 
-// outlasts reports whether a lock whose lease has left yet to go can become the tombstone of its hold: the last request
-// of a release arrives within timeout, and what it leaves lasts for 2 timeouts more, as other tombstones do, and not
-// for much longer.
+// outlasts reports whether a lock can become the tombstone of its hold, by the time that is left of its lease: the last
+// request of a release arrives within timeout, and its tombstone has to last for two timeouts more, as others do, but
+// not for much longer.
 func outlasts(left, timeout time.Duration) bool {
 	return left >= 3*timeout && left <= maxTombstoneTTL
 }

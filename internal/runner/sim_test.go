@@ -55,8 +55,9 @@ func varied(t *testing.T) (names []string) {
 	for _, name := range scenarios.Names() {
 		s, before := load(t, name), len(seen)
 		seen["workload "+s.Workload.Kind] = true
-		for i := range s.Workload.Defaults().Clients {
-			lock, options := s.LockOf(i, s.Workload.Defaults().Clients)
+		clients := s.Workload.Defaults().Clients
+		for i := range clients {
+			lock, options := s.LockOf(i, clients)
 			seen["lock "+lock+" on "+s.Topology.Kind] = true
 			for option := range options {
 				seen["option "+option] = true

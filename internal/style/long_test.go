@@ -11,19 +11,11 @@ import (
 
 // TestLongTestsRun: what internal/race makes short or skips with the race detector, test-all runs without it.
 func TestLongTestsRun(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, list := range makeVariable(t, "LONG_TESTS") {
+		names = append(names, strings.Split(strings.TrimPrefix(list, "$(LONG_TESTS)|"), "|")...)
 	}
-	var names, packages []string
-	for _, line := range strings.Split(string(makefile), "\n") {
-		if list, ok := strings.CutPrefix(line, "LONG_TESTS := "); ok {
-			names = append(names, strings.Split(strings.TrimPrefix(list, "$(LONG_TESTS)|"), "|")...)
-		}
-		if list, ok := strings.CutPrefix(line, "LONG_PACKAGES := "); ok {
-			packages = strings.Fields(list)
-		}
-	}
+	packages := strings.Fields(strings.Join(makeVariable(t, "LONG_PACKAGES"), " "))
 	test := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	skipped := regexp.MustCompile(`\nfunc (Test\w+)\(t \*testing\.T\) \{\n\trace\.SkipLong\(`)
 	found := map[string]bool{}
@@ -61,4 +53,22 @@ func TestLongTestsRun(t *testing.T) {
 			t.Errorf("LONG_TESTS: no package in LONG_PACKAGES has %s", name)
 		}
 	}
+}
+
+// makeVariable is what the Makefile assigns to a variable, in this order.
+func makeVariable(t *testing.T, name string) (values []string) {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(makefile)) {
+		if value, is := strings.CutPrefix(line, name+" := "); is {
+			values = append(values, strings.TrimSpace(value))
+		}
+	}
+	if values == nil {
+		t.Fatalf("the Makefile has no %s", name)
+	}
+	return values
 }

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,15 +13,9 @@ import (
 // SEQUENTIAL. Their tests skip nothing with -short but what LONG_TESTS has, so that make test and make test-all
 // together run all of them.
 func TestSequentialPackagesHaveNoGoroutine(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := strings.Cut(string(makefile), "\nSEQUENTIAL := ")
-	list, _, _ = strings.Cut(list, "\n")
-	packages := strings.Fields(list)
+	packages := strings.Fields(strings.Join(makeVariable(t, "SEQUENTIAL"), " "))
 	if len(packages) == 0 {
-		t.Fatal("the Makefile has no SEQUENTIAL")
+		t.Fatal("SEQUENTIAL names no package")
 	}
 	for _, dir := range packages {
 		paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))

@@ -8,10 +8,10 @@
 --       the channel, while the slot migrates
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
 --
--- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871); one that is the
--- lock itself (release_plain.lua) has no number, and stands for 0. It
+-- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871). It
 -- is left even if nothing was held: an acquire of this hold that is still on its way must not be
--- granted later. A hold that exists has no tombstone.
+-- granted later. A hold that exists has no tombstone. A tombstone without a number, which was the lock itself
+-- (release_plain.lua), keeps the reply 0.
 --
 -- While a slot migrates, a script may name no key that does not exist: the tombstone is left by a request of
 -- its own (record.lua), and beside the holds of a lock that is still held, in its hash.
