@@ -15,13 +15,12 @@ import (
 // states that it is frugal (Options.Frugal). Counts are those of samples, between which it is not known when a request
 // arrived: so a window contains at least what arrived between its samples.
 
-// The bounds of a frugal lock. They are several times what a lock needs that is woken by messages.
+// The bounds of a frugal lock. They are several times what a lock needs that is woken by messages. See storms.go for
+// those of a second.
 const (
-	requestsPerSecond = 200              // of one client, beside those of its operations
-	requestsPerOp     = 20               // for each operation that is in flight
-	quietAfter        = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
-	lingerAtMost      = 10 * time.Second // for which a channel is subscribed that nobody waits at
-	fewChannels       = 4                // that a process may always be subscribed to
+	quietAfter   = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
+	lingerAtMost = 10 * time.Second // for which a channel is subscribed that nobody waits at
+	fewChannels  = 4                // that a process may always be subscribed to
 )
 
 // requestPoint is what one sample says of the requests of a process.
@@ -156,6 +155,7 @@ type excessKind uint8
 
 const (
 	tooOften        excessKind = iota // in one second
+	tooManyDials                      // to connect
 	tooManyWoken                      // by releases
 	sentAfterUse                      // about a key that it did not use any more
 	tooManyChannels                   // is it subscribed to
@@ -168,46 +168,6 @@ func (v *view) addExcess(found *findings, rule int, x excess) {
 	}
 	v.excesses = append(v.excesses, x)
 	found.add(finding{rule: rule, x: none, y: int32(len(v.excesses) - 1), start: x.during.from, end: x.during.until})
-}
-
-// judgeStorms finds, for each process, the first second in which it sent a server more requests than its operations
-// need, or tried to connect as often: a waiter that asks again and again without a pause.
-func (v *view) judgeStorms(o Options, found *findings) {
-	if !o.Frugal {
-		return
-	}
-	for _, of := range v.requestSeries() {
-		first := 0
-		for i := range of.points {
-			for first+1 < i && of.points[i].sent-of.points[first+1].time >= time.Second {
-				first++
-			}
-			a, b := &of.points[first], &of.points[i]
-			during := segment{a.sent, b.time}
-			if b.sent-a.time < time.Second {
-				continue
-			}
-			count := b.Dials + b.Commands - a.Dials - a.Commands
-			allowed := int(float64(of.clients*requestsPerSecond) * (during.until - during.from).Seconds())
-			if count <= allowed {
-				continue
-			}
-			if allowed += requestsPerOp * v.opsOf(&of, during); count > allowed {
-				v.addExcess(found, requestStorm, excess{tooOften, of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
-				break
-			}
-		}
-	}
-}
-
-// opsOf is how many operations of a process were in flight during s.
-func (v *view) opsOf(of *requestSeries, s segment) (n int) {
-	for i := range v.h.Spans {
-		if x := &v.h.Spans[i]; x.Call <= s.until && x.Return >= s.from && of.has(v.client(int32(i))) {
-			n++
-		}
-	}
-	return n
 }
 
 // judgeHerds finds processes several of whose clients wait, and which sent more requests about a key than their
@@ -388,6 +348,10 @@ func (v *view) excessViolation(f finding) Violation {
 		w.Rule = "a waiter pauses between its requests"
 		w.Text = fmt.Sprintf("%s sent %s %d requests and attempts to connect from %s to %s; its operations need at most %d",
 			who, x.of.node, x.count, from, until, x.allowed)
+	case tooManyDials:
+		w.Rule = "a process pauses before it connects again"
+		w.Text = fmt.Sprintf("%s tried %d times to connect to %s from %s to %s; its operations and holds need at most %d",
+			who, x.count, x.of.node, from, until, x.allowed)
 	}
 	return w
 }

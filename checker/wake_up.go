@@ -19,6 +19,7 @@ const (
 	waitedInVain        // a request that can never be granted waited, at a lock that states that it refuses it
 	notReturned         // an acquire did not return, long after its wait had ended
 	requestStorm        // a process asked again and again without a pause
+	dialStorm           // a process connected again and again without a pause
 	wokenInVain         // a release woke more waiters than it could let in
 	gaveUp              // an acquire ended with an error before its wait was over
 	failedWait          // an acquire ended with an error although the lock was free and the servers available
@@ -36,7 +37,8 @@ func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
-		requestStorm: "storm", wokenInVain: "herd", gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns",
+		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
+		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns",
 		unanswered: "unanswered", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object"}
@@ -71,6 +73,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeUnanswered(o, found)
 	v.judgeTurns(o, found)
 	v.judgeStorms(o, found)
+	v.judgeDials(o, found)
 	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
@@ -151,7 +154,7 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.noReasonViolation(f)
 	case keptToItself:
 		return v.turnsViolation(f)
-	case requestStorm, wokenInVain:
+	case requestStorm, dialStorm, wokenInVain:
 		return v.excessViolation(f)
 	}
 	text := fmt.Sprintf("client %d waited for %s %s although no client held it", v.client(f.y),

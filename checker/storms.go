@@ -1,0 +1,102 @@
+package checker
+
+import "time"
+
+// This file is about requests without a pause, of a lock that states that it is frugal; see requests.go.
+
+// The bounds of a frugal lock.
+const (
+	requestsPerSecond = 200             // of one client, beside those of its operations
+	requestsPerOp     = 20              // for each operation that is in flight
+	dialsPerSecond    = 25              // for each operation that is in flight, and each hold
+	dialsWindow       = 3 * time.Second // in which delays drawn at random are long enough on average
+)
+
+// judgeStorms finds, for each process, the first second in which it sent a server more requests than its operations
+// need, or tried to connect as often: a waiter that asks again and again without a pause.
+func (v *view) judgeStorms(o Options, found *findings) {
+	if !o.Frugal {
+		return
+	}
+	for _, of := range v.requestSeries() {
+		of.eachWindow(time.Second, func(a, b *requestPoint, during segment) (more bool) {
+			count := b.Dials + b.Commands - a.Dials - a.Commands
+			allowed := int(float64(of.clients*requestsPerSecond) * (during.until - during.from).Seconds())
+			if count <= allowed {
+				return true
+			}
+			if allowed += requestsPerOp * v.opsOf(&of, during); count <= allowed {
+				return true
+			}
+			v.addExcess(found, requestStorm, excess{tooOften, of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
+			return false
+		})
+	}
+}
+
+// judgeDials finds, for each process, the first time in which it tried to connect to a server more often than pauses
+// between the requests of what it does allow: many clients that do so keep a server from coming back. A quorum is not
+// judged: a master that did not reply is asked to release for a while after the operation has returned.
+func (v *view) judgeDials(o Options, found *findings) {
+	if !o.Frugal || v.quorum {
+		return
+	}
+	for _, of := range v.requestSeries() {
+		of.eachWindow(dialsWindow, func(a, b *requestPoint, during segment) (more bool) {
+			count := b.Dials - a.Dials
+			if count <= int(dialsPerSecond*(during.until-during.from).Seconds()) {
+				return true
+			}
+			allowed := int(dialsPerSecond * v.busyTime(&of, during, o).Seconds())
+			if count <= allowed {
+				return true
+			}
+			v.addExcess(found, dialStorm, excess{tooManyDials, of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
+			return false
+		})
+	}
+}
+
+// eachWindow calls visit for the windows of at least the given length that contain whole intervals between points, from
+// each point back, until it returns false.
+func (s *requestSeries) eachWindow(length time.Duration, visit func(a, b *requestPoint, during segment) (more bool)) {
+	first := 0
+	for i := range s.points {
+		b := &s.points[i]
+		for first+1 < i && b.sent-s.points[first+1].time >= length {
+			first++
+		}
+		a := &s.points[first]
+		if b.sent-a.time >= length && !visit(a, b, segment{a.sent, b.time}) {
+			return
+		}
+	}
+}
+
+// busyTime adds up how much of s the operations of a process were in flight and it may have had holds, at least once
+// the length of s.
+func (v *view) busyTime(of *requestSeries, s segment, o Options) (sum time.Duration) {
+	within := func(from, until time.Duration) time.Duration { return max(0, min(until, s.until)-max(from, s.from)) }
+	for i := range v.h.Spans {
+		if x := &v.h.Spans[i]; of.has(v.client(int32(i))) {
+			sum += within(x.Call, x.Return)
+		}
+	}
+	e := v.idleTimes(o.slack()).extents
+	for i := range e.holds {
+		if h := &e.holds[i]; of.has(v.client(h.span)) {
+			sum += within(h.from, v.knownUntil(h))
+		}
+	}
+	return max(sum, s.until-s.from)
+}
+
+// opsOf is how many operations of a process were in flight during s.
+func (v *view) opsOf(of *requestSeries, s segment) (n int) {
+	for i := range v.h.Spans {
+		if x := &v.h.Spans[i]; x.Call <= s.until && x.Return >= s.from && of.has(v.client(int32(i))) {
+			n++
+		}
+	}
+	return n
+}
