@@ -57,7 +57,8 @@ func locksOf(kind string) []string {
 type Targets map[string][]Target
 
 // AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and those that are to end safe, of
-// the reentrant mutex and of other locks of the kind, with such a lock; those that take less time come first.
+// the reentrant mutex and of other locks of the kind, with such a lock; those that take less time come first, and a few
+// that take very long last.
 func AllTargets() (Targets, error) {
 	catalog, err := scenarios.Catalog()
 	if err != nil {
@@ -80,8 +81,17 @@ func AllTargets() (Targets, error) {
 			slices.SortStableFunc(some, func(a, b Target) int { return cmp.Compare(cost(a), cost(b)) })
 			all[kind] = append(all[kind], some...)
 		}
+		slices.SortStableFunc(all[kind], func(a, b Target) int { return cmp.Compare(dear(a), dear(b)) })
 	}
 	return all, nil
+}
+
+// dear is 1 for a target that takes as long as a hundred others, and else 0.
+func dear(t Target) int {
+	if cost(t) > 10*time.Minute {
+		return 1
+	}
+	return 0
 }
 
 // lend is the scenario with each of locks that it can use in place of its own.
