@@ -12,9 +12,20 @@ import (
 // QueueState says what the names of a lock's nodes on ZooKeeper say about it, and which of them hold it. Of a semaphore
 // only the sums are known to samples.
 func QueueState(names []string) (state history.KeyState, holders []string) {
-	names = slices.Clone(names)
-	slices.SortFunc(names, bySequence)
-	return OrderedQueueState(names)
+	type node struct {
+		name     string
+		sequence int32
+	}
+	nodes := make([]node, len(names))
+	for i, name := range names {
+		nodes[i] = node{name, sequenceOf(name)}
+	}
+	slices.SortFunc(nodes, func(a, b node) int { return int(a.sequence - b.sequence) })
+	ordered := make([]string, len(nodes))
+	for i, n := range nodes {
+		ordered[i] = n.name
+	}
+	return OrderedQueueState(ordered)
 }
 
 // OrderedQueueState is [QueueState] of names in the order of the queue, such as that of create revisions. The words in
@@ -77,10 +88,8 @@ func permitsOf(word string) (n, total int, ok bool) {
 	return n, total, found && err1 == nil && err2 == nil
 }
 
-// bySequence orders nodes by the number at the end of their names, which the server has appended: ten digits, or a
-// minus sign and ten digits after 2³¹ nodes.
-func bySequence(a, b string) int { return int(sequenceOf(a) - sequenceOf(b)) }
-
+// sequenceOf is the number at the end of a node's name, which the server has appended: ten digits, or a minus sign and
+// ten digits after 2³¹ nodes.
 func sequenceOf(name string) int32 {
 	const digits = 10
 	number := name[max(0, len(name)-digits):]

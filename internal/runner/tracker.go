@@ -17,14 +17,15 @@ type tracker struct {
 	clients int
 	keys    []string
 
-	mu     sync.Mutex
-	live   *checker.LiveHolds
-	asked  map[int]asked                          // by client, the request in flight
-	last   int                                    // client that was granted a lock last; -1: none
-	doubt  time.Time                              // when an acquire last ended with an unknown outcome; zero: none did
-	seen   map[string]map[string]history.KeyState // by master, what it had when it was sampled last
-	status Status
-	armed  []*armedTrigger
+	mu        sync.Mutex
+	live      *checker.LiveHolds
+	asked     map[int]asked                          // by client, the request in flight; askedNow sets it
+	acquiring map[string]int                         // by key, the acquires among them
+	last      int                                    // client that was granted a lock last; -1: none
+	doubt     time.Time                              // when an acquire last ended with an unknown outcome; zero: none did
+	seen      map[string]map[string]history.KeyState // by master, what it had when it was sampled last
+	status    Status
+	armed     []*armedTrigger
 }
 
 // asked is a request in flight.
@@ -42,8 +43,9 @@ type armedTrigger struct {
 
 func newTracker(clients int, keys []string) *tracker {
 	return &tracker{
-		clients: clients, keys: keys, live: checker.NewLiveHolds(clients), asked: map[int]asked{}, last: -1,
-		seen: map[string]map[string]history.KeyState{}, status: Status{Faults: map[int]string{}},
+		clients: clients, keys: keys, live: checker.NewLiveHolds(clients), asked: map[int]asked{},
+		acquiring: map[string]int{}, last: -1, seen: map[string]map[string]history.KeyState{},
+		status: Status{Faults: map[int]string{}},
 	}
 }
 
@@ -103,15 +105,29 @@ func (t *tracker) sampled(s history.Sample) {
 	}
 }
 
-// request is what is known of a client's acquire. t.mu is held.
+// askedNow sets the request that a client has in flight; the zero value: none. t.mu is held.
+func (t *tracker) askedNow(client int, a asked) {
+	if was := t.asked[client]; isAcquire(was.f) {
+		t.acquiring[was.key]--
+	}
+	if isAcquire(a.f) {
+		t.acquiring[a.key]++
+	}
+	if a.f == "" {
+		delete(t.asked, client)
+		return
+	}
+	t.asked[client] = a
+}
+
+// request is what is known of a client's acquire, which is in flight. t.mu is held.
 func (t *tracker) request(client int) faults.Request {
 	a := t.asked[client]
-	r := faults.Request{Key: a.key, Owner: a.owner, Alone: len(t.live.Of(a.key)) == 0}
+	r := faults.Request{
+		Key: a.key, Owner: a.owner, Alone: len(t.live.Of(a.key)) == 0 && t.acquiring[a.key] == 1,
+	}
 	if h, ok := t.live.Find(a.key, a.owner); ok {
 		r.Counted = h.Count()
-	}
-	for other, b := range t.asked { // in any order: one other is enough
-		r.Alone = r.Alone && (other == client || b.key != a.key || !isAcquire(b.f))
 	}
 	return r
 }
@@ -145,9 +161,9 @@ func (t *tracker) addClient(e history.Event) {
 		if e.Value != nil {
 			a.owner = e.Value.Owner
 		}
-		t.asked[client] = a
+		t.askedNow(client, a)
 	case e.F == t.asked[client].f, e.F == history.Crash: // other events are notices
-		delete(t.asked, client)
+		t.askedNow(client, asked{})
 	}
 	if isAcquire(e.F) && e.Type == history.OK {
 		t.last = client

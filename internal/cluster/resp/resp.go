@@ -3,6 +3,7 @@
 package resp
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -23,15 +24,11 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// Reader is implemented by [bufio.Reader] and [bytes.Buffer].
-type Reader interface {
-	io.Reader
-	ReadBytes(delim byte) ([]byte, error)
-}
-
 // Read reads one reply: string, int64, nil, []any or [Error].
-func Read(in Reader) (any, error) {
-	line, err := in.ReadBytes('\n')
+func Read(in *bufio.Reader) (any, error) { return read(stream{in}) }
+
+func read(in source) (any, error) {
+	line, err := in.line()
 	if err != nil {
 		return nil, err
 	}
@@ -39,14 +36,14 @@ func Read(in Reader) (any, error) {
 	if len(line) == 0 {
 		return nil, ErrProtocol
 	}
-	kind, text := line[0], string(line[1:])
+	kind := line[0]
 	switch kind {
 	case '+':
-		return text, nil
+		return string(line[1:]), nil
 	case '-':
-		return Error(text), nil
+		return Error(line[1:]), nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(string(line[1:]), 10, 64)
 	switch {
 	case err != nil:
 	case kind == ':':
@@ -54,19 +51,21 @@ func Read(in Reader) (any, error) {
 	case n == -1 && (kind == '$' || kind == '*'):
 		return nil, nil
 	case kind == '$' && n >= 0 && n <= maxBulk:
-		data := make([]byte, n+2)
-		_, err := io.ReadFull(in, data)
-		return string(data[:n]), err
+		data, err := in.next(int(n) + 2)
+		if err != nil {
+			return nil, err
+		}
+		return string(data[:n]), nil
 	case kind == '*' && n >= 0 && n <= maxItems:
 		return readArray(in, n)
 	}
 	return nil, fmt.Errorf("%w: %q", ErrProtocol, line)
 }
 
-func readArray(in Reader, n int64) (any, error) {
+func readArray(in source, n int64) (any, error) {
 	var items []any
 	for range n {
-		item, err := Read(in)
+		item, err := read(in)
 		if err != nil {
 			return nil, err
 		}
@@ -78,11 +77,47 @@ func readArray(in Reader, n int64) (any, error) {
 // Parse reads the first reply in p and returns what follows it. The error wraps
 // [io.EOF] or [io.ErrUnexpectedEOF] if the reply is incomplete.
 func Parse(p []byte) (reply any, rest []byte, err error) {
-	in := bytes.NewBuffer(p)
-	if reply, err = Read(in); err != nil {
+	in := &view{p}
+	if reply, err = read(in); err != nil {
 		return nil, p, err
 	}
-	return reply, in.Bytes(), nil
+	return reply, in.rest, nil
+}
+
+// source is what a reply is read from. What its methods return is valid until the next call.
+type source interface {
+	line() ([]byte, error) // with the newline
+	next(bytes int) ([]byte, error)
+}
+
+type stream struct{ in *bufio.Reader }
+
+func (s stream) line() ([]byte, error) { return s.in.ReadBytes('\n') }
+
+func (s stream) next(n int) ([]byte, error) {
+	p := make([]byte, n)
+	_, err := io.ReadFull(s.in, p)
+	return p, err
+}
+
+// view reads from memory without copying.
+type view struct{ rest []byte }
+
+func (v *view) line() ([]byte, error) {
+	i := bytes.IndexByte(v.rest, '\n')
+	if i < 0 {
+		return nil, io.EOF
+	}
+	return v.next(i + 1)
+}
+
+func (v *view) next(n int) ([]byte, error) {
+	if len(v.rest) < n {
+		return nil, io.ErrUnexpectedEOF
+	}
+	p := v.rest[:n]
+	v.rest = v.rest[n:]
+	return p, nil
 }
 
 // appendArray appends the header of an array of n elements.

@@ -19,6 +19,7 @@ type member struct {
 	settings ensembleSettings
 	disk     memberDisk
 	tree     *znode.Tree // with all committed transactions; nil: down
+	read     treeRead    // for samples
 	role     memberRole
 	term     int   // counts changes of the role: timers of an earlier one are ignored
 	serving  bool  // clients

@@ -3,11 +3,13 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
 // reading locks the world for a read of a member that serves clients; the caller unlocks. nil: it does not.
@@ -34,6 +36,26 @@ func (c *Cluster) sampleMember(ctx context.Context, node string, keys []string) 
 	if m.lead != nil {
 		sample.Role = "master"
 	}
+	sample.Keys = m.keyStates(keys)
+	return sample
+}
+
+// treeRead is who holds the keys according to a tree, as it was read last.
+type treeRead struct {
+	tree *znode.Tree
+	zxid int64 // of the last transaction in the tree
+	keys []string
+	seen map[string]history.KeyState // free keys are left out
+}
+
+// keyStates is who holds the keys; nil if all are free. A member is sampled much more often than its tree changes. The
+// caller must not change the result, and the world is locked.
+func (m *member) keyStates(keys []string) map[string]history.KeyState {
+	r := &m.read
+	if r.tree == m.tree && r.zxid == m.tree.Zxid() && slices.Equal(r.keys, keys) {
+		return r.seen
+	}
+	*r = treeRead{tree: m.tree, zxid: m.tree.Zxid(), keys: slices.Clone(keys)}
 	for _, key := range keys {
 		dir := client.ZooKeeperRoot + "/" + key
 		state, holders := cluster.QueueState(m.tree.Children(dir))
@@ -44,12 +66,12 @@ func (c *Cluster) sampleMember(ctx context.Context, node string, keys []string) 
 		if state.Owner == "" && state.Limit == 0 {
 			continue
 		}
-		if sample.Keys == nil {
-			sample.Keys = map[string]history.KeyState{}
+		if r.seen == nil {
+			r.seen = map[string]history.KeyState{}
 		}
-		sample.Keys[key] = state
+		r.seen[key] = state
 	}
-	return sample
+	return r.seen
 }
 
 // caughtUpWait is how long a list waits until a follower has what the leader has committed.
