@@ -276,6 +276,9 @@ func TestTargetFailover(t *testing.T) {
 					url = row.url + servers.Endpoints(0).Sentinels[0] + "/" + servers.Endpoints(0).MasterName
 				}
 				dir, failedOver := runFailover(t, servers, "--scenario", path, "--target", url)
+				if dir == "" && realrun.Repeat(t, try, "the masters counted their replicas as failed") {
+					continue
+				}
 				if keys := keysAt(t, servers); keys != nil {
 					t.Errorf("the run has left %q", keys)
 				}
@@ -291,7 +294,7 @@ func TestTargetFailover(t *testing.T) {
 }
 
 // runFailover runs a failover at a target, once without and once with permission, and says whether it took effect and
-// an operation succeeded after it.
+// an operation succeeded after it. Without a replica there is no run, and dir is empty.
 func runFailover(t *testing.T, servers *process.Cluster, args ...string) (dir string, failedOver bool) {
 	t.Helper()
 	out := t.TempDir()
@@ -302,6 +305,9 @@ func runFailover(t *testing.T, servers *process.Cluster, args ...string) (dir st
 	}
 	setPasswords(t, servers)
 	code, stdout, stderr := chaos(append(args, "--allow", "failover")...)
+	if strings.Contains(stderr, "has no replica") {
+		return "", false
+	}
 	if code == exitUsage || code == exitEnvironment || code == exitInternal {
 		t.Fatalf("%d\n%s%s", code, stdout, stderr)
 	}
