@@ -42,8 +42,8 @@ test: setup ## the tests that a change needs, without the race detector; real se
 LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
-LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker
-LONG_PACKAGES := ./checker ./cmd/chaos ./reports ./internal/mutants ./internal/cluster/sim/engine ./internal/runner
+LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestNightly|TestKubernetes|TestSlurm
+LONG_PACKAGES := ./checker ./cmd/chaos ./deploy ./reports ./internal/mutants ./internal/cluster/sim/engine ./internal/runner
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
 SEQUENTIAL := ./deploy ./examples ./internal/mutants ./internal/style ./reports ./scenarios

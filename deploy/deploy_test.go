@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
@@ -226,6 +227,7 @@ func (m machine) step(dir string, s step, values, env map[string]string) {
 // TestNightly runs the jobs of the nightly workflow whose commands are those of chaos: suites in shards, their merge,
 // the history, issues, explorations. Of the others only the targets of make are checked.
 func TestNightly(t *testing.T) {
+	race.SkipLong(t, "it runs the suites of a night")
 	var w workflow
 	readYAML(t, "../.github/workflows/nightly.yml", &w)
 	m := newMachine(t)
@@ -331,6 +333,7 @@ type indexedJob struct {
 
 // TestKubernetes runs the commands of the pods, and compares the numbers of shards.
 func TestKubernetes(t *testing.T) {
+	race.SkipLong(t, "it runs a suite in every pod")
 	var shards, merge indexedJob
 	readYAML(t, "kubernetes/suite.yaml", &shards)
 	readYAML(t, "kubernetes/merge.yaml", &merge)
@@ -358,6 +361,7 @@ func TestKubernetes(t *testing.T) {
 
 // TestSlurm runs the job array and the merge on a Slurm of one node.
 func TestSlurm(t *testing.T) {
+	race.SkipLong(t, "it runs suites in a cluster of one node")
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	for _, name := range []string{"slurmctld", "slurmd", "sbatch", "munged"} {
 		if _, err := exec.LookPath(name); err != nil {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -9,36 +10,54 @@ import (
 	"time"
 )
 
-// browser is a chromium with args and its own profile. It has minutes, because a
-// browser is slow on a busy machine. Its child processes may outlive it and write
-// to the profile, so they are killed before the profile is removed.
+const noBrowser = "SKIPPED: no chromium on the PATH (Debian, Ubuntu: apt-get install chromium)"
+
+// browser is a chromium with args and its own profile, which ends with the test.
 func browser(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("SKIPPED: no chromium on the PATH (Debian, Ubuntu: apt-get install chromium)")
-	}
-	profile, err := os.MkdirTemp("", "lockchaos-browser-")
+	cmd, end, err := newBrowser(args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	cmd := exec.CommandContext(ctx, program, append([]string{"--headless", "--no-sandbox", "--disable-gpu",
+	if end == nil {
+		t.Skip(noBrowser)
+	}
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cmd
+}
+
+// newBrowser is a chromium that has not been started; without one on the PATH, end is nil. It has minutes, because a
+// browser is slow on a busy machine. Its child processes may outlive it and write to the profile, so end kills them
+// before it removes the profile.
+func newBrowser(args ...string) (cmd *exec.Cmd, end func() error, err error) {
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, nil, nil
+	}
+	profile, err := os.MkdirTemp("", "lockchaos-browser-")
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	cmd = exec.CommandContext(ctx, program, append([]string{"--headless", "--no-sandbox", "--disable-gpu",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--disable-default-apps", "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + profile}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Minute
-	t.Cleanup(func() {
+	return cmd, func() error {
 		cancel()
 		if cmd.Process != nil {
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		for end := time.Now().Add(20 * time.Second); os.RemoveAll(profile) != nil; {
 			if time.Now().After(end) {
-				t.Errorf("%s cannot be removed", profile)
-				return
+				return fmt.Errorf("%s cannot be removed", profile)
 			}
 		}
-	})
-	return cmd
+		return nil
+	}, nil
 }

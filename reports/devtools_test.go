@@ -3,9 +3,11 @@ package reports
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -15,6 +17,7 @@ type devtools struct {
 	out     *bufio.Reader
 	id      int
 	session string // of the open page
+	target  string // the open page; empty: none
 	console []string
 }
 
@@ -34,9 +37,30 @@ type pageOptions struct {
 	width int // of the window; 0: 1280
 }
 
-// startDevtools starts a browser, which ends with the test.
+// devtoolsOfTests are those that all tests share, because a browser takes a second of CPU time to start; nil: none has
+// been started. TestMain ends them.
+var devtoolsOfTests struct {
+	sync.Mutex
+	*devtools
+	end func() error
+}
+
+// startDevtools starts a browser, or takes that of an earlier test. Tests take turns.
 func startDevtools(t *testing.T) *devtools {
 	t.Helper()
+	all := &devtoolsOfTests
+	all.Lock()
+	t.Cleanup(all.Unlock)
+	if all.devtools != nil {
+		return all.devtools
+	}
+	cmd, end, err := newBrowser("--remote-debugging-pipe", "about:blank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end == nil {
+		t.Skip(noBrowser)
+	}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,21 +69,29 @@ func startDevtools(t *testing.T) *devtools {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := browser(t, "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // the pipe is the file descriptors 3 and 4
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		t.Fatal(errors.Join(err, end()))
 	}
 	theirIn.Close()
 	theirOut.Close()
-	d := &devtools{in: in, out: bufio.NewReader(out)}
-	t.Cleanup(func() {
+	all.devtools = &devtools{in: in, out: bufio.NewReader(out)}
+	all.end = func() error {
 		in.Close()
 		out.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	})
-	return d
+		return end()
+	}
+	return all.devtools
+}
+
+// endDevtools ends the browser that tests have started, if any.
+func endDevtools() error {
+	if devtoolsOfTests.end == nil {
+		return nil
+	}
+	return devtoolsOfTests.end()
 }
 
 // call sends a request and waits for its reply; it keeps what the page writes to its console in between.
@@ -114,8 +146,12 @@ func (d *devtools) open(t *testing.T, page string, o pageOptions) {
 		t.Fatal(err)
 	}
 	d.session, d.console = "", nil
+	if d.target != "" {
+		d.call(t, "Target.closeTarget", params{"targetId": d.target}, nil)
+	}
 	var target struct{ TargetID string }
 	d.call(t, "Target.createTarget", params{"url": "about:blank"}, &target)
+	d.target = target.TargetID
 	var attached struct{ SessionID string }
 	d.call(t, "Target.attachToTarget", params{"targetId": target.TargetID, "flatten": true}, &attached)
 	d.session = attached.SessionID

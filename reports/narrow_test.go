@@ -40,7 +40,7 @@ func TestNarrowPageCutsNoMarker(t *testing.T) {
 	d := startDevtools(t)
 	step := 10
 	if race.Short() {
-		step = 50
+		step = 190
 	}
 	for _, s := range allRuns() {
 		page := render(t, s.load(t), "html")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -62,6 +63,7 @@ func scaleSynth(seed uint64) *synth {
 // in a browser no table is longer than the window. It logs how long everything takes; docs/measurements.md has the
 // result.
 func TestScale(t *testing.T) {
+	race.SkipLong(t, "it draws 100,000 holds")
 	s := scaleSynth(7)
 	h, err := history.Build(s.events)
 	if err != nil {

@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,12 @@ func TestMain(m *testing.M) {
 	if serveAsClient() {
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := endDevtools(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func allRuns() []*synth {
