@@ -38,13 +38,13 @@ func (b *background) start(f func()) bool {
 	return true
 }
 
-// growStack grows the stack of a new goroutine once, to what a request of go-redis needs. Without it the stack grows in
-// three steps, and each copies what lies on it, deep in go-redis: a third of the CPU time of an acquire on five
-// simulated masters (docs/measurements.md).
+// growStack grows the stack of a new goroutine once, to about what a request of go-redis needs. Otherwise it grows in
+// steps, and each copies what lies on it: a fifth of the CPU time of runs with five simulated masters
+// (docs/measurements.md).
 //
 //go:noinline
 func growStack(i int) byte {
-	var space [6 << 10]byte
+	var space [4 << 10]byte
 	return space[i]
 }
 

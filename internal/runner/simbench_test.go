@@ -13,24 +13,32 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// BenchmarkSim is 30 virtual seconds of five clients, from the scenario to the verdict, with the processors and the
-// garbage collection of a worker of chaos explore.
+// BenchmarkSim is 30 virtual seconds of five clients, and scenarios as they are, from the scenario to the verdict, with
+// the processors and the garbage collection of a worker of chaos explore.
 func BenchmarkSim(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(800))
-	for _, c := range []struct{ name, scenario string }{
-		{"failover", "failover"},
-		{"gc-pause", "gc-pause"},
-		{"no-faults", "testdata/no-faults.yaml"},
-		{"redlock-always", "redlock-always"},
-		{"redlock-two-masters-down", "redlock-two-masters-down"},
-		{"swarm-single", "swarm-single"},
-		{"swarm", "swarm"},
-		{"cluster-failover", "cluster-failover"},
-		{"zk-failover", "zk-failover"},
+	thirty := []string{"duration=30s", "workload.clients=5"}
+	for _, c := range []struct {
+		name, scenario string
+		sets           []string
+	}{
+		{"failover", "failover", thirty},
+		{"gc-pause", "gc-pause", thirty},
+		{"no-faults", "testdata/no-faults.yaml", thirty},
+		{"redlock-always", "redlock-always", thirty},
+		{"redlock-two-masters-down", "redlock-two-masters-down", thirty},
+		{"swarm-single", "swarm-single", thirty},
+		{"swarm", "swarm", thirty},
+		{"cluster-failover", "cluster-failover", thirty},
+		{"zk-failover", "zk-failover", thirty},
+		{"failover-as-it-is", "failover", nil},
+		{"gc-pause-as-it-is", "gc-pause", nil},
+		{"swarm-single-as-it-is", "swarm-single", nil},
+		{"redlock-always-as-it-is", "redlock-always", nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := scenarios.Load(c.scenario, scenarios.Sets([]string{"duration=30s", "workload.clients=5"})...)
+			s, err := scenarios.Load(c.scenario, scenarios.Sets(c.sets)...)
 			if err != nil {
 				b.Fatal(err)
 			}
