@@ -138,6 +138,9 @@ type Options struct {
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
 	// error.
 	Persists bool
+	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
+	// busy machine, and where a connection is slow without a fault, nobody can promise that.
+	Settles bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
 	// Shared: several clients use one lock object, so that one of them may wait for what others ask.

@@ -113,3 +113,40 @@ func (v *view) unansweredViolation(f finding) Violation {
 		"were unavailable", w.Clients[0], s.Op, lockName(w.Key), format.Duration(f.end-f.start))
 	return w
 }
+
+// judgeDoubt finds the acquires and tries of a quorum whose outcome stayed unknown although no more servers than may be
+// down were unavailable from their invocation on: the others can say what they keep, and a claim that a majority has
+// not, or has given back, is no hold.
+func (v *view) judgeDoubt(o Options, found *findings) {
+	if !o.Settles || !v.quorum {
+		return
+	}
+	excuses, pauses, crashed := v.excusesOf(o), v.clientPauses(), v.crashes()
+	for _, u := range v.h.Unknown {
+		s, client := &v.h.Spans[u.Span], v.client(u.Span)
+		during := segment{s.Call, u.Time}
+		if s.Op != history.OpAcquire && s.Op != history.OpTry || s.Part || u.Timeout {
+			continue
+		}
+		if at, is := crashed[client]; is && at >= s.Call {
+			continue
+		}
+		if e := excuses(concernOf(s)); e.away.touches(during) || slices.ContainsFunc(pauses[client], func(p segment) bool {
+			return p.from <= during.until && during.from <= later(p.until, o.slack())
+		}) {
+			continue
+		}
+		found.add(finding{rule: doubtful, x: none, y: u.Span, start: during.from, end: during.until})
+	}
+}
+
+// doubtViolation words a finding of judgeDoubt.
+func (v *view) doubtViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "an acquire that a majority replies to has a known outcome", "")
+	w.Class = ""
+	w.Text = fmt.Sprintf("client %d requested %s at %s, and after %s it was unknown whether it has it, although a "+
+		"majority of the servers was available", w.Clients[0], lockName(w.Key), format.Instant(s.Call),
+		format.Duration(f.end-f.start))
+	return w
+}

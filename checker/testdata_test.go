@@ -211,6 +211,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"refuses-excess":  &o.RefusesExcess,
 		"repeats":         &o.Repeats,
 		"persists":        &o.Persists,
+		"settles":         &o.Settles,
 		"ends-renewals":   &o.EndsRenewals,
 		"shared":          &o.Shared,
 		"falls-back":      &o.FallsBack,

@@ -26,6 +26,7 @@ const (
 	noReason            // a wait ended without a reply although there was no fault
 	keptToItself        // a program kept the lock to itself while clients of others waited
 	unanswered          // an operation had no reply although only other servers than its own were unavailable
+	doubtful            // the outcome of an acquire stayed unknown although a majority was available
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
 	wakeLate            // acquits: the reply came, or the client crashed
@@ -39,7 +40,7 @@ func wakeUpRules() []string {
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
 		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
 		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns",
-		unanswered: "unanswered", noReason: "no-reason",
+		unanswered: "unanswered", doubtful: "doubt", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object"}
 }
@@ -71,6 +72,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
 	v.judgeUnanswered(o, found)
+	v.judgeDoubt(o, found)
 	v.judgeTurns(o, found)
 	v.judgeStorms(o, found)
 	v.judgeDials(o, found)
@@ -146,6 +148,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.vainViolation(f)
 	case gaveUp:
 		return v.failureViolation(f)
+	case doubtful:
+		return v.doubtViolation(f)
 	case unanswered:
 		return v.unansweredViolation(f)
 	case failedWait:
