@@ -56,15 +56,17 @@ func (*endless) Err() error { return nil }
 // next reports whether to send the request again, which failed with err, and else
 // returns the error of all tries.
 func (r *retrier) next(err error) (again bool, final error) {
-	if err != nil && r.last != nil && r.ctx.Err() != nil {
-		err = r.last // a request that was cut short says less than the one before it
+	if err != nil {
+		r.uncertain = r.uncertain || outcomeOf(err).mayHaveHappened()
+		if r.last != nil && r.ctx.Err() != nil {
+			err = r.last // a request that was cut short may have been sent, but says less than the one before it
+		}
 	}
 	r.last = err
 	if err != nil {
 		// What too few replicas have is sent again: the reply is the same, and WAIT
 		// waits for all that was written before.
 		o := outcomeOf(err)
-		r.uncertain = r.uncertain || o.mayHaveHappened()
 		if o != rejected && o != broken && r.client.pause(&r.ctx, r.client.backoff()) {
 			return true, nil
 		}

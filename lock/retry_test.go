@@ -44,3 +44,26 @@ func TestLazyTimeout(t *testing.T) {
 		}
 	})
 }
+
+// A last try that was cut short may have been sent: the outcome is unknown, whatever the tries before it said. One that
+// was not sent leaves it as it was.
+func TestRetriesCutShort(t *testing.T) {
+	t.Parallel()
+	dial := &requestError{notExecuted, errors.New("dial: i/o timeout")}
+	for _, last := range []*requestError{{unknown, errors.New("no reply yet")}, {notExecuted, context.DeadlineExceeded}} {
+		synctest.Test(t, func(t *testing.T) {
+			bg, stop := context.WithCancel(context.Background())
+			defer stop()
+			c := &Client{o: Options{Timeout: time.Second}, random: newRandom(nil), bg: &background{ctx: bg}}
+			r := c.retry(context.Background())
+			if again, err := r.next(dial); !again {
+				t.Fatalf("not sent again: %v", err)
+			}
+			<-time.After(time.Second) // virtual time
+			again, err := r.next(last)
+			if again || outcomeOf(err) != last.outcome || !errors.Is(err, dial) {
+				t.Errorf("after %v: sent again %v, %v, outcome %d", last, again, err, outcomeOf(err))
+			}
+		})
+	}
+}
