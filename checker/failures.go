@@ -108,7 +108,8 @@ func (c *honestyCheck) judgeFailures() {
 		}
 		excused := dis.refusedForGood(segment{s.Call, f.Time}, c.o)
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
-			excused = dis.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
+			excused = c.mayBeSlow() ||
+				dis.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
 		}
 		if s.Op == history.OpRelease && c.unsure(s, f.Time, dis) ||
 			s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
@@ -118,6 +119,11 @@ func (c *honestyCheck) judgeFailures() {
 			c.found.add(finding{rule: failedInVain, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
+}
+
+// mayBeSlow says whether masters of a quorum may reply too late without a fault: the lock waits for each only briefly.
+func (c *honestyCheck) mayBeSlow() bool {
+	return c.quorum && !c.o.Settles && c.o.applies(honestMinority)
 }
 
 // unsure says whether the outcome of a release until t may be unknown at once: its reply may have been lost while keys
