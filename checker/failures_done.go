@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -76,32 +77,96 @@ func (v *view) doneViolation(f finding) Violation {
 }
 
 // judgeUnanswered finds the operations that ended without a known outcome after longer than the slack, although the
-// only servers that were unavailable meanwhile were others than that of the key, at a lock that states that this does
-// not matter (Options.Isolates).
+// servers that decide about the key were available: the only ones that were unavailable meanwhile were others than that
+// of the key, at a lock that states that this does not matter (Options.Isolates), or a minority of a quorum is down
+// (Options.MayBeDown).
 func (v *view) judgeUnanswered(o Options, found *findings) {
-	if o.Isolates == 0 {
+	var decided func(s *history.Span, client int, during segment) bool
+	switch {
+	case o.Isolates > 0:
+		decided = v.availableElsewhere(o)
+	case o.MayBeDown > 0 && o.Persists:
+		decided = v.availableMajority(o)
+	default:
 		return
 	}
-	excuses, pauses, crashed := v.excusesOf(o), v.clientPauses(), v.crashes()
-	elsewhere := v.outages(o)
+	pauses, crashed := v.clientPauses(), v.crashes()
 	for _, u := range v.h.Unknown {
 		s, client := &v.h.Spans[u.Span], v.client(u.Span)
 		during := segment{s.Call, u.Time}
 		if !isLockOp(s) && s.Op != history.OpRenew || s.Part || during.until-during.from <= o.slack() {
 			continue
 		}
-		if at, is := crashed[client]; is && at >= s.Call || !elsewhere.touches(during) {
+		if at, is := crashed[client]; is && at >= s.Call || !decided(s, client, during) {
 			continue
 		}
-		e := excuses(concernOf(s))
-		if e.away.touches(during) || slices.ContainsFunc(pauses[client], func(p segment) bool {
+		if slices.ContainsFunc(pauses[client], func(p segment) bool {
 			return p.from <= during.until && during.from <= p.until
-		}) || e.dis.touch(during, client, history.AffectsData, history.AffectsTraffic, history.AffectsDelays,
-			history.AffectsCommands, history.AffectsClients) {
+		}) {
 			continue
 		}
 		found.add(finding{rule: unanswered, x: none, y: u.Span, start: during.from, end: during.until})
 	}
+}
+
+// availableElsewhere returns a function that says whether the server of an operation was available, and another one was
+// not.
+func (v *view) availableElsewhere(o Options) func(s *history.Span, client int, during segment) bool {
+	excuses, elsewhere := v.excusesOf(o), v.outages(o)
+	return func(s *history.Span, client int, during segment) bool {
+		e := excuses(concernOf(s))
+		return elsewhere.touches(during) && !e.away.touches(during) && !e.dis.touch(during, client,
+			history.AffectsData, history.AffectsTraffic, history.AffectsDelays, history.AffectsCommands, history.AffectsClients)
+	}
+}
+
+// availableMajority returns a function that says whether a release or a renewal has a majority of servers that know the
+// hold and say so: until it ended there was no fault but kills of a few servers, which were down before the hold
+// was requested and still are. Its votes then came from the others, and are as many as a majority. A delay that is
+// short costs no vote. A forced release at the same time may be done at some of them only.
+func (v *view) availableMajority(o Options) func(s *history.Span, client int, during segment) bool {
+	kills, others := v.killsAlone()
+	return func(s *history.Span, _ int, during segment) bool {
+		if s.Op != history.OpRelease && s.Op != history.OpRenew || others <= during.until {
+			return false
+		}
+		down, last := 0, time.Duration(-1)
+		for _, k := range kills {
+			if k.from <= during.until {
+				down, last = down+1, max(last, k.until)
+			}
+		}
+		return down <= o.MayBeDown && slices.ContainsFunc(v.byKey[s.Key], func(i int32) bool {
+			h := &v.holds[i]
+			return h.owner == s.Owner && h.from <= s.Call && h.asked > last && h.lastPromise() > later(s.Call, o.slack())
+		}) && !slices.ContainsFunc(v.h.Spans, func(x history.Span) bool {
+			return x.Op == history.OpForceRelease && x.Key == s.Key && x.Call <= during.until && x.Return >= s.Call
+		})
+	}
+}
+
+// killsAlone says by server when it was killed, from the request to its effect, and when the first other fault began or
+// the first kill ended; never: there is none.
+func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
+	kills, others = make(map[string]segment), never
+	for i := range v.h.Faults {
+		f := &v.h.Faults[i]
+		killed := f.Name == "kill"
+		switch _, down := kills[f.Target]; {
+		case killed && f.Phase == history.Injected:
+			for _, node := range targetNodes(f.Target) {
+				kills[node] = segment{f.Time, never}
+			}
+		case killed && f.Phase == history.TookEffect:
+			for _, node := range targetNodes(f.Target) {
+				kills[node] = segment{kills[node].from, f.Time}
+			}
+		case f.Phase == history.Noted && !(f.Name == history.NodeSilent && down),
+			f.Phase == history.Injected && f.Affects != history.AffectsDelays, killed && f.Phase == history.Healed:
+			others = min(others, f.Time-f.Lasted)
+		}
+	}
+	return kills, others
 }
 
 // unansweredViolation words a finding of judgeUnanswered.
@@ -109,8 +174,13 @@ func (v *view) unansweredViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a server that hangs delays nothing that another one keeps", "")
 	w.Class = ""
-	w.Text = fmt.Sprintf("client %d had no reply to its %s of %s after %s, although only servers that do not keep it "+
-		"were unavailable", w.Clients[0], s.Op, lockName(w.Key), format.Duration(f.end-f.start))
+	why := "only servers that do not keep it were unavailable"
+	if v.quorum {
+		w.Rule = "what a majority has said is certain"
+		why = "a majority of the servers had the hold, and was available"
+	}
+	w.Text = fmt.Sprintf("client %d had no reply to its %s of %s after %s, although %s", w.Clients[0], s.Op,
+		lockName(w.Key), format.Duration(f.end-f.start), why)
 	return w
 }
 
