@@ -155,7 +155,14 @@ func (s *holds) end(id holdID, h held) {
 }
 
 // live is how many holds of an owner at a key have not ended and are still valid.
-func (s *holds) live(key, owner string) int { return len(s.liveDeadlines(key, owner)) }
+func (s *holds) live(key, owner string) (n int) {
+	s.eachLive(key, func(other string, _ time.Time) {
+		if other == owner {
+			n++
+		}
+	})
+	return n
+}
 
 // count is how many holds of an owner at a key were not released.
 func (s *holds) count(key, owner string) int {
@@ -179,44 +186,36 @@ func (s *holds) levels(key, owner string) (n int, known bool) {
 	return n, !slices.ContainsFunc(s.ended, lost)
 }
 
-// until is when the last of those ends; zero if there is none, or if it has no end.
+// until is when the last hold of an owner at a key that is still valid ends; zero if there is none, or if it has no end.
 func (s *holds) until(key, owner string) (last time.Time) {
-	for _, until := range s.liveDeadlines(key, owner) {
-		if until.After(last) {
+	s.eachLive(key, func(other string, until time.Time) {
+		if other == owner && until.After(last) {
 			last = until
 		}
-	}
+	})
 	return last
 }
 
-// liveOwners are the owners that have a hold of a key which has not ended and is still valid.
+// liveOwners are the owners of holds of a key that have not ended and are still valid.
 func (s *holds) liveOwners(key string) (owners []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	for id, list := range s.of { // order does not matter: it is a set
-		if id.key == key && slices.ContainsFunc(list, func(h held) bool {
-			return h.Err() == nil && h.Deadline().After(now)
-		}) {
-			owners = append(owners, id.owner)
-		}
-	}
+	s.eachLive(key, func(owner string, _ time.Time) { owners = append(owners, owner) })
 	return owners
 }
 
-func (s *holds) liveDeadlines(key, owner string) (all []time.Time) {
+// eachLive calls f with the owner and the deadline (zero: none) of each hold of a key, alone or with others, that has
+// not ended and is still valid, in any order. It holds the mutex.
+func (s *holds) eachLive(key string, f func(owner string, until time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for id, list := range s.of { // order does not matter: they are counted, or compared
-		if id.owner != owner || id.key != key && !slices.Contains(strings.Split(id.key, "+"), key) {
+	for id, list := range s.of { // order does not matter to f
+		if id.key != key && !slices.Contains(strings.Split(id.key, "+"), key) {
 			continue
 		}
 		for _, h := range list {
 			if until := h.Deadline(); h.Err() == nil && (until.IsZero() || until.After(now)) {
-				all = append(all, until)
+				f(id.owner, until)
 			}
 		}
 	}
-	return all
 }
