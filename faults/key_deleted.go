@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -20,14 +21,15 @@ var keyDeletedSpec = Spec{
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		return newCommand(target, func(ctx context.Context) (string, bool, error) {
 			var deleted int64
-			for _, key := range env.Keys { // one by one: in a Redis Cluster they may be in different slots
+			var refused error
+			for _, key := range env.Keys { // one by one: a node of a Redis Cluster refuses keys that another node has
 				n, err := number(ctx, env.Cluster.(cluster.Admin), target, "DEL", key)
-				if err != nil {
-					return "", false, err
-				}
-				deleted += n
+				deleted, refused = deleted+n, errors.Join(refused, err)
 			}
-			return format.Count(deleted, "key") + " deleted", deleted > 0, nil
+			if deleted == 0 {
+				return "", false, refused
+			}
+			return format.Count(deleted, "key") + " deleted", true, nil
 		}), nil
 	},
 }

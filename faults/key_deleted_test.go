@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -18,6 +19,21 @@ func TestKeyDeleted(t *testing.T) {
 	f.done()
 	takesEffect(t, in) // once
 	did(t, f)
+}
+
+// TestKeyDeletedBesideRefused: a node of a cluster refuses the keys of other nodes, and loses its own.
+func TestKeyDeletedBesideRefused(t *testing.T) {
+	f := newFake(cluster.Sharded)
+	env := f.env()
+	env.Keys = []string{"a", "orders", "z"}
+	moved := errors.New("MOVED 105 n2")
+	f.set(func() {
+		f.errs["n3: DEL a"], f.errs["n3: DEL z"] = moved, moved
+		f.replies["DEL orders"] = int64(1)
+	})
+	if effect := takesEffect(t, inject(t, keyDeletedSpec, env, "n3")); effect != "1 key deleted" {
+		t.Error(effect)
+	}
 }
 
 func TestKeyDeletedOfARealServer(t *testing.T) {

@@ -71,7 +71,7 @@ func Names() []string {
 		"mixed-multi-permits",
 		"mixed-permits", "mixed-fair-permits",
 		"mixed-semaphore", "mixed-shop", "mixed-libraries",
-		"multi-part-deleted", "renewals-unanswered", "reopened",
+		"multi-part-deleted", "multi-cluster-part-deleted", "renewals-unanswered", "reopened",
 		"mixed-network", "mixed-replies", "mixed-replies-lost", "mixed-releases", "mixed-reentries",
 		"mixed-outages", "mixed-short-timeouts", "guarded-packets-lost",
 		"mixed-fast-clock", "mixed-slow-holders", "mixed-tagged", "tries-unanswered", "late-requests",
