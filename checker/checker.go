@@ -143,6 +143,8 @@ type Options struct {
 	Settles bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
+	// NamesOwner: a release of a lost hold fails with code not-owner if another owner has the lock by now.
+	NamesOwner bool
 	// Shared: several clients use one lock object, so that one of them may wait for what others ask.
 	Shared bool
 	// FallsBack: the lock needs no messages. Waiters ask again by themselves, well within the slack, while the server

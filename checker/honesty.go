@@ -42,6 +42,7 @@ const (
 	failedInVain           // a release or renewal gave up early, or another operation failed without a fault
 	renewalWaited          // a renewal had no answer long after the end of its hold
 	restored               // servers had a hold again after its loss was reported
+	ownerUnnamed           // a release of a lost hold did not say that another owner had the lock
 	failedDone             // a release that certainly had no effect had one
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
@@ -65,7 +66,7 @@ func honestyRules() []string {
 		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
 		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
-		contradicted: "contradiction", failedInVain: "failed", failedDone: "failed-done",
+		contradicted: "contradiction", failedInVain: "failed", ownerUnnamed: "owner-unnamed", failedDone: "failed-done",
 		renewalWaited: "waited-renewal", restored: "brought-back",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestReopened: "reopened", honestPromise: "other-outlived",
@@ -106,6 +107,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeForces()
 	c.judgeLateRenewals()
 	c.judgeBroughtBack()
+	c.judgeNamed()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}

@@ -27,6 +27,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.forceViolation(f)
 	case renewalWaited:
 		return c.lateRenewalViolation(f)
+	case ownerUnnamed:
+		return c.unnamedViolation(f)
 	case restored:
 		return c.backViolation(f)
 	case contradicted:

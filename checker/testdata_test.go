@@ -213,6 +213,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"persists":        &o.Persists,
 		"settles":         &o.Settles,
 		"ends-renewals":   &o.EndsRenewals,
+		"names-owner":     &o.NamesOwner,
 		"shared":          &o.Shared,
 		"falls-back":      &o.FallsBack,
 		"migrates":        &o.Migrates,

@@ -47,6 +47,7 @@ const (
 	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
 	EndsRenewals     Capability = "ends-renewals"     // a renewal by hand ends when the hold does
+	NamesOwner       Capability = "names-owner"       // a release of a lost hold says whether another owner has the lock
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Migrates         Capability = "migrates"          // stays available while its keys move to another server
 	Isolates         Capability = "isolates"          // a server that hangs delays no lock of another server
@@ -65,8 +66,8 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
 		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
-		Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal, TakesTurns,
-		CachesScripts,
+		Repeats, Persists, EndsRenewals, NamesOwner, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal,
+		TakesTurns, CachesScripts,
 	}
 }
 

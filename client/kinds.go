@@ -196,27 +196,27 @@ func kindSpecs() []Spec {
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
 		})
-	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry, TakesTurns, CanInspect)
+	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry, TakesTurns, CanInspect, NamesOwner)
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
 		"is an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
 			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})
-	mutex.Can = mutex.Can.Without(Reentrant, Fenced, Scoped).With(TakesTurns, CanInspect)
+	mutex.Can = mutex.Can.Without(Reentrant, Fenced, Scoped).With(TakesTurns, CanInspect, NamesOwner)
 	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithPolling()),
 			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
-	spin.Can = spin.Can.Without(Wakes, FallsBack, Frugal).With(CanInspect, Guards)
+	spin.Can = spin.Can.Without(Wakes, FallsBack, Frugal).With(CanInspect, Guards, NamesOwner)
 	spin.PersistentKeys = fencedKeys
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true,
 			bounded: true, reentrant: true,
 		})
-	fenced.Can, fenced.PersistentKeys = fenced.Can.With(TakesTurns, CanInspect, Guards), fencedKeys
+	fenced.Can, fenced.PersistentKeys = fenced.Can.With(TakesTurns, CanInspect, Guards, NamesOwner), fencedKeys
 	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
 		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex), reentrant: true,
 			force: forceMutex, inspect: inspectMutex})

@@ -13,7 +13,7 @@ var redlockSpec = Spec{
 		"validity = lease - elapsed - drift, enforced.",
 	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
 	Topologies: []string{Quorum},
-	Can:        plainCan().Without(Wakes, FallsBack, Isolates, FullMemory, Fenced).With(CanInspect),
+	Can:        plainCan().Without(Wakes, FallsBack, Isolates, FullMemory, Fenced).With(CanInspect, NamesOwner),
 	Open: opener(kind{
 		newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true, inspect: inspectVotes,
 	}),

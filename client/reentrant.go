@@ -21,7 +21,7 @@ var reentrantSpec = Spec{
 		"fencing tokens.",
 	Source:         "Redisson's RLock, made idempotent (redisson#7367)",
 	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
-	Can:            plainCan().With(TakesTurns, CanInspect, Guards),
+	Can:            plainCan().With(TakesTurns, CanInspect, Guards, NamesOwner),
 	PersistentKeys: fencedKeys,
 	Open: opener(kind{
 		newClient: newClient, acquire: acquireHold(fencedMutex), force: forceMutex,

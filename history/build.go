@@ -291,6 +291,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	s.Behind = e.F == Try && e.Type == Fail && e.Error != nil && e.Error.Code == CodeRefused
 	s.Held = e.Held && e.Type == Fail
 	s.Denied = e.denied()
+	s.Lost = s.Denied && e.Error.Code == "lost"
 	s.Armed, s.Absent = e.latchRefused()
 	s.Stale = e.F == Guard && e.Type == Fail && e.Error != nil && e.Error.Code == CodeStale
 	if e.Type != Info {

@@ -142,6 +142,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		Persists:       m.Can.Has(client.Persists),
 		Settles:        m.Can.Has(client.Persists) && m.Deterministic && !m.Variation.Priorities(),
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
+		NamesOwner:     m.Can.Has(client.NamesOwner),
 		FallsBack:      m.Can.Has(client.FallsBack),
 		Migrates:       m.Can.Has(client.Migrates),
 		FullMemory:     m.Can.Has(client.FullMemory),

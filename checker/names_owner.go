@@ -1,0 +1,102 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeNamed finds the releases that were refused with code lost although another owner certainly had the lock, at a
+// lock that states that it says so. Of a quorum, the masters that refuse a release and those that keep what the other
+// owner was promised are majorities, with a master in common.
+//
+// A release that is repeated is replied to as the first time, perhaps from before the other grant: an owner with an
+// earlier release that failed without a reason, or whose outcome is unknown, is not judged.
+func (c *honestyCheck) judgeNamed() {
+	if !c.o.NamesOwner {
+		return
+	}
+	repeats, forced := make(map[ownerKey]bool), make(map[int32]bool)
+	for _, i := range c.rare {
+		if s := &c.h.Spans[i]; s.Op == history.OpForceRelease {
+			forced[s.Key] = true
+		}
+	}
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		at := ownerKey{s.Owner, s.Key}
+		switch {
+		case s.Op != history.OpRelease:
+		case s.Lost && !s.Part && !repeats[at] && !forced[s.Key] && c.h.Limit(s.Key) == 0:
+			c.judgeUnnamed(int32(i), s)
+		case s.Outcome != history.OK && !s.Denied:
+			repeats[at] = true
+		}
+	}
+}
+
+// judgeUnnamed judges one such release.
+func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
+	if _, held := c.lastHold(s.Owner, s.Key, s.Call); !held {
+		return
+	}
+	holds := c.byKey[s.Key]
+	began := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
+	for n := began - 1; n >= max(0, began-maxLookBack); n-- {
+		h := &c.holds[holds[n]]
+		if h.owner == s.Owner || !c.sureOf(h, segment{s.Call, s.Return}) {
+			continue
+		}
+		since := segment{h.asked, s.Return}
+		if c.o.applies(honestData) && c.allDisturbances(c.o).some(since, (*faultTime).changesServers) {
+			continue
+		}
+		c.found.add(finding{rule: ownerUnnamed, x: holds[n], y: i, start: s.Call, end: s.Return})
+		return
+	}
+}
+
+// sureOf says whether one promise to write covers all of during, and none of the promises of h was given up by then.
+func (c *honestyCheck) sureOf(h *hold, during segment) (sure bool) {
+	if h.reader || later(h.from, c.o.ClockError) >= during.from || h.until-c.o.ClockError <= during.until {
+		return false
+	}
+	for _, p := range c.promises().of(h) {
+		lasts := p.until-c.o.ClockError > during.until
+		switch {
+		case p.at > during.until:
+		case p.what == promiseOver || p.reader:
+			return false
+		case later(p.at, c.o.ClockError) < during.from:
+			sure = lasts
+		default:
+			sure = sure && lasts
+		}
+	}
+	return sure
+}
+
+// changesServers says whether a fault may change what servers keep, or how they reply.
+func (f *faultTime) changesServers() bool {
+	for _, what := range []string{history.AffectsData, history.AffectsCommands, history.AffectsRights,
+		history.AffectsClockBack, history.AffectsSlots, history.AffectsMemory} {
+		if f.may(what) {
+			return true
+		}
+	}
+	return false
+}
+
+// unnamedViolation words a finding of this file.
+func (c *honestyCheck) unnamedViolation(f finding) Violation {
+	x, s := &c.holds[f.x], &c.h.Spans[f.y]
+	w := c.involving("", x.span, f.y)
+	w.Rule = "a release of a lost hold says whether another owner has the lock"
+	w.Events = []int{c.granted(x), int(s.Invoked), int(s.Ended)}
+	w.Text = fmt.Sprintf("the release of %s by client %d at %s replied that the hold was lost, and not that another "+
+		"owner had the lock, which client %d had held since %s", lockName(w.Key), s.Process.Client(c.h.Clients),
+		format.Instant(s.Return), w.Clients[0], format.Instant(x.from))
+	return w
+}
