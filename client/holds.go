@@ -186,7 +186,7 @@ func (s *holds) levels(key, owner string) (n int, known bool) {
 	return n, !slices.ContainsFunc(s.ended, lost)
 }
 
-// until is when the last hold of an owner at a key that is still valid ends; zero if there is none, or if it has no end.
+// until is when the last valid hold of an owner at a key ends; zero if there is none, or if it has no end.
 func (s *holds) until(key, owner string) (last time.Time) {
 	s.eachLive(key, func(other string, until time.Time) {
 		if other == owner && until.After(last) {
