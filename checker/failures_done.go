@@ -90,22 +90,27 @@ func (v *view) judgeUnanswered(o Options, found *findings) {
 	default:
 		return
 	}
-	pauses, crashed := v.clientPauses(), v.crashes()
+	ran := v.running(0)
 	for _, u := range v.h.Unknown {
 		s, client := &v.h.Spans[u.Span], v.client(u.Span)
 		during := segment{s.Call, u.Time}
-		if !isLockOp(s) && s.Op != history.OpRenew || s.Part || during.until-during.from <= o.slack() {
-			continue
-		}
-		if at, is := crashed[client]; is && at >= s.Call || !decided(s, client, during) {
-			continue
-		}
-		if slices.ContainsFunc(pauses[client], func(p segment) bool {
-			return p.from <= during.until && during.from <= p.until
-		}) {
+		if !isLockOp(s) && s.Op != history.OpRenew || s.Part || during.until-during.from <= o.slack() ||
+			!ran(client, during) || !decided(s, client, during) {
 			continue
 		}
 		found.add(finding{rule: unanswered, x: none, y: u.Span, start: during.from, end: during.until})
+	}
+}
+
+// running returns a function that says whether a client did not crash after the beginning of an operation, and was not
+// paused during it or within grace before it.
+func (v *view) running(grace time.Duration) func(client int, during segment) bool {
+	pauses, crashed := v.clientPauses(), v.crashes()
+	return func(client int, during segment) bool {
+		at, is := crashed[client]
+		return !(is && at >= during.from) && !slices.ContainsFunc(pauses[client], func(p segment) bool {
+			return p.from <= during.until && during.from <= later(p.until, grace)
+		})
 	}
 }
 
@@ -139,7 +144,7 @@ func (v *view) availableMajority(o Options) func(s *history.Span, client int, du
 		return down <= o.MayBeDown && slices.ContainsFunc(v.byKey[s.Key], func(i int32) bool {
 			h := &v.holds[i]
 			return h.owner == s.Owner && h.from <= s.Call && h.asked > last && h.lastPromise() > later(s.Call, o.slack())
-		}) && !slices.ContainsFunc(v.h.Spans, func(x history.Span) bool {
+		}) && !v.hasRare(func(x *history.Span) bool {
 			return x.Op == history.OpForceRelease && x.Key == s.Key && x.Call <= during.until && x.Return >= s.Call
 		})
 	}
@@ -191,19 +196,12 @@ func (v *view) judgeDoubt(o Options, found *findings) {
 	if !o.Settles || !v.quorum {
 		return
 	}
-	excuses, pauses, crashed := v.excusesOf(o), v.clientPauses(), v.crashes()
+	excuses, ran := v.excusesOf(o), v.running(o.slack())
 	for _, u := range v.h.Unknown {
-		s, client := &v.h.Spans[u.Span], v.client(u.Span)
+		s := &v.h.Spans[u.Span]
 		during := segment{s.Call, u.Time}
-		if s.Op != history.OpAcquire && s.Op != history.OpTry || s.Part || u.Timeout {
-			continue
-		}
-		if at, is := crashed[client]; is && at >= s.Call {
-			continue
-		}
-		if e := excuses(concernOf(s)); e.away.touches(during) || slices.ContainsFunc(pauses[client], func(p segment) bool {
-			return p.from <= during.until && during.from <= later(p.until, o.slack())
-		}) {
+		if s.Op != history.OpAcquire && s.Op != history.OpTry || s.Part || u.Timeout ||
+			!ran(v.client(u.Span), during) || excuses(concernOf(s)).away.touches(during) {
 			continue
 		}
 		found.add(finding{rule: doubtful, x: none, y: u.Span, start: during.from, end: during.until})

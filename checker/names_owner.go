@@ -42,7 +42,7 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 	if _, held := c.lastHold(s.Owner, s.Key, s.Call); !held {
 		return
 	}
-	holds := c.byKey[s.Key]
+	holds, dis := c.byKey[s.Key], c.allDisturbances(c.o)
 	began := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
 	for n := began - 1; n >= max(0, began-maxLookBack); n-- {
 		h := &c.holds[holds[n]]
@@ -50,8 +50,9 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 			continue
 		}
 		since := segment{h.asked, s.Return}
-		if c.o.applies(honestData) && c.allDisturbances(c.o).some(since, (*faultTime).changesServers) {
-			continue
+		if c.o.applies(honestData) && dis.touch(since, anyClient, history.AffectsData, history.AffectsCommands,
+			history.AffectsRights, history.AffectsClockBack, history.AffectsSlots, history.AffectsMemory) {
+			continue // what servers keep, or how they reply, may have changed
 		}
 		c.found.add(finding{rule: ownerUnnamed, x: holds[n], y: i, start: s.Call, end: s.Return})
 		return
@@ -76,17 +77,6 @@ func (c *honestyCheck) sureOf(h *hold, during segment) (sure bool) {
 		}
 	}
 	return sure
-}
-
-// changesServers says whether a fault may change what servers keep, or how they reply.
-func (f *faultTime) changesServers() bool {
-	for _, what := range []string{history.AffectsData, history.AffectsCommands, history.AffectsRights,
-		history.AffectsClockBack, history.AffectsSlots, history.AffectsMemory} {
-		if f.may(what) {
-			return true
-		}
-	}
-	return false
 }
 
 // unnamedViolation words a finding of this file.
