@@ -12,10 +12,15 @@ import (
 
 const noBrowser = "SKIPPED: no chromium on the PATH (Debian, Ubuntu: apt-get install chromium)"
 
+// browserLimit is for how long a test may use a browser: minutes, because a browser is slow on a busy machine.
+const browserLimit = 4 * time.Minute
+
 // browser is a chromium with args and its own profile, which ends with the test.
 func browser(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd, end, err := newBrowser(args...)
+	ctx, cancel := context.WithTimeout(context.Background(), browserLimit)
+	t.Cleanup(cancel)
+	cmd, end, err := newBrowser(ctx, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,10 +35,9 @@ func browser(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// newBrowser is a chromium that has not been started; without one on the PATH, end is nil. It has minutes, because a
-// browser is slow on a busy machine. Its child processes may outlive it and write to the profile, so end kills them
-// before it removes the profile.
-func newBrowser(args ...string) (cmd *exec.Cmd, end func() error, err error) {
+// newBrowser is a chromium that has not been started and is killed when ctx ends; without one on the PATH, end is nil.
+// Its child processes may outlive it and write to the profile, so end kills them before it removes the profile.
+func newBrowser(ctx context.Context, args ...string) (cmd *exec.Cmd, end func() error, err error) {
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		return nil, nil, nil
@@ -42,14 +46,12 @@ func newBrowser(args ...string) (cmd *exec.Cmd, end func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	cmd = exec.CommandContext(ctx, program, append([]string{"--headless", "--no-sandbox", "--disable-gpu",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--disable-default-apps", "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + profile}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Minute
 	return cmd, func() error {
-		cancel()
 		if cmd.Process != nil {
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // devtools drives a browser through the Chrome DevTools Protocol, on a pipe: a message is JSON and a zero byte.
 type devtools struct {
 	in      *os.File
-	out     *bufio.Reader
+	replies *os.File
+	out     *bufio.Reader // of replies
 	id      int
 	session string // of the open page
 	target  string // the open page; empty: none
@@ -37,28 +40,46 @@ type pageOptions struct {
 	width int // of the window; 0: 1280
 }
 
-// devtoolsOfTests are those that all tests share, because a browser takes a second of CPU time to start; nil: none has
-// been started. TestMain ends them.
-var devtoolsOfTests struct {
+// sharedDevtools are those of all tests, because a browser takes a second of CPU time to start; nil: none is running.
+// TestMain ends them.
+var sharedDevtools struct {
 	sync.Mutex
 	*devtools
 	end func() error
 }
 
-// startDevtools starts a browser, or takes that of an earlier test. Tests take turns.
+// startDevtools starts a browser, or takes that of an earlier test if it has passed. Tests take turns, and each may use
+// it for browserLimit.
 func startDevtools(t *testing.T) *devtools {
 	t.Helper()
-	all := &devtoolsOfTests
-	all.Lock()
-	t.Cleanup(all.Unlock)
-	if all.devtools != nil {
-		return all.devtools
+	shared := &sharedDevtools
+	shared.Lock()
+	t.Cleanup(shared.Unlock)
+	if shared.devtools == nil {
+		shared.devtools, shared.end = newDevtools(t)
 	}
-	cmd, end, err := newBrowser("--remote-debugging-pipe", "about:blank")
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		if err := endDevtools(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := shared.replies.SetReadDeadline(time.Now().Add(browserLimit)); err != nil {
+		t.Fatal(err)
+	}
+	return shared.devtools
+}
+
+// newDevtools starts a browser.
+func newDevtools(t *testing.T) (d *devtools, end func() error) {
+	t.Helper()
+	cmd, remove, err := newBrowser(context.Background(), "--remote-debugging-pipe", "about:blank")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end == nil {
+	if remove == nil {
 		t.Skip(noBrowser)
 	}
 	theirIn, in, err := os.Pipe()
@@ -71,27 +92,26 @@ func startDevtools(t *testing.T) *devtools {
 	}
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // the pipe is the file descriptors 3 and 4
 	if err := cmd.Start(); err != nil {
-		t.Fatal(errors.Join(err, end()))
+		t.Fatal(errors.Join(err, remove()))
 	}
 	theirIn.Close()
 	theirOut.Close()
-	all.devtools = &devtools{in: in, out: bufio.NewReader(out)}
-	all.end = func() error {
+	return &devtools{in: in, replies: out, out: bufio.NewReader(out)}, func() error {
 		in.Close()
 		out.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		return end()
+		return remove()
 	}
-	return all.devtools
 }
 
-// endDevtools ends the browser that tests have started, if any.
+// endDevtools ends the browser of the tests, if one is running.
 func endDevtools() error {
-	if devtoolsOfTests.end == nil {
+	if sharedDevtools.devtools == nil {
 		return nil
 	}
-	return devtoolsOfTests.end()
+	sharedDevtools.devtools = nil
+	return sharedDevtools.end()
 }
 
 // call sends a request and waits for its reply; it keeps what the page writes to its console in between.
