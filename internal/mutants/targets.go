@@ -81,13 +81,13 @@ func AllTargets() (Targets, error) {
 			slices.SortStableFunc(some, func(a, b Target) int { return cmp.Compare(cost(a), cost(b)) })
 			all[kind] = append(all[kind], some...)
 		}
-		slices.SortStableFunc(all[kind], func(a, b Target) int { return cmp.Compare(dear(a), dear(b)) })
+		slices.SortStableFunc(all[kind], func(a, b Target) int { return cmp.Compare(longRun(a), longRun(b)) })
 	}
 	return all, nil
 }
 
-// dear is 1 for a target that takes as long as a hundred others, and else 0.
-func dear(t Target) int {
+// longRun is 1 for a target that takes as long as a hundred others, and else 0.
+func longRun(t Target) int {
 	if cost(t) > 10*time.Minute {
 		return 1
 	}
