@@ -7,8 +7,17 @@ import (
 	"time"
 )
 
-// short is a lease that expires within a test.
+// short is a lease of one lock that expires within a test.
 const short = 250 * time.Millisecond
+
+// shortLease is a lease that expires within a test. Several locks may be taken one after the other, each within an equal
+// part of half of it, in which a busy machine must get a reply.
+func (s *fixture) shortLease() time.Duration {
+	if s.spec.Parts < 2 {
+		return short
+	}
+	return 2 * short * time.Duration(s.spec.Parts)
+}
 
 // slack is how late a timer may fire on a busy machine.
 const slack = 2 * time.Second
@@ -34,7 +43,7 @@ func holdEnds() []behavior {
 }
 
 func leaseExpires(t *testing.T, s *fixture) {
-	h := s.acquire(t, s.a, AcquireOptions{Lease: short})
+	h := s.acquire(t, s.a, AcquireOptions{Lease: s.shortLease()})
 	next := s.acquire(t, s.b, s.longLease()) // without a release
 	if err := h.Release(context.Background()); !errors.Is(err, s.spec.ErrLost) {
 		t.Errorf("release after the lease: %v, want %v", err, s.spec.ErrLost)
@@ -44,8 +53,8 @@ func leaseExpires(t *testing.T, s *fixture) {
 }
 
 func releaseAfterLeaseFails(t *testing.T, s *fixture) {
-	h := s.acquire(t, s.a, AcquireOptions{Lease: short})
-	<-time.After(2 * short) // only time ends a lease
+	h := s.acquire(t, s.a, AcquireOptions{Lease: s.shortLease()})
+	<-time.After(2 * s.shortLease()) // only time ends a lease
 	if err := h.Release(context.Background()); !errors.Is(err, s.spec.ErrLost) {
 		t.Errorf("release after the lease, without another holder: %v, want %v", err, s.spec.ErrLost)
 	}
@@ -147,11 +156,11 @@ func lossIsReported(t *testing.T, s *fixture) {
 }
 
 func lossIsReportedWithoutServers(t *testing.T, s *fixture) {
-	h := s.acquire(t, s.a, AcquireOptions{Lease: short})
+	h := s.acquire(t, s.a, AcquireOptions{Lease: s.shortLease()})
 	for _, p := range s.servers.proxies {
 		p.HoldReplies("e") // every request
 	}
-	if !ends(h.Context(), short+slack) {
+	if !ends(h.Context(), s.shortLease()+slack) {
 		t.Error("the lease has expired but the context of the hold has not ended")
 	}
 }
