@@ -10,8 +10,8 @@ import (
 // short is a lease of one lock that expires within a test.
 const short = 250 * time.Millisecond
 
-// shortLease is a lease that expires within a test. Several locks may be taken one after the other, each within an equal
-// part of half of it, in which a busy machine must get a reply.
+// shortLease is a lease that expires within a test. Several locks may be taken one after the other, each within an
+// equal part of half of it, in which a busy machine must get a reply.
 func (s *fixture) shortLease() time.Duration {
 	if s.spec.Parts < 2 {
 		return short
