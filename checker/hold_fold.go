@@ -16,6 +16,7 @@ type holdFold struct {
 	blurred    map[ownerKey]bool
 	kept       map[ownerKey]keptLevels // lost levels of holds that were released
 	effects    map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
+	faults     *disturbances           // nil until needed
 }
 
 // find is the open hold of an owner at a key, in the given mode; nil if there is none.
@@ -86,6 +87,9 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	}
 	within := h != nil && s.Call < h.until // requested inside a hold that was lost before the reply came
 	remains := within || h != nil && s.Call < b.keptUntil(h)
+	if remains && !within && s.Token == h.token { // a re-entry of the lost hold
+		within = true
+	}
 	if h != nil { // lost, and acquired again
 		b.close(h)
 	}
@@ -105,14 +109,6 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	}
 	b.noteOtherMode(i, s)
 	b.compare(i, s, h, false)
-}
-
-// keptUntil is until when servers may keep a hold whose loss was reported. 0: that is not known.
-func (b *holdFold) keptUntil(h *hold) time.Duration {
-	if end := b.leaseEnd(h); h.ending == endLost && end != never && b.lostNotice(h) >= 0 {
-		return end
-	}
-	return 0
 }
 
 // begin appends the hold that begins with a grant.

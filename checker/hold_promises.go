@@ -119,6 +119,27 @@ func (b *holdFold) leaseEnd(h *hold) time.Duration {
 	return later(end, (s.Valid-s.Call)/20)
 }
 
+// keptUntil is until when servers may keep a hold whose loss was reported. 0: that is not known. A lock that renews
+// reports a loss when a renewal has no reply in time, which servers may have executed. A lease is assumed to be up to a
+// twentieth longer than what is promised of it, as in [holdFold.leaseEnd].
+func (b *holdFold) keptUntil(h *hold) time.Duration {
+	end := b.leaseEnd(h)
+	if h.ending != endLost || end == never || b.lostNotice(h) < 0 {
+		return 0
+	}
+	if s := &b.h.Spans[h.span]; s.Lease == 0 {
+		if b.faults == nil {
+			b.faults = &disturbances{times: b.faultTimes()}
+		}
+		client, lease := b.client(h.span), s.Valid-s.Call
+		sent := segment{max(h.from, h.until-lease), h.until} // the renewals without a reply
+		if b.faults.touch(sent, client, history.AffectsTraffic, history.AffectsDelays, history.AffectsClients) {
+			end = max(end, later(b.faults.delivery(h.until, client), lease+lease/20))
+		}
+	}
+	return end
+}
+
 // lease notes the lease that a reply at t confirmed. 0: it is that of the acquire.
 func (b *holdFold) lease(h *hold, t, lease time.Duration) {
 	if lease == 0 {

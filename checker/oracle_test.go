@@ -20,7 +20,18 @@ type naiveHold struct {
 	back                time.Duration // release returned; never if that is not certain
 	token               uint64
 	nested              bool // entered again
+	reported            bool // it was lost, and the lock said so
 	span                *history.Span
+}
+
+// keptUntil is until when a server may keep a hold whose loss was reported: a lease may be a twentieth longer than what
+// is promised of it.
+func (s *naiveHold) keptUntil() time.Duration {
+	last := s.promises[len(s.promises)-1].until
+	if !s.reported || last == never || s.span.Valid == 0 {
+		return 0
+	}
+	return last + (s.span.Valid-s.span.Call)/20
 }
 
 // promisedAt says whether a promise was in force at t.
@@ -72,15 +83,16 @@ func mode(reads bool) int {
 func naiveHolds(h *history.History) []*naiveHold {
 	var all []*naiveHold
 	owners := make([]naive, len(h.Owners))
-	lose := func(o *naive, m int, t time.Duration) {
+	lose := func(o *naive, m int, n *history.Notice) {
 		if o.depth[m] > 0 {
-			o.now[m].until, o.lost[m], o.depth[m] = t, o.depth[m], 0
+			o.now[m].until, o.lost[m], o.depth[m] = n.Time, o.depth[m], 0
+			o.now[m].reported = n.F == history.Lost
 		}
 	}
 	for _, e := range effectsOf(h) {
 		if e.notice != nil { // each client is one owner here
-			lose(&owners[e.notice.Owner], 0, e.notice.Time)
-			lose(&owners[e.notice.Owner], 1, e.notice.Time)
+			lose(&owners[e.notice.Owner], 0, e.notice)
+			lose(&owners[e.notice.Owner], 1, e.notice)
 			continue
 		}
 		s, o := e.span, &owners[e.span.Owner]
@@ -129,8 +141,8 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 		return all
 	}
 	token := s.Token
-	if o.lost[m] > 0 && s.Call < o.now[m].until { // perhaps that of the lost hold
-		token = 0
+	if x := o.now[m]; o.lost[m] > 0 && (s.Call < x.until || s.Token == x.token && s.Call < x.keptUntil()) {
+		token = 0 // perhaps that of the lost hold
 	}
 	o.lost = [2]int{}
 	o.depth[m] = 1
