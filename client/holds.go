@@ -3,11 +3,13 @@ package client
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -43,7 +45,8 @@ type holds struct {
 	mu    sync.Mutex
 	of    map[holdID][]held
 	ended []endedHold
-	inner map[held]held // the last hold that was acquired under the context of another
+	inner map[held]held      // the last hold that was acquired under the context of another
+	known map[held]time.Time // until when each was valid when it was granted, or last reported as renewed
 }
 
 type endedHold struct {
@@ -51,12 +54,37 @@ type endedHold struct {
 	hold held
 }
 
-func newHolds() *holds { return &holds{of: map[holdID][]held{}, inner: map[held]held{}} }
+func newHolds() *holds {
+	return &holds{of: map[holdID][]held{}, inner: map[held]held{}, known: map[held]time.Time{}}
+}
 
 func (s *holds) add(id holdID, h held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.of[id] = append(s.of[id], h)
+	s.known[h] = h.Deadline()
+}
+
+// prolonged are the renewals of holds that are valid for longer than when it was last called, or they were granted.
+func (s *holds) prolonged() (renewals []Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := slices.SortedFunc(maps.Keys(s.of), func(a, b holdID) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.owner, b.owner), cmp.Compare(a.mode, b.mode))
+	})
+	for _, id := range ids {
+		for _, h := range s.of[id] {
+			until := h.Deadline()
+			if h.Err() != nil || !until.After(s.known[h]) {
+				continue
+			}
+			s.known[h] = until
+			for _, key := range strings.Split(id.key, "+") {
+				renewals = append(renewals, Reply{Event: history.Renewed, Key: key, Owner: id.owner, Deadline: until})
+			}
+		}
+	}
+	return renewals
 }
 
 // innermost is the hold that a request is about, or else the last such one that has ended; nil if there was none. A
@@ -146,6 +174,7 @@ func (s *holds) end(id holdID, h held) {
 		return // it had ended before
 	}
 	delete(s.inner, h)
+	delete(s.known, h)
 	if s.of[id] = slices.Delete(s.of[id], i, i+1); len(s.of[id]) == 0 {
 		delete(s.of, id)
 	}

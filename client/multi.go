@@ -26,9 +26,8 @@ func multiSpecs() []Spec {
 	multi.Can = multi.Can.Without(Migrates) // one script takes both
 	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
 	mixed.PersistentKeys = multiTokens(4)
-	// RenewsItself: permits have no owner, so the client does not know which hold was renewed.
-	permits.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanTry, CanRenew, EndsRenewals, ReportsLoss, Wakes,
-		Migrates, FullMemory}
+	permits.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanTry, CanRenew, EndsRenewals, RenewsItself,
+		ReportsLoss, Wakes, Migrates, FullMemory}
 	permits.PersistentKeys = func(key string) []string {
 		names := multiKeys(key)
 		return names[:2]

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -56,12 +55,10 @@ func (o *permitOwners) takeLost(p *lock.Permits) (what Hold, known bool) {
 	return what, known
 }
 
-// renewed reports a renewal of p.
-func (o *permitOwners) renewed(p *lock.Permits, notify func(Reply)) {
+// owner is whose permits p are, if that is known.
+func (o *permitOwners) owner(p *lock.Permits) (what Hold, known bool) {
 	o.mu.Lock()
-	what, known := o.of[p]
-	o.mu.Unlock()
-	if known {
-		notify(Reply{Event: history.Renewed, Key: what.Key, Owner: what.Owner, Deadline: p.Deadline()})
-	}
+	defer o.mu.Unlock()
+	what, known = o.of[p]
+	return what, known
 }

@@ -72,7 +72,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
 			OnRenewed:        l.renewed,
-			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
+			OnPermitsRenewed: l.permitsRenewed,
 		}}
 		if !k.several { // else watch reports it
 			options.OnLost, options.OnPermitsLost, options.Observe = l.lost, l.permitsLost, l.events.observe
@@ -116,6 +116,18 @@ func (l *library) renewed(h *lock.Hold) {
 		return // the observer was to hear of it before
 	}
 	l.notify(r)
+}
+
+// permitsRenewed reports a renewal of p. Permits of a multi-lock do not know their hold: it reports all holds that are
+// valid for longer than before.
+func (l *library) permitsRenewed(p *lock.Permits) {
+	if l.several {
+		for _, r := range l.holds.prolonged() {
+			l.notify(r)
+		}
+	} else if what, known := l.permits.owner(p); known {
+		l.notify(Reply{Event: history.Renewed, Key: what.Key, Owner: what.Owner, Deadline: p.Deadline()})
+	}
 }
 
 // report reports the loss of a hold, and how many its owner still has.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -63,6 +64,19 @@ func TestFirstOpensTheSharedLock(t *testing.T) {
 			}
 			if !slices.Equal(b.ready, test.want) {
 				t.Errorf("per_instance %d: set up in the order %v, want %v", test.shared, b.ready, test.want)
+			}
+		})
+	}
+}
+
+// A lock whose client renews a hold by itself is safe in stuck-holder, where the hold outlasts the lease: its client
+// reports the renewals.
+func TestRenewalsAreReported(t *testing.T) {
+	for _, lock := range []string{"multi", "multi-kinds", "multi-permits", "permits", "fair-permits"} {
+		t.Run(lock, func(t *testing.T) {
+			out, _ := simulate(t, load(t, "stuck-holder", "lock="+lock), 3, 0)
+			if j := out.Judgement; j.Verdict != checker.Safe {
+				t.Errorf("%s: %s", j.Verdict, j.Sentence)
 			}
 		})
 	}
