@@ -138,6 +138,11 @@ func singly(groups []group) (out []group) {
 // Acquire waits until it has all of the locks, or ctx ends. Errors are those of [Mutex.Acquire], and [ErrCrossSlot].
 // With a lease of its own ([WithLease]) each of the locks gets it; if they are not all taken by one script, it must be
 // long enough to take them within half of it.
+//
+// While it holds some of the locks, it waits for the owner of another for one to two times Options.PollMax, at most 2 s
+// and less if a lease of its own is short; then it releases them and starts again. A reply is waited for longer: a
+// server that hangs keeps them from others for up to Options.Timeout more, and if it has not replied then, the error
+// is [ErrUnknown].
 func (m *MultiLock) Acquire(ctx context.Context, opts ...Option) (*MultiHold, error) {
 	h, err := m.gather(ctx, opts, true)
 	return h, failed("acquire", "locks", m.names(), err)

@@ -16,10 +16,6 @@ type round struct {
 	holds    []partHold
 }
 
-// patienceUnit bounds for how long some locks are kept from others while another is
-// waited for: one to two of it.
-const patienceUnit = time.Second
-
 // run takes the groups in their order and renews all holds when it has them. If it
 // fails, nothing is left; again reports whether another round may succeed.
 func (r *round) run(ctx context.Context) (again bool, err error) {
@@ -45,22 +41,25 @@ func (r *round) run(ctx context.Context) (again bool, err error) {
 	return again, err
 }
 
-// take takes one group. If others are held, it waits for a limited time only.
+// take takes one group. If others are held, it waits for its owner for a limited time only, and for the
+// reply of a server that hangs for the client's timeout more.
 func (r *round) take(ctx context.Context, g group, others bool) (again bool, err error) {
-	limited := ctx
+	limited, bound := ctx, (*patience)(nil)
 	if others && r.wait {
 		unit := min(g.client.o.PollMax, patienceUnit)
 		limit := g.client.random.between(unit, 2*unit)
 		if r.o.lease > 0 {
 			limit = min(limit, r.o.lease/2/time.Duration(len(r.groups)))
 		}
+		bound = &patience{until: time.Now().Add(limit)}
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, limit)
+		limited, cancel = context.WithTimeout(ctx, limit+g.client.o.Timeout)
 		defer cancel()
 	}
-	holds, err := r.acquire(limited, g)
+	holds, err := r.acquire(limited, g, bound)
 	r.holds = append(r.holds, holds...)
-	return Definite(err) && (errors.Is(err, ErrHeld) || ended(limited) || outcomeOf(err) == notExecuted), err
+	over := bound != nil && bound.over || ended(limited)
+	return Definite(err) && (errors.Is(err, ErrHeld) || over || outcomeOf(err) == notExecuted), err
 }
 
 // ended says whether ctx has ended. Its timer may be late: requests compare its deadline with the time
@@ -70,12 +69,12 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
-func (r *round) acquire(ctx context.Context, g group) ([]partHold, error) {
+func (r *round) acquire(ctx context.Context, g group, bound *patience) ([]partHold, error) {
 	if g.together() {
-		return r.acquireBundle(ctx, g)
+		return r.acquireBundle(ctx, g, bound)
 	}
 	p := g.parts[0]
-	s := &settings{owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease}
+	s := &settings{patience: bound, owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease}
 	h, err := p.take(ctx, s, r.wait)
 	if err != nil {
 		return nil, err
@@ -117,15 +116,15 @@ type bundle struct {
 
 var _ requester = (*bundle)(nil)
 
-func (r *round) acquireBundle(ctx context.Context, g group) ([]partHold, error) {
+func (r *round) acquireBundle(ctx context.Context, g group, bound *patience) ([]partHold, error) {
 	c := g.client
 	lease, auto, err := c.leaseOf(r.o.lease)
 	if err != nil {
 		return nil, err
 	}
 	b := &bundle{
-		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease}, lease: lease, tokens: g.fenced,
-		atomic: r.o.atomic,
+		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease, patience: bound},
+		lease:    lease, tokens: g.fenced, atomic: r.o.atomic,
 	}
 	id, mode := c.random.id(), notifyNone
 	if r.wait {
@@ -144,7 +143,7 @@ func (r *round) acquireBundle(ctx context.Context, g group) ([]partHold, error) 
 		err = b.once(ctx, b)
 	}
 	if err != nil && b.uncertain {
-		err = c.undo(ctx, err, b.giveBack)
+		err = b.undo(ctx, err, b.giveBack)
 	}
 	if err != nil {
 		return nil, err

@@ -172,6 +172,7 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 	return &attempt{
 		waitLoop: waitLoop{
 			client: c, name: n.name, patient: newOwner && s.tries == 0, tries: s.tries, retryDelay: s.delay, lasts: lease,
+			patience: s.patience,
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
@@ -233,7 +234,7 @@ func limitWait(ctx context.Context, limit time.Duration) (context.Context, conte
 // release, and a grant cannot have expired before, the lock was never held.
 func (a *attempt) takeBack(ctx context.Context, why error) error {
 	absent := false
-	err := a.client.undo(ctx, why, func(ctx context.Context) error {
+	err := a.undo(ctx, why, func(ctx context.Context) error {
 		left, err := a.client.giveBack(ctx, a.claim)
 		absent = left < 0
 		return err

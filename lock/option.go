@@ -25,6 +25,8 @@ type settings struct {
 	polling   bool
 	atomic    bool
 	given     optionSet
+
+	patience *patience // for other owners; nil: no limit
 }
 
 // optionSet is a set of options.

@@ -201,7 +201,7 @@ func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []O
 	a := &attempt{
 		waitLoop: waitLoop{
 			client: p.client, name: p.name, mode: independent, channel: tagged(p.key, "free"),
-			tries: s.tries, retryDelay: s.delay, lasts: lease,
+			tries: s.tries, retryDelay: s.delay, lasts: lease, patience: s.patience,
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: p.client.startTime(),
 		claim: claim{

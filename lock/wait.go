@@ -62,15 +62,17 @@ type waitLoop struct {
 	patient    bool          // if chained and not the first in the queue, sleep before the first request
 	lasts      time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
 	shared     bool          // those in the same queue can be served as well
+	patience   *patience     // nil: no limit
 
-	served    bool
-	uncertain bool    // a request of unknown outcome was sent
-	owesRetry bool    // others rely on its next reply: it was woken, or is chained and the first in the queue
-	waiter    *waiter // in the wait queue; nil: not yet
-	last      error
+	served     bool
+	uncertain  bool    // a request of unknown outcome was sent
+	unanswered bool    // that may be so, and no reply has come since
+	owesRetry  bool    // others rely on its next reply: it was woken, or is chained and the first in the queue
+	waiter     *waiter // in the wait queue; nil: not yet
+	last       error
 }
 
-// run sends requests until one is granted or rejected, or ctx ends. In between it
+// run sends requests until one is granted or rejected, its patience is over, or ctx ends. In between it
 // waits in a queue: it joins it, sends one more request, since the lock may have
 // become free meanwhile, and then sleeps until it is woken, but never for longer
 // than [waitLoop.delay] says.
@@ -88,6 +90,8 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 		case err != nil && isFinal(err):
 			return err
 		case n+1 == w.tries:
+			return w.stopped(ctx)
+		case w.runsOut():
 			return w.stopped(ctx)
 		case err == nil && t.again:
 			w.join("")
@@ -135,6 +139,7 @@ func (w *waitLoop) send(ctx context.Context, r requester) (turn, error) {
 		o := outcomeOf(err)
 		w.uncertain = w.uncertain || o.mayHaveHappened()
 	}
+	w.unanswered = err != nil && w.uncertain
 	return t, err
 }
 
@@ -198,14 +203,17 @@ func (w *waitLoop) settle(t turn) {
 }
 
 // sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than the first one does,
-// since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has ended, unless
-// its next request was sent for it. A wake-up that came before that is left for the next waiter.
+// since those behind rely on it, nor beyond when it is due. It reports false when ctx, the client or its patience has
+// ended, unless its next request was sent for it. A wake-up that came before that is left for the next waiter.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool {
 	if ctx.Err() != nil {
 		return false
 	}
+	if !w.unanswered {
+		d = w.patience.limit(d)
+	}
 	if w.waiter == nil {
-		return w.client.bg.sleep(ctx, d, nil)
+		return w.client.bg.sleep(ctx, d, nil) && !w.runsOut()
 	}
 	w.client.queues.fallAsleep(w.waiter, r)
 	timer := time.NewTimer(d)
@@ -218,7 +226,7 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 			w.owesRetry = true
 			return true
 		case <-timer.C:
-			return true
+			return !w.runsOut() || w.client.queues.awake(w.waiter)
 		case <-first:
 			first = nil
 			left := min(time.Until(end), w.client.o.PollMax)

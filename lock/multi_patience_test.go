@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// beyondGrace is how late replies are where they are later than both the wait for another owner and the grace of an
+// undo: here they have the values of production.
+const beyondGrace = undoGrace + 50*time.Millisecond
+
+// slowSecond are a first lock, and the proxy and the client of what is taken after it.
+type slowSecond struct {
+	direct *redis.Client
+	proxy  *proxy
+	other  *Client // of another program, and without a proxy
+	first  *Mutex
+	second *Client
+}
+
+// startSlowSecond makes a server with two proxies, of which the second has the greater address, so that its locks are
+// taken last. Waits for other owners end after 20 to 40 ms.
+func startSlowSecond(t *testing.T, timeout time.Duration) slowSecond {
+	t.Helper()
+	s := startRedis(t)
+	low, high := startProxy(t, s.Addr), startProxy(t, s.Addr)
+	if low.Addr > high.Addr {
+		low, high = high, low
+	}
+	o := Options{PollMax: 20 * time.Millisecond, Timeout: timeout}
+	client := func(p *proxy) *Client {
+		c := newTestClient(t, dialRedis(t, p.Addr), o)
+		c.grace = undoGrace
+		return c
+	}
+	x := slowSecond{s.Dial(t), high, newTestClient(t, s.Dial(t), Options{}), client(low).Mutex("first"), client(high)}
+	release(t, acquire(t, x.first))
+	release(t, acquire(t, x.second.Mutex("warm")))
+	return x
+}
+
+// ofEveryKind are locks that can be taken after the first, of each kind that a multi-lock has.
+func ofEveryKind() map[string]func(c *Client) []AnyLock {
+	return map[string]func(c *Client) []AnyLock{
+		"mutex":        func(c *Client) []AnyLock { return []AnyLock{c.Mutex("second")} },
+		"one script":   func(c *Client) []AnyLock { return []AnyLock{c.Mutex("second"), c.Mutex("third")} },
+		"fenced":       func(c *Client) []AnyLock { return []AnyLock{c.FencedMutex("second")} },
+		"fair":         func(c *Client) []AnyLock { return []AnyLock{c.FairMutex("second")} },
+		"writer":       func(c *Client) []AnyLock { return []AnyLock{c.RW("second").PreferWriters().Write()} },
+		"permits":      func(c *Client) []AnyLock { return []AnyLock{c.Semaphore("second", WithTotal(1)).Permits(1)} },
+		"leased":       func(c *Client) []AnyLock { return []AnyLock{c.PermitSemaphore("second", WithTotal(1)).Permits(1)} },
+		"fair permits": func(c *Client) []AnyLock { return []AnyLock{c.FairSemaphore("second", WithTotal(1)).Permits(1)} },
+	}
+}
+
+// eachSlowSecond calls run with all locks of one kind after the other, the first one included, and with those of
+// another program without it.
+func eachSlowSecond(t *testing.T, run func(t *testing.T, x slowSecond, all, theirs *MultiLock)) {
+	t.Helper()
+	for name, build := range ofEveryKind() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := startSlowSecond(t, 2*testTimeout)
+			run(t, x, multi(t, append(build(x.second), x.first)...), multi(t, build(x.other)...))
+		})
+	}
+}
+
+// While the first lock is held, another owner is waited for only briefly, but a reply is not: one that comes later
+// does not fail the acquire.
+func TestMultiWaitsForLateReplies(t *testing.T) {
+	t.Parallel()
+	eachSlowSecond(t, func(t *testing.T, x slowSecond, all, _ *MultiLock) {
+		x.proxy.Delay(beyondGrace)
+		releaseAll(t, acquireAll(t, all))
+		mustExist(t, x.direct, "first", false)
+	})
+}
+
+// A lock that stays held ends the round, and the first lock is free in between, whatever its server's delay; what an
+// attempt may have left is taken back before the next.
+func TestMultiWaitsBrieflyForOtherOwners(t *testing.T) {
+	t.Parallel()
+	eachSlowSecond(t, func(t *testing.T, x slowSecond, all, theirs *MultiLock) {
+		h := acquireAll(t, theirs)
+		x.proxy.lose(1)
+		x.proxy.Delay(beyondGrace)
+		done := make(chan *MultiHold, 1)
+		go func() { done <- acquireAll(t, all) }()
+		acquiredTwice(t, x.direct, "first")
+		x.proxy.Delay(0)
+		releaseAll(t, h)
+		releaseAll(t, within(t, testTimeout, "the grant", done))
+	})
+}
+
+// A server that does not reply at all keeps the other locks from others for no longer than the client's timeout.
+func TestMultiGivesUpOnAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	x := startSlowSecond(t, 200*time.Millisecond)
+	x.proxy.hang()
+	_, err := multi(t, x.first, x.second.Mutex("second")).Acquire(context.Background())
+	if !errors.Is(err, ErrUnknown) {
+		t.Errorf("error %v, want ErrUnknown", err)
+	}
+	mustExist(t, x.direct, "first", false)
+	x.proxy.lose(0)
+}
