@@ -65,7 +65,7 @@ func ExampleMutex_TryAcquire() {
 // A wait that ends. Unlike a deadline of the context, it does not end the work too.
 func ExampleWithWait() {
 	ctx := context.Background()
-	report := connected().Mutex("report", lock.WithWait(50*time.Millisecond))
+	report := connected().Mutex("report", lock.WithWait(4*time.Second))
 	hold, err := report.Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)
