@@ -17,6 +17,7 @@ type LiveHold struct {
 	Valid   time.Duration // end of the last promise; history.Infinity if it has none
 
 	depth     int           // acquires that were not released; of a semaphore permits
+	asked     time.Duration // when it was requested
 	since     time.Duration // when it was granted
 	contended bool          // another owner requested the lock during the hold, see contention
 }
@@ -85,18 +86,26 @@ func (l *LiveHolds) Keys() []string {
 }
 
 // Conflict says whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
-// more permits than exist.
+// more permits than exist. A hold that a forced release may have ended, because it is in flight, was when the hold was
+// requested, or has an unknown outcome, does not count.
 func (l *LiveHolds) Conflict(key string) bool {
 	k := l.keys[key]
 	if k == nil {
 		return false
 	}
 	permits, writer, owners := 0, false, false
+	var first *LiveHold
 	for i := range k.holds {
 		h := &k.holds[i]
+		if k.forces.mayEnd(h) {
+			continue
+		}
+		if first == nil {
+			first = h
+		}
 		permits += h.Permits
 		writer = writer || !h.Reader
-		owners = owners || h.Owner != k.holds[0].Owner
+		owners = owners || h.Owner != first.Owner
 	}
 	if k.semaphore {
 		return k.limit > 0 && permits > k.limit
@@ -134,7 +143,7 @@ func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted boo
 	}
 	k = l.keys[r.key]
 	granted = k.complete(e, &r, e.Process.Client(l.clients))
-	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.asking) == 0 {
+	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.asking) == 0 && len(k.forces.pending) == 0 {
 		delete(l.keys, r.key)
 	}
 	return k, r.owner, granted
@@ -153,8 +162,11 @@ func (l *LiveHolds) invoke(e *history.Event) (*liveKey, string) {
 		k.semaphore = k.semaphore || v.Limit > 0 || v.Permits > 0
 		k.limit = max(k.limit, v.Limit)
 	}
-	if e.F == history.Release {
+	switch e.F {
+	case history.Release:
 		k.release(&r)
+	case history.ForceRelease:
+		k.forces.begin(&r)
 	}
 	list := l.requests[e.Process]
 	if list == nil {

@@ -15,6 +15,7 @@ type liveKey struct {
 	semaphore bool
 	limit     int // permits of the key; 0: not known
 	requests  int // in flight
+	forces    liveForces
 
 	asking map[history.Process]string // owners whose acquire has no reply, see contention
 }
@@ -46,7 +47,7 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 		return k.grant(e, r, client)
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
-	case e.F == history.ForceRelease && e.Type != history.Fail:
+	case e.F == history.ForceRelease:
 		k.forced(r, e)
 	case missing && e.F == history.Renew:
 		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
@@ -60,13 +61,17 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 
 // forced ends the holds that a forced release has ended; see the function of that name of holdFold.
 func (k *liveKey) forced(r *request, e *history.Event) {
+	before := slices.IndexFunc(k.holds, func(h LiveHold) bool {
+		return !r.some && !h.Reader && !k.semaphore && h.since <= r.time && h.Valid >= e.Time && e.Type == history.OK
+	})
+	k.forces.end(r, e, before >= 0)
+	if e.Type == history.Fail {
+		return
+	}
 	if r.some {
 		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
 		return
 	}
-	before := slices.IndexFunc(k.holds, func(h LiveHold) bool {
-		return !h.Reader && !k.semaphore && h.since <= r.time && h.Valid >= e.Time && e.Type == history.OK
-	})
 	owner := ""
 	if before >= 0 {
 		owner = k.holds[before].Owner
@@ -83,7 +88,7 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 		return false
 	}
 	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
-		since: e.Time}
+		asked: r.time, since: e.Time}
 	if k.semaphore {
 		if e.Value != nil && e.Value.Permits > 0 { // a try that took what was free
 			r.permits = e.Value.Permits
