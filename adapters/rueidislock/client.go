@@ -65,13 +65,17 @@ func (l library) acquire(ctx context.Context, key string, lease, wait time.Durat
 		return nil, nil, err
 	}
 	ctx, giveUp := context.WithCancel(ctx)
-	acquire := locks.WithContext
+	acquire, stop := locks.WithContext, func() bool { return true }
 	if wait == 0 {
 		acquire = locks.TryWithContext
 	} else { // a deadline of ctx would also be that of the hold
-		defer time.AfterFunc(wait, giveUp).Stop()
+		stop = time.AfterFunc(wait, giveUp).Stop
 	}
 	held, release, err := acquire(ctx, key)
+	if !stop() && err == nil { // granted as the wait ended, which has ended the hold too
+		release()
+		err = context.Canceled
+	}
 	if errors.Is(err, context.Canceled) { // of the wait, which does not say whether another has the lock
 		held, release, err = locks.TryWithContext(context.WithoutCancel(ctx), key)
 	}
