@@ -141,6 +141,9 @@ type Options struct {
 	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
 	// busy machine, and where a connection is slow without a fault, nobody can promise that.
 	Settles bool
+	// Starves: a connection may be slow without a fault, for as long as others have something to deliver. The servers of a
+	// quorum may reply to its client too late then.
+	Starves bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
 	// NamesOwner: a release of a lost hold fails with code not-owner if another owner has the lock by now.

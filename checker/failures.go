@@ -138,8 +138,9 @@ func (c *honestyCheck) unsure(s *history.Span, t time.Duration, all disturbances
 // reply.
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	for _, i := range c.byKey[s.Key] {
-		if h := &c.holds[i]; h.owner == s.Owner && h.from <= s.Call && h.until >= s.Call &&
-			h.lastPromise() <= t {
+		h := &c.holds[i]
+		open := h.until >= s.Call || h.lastPromise() >= s.Call // not only released by force, which its client does not know
+		if h.owner == s.Owner && h.from <= s.Call && open && h.lastPromise() <= t {
 			return true
 		}
 	}

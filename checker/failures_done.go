@@ -200,12 +200,24 @@ func (v *view) judgeDoubt(o Options, found *findings) {
 	for _, u := range v.h.Unknown {
 		s := &v.h.Spans[u.Span]
 		during := segment{s.Call, u.Time}
+		idle := segment{v.lastUse(u.Span), u.Time} // connections may have broken meanwhile
 		if s.Op != history.OpAcquire && s.Op != history.OpTry || s.Part || u.Timeout ||
-			!ran(v.client(u.Span), during) || excuses(concernOf(s)).away.touches(during) {
+			!ran(v.client(u.Span), during) || excuses(concernOf(s)).away.touches(idle) {
 			continue
 		}
 		found.add(finding{rule: doubtful, x: none, y: u.Span, start: during.from, end: during.until})
 	}
+}
+
+// lastUse is when the client of a span had sent the request before it: 0 if there was none.
+func (v *view) lastUse(span int32) time.Duration {
+	client := v.client(span)
+	for i := span - 1; i >= 0; i-- {
+		if v.client(i) == client {
+			return v.h.Spans[i].Call
+		}
+	}
+	return 0
 }
 
 // doubtViolation words a finding of judgeDoubt.

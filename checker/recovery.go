@@ -101,6 +101,9 @@ type acquittals struct{ convict, outage, paused int }
 // unservedWaits finds the waits that were not served although the key was free for one of the causes: for each gap
 // the longest part of a wait that nothing excuses. It returns how many waits overlapped such gaps.
 func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ...cause) int {
+	if v.quorum && o.Starves && o.applies(e.outage) {
+		o.MayBeDown = 0
+	}
 	d, excuses := v.idleTimes(o.slack()), v.excusesOf(o)
 	var pauses map[int][]segment
 	if o.applies(e.paused) {

@@ -212,6 +212,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"repeats":         &o.Repeats,
 		"persists":        &o.Persists,
 		"settles":         &o.Settles,
+		"starves":         &o.Starves,
 		"ends-renewals":   &o.EndsRenewals,
 		"names-owner":     &o.NamesOwner,
 		"shared":          &o.Shared,

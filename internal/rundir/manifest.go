@@ -141,6 +141,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		RefusesReentry: m.Can.Has(client.RefusesReentry),
 		Persists:       m.Can.Has(client.Persists),
 		Settles:        m.Can.Has(client.Persists) && m.Deterministic && !m.Variation.Priorities(),
+		Starves:        m.Deterministic && m.Variation.Priorities(),
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
 		NamesOwner:     m.Can.Has(client.NamesOwner),
 		FallsBack:      m.Can.Has(client.FallsBack),
