@@ -205,29 +205,38 @@ func (v *view) judgeHerds(o Options, found *findings) {
 	}
 }
 
-// askAgain is after how long a waiter may ask again by itself: a second, or less if it polls more often or where leases
-// are shorter, because it asks when the lease that it was refused for may have ended, and that was renewed meanwhile.
-func (v *view) askAgain(key int32, o Options) time.Duration {
-	shortest := time.Second
+// askAgain is after how long a waiter may ask again by itself: a second, or less if it polls more often.
+func askAgain(o Options) time.Duration {
 	if o.Poll > 0 {
-		shortest = min(shortest, o.Poll)
+		return max(min(time.Second, o.Poll), shortestPause)
 	}
+	return time.Second
+}
+
+// shortestPause is what is assumed at least of the time between two requests of a waiter.
+const shortestPause = 10 * time.Millisecond
+
+// leaseMayBeOver is after how long a waiter may ask again that knows when the lease ends for which it was refused, and
+// that was renewed meanwhile: no later than askAgain.
+func (v *view) leaseMayBeOver(key int32, o Options) time.Duration {
+	shortest := askAgain(o)
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; s.Key == key && s.Outcome == history.OK && s.Valid > 0 && s.Op != history.OpInspect {
 			shortest = min(shortest, (s.Valid-s.Return)*2/3)
 		}
 	}
-	return max(shortest, 10*time.Millisecond)
+	return max(shortest, shortestPause)
 }
 
 // requestsNeeded is how many requests about a key the operations of a process may need.
 func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
-	ends, waiting := 0, time.Duration(0)
+	ends, waiting, held, first := 0, time.Duration(0), time.Duration(0), never
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		if s.Key != key {
 			continue
 		}
+		first = min(first, s.Call)
 		if s.Op == history.OpRelease || s.Op == history.OpForceRelease || setsSize(s) {
 			ends += max(1, int(v.h.Limit(key)))
 		}
@@ -242,10 +251,16 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 	}
 	for _, i := range v.byKey[key] {
 		if h := &v.holds[i]; of.has(v.client(h.span)) {
-			waiting += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
+			held += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
 		}
 	}
-	return n + ends + 10 + int(waiting/v.askAgain(key, o))
+	n += ends + 10
+	over := v.leaseMayBeOver(key, o)
+	if o.Fair && v.h.Limit(key) == 0 { // the others learn only that it has ended
+		n += int(waiting / askAgain(o))
+		waiting = max(0, v.h.End-first) // one waiter at a time is the first
+	}
+	return n + int((waiting+held)/over)
 }
 
 // judgeQuiet finds requests about a key by a process of which no client had, or requested, the key any more for

@@ -37,7 +37,7 @@ func Names() []string {
 		"reply-lost-acquire",
 		"reply-lost-uncontended", "reply-lost-release", "silent-connections", "silent-holder",
 		"lost-wake-up", "message-lost", "message-trusted",
-		"thundering-herd", "fair-herd",
+		"thundering-herd", "fair-herd", "fair-short-leases",
 		"fair-dead-waiter", "fair-dead-queue", "fair-paused-waiters", "woken-waiters", "crowded-process",
 		"burst-of-requests", "server-down", "idle-program",
 		"waiters", "waiters-mutex", "waiters-one-program", "waiters-three", "waiters-short-holds", "waiters-slow-network",
