@@ -14,15 +14,19 @@ import (
 
 // Test cases of published articles on this kind of lock.
 
-// Ten thousand pairs on distinct keys leave nothing but tombstones, which expire.
+// Ten thousand pairs on distinct keys, a thousand with -short, leave nothing but tombstones, which expire.
 func TestTenThousandPairs(t *testing.T) {
 	t.Parallel()
+	pairs := 200
+	if testing.Short() {
+		pairs = 20
+	}
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second})
 	var wg sync.WaitGroup
 	for w := range 50 {
 		wg.Go(func() {
-			for i := range 200 {
+			for i := range pairs {
 				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background())
 				if err != nil {
 					t.Error(err)

@@ -63,7 +63,7 @@ func TestSeedDeterminesPlan(t *testing.T) {
 		s := randomScenario(t, kind, "{of: ["+of+"], every: 500ms}")
 		different := false
 		targets, names := map[string]bool{}, map[string]bool{}
-		for seed := range uint64(200) {
+		for seed := range uint64(50) {
 			p := s.Plan(seed)
 			checkPlan(t, s, p)
 			if diff := cmp.Diff(p, s.Plan(seed)); diff != "" {
@@ -89,7 +89,7 @@ func TestSeedDeterminesPlan(t *testing.T) {
 		}
 		for i := range s.Topology.Defaults().Size() {
 			if node := fmt.Sprintf("n%d", i+1); !targets[node] {
-				t.Errorf("%s: %s was never a target in 200 plans", kind, node)
+				t.Errorf("%s: %s was never a target in 50 plans", kind, node)
 			}
 		}
 		if len(names) < 2 || kind == "single" && (!targets["client:2"] || targets["replica"] || targets["n2"]) {

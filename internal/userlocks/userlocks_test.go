@@ -50,11 +50,13 @@ var settings = map[string][]setting{
 	"readers-writer": in("mixed-readers-writer", "waiters-readers-writer", "swarm-mixed", "late-requests"),
 }
 
-// convicted is what the first run in s shows that convicts l; "": none does. Seeds count from first.
+// convicted makes up to n runs in s, until one convicts l, and returns what it shows; "": none does. Seeds count from
+// first.
 func convicted(t *testing.T, s setting, l simtest.Lock, first uint64, n int) string {
 	t.Helper()
-	r := simtest.Run(t, simtest.Config{Scenario: s.scenario, Set: s.set, First: first, Seeds: n}, l)
-	for _, o := range r.Runs {
+	for seed := range uint64(n) {
+		r := simtest.Run(t, simtest.Config{Scenario: s.scenario, Set: s.set, First: first + seed, Seeds: 1}, l)
+		o := r.Runs[0]
 		bad := o.Verdict == checker.Unsafe
 		if s.judged != nil {
 			bad = slices.ContainsFunc(s.judged, func(p checker.Property) bool {
