@@ -34,12 +34,16 @@ suite: build ## run every scenario on simulated servers against its expected ver
 # Make check tests internal/style with the same flags, so that go test has its result.
 QUICK := -short -parallel 16 -timeout 10m
 
+# The packages whose tests take longest are named before the others and start first: none is left alone at the end.
+LONGEST := ./internal/runner ./lock/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos
+
 # Most packages wait for servers: four at a time keep two cores busy.
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
-	go test -p 4 $(QUICK) ./...
+	go test -p 4 $(QUICK) $(LONGEST) ./...
 
 # Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/race).
 LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds
+LONG_TESTS := $(LONG_TESTS)|TestStreamOfRandom|TestRefusedReleases
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestNightly|TestKubernetes|TestSlurm
@@ -50,7 +54,7 @@ SEQUENTIAL := ./deploy ./examples ./internal/mutants ./internal/style ./reports 
 RACING = $(filter-out $(SEQUENTIAL:./%=github.com/lockchaos/lockchaos/%),$(shell go list ./...))
 
 test-all: setup ## what make test leaves out: the race detector, whole catalogs, long random sequences
-	go test -race -p 4 -parallel 8 -timeout 30m $(RACING)
+	go test -race -p 4 -parallel 8 -timeout 30m $(filter-out $(SEQUENTIAL),$(LONGEST)) $(RACING)
 	go test -p 4 -parallel 8 -timeout 30m -run '^($(LONG_TESTS))$$' $(LONG_PACKAGES)
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster

@@ -38,10 +38,14 @@ func refusedReleaseHistory(r *rand.Rand) []history.Event {
 // has no legal order.
 func TestRefusedReleases(t *testing.T) {
 	race.Skip(t)
+	histories := 20_000
+	if race.Short() {
+		histories = 6_000
+	}
 	r := rand.New(rand.NewPCG(5, 6))
 	counts := make(map[checker.Outcome]int)
 	onlyOrder := 0
-	for i := range 20_000 {
+	for i := range histories {
 		events := refusedReleaseHistory(r)
 		h, err := history.Build(events)
 		if err != nil {

@@ -45,7 +45,7 @@ func simulate(
 // maxRepeated is up to how many clients a run is repeated: runs with a thousand take as long as all others together.
 const maxRepeated = 50
 
-var everyScenario = flag.Bool("every", false, "simulate every scenario, with the race detector too")
+var everyScenario = flag.Bool("every", false, "simulate every scenario, in the short form of the test too")
 
 // varied are the scenarios of which each has a lock on a kind of servers, an option of a lock, a fault or a workload
 // that none before it has.
@@ -78,15 +78,15 @@ func varied(t *testing.T) (names []string) {
 	return names
 }
 
-// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and in
-// the long form of the test the same history when it is repeated with another number of processors. With the race
-// detector only the varied scenarios run, unless -every is set, and TestSameSeedSameRun repeats runs.
+// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and the
+// same history when it is repeated with another number of processors. The short form runs the varied scenarios once,
+// unless -every is set, and TestSameSeedSameRun repeats runs.
 func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 	names := scenarios.Names()
-	if race.Enabled && !*everyScenario {
+	if race.Short() && !*everyScenario {
 		all := len(names)
 		names = varied(t)
-		t.Logf("%d of %d scenarios run with the race detector", len(names), all)
+		t.Logf("%d of %d scenarios run in the short form", len(names), all)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

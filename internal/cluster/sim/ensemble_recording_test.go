@@ -31,6 +31,9 @@ func TestTheSimulatedEnsembleBehavesAsRecorded(t *testing.T) {
 // TestARealEnsembleBehavesAsRecorded records a real ensemble now: every event has to end as recorded. How long it takes
 // is judged only if several are recorded.
 func TestARealEnsembleBehavesAsRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: three real servers record for half a minute of CPU time")
+	}
 	version, err := process.ZooKeeperVersion()
 	if err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
