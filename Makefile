@@ -46,7 +46,8 @@ LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProp
 LONG_TESTS := $(LONG_TESTS)|TestStreamOfRandom|TestRefusedReleases
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
-LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestNightly|TestKubernetes|TestSlurm
+LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
+LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm
 LONG_PACKAGES := ./checker ./cmd/chaos ./deploy ./reports ./internal/mutants ./internal/cluster/sim/engine ./internal/runner
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
@@ -58,13 +59,13 @@ test-all: setup ## what make test leaves out: the race detector, whole catalogs,
 	go test -p 4 -parallel 8 -timeout 30m -run '^($(LONG_TESTS))$$' $(LONG_PACKAGES)
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
-	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
+	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
 
 test-redis-8: ## the conformance tests of package lock on the Redis 8.0 of Debian 13, on one server
-	PATH="$$(scripts/redis-debian redis-server bin/redis-8):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+	PATH="$$(scripts/redis-debian redis-server bin/redis-8):$$PATH" go test -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
 
 test-valkey: ## the same on the Valkey 8.1 of Debian 13
-	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
 
 test-release: setup ## build the image and an archive of a release, and try them (compiles everything twice; every night)
 	scripts/with-docker go test -count=1 -timeout 30m ./deploy -v -release

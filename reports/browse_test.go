@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // shape is an element of the picture.
@@ -44,7 +45,11 @@ func TestScriptDrawsTheSamePicture(t *testing.T) {
 		v.Start, v.End = ms(at), ms(at+1)
 		near.j.Results[0].Violations = append(near.j.Results[0].Violations, v)
 	}
-	for _, s := range append(allRuns(), twoKeyRun(), near) {
+	runs := append(allRuns(), twoKeyRun(), near)
+	if race.Short() {
+		runs = []*synth{failoverRun("orders"), ensembleRun(), near}
+	}
+	for _, s := range runs {
 		t.Run(s.m.Scenario, func(t *testing.T) {
 			var drawn struct{ Before, After []shape }
 			d.open(t, render(t, s.load(t), "html"), pageOptions{})

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -78,8 +79,8 @@ func TestKinds(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && row.name == "multi-atomic-cluster" {
-				t.Skip("only two behaviors differ from those of multi-cluster")
+			if testing.Short() && slices.Contains(longRows(), row.name) {
+				t.Skip("SKIPPED with -short: other rows have the kind, or the topology with a like kind")
 			}
 			s := base
 			s.Topology, s.Guard = row.kind, guard
@@ -89,6 +90,15 @@ func TestKinds(t *testing.T) {
 			}
 			Run(t, s)
 		})
+	}
+}
+
+// longRows are the rows that -short leaves out: of each kind another row remains, and mutexes, several locks and permits
+// in a cluster.
+func longRows() []string {
+	return []string{
+		"multi-atomic-cluster", "multi-cluster", "multi-permits-cluster", "multi-kinds-single", "plain-mutex-cluster",
+		"redisson-cluster", "redisson-sentinel", "semaphore-cluster", "permits-cluster", "write-cluster",
 	}
 }
 
