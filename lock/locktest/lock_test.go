@@ -93,7 +93,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// longRows are the rows that -short leaves out: of each kind another row remains, and mutexes, several locks and permits
+// longRows are the rows that -short leaves out: another row of each kind remains, and mutexes, several locks and permits
 // in a cluster.
 func longRows() []string {
 	return []string{
