@@ -93,8 +93,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// longRows are the rows that -short leaves out: another row of each kind remains, and mutexes, several locks and permits
-// in a cluster.
+// longRows are the rows that -short leaves out. Another row of each kind remains, and in a cluster those of mutexes,
+// several locks and permits.
 func longRows() []string {
 	return []string{
 		"multi-atomic-cluster", "multi-cluster", "multi-permits-cluster", "multi-kinds-single", "plain-mutex-cluster",
