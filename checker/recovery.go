@@ -105,6 +105,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 		o.MayBeDown = 0
 	}
 	d, excuses := v.idleTimes(o.slack()), v.excusesOf(o)
+	left := v.leftByClose()
 	var pauses map[int][]segment
 	if o.applies(e.paused) {
 		pauses = v.clientPauses()
@@ -125,7 +126,11 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 			met++
 			s := &v.h.Spans[d.waits[n].span]
 			without := merged(away.windows, pauses[s.Process.Client(v.h.Clients)])
-			p := longestOutside(segment{max(g.from, s.Call), min(g.until, s.Return)}, without)
+			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
+			if at, is := left[g.key]; is && o.applies(e.outage) {
+				wait.until = max(wait.from, min(wait.until, at))
+			}
+			p := longestOutside(wait, without)
 			if p.until-p.from > best.end-best.start {
 				best.y, best.start, best.end = d.waits[n].span, p.from, p.until
 			}
@@ -135,6 +140,41 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 		}
 	}
 	return met
+}
+
+// leftByClose is, by key, from when on a minority of a quorum may keep a hold that was released until its lease ends: a
+// fault was in force when a client released it, and again, or still, when it closed its lock object, which sent the
+// release for the last time then.
+func (v *view) leftByClose() map[int32]time.Duration {
+	if !v.quorum || !slices.ContainsFunc(v.h.Spans, func(s history.Span) bool { return s.Op == history.OpReopen }) {
+		return nil
+	}
+	left, released := make(map[int32]time.Duration), make(map[int]map[int32]bool)
+	faults := disturbances{times: v.faultTimes()}
+	for i := range v.h.Spans {
+		s, client := &v.h.Spans[i], v.client(int32(i))
+		if s.Op != history.OpRelease && s.Op != history.OpReopen {
+			continue
+		}
+		met := faults.some(segment{s.Call, s.Return}, func(f *faultTime) bool {
+			return f.client() < 0 || f.client() == client
+		})
+		switch {
+		case s.Op == history.OpReopen:
+			for key := range released[client] {
+				if at, is := left[key]; met && (!is || s.Call < at) {
+					left[key] = s.Call
+				}
+			}
+			delete(released, client)
+		case met:
+			if released[client] == nil {
+				released[client] = make(map[int32]bool)
+			}
+			released[client][s.Key] = true
+		}
+	}
+	return left
 }
 
 // merged is both lists in one, sorted.

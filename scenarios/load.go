@@ -62,7 +62,7 @@ func Names() []string {
 		"redlock-minority-down", "redlock-slow-majority",
 		"redlock-replies-late", "redlock-no-validity", "redlock-reply-lost", "redlock-missed-releases",
 		"redlock-claims-left", "redlock-releases-unanswered", "redlock-slow-minority", "redlock-renewal-unanswered",
-		"redlock-short-leases", "redlock-scripts-refused", "redlock-partitioned-holder",
+		"redlock-short-leases", "redlock-scripts-refused", "redlock-partitioned-holder", "redlock-reopened",
 		"redlock-renewals", "redlock-fenced-pause", "semaphore-failover", "permits-dead-client",
 		"readers-writer-pause", "mixed", "mixed-mutex", "mixed-non-reentrant", "mixed-spin", "mixed-fenced", "mixed-fair",
 		"mixed-fair-once", "mixed-readers-writer", "mixed-readers-writer-once", "mixed-writer-preference",

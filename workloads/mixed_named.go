@@ -15,6 +15,7 @@ func namedSequences() []sequence {
 		{name: "released by force late", needs: client.Capabilities{client.CanForceRelease, client.ReportsLoss},
 			run: forcedLate},
 		{name: "lock object reopened", needs: client.Capabilities{client.Reopens, client.ReportsLoss}, run: reopened},
+		{name: "reopened after a release", needs: client.Capabilities{client.Reopens}, run: reopenedAfterRelease},
 		{name: "renewed until the end", needs: client.Capabilities{client.CanRenew, client.ReportsLoss},
 			run: renewedUntilEnd},
 	}
@@ -43,6 +44,29 @@ func reopened(m *mix) {
 	if first.Valid > 0 && first.Valid <= longestLease {
 		m.pause(first.Valid + beyondSlack)
 		m.visit()
+	}
+}
+
+// afterRelease is how long after a release a program ends that has nothing else to do: sooner than package lock sends a
+// release again that a master of a quorum did not confirm, if the lease is long (Options.NodeTimeout).
+const afterRelease = 480 * time.Millisecond
+
+// reopenedAfterRelease holds a shared key, releases it, and closes its lock object a moment later. What a server has
+// not confirmed by then has to be done by the close.
+func reopenedAfterRelease(m *mix) {
+	if m.Params.PerInstance > 1 {
+		plain(m)
+		return
+	}
+	m.key = m.keys[m.Rand.IntN(len(m.keys))]
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	m.wait()
+	if m.leave(h) {
+		m.pause(afterRelease)
+		m.Session.Reopen(m.ctx, h.Key)
 	}
 }
 
