@@ -139,7 +139,7 @@ func (c *honestyCheck) unsure(s *history.Span, t time.Duration, all disturbances
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	for _, i := range c.byKey[s.Key] {
 		h := &c.holds[i]
-		open := h.until >= s.Call || h.lastPromise() >= s.Call // not only released by force, which its client does not know
+		open := h.until >= s.Call || h.lastPromise() >= s.Call // the client does not know of a forced release
 		if h.owner == s.Owner && h.from <= s.Call && open && h.lastPromise() <= t {
 			return true
 		}

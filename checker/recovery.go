@@ -142,9 +142,9 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 	return met
 }
 
-// leftByClose is, by key, from when on a minority of a quorum may keep a hold that was released until its lease ends: a
-// fault was in force when a client released it, and again, or still, when it closed its lock object, which sent the
-// release for the last time then.
+// leftByClose is, by key, from when on a minority of a quorum may keep a released hold until its lease ends: a fault
+// was in force when a client released it, and again or still when the client closed its lock object, which was the last
+// time that it sent the release.
 func (v *view) leftByClose() map[int32]time.Duration {
 	if !v.quorum || !slices.ContainsFunc(v.h.Spans, func(s history.Span) bool { return s.Op == history.OpReopen }) {
 		return nil

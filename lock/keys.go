@@ -23,7 +23,7 @@ type claim struct {
 	fenced       bool       // mint a fencing token
 	metadata     string     // kept with a lock that was free; empty: none
 	plain        bool       // try SET first
-	patient      bool       // of SET alone: the script is left to the first waiter
+	setOnly      bool       // no script after SET: it is left to the first waiter
 	value        string     // of a plain lock: "h:" and the hold
 	notify       notifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
 	handed       *handed    // it was sent already; nil: it was not

@@ -30,7 +30,7 @@ func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error)
 	a, err := m.attempt(ctx, opts)
 	if err == nil {
 		a.claim.plain = a.client.single && a.claim.isPlain()
-		a.claim.patient = a.patient && a.mode == chained
+		a.claim.setOnly = a.sleepsFirst && a.mode == chained
 	}
 	if err == nil && a.mode == chained {
 		a.claim.notify = m.client.queues.notifyMode(ctx)
@@ -171,8 +171,8 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 	}
 	return &attempt{
 		waitLoop: waitLoop{
-			client: c, name: n.name, patient: newOwner && s.tries == 0, tries: s.tries, retryDelay: s.delay, lasts: lease,
-			patience: s.patience,
+			client: c, name: n.name, sleepsFirst: newOwner && s.tries == 0, tries: s.tries, retryDelay: s.delay,
+			lasts: lease, patience: s.patience,
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{

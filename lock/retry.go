@@ -94,15 +94,15 @@ func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error
 }
 
 // undo runs back, which takes back what may have been done, even if ctx has ended,
-// and returns why, marked with [ErrUnknown] unless it is certain that nothing is left. A
-// patient caller waits for that as long as ctx lives, and undoGrace longer.
-func (c *Client) undo(ctx context.Context, patient bool, why error, back func(ctx context.Context) error) error {
+// and returns why, marked with [ErrUnknown] unless it is certain that nothing is left. It
+// waits for the proof for undoGrace, or with untilEnd until ctx has ended and undoGrace longer.
+func (c *Client) undo(ctx context.Context, untilEnd bool, why error, back func(ctx context.Context) error) error {
 	why = definiteError{why, true} // the outcome of one request is not that of the whole
 	undone := make(chan error, 1)
 	if c.bg.start(func() { undone <- back(context.WithoutCancel(ctx)) }) {
 		timer := time.NewTimer(c.grace)
 		defer timer.Stop()
-		if patient {
+		if untilEnd {
 			timer.Stop()
 			defer context.AfterFunc(ctx, func() { timer.Reset(c.grace) })()
 		}

@@ -44,7 +44,7 @@ func (s *single) acquirePlain(ctx context.Context, c claim) (grant, error) {
 
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	if c.plain && c.handed == nil && s.node.replicas == nil {
-		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok || c.patient {
+		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok || c.setOnly {
 			return g, err
 		}
 	}

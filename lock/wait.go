@@ -58,11 +58,11 @@ type waitLoop struct {
 	mode     waitMode
 	tries    int // 0: no limit
 	// retryDelay is for how long to sleep after a reply; nil: see delay.
-	retryDelay func(try int) time.Duration
-	patient    bool          // if chained and not the first in the queue, sleep before the first request
-	lasts      time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
-	shared     bool          // those in the same queue can be served as well
-	patience   *patience     // nil: no limit
+	retryDelay  func(try int) time.Duration
+	sleepsFirst bool          // if chained and not the first in the queue, sleep before the first request
+	lasts       time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
+	shared      bool          // those in the same queue can be served as well
+	patience    *patience     // nil: no limit
 
 	served     bool
 	uncertain  bool    // a request of unknown outcome was sent
@@ -78,7 +78,7 @@ type waitLoop struct {
 // than [waitLoop.delay] says.
 func (w *waitLoop) run(ctx context.Context, r requester) error {
 	defer w.leave()
-	if w.joinEarly() && w.mode == chained && w.patient && !w.sleep(ctx, w.client.o.PollMax, r) {
+	if w.joinEarly() && w.mode == chained && w.sleepsFirst && !w.sleep(ctx, w.client.o.PollMax, r) {
 		return w.stopped(ctx)
 	}
 	for n := 0; ; n++ {

@@ -47,8 +47,8 @@ func reopened(m *mix) {
 	}
 }
 
-// afterRelease is how long after a release a program ends that has nothing else to do: sooner than package lock sends a
-// release again that a master of a quorum did not confirm, if the lease is long (Options.NodeTimeout).
+// afterRelease is how long after a release a client closes its lock object: sooner than package lock repeats a release
+// that a master of a quorum did not confirm, if the lease is long (Options.NodeTimeout).
 const afterRelease = 480 * time.Millisecond
 
 // reopenedAfterRelease holds a shared key, releases it, and closes its lock object a moment later. What a server has
