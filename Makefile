@@ -48,7 +48,7 @@ LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestS
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
 LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm
-LONG_PACKAGES := ./checker ./cmd/chaos ./deploy ./reports ./internal/mutants ./internal/cluster/sim/engine ./internal/runner
+LONG_PACKAGES := ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/mutants
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
 SEQUENTIAL := ./deploy ./examples ./internal/mutants ./internal/style ./reports ./scenarios

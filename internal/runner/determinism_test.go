@@ -142,7 +142,7 @@ func repetitions() int {
 	case *sameRuns > 0:
 		return *sameRuns
 	case race.Short():
-		return 3
+		return 2
 	}
 	return 6
 }

@@ -17,8 +17,8 @@ import (
 
 // backend is a ZooKeeper server.
 type backend struct {
-	addr  string
-	admin *zk.Conn
+	addr, root string // root: parent of the locks
+	admin      *zk.Conn
 }
 
 func startServer(t testing.TB) *sessiontest.Proxied { return sessiontest.Behind(t, startBackend(t)) }
@@ -26,9 +26,20 @@ func startServer(t testing.TB) *sessiontest.Proxied { return sessiontest.Behind(
 // startBackend starts a server of its own for a test.
 func startBackend(t testing.TB) *backend {
 	t.Helper()
-	b := &backend{addr: zookeepertest.Start(t, zookeepertest.Options{
+	return newBackend(t, startZooKeeper(t), defaultRoot)
+}
+
+func startZooKeeper(t testing.TB) (addr string) {
+	t.Helper()
+	return zookeepertest.Start(t, zookeepertest.Options{
 		Tick: 100 * time.Millisecond, MaxSession: sessiontest.LongLease,
-	})}
+	})
+}
+
+// newBackend is the server at addr, with locks below root.
+func newBackend(t testing.TB, addr, root string) *backend {
+	t.Helper()
+	b := &backend{addr: addr, root: root}
 	ctx, cancel := context.WithTimeout(t.Context(), sessiontest.Timeout)
 	defer cancel()
 	session, err := open(t, b.addr, Options{}).sessions.Session(ctx)
@@ -53,9 +64,9 @@ func open(t testing.TB, addr string, o Options) *Client {
 func (b *backend) Addr() string { return b.addr }
 
 // Open makes a client. Its waiters look again only when an event wakes them.
-func (*backend) Open(t testing.TB, addr string, o sessiontest.Options) sessiontest.Client {
+func (b *backend) Open(t testing.TB, addr string, o sessiontest.Options) sessiontest.Client {
 	t.Helper()
-	c := open(t, addr, Options{Session: o.Lease, OnLost: func(*Hold) {
+	c := open(t, addr, Options{Root: b.root, Session: o.Lease, OnLost: func(*Hold) {
 		if o.OnLost != nil {
 			o.OnLost()
 		}
@@ -70,7 +81,7 @@ func (*backend) UndoesUnanswered() bool { return false }
 func (b *backend) Entries(_ context.Context, lock string) (all []string, err error) {
 	locks := []string{lock}
 	if lock == "" {
-		if locks, _, err = b.admin.Children(defaultRoot); err != nil {
+		if locks, _, err = b.admin.Children(b.root); err != nil {
 			return nil, err
 		}
 	}
@@ -78,12 +89,12 @@ func (b *backend) Entries(_ context.Context, lock string) (all []string, err err
 		if name == marksName {
 			continue
 		}
-		nodes, _, err := b.admin.Children(defaultRoot + "/" + name)
+		nodes, _, err := b.admin.Children(b.root + "/" + name)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err
 		}
 		for _, node := range nodes {
-			all = append(all, defaultRoot+"/"+name+"/"+node)
+			all = append(all, b.root+"/"+name+"/"+node)
 		}
 	}
 	return all, nil

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,8 +11,15 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
-// TestLocks: what the locks of packages etcd and zookeeper have in common.
-func TestLocks(t *testing.T) { sessiontest.Run(t, startServer) }
+// TestLocks: what the locks of packages etcd and zookeeper have in common. One server serves all cases, each below a
+// root of its own, because to start a server takes longer than most cases.
+func TestLocks(t *testing.T) {
+	addr, cases := startZooKeeper(t), 0
+	sessiontest.Run(t, func(t testing.TB) *sessiontest.Proxied {
+		cases++
+		return sessiontest.Behind(t, newBackend(t, addr, fmt.Sprint("/case-", cases)))
+	})
+}
 
 // TestConformance: every kind of lock does what package locktest expects of one, where its faults do not need Redis.
 func TestConformance(t *testing.T) { sessiontest.Conformance(t, startServer) }

@@ -13,6 +13,7 @@ import (
 
 // TestKeysOfAFollowerBehind: the list of a follower that is behind has what was committed before, or fails.
 func TestKeysOfAFollowerBehind(t *testing.T) {
+	skipEnsemble(t)
 	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()
 	var leaders, followers []string
 	waitFor(t, "a leader and two followers", func() bool {

@@ -61,6 +61,7 @@ func TestEnsemble(t *testing.T) {
 // TestEnsembleLeaderCutOff: a leader that reaches no other member steps down, and the others choose another one. When
 // the network is healed it follows.
 func TestEnsembleLeaderCutOff(t *testing.T) {
+	skipEnsemble(t)
 	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()
 	old := inRole(ctx, c, "master")[0]
 	setPeers(t, c, old, cluster.Rule{Mode: cluster.Hold})
@@ -74,6 +75,14 @@ func TestEnsembleLeaderCutOff(t *testing.T) {
 	}
 	setPeers(t, c, old, cluster.Rule{})
 	waitFor(t, "the old leader to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}
+
+// skipEnsemble skips a test of an ensemble with -short, where others have one.
+func skipEnsemble(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: to start an ensemble takes seconds of CPU time, and TestEnsemble starts one")
+	}
 }
 
 // setPeers sets a rule between a member and every other one, both ways.
@@ -93,6 +102,7 @@ func setPeers(t *testing.T, c *Cluster, node string, rule cluster.Rule) {
 
 // TestEnsembleClock: the clock of a leader jumps and is read from its writes; that of a follower cannot be read.
 func TestEnsembleClock(t *testing.T) {
+	skipEnsemble(t)
 	if _, err := ZooKeeperVersion(); err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
