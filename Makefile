@@ -37,9 +37,9 @@ QUICK := -short -parallel 16 -timeout 10m
 # The packages whose tests take longest are named before the others and start first: none is left alone at the end.
 LONGEST := ./internal/runner ./lock/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos
 
-# Most packages wait for servers: four at a time keep two cores busy.
+# Most packages wait for servers: six at a time keep two cores busy.
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
-	go test -p 4 $(QUICK) $(LONGEST) ./...
+	go test -p 6 $(QUICK) $(LONGEST) ./...
 
 # Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/race).
 LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds

@@ -82,8 +82,8 @@ func TestPairAllocates(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n := math.Inf(1)
-	for range 5 { // the least: what other goroutines allocate, and what leaves a pool meanwhile, comes on top
-		n = min(n, testing.AllocsPerRun(200, func() {
+	for range 100 { // the least: what other goroutines allocate, and what leaves a pool meanwhile, comes on top
+		n = min(n, testing.AllocsPerRun(10, func() {
 			h, err := c.Mutex("job").Acquire(ctx)
 			if err != nil {
 				t.Fatal(err)
