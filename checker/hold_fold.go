@@ -87,10 +87,8 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	}
 	within := h != nil && s.Call < h.until // requested inside a hold that was lost before the reply came
 	remains := within || h != nil && s.Call < b.keptUntil(h)
-	if remains && !within && s.Token == h.token { // a re-entry of the lost hold
-		within = true
-	}
-	if h != nil { // lost, and acquired again
+	reenters := within || remains && s.Token != 0 && s.Token == h.token // perhaps, for the servers
+	if h != nil {                                                       // lost, and acquired again
 		b.close(h)
 	}
 	levels := int32(0)
@@ -103,7 +101,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	if debt > 0 || levels > 0 {
 		h.change().failedReleases, h.change().lostLevels = debt, levels
 	}
-	if within { // perhaps a re-entry for the servers, with the token of the lost hold
+	if reenters { // with the token of the lost hold
 		h.token, b.carried = 0, append(b.carried, i)
 		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
 	}
