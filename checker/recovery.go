@@ -146,7 +146,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 // was in force when a client released it, and again or still when the client closed its lock object, which was the last
 // time that it sent the release.
 func (v *view) leftByClose() map[int32]time.Duration {
-	if !v.quorum || !slices.ContainsFunc(v.h.Spans, func(s history.Span) bool { return s.Op == history.OpReopen }) {
+	if !v.quorum || !v.hasRare(func(s *history.Span) bool { return s.Op == history.OpReopen }) {
 		return nil
 	}
 	left, released := make(map[int32]time.Duration), make(map[int]map[int32]bool)
