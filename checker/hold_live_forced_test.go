@@ -1,8 +1,6 @@
 package checker
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,28 +67,20 @@ func TestForcedPermitsLeaveDoubtLive(t *testing.T) {
 // TestLiveForcedConflictsAreViolations: a history of testdata with forced releases that is not convicted of two holders
 // at once shows none while the run is in progress either.
 func TestLiveForcedConflictsAreViolations(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.history")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d histories found: %v", len(files), err)
-	}
 	forced := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recording, judgement, _ := strings.Cut(string(text), "----\n")
+	EachOfTestdata(t, func(file, text string) {
+		recording, judgement, _ := strings.Cut(text, "----\n")
 		if !strings.Contains(recording, " force-release ") {
-			continue
+			return
 		}
 		if forced++; !conflicts(t, recording, file) {
-			continue
+			return
 		}
 		if !strings.Contains(judgement, "\nexclusion violated") && !strings.Contains(judgement, "\npermits violated") &&
 			!strings.Contains(judgement, "\nreaders-writer violated") {
 			t.Errorf("%s: two holders at once", file)
 		}
-	}
+	})
 	if forced < 10 {
 		t.Errorf("only %d histories have forced releases: the test shows too little", forced)
 	}

@@ -3,8 +3,6 @@ package checker
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,21 +116,13 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 // folds.
 func TestBothFoldsFindTheSameHolds(t *testing.T) {
 	race.Skip(t)
-	files, err := filepath.Glob("testdata/*.history")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d histories found: %v", len(files), err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, _, err := history.ReadTextEvents(strings.NewReader(string(text)), file)
+	EachOfTestdata(t, func(file, text string) {
+		events, _, err := history.ReadTextEvents(strings.NewReader(text), file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		compareFolds(t, file, events)
-	}
+	})
 	for seed := range uint64(random(20_000)) {
 		if compareFolds(t, fmt.Sprint("seed ", seed), randomEvents(seed)); t.Failed() {
 			return

@@ -1,7 +1,6 @@
 package checker_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,16 +20,8 @@ type recording struct {
 
 func recordings(t *testing.T) (all []recording) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.history")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recorded, _, _ := strings.Cut(string(text), separator)
+	checker.EachOfTestdata(t, func(file, text string) {
+		recorded, _, _ := strings.Cut(text, separator)
 		h, err := history.ReadText(strings.NewReader(recorded), file)
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +32,7 @@ func recordings(t *testing.T) (all []recording) {
 			s.want[r.Property] = r
 		}
 		all = append(all, s)
-	}
+	})
 	return all
 }
 

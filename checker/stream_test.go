@@ -2,8 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,25 +49,17 @@ func differs(whole, stream Judgement) (diff string, vague bool) {
 
 // TestStreamOfTestdata compares every history of testdata, trimming after each event.
 func TestStreamOfTestdata(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.history")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d histories found: %v", len(files), err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	EachOfTestdata(t, func(file, text string) {
+		if strings.Contains(text, "\n#! ") || strings.HasPrefix(text, "#! ") {
+			return // options of TestHistoriesOfTestdata; of a stream only permits matter, see below
 		}
-		if strings.Contains(string(text), "\n#! ") || strings.HasPrefix(string(text), "#! ") {
-			continue // options of TestHistoriesOfTestdata; of a stream only permits matter, see below
-		}
-		events, _, err := history.ReadTextEvents(strings.NewReader(string(text)), file)
+		events, _, err := history.ReadTextEvents(strings.NewReader(text), file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		compareStream(t, file, events, Options{}, 1)
 		compareStream(t, file, events, Options{}, 3)
-	}
+	})
 }
 
 func compareStream(t *testing.T, name string, events []history.Event, o Options, every int) (Judgement, bool) {

@@ -19,19 +19,11 @@ const separator = "----\n"
 
 // TestHistoriesOfTestdata judges the histories of testdata: each file is a history, ---- and its judgement.
 func TestHistoriesOfTestdata(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.history")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d histories found: %v", len(files), err)
-	}
 	convicted := make(map[checker.Property]bool)
 	acquitted := make(map[checker.Property]bool)
-	for _, file := range files {
+	checker.EachOfTestdata(t, func(file, text string) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".history"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			recording, _, _ := strings.Cut(string(text), separator)
+			recording, _, _ := strings.Cut(text, separator)
 			h, err := history.ReadText(strings.NewReader(recording), file)
 			if err != nil {
 				t.Fatal(err)
@@ -46,7 +38,7 @@ func TestHistoriesOfTestdata(t *testing.T) {
 			}
 			golden.File(t, file, recording+separator+render(j))
 		})
-	}
+	})
 	for _, s := range checker.Catalog() {
 		if !convicted[s.Name] || !acquitted[s.Name] {
 			t.Errorf("%s: no history that it convicts (%v) or none that it acquits (%v)",
