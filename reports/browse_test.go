@@ -15,7 +15,6 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // shape is an element of the picture.
@@ -45,11 +44,7 @@ func TestScriptDrawsTheSamePicture(t *testing.T) {
 		v.Start, v.End = ms(at), ms(at+1)
 		near.j.Results[0].Violations = append(near.j.Results[0].Violations, v)
 	}
-	runs := append(allRuns(), twoKeyRun(), near)
-	if race.Short() {
-		runs = []*synth{failoverRun("orders"), ensembleRun(), near}
-	}
-	for _, s := range runs {
+	for _, s := range browsedRuns(twoKeyRun(), near) {
 		t.Run(s.m.Scenario, func(t *testing.T) {
 			var drawn struct{ Before, After []shape }
 			d.open(t, render(t, s.load(t), "html"), pageOptions{})

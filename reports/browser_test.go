@@ -8,9 +8,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 const noBrowser = "SKIPPED: no chromium on the PATH (Debian, Ubuntu: apt-get install chromium)"
+
+// browsedRuns are the runs, and others, whose pages a browser opens: of allRuns two in the short form of a test.
+func browsedRuns(others ...*synth) []*synth {
+	if race.Short() {
+		return append([]*synth{failoverRun("orders"), ensembleRun()}, others...)
+	}
+	return append(allRuns(), others...)
+}
 
 // browserLimit is for how long a test may use a browser: minutes, because a browser is slow on a busy machine.
 const browserLimit = 4 * time.Minute

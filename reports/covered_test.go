@@ -5,7 +5,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // slowReleaseRun: a client writes to the guarded resource, and the reply to its release is late: the marker of the
@@ -32,11 +31,7 @@ const covered = `const box = (e) => e.getBoundingClientRect();
 // TestMarkersCoverNoLabel: no marker of a guarded write is over a label, as rendered and at every zoom.
 func TestMarkersCoverNoLabel(t *testing.T) {
 	d := startDevtools(t)
-	runs := append(allRuns(), slowReleaseRun())
-	if race.Short() {
-		runs = []*synth{failoverRun("orders"), ensembleRun(), slowReleaseRun()}
-	}
-	for _, s := range runs {
+	for _, s := range browsedRuns(slowReleaseRun()) {
 		d.open(t, render(t, s.load(t), "html"), pageOptions{})
 		var found struct {
 			Covered []string
@@ -60,11 +55,7 @@ func TestMarkersCoverNoLabel(t *testing.T) {
 // scrolled to, and a fault that is in sight first has its label in sight.
 func TestNarrowPageCoversNoLabel(t *testing.T) {
 	d := startDevtools(t)
-	runs := allRuns()
-	if race.Short() {
-		runs = []*synth{failoverRun("orders"), ensembleRun()}
-	}
-	for _, s := range runs {
+	for _, s := range browsedRuns() {
 		d.open(t, render(t, s.load(t), "html"), pageOptions{width: 390})
 		var found struct {
 			Covered []string
