@@ -204,8 +204,15 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 	}
 	ctx, cancel := limitWait(parent, o.wait)
 	defer cancel()
+	var held error // why the last round failed that another owner ended
 	for {
 		again, err := r.run(ctx)
+		switch {
+		case errors.Is(err, ErrHeld):
+			held = err
+		case again && held != nil && ended(ctx): // a round that was cut short says less than the one before it
+			err = held
+		}
 		switch {
 		case err == nil:
 			return newMultiHold(parent, r.holds), nil

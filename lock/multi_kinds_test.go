@@ -95,7 +95,7 @@ func TestMultiOfKindsIsAllOrNone(t *testing.T) {
 	for i, one := range held {
 		h := acquireAll(t, multi(t, one))
 		_, err := multi(t, all(c)...).TryAcquire(ctx)
-		_, waited := multi(t, all(c)...).Acquire(ctx, WithWait(waitTimeout)) // no request is open when it ends
+		_, waited := multi(t, all(c)...).Acquire(ctx, WithWait(waitTimeout))
 		for _, err := range []error{err, waited} {
 			if !errors.Is(err, ErrHeld) || !Definite(err) {
 				t.Errorf("lock %d is held: %v, want a definite ErrHeld", i, err)

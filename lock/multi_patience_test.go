@@ -98,6 +98,31 @@ func TestMultiWaitsBrieflyForOtherOwners(t *testing.T) {
 	})
 }
 
+// A wait that ends in the middle of a round still says that another owner has held a lock, if a round before it ended
+// with that reply.
+func TestMultiSaysThatALockWasHeld(t *testing.T) {
+	t.Parallel()
+	eachSlowSecond(t, func(t *testing.T, x slowSecond, all, theirs *MultiLock) {
+		x.second.grace = testTimeout
+		h := acquireAll(t, theirs)
+		x.proxy.Delay(100 * time.Millisecond)
+		ctx, cancel := context.WithCancel(context.Background())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := all.Acquire(ctx)
+			failed <- err
+		}()
+		acquiredTwice(t, x.direct, "first") // a request for the second lock is open
+		cancel()
+		err := within(t, testTimeout, "the error", failed)
+		if !errors.Is(err, ErrHeld) || !errors.Is(err, context.Canceled) || !Definite(err) {
+			t.Errorf("error %v, want a definite ErrHeld that names the end of the context", err)
+		}
+		mustExist(t, x.direct, "first", false)
+		releaseAll(t, h)
+	})
+}
+
 // A server that does not reply at all keeps the other locks from others for no longer than the client's timeout.
 func TestMultiGivesUpOnAServerThatHangs(t *testing.T) {
 	t.Parallel()
