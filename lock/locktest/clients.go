@@ -185,7 +185,7 @@ func (s *fixture) poolUsedUp(t *testing.T, o *redis.Options) {
 	})
 	s.release(t, released)
 	s.release(t, awaitGrant(t, timeout, s.acquireAsync(context.Background(), lockers[1], s.longLease())))
-	s.outlastsLease(t, lockers[2], func() {})
+	s.outlastsLease(t, lockers[2], func() {}, func() {})
 }
 
 // unreachableIsSaid: an acquire without a deadline, at an address where no server is, would wait without a word.

@@ -109,7 +109,12 @@ func releasedTogether(t *testing.T, s *fixture) {
 	}
 }
 
-// messagesStay: the message that wakes a waiter is not sent to all nodes of a cluster.
+// slowProbe is for how long a client may wait until it knows whether the servers have SPUBLISH, and uses PUBLISH from
+// then on if it does not.
+const slowProbe = time.Second
+
+// messagesStay: the message that wakes a waiter is not sent to all nodes of a cluster. If the servers took longer to
+// reply than a client waits for what they can do, that proves nothing, and the test is repeated with another client.
 func messagesStay(t *testing.T, s *fixture) {
 	known, err := s.servers.direct[0].Do(context.Background(), "COMMAND", "INFO", "SPUBLISH").Slice()
 	if err != nil {
@@ -118,12 +123,23 @@ func messagesStay(t *testing.T, s *fixture) {
 	if len(known) == 0 || known[0] == nil {
 		t.Skip("the servers have no SPUBLISH, which Redis 7.0 has")
 	}
-	before := s.broadcasts(t)
-	for range 3 {
-		s.handOver(t, s.acquire(t, s.a, s.longLease()), s.b)
-	}
-	if sent := s.broadcasts(t) - before; sent > 0 {
-		t.Errorf("%d messages went from one node of the cluster to another", sent)
+	for try := 1; ; try++ {
+		waiting := s.servers.open(t)
+		before, slowest := s.broadcasts(t), time.Duration(0)
+		for range 3 {
+			start := time.Now()
+			s.handOver(t, s.acquire(t, s.a, s.longLease()), waiting)
+			slowest = max(slowest, time.Since(start))
+		}
+		sent := s.broadcasts(t) - before
+		if sent == 0 {
+			return
+		}
+		if slowest < slowProbe || try == stallTries {
+			t.Fatalf("%d messages went from one node of the cluster to another (slowest round: %v)", sent, slowest)
+		}
+		t.Logf("REPEATED after try %d of at most %d: %d messages to all nodes, and a round took %v",
+			try, stallTries, sent, slowest)
 	}
 }
 

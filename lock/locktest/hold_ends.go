@@ -61,22 +61,28 @@ func releaseAfterLeaseFails(t *testing.T, s *fixture) {
 	s.mustBeFree(t, s.b)
 }
 
-// leaseIsRenewed: the lock is still held after two leases. If this process, and with it the lock under test, did not
-// run for a part of the lease in which it should have renewed, the case says nothing about the lock and is repeated.
-func leaseIsRenewed(t *testing.T, s *fixture) { s.outlastsLease(t, s.a, func() {}) }
+// leaseIsRenewed: the lock is still held after two leases.
+func leaseIsRenewed(t *testing.T, s *fixture) { s.outlastsLease(t, s.a, func() {}, func() {}) }
 
-// outlastsLease: a hold of l lasts for two leases after begin was called, and is released then.
-func (s *fixture) outlastsLease(t *testing.T, l Locker, begin func()) {
+// outlastsLease: a hold of l that starts before begin and ends after end lasts for two leases. If this process, and
+// with it the lock under test, did not run for a part of the lease in which it should have renewed, that says nothing
+// about the lock, and all of it is repeated.
+func (s *fixture) outlastsLease(t *testing.T, l Locker, begin, end func()) {
 	t.Helper()
 	for try := 1; ; try++ {
 		h := s.acquire(t, l, AcquireOptions{})
-		if try == 1 {
-			begin()
-		}
+		begin()
 		stall, err := s.staysHeld(h)
+		end()
 		if err == nil {
+			last := time.Now()
 			s.mustBeHeld(t, s.b)
-			s.release(t, h)
+			err = h.Release(context.Background())
+			stall = max(stall, time.Since(last))
+		} else {
+			_ = h.Release(context.Background()) // most likely lost
+		}
+		if err == nil {
 			s.mustBeFree(t, s.b)
 			return
 		}
@@ -84,7 +90,6 @@ func (s *fixture) outlastsLease(t *testing.T, l Locker, begin func()) {
 			t.Fatalf("the hold ended: %v (longest stall of this process: %v)", err, stall)
 		}
 		t.Logf("REPEATED after try %d of at most %d: this process did not run for %v: %v", try, stallTries, stall, err)
-		_ = h.Release(context.Background()) // most likely lost
 	}
 }
 

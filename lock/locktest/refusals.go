@@ -88,30 +88,24 @@ func (s *fixture) fillMemory(t *testing.T) {
 	}
 }
 
+// freeMemory ends what fillMemory began.
+func (s *fixture) freeMemory(t *testing.T) {
+	t.Helper()
+	s.servers.doAll(t, "free memory", "CONFIG", "SET", "maxmemory", "0")
+}
+
 // memoryFullRelease: the release of what is held needs no memory.
 func memoryFullRelease(t *testing.T, s *fixture) {
 	h := s.acquire(t, s.a, s.longLease())
 	s.fillMemory(t)
 	s.release(t, h)
-	s.servers.doAll(t, "free memory", "CONFIG", "SET", "maxmemory", "0")
+	s.freeMemory(t)
 	s.mustBeFree(t, s.b)
 }
 
 // memoryFullRenewal: a renewal needs no memory.
 func memoryFullRenewal(t *testing.T, s *fixture) {
-	h := s.acquire(t, s.a, AcquireOptions{})
-	s.fillMemory(t)
-	ended := time.After(2 * s.spec.Lease)
-	ctx := context.Background()
-	if s.spec.ReportsLoss {
-		ctx = h.Context()
-	}
-	select {
-	case <-ctx.Done():
-		t.Fatalf("the hold ended: %v", context.Cause(ctx))
-	case <-ended:
-	}
-	s.release(t, h)
+	s.outlastsLease(t, s.a, func() { s.fillMemory(t) }, func() { s.freeMemory(t) })
 }
 
 // memoryFullWait: full memory passes, as a failover does, and an acquire waits for that.
@@ -121,7 +115,7 @@ func memoryFullWait(t *testing.T, s *fixture) {
 	refused := s.requestCount(t)
 	next := s.acquireAsync(context.Background(), s.b, s.longLease())
 	Eventually(t, timeout, "the acquire was refused", func() bool { return len(next) > 0 || s.requestCount(t) > refused })
-	s.servers.doAll(t, "free memory", "CONFIG", "SET", "maxmemory", "0")
+	s.freeMemory(t)
 	o := await(t, timeout, next)
 	if o.err != nil || errors.Is(o.err, s.spec.ErrHeld) {
 		t.Fatalf("an acquire did not wait until memory was free: %v", o.err)
