@@ -24,7 +24,8 @@ func multiSpecs() []Spec {
 		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(twoSemaphores, 0), several: true,
 			apart: true})
 	multi.Can = multi.Can.Without(Migrates) // one script takes both
-	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
+	// The bounds of a frugal lock are for a hold of one lock at the servers, and this one has up to four.
+	mixed.Can = mixed.Can.Without(Frugal).With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
 	mixed.PersistentKeys = multiTokens(4)
 	permits.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanTry, CanRenew, EndsRenewals, RenewsItself,
 		ReportsLoss, Wakes, Migrates, FullMemory}
