@@ -95,8 +95,8 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 }
 
 // revivals judges the operations of one owner at one key: after it was denied its hold, or the hold was reported
-// lost, nothing but another acquire gives it one. A release may succeed after a reported loss: the lock may have
-// lasted for longer than was promised.
+// lost, nothing but another acquire gives it one. A release may succeed after a reported loss, also if a renewal was
+// denied because of it: the lock may have lasted for longer than was promised.
 func (c *honestyCheck) revivals(list, notices []int32) {
 	denied, gone := int32(-1), never // gone: by a notice
 	for _, i := range list {
@@ -111,6 +111,8 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 				denied, gone = -1, never
 			}
 		case s.Op == history.OpForceRelease:
+		case s.Denied && s.Op == history.OpRenew && (gone < never || len(notices) > 0 &&
+			c.h.Notices[notices[0]].Index < s.Ended): // its client knows of the loss, and does not ask the servers
 		case s.Denied:
 			denied = i
 		case s.Outcome != history.OK:

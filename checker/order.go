@@ -78,9 +78,7 @@ func checkOrder(v *view, o Options) Result {
 	case r.Outcome == Violated:
 	case o.PrefersWriters && preceded > 0 && !o.Fair:
 		r.Summary = fmt.Sprintf("no new reader was granted the lock while %s waited", format.Count(preceded, "writer"))
-	case o.PrefersWriters && !o.Fair && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
-		return s.Op == history.OpAcquire && s.Outcome == history.Info && s.Write
-	}):
+	case o.PrefersWriters && !o.Fair && v.writerUnknown(o):
 		r.Outcome, r.Summary = Undecided, "every writer that can have waited has an unknown outcome"
 	case o.PrefersWriters && !o.Fair:
 		r.Outcome, r.Summary = NotApplicable, noWriterWaited

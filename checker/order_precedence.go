@@ -55,8 +55,7 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 		s := &v.h.Spans[i]
 		from := later(s.Call, o.queueDelay())
 		waits := s.Op == history.OpAcquire && s.Write && v.h.Limit(s.Key) == 0 && from < until
-		if waits && !dis.touch(segment{s.Call, s.Return}, v.client(i), history.AffectsData, history.AffectsTraffic,
-			history.AffectsCommands, history.AffectsClients) {
+		if waits && !v.waitDisturbed(i, s.Return, dis) {
 			all[s.Key] = append(all[s.Key], writerWait{segment: segment{from, until}, span: i})
 		}
 	}
@@ -79,6 +78,35 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 		}
 	}
 	return all
+}
+
+// waitDisturbed says whether a fault may have disturbed the wait of a writer, which ended at t.
+func (v *view) waitDisturbed(span int32, t time.Duration, dis disturbances) bool {
+	return dis.touch(segment{v.h.Spans[span].Call, t}, v.client(span), history.AffectsData, history.AffectsTraffic,
+		history.AffectsCommands, history.AffectsClients)
+}
+
+// writerUnknown says whether a writer that no fault disturbed has an unknown outcome: it could have shown whether the
+// lock prefers writers.
+func (v *view) writerUnknown(o Options) bool {
+	ended, dis := make(map[int32]time.Duration, len(v.h.Unknown)), v.disturbances(o)
+	for _, u := range v.h.Unknown {
+		ended[u.Span] = u.Time
+	}
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Op != history.OpAcquire || s.Outcome != history.Info || !s.Write {
+			continue
+		}
+		t, completed := ended[int32(i)]
+		if !completed {
+			t = v.h.End
+		}
+		if !v.waitDisturbed(int32(i), t, dis) {
+			return true
+		}
+	}
+	return false
 }
 
 // precedenceViolation words a reader that was granted the lock before a writer.

@@ -17,8 +17,8 @@ type Spec struct {
 	// Command is the command line of a client that is a program of its own; nil: the lock is part of this program.
 	Command []string
 
-	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL,
-	// such as the counter of its tokens. nil: none.
+	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL, or with one of more than
+	// two minutes beyond its lease, such as the counter of its tokens. nil: none.
 	PersistentKeys func(key string) []string
 
 	// CheckOptions refuses options of a scenario that Open would refuse. nil: they are not known before.

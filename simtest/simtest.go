@@ -43,8 +43,8 @@ type Lock struct {
 	Code func(err error) string
 	// Undone reports that err, of a failed acquire, means that the lock was granted and the grant was undone. nil: none.
 	Undone func(err error) bool
-	// PersistentKeys are the keys that the lock on key leaves at the servers without a time to live, such as the counter
-	// of its tokens. nil: none.
+	// PersistentKeys are the keys that the lock on key leaves at the servers without a time to live, or with one of more
+	// than two minutes beyond its lease, such as the counter of its tokens. Other keys that stay are leaks. nil: none.
 	PersistentKeys func(key string) []string
 }
 

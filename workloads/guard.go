@@ -61,7 +61,7 @@ func (g *Guard) counter(key string) *counter {
 
 // Touch writes to the guarded resource for the holder of h, which has read the counter as read.
 func (s *Session) Touch(h Hold, g *Guard, read int64) {
-	if s.noteEnded(); s.valid.isOver(h.Key, h.Owner) {
+	if s.noteEnded(); s.valid.isOver(h) {
 		return
 	}
 	p := s.Process()

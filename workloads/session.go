@@ -188,11 +188,11 @@ func (s *Session) releaseFailed(ctx context.Context, h Hold) Answer {
 
 // Renew extends the lease of h to lease; 0: the one that the lock renews it with.
 func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) Answer {
-	if s.noteEnded(); s.valid.isOver(h.Key, h.Owner) {
+	if s.noteEnded(); s.valid.isOver(h) {
 		return Answer{Outcome: history.Fail}
 	}
 	if lease > 0 {
-		lease = max(lease, s.valid.left(h.Key, h.Owner))
+		lease = max(lease, s.valid.left(h))
 	}
 	a := h.about()
 	a.Lease = lease

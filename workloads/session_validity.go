@@ -21,7 +21,8 @@ type validity struct {
 	promised, unpromised bool // whether there was a grant with a validity, and one with a lease and without a validity
 }
 
-type heldBy struct{ key, owner string }
+// heldBy names a hold. An owner may have one in each mode, with a validity of its own.
+type heldBy struct{ key, owner, mode string }
 
 type heldUntil struct {
 	depth int
@@ -53,7 +54,7 @@ func (v *validity) watched(r client.Request, answer Answer) {
 	}
 	until := time.Now().Add(answer.Valid)
 	for _, key := range keysOf(r) {
-		by := heldBy{key, r.Owner}
+		by := heldBy{key, r.Owner, r.Mode}
 		h := v.holds[by]
 		switch {
 		case r.Op == history.Release && h != nil:
@@ -76,12 +77,14 @@ func (v *validity) watched(r client.Request, answer Answer) {
 	}
 }
 
-// renewed notes the promise in a notice.
+// renewed notes the promise in a notice, which is about all modes.
 func (v *validity) renewed(key, owner string, valid time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if h := v.holds[heldBy{key, owner}]; h != nil && valid != 0 {
-		h.until = time.Now().Add(valid)
+	for by, h := range v.holds {
+		if by.key == key && by.owner == owner && valid != 0 {
+			h.until = time.Now().Add(valid)
+		}
 	}
 }
 
@@ -92,7 +95,8 @@ func (v *validity) ended() (lost []client.Reply, next time.Time) {
 	for by, h := range v.holds {
 		switch {
 		case !h.until.After(time.Now()):
-			lost = append(lost, client.Reply{Event: history.Lost, Key: by.key, Owner: by.owner, Deadline: h.until})
+			lost = append(lost, client.Reply{Event: history.Lost, Key: by.key, Owner: by.owner, Mode: by.mode,
+				Deadline: h.until})
 			delete(v.holds, by)
 			v.over[by] = true
 		case next.IsZero() || h.until.Before(next):
@@ -100,7 +104,8 @@ func (v *validity) ended() (lost []client.Reply, next time.Time) {
 		}
 	}
 	slices.SortFunc(lost, func(a, b client.Reply) int {
-		return cmp.Or(a.Deadline.Compare(b.Deadline), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Owner, b.Owner))
+		return cmp.Or(a.Deadline.Compare(b.Deadline), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Owner, b.Owner),
+			cmp.Compare(a.Mode, b.Mode))
 	})
 	return lost, next
 }
@@ -111,7 +116,7 @@ func (s *Session) noteEnded() (next time.Time) {
 	for _, l := range lost {
 		age := max(time.Since(l.Deadline), 1) // 0: it is unknown
 		s.noteLost(l.Owner)
-		s.record.Note(s.Process(), l.Event, l.Key, &history.Value{Owner: l.Owner, Age: age})
+		s.record.Note(s.Process(), l.Event, l.Key, &history.Value{Owner: l.Owner, Mode: l.Mode, Age: age})
 	}
 	return next
 }
@@ -135,10 +140,10 @@ func (s *Session) lost(h Hold) bool {
 
 // left is how long a hold is valid, in whole milliseconds; 0: that is not watched. A renewal for less would shorten the
 // lease at some locks, and if it gets no reply, nobody knows for how long the hold is valid.
-func (v *validity) left(key, owner string) time.Duration {
+func (v *validity) left(of Hold) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	h := v.holds[heldBy{key, owner}]
+	h := v.holds[heldBy{of.Key, of.Owner, of.Mode}]
 	if h == nil {
 		return 0
 	}
@@ -146,10 +151,10 @@ func (v *validity) left(key, owner string) time.Duration {
 }
 
 // isOver says whether the validity of the hold has ended.
-func (v *validity) isOver(key, owner string) bool {
+func (v *validity) isOver(h Hold) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.over[heldBy{key, owner}]
+	return v.over[heldBy{h.Key, h.Owner, h.Mode}]
 }
 
 func keysOf(r client.Request) []string {
