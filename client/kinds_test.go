@@ -197,3 +197,23 @@ func TestReadersWriterTakesModes(t *testing.T) {
 		}
 	}
 }
+
+// The locks of a multi-lock are in the slot of its key, whether or not that has a hash tag, and notices about any of
+// them name the key.
+func TestMultiKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ key, second string }{
+		{"orders", "{orders}:b"}, {"orders{shop}", "orders{shop}:b"}, {"{shop}orders", "{shop}orders:b"},
+		{"orders:1", "{orders:1}:b"},
+	} {
+		names := multiKeys(c.key)
+		if names[1] != c.second {
+			t.Errorf("%q: the second lock is %q, want %q", c.key, names[1], c.second)
+		}
+		for _, name := range names {
+			if got := keyOf(name); got != c.key {
+				t.Errorf("%q is a lock for %q, want %q", name, got, c.key)
+			}
+		}
+	}
+}

@@ -50,15 +50,19 @@ func multiSpecs() []Spec {
 
 // multiKeys are the locks of a multi-lock for one key: that of its name, which samples show, and others in its slot.
 func multiKeys(key string) [4]string {
-	return [...]string{key, "{" + key + "}:b", "{" + key + "}:c", "{" + key + "}:d"}
+	return [...]string{key, besideKey(key, "b"), besideKey(key, "c"), besideKey(key, "d")}
 }
 
 // keyOf is the key in a request for the lock that package lock calls name: the reverse of [multiKeys].
 func keyOf(name string) string {
-	if key, suffix, ok := strings.Cut(strings.TrimPrefix(name, "{"), "}:"); ok && len(suffix) == 1 {
-		return key
+	i := strings.LastIndex(name, ":")
+	if i < 0 || len(name)-i != len(":b") || !strings.Contains(name[:i], "{") {
+		return name
 	}
-	return name
+	if key, ok := strings.CutPrefix(name[:i], "{"); ok && strings.IndexByte(key, '}') == len(key)-1 {
+		return key[:len(key)-1]
+	}
+	return name[:i]
 }
 
 // multiTokens are the counters of fencing tokens of n locks for one key.
