@@ -100,8 +100,8 @@ func checkOptions(c *mistakes, t cluster.Topology) {
 		seen[strings.ToLower(name)] = name
 		if err := t.CheckOption(name, options[name]); err != nil {
 			hint := ""
-			if near := nearest.To(name, t.OptionNames()); errors.Is(err, cluster.ErrUnknownOption) && near != "" {
-				hint = fmt.Sprintf(" (did you mean %s?)", near)
+			if errors.Is(err, cluster.ErrUnknownOption) {
+				hint = nearest.Or(name, t.OptionNames(), "")
 			}
 			c.add(path, "%v%s", err, hint)
 		}
@@ -130,7 +130,7 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 	row, err := adapters.Lookup(name)
 	if err != nil {
 		names := slices.Concat(namesOf(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
-		c.add(path+"lock", "%v%s", err, nearest.Hint(name, names))
+		c.add(path+"lock", "%v%s", err, nearest.Or(name, names, " (see chaos list locks)"))
 		return
 	}
 	checkCapabilities(c, s, path, row)
@@ -194,7 +194,7 @@ func (s Scenario) Unrecoverable(can client.Capabilities) string {
 // The faults that kill a client, for good and until it is started again.
 const clientCrash, clientRestart = "client-crash", "client-restart"
 
-// drives says whether a workload has operations for latches if the lock is one.
+// drives reports whether a workload has operations for latches if the lock is one.
 func drives(w workloads.Spec, lock client.Spec) bool {
 	return !lock.Can.Has(client.IsLatch) || slices.Contains(slices.Concat(w.Needs, w.Uses), client.IsLatch)
 }
@@ -324,8 +324,8 @@ func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 	}
 	if err := row.CheckTarget(target); err != nil {
 		hint := ""
-		if name := nearest.To(target, row.TargetWords()); name != "" && !strings.ContainsAny(name, "0123456789") {
-			hint = fmt.Sprintf(" (did you mean %s?)", name)
+		if near := nearest.Or(target, row.TargetWords(), ""); !strings.ContainsAny(near, "0123456789") {
+			hint = near
 		}
 		c.add(targetPath, "%v%s", err, hint)
 		return

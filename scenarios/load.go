@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -127,11 +128,8 @@ func read(name string) ([]byte, error) {
 	}
 	source, err := files.ReadFile(name + ".yaml")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		hint := ": `chaos list scenarios` has the names; write ./FILE.yaml for a file of your own"
-		if near := nearest.To(name, Names()); near != "" {
-			hint = " (did you mean " + near + "?)"
-		}
-		return nil, fmt.Errorf("unknown scenario %q%s", name, hint)
+		return nil, fmt.Errorf("unknown scenario %q%s", name,
+			nearest.Or(name, Names(), " (see chaos list scenarios; write ./FILE.yaml for a file of your own)"))
 	}
 	return source, err
 }
@@ -208,7 +206,13 @@ func decode(source []byte) (s Scenario, file *ast.File, err error) {
 
 // YAML is the scenario as a text for [Parse].
 func (s Scenario) YAML() string {
-	text, err := yaml.Marshal(s)
+	// A literal block is readable, but the library writes some texts so that they are read back differently, such as
+	// one that begins with a space.
+	text, err := yaml.MarshalWithOptions(s, yaml.UseLiteralStyleIfMultiline(true))
+	var copied Scenario
+	if err == nil && (yaml.Unmarshal(text, &copied) != nil || !reflect.DeepEqual(s, copied)) {
+		text, err = yaml.Marshal(s)
+	}
 	if err != nil {
 		return "# " + err.Error()
 	}

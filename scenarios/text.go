@@ -65,15 +65,16 @@ func inspect(source []byte) (*ast.File, error) {
 	return file, nil
 }
 
-// syntaxError is an error of the YAML library as a mistake.
+// syntaxError converts an error of the YAML library to a mistake.
 func syntaxError(err error) error {
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) {
-		name, known := unknown.Token.Value, slices.Sorted(maps.Keys(fields()))
-		if slices.Contains(known, name) {
-			return mistakeAt(unknown.Token, "the key %s belongs to another section", name)
+		name, known := unknown.Token.Value, fields()
+		if f, ok := known[name]; ok {
+			return mistakeAt(unknown.Token, "unknown key %q (did you mean %s?)", name, strings.Join(f.paths, " or "))
 		}
-		return mistakeAt(unknown.Token, "unknown key %q%s", name, nearest.Hint(name, known))
+		return mistakeAt(unknown.Token, "unknown key %q%s", name, nearest.Or(name, slices.Sorted(maps.Keys(known)),
+			" (see chaos list keys)"))
 	}
 	var wrongType *yaml.TypeError
 	if errors.As(err, &wrongType) {
@@ -107,32 +108,40 @@ func expected(k reflect.Kind) string {
 	return "expected a section: {key: value}"
 }
 
-// fields are the keys of a scenario and of all its sections, with their types.
-func fields() map[string]reflect.Type {
-	all := map[string]reflect.Type{}
-	var add func(t reflect.Type)
-	add = func(t reflect.Type) {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-			t = t.Elem()
+// field is a key of a scenario or of one of its sections.
+type field struct {
+	typ   reflect.Type // in the section that was visited last
+	paths []string     // with the sections, such as workload.lease
+}
+
+// fields are the keys of a scenario and of all its sections, by name.
+func fields() map[string]field {
+	all := map[string]field{}
+	var add func(section string, t reflect.Type)
+	add = func(section string, t reflect.Type) {
+		for ; t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice; t = t.Elem() {
+			if t.Kind() == reflect.Slice {
+				section = strings.TrimSuffix(section, ".") + "[]."
+			}
 		}
 		if t.Kind() != reflect.Struct {
 			return
 		}
 		for f := range t.Fields() {
 			if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "-" {
-				all[name] = f.Type
-				add(f.Type)
+				all[name] = field{f.Type, append(all[name].paths, section+name)}
+				add(section+name+".", f.Type)
 			}
 		}
 	}
-	add(reflect.TypeFor[Scenario]())
+	add("", reflect.TypeFor[Scenario]())
 	return all
 }
 
 // numberCheck looks for durations without a unit and for fractions, which the YAML library rounds, or refuses without
 // a position.
 type numberCheck struct {
-	fields map[string]reflect.Type
+	fields map[string]field
 	err    error
 }
 
@@ -146,7 +155,7 @@ func (n *numberCheck) Visit(node ast.Node) ast.Visitor {
 		return nil // options are text
 	}
 	value := pair.Value.GetToken()
-	if n.fields[pair.Key.GetToken().Value] == reflect.TypeFor[time.Duration]() {
+	if n.fields[pair.Key.GetToken().Value].typ == reflect.TypeFor[time.Duration]() {
 		if _, err := time.ParseDuration(value.Value); err != nil {
 			n.err = mistakeAt(value, "%q is not a duration: write a number with its unit, such as 3s or 500ms", value.Value)
 		}

@@ -41,7 +41,8 @@ and the text format of checker/testdata. The format is detected from the content
 If another interpretation leads to another verdict, both are printed; the exit code is that of the
 requested one.
 
-` + exitHelp,
+Exit codes: 0 safe, 1 unsafe, 2 inconclusive, 3 safe but a threshold of the scenario is not met, 64 wrong
+command line or unreadable history, 69 environment (disk full, no permission), 70 internal error.`,
 		Example: `  chaos check chaos-runs/latest
   chaos check history.jsonl --property exclusion --property fencing
   chaos check store/latest/history.edn --dialect etcd

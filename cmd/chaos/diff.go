@@ -17,9 +17,9 @@ func newDiff(s streams) *cobra.Command {
 		Short: "Compare two runs, or two suites",
 		Long: `Compares B with the earlier A, both run directories or both results of chaos suite, and prints Markdown.
 
-Of two runs: settings, verdict and properties that differ, both stories side by side, latencies, and on
-backend sim the first event that differs. Of two suites: which scenarios are not as expected any more
-(new), are as expected again (fixed), or depend on the seed (flaky).
+For two runs: settings, verdict and properties that differ, both stories side by side, latencies, and on
+backend sim the first event that differs. For two suites: which scenarios no longer end as expected
+(new), end as expected again (fixed), or depend on the seed (flaky).
 
 Exit codes: 0 not worse, 1 B is worse: the verdict, a property, a threshold, or a scenario of the suite.
 Latencies alone are never worse; limit them with thresholds in the scenario.`,

@@ -10,14 +10,13 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
 // doctorLock checks that the client of a lock keeps to the protocol.
 func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Duration, asJSON bool) error {
 	row, err := adapters.Lookup(lock)
 	if err != nil {
-		return usage(fmt.Errorf("%w%s", err, nearest.Hint(lock, lockNames())))
+		return usage(fmt.Errorf("%w%s", err, lockHint(lock)))
 	}
 	if err := adapters.Ready(lock); err != nil {
 		return errors.Join(cluster.ErrEnvironment, err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,8 @@ func questions() []question {
 	return []question{
 		{
 			flag: "lock", help: "the lock under test: a `NAME` of chaos list locks, or exec:COMMAND, your own client",
-			ask:     "Which lock is tested? exec:COMMAND is your own client (docs/protocol.md)",
+			ask: "Which lock is tested? exec:COMMAND is your own client (docs/protocol.md); " +
+				"locks of adapters: chaos adapters list",
 			choices: func(scenarios.Draft) []string { return append(lockNames(), client.ExecPrefix) },
 			set:     func(d *scenarios.Draft, answer string) { d.Lock = answer },
 		},
@@ -122,7 +124,7 @@ func initScenario(c *cobra.Command, s streams, path string, d scenarios.Draft) e
 			}
 			continue
 		}
-		s.note("%d/%d  %s\n%s", i+1, len(questions()), q.ask, strings.Join(q.choices(d), ", "))
+		s.note("%d/%d  %s\n%s", i+1, len(questions()), q.ask, q.listed(d))
 		if err := q.answer(s, in, &d); err != nil {
 			return err
 		}
@@ -133,6 +135,12 @@ func initScenario(c *cobra.Command, s streams, path string, d scenarios.Draft) e
 	fmt.Fprintf(s.out, "%s written. Next:\n  chaos run --scenario %s --dry-run\n  chaos run --scenario %[2]s --expect\n",
 		path, shellQuote(path))
 	return nil
+}
+
+// listed are the choices as text, without the locks of adapters, which are many.
+func (q question) listed(d scenarios.Draft) string {
+	ofAdapter := func(name string) bool { return strings.Contains(name, "/") }
+	return strings.Join(slices.DeleteFunc(q.choices(d), ofAdapter), ", ")
 }
 
 // answer reads lines until one is an answer.
@@ -149,7 +157,11 @@ func (q question) answer(s streams, in *bufio.Reader, d *scenarios.Draft) error 
 			return usage(fmt.Errorf("standard input ended before the question was answered (%w): answer it with --%s; "+
 				"nothing was written", err, q.flag))
 		}
-		if text == "" && q.fallback != nil {
+		switch {
+		case text == "" && q.fallback == nil:
+			s.note("this question has no default: enter a name")
+			continue
+		case text == "":
 			text = q.fallback(*d)
 		}
 		next := *d

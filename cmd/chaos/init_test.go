@@ -17,7 +17,7 @@ func TestInit(t *testing.T) {
 	}{
 		"flags": {flags: []string{"--lock", "redlock", "--topology", "quorum", "--fault", "restart", "--holds", "exclusion,leak"},
 			want: []string{"lock: redlock", "restart", "kind: quorum", "exclusion: holds", "leak: holds", "name: flags"}},
-		"questions": {input: "reentrent\nfair\nsentinel\nfailover\nall\n",
+		"questions": {input: "\nreentrent\nfair\nsentinel\nfailover\nall\n",
 			want: []string{"lock: fair", "kind: sentinel", "failover", "verdict: safe"}},
 		"fallbacks": {input: "latch\n\n\n\n", want: []string{"lock: latch", "kind: single", "kind: latch"}},
 		"both":      {flags: []string{"--fault", "none"}, input: "permits\ncluster\nleak, permits", want: []string{"permits: holds"}},

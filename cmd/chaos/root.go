@@ -69,7 +69,23 @@ Every run leaves an HTML page that shows what happened and why.
 		newServe(s), newDiff(s), newWorker(s))
 	root.AddCommand(newCheck(s), newConvert(s), newReport(s), newList(s), newAdapters(s), newDoctor(s), newClean(s),
 		newClient(s), newSearch(s))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			describeCompletion(c)
+		}
+	}
 	return root
+}
+
+// describeCompletion gives cobra's command a help text, and makes an unknown shell an error.
+func describeCompletion(c *cobra.Command) {
+	c.Short = "Print a completion script for a shell"
+	c.Long = `Prints a script that completes commands, flags and names, such as those of scenarios. The help of each
+shell says how to load its script.`
+	c.Example = `  source <(chaos completion bash)
+  chaos completion fish > ~/.config/fish/completions/chaos.fish`
+	c.Args, c.RunE = unknownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
 func unknownCommand(c *cobra.Command, args []string) error {

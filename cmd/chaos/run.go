@@ -20,6 +20,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -337,6 +338,9 @@ func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {
 	}
 	return nil
 }
+
+// lockHint follows the error about an unknown lock.
+func lockHint(name string) string { return nearest.Or(name, lockNames(), " (see chaos list locks)") }
 
 func lockNames() []string {
 	return slices.Concat(namesOf(client.Catalog(), func(row client.Spec) string { return row.Name }), adapters.Names())

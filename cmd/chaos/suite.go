@@ -159,7 +159,7 @@ func (o *suiteOptions) choose(args []string, filter suite.Filter) error {
 	}
 	if o.Lock != "" {
 		if _, err := client.Lookup(o.Lock); err != nil {
-			return fmt.Errorf("--lock: %w%s", err, nearest.Hint(o.Lock, lockNames()))
+			return fmt.Errorf("--lock: %w%s", err, lockHint(o.Lock))
 		}
 	}
 	return o.load(names, filter)

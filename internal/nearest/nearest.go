@@ -21,10 +21,15 @@ func To(word string, names []string) string {
 
 // Hint is " (did you mean x?)", or "; known are …" if nothing is close.
 func Hint(word string, names []string) string {
+	return Or(word, names, "; known are "+strings.Join(names, ", "))
+}
+
+// Or is " (did you mean x?)", or otherwise if nothing is close: for names that are too many to list in an error.
+func Or(word string, names []string, otherwise string) string {
 	if name := To(word, names); name != "" {
 		return " (did you mean " + name + "?)"
 	}
-	return "; known are " + strings.Join(names, ", ")
+	return otherwise
 }
 
 // distance is the Levenshtein distance.

@@ -25,4 +25,7 @@ func TestHint(t *testing.T) {
 	if got := Hint("xyzzy", []string{"a", "b"}); got != "; known are a, b" {
 		t.Errorf("Hint: %q", got)
 	}
+	if got := Or("xyzzy", []string{"a", "b"}, " (see list)"); got != " (see list)" {
+		t.Errorf("Or: %q", got)
+	}
 }
