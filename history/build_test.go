@@ -159,7 +159,8 @@ func TestDecreasingTimesAreCounted(t *testing.T) {
 
 func TestTextErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"hello", `text:1: expected client, nemesis, clients, probe, leftover, witness or received, got "hello"`},
+		{"hello", "text:1: a line of the text format begins with client, nemesis, clients, probe, leftover, witness or " +
+			`received, not "hello"`},
 		{"\nclient x acquire k 1-2 ok", `text:2: expected a process number, got "x"`},
 		{"client 1 acquire k one-2 ok", `text:1: expected a time in seconds, or with a unit, got "one"`},
 		{"client 1 acquire k 2-1 ok", "text:1: 2-1: operation ends before it starts"},

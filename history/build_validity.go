@@ -6,7 +6,7 @@ import "time"
 // round, and stamp the validity an instant later.
 const expiredError = 5 * time.Millisecond
 
-// expired says whether the validity in a reply had ended before the client replied. The client says so itself (the
+// expired reports whether the validity in a reply had ended before the client replied. The client says so itself (the
 // reply has an age), or the validity had ended even before the request, which no slow reply explains.
 func expired(s *Span, e numbered) bool {
 	v := e.Value

@@ -136,7 +136,8 @@ func textLine(events []Event, fields []string) ([]Event, error) {
 	case ProbeEvent, LeftoverEvent:
 		return textFinal(events, fields)
 	}
-	return nil, fmt.Errorf("expected client, nemesis, clients, probe, leftover, witness or received, got %q", fields[0])
+	return nil, fmt.Errorf("a line of the text format begins with client, nemesis, clients, probe, leftover, witness or "+
+		"received, not %q", fields[0])
 }
 
 func textNemesis(events []Event, fields []string) ([]Event, error) {

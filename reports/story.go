@@ -92,14 +92,16 @@ func inconclusiveSentence(r *Run) string {
 		switch open := res.Outcome == checker.Undecided; {
 		case summary == "":
 		case res.Property == checker.Exercised && (open || res.Outcome == checker.Violated):
-			// It is about the run, and not about a property of the lock.
-			reasons = append(reasons, strings.Replace(summary, "the run tested", "it tested", 1))
+			reasons = append(reasons, summary) // about the run, and not about a property of the lock
 		case open:
 			reasons = append(reasons, fmt.Sprintf("%s: %s", res.Property, summary))
 		}
 	}
-	if len(reasons) == 0 {
+	switch {
+	case len(reasons) == 0:
 		return r.Judgement.Sentence
+	case len(reasons) == 1 && strings.HasPrefix(reasons[0], "the run "):
+		return "no violation was found, but " + reasons[0]
 	}
 	return "no violation was found, but the run is inconclusive: " + strings.Join(reasons, "; ")
 }

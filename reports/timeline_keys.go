@@ -18,7 +18,7 @@ type keyHolder struct {
 	client  int    // -1: several, or unknown
 	label   string // "client 3", "clients 1, 2 read", "2 of 3 permits"
 	short   string // the same for a narrow bar
-	earlier bool   // the client does not rely on this hold any more
+	earlier bool   // the client no longer relies on this hold
 	permits bool
 }
 

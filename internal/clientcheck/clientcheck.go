@@ -237,6 +237,10 @@ func (c *checks) expect(ctx context.Context, check string, i int, r client.Reque
 	for _, want := range types {
 		ok = ok || err == nil && reply.Type == want
 	}
-	c.add(check, ok, fmt.Sprintf("%s: expected %s, got %s", r.Op, strings.Join(types, " or "), answer(reply, err)))
+	detail := answer(reply, err)
+	if !ok {
+		detail = fmt.Sprintf("%s: expected %s, got %s", r.Op, strings.Join(types, " or "), detail)
+	}
+	c.add(check, ok, detail)
 	return ok
 }

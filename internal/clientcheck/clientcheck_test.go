@@ -45,7 +45,7 @@ func TestBrokenClients(t *testing.T) {
 		t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			if !strings.Contains(string(source), b.old) {
-				t.Fatalf("examples/client.py has no %q any more", b.old)
+				t.Fatalf("examples/client.py no longer has %q", b.old)
 			}
 			file := filepath.Join(t.TempDir(), "client.py")
 			text := strings.Replace(string(source), b.old, b.new, 1)

@@ -201,7 +201,7 @@ func (sh *shrinker) shorter(ctx context.Context) error {
 			if s.Duration < shortest {
 				break
 			}
-			ok, err := sh.accept(ctx, s, fmt.Sprintf("%v instead of %v", s.Duration, was))
+			ok, err := sh.accept(ctx, s, fmt.Sprintf("duration %v instead of %v", s.Duration, was))
 			if err != nil {
 				return err
 			}
