@@ -47,7 +47,7 @@ func TestTenThousandPairs(t *testing.T) {
 	})
 }
 
-// Of a thousand contenders with a short wait for a lock that is kept, exactly one gets it.
+// Of a thousand contenders that give up after a short wait, exactly one gets a lock that is never released.
 func TestThousandContendersOneGetsIt(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)
@@ -72,8 +72,8 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 	}
 }
 
-// A hundred contenders with a long wait are all granted the lock in turn, with increasing
-// tokens, at three commands for each grant at most.
+// A hundred contenders with a long wait are all granted the lock in turn, with increasing tokens and at most three
+// commands for each grant.
 func TestHundredContendersAllGetIt(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)
@@ -100,7 +100,7 @@ func TestHundredContendersAllGetIt(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// For each one request before it queues, one when it is woken, and the release.
+	// Each contender sends one request before it queues, one when it is woken, and the release.
 	if n := locktest.Calls(t, rdb, "evalsha") - before; n > 100*3+30 {
 		t.Errorf("%d scripts for 100 grants", n)
 	}

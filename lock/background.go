@@ -85,7 +85,7 @@ func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan str
 	return false
 }
 
-// close ends everything and waits for it, as long as ctx lives.
+// close ends everything and waits for that until ctx ends.
 func (b *background) close(ctx context.Context) error {
 	b.mu.Lock()
 	if !b.closed {

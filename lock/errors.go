@@ -56,7 +56,7 @@ var (
 	// ErrRearmed says that the latch that was meant was deleted, and that there is
 	// another of its name. Whether the first has opened is unknown.
 	ErrRearmed = errors.New("the latch was deleted and armed again")
-	// ErrNotAtomic says that [WithAtomic] was given for locks of which some are not mutexes.
+	// ErrNotAtomic says that [WithAtomic] was given for locks that are not all mutexes.
 	ErrNotAtomic = errors.New("one script cannot take these locks")
 	// ErrCrossSlot says that keys that had to be in one cluster slot are not.
 	ErrCrossSlot = errors.New("the keys are not in one cluster slot; give them a common {tag}")
@@ -106,7 +106,7 @@ type requestError struct {
 	err     error
 }
 
-// isFinal reports whether a retry after err would be in vain or harmful.
+// isFinal reports whether a retry after err would be useless or harmful.
 func isFinal(err error) bool {
 	o := outcomeOf(err)
 	return o == rejected || o == underReplicated || o == broken

@@ -9,7 +9,7 @@ import (
 
 // ErrOneMaster says that this kind of lock cannot be kept on several masters:
 // its queue, or its set of readers, would have to agree on all of them.
-var ErrOneMaster = errors.New("this kind of lock lives on one master: make its client with New")
+var ErrOneMaster = errors.New("this kind of lock needs a single master: make its client with New")
 
 // FairMutex is a [Mutex] that is granted to its waiters in the order in which they
 // came, by the clock of the server. Several goroutines may use it.

@@ -155,7 +155,7 @@ func TestFairRemovalReplyLost(t *testing.T) {
 	release(t, h)
 }
 
-// A lock without an expiry made its waiters sleep for ever.
+// A lock without an expiry made its waiters sleep forever.
 // Regression: redisson#5503
 func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ type Locker struct {
 
 var _ sync.Locker = (*Locker)(nil)
 
-// Locker is the lock as a [sync.Locker]. Its Lock waits as long as ctx lives.
+// Locker is the lock as a [sync.Locker]. Its Lock waits until ctx ends.
 func (m *Mutex) Locker(ctx context.Context, opts ...Option) *Locker {
 	return &Locker{mutex: m, ctx: ctx, opts: opts}
 }

@@ -62,7 +62,7 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 	return Definite(err) && (errors.Is(err, ErrHeld) || over || outcomeOf(err) == notExecuted), err
 }
 
-// ended says whether ctx has ended. Its timer may be late: requests compare its deadline with the time
+// ended reports whether ctx has ended. Its timer may be late: requests compare its deadline with the time
 // ([lazyTimeout.Err]), and fail before it.
 func ended(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()

@@ -16,7 +16,7 @@ type settings struct {
 	owner     string                      // empty: that of the context's hold, or a new one
 	lease     time.Duration               // 0: the client's, which the watchdog renews
 	maxHold   time.Duration               // 0: no limit
-	wait      time.Duration               // 0: as long as the context lives
+	wait      time.Duration               // 0: until the context ends
 	tries     int                         // 0: no limit
 	delay     func(try int) time.Duration // nil: the library's
 	metadata  string                      // empty: none
@@ -46,7 +46,7 @@ const (
 	optTotal
 )
 
-// What the kinds of locks have a use for.
+// The options that each kind of lock takes.
 const (
 	waitOptions       = optWait | optTries | optRetryDelay
 	leaseOptions      = optLease | optMaxHold
@@ -58,77 +58,78 @@ const (
 	leasedPoolOptions = poolOptions | leaseOptions
 )
 
-// WithOwner names who is to hold the lock. Without it, the owner is new and unlike any other, or, under the context of
-// a hold of this lock, that of the hold. An owner that has the lock is refused with [ErrReentered] unless
-// [WithReentry] is given.
+// WithOwner sets the owner that acquires the lock. By default each acquire has a new, unique owner; an acquire under
+// the context of a hold of this lock has the owner of that hold. An owner that already holds the lock is refused with
+// [ErrReentered] unless [WithReentry] is given.
 func WithOwner(owner string) Option {
 	return func(s *settings) { s.owner, s.given = owner, s.given|optOwner }
 }
 
-// WithReentry lets an owner that has the lock have it once more: it is free when each of the holds was released. The
-// owner is that of [WithOwner], or that of the hold whose context is given to Acquire. All goroutines that share such
-// a context are one owner.
+// WithReentry lets an owner that holds the lock acquire it again. The lock is free after each of the holds was
+// released. The owner is that of [WithOwner], or of the hold whose context is given to Acquire: all goroutines that
+// share such a context are one owner.
 func WithReentry() Option {
 	return func(s *settings) { s.reentrant, s.given = true, s.given|optReentry }
 }
 
-// WithLease is for how long the hold lasts unless Renew or Extend is called; at least 10 ms. Without it, or with 0, it
-// has the client's lease, which the watchdog renews until Release.
+// WithLease sets for how long the hold lasts unless Renew or Extend is called: at least 10 ms. Without it, or with 0,
+// the hold has the client's lease, which the watchdog renews until Release.
 func WithLease(lease time.Duration) Option {
 	return func(s *settings) { s.lease, s.given = lease, s.given|optLease }
 }
 
-// WithMaxHold is for how long the watchdog renews the hold at most; after that, it ends with its lease, as lost. So a
-// holder that is alive but stuck does not keep the lock for good: the documentation of RedLock asks for such a bound.
-// It has no effect on a hold with [WithLease]; 0 is no limit.
+// WithMaxHold limits for how long the watchdog renews the hold. After that, the hold is lost when its lease ends, so
+// that a holder that is alive but stuck does not keep the lock forever; the documentation of RedLock asks for such a
+// limit. The option has no effect with [WithLease]; 0 means no limit.
 func WithMaxHold(limit time.Duration) Option {
 	return func(s *settings) { s.maxHold, s.given = limit, s.given|optMaxHold }
 }
 
-// WithWait is for how long Acquire and Do wait; the error is [ErrHeld] then. Unlike a deadline of their context it does
-// not bound the hold. Without it, or with 0, they wait as long as the context lives.
+// WithWait limits for how long Acquire and Do wait: after that they fail with [ErrHeld]. Unlike a deadline of their
+// context it does not limit the hold. Without it, or with 0, they wait until the context ends.
 func WithWait(limit time.Duration) Option {
 	return func(s *settings) { s.wait, s.given = limit, s.given|optWait }
 }
 
-// WithTries is how many requests Acquire and Do send at most, the first one at once; the error is that of the last
-// one, such as [ErrHeld]. Without it, or with 0, there is no limit.
+// WithTries limits how many requests Acquire and Do send. The first is sent at once; the error is that of the last one,
+// such as [ErrHeld]. Without it, or with 0, there is no limit.
 func WithTries(n int) Option {
 	return func(s *settings) { s.tries, s.given = n, s.given|optTries }
 }
 
-// WithRetryDelay is for how long a waiter sleeps at most after try number 1, 2 and so on found the lock held. A release
-// wakes it earlier, unless it polls ([WithPolling], [NewQuorum]). After an error the library's own delay applies.
-// Several goroutines may call f.
+// WithRetryDelay limits for how long a waiter sleeps after try number 1, 2 and so on found the lock held. A release
+// wakes the waiter earlier, unless it polls ([WithPolling], [NewQuorum]). After an error the library's own delay
+// applies. f must be safe for concurrent use.
 func WithRetryDelay(f func(try int) time.Duration) Option {
 	return func(s *settings) { s.delay, s.given = f, s.given|optRetryDelay }
 }
 
-// WithMetadata is a text that is kept with the lock while it is held, for other programs and operators: [State].
-// Metadata. That of an inner hold has no effect.
+// WithMetadata stores a text with the lock while it is held. Other programs and operators read it as [State].Metadata.
+// The metadata of an inner hold has no effect.
 func WithMetadata(text string) Option {
 	return func(s *settings) { s.metadata, s.given = text, s.given|optMetadata }
 }
 
-// WithPolling makes waiters poll, after random delays that grow up to 128 ms unless [WithRetryDelay] is given, and no
-// subscription is made. It suits very many locks that are seldom contended.
+// WithPolling makes waiters poll instead of subscribing. Their random delays grow up to 128 ms, unless [WithRetryDelay]
+// is given. It suits a very large number of locks that are seldom contended.
 func WithPolling() Option {
 	return func(s *settings) { s.polling, s.given = true, s.given|optPolling }
 }
 
-// WithAtomic refuses, with [ErrCrossSlot], several locks that one script cannot take; see [MultiLock]. While their slot
-// of a cluster migrates no script can take them, and the acquire waits.
+// WithAtomic acquires several locks with one script; locks that one script cannot acquire are refused with
+// [ErrCrossSlot] or [ErrNotAtomic], see [MultiLock]. While their slot of a cluster migrates, no script can acquire
+// them, and the acquire waits.
 func WithAtomic() Option {
 	return func(s *settings) { s.atomic, s.given = true, s.given|optAtomic }
 }
 
-// WithTotal is how many permits a semaphore has: the first acquire sets it up. The total of one that exists stays as it
-// is: SetPermits changes it. Without it, an acquire of a semaphore that was not set up is refused with [ErrAbsent].
+// WithTotal sets the number of permits with which the first acquire creates a semaphore. It does not change an existing
+// semaphore: use SetPermits. Without it, an acquire of a semaphore that does not exist is refused with [ErrAbsent].
 func WithTotal(permits int) Option {
 	return func(s *settings) { s.total, s.given = permits, s.given|optTotal }
 }
 
-// with is s changed by opts.
+// with returns s changed by opts.
 func (s *settings) with(opts []Option) *settings {
 	if len(opts) == 0 {
 		return s // without a copy on the heap
@@ -140,7 +141,7 @@ func (s *settings) with(opts []Option) *settings {
 	return &out
 }
 
-// check refuses what a kind of lock has no use for, and values out of range.
+// check refuses options that a kind of lock does not take, and values out of range.
 func (s *settings) check(kind string, known optionSet) error {
 	if s.given == 0 {
 		return nil

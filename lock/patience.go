@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// patienceUnit bounds for how long some locks are kept from others while another is
-// waited for: one to two of it.
+// patienceUnit limits for how long a multi-lock keeps the locks that it has from others while it waits for the next
+// one: one to two units.
 const patienceUnit = time.Second
 
-// patience bounds for how long an acquire waits for other owners. It does not bound the wait for a reply: that ends
-// with a context, which ends later. nil is without a bound.
+// patience limits for how long an acquire waits for other owners. The wait for a reply is not limited by it, but by the
+// context. A nil patience has no limit.
 type patience struct {
 	until time.Time
 	over  bool // an acquire has ended because of it
 }
 
-// limit is d, but no longer than the patience lasts.
+// limit returns d, or the rest of the patience if that is shorter.
 func (p *patience) limit(d time.Duration) time.Duration {
 	if p == nil {
 		return d
@@ -24,7 +24,7 @@ func (p *patience) limit(d time.Duration) time.Duration {
 	return min(d, max(time.Until(p.until), 0))
 }
 
-// ends notes, and reports, whether it is over.
+// ends reports whether the patience is over, and records that in p.over.
 func (p *patience) ends() bool {
 	if p == nil {
 		return false
@@ -33,12 +33,12 @@ func (p *patience) ends() bool {
 	return p.over
 }
 
-// runsOut reports whether the wait ends now, because its patience is over and the last reply says what there is to say.
-// Where a request is without a reply, only the next reply does.
+// runsOut reports whether the wait ends now because the patience is over. While the outcome of a request is unknown,
+// the wait lasts until a server replies.
 func (w *waitLoop) runsOut() bool { return !w.unanswered && w.patience.ends() }
 
-// undo is [Client.undo]. While other locks are held for the call, whose caller is there as long as ctx lives, the
-// proof that nothing is left is worth the wait: without it there is no other round.
+// undo is [Client.undo]. In a multi-lock (patience is not nil) it waits for the confirmation until ctx ends: without it
+// the multi-lock cannot start another round.
 func (w *waitLoop) undo(ctx context.Context, why error, back func(ctx context.Context) error) error {
 	return w.client.undo(ctx, w.patience != nil, why, back)
 }

@@ -147,7 +147,7 @@ func TestSilentMasterDelaysNothing(t *testing.T) {
 	}
 }
 
-// An even number of masters can split the vote for ever; fewer than three are no quorum.
+// An even number of masters can split the vote forever; fewer than three are no quorum.
 // Regression: node-redlock (even numbers of masters hang)
 func TestEvenNumbersAreRefused(t *testing.T) {
 	t.Parallel()

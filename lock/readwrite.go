@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// ErrUpgrade says that an owner that wants to write holds the lock for reading, and
-// would wait for itself for ever.
+// ErrUpgrade says that an owner that requests the lock for writing holds it for reading: it would wait for itself
+// forever.
 var ErrUpgrade = errors.New("the owner holds the lock for reading; release that before you write")
 
 // RW is a lock that many owners hold for reading or one holds for writing. Several
 // goroutines may use it.
 //
-// With [WithReentry], an owner may take again what it has, and may read while it writes: when it has
-// then released the write hold, it still reads, and others may join it; the read hold is then to be acquired with the
-// owner of the write hold ([WithOwner]), because a context of the write hold ends with that. It may not
-// write while it reads ([ErrUpgrade]).
+// With [WithReentry], an owner may acquire again in the mode that it holds, and may read while it writes. After it has
+// released the write hold, it still reads, and others may read as well. Acquire such a read hold with the owner of the
+// write hold ([WithOwner]): a context of the write hold would end with that hold. An owner may not write while it reads
+// ([ErrUpgrade]).
 //
 // Each hold has a lease of its own. When that of one reader expires, the other
 // readers keep the lock, and a writer waits only for them. A writer has a fencing
@@ -58,7 +58,7 @@ func (c *Client) RW(name string, opts ...Option) *RW {
 
 // PreferWriters is the same lock, but a writer that waits through it keeps all new
 // readers out; readers that have the lock may take it again. Without it, readers
-// that overlap for ever starve a writer. If such a writer dies, it keeps readers out
+// that overlap forever starve a writer. If such a writer dies, it keeps readers out
 // for three heartbeats (three times PollMax, at most 6 s).
 func (l *RW) PreferWriters() *RW { return &RW{l.named, true} }
 

@@ -83,7 +83,8 @@ func (c *Client) giveBack(ctx context.Context, cl claim) (int, error) {
 	return new(retrier).giveBack(ctx, c, cl)
 }
 
-// giveBack is that of the client with a zero retrier, which is not used again: requests without a reply may keep it.
+// giveBack releases cl as [Client.giveBack] does. r must be zero and must not be used again, because requests without a
+// reply may keep it.
 func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error) {
 	for r.detach(ctx, c); ; {
 		left, err := cl.store.release(&r.ctx, cl)
@@ -93,9 +94,9 @@ func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error
 	}
 }
 
-// undo runs back, which takes back what may have been done, even if ctx has ended,
-// and returns why, marked with [ErrUnknown] unless it is certain that nothing is left. It
-// waits for the proof for undoGrace, or with untilEnd until ctx has ended and undoGrace longer.
+// undo runs back, which undoes what a failed acquire may have done, even if ctx has ended. It returns why, the error of
+// the acquire, marked with [ErrUnknown] unless back has confirmed that nothing is left. It waits for the confirmation
+// for the grace period of the client, with untilEnd until that long after ctx has ended.
 func (c *Client) undo(ctx context.Context, untilEnd bool, why error, back func(ctx context.Context) error) error {
 	why = definiteError{why, true} // the outcome of one request is not that of the whole
 	undone := make(chan error, 1)

@@ -17,7 +17,7 @@ func readers(t *testing.T, rdb *redis.Client, name string) string {
 	return rdb.HGet(context.Background(), name, "reads").Val()
 }
 
-// A live client renewed the holds of a dead one, and a writer waited for ever (also
+// A live client renewed the holds of a dead one, and a writer waited forever (also
 // redisson#1458).
 // Regression: redisson#7098
 func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {

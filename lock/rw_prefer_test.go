@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Readers that overlap for ever starve a writer, unless it keeps new ones out
+// Readers that overlap forever starve a writer, unless it keeps new ones out
 // (redisson#5379).
 func TestPreferredWriterIsNotStarved(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestRW(t *testing.T) {
 	}
 }
 
-// An owner takes again what it has.
+// An owner acquires the lock again in the mode that it holds.
 func TestRWReentry(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

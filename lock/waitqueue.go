@@ -15,10 +15,9 @@ import (
 // one connection; a channel is subscribed while it has waiters, and for
 // subscriptionLinger after that.
 //
-// A message wakes the waiter that has waited longest. A renewed subscription wakes
-// all, because messages may have been lost; a new one wakes all except chained
-// waiters, of which one is enough. A waiter that leaves without using its wake-up
-// passes it on. Messages only save time: every waiter retries by itself in the end.
+// A message wakes the waiter that has waited longest. A renewed subscription wakes all waiters, because messages may
+// have been lost; a new one wakes all except chained waiters, of whom it wakes one. A waiter that leaves without using
+// its wake-up passes it on. Messages only save time: every waiter also retries after a while.
 //
 // One goroutine, the subscriber, does all I/O except reading; the mutex is never
 // held during I/O.

@@ -48,7 +48,7 @@ func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 	return s, nil
 }
 
-// run lives as long as the session.
+// run begins the session, renews it, and returns after it has ended.
 func (s *session) run() {
 	if err := s.begin(); err != nil {
 		s.End(err)

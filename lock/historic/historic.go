@@ -21,7 +21,7 @@ import (
 var (
 	// ErrHeld means that another owner holds the lock.
 	ErrHeld = errors.New("lock is held by another owner")
-	// ErrNotOwner means that the owner does not hold the lock, or not any more.
+	// ErrNotOwner means that the owner does not hold the lock, or no longer holds it.
 	ErrNotOwner = errors.New("lock is not held by this owner")
 )
 

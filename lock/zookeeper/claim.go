@@ -344,7 +344,7 @@ func (c *claim) sendRelease(ctx context.Context, m mark) (failed int, err error)
 	return slices.IndexFunc(replies, func(r zk.MultiResponse) bool { return r.Error != nil }), err
 }
 
-// releasedBy says whether nodes that are not there were deleted by an earlier request of this release, and deletes
+// releasedBy reports whether nodes that are not there were deleted by an earlier request of this release, and deletes
 // those that are left.
 func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own bool, err error) {
 	id := ""

@@ -22,7 +22,7 @@ const (
 // Kind is what a request waits for.
 type Kind struct {
 	Word string // in the names of its entries
-	// Turn says whether it is the turn of entry own, and otherwise for which entry to wait. The names are in order. If
+	// Turn reports whether it is the turn of entry own, and otherwise for which entry to wait. The names are in order. If
 	// Last, those between the last one before own and own are enough.
 	Turn func(own string, names []string) Turn
 	Last bool

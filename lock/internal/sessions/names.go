@@ -22,7 +22,7 @@ func (m *Names) Take() string {
 	return name
 }
 
-// Keep makes a name free. No request that uses it may be executed any more.
+// Keep makes a name free. No request that uses it may be executed afterwards.
 func (m *Names) Keep(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -55,11 +55,11 @@ func nothing() {}
 // pass lets virtual time pass.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // in a bubble
 
-// removed needs a context that has not ended.
+// removed is a removal that succeeds unless its context has ended.
 func removed(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
-// TestDeadline: the holds of a session end a margin before its end at the servers, which each renewal that counts puts
-// off; the next hold has another session.
+// TestDeadline: the holds of a session end one margin before the session ends at the servers. The reply to
+// a later request puts that off. The next hold opens another session.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
@@ -111,7 +111,7 @@ func closeClient(t *testing.T, f *fixture) {
 	}
 }
 
-// TestPausedProcess: a hold whose deadline has passed is lost, although no timer has noticed; none begins any more.
+// TestPausedProcess: a hold whose deadline has passed is lost, although no timer has noticed, and no new hold begins.
 func TestPausedProcess(t *testing.T) {
 	s := sessions.New(&sessions.Settings{Margin: margin})
 	s.Created(time.Now(), length) // nobody watches it
@@ -134,7 +134,8 @@ func TestPausedProcess(t *testing.T) {
 	}
 }
 
-// TestRelease: a release waits for the servers no longer than the timeout, and says how certain it is.
+// TestRelease: a release waits for the servers for at most the timeout. Its error says whether the hold was lost or the
+// outcome is unknown.
 func TestRelease(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
@@ -154,7 +155,7 @@ func TestRelease(t *testing.T) {
 			f := newFixture()
 			h, s := f.hold(t, func() { t.Errorf("%s: reported as lost", name) }, nothing)
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // it works without
+			cancel() // a release does not need its context
 			start := time.Now()
 			if err := h.Release(ctx, c.remove); !errors.Is(err, c.want) || time.Since(start) != c.takes {
 				t.Errorf("%s: %v after %v, want %v after %v", name, err, time.Since(start), c.want, c.takes)
@@ -171,7 +172,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReleasedIsNotRenewed: a hold that was released reports nothing any more.
+// TestReleasedIsNotRenewed: a hold that was released no longer reports anything.
 func TestReleasedIsNotRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
@@ -184,7 +185,7 @@ func TestReleasedIsNotRenewed(t *testing.T) {
 	})
 }
 
-// TestUndo: an acquire that failed is undone if that is certain in time.
+// TestUndo: an acquire that failed counts as undone only if its removal was confirmed in time.
 func TestUndo(t *testing.T) {
 	why := errors.New("why")
 	for name, c := range map[string]struct {
@@ -207,7 +208,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestClose ends the holds, waits for the tasks as long as its context lasts, and no session is opened afterwards.
+// TestClose: Close ends the holds and waits for the tasks until its context ends. No session is opened afterwards.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
@@ -228,8 +229,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestSessionDoesNotBegin: what waits for it learns why it was refused, gets another one if it was lost before, and
-// gives up with its context.
+// TestSessionDoesNotBegin: a caller that waits for a session which does not begin gets the reason if the session was
+// refused, waits for another session if it was lost, and gives up when its context ends.
 func TestSessionDoesNotBegin(t *testing.T) {
 	refused := errors.New("refused")
 	synctest.Test(t, func(t *testing.T) {
@@ -264,7 +265,7 @@ func TestSessionDoesNotBegin(t *testing.T) {
 	})
 }
 
-// TestAwaitRecent: a session that was not heard of for half of its length is waited for until it is.
+// TestAwaitRecent: if no reply has come for more than half of the session's length, AwaitRecent waits for one.
 func TestAwaitRecent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
