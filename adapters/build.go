@@ -34,8 +34,8 @@ const moduleFile = "go.mod.txt"
 // ErrNotBuilt: the adapter has to be built first.
 var ErrNotBuilt = errors.New("not built")
 
-// Dir is where the adapter is built: $LOCKCHAOS_ADAPTERS, or the user's cache directory, and there a directory whose
-// name has the version and a hash of the sources. The error says that the user has no cache directory.
+// Dir returns the directory in which the adapter is built: in $LOCKCHAOS_ADAPTERS or the user's cache directory, with
+// the version and a hash of the sources in its name. The error says that the user has no cache directory.
 func (a Adapter) Dir() (string, error) {
 	base := os.Getenv(dirVariable)
 	if base == "" {
@@ -57,7 +57,7 @@ func (a Adapter) Dir() (string, error) {
 	return filepath.Join(base, a.Library+"-"+a.Version+"-"+hex.EncodeToString(sum.Sum(nil))[:12]), err
 }
 
-// sources visits the files that the adapter is built from.
+// sources calls visit with each file that the adapter is built from.
 func (a Adapter) sources(visit func(name string, text []byte) error) error {
 	names, err := fs.Glob(files, a.Library+"/*")
 	if err != nil {
@@ -106,7 +106,7 @@ func Ready(lock string) error {
 	return a.Ready()
 }
 
-// Missing are the programs that the adapter needs and this machine lacks.
+// Missing returns the programs that the adapter needs and that are not on the PATH.
 func (a Adapter) Missing() (programs []string) {
 	for _, program := range a.Needs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -133,7 +133,7 @@ func (a Adapter) Make(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // and with it the lock
+	defer lock.Close() // releases the lock
 	if err := filelock.Wait(lock); err != nil {
 		return fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
@@ -150,7 +150,7 @@ func (a Adapter) Make(ctx context.Context, log io.Writer) error {
 		words := expand(command, dir, "")
 		c := exec.CommandContext(ctx, words[0], words[1:]...)
 		c.Dir, c.Stdout, c.Stderr = dir, log, log
-		// a build must not depend on where it is started: in a module with a workspace, or with other flags
+		// A build must not depend on the workspace or the flags of the directory in which it is started.
 		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "PIP_DISABLE_PIP_VERSION_CHECK=1")
 		if err := c.Run(); err != nil {
 			return fmt.Errorf("building %s: %s: %w", a.Library, strings.Join(command, " "), err)

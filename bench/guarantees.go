@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// step is a pair of scripts with one guarantee more than the previous step: from the bare lock to the
-// scripts of lockchaos' mutex, without their rare branches.
+// step is a pair of scripts that gives one more guarantee than the previous step. The first is the bare lock; the last
+// has the guarantees of lockchaos' mutex, without the rare branches of its scripts.
 type step struct {
 	what             string
 	acquire, release string
 	keys             int // of the release
 }
 
-// steps are the scripts of one acquire and release, each with one guarantee more.
+// steps returns the scripts of an acquire and a release, each step with one more guarantee.
 func steps() []step {
 	const (
 		set         = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) then return 0 end return 1`

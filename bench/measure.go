@@ -18,7 +18,7 @@ import (
 type round struct {
 	perSecond, perGrant float64       // grants per second; commands per grant
 	p50, p99, max       time.Duration // max is that of all rounds
-	starved             int           // goroutines that were never granted the lock, or not any more; the worst round counts
+	starved             int           // goroutines that were never granted the lock, or not again; the worst round counts
 	goroutines          int
 	heap                uint64 // bytes more than before
 	took                time.Duration

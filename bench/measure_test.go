@@ -19,7 +19,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Every subject excludes: two goroutines hold one key for 1 ms each, so at most 1,000 times per second.
+// Every subject excludes: two goroutines that hold one key for 1 ms each get it at most 1,000 times per second.
 func TestSubjectsExclude(t *testing.T) {
 	ctx := context.Background()
 	srv, err := startServer(ctx)
@@ -42,7 +42,7 @@ func TestSubjectsExclude(t *testing.T) {
 	}
 }
 
-// A subject that ignores the end of its context stops neither the round nor the program.
+// A subject that ignores the end of its context blocks neither the round nor the program.
 func TestStuckSubject(t *testing.T) {
 	done := make(chan worked, 2)
 	done <- worked{took: []time.Duration{1}}

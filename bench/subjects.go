@@ -36,14 +36,14 @@ type subject struct {
 	// acquire waits for the lock on key; release releases it.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
 	close   func()
-	sets    bool // it sends SET itself; SET in scripts is not counted
+	sets    bool // sends SET as a command of its own; SET in scripts is not counted
 }
 
 // opener returns a subject on the server at addr.
 type opener func(addr string) (subject, error)
 
-// requests are the commands that subjects send. INFO counts commands of scripts as well, so set (used in
-// scripts of redislock and rueidislock) and publish (in those of lockchaos) are excluded.
+// requests are the commands that count as requests of a subject. INFO also counts commands that scripts call, so set
+// (used in scripts of redislock and rueidislock) and publish (in those of lockchaos) are excluded.
 var requests = map[string]bool{
 	"eval": true, "evalsha": true, "subscribe": true, "unsubscribe": true, "ssubscribe": true, "sunsubscribe": true,
 }
@@ -161,7 +161,7 @@ func redsyncSubject(addr string) (subject, error) {
 	}, close: func() { _ = rdb.Close() }}, nil
 }
 
-// open opens all of them.
+// open opens a subject with each opener. If one fails, open closes the others.
 func open(addr string, openers ...opener) ([]subject, error) {
 	var all []subject
 	for _, o := range openers {
@@ -175,7 +175,7 @@ func open(addr string, openers ...opener) ([]subject, error) {
 	return all, nil
 }
 
-// closeAll closes subjects. One whose calls hang may not close.
+// closeAll closes subjects, and stops waiting for one that hangs after stuckAfter.
 func closeAll(all []subject) {
 	for _, s := range all {
 		closed := make(chan struct{})

@@ -1,7 +1,7 @@
 package checker
 
-// The reasons for which a property is not applicable: the history has nothing that the property is about. For each of
-// them testdata has a pair of histories, one to which it applies and one in which it would hide a violation.
+// The reasons why a property is not applicable: the history has nothing that the property is about. For each reason
+// testdata has two histories: one to which it applies, and one in which it would hide a violation.
 const (
 	neverGranted     = "the lock was never granted"
 	onlySemaphores   = ", all of semaphores, which do not exclude: see permits"

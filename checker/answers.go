@@ -13,7 +13,7 @@ import (
 // This file is about replies to the holder: what it is refused although it holds the lock, and what succeeds although
 // it was refused before.
 
-// aboutHold says whether an operation is about the hold of its owner.
+// aboutHold reports whether an operation is about the hold of its owner.
 func aboutHold(op history.Op) bool {
 	switch op {
 	case history.OpWork, history.OpTouch, history.OpInspect, history.OpInspectOwner, history.OpGuard:
@@ -78,8 +78,8 @@ func (c *honestyCheck) judgeAnswers() {
 	}
 }
 
-// oneHold says whether the operations of an owner at a key are all about the same hold, at a time: a semaphore may give
-// it several, and which of them a reply is about is not known.
+// oneHold reports whether the operations of an owner at a key are all about the same hold, at a time: a semaphore may
+// give it several, and which of them a reply is about is not known.
 func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 	if c.h.Limit(key) == 0 {
 		return true
@@ -178,7 +178,7 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return})
 }
 
-// allPromised says whether the promise to each level of a hold that ended was in force at t.
+// allPromised reports whether the promise to each level of a hold that ended was in force at t.
 func (c *honestyCheck) allPromised(h *hold, t time.Duration) bool {
 	return !slices.ContainsFunc(c.levelsLeft(h), func(p receivedPromise) bool { return p.until <= t })
 }

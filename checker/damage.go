@@ -137,7 +137,7 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	log.seen.add(i, t)
 }
 
-// tokenGranted says whether a known grant has a token. A token that only the resource has seen belongs to an acquire
+// tokenGranted reports whether a known grant has a token. A token that only the resource has seen belongs to an acquire
 // of unknown outcome, which may be later than all known ones.
 func (v *view) tokenGranted(log *damageLog, key int32, token uint64) bool {
 	tokens := log.granted[key]
@@ -151,7 +151,7 @@ func (v *view) tokenGranted(log *damageLog, key int32, token uint64) bool {
 	return tokens[token]
 }
 
-// isLatest says whether the writer of t was certainly the latest to be granted the lock when t arrived: every other
+// isLatest reports whether the writer of t was certainly the latest to be granted the lock when t arrived: every other
 // known grant had returned before the writer's request, or its hold was over when the writer's grant returned, whose
 // promise was in force then. The order of the two is certain in both cases, see checkFencing.
 func (v *view) isLatest(t *history.Touched) bool {

@@ -41,8 +41,8 @@ func (v *view) usedIn(keys []string, during segment) int32 {
 	}))
 }
 
-// dataChanged says whether another fault may have changed data while one was in force. It may still do so for the slack
-// after its end, as when a former master synchronizes.
+// dataChanged reports whether another fault may have changed data while one was in force. It may still do so for the
+// slack after its end, as when a former master synchronizes.
 func (v *view) dataChanged(o Options, from, to *history.Fault) bool {
 	return slices.ContainsFunc(v.faultTimes(), func(f faultTime) bool {
 		same := f.from == from.Time && f.until == to.Time && f.target == from.Target

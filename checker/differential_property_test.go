@@ -191,7 +191,7 @@ func failedRelease(s history.Span) bool {
 	return s.Op == history.OpRelease && s.Outcome == history.Fail
 }
 
-// atOnce says whether two grants returned at the same instant.
+// atOnce reports whether two grants returned at the same instant.
 func (r *propertyDifferential) atOnce(v *view) bool {
 	for n := 1; n < len(v.holds); n++ {
 		if v.holds[n].from == v.holds[n-1].from {
@@ -201,8 +201,8 @@ func (r *propertyDifferential) atOnce(v *view) bool {
 	return false
 }
 
-// slow says whether a reply came after its promise had ended, or its owner had an unknown outcome before: porcupine's
-// models do not use the token then.
+// slow reports whether a reply came after its promise had ended, or its owner had an unknown outcome before:
+// porcupine's models do not use the token then.
 func (r *propertyDifferential) slow(v *view) bool {
 	return r.property == Fencing && slices.ContainsFunc(v.holds, func(h hold) bool {
 		return h.expiredOnArrival || v.ownerOrder[h.owner] != sequential

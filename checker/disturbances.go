@@ -17,7 +17,7 @@ type faultTime struct {
 	changesRoles    bool // a note: a server became master, or replica
 }
 
-// faultTimes are the times of all faults, in the order of their beginnings.
+// faultTimes returns the times of all faults, ordered by their beginnings.
 func (v *view) faultTimes() (all []faultTime) {
 	open := make(map[int]int) // by fault id: index in all
 	for i := range v.h.Faults {
@@ -39,7 +39,7 @@ func (v *view) faultTimes() (all []faultTime) {
 	return all
 }
 
-// explains says whether a note of that name is about something that may explain what a lock does.
+// explains reports whether a note of that name may explain the behavior of a lock.
 func explains(name string) bool {
 	switch name {
 	case history.HarnessStalled, history.NodePromoted, history.NodeDemoted, history.NodeSilent, history.NodeReplies:
@@ -48,12 +48,12 @@ func explains(name string) bool {
 	return false
 }
 
-// changesRoles says whether a note of that name is about a server that became master, or replica.
+// changesRoles reports whether a note of that name is about a server that became master, or replica.
 func changesRoles(name string) bool {
 	return name == history.NodePromoted || name == history.NodeDemoted
 }
 
-// client is the client that a fault is aimed at, or whose end of a link it is; -1 if there is none.
+// client returns the number of the client that a fault targets, itself or its end of a link; -1 if there is none.
 func (f *faultTime) client() int {
 	end, _, _ := strings.Cut(f.target, ">")
 	name, is := strings.CutPrefix(end, "client:")
@@ -64,8 +64,8 @@ func (f *faultTime) client() int {
 	return client
 }
 
-// may says whether a fault may affect what a word of history.FaultValue names. What is not known may affect
-// everything, but a fault of a client does not change what servers keep.
+// may reports whether a fault may affect what, a word of history.FaultValue. A fault that does not state what it
+// affects may affect everything, except that a fault of a client does not change what servers keep.
 func (f *faultTime) may(what string) bool {
 	if f.affects == "" {
 		return what != history.AffectsData || f.client() < 0
@@ -73,28 +73,28 @@ func (f *faultTime) may(what string) bool {
 	return f.states(what)
 }
 
-// states says whether a fault states that it affects what a word of history.FaultValue names.
+// states reports whether a fault states that it affects what, a word of history.FaultValue.
 func (f *faultTime) states(what string) bool { return affectsWord(f.affects, what) }
 
-// affectsWord says whether a fault's affects, which is a list of words, has one.
+// affectsWord reports whether affects, the list of words of a fault, has what.
 func affectsWord(affects, what string) bool { return slices.Contains(strings.Fields(affects), what) }
 
-// refusesForGood says whether servers refuse commands for a reason that a repeated request meets again. A lock that
+// refusesForGood reports whether servers refuse commands for a reason that a retry does not change. A lock that
 // needs no messages (Options.FallsBack) need not fail if only those are refused.
 func (f *faultTime) refusesForGood(o Options) bool {
 	return f.states(history.AffectsRights) && !(o.FallsBack && onlyMessages(f.affects))
 }
 
-// disturbances are what may explain a lock's behavior in place of the lock.
+// disturbances are faults and events that may explain a lock's behavior, so that it is not held against the lock.
 type disturbances struct {
 	times []faultTime
 	slack time.Duration // for which a fault has consequences after it was healed
 }
 
-// disturbances are what may explain anything but what operators do (concern.aside).
+// disturbances returns those that may explain anything except what operators do (concern.aside).
 func (v *view) disturbances(o Options) disturbances { return v.concerning(anything(), o) }
 
-// allDisturbances are those of all faults.
+// allDisturbances returns those of all faults.
 func (v *view) allDisturbances(o Options) disturbances {
 	return disturbances{v.faultTimes(), o.slack()}
 }
@@ -102,7 +102,7 @@ func (v *view) allDisturbances(o Options) disturbances {
 // anyClient stands for all clients in [disturbances.touch].
 const anyClient = -1
 
-// touch says whether a fault that may affect one of what was in force in s, at a server or at client.
+// touch reports whether a fault at a server or at client was in force during s that may affect one of what.
 func (d disturbances) touch(s segment, client int, what ...string) bool {
 	return d.some(s, func(f *faultTime) bool {
 		at := f.client()
@@ -110,7 +110,7 @@ func (d disturbances) touch(s segment, client int, what ...string) bool {
 	})
 }
 
-// some says whether a fault that is so was in force at some time in s.
+// some reports whether a fault that satisfies is was in force at some time in s.
 func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
 	for i := range d.times {
 		if f := &d.times[i]; f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
@@ -120,8 +120,8 @@ func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
 	return false
 }
 
-// refusedForGood says whether more servers than may be down refused commands in s, for a reason that a repeated request
-// meets again.
+// refusedForGood reports whether more servers than may be down refused commands in s, for a reason that a repeated
+// request meets again.
 func (d disturbances) refusedForGood(s segment, o Options) bool {
 	by := make(map[string]bool)
 	return d.some(s, func(f *faultTime) bool {
@@ -135,10 +135,11 @@ func (d disturbances) refusedForGood(s segment, o Options) bool {
 	})
 }
 
-// delivery is the time by which a request that client sent at t had arrived, if it ever did: a fault that holds it
-// delivers it when it is healed. If the fault lasts until the end of the history, or affects replies alone, that is t.
+// delivery returns the time by which a request that client sent at t had arrived, if it ever did: a fault that holds
+// the request delivers it when the fault is healed. Faults that last until the end of the history, or affect replies
+// alone, are ignored.
 func (d disturbances) delivery(t time.Duration, client int) time.Duration {
-	for i := range d.times { // in the order of their beginnings, so that one may hold what another has delivered
+	for i := range d.times { // in the order of their beginnings, so that one fault may hold what another has delivered
 		f := &d.times[i]
 		at := f.client()
 		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client || f.states(history.AffectsReplies) {
@@ -151,7 +152,8 @@ func (d disturbances) delivery(t time.Duration, client int) time.Duration {
 	return t
 }
 
-// clientPauses is, by client, when faults stopped it or its connection, or the harness did not run.
+// clientPauses returns, by client, the times in which a fault stopped it or its connections, or the harness did not
+// run.
 func (v *view) clientPauses() map[int][]segment {
 	var pauses map[int][]segment
 	for _, f := range v.faultTimes() {

@@ -105,7 +105,7 @@ func (v *view) summarizeExclusion(r *Result, when string) {
 	}
 }
 
-// excludes says whether a key has one holder at a time, except for readers.
+// excludes reports whether a key has one holder at a time, except for readers.
 func (v *view) excludes(key int32) bool {
 	limit := v.h.Limit(key)
 	return limit == 0 || limit == 1

@@ -21,7 +21,7 @@ const (
 	lateFaultMargin = 200 * time.Millisecond
 )
 
-// faultEffects is what the faults of a run did.
+// faultEffects says what the faults of a run did.
 type faultEffects struct {
 	injected      int             // faults that count
 	withoutEffect []history.Fault // of these: without an observed effect
@@ -30,8 +30,8 @@ type faultEffects struct {
 	expiry        string          // what is missing if holders were paused; "": nothing
 }
 
-// faults examines what was injected. A fault just before the end, as a random one may be, does not count if it had no
-// effect, unless there is no other.
+// faults examines the injected faults. A fault just before the end, such as a random one, does not count if it had no
+// effect, unless there is no other fault.
 func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
 	hadEffect, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
@@ -78,7 +78,7 @@ func (v *view) faults(o Options) (s faultEffects) {
 	return s
 }
 
-// withoutEffect are the injected faults without an observed effect.
+// withoutEffect returns the injected faults without an observed effect.
 func (v *view) withoutEffect(hadEffect map[int]bool) (silent []history.Fault) {
 	for _, f := range v.h.Faults {
 		if f.ID != 0 && f.Phase == history.Injected && !hadEffect[f.ID] {
@@ -88,8 +88,8 @@ func (v *view) withoutEffect(hadEffect map[int]bool) (silent []history.Fault) {
 	return silent
 }
 
-// lastActive is when the lock was last requested, granted, refused or released. What comes later, such as the probes
-// at the end, is not a run that a fault can affect. A waiter can still be affected.
+// lastActive returns the time when the lock was last requested, granted, refused or released. A later fault, such as
+// one during the probes at the end, can no longer affect the run. A waiter counts until its acquire returns.
 func (v *view) lastActive() time.Duration {
 	last := time.Duration(-1)
 	for i := range v.h.Spans {
@@ -156,7 +156,7 @@ func (v *view) missingExpiry() string {
 		"or use shorter leases", format.Duration(least))
 }
 
-// promisedUntil is the end of the promise that was in force at t, or the last before it.
+// promisedUntil returns the end of the promise that was in force at t, or of the last one before t.
 func (h *hold) promisedUntil(t time.Duration) time.Duration {
 	for _, p := range slices.Backward(h.more().laterPromises) {
 		if p.from <= t {
@@ -166,7 +166,7 @@ func (h *hold) promisedUntil(t time.Duration) time.Duration {
 	return h.valid
 }
 
-// heldBy says whether the client with that number certainly held any key at t.
+// heldBy reports whether the client with that number certainly held any key at t.
 func (v *view) heldBy(client string, t time.Duration) bool {
 	for i := range v.holds {
 		h := &v.holds[i]
@@ -180,7 +180,7 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 	return false
 }
 
-// hasRequestInFlight says whether the client with that number had a request about a lock in flight at t: a fault of
+// hasRequestInFlight reports whether the client with that number had a request about a lock in flight at t: a fault of
 // its connections then affects the lock.
 func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	for i := range v.h.Spans {
@@ -195,7 +195,7 @@ func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	return false
 }
 
-// heldAt returns a function that says whether any key was certainly held, or a latch was counting, at a time.
+// heldAt returns a function that reports whether any key was certainly held, or a latch was counting, at a time.
 func (v *view) heldAt() func(time.Duration) bool {
 	ends := make([][]time.Duration, len(v.byKey)) // latest end so far
 	for k, holds := range v.byKey {

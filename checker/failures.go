@@ -121,21 +121,23 @@ func (c *honestyCheck) judgeFailures() {
 	}
 }
 
-// mayBeSlow says whether masters of a quorum may reply too late without a fault: the lock waits for each only briefly.
+// mayBeSlow reports whether masters of a quorum may reply too late without a fault: the lock waits for each only
+// briefly.
 func (c *honestyCheck) mayBeSlow() bool {
 	return c.quorum && !c.o.Settles && c.o.applies(honestMinority)
 }
 
-// unsure says whether the outcome of a release until t may be unknown at once: its reply may have been lost while keys
-// moved, and what the servers remember of it is at a master that another request of the same release did not reach.
+// unsure reports whether the outcome of a release until t may be unknown at once: its reply may have been lost while
+// keys moved, and what the servers remember of it is at a master that another request of the same release did not
+// reach.
 func (c *honestyCheck) unsure(s *history.Span, t time.Duration, all disturbances) bool {
 	during := segment{s.Call, t}
 	return s.Outcome == history.Info && all.touch(during, anyClient, history.AffectsSlots) &&
 		all.touch(during, anyClient, history.AffectsTraffic)
 }
 
-// promiseOver says whether the hold that s renews was promised until t at most: then the lock can wait no longer for a
-// reply.
+// promiseOver reports whether the hold that s renews was promised until t at most: then the lock can wait no longer for
+// a reply.
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	for _, i := range c.byKey[s.Key] {
 		h := &c.holds[i]

@@ -51,7 +51,7 @@ func (v *view) grantedWithin(h *hold, s segment) int32 {
 	return none
 }
 
-// releasedIn says whether another release than failed, by its owner or by force, may have taken effect in s.
+// releasedIn reports whether another release than failed, by its owner or by force, may have taken effect in s.
 func (v *view) releasedIn(failed *history.Span, s segment) bool {
 	for i := range v.h.Spans {
 		x := &v.h.Spans[i]
@@ -102,8 +102,8 @@ func (v *view) judgeUnanswered(o Options, found *findings) {
 	}
 }
 
-// running returns a function that says whether a client did not crash after the beginning of an operation, and was not
-// paused during it or within grace before it.
+// running returns a function that reports whether a client did not crash after the beginning of an operation, and was
+// not paused during it or within grace before it.
 func (v *view) running(grace time.Duration) func(client int, during segment) bool {
 	pauses, crashed := v.clientPauses(), v.crashes()
 	return func(client int, during segment) bool {
@@ -114,8 +114,8 @@ func (v *view) running(grace time.Duration) func(client int, during segment) boo
 	}
 }
 
-// availableElsewhere returns a function that says whether the server of an operation was available, and another one was
-// not.
+// availableElsewhere returns a function that reports whether the server of an operation was available, and another one
+// was not.
 func (v *view) availableElsewhere(o Options) func(s *history.Span, client int, during segment) bool {
 	excuses, elsewhere := v.excusesOf(o), v.outages(o)
 	return func(s *history.Span, client int, during segment) bool {
@@ -125,8 +125,8 @@ func (v *view) availableElsewhere(o Options) func(s *history.Span, client int, d
 	}
 }
 
-// availableMajority returns a function that says whether a release or a renewal has a majority of servers that know the
-// hold and say so: until it ended there was no fault but kills of a few servers, which were down before the hold
+// availableMajority returns a function that reports whether a release or a renewal has a majority of servers that know
+// the hold and say so: until it ended there was no fault but kills of a few servers, which were down before the hold
 // was requested and still are. Its votes then came from the others, and are as many as a majority. A delay that is
 // short costs no vote. A forced release at the same time may be done at some of them only.
 func (v *view) availableMajority(o Options) func(s *history.Span, client int, during segment) bool {

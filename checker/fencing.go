@@ -114,7 +114,7 @@ func (v *view) tokensGrow(holds []int32) (tokens int, grow bool) {
 	return tokens, grow
 }
 
-// hasToken says whether a hold has a token. An inner hold has none of its own.
+// hasToken reports whether a hold has a token. An inner hold has none of its own.
 func (v *view) hasToken(i int32) bool {
 	h := &v.holds[i]
 	return !h.inner && (h.token != 0 || v.h.Spans[h.span].Zero)

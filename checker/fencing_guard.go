@@ -72,7 +72,7 @@ func (v *view) newerPresented(presented []int32, s *history.Span) int32 {
 	return presented[n]
 }
 
-// readsOn says whether s presents the token of a reader to whom the lock was promised meanwhile, and which no writer
+// readsOn reports whether s presents the token of a reader to whom the lock was promised meanwhile, and which no writer
 // can have followed: whatever was presented, its token is not old.
 func (v *view) readsOn(s *history.Span) bool {
 	i, held := v.lastHold(s.Owner, s.Key, s.Call)

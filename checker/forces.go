@@ -43,7 +43,7 @@ func (c *honestyCheck) judgeForces() {
 	}
 }
 
-// mayBeBetween says whether an acquire that no hold is known of may have held the lock during s.
+// mayBeBetween reports whether an acquire that no hold is known of may have held the lock during s.
 func (c *honestyCheck) mayBeBetween(s *history.Span) bool {
 	if c.unknown == nil {
 		c.unknown = c.firstUnknown()

@@ -8,7 +8,7 @@ import (
 )
 
 // Hold is one owner's possession of a lock: from the outermost acquire that was granted to the first event after
-// which the owner did not rely on the lock any more. Reading and writing are separate holds, also if one begins
+// which the owner no longer relied on the lock. Reading and writing are separate holds, also if one begins
 // inside the other. Of a semaphore each acquire is a hold, and a release returns the permits that were acquired last.
 type Hold struct {
 	Key       int32         // index into History.Keys

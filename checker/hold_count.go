@@ -16,11 +16,11 @@ const (
 	overReleased           // a release succeeded although all levels had been released
 	freedTooSoon           // another was granted the lock after an inner release
 	heldTooLong            // a try was refused after the last release
-	countLapsed            // acquits: the promise had ended, so that counting may have begun again
+	countLapsed            // acquits: the promise had ended, so that the count may have started again
 	countUnproved          // acquits: the depth of an owner with unknown outcomes is not certain
 	serverCount            // a server has another count
 	takenAgain             // a lock that is not reentrant was granted to its holder
-	upgraded               // a reader was granted the lock to write, which the lock states that it refuses
+	upgraded               // a reader was granted the lock for writing, although the lock states that it refuses upgrades
 	strangerRefused        // an owner that did not hold the lock was refused as its holder
 	otherToken             // a writer entered the lock again and got another token
 )
@@ -134,7 +134,7 @@ func (c *holdCounts) judge() {
 	c.stuck()
 }
 
-// reportedLoss says whether a loss of a level of the owner's hold was reported: servers may count that level or not.
+// reportedLoss reports whether a loss of a level of the owner's hold was reported: servers may count that level or not.
 func (c *holdCounts) reportedLoss(s *history.Span) bool {
 	return slices.ContainsFunc(c.h.Notices, func(n history.Notice) bool {
 		return n.F == history.Lost && n.Owner == s.Owner && n.Key == s.Key

@@ -48,8 +48,9 @@ func (c *holdCounts) judgeReentryTokens() {
 	}
 }
 
-// mayBeGone says whether servers may not have had a hold any more when it was entered again: a fault may have changed
-// what they keep; or the end of its promise is not known, and a fault may have kept its client from renewing it.
+// mayBeGone reports whether servers may not have had a hold any more when it was entered again: a fault may have
+// changed what they keep; or the end of its promise is not known, and a fault may have kept its client from renewing
+// it.
 func (c *holdCounts) mayBeGone(l *level) bool {
 	h, again := &c.holds[l.hold], &c.h.Spans[l.span]
 	first, dis := &c.h.Spans[h.span], c.disturbances(c.o)
@@ -67,7 +68,8 @@ func (v *view) reentryTokenViolation(f finding) Violation {
 	return w
 }
 
-// mayHaveHeld says whether the owner of a request may have held its key at some instant of it, through another request.
+// mayHaveHeld reports whether the owner of a request may have held its key at some instant of it, through another
+// request.
 func (c *holdCounts) mayHaveHeld(request int32) bool {
 	s := &c.h.Spans[request]
 	for _, i := range c.byKey[s.Key] {

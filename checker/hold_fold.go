@@ -179,7 +179,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		b.releaseAfterRefusal(i, s, h)
 		return
 	}
-	if s.Outcome == history.Fail { // the servers do not know this hold any more
+	if s.Outcome == history.Fail { // the servers no longer know this hold
 		h.end(endLost, s.Call, s.Invoked)
 		b.close(h)
 		if h = b.find(s.Owner, s.Key, s.Write); h != nil && s.Write { // perhaps nor its read
@@ -261,7 +261,7 @@ func (b *holdFold) releaseOfNothing(i int32, s *history.Span) {
 	}
 }
 
-// acquiredAtOnce says whether the owner of release i acquired at the very instant at which the release returned.
+// acquiredAtOnce reports whether the owner of release i acquired at the very instant at which the release returned.
 // Equal times are concurrent, so that acquire may explain the release, and which holds the owner had is unknown.
 func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 	for n := int(i) + 1; n < len(b.h.Spans) && b.h.Spans[n].Call <= r.Return; n++ {
@@ -374,7 +374,7 @@ func (h *hold) end(how ending, at time.Duration, event int32) {
 	h.core, h.ending = at, how
 }
 
-// endBelief notes that the owner does not rely on the hold any more, unless that was noted before.
+// endBelief notes that the owner no longer relies on the hold, unless that was noted before.
 func (h *hold) endBelief(at time.Duration, event int32) {
 	if h.until == never {
 		h.until, h.endEvent = at, event

@@ -31,7 +31,7 @@ func (b *holdFold) acquirePermits(i int32, s *history.Span) {
 // failed release, which are still at the servers, are returned after all that the owner relies on.
 func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	kept := s.Outcome == history.Fail && s.Held
-	if s.Outcome == history.Fail && !kept { // the servers do not know these permits any more
+	if s.Outcome == history.Fail && !kept { // the servers no longer know these permits
 		b.eachOf(s, func(_ int32, h *hold) bool {
 			h.end(endLost, s.Call, s.Invoked)
 			b.close(h)
@@ -84,7 +84,7 @@ func (b *holdFold) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
 	}
 }
 
-// takeOff takes permits off hold n: its owner does not rely on them any more.
+// takeOff takes permits off hold n: its owner no longer relies on them.
 func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
 	h := &b.holds[n]
 	switch h.depth -= permits; {

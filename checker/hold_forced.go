@@ -65,7 +65,7 @@ func (b *holdFold) heldBefore(s *history.Span) int32 {
 	return none
 }
 
-// mayBeForced says whether a forced release of unknown outcome may have ended the hold that an acquire is within.
+// mayBeForced reports whether a forced release of unknown outcome may have ended the hold that an acquire is within.
 func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 	return b.hasRare(func(s *history.Span) bool {
 		return s.Op == history.OpForceRelease && s.Outcome == history.Info && s.Key == acquire.Key && s.Call < acquire.Return
@@ -116,7 +116,7 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 	return before, by
 }
 
-// forcedElse says whether another forced release than i may have ended h before a time. One that was proven to have
+// forcedElse reports whether another forced release than i may have ended h before a time. One that was proven to have
 // ended a hold before h was granted has not.
 func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
 	for _, n := range b.rare {

@@ -85,7 +85,7 @@ func (l *LiveHolds) Keys() []string {
 	return held
 }
 
-// Conflict says whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
+// Conflict reports whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
 // more permits than exist. A hold that a forced release may have ended, because it is in flight, was when the hold was
 // requested, or has an unknown outcome, does not count.
 func (l *LiveHolds) Conflict(key string) bool {

@@ -37,7 +37,7 @@ func (f *liveForces) end(r *request, e *history.Event, certain bool) {
 	}
 }
 
-// mayEnd says whether one of them may have ended a hold.
+// mayEnd reports whether one of them may have ended a hold.
 func (f *liveForces) mayEnd(h *LiveHold) bool {
 	return h.asked < f.by ||
 		slices.ContainsFunc(f.pending, func(p liveForce) bool { return !p.some || p.owner == h.Owner })

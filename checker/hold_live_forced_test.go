@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// conflicts says whether more holds than its lock allows are certain after any event of a history in text form.
+// conflicts reports whether more holds than its lock allows are certain after any event of a history in text form.
 func conflicts(t *testing.T, text, file string) bool {
 	t.Helper()
 	events, _, err := history.ReadTextEvents(strings.NewReader(text), file)

@@ -28,7 +28,7 @@ func newOpenHolds(v *view, owners int) openHolds {
 	return o
 }
 
-// isListedByKey says whether an owner's holds are in byKey.
+// isListedByKey reports whether an owner's holds are in byKey.
 func (o *openHolds) isListedByKey(owner int32) bool {
 	if o.byKey == nil {
 		return false

@@ -79,7 +79,7 @@ func (h *hold) firstAfter(t time.Duration) int {
 	return sort.Search(len(h.more().laterPromises), func(i int) bool { return h.more().laterPromises[i].until > t })
 }
 
-// promisedAt says whether the holder could rely on the lock at t.
+// promisedAt reports whether the holder could rely on the lock at t.
 func (h *hold) promisedAt(t time.Duration) bool {
 	i := h.firstAfter(t)
 	if i >= 0 && i == len(h.more().laterPromises) {
@@ -89,7 +89,7 @@ func (h *hold) promisedAt(t time.Duration) bool {
 	return p.from <= t && t < p.until
 }
 
-// promised says whether the holder could rely on the lock at any time.
+// promised reports whether the holder could rely on the lock at any time.
 func (h *hold) promised() bool { return h.valid > h.from || len(h.more().laterPromises) > 0 }
 
 // lapsed is when the holder's promise last ended before t; never if it did not.

@@ -195,7 +195,7 @@ func holdsIn(t *testing.T, text string) []Hold {
 	return FindHolds(h, Options{})
 }
 
-// TestRefusedRenewalEndsTheHold: the owner learns from the refusal that it does not hold the lock any more.
+// TestRefusedRenewalEndsTheHold: the owner learns from the refusal that it no longer holds the lock.
 func TestRefusedRenewalEndsTheHold(t *testing.T) {
 	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
 		"client 0 renew k 2.0-2.1 fail owner=a\n"+
@@ -205,7 +205,7 @@ func TestRefusedRenewalEndsTheHold(t *testing.T) {
 	}
 }
 
-// TestRefusedInnerReleaseEndsTheHold: the servers do not know the hold any more, so that no level of it is left.
+// TestRefusedInnerReleaseEndsTheHold: the servers no longer know the hold, so that no level of it is left.
 func TestRefusedInnerReleaseEndsTheHold(t *testing.T) {
 	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
 		"client 0 acquire k 1.2-1.3 ok owner=a\n"+

@@ -319,7 +319,7 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	c.found.add(finding{rule: lossUnfounded, x: i, y: int32(n), start: t, end: t})
 }
 
-// reopened says whether the client of a hold closed its lock object when the loss was reported, or within the slack
+// reopened reports whether the client of a hold closed its lock object when the loss was reported, or within the slack
 // before.
 func (c *honestyCheck) reopened(h *hold) bool {
 	return c.hasRare(func(s *history.Span) bool {
@@ -328,7 +328,7 @@ func (c *honestyCheck) reopened(h *hold) bool {
 	})
 }
 
-// mayBeGrantedBy says whether another owner may have been granted the lock during hold i and before t: one with a
+// mayBeGrantedBy reports whether another owner may have been granted the lock during hold i and before t: one with a
 // known grant, within the slack, or one whose acquire had an unknown outcome.
 func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 	h := &c.holds[i]

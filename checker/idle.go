@@ -210,7 +210,7 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 	return end
 }
 
-// mayHold says whether s may have been granted without a known hold: its outcome is unknown, or its owner is
+// mayHold reports whether s may have been granted without a known hold: its outcome is unknown, or its owner is
 // concurrent.
 func (v *view) mayHold(s *history.Span) bool {
 	if s.Op != history.OpAcquire && s.Op != history.OpTry {

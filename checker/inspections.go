@@ -138,8 +138,8 @@ func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, kno
 	return levels, known && levels > 0
 }
 
-// certainlyGone says whether the owner that an inspection showed cannot have held the lock: it has released it, or has
-// never requested it.
+// certainlyGone reports whether the owner that an inspection showed cannot have held the lock: it has released it, or
+// has never requested it.
 func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 	if c.issueOrder[s.Owner] != sequential || c.ownerOrder[s.Owner] != sequential {
 		return false

@@ -31,13 +31,13 @@ func (c *honestyCheck) judgeOwner(i int32) {
 	}
 }
 
-// certainIn says whether a hold was certain and promised in all of an operation.
+// certainIn reports whether a hold was certain and promised in all of an operation.
 func (c *honestyCheck) certainIn(h *hold, s *history.Span) bool {
 	return !h.remains && h.from < s.Call && h.until >= s.Return && h.promisedAt(s.Call) && h.promisedAt(s.Return)
 }
 
-// certainlyExpired says whether each lease that the owner of an inspection can have had at the key ended more than the
-// slack before.
+// certainlyExpired reports whether each lease that the owner of an inspection can have had at the key ended more than
+// the slack before.
 func (c *honestyCheck) certainlyExpired(s *history.Span) bool {
 	if c.issueOrder[s.Owner] != sequential {
 		return false
@@ -57,7 +57,7 @@ func (c *honestyCheck) certainlyExpired(s *history.Span) bool {
 	return end > 0 && later(end, c.o.slack()) < s.Call
 }
 
-// leasesLast says whether no lease of the owner of an inspection can have ended before it, whatever was renewed.
+// leasesLast reports whether no lease of the owner of an inspection can have ended before it, whatever was renewed.
 func (c *honestyCheck) leasesLast(s *history.Span) bool {
 	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
 		x := &c.h.Spans[i]

@@ -39,7 +39,7 @@ type jitCase struct {
 	highest   uint8
 }
 
-// legal says whether h has a legal order. It has at most 64 operations and 16 owners.
+// legal reports whether h has a legal order. It has at most 64 operations and 16 owners.
 func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) bool {
 	j.kind, j.permits, j.spans = kind, int8(permits), h.Spans
 	j.before, j.marks, j.done, j.called = j.before[:0], j.marks[:0], 0, 0
@@ -189,7 +189,7 @@ func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
 	return true
 }
 
-// open says whether there is room for n more of s.
+// open reports whether there is room for n more of s.
 func (j *justInTime) open(c *jitCase, s *history.Span, n int8, inside bool) bool {
 	switch j.kind {
 	case semaphore:
@@ -202,7 +202,7 @@ func (j *justInTime) open(c *jitCase, s *history.Span, n int8, inside bool) bool
 	return c.out == 0 || inside
 }
 
-// rightToken says whether a grant may have its token, and records it.
+// rightToken reports whether a grant may have its token, and records it.
 func (j *justInTime) rightToken(c *jitCase, s *history.Span, inside bool) bool {
 	if j.kind != fencedMutex && j.kind != reentrantFenced {
 		return true

@@ -10,8 +10,8 @@ import (
 
 // This file has the rules of latch about generations that are over: deleted, or followed by others.
 
-// usedDeleted says whether a count-down or an inspection succeeded although each generation that it can have been about
-// had been deleted before.
+// usedDeleted reports whether a count-down or an inspection succeeded although each generation that it can have been
+// about had been deleted before.
 func (c *latchCheck) usedDeleted(meant []*arming, i int32) bool {
 	s := &c.h.Spans[i]
 	if s.Outcome != history.OK || c.found.off.has(latchUsedDeleted) ||
@@ -22,7 +22,7 @@ func (c *latchCheck) usedDeleted(meant []*arming, i int32) bool {
 	return true
 }
 
-// shownOld says whether an inspection showed a generation that had certainly been followed by another one.
+// shownOld reports whether an inspection showed a generation that had certainly been followed by another one.
 func (c *latchCheck) shownOld(l *latchKey, meant []*arming, i int32) bool {
 	s := &c.h.Spans[i]
 	current := l.current(segment{s.Call, s.Return})

@@ -71,7 +71,7 @@ func (v *view) latches() map[int32]*latchKey {
 	return all
 }
 
-// isLatchOp says whether only latches have an operation.
+// isLatchOp reports whether only latches have an operation.
 func isLatchOp(op history.Op) bool {
 	switch op {
 	case history.OpArm, history.OpCountDown, history.OpAwait, history.OpDelete:
@@ -80,7 +80,7 @@ func isLatchOp(op history.Op) bool {
 	return false
 }
 
-// mayBeDeleted says whether a generation can have been deleted by t.
+// mayBeDeleted reports whether a generation can have been deleted by t.
 func (l *latchKey) mayBeDeleted(a *arming, t time.Duration) bool {
 	return slices.ContainsFunc(l.deletes, func(d segment) bool { return d.until >= a.call && d.from <= t })
 }
@@ -173,7 +173,7 @@ func (v *view) meant(l *latchKey, i int32) []*arming {
 	return found
 }
 
-// countsAt says whether the generation was certainly armed and not open at t.
+// countsAt reports whether the generation was certainly armed and not open at t.
 func (a *arming) countsAt(t time.Duration) bool { return a.back <= t && a.opens > t }
 
 // awaits counts the awaits with an answer, and those that had to wait: the latch was certainly counting when they were

@@ -44,7 +44,7 @@ func (v *view) gapOf(holds []int32, try int32, slack time.Duration) int {
 	return sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t })
 }
 
-// neighborExplains says whether a hold beside a gap can have lasted into a try, or begun in it.
+// neighborExplains reports whether a hold beside a gap can have lasted into a try, or begun in it.
 func (v *view) neighborExplains(holds []int32, gap int, try segment, slack time.Duration) bool {
 	for m := gap; m < len(holds) && v.tied(holds[m], holds[gap]); m++ {
 		if v.holds[holds[m]].asked <= later(try.until, slack) {
@@ -59,7 +59,7 @@ func (v *view) neighborExplains(holds []int32, gap int, try segment, slack time.
 	return false
 }
 
-// tied says whether two holds that do not overlap may come in any order: they have no length, at one instant.
+// tied reports whether two holds that do not overlap may come in any order: they have no length, at one instant.
 func (v *view) tied(i, j int32) bool {
 	x, y := &v.holds[i], &v.holds[j]
 	return x.from == y.from && x.core == y.core

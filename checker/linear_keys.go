@@ -97,8 +97,8 @@ func (v *view) keyedOps() []keyOps {
 	return keys
 }
 
-// leased says whether the hold of acquire s, of unknown outcome, ends without a release in the history: with its lease
-// or, in a semaphore, because the client takes it back later.
+// leased reports whether the hold of acquire s, of unknown outcome, ends without a release in the history: with its
+// lease or, in a semaphore, because the client takes it back later.
 func (k *keyOps) leased(s *history.Span) bool { return s.Lease > 0 || k.ownLeases }
 
 func (k *keyOps) count(i int32, s *history.Span, of programOrder, why doubt) {

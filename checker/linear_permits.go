@@ -127,7 +127,7 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	if s.Outcome == history.Fail && s.Held { // refused, and nothing has changed
 		return
 	}
-	if s.Outcome == history.Fail { // the servers do not know these permits any more
+	if s.Outcome == history.Fail { // the servers no longer know these permits
 		d.lose(p, s.Owner, s.Call, s.Invoked, s.Process)
 		return
 	}

@@ -26,7 +26,7 @@ func (k lockKind) String() string {
 		"readers-writer lock", "lock of no known kind"}[k]
 }
 
-// shared says whether several owners may hold the lock at once.
+// shared reports whether several owners may hold the lock at once.
 func (k lockKind) shared() bool { return k == semaphore || k == readersWriter }
 
 func (k lockKind) reentrant() bool { return k != plainMutex && k != fencedMutex }
@@ -38,7 +38,7 @@ type mutexState struct {
 	highest   uint64 // greatest token so far
 	depth     int32
 	pos       int32 // of the owner's last known operation, see lockOp.follows
-	ended     bool  // the horizon has passed: operations of unknown outcome have no effect any more
+	ended     bool  // the horizon has passed: operations of unknown outcome no longer have an effect
 	mayExpire bool  // all acquires of the owner are of unknown outcome and have leases, which may end
 }
 
@@ -50,7 +50,7 @@ func (s mutexState) free() mutexState {
 	return mutexState{owner: -1, highest: s.highest, ended: s.ended}
 }
 
-// step says whether op is legal in s, and returns the next state.
+// step reports whether op is legal in s, and returns the next state.
 func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 	if op.kind == opHorizon {
 		s.ended = true
@@ -101,7 +101,7 @@ func (s mutexState) enter(op *lockOp) (bool, mutexState) {
 		pos: op.firstPos(), ended: s.ended, mayExpire: op.leased}
 }
 
-// follows says whether op may be the owner's next operation, after the one at pos. Equal times are concurrent for
+// follows reports whether op may be the owner's next operation, after the one at pos. Equal times are concurrent for
 // porcupine, but an owner's operations are sequential. One of unknown outcome comes after all before it, but may come
 // later.
 func (op *lockOp) follows(pos int32) bool {

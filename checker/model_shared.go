@@ -68,7 +68,7 @@ func (c sharedState) replace(at, old int, m sharedHolder) sharedState {
 	return c
 }
 
-// step says whether op is legal in c, and returns the next state.
+// step reports whether op is legal in c, and returns the next state.
 func (c sharedState) step(op *lockOp, kind lockKind, permits int32) (bool, sharedState) {
 	switch {
 	case op.kind == opHorizon:
@@ -143,7 +143,7 @@ func (m *sharedHolder) acquire(op *lockOp, kind lockKind) {
 	}
 }
 
-// admits says whether there is room for op. A holder may re-enter in its mode.
+// admits reports whether there is room for op. A holder may re-enter in its mode.
 func (c sharedState) admits(op *lockOp, kind lockKind, permits int32, mine bool) bool {
 	switch {
 	case kind == semaphore:

@@ -59,7 +59,7 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 	}
 }
 
-// sureOf says whether one promise to write covers all of during, and none of the promises of h was given up by then.
+// sureOf reports whether one promise to write covers all of during, and none of the promises of h was given up by then.
 func (c *honestyCheck) sureOf(h *hold, during segment) (sure bool) {
 	if h.reader || later(h.from, c.o.ClockError) >= during.from || h.until-c.o.ClockError <= during.until {
 		return false

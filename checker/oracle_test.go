@@ -34,7 +34,7 @@ func (s *naiveHold) keptUntil() time.Duration {
 	return last + (s.span.Valid-s.span.Call)/20
 }
 
-// promisedAt says whether a promise was in force at t.
+// promisedAt reports whether a promise was in force at t.
 func (s *naiveHold) promisedAt(t time.Duration) bool {
 	return slices.ContainsFunc(s.promises, func(p segment) bool { return p.from <= t && t < p.until })
 }
@@ -173,7 +173,7 @@ func meetings(holds []*naiveHold) (all, inside int) {
 	return all, inside
 }
 
-// wrongTokens says whether two holds have tokens that fencing forbids.
+// wrongTokens reports whether two holds have tokens that fencing forbids.
 func wrongTokens(holds []*naiveHold, shared bool) bool {
 	for _, x := range holds {
 		for _, y := range holds {
@@ -192,7 +192,7 @@ func wrongTokens(holds []*naiveHold, shared bool) bool {
 	return false
 }
 
-// crowdedAt says whether more permits than exist were held, at some time or at some instant.
+// crowdedAt reports whether more permits than exist were held, at some time or at some instant.
 func crowdedAt(h *history.History, limit int64) bool {
 	has := make([]int64, len(h.Owners)) // relied on now
 	least := slices.Clone(has)          // of the permits from before this instant: those that are still held

@@ -106,10 +106,10 @@ func overtakenText(most int32) string {
 // absentAfter is how long a lock has to be free before it can rightly give up on the waiter whose turn it is.
 const absentAfter = 100 * time.Millisecond
 
-// disturbed says whether a fault may have cost a waiter, which waited until t, its place in the queue, so that it was
-// overtaken; last was granted the lock last of those that overtook it. A lost message can have done so only if the lock
-// was free for a while before: the waiter did not come although it was its turn. A lock that was handed on at once did
-// not wait for it.
+// disturbed reports whether a fault may have cost a waiter, which waited until t, its place in the queue, so that it
+// was overtaken; last was granted the lock last of those that overtook it. A lost message can have done so only if the
+// lock was free for a while before: the waiter did not come although it was its turn. A lock that was handed on at once
+// did not wait for it.
 func (v *view) disturbed(span int32, t time.Duration, last int32, o Options) bool {
 	if !o.applies(orderFault) {
 		return false
@@ -121,8 +121,8 @@ func (v *view) disturbed(span int32, t time.Duration, last int32, o Options) boo
 			v.mayBeFree(v.h.Spans[span].Key, segment{s.from, v.holds[last].from}))
 }
 
-// mayBeFree says whether nobody may have held the key in s for longer than absentAfter. Permits and readers leave room
-// beside them: such a key may be free at any time.
+// mayBeFree reports whether nobody may have held the key in s for longer than absentAfter. Permits and readers leave
+// room beside them: such a key may be free at any time.
 func (v *view) mayBeFree(key int32, s segment) bool {
 	holds, free := v.byKey[key], s.from
 	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > s.from })
@@ -177,8 +177,8 @@ func (v *view) waiters(holds []int32, readers, tries bool) []int32 {
 	return queue
 }
 
-// waited says whether a hold was waited for in a queue, or granted to a try; an owner that holds the lock already does
-// not queue.
+// waited reports whether a hold was waited for in a queue, or granted to a try; an owner that holds the lock already
+// does not queue.
 func (v *view) waited(h *hold, readers, tries bool) bool {
 	return h.reader == readers && !h.inner && (tries || v.h.Spans[h.span].Op == history.OpAcquire)
 }
@@ -223,7 +223,7 @@ func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 	return found
 }
 
-// endedBefore says whether x had certainly ended when h, of the same class, was granted the lock: not only when the
+// endedBefore reports whether x had certainly ended when h, of the same class, was granted the lock: not only when the
 // owner of h learned of it, if both can be held at once.
 func (v *view) endedBefore(x, h *hold, o Options) bool {
 	if h.reader || v.h.Limit(h.key) != 0 {

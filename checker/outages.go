@@ -84,7 +84,7 @@ func (v *view) outagesFor(c concern, o Options) outageWindows {
 	return away
 }
 
-// onlyMessages says whether a fault affects subscriptions, and nothing but them and their messages.
+// onlyMessages reports whether a fault affects subscriptions, and nothing but them and their messages.
 func onlyMessages(affects string) bool {
 	words := strings.Fields(affects)
 	return slices.Contains(words, history.AffectsSubscriptions) && !slices.ContainsFunc(words, func(w string) bool {
@@ -107,15 +107,15 @@ func targetNodes(target string) (nodes []string) {
 	return nodes
 }
 
-// isServer says whether name is that of a server: n1, s2, or another one that ends with a digit.
+// isServer reports whether name is that of a server: n1, s2, or another one that ends with a digit.
 func isServer(name string) bool {
 	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9'
 }
 
-// noneAt says whether the servers were available at t.
+// noneAt reports whether the servers were available at t.
 func (c outageWindows) noneAt(t time.Duration) bool { return !c.touches(segment{t, t}) }
 
-// touches says whether the servers were unavailable at some time in s.
+// touches reports whether the servers were unavailable at some time in s.
 func (c outageWindows) touches(s segment) bool {
 	for _, r := range c.windows {
 		if r.from <= s.until && s.from <= r.until {

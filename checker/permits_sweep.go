@@ -38,7 +38,7 @@ func (v *view) countPermits(holds []int32, o Options, found *findings) (most int
 		p.slack = -1
 	}
 	p.prepare()
-	var active []int32 // indices of holds with permits, and of some that have none any more
+	var active []int32 // indices of holds with permits, and of some whose permits have ended
 	pairs := 0
 	for n, j := range holds {
 		y := &v.holds[j]

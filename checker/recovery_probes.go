@@ -53,7 +53,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 	return granted, open
 }
 
-// neverFreed says whether everything that can hold a key at t was lost more than slack before, without a lease that
+// neverFreed reports whether everything that can hold a key at t was lost more than slack before, without a lease that
 // ends it: by a crash, a reported loss, or a refused release or renewal. lost is when the latest of these was lost. A
 // lease that no client stated may be seen at the servers. A release that failed with an error which is no answer of the
 // lock had no effect: its owner has not lost the lock, and may release it again.
@@ -90,7 +90,7 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 	return lost, !v.leasedBeyond(key, t)
 }
 
-// releaseFailed says whether a hold ended with a release that failed, with an error which is no answer of the lock.
+// releaseFailed reports whether a hold ended with a release that failed, with an error which is no answer of the lock.
 func (v *view) releaseFailed(h *hold) bool {
 	return slices.ContainsFunc(v.h.Failures, func(f history.Failure) bool {
 		s := &v.h.Spans[f.Span]
@@ -98,7 +98,7 @@ func (v *view) releaseFailed(h *hold) bool {
 	})
 }
 
-// leasedBeyond says whether a master, as last seen before t, keeps a key with a lease that ends after t.
+// leasedBeyond reports whether a master, as last seen before t, keeps a key with a lease that ends after t.
 func (v *view) leasedBeyond(key int32, t time.Duration) bool {
 	s := v.servers()
 	if s == nil {

@@ -97,7 +97,7 @@ func (e *extents) endInMode(i int32) time.Duration {
 	return end
 }
 
-// lostInMode says whether the lock reported that h was lost, and in which mode.
+// lostInMode reports whether the lock reported that h was lost, and in which mode.
 func (e *extents) lostInMode(h *hold) bool {
 	notices := e.h.Notices
 	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.endEvent })

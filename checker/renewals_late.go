@@ -46,7 +46,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 	}
 }
 
-// stops says whether a fault stops the client of a span, or the harness.
+// stops reports whether a fault stops the client of a span, or the harness.
 func (c *honestyCheck) stops(f *faultTime, span int32) bool {
 	at := f.client()
 	return f.states(history.AffectsClients) && (at < 0 || at == c.client(span)) ||

@@ -37,7 +37,7 @@ type requestSeries struct {
 	latest          *history.Received
 }
 
-// has says whether a client is one of the process.
+// has reports whether a client is one of the process.
 func (s *requestSeries) has(client int) bool {
 	return client >= s.client && client < s.client+s.clients
 }
@@ -157,7 +157,7 @@ const (
 	tooOften        excessKind = iota // in one second
 	tooManyDials                      // to connect
 	tooManyWoken                      // by releases
-	sentAfterUse                      // about a key that it did not use any more
+	sentAfterUse                      // about a key that it no longer used
 	tooManyChannels                   // is it subscribed to
 )
 

@@ -53,7 +53,7 @@ func (r *roomSweep) apply(m roomMark) {
 	}
 }
 
-// room says whether there is room in s for a request of some permits, or with 0 for each that waits.
+// room reports whether there is room in s for a request of some permits, or with 0 for each that waits.
 func (r *roomSweep) room(permits int64, s segment) bool {
 	if !r.k.semaphore {
 		return r.held.writers == 0 && (r.overtakes || r.writers == 0)

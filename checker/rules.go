@@ -17,7 +17,7 @@ type disabledRules struct {
 
 func (d disabledRules) has(rule int) bool { return d.rules&(1<<rule) != 0 }
 
-// applies says whether a rule is applied.
+// applies reports whether a rule is applied.
 func (o Options) applies(rule int) bool { return !o.off.has(rule) }
 
 // forProperty is o with only those rules switched off that belong to p.

@@ -115,7 +115,7 @@ func newSearcher(o Options) *searcher {
 	return &searcher{o: o, deadline: time.Now().Add(o.searchTime())}
 }
 
-// search runs a job, and says why if it found no result. Most jobs are easy; others are sent to a child process,
+// search runs a job. If it finds no result, the text says why. Most jobs are easy; others are sent to a child process,
 // because only the end of its process bounds the memory of a search (porcupine#3).
 func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	left := time.Until(s.deadline)
@@ -181,10 +181,10 @@ func firstLine(text []byte) string {
 	return line
 }
 
-// operations converts ops for porcupine. An operation of unknown outcome returns after all others, and after a
-// horizon in between: before the horizon it can only be ordered with its effect, after it only without. The simpler
-// encoding, in which it may be without effect at any time, makes an illegal history take time exponential in the
-// number of such operations (etcd#14880).
+// operations converts ops for porcupine. An operation of unknown outcome returns after all others and after a horizon:
+// ordered before the horizon it has its effect, ordered after the horizon it has none. In the simpler encoding such an
+// operation may have no effect at any position; an illegal history then takes time exponential in the number of such
+// operations (etcd#14880).
 //
 // Spans are widened by the clock error.
 func operations(ops []lockOp, slack time.Duration) []porcupine.Operation {

@@ -84,7 +84,7 @@ func (s *servers) read() {
 	}
 }
 
-// movedFrom says whether the last node that has named an owner at a key up to an instant is another one, or may be
+// movedFrom reports whether the last node that has named an owner at a key up to an instant is another one, or may be
 // because no sample of a node names one before that: the slot of the key has moved, or has not moved yet.
 func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
 	last := func(node int) time.Duration {
@@ -108,7 +108,7 @@ func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
 	return false
 }
 
-// names says whether a state names an owner of the history.
+// names reports whether a state names an owner of the history.
 func (s *servers) names(state history.KeyState) bool {
 	if _, known := s.owners[state.Owner]; known {
 		return true
@@ -125,7 +125,7 @@ const (
 	unnamed          // the key is held, by what cannot be said
 )
 
-// keeps says whether sample x has a hold of an owner at a key.
+// keeps reports whether sample x has a hold of an owner at a key.
 func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.KeyState) {
 	state, held := x.Keys[s.h.Keys[key]]
 	if !held {
@@ -141,8 +141,8 @@ func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.
 	return unnamed, state
 }
 
-// rival says whether another node acted as master for a key within slack of t. Then it is not known whose state counts:
-// after a failover the old master may not know for a while that it was replaced.
+// rival reports whether another node acted as master for a key within slack of t. Then it is not known whose state
+// counts: after a failover the old master may not know for a while that it was replaced.
 func (s *servers) rival(node int, key int32, t, slack time.Duration) bool {
 	for other := range s.nodes {
 		named := other != node && s.named[nodeKey{int32(other), key}] != nil

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// abandoned says whether a server keeps a hold that its owner gave up, although the lock states that it repeats what
+// abandoned reports whether a server keeps a hold that its owner gave up, although the lock states that it repeats what
 // gives a hold back for 1.5 s. Its owner's last operation is one of unknown outcome after which it has nothing: an
 // acquire, whose time counts from when it was given up, or a release, whose time counts from its request. No fault was
 // in force from half the slack later on, and the client was active later.

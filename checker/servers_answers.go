@@ -10,7 +10,7 @@ import (
 
 // This file compares what a lock replied to releases and renewals with what servers kept of the hold before.
 
-// goneHold is a hold of which a server had nothing any more when its owner released or renewed it.
+// goneHold is a hold of which a server no longer had anything when its owner released or renewed it.
 type goneHold struct {
 	op   *history.Span // the release or renewal, which succeeded
 	span int32
@@ -39,7 +39,7 @@ func (s *servers) goneHolds(o Options) (all []goneHold) {
 	return all
 }
 
-// granted says whether an operation gave its owner a hold, or a new lease of one.
+// granted reports whether an operation gave its owner a hold, or a new lease of one.
 func granted(s *history.Span) bool {
 	return s.Outcome == history.OK && s.Op != history.OpRelease && s.Op != history.OpForceRelease
 }
@@ -66,7 +66,8 @@ func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, 
 	return nil
 }
 
-// elsewhere says whether another node has a hold of a key within slack of t: a slot that migrates takes its keys along.
+// elsewhere reports whether another node has a hold of a key within slack of t: a slot that migrates takes its keys
+// along.
 func (s *servers) elsewhere(node int, key int32, t, slack time.Duration) bool {
 	for other := range s.nodes {
 		if other == node {

@@ -75,7 +75,7 @@ func (c *honestyCheck) lastRequests() map[ownerKey]requests {
 	return all
 }
 
-// back says whether more nodes than may be down have a hold again that was reported as lost.
+// back reports whether more nodes than may be down have a hold again that was reported as lost.
 func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b broughtBack, is bool) {
 	n, span := &s.h.Notices[notice], &s.h.Spans[grant]
 	var all []broughtBack

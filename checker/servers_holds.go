@@ -179,7 +179,7 @@ func (l *ownerLedger) since(spans []history.Span, t time.Duration) segment {
 	return segment{spans[l.ops[0]].Call, t}
 }
 
-// keepsReleases says whether a fault may keep a server from executing a release. Full memory does not.
+// keepsReleases reports whether a fault may keep a server from executing a release. Full memory does not.
 func (f *faultTime) keepsReleases() bool {
 	return f.may(history.AffectsTraffic) || f.may(history.AffectsCommands) && !f.states(history.AffectsMemory)
 }

@@ -106,8 +106,8 @@ func (c *honestyCheck) judgeKept() {
 	}
 }
 
-// changed says whether a fault may have changed what servers keep of a promise. When the request of a notice was sent
-// is known only if nothing delays it.
+// changed reports whether a fault may have changed what servers keep of a promise. When the request of a notice was
+// sent is known only if nothing delays it.
 func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bool {
 	since := p.asked
 	if p.span == none && d.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients) {
@@ -116,7 +116,7 @@ func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bo
 	return d.touch(segment{since, seen}, anyClient, history.AffectsData)
 }
 
-// breaks says whether more servers than may be down do not keep a promise between its instant and another one.
+// breaks reports whether more servers than may be down do not keep a promise between its instant and another one.
 func (s *servers) breaks(h *hold, p receivedPromise, until time.Duration, o Options) (u unkept, broken bool) {
 	var all []unkept
 	for node := range s.nodes {
@@ -135,7 +135,7 @@ func (s *servers) breaks(h *hold, p receivedPromise, until time.Duration, o Opti
 	return all[o.MayBeDown], true
 }
 
-// breaksAt says whether a node does not keep a promise, and whether it has the hold.
+// breaksAt reports whether a node does not keep a promise, and whether it has the hold.
 func (s *servers) breaksAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
 ) (u unkept, fails, keeps bool) {

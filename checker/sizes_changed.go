@@ -51,7 +51,7 @@ func (v *view) judgeChanges(o Options, found *findings) {
 	}
 }
 
-// setsSize says whether s sets or changes the number of permits of a semaphore.
+// setsSize reports whether s sets or changes the number of permits of a semaphore.
 func setsSize(s *history.Span) bool {
 	return s.Op == history.OpResize || s.Op == history.OpAddPermits || s.Op == history.OpDropPermits
 }

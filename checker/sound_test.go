@@ -158,7 +158,7 @@ func (l *lockModel) attempt(a *modelClient) {
 	a.reply, a.returnAt = reply, l.now+1+l.r.IntN(4)
 }
 
-// open says whether there is room.
+// open reports whether there is room.
 func (l *lockModel) open(a *modelClient) bool {
 	out, others, writers := 0, 0, 0
 	for owner, s := range l.held {
@@ -223,7 +223,7 @@ func (l *lockModel) complete(a *modelClient) {
 	late := op != history.Release && a.reply.Type == history.OK && (s == nil || (s.expires > 0 && s.expires <= l.now+1))
 	if l.once(4) && (l.leases || op == history.Release || a.reply.Type != history.OK) || late {
 		l.record(a, history.Info, op, nil)
-		if a.has != [2]int{} { // the client does not rely on its other holds any more
+		if a.has != [2]int{} { // the client no longer relies on its other holds
 			l.record(a, history.Info, history.Crash, &history.Value{Owner: a.owner()})
 		}
 		a.process += len(l.clients)

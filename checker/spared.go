@@ -28,7 +28,7 @@ func concernOf(s *history.Span) concern {
 	return concern{s.Key, givesBack, !givesBack && s.Op != history.OpAcquire && s.Op != history.OpTry}
 }
 
-// spares says whether a fault that affects what the words say at a server does not concern c. "": all servers.
+// spares reports whether a fault that affects what the words say at a server does not concern c. "": all servers.
 func (v *view) spares(node, affects string, c concern, o Options) bool {
 	switch {
 	case o.Migrates && !c.aside && affectsWord(affects, history.AffectsSlots),
@@ -102,7 +102,7 @@ func (v *view) longestOutage() (longest time.Duration) {
 	return longest
 }
 
-// sparesAll says whether a fault spares c at each of the servers that it is aimed at.
+// sparesAll reports whether a fault spares c at each of the servers that it is aimed at.
 func (v *view) sparesAll(f *faultTime, c concern, o Options) bool {
 	return f.client() < 0 && !f.changesRoles && !slices.ContainsFunc(targetNodes(f.target), func(node string) bool {
 		return !v.spares(node, f.affects, c, o)

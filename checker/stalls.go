@@ -68,7 +68,7 @@ func (v *view) endHold(h *hold, end time.Duration) {
 	v.promised[h.span] = h.core
 }
 
-// contains says whether t is in one of the segments, which are disjoint and sorted.
+// contains reports whether t is in one of the segments, which are disjoint and sorted.
 func contains(segments []segment, t time.Duration) bool {
 	n := sort.Search(len(segments), func(n int) bool { return segments[n].until >= t })
 	return n < len(segments) && segments[n].from <= t
@@ -90,7 +90,7 @@ func (v *view) addStalls(pauses map[int][]segment) map[int][]segment {
 	return added
 }
 
-// writtenStalled says whether a touch came from a hold whose promise ended while the harness was stopped.
+// writtenStalled reports whether a touch came from a hold whose promise ended while the harness was stopped.
 func (v *view) writtenStalled(touch int32) bool {
 	if touch < 0 {
 		return false
@@ -109,7 +109,7 @@ func (e *extents) undoneGrants() {
 	}
 }
 
-// explained says whether refused try i is one that does not need a holder: a grant that was undone explains it, or a
+// explained reports whether refused try i is one that does not need a holder: a grant that was undone explains it, or a
 // quorum whose votes may have split.
 func (k *keyOps) explained(i int32) bool {
 	if len(k.undone) == 0 && !k.quorum {

@@ -260,7 +260,7 @@ func (s *Stream) unknownSize() string {
 	return ""
 }
 
-// read says whether a key certainly has readers.
+// read reports whether a key certainly has readers.
 func (s *Stream) read(key string) bool {
 	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.concurrent[owner] })
 }

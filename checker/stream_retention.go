@@ -35,7 +35,7 @@ type retention struct {
 	touch         []int32           // by key: the touch with the greatest token; -1: none
 }
 
-// trim drops what cannot matter any more.
+// trim drops what can no longer matter.
 func (s *Stream) trim() {
 	h := s.b.Current()
 	v, err := safeView(s.o.withLimits(h), s.o)
@@ -208,7 +208,7 @@ func (k *retention) compact() {
 	}
 }
 
-// keepsSpan says whether a completed operation is kept. One of unknown outcome may always take effect, and an owner
+// keepsSpan reports whether a completed operation is kept. One of unknown outcome may always take effect, and an owner
 // that did something while another of its operations was in flight is concurrent.
 func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if first, open := k.first[s.Owner]; open && s.Invoked >= first {

@@ -49,8 +49,8 @@ func (v *view) busyTries() (found []int32) {
 	return found
 }
 
-// holdsThroughout says whether an owner certainly read, or wrote, in all of s, and did not hold the lock in the other
-// mode.
+// holdsThroughout reports whether an owner certainly read, or wrote, in all of s, and did not hold the lock in the
+// other mode.
 func (v *view) holdsThroughout(owner, key int32, s segment, reading bool) bool {
 	holds := false
 	for _, i := range v.byKey[key] {

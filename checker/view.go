@@ -198,12 +198,12 @@ func rareSpans(h *history.History) (rare []int32) {
 	return rare
 }
 
-// hasRare says whether one of the rare spans is so.
+// hasRare reports whether one of the rare spans is so.
 func (v *view) hasRare(is func(*history.Span) bool) bool {
 	return slices.ContainsFunc(v.rare, func(i int32) bool { return is(&v.h.Spans[i]) })
 }
 
-// isLockOp says whether s acquires or releases the lock.
+// isLockOp reports whether s acquires or releases the lock.
 func isLockOp(s *history.Span) bool {
 	return s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRelease
 }

@@ -121,8 +121,8 @@ func (v *view) unreturned(o Options, found *findings) (asked int) {
 	return asked
 }
 
-// heardOf says whether the client of s replied late or crashed: its process number is not used for anything else after
-// the harness stopped waiting at t.
+// heardOf reports whether the client of s replied late or crashed: its process number is not used for anything else
+// after the harness stopped waiting at t.
 func (v *view) heardOf(s *history.Span, t time.Duration) bool {
 	client := s.Process.Client(v.h.Clients)
 	return slices.ContainsFunc(v.h.Notices, func(n history.Notice) bool {

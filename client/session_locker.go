@@ -74,7 +74,7 @@ type ownedHold[H sessionHold] struct {
 	what Hold
 }
 
-// is says whether a request is about h; one without a mode is about either.
+// is reports whether a request is about h; one without a mode is about either.
 func (h ownedHold[H]) is(what Hold) bool {
 	own := h.what
 	if what.Mode == "" {

@@ -53,7 +53,7 @@ type Stdio struct {
 	out     io.ReadCloser
 	outbox  chan []byte   // requests for the goroutine that writes
 	done    chan struct{} // closed at the end of the output, after the process was killed
-	closing chan struct{} // closed when notices need not be delivered any more
+	closing chan struct{} // closed when notices need no longer be delivered
 	exit    sync.Once     // guards ended
 	ended   error         // why the process ended, unless it violated the protocol
 

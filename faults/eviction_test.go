@@ -34,6 +34,6 @@ func TestEvictionOfARealServer(t *testing.T) {
 	if effect := takesEffect(t, in); effect != "2 keys evicted" {
 		t.Error(effect)
 	}
-	run(t, c, "n1", "SET", "b", "w") // memory is not limited any more
+	run(t, c, "n1", "SET", "b", "w") // memory is no longer limited
 	heals(t, in)
 }

@@ -120,7 +120,7 @@ func (f *foreignData) write(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// remove removes the data, and names the keys at which they were not there any more. Another fault may keep the server
+// remove removes the data, and names the keys at which the data was no longer there. Another fault may keep the server
 // from replying: it asks again until every removal was answered, or ctx ends.
 func (f *foreignData) remove(ctx context.Context) (how string, err error) {
 	err = settle(ctx, func() (bool, error) {

@@ -21,9 +21,9 @@ func TestNodeDeleted(t *testing.T) {
 		t.Error(effect)
 	}
 	f.done()
-	takesEffect(t, in) // once
+	takesEffect(t, in) // deletes only once
 	did(t, f)
 	if why := nodeDeletedSpec.WrongTopology(cluster.Single); why == "" {
-		t.Error("it is for Redis too")
+		t.Error("node-deleted runs on Redis too")
 	}
 }

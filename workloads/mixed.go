@@ -148,7 +148,7 @@ func (m *mix) watch() client.Capabilities {
 	return m.Can.With(client.ReportsLoss)
 }
 
-// knowsLosses says whether the client learns that a hold has ended with its lease.
+// knowsLosses reports whether the client learns that a hold has ended with its lease.
 func (m *mix) knowsLosses() bool { return m.Can.Has(client.ReportsLoss) || m.Session.knowsLosses() }
 
 // chance is true one time out of n.

@@ -97,7 +97,7 @@ func leftToWatchdog(m *mix) {
 }
 
 // forcedLate holds the client's own key for up to two seconds, in which a fault may begin, and releases it by force.
-// Later, when the fault is over perhaps, the owner releases what it has not got any more.
+// Later, when the fault is over perhaps, the owner releases what it no longer holds.
 func forcedLate(m *mix) {
 	if m.spoiled {
 		plain(m)

@@ -56,7 +56,7 @@ func renewedForLess(m *mix) {
 	m.visit()
 }
 
-// renewNothing renews for owners that do not hold the lock, or do not any more.
+// renewNothing renews for owners that do not hold the lock, or no longer hold it.
 func renewNothing(m *mix) {
 	h, ok := m.acquire(m.request(m.owner(), m.lease()))
 	if !ok {

@@ -94,7 +94,7 @@ func writeAfterRead(m *mix) {
 	m.tryOnce(m.writing(owner, m.lease()))
 }
 
-// upgrade asks to write while it reads, which would wait for itself for ever. Another reader may be beside it.
+// upgrade asks to write while it reads, which would wait for itself forever. Another reader may be beside it.
 func upgrade(m *mix) {
 	owner := m.owner()
 	read, ok := m.acquire(m.reading(owner, m.lease()))

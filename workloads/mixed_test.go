@@ -36,7 +36,7 @@ func TestSequencesFitTheLock(t *testing.T) {
 	}
 }
 
-// opsOf are the operations of a client that a lock with these capabilities is asked for, in n sequences.
+// opsOf are the operations that a client requests of a lock with these capabilities, in n sequences.
 func opsOf(t *testing.T, can client.Capabilities, n int) (ops []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestMixedKeys(t *testing.T) {
 	})
 }
 
-// TestSeveralKeysAreOneOperation: a request on several keys is an event for each, and the process has one operation.
+// TestSeveralKeysAreOneOperation: a request on several keys is recorded as one event per key, in one operation.
 func TestSeveralKeysAreOneOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())
@@ -105,7 +105,7 @@ func TestSeveralKeysAreOneOperation(t *testing.T) {
 	})
 }
 
-// latchFake is one generation after the other of a latch.
+// latchFake is a latch that can be armed again.
 type latchFake struct{ count, generation int }
 
 func (l *latchFake) reply(_ int, r client.Request) (*client.Reply, error) {
@@ -126,8 +126,8 @@ func (l *latchFake) reply(_ int, r client.Request) (*client.Reply, error) {
 	return reply, nil
 }
 
-// TestLatchWorkload: the client waits in vain and with success, arms while the latch counts, and counts more often
-// than is needed.
+// TestLatchWorkload: some awaits time out and some succeed; some arms are refused, because the latch still counts, and
+// some succeed.
 func TestLatchWorkload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())
@@ -172,7 +172,7 @@ func TestNamedSequences(t *testing.T) {
 	others := Params{Kind: mixedSpec.Name, Sequences: allBut + "plain, tries"}.Defaults()
 	for _, s := range sequencesFor(client.Capabilities{client.Reentrant, client.CanTry}, others) {
 		if s.name == "plain" || s.name == "tries" {
-			t.Errorf("%q is executed, which is left out", s.name)
+			t.Errorf("%q is executed, although the parameters leave it out", s.name)
 		}
 	}
 	for _, wrong := range []Params{

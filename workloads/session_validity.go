@@ -37,8 +37,8 @@ func (s *Session) watchValidity() {
 	s.valid.holds, s.valid.over = map[heldBy]*heldUntil{}, map[heldBy]bool{}
 }
 
-// knowsLosses says whether the session watches the validity of its holds, and each hold so far that was requested with
-// a lease was promised one.
+// knowsLosses reports whether the session watches the validity of its holds, and each hold so far that was requested
+// with a lease was promised one.
 func (s *Session) knowsLosses() bool {
 	s.valid.mu.Lock()
 	defer s.valid.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Session) noteLost(owner string) {
 	s.gone[owner] = true
 }
 
-// lost says whether the loss of a hold of the owner of h was reported.
+// lost reports whether the loss of a hold of the owner of h was reported.
 func (s *Session) lost(h Hold) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (v *validity) left(of Hold) time.Duration {
 	return max(0, time.Until(h.until).Truncate(time.Millisecond)+time.Millisecond)
 }
 
-// isOver says whether the validity of the hold has ended.
+// isOver reports whether the validity of the hold has ended.
 func (v *validity) isOver(h Hold) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -39,7 +39,7 @@ type ledRound struct {
 	forsaken bool          // the first waiter, who knows when that lease ends, leaves just before
 }
 
-// leads says whether this client leads.
+// leads reports whether this client leads.
 func (r ledRound) leads() bool { return r.place == 0 }
 
 // roundKinds are the kinds of round that the lock can have.
@@ -90,7 +90,7 @@ func (m *mix) joinRound() (r ledRound, led bool) {
 	return r, true
 }
 
-// shares says whether several owners may hold the lock at once.
+// shares reports whether several owners may hold the lock at once.
 func (m *mix) shares() bool { return m.Can.Has(client.SharesReads) || m.Can.Has(client.HasPermits) }
 
 // beyondQueue is after how long a request certainly stands in a queue (checker.Options.QueueDelay).

@@ -95,7 +95,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// anyLock says whether the workload is one for locks of every kind.
+// anyLock reports whether the workload is one for locks of every kind.
 func (p Params) anyLock() bool { return p.Kind == mixedSpec.Name || p.Kind == waitersSpec.Name }
 
 func (p Params) validatePermits() error {

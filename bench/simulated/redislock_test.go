@@ -12,7 +12,8 @@ import (
 	"github.com/lockchaos/lockchaos/simtest"
 )
 
-// TestRedislock: bsm/redislock ends on simulated servers as adapters/redislock/expect.tsv says for real ones.
+// TestRedislock: on simulated servers bsm/redislock has the verdicts that adapters/redislock/expect.tsv has for real
+// ones.
 func TestRedislock(t *testing.T) {
 	explore(t, redislockLock(), []expectation{
 		{scenario: "contention"},
@@ -42,7 +43,7 @@ type redislockLocker struct {
 	client *redislock.Client
 }
 
-// Acquire sets the token: the library draws it from a source that is not the run's.
+// Acquire sets the token, because the library would draw it from a random source other than the seed of the run.
 func (l redislockLocker) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(a.Wait, time.Second))
 	defer cancel()
@@ -61,7 +62,7 @@ func (l redislockLocker) Acquire(ctx context.Context, a client.Acquire) (client.
 	return client.Grant{}, nil
 }
 
-// token is as long as those of the library.
+// token returns a token for owner, as long as the library's own.
 func token(owner string) string { return (owner + "......................")[:22] }
 
 func (l redislockLocker) Release(ctx context.Context, h client.Hold) (int, error) {

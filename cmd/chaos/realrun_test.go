@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// realRun runs chaos run on real servers until it ends with the exit code wanted and has printed says; package realrun
-// says how often. The run is at dir.
+// realRun executes chaos run on real servers until it ends with exit code want and has printed says. Package realrun
+// limits the number of attempts. dir is the run directory.
 func realRun(t *testing.T, want int, says string, args ...string) (stdout, dir string) {
 	t.Helper()
 	for try := 1; ; try++ {

@@ -113,7 +113,7 @@ func stopForAWhile(p *os.Process, file string, ended <-chan error) (stopped bool
 
 var eventTime = regexp.MustCompile(`"time":(\d+)`)
 
-// reached says whether the end of a history that is being written has an event of stopAfter or later.
+// reached reports whether the end of a history that is being written has an event of stopAfter or later.
 func reached(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

@@ -323,7 +323,7 @@ func runFailover(t *testing.T, servers *process.Cluster, args ...string) (dir st
 	return dir, effect && bytes.Contains(after, []byte(`"type":"ok"`))
 }
 
-// TestTargetRefuses: what could harm servers, or cannot be had there, is refused before a connection is made.
+// TestTargetRefuses: what could harm servers, or is not available there, is refused before a connection is made.
 func TestTargetRefuses(t *testing.T) {
 	const nowhere = "redis://127.0.0.1:1"
 	for _, row := range []struct {

@@ -49,7 +49,7 @@ to standard output. chaos explore starts one worker per CPU.`,
 // simulate collects everything between two runs.
 const workerGC = 800
 
-// deepStacks is the number of goroutines of a worker that block for ever with a
+// deepStacks is the number of goroutines of a worker that block forever with a
 // few kilobytes on their stacks. Go starts a goroutine with the average stack
 // size that the last collection found (runtime, gcComputeStartingStackSize).
 // Between two runs there are hardly any goroutines, and each of the thousands of

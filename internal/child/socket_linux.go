@@ -87,7 +87,7 @@ func socketAddress(a netip.AddrPort) string {
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), a.Port())
 }
 
-// hasFile says whether process pid has a file open that /proc shows as name.
+// hasFile reports whether process pid has a file open that /proc shows as name.
 func hasFile(pid int, name string) bool {
 	fds, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
 	for _, fd := range fds {

@@ -135,7 +135,7 @@ type Rule struct {
 	Seed   uint64        // of what is drawn; each connection draws from its own sequence
 	Rate   int64         // bytes per second of all connections of a caller together; 0: unlimited
 	Mute   bool          // drop published messages, and nothing else; in direction [Back] only
-	Silent bool          // connections that are open when it is set carry nothing any more, also after it; new ones pass
+	Silent bool          // connections open when it is set carry nothing from then on, even after it; new ones pass
 }
 
 // Delays reports whether r delays anything.

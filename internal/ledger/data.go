@@ -93,7 +93,7 @@ func (d *DataDir) Remove() error {
 	return err
 }
 
-// Keep leaves the directory in place: no sweep removes it any more.
+// Keep leaves the directory in place: no later sweep removes it.
 func (d *DataDir) Keep() error {
 	err := os.Remove(filepath.Join(d.Path, ownerFile))
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,8 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Writer collects metric families, which are written one after the other, each with its samples. The zero value is
-// empty.
+// Writer collects metric families, one after the other, each with its samples. The zero value is empty.
 type Writer struct {
 	b      strings.Builder
 	family string
@@ -22,7 +21,7 @@ type Writer struct {
 // Label is the name and the value of a label.
 type Label struct{ name, value string }
 
-// Is is a label.
+// Is returns the label name="value".
 func Is(name, value string) Label { return Label{name, value} }
 
 // Start begins a metric family.
@@ -47,18 +46,19 @@ func (m *Writer) Sample(suffix string, value float64, labels ...Label) {
 	m.b.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 }
 
-// escape escapes the value of a label.
+// escape escapes a label's value.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(format.Line(s))
 }
 
-// Seconds is a family of one duration.
+// Seconds adds a gauge family with one sample, in seconds.
 func (m *Writer) Seconds(name, help string, d time.Duration) {
 	m.Start(name, "gauge", "seconds", help)
 	m.Sample("", d.Seconds())
 }
 
-// States is a state set: 1 for the state that is, 0 for the others.
+// States adds a state set: 1 for the current state, is, and 0 for the others. An empty help continues the family that
+// was started last.
 func (m *Writer) States(name, help, is string, labels []Label, all ...string) {
 	if help != "" {
 		m.Start(name, "stateset", "", help)
@@ -72,7 +72,7 @@ func (m *Writer) States(name, help, is string, labels []Label, all ...string) {
 	}
 }
 
-// End writes everything and the end of the text.
+// End writes all families and the end marker to w.
 func (m *Writer) End(w io.Writer) error {
 	m.b.WriteString("# EOF\n")
 	_, err := io.WriteString(w, m.b.String())

@@ -1,24 +1,23 @@
-// Package race reports to tests whether the race detector is on: with it they take several times as long, and need more
-// memory.
+// Package race reports whether the race detector is on. With it, tests take several times as long and need more memory.
 package race
 
 import "testing"
 
-// Short reports whether a test takes its short form: with -short, and with the race detector. The Makefile names the
-// test among LONG_TESTS, so that make test-all runs the long form without the detector.
+// Short reports whether a test should run in its short form: with -short or with the race detector. List such a test
+// in LONG_TESTS of the Makefile, so that make test-all runs its long form without the detector.
 func Short() bool { return Enabled || testing.Short() }
 
-// SkipLong skips a test that has no short form, as [Short] says.
+// SkipLong skips a test that has no short form, if [Short] is true.
 func SkipLong(t testing.TB, why string) {
 	t.Helper()
 	if Short() {
-		t.Skip("SKIPPED with -short and with -race, make test-all runs it once without: " + why)
+		t.Skip("SKIPPED with -short or -race; make test-all runs it without both: " + why)
 	}
 }
 
-// Skip skips a slow test with the race detector. The test is of code that runs in one goroutine, or whose goroutines
-// other tests run with the detector. It has to run without the detector in make test: do not call Skip in a test that
-// -short skips. Tests of packages that have no goroutine need no Skip: the Makefile names the package in SEQUENTIAL.
+// Skip skips a slow test if the race detector is on. Use it only for code that runs in one goroutine, or whose
+// goroutines other tests run with the detector. Do not call Skip in a test that -short skips: make test must run it
+// without the detector. Packages without goroutines need no Skip: list them in SEQUENTIAL of the Makefile.
 func Skip(t testing.TB) {
 	t.Helper()
 	if Enabled {

@@ -33,9 +33,9 @@ func LongestStall(h *history.History) time.Duration {
 	return longest
 }
 
-// Again says whether a test repeats the run in dir, which is not as expected and was its try-th: if the record of the
-// run proves that the machine stalled, or if the run shows less than expected, as one in twenty may (docs/design.md,
-// section 7). What an unsafe run shows without a stall is a finding and is never repeated.
+// Again reports whether a test repeats the run in dir, which is not as expected and was its try-th: if the record of
+// the run proves that the machine stalled, or if the run shows less than expected, as one in twenty may
+// (docs/design.md, section 7). What an unsafe run shows without a stall is a finding and is never repeated.
 func Again(t testing.TB, try int, dir string) bool {
 	t.Helper()
 	d, err := rundir.Open(dir)
@@ -59,8 +59,8 @@ func Again(t testing.TB, try int, dir string) bool {
 	return Repeat(t, try, fmt.Sprintf("%s; %s: %s", why, verdict.Verdict, verdict.Sentence))
 }
 
-// Repeat says whether a test repeats its try-th run because of why, a reason that only the test can know: if it was not
-// the last try. It logs both answers.
+// Repeat reports whether a test repeats its try-th run because of why, a reason that only the test can know: if it was
+// not the last try. It logs both answers.
 func Repeat(t testing.TB, try int, why string) bool {
 	t.Helper()
 	if try >= tries {

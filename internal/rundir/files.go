@@ -33,8 +33,8 @@ func (d *Dir) ReadManifest() (Manifest, error) {
 	return m, nil
 }
 
-// Samples are those of the witness file that can be read; nil if there are none. They may explain a history, and
-// without them it is judged by less.
+// Samples returns the samples of the witness file that can be read; nil if there are none. Without samples some
+// properties of a history cannot be judged.
 func (d *Dir) Samples() []history.Sample {
 	samples, _, _ := history.ReadSamplesFile(d.File(WitnessFile))
 	return samples
@@ -78,7 +78,7 @@ func (d *Dir) readJSON(name string, v any) error {
 		return fmt.Errorf("reading %s: %w", d.File(name), err)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("reading %s: not the JSON of this program, or truncated: %w", d.File(name), err)
+		return fmt.Errorf("reading %s: not JSON as this program writes it, or truncated: %w", d.File(name), err)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	return ""
 }
 
-// names says whether a step's target, or the first of a pair, is the client in this role.
+// names reports whether a step's target, or the first of a pair, is the client in this role.
 func names(step scenarios.Step, role faults.Target) bool {
 	client, _, _ := strings.Cut(step.Target, ">")
 	return client == string(role)

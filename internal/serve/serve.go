@@ -90,7 +90,7 @@ func live(root *os.Root, w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// loopback says whether a Host header names this machine.
+// loopback reports whether a Host header names this machine.
 func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

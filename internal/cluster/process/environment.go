@@ -14,20 +14,20 @@ import (
 // Program is the server's name on the PATH.
 const Program = "redis-server"
 
-// oldestMajor is the first major version with bind-source-addr, the address that a
-// server connects from. Without it gates cannot identify callers.
+// oldestMajor is the first major version with bind-source-addr, which sets the address that a server connects from.
+// Without that, gates cannot identify callers.
 const oldestMajor = 7
 
-// versionWait bounds redis-server --version, which takes milliseconds.
+// versionWait limits the time that redis-server --version may take. It usually takes milliseconds.
 const versionWait = 5 * time.Second
 
-// MissingError: there is no redis-server. It wraps [cluster.ErrEnvironment].
+// MissingError means that redis-server was not found. It wraps [cluster.ErrEnvironment].
 type MissingError struct {
 	Program string
 	Err     error // of the search
 }
 
-// Error includes how to install it.
+// Error says how to install the program.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s not found (%v): install it (Debian, Ubuntu: apt-get install redis-server; "+
 		"Fedora: dnf install redis; Alpine: apk add redis)", e.Program, e.Err)
@@ -36,8 +36,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns the class and the cause of the error.
 func (e *MissingError) Unwrap() []error { return []error{cluster.ErrEnvironment, e.Err} }
 
-// Version is the version of redis-server (empty: the one on the PATH), such as
-// "7.0.15". The error is a [*MissingError] if there is none.
+// Version returns the version of program, such as "7.0.15". An empty program is the redis-server on the PATH. The error
+// is a [*MissingError] if it does not exist.
 func Version(ctx context.Context, program string) (string, error) {
 	_, version, err := findServer(ctx, program)
 	return version, err
@@ -69,7 +69,7 @@ func findServer(ctx context.Context, program string) (path, version string, err 
 	return path, string(words[1]), nil
 }
 
-// printVersion is what path prints for --version, within bounds: the program may be another one of that name.
+// printVersion returns the output of path --version. Its time is limited: the program may be another one of that name.
 func printVersion(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionWait)
 	defer cancel()
@@ -82,7 +82,7 @@ func printVersion(ctx context.Context, path string) ([]byte, error) {
 	return out, err
 }
 
-// version is the version of a running server.
+// version returns the version of a running server.
 func (s *server) version(ctx context.Context) (string, error) {
 	version, err := s.info(ctx, "server", "redis_version")
 	if err == nil && version == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestEtcdQueueState: who holds a lock follows from its keys, the oldest first: all readers before the first writer, or
-// the sum of the permits that fit.
+// TestEtcdQueueState: the keys of a lock, oldest first, determine who holds it: a writer at the head, or all readers
+// before the first writer, or as many requests for permits as fit.
 func TestEtcdQueueState(t *testing.T) {
 	key := func(name, owner string, lease, revision int64) *mvccpb.KeyValue {
 		return &mvccpb.KeyValue{

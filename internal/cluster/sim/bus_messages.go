@@ -26,7 +26,7 @@ func (n *node) broadcast(channel, message []byte, shard bool) {
 	}
 }
 
-// inShard says whether another node has the same master as this one, or is it.
+// inShard reports whether another node has the same master as this one, or is it.
 func (n *node) inShard(p *peer) bool {
 	head := func(index, master int) int {
 		if master >= 0 {
@@ -43,7 +43,7 @@ func (n *node) deliver(m busMessage) {
 	n.done()
 }
 
-// onShardChannels says whether the keys of a command are shard channels.
+// onShardChannels reports whether the keys of a command are shard channels.
 func onShardChannels(cmd *engine.Spec) bool {
 	return cmd.Name == "ssubscribe" || cmd.Name == "sunsubscribe" || cmd.Name == "spublish"
 }

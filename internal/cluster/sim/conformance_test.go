@@ -190,8 +190,8 @@ func TestSimulatedAndRealServersAgree(t *testing.T) {
 	}
 }
 
-// failedOverAgain says whether real Sentinels, which stalled for a moment, replaced the node that they had promoted. No
-// script does that.
+// failedOverAgain reports whether real Sentinels, which stalled for a moment, replaced the node that they had promoted.
+// No script does that.
 func failedOverAgain(topology cluster.Topology, observed string) bool {
 	last := observed[strings.LastIndex(observed, "\n")+1:]
 	return topology.Kind == cluster.Sentinel && strings.Contains(last, "n2 up true slave")

@@ -24,7 +24,7 @@ type caller struct {
 	commands int
 	keys     map[string]int // commands that name a key that is sampled
 
-	keysShared bool // a sample has keys, so that it must not be changed any more
+	keysShared bool // a sample has keys, so they must not be changed
 }
 
 // noClient is the client number of a caller that is no client.
@@ -128,7 +128,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 	}
 }
 
-// established says whether the server has accepted the connection; what was sent before that is retransmitted.
+// established reports whether the server has accepted the connection; what was sent before that is retransmitted.
 func (c *conn) established() bool {
 	_, opening := c.ends[back].(acceptingEnd)
 	return !opening && (len(c.flows[back].queue) == 0 || c.flows[back].queue[0].kind != accepted)

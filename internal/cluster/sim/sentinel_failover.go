@@ -80,7 +80,7 @@ func (s *sentinel) elected(epoch int64) string {
 	return id
 }
 
-// mayStart says whether this Sentinel would start a failover now: the last one that it started or voted for is over.
+// mayStart reports whether this Sentinel would start a failover now: the last one that it started or voted for is over.
 // With a quorum of 1 a Sentinel that is not connected yet starts one by itself.
 func (s *sentinel) mayStart() bool {
 	m := s.master

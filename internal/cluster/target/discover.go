@@ -109,7 +109,7 @@ func (t *Target) askSentinels(ctx context.Context) error {
 	return err
 }
 
-// isSentinel says whether addr is a Sentinel that was named under another address, such as a host name.
+// isSentinel reports whether addr is a Sentinel that was named under another address, such as a host name.
 func (t *Target) isSentinel(ctx context.Context, addr string) bool {
 	host, port, _ := net.SplitHostPort(addr)
 	for _, s := range t.sentinels {

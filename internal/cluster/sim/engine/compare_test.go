@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// messages sorts messages of patterns that arrive together, and channels that are
-// unsubscribed together: Redis sends them in the order of a hash table.
+// messages sorts pattern messages that arrive together, and channels that are unsubscribed together: Redis sends them
+// in the order of a hash table.
 func messages(all []value) []value {
 	isPattern := func(v value) bool { return len(v.items) == 4 && v.items[0].text == "=pmessage" }
 	isEnd := func(v value) bool {
@@ -40,7 +40,7 @@ func messages(all []value) []value {
 	return all
 }
 
-// tolerance is which differences between two replies are allowed.
+// tolerance says which differences between two replies are allowed.
 type tolerance struct {
 	kindOnly  bool // compare only the first byte
 	unordered bool // the order of arrays
@@ -48,8 +48,8 @@ type tolerance struct {
 	loose     bool // numbers that depend on the time
 }
 
-// how is the tolerance by command. EXEC may have executed anything.
-func how(args []string) tolerance {
+// toleranceOf returns the tolerance for the reply to a command. EXEC may have executed any command.
+func toleranceOf(args []string) tolerance {
 	name := strings.ToLower(args[0])
 	switch name {
 	case "object": // the reference count, and the idle time

@@ -220,7 +220,7 @@ func values(text string) ([]value, error) {
 // tolerance is how to compare the reply to a move; that of EXEC has the replies to all
 // queued commands.
 func (b *servers) tolerance(m move) tolerance {
-	t := how(m.args)
+	t := toleranceOf(m.args)
 	for _, a := range m.args {
 		b.large = b.large || len(a) > packBytes || a == "1e400" // has 401 digits
 	}
@@ -232,7 +232,7 @@ func (b *servers) tolerance(m move) tolerance {
 		for _, a := range args {
 			words = append(words, string(a))
 		}
-		if how(words).kindOnly || strings.HasSuffix(strings.ToLower(words[0]), "unsubscribe") {
+		if toleranceOf(words).kindOnly || strings.HasSuffix(strings.ToLower(words[0]), "unsubscribe") {
 			b.unknown[m.client] = true
 		}
 	})
