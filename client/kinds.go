@@ -198,7 +198,7 @@ func kindSpecs() []Spec {
 		})
 	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry, TakesTurns, CanInspect, NamesOwner)
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
-		"is an owner of its own.",
+		"has an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
 			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})

@@ -9,7 +9,7 @@ import (
 // severalKindsSpec is one client of package lock for locks of several kinds, as a program has it.
 func severalKindsSpec() Spec {
 	row := kindRow("several-kinds", "package lock's fenced, fair and readers-writer locks in one client: the name of a "+
-		"key says which of them it is, and a readers-writer lock is only written.",
+		"key selects the kind, and a readers-writer lock is acquired only for writing.",
 		"Redisson's client, which renews locks of all kinds by one task", kind{
 			acquire: acquireHold(func(c *lock.Client, a Acquire) fencedLock { return lockOfKey(c, a.Key).acquirer }),
 			force: func(ctx context.Context, c *lock.Client, key string) (bool, error) {

@@ -52,7 +52,7 @@ func (f requestFunc) request(ctx context.Context) (turn, error) { return f(ctx) 
 // waitLoop is one call that waits: for a lock, for permits, for several locks, or for a latch to open.
 type waitLoop struct {
 	client   *Client
-	name     string        // of what is waited for
+	name     string        // of the lock that is waited for
 	channel  string        // of the wait queue
 	maxSleep time.Duration // 0: no other limit than PollMax
 	mode     waitMode
@@ -61,12 +61,12 @@ type waitLoop struct {
 	retryDelay  func(try int) time.Duration
 	sleepsFirst bool          // if chained and not the first in the queue, sleep before the first request
 	lasts       time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
-	shared      bool          // those in the same queue can be served as well
+	shared      bool          // several waiters of the queue can be served at once
 	patience    *patience     // nil: no limit
 
 	served     bool
 	uncertain  bool    // a request of unknown outcome was sent
-	unanswered bool    // that may be so, and no reply has come since
+	unanswered bool    // uncertain, and the last request returned an error
 	owesRetry  bool    // others rely on its next reply: it was woken, or is chained and the first in the queue
 	waiter     *waiter // in the wait queue; nil: not yet
 	last       error

@@ -9,8 +9,8 @@ import (
 // readers-writer: most clients read, some write. Readers write nothing; writers do as in workload mutex.
 var readersWriterSpec = Spec{
 	Name: "readers-writer",
-	Doc: "every client in a loop: acquire a key, three times out of four for reading and otherwise for writing, work, " +
-		"write the guarded counter if it holds for writing, release.",
+	Doc: "every client in a loop: acquire a key (for reading three times out of four, else for writing), work, " +
+		"after an acquire for writing write the guarded counter, release.",
 	Source: "Courtois, Heymans, Parnas 1971; Redisson's RReadWriteLock",
 	Needs:  client.Capabilities{client.SharesReads},
 	Client: readersWriterClient,

@@ -9,13 +9,13 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// waiters is about who is woken. All clients come together at the start of each round, wait, hold, give up or let a
-// lease end, and do nothing for the rest of it: so no other request serves a waiter that was forgotten.
+// waiters tests who is woken. All clients request the lock at the start of each round, wait, hold it, give up or let a
+// lease end, and do nothing for the rest of the round: no other request can serve a waiter that the lock forgot.
 var waitersSpec = Spec{
 	Name: "waiters",
-	Doc: "in rounds that start every think time, all clients want the lock: some hold it, some give up while they wait, " +
-		"some let their lease end. In most rounds one client leads: the others come while it holds the lock, or it waits " +
-		"for them; in one kind of round those who came first leave just when it releases the lock. " +
+	Doc: "in rounds, one every think time, all clients request the lock: some hold it, some give up while they wait, " +
+		"some let their lease end. In most rounds one client leads: the others arrive while it holds the lock, or it waits " +
+		"for them; in one kind of round the first waiters leave just as it releases the lock. " +
 		"Then no client sends a request until the next round: only the lock can wake waiters.",
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,

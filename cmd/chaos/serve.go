@@ -25,7 +25,7 @@ func newServe(s streams) *cobra.Command {
 	var addr string
 	c := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "Show runs, suites and nights in a browser",
+		Short: "Show runs, suites and nightly results in a browser",
 		Long: `Serves the files below DIR on loopback until it is interrupted: the page of a suite (chaos suite --out
 DIR), of nights (chaos index DIR), and the reports that they link to. The page of a suite that is
 running shows its rows so far and refreshes itself. Nothing outside of DIR is served, and nothing
