@@ -15,6 +15,7 @@ const (
 	releasedTwice          // the same by an owner that had released everything
 	releasedOther          // a release succeeded while another owner certainly held the lock
 	renewedNothing         // a renewal by an owner that never held the lock succeeded
+	noticedAfter           // a notice about a hold that was released
 	renewedOther           // a renewal succeeded while another owner certainly held the lock
 	lossLate               // the promise had ended, and the loss was reported late or never
 	lossUnfounded          // a loss was reported although the promise was in force and no other owner was granted the lock
@@ -58,7 +59,8 @@ const (
 func honestyRules() []string {
 	return []string{releasedNothing: "released-nothing", releasedTwice: "released-twice",
 		releasedOther:  "released-another's",
-		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lossLate: "loss-late",
+		renewedNothing: "renewed-nothing", noticedAfter: "after-release", renewedOther: "renewed-another's",
+		lossLate:      "loss-late",
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
 		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
@@ -108,6 +110,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeLateRenewals()
 	c.judgeBroughtBack()
 	c.judgeNamed()
+	c.judgeAfterRelease()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
@@ -169,11 +172,33 @@ func (c *honestyCheck) operationsOfOthers() {
 		}
 		before[s.Key] = n
 		c.unjudged = c.unjudged || c.ownerOrder[s.Owner] == concurrent
-		if c.ownerOrder[s.Owner] == concurrent || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
+		if c.ownerOrder[s.Owner] == concurrent {
+			continue
+		}
+		if c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
+			c.renewalOfNothing(int32(i), s)
 			continue
 		}
 		c.within(int32(i), s, n)
 	}
+}
+
+// renewalOfNothing judges a renewal of permits: its owner has to have acquired some before.
+func (c *honestyCheck) renewalOfNothing(i int32, s *history.Span) {
+	if s.Op != history.OpRenew || c.ownerOrder[s.Owner] != sequential {
+		return
+	}
+	if _, held := c.lastHold(s.Owner, s.Key, s.Return); held {
+		return
+	}
+	for j := range c.h.Spans {
+		a := &c.h.Spans[j]
+		if a.Owner == s.Owner && a.Key == s.Key && (a.Op == history.OpAcquire || a.Op == history.OpTry) &&
+			a.Outcome != history.Fail {
+			return
+		}
+	}
+	c.found.add(finding{rule: renewedNothing, x: -1, y: i, start: s.Call, end: s.Return})
 }
 
 // within looks for another owner's promise around s, among the n holds before it. An owner that was granted the lock

@@ -37,6 +37,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return v.answerViolation(f)
 	case shownFree, shownOther, shownGone, shownWrong, shownExpired:
 		return c.shownViolation(f)
+	case noticedAfter:
+		return v.noticedViolation(f)
 	case waitersBeyond, waitersMissing:
 		return c.waitersViolation(f)
 	default:

@@ -20,6 +20,8 @@ func reentrantLock() Lock {
 			"reentry-cuts":  "a re-entry with a shorter lease shortens the outer hold",
 			"loss-ignored":  "the watchdog takes a refused renewal for done",
 			"watchdog-late": "the watchdog renews after a whole lease instead of a third",
+
+			"watchdog-stays": "the watchdog is not stopped by the release",
 		},
 		open: func(b base) client.Locker { return &reentrant{base: b, dogs: map[string]context.CancelFunc{}} },
 	}
@@ -112,7 +114,7 @@ func (l *reentrant) renewAlways(ctx context.Context, key, owner string) {
 		}
 		start := time.Now()
 		n, err := run(ctx, l.rdb(), renewHash, []string{key}, owner, ms(ownLease), l.flag("watchdog-any", "any"))
-		if l.bug == "loss-ignored" && err == nil {
+		if (l.bug == "loss-ignored" || l.bug == "watchdog-stays") && err == nil {
 			n = 1
 		}
 		switch {
@@ -146,7 +148,7 @@ func (l *reentrant) Release(ctx context.Context, h client.Hold) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case n <= 0:
+	case n <= 0 && l.bug != "watchdog-stays":
 		l.unwatch(h.Key, h.Owner)
 	}
 	if n < 0 {

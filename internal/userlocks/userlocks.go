@@ -1,7 +1,7 @@
-// Package userlocks has six small locks as users of go-redis write them, and planted bugs in each. Package simtest is
+// Package userlocks has eight small locks as users of go-redis write them, and planted bugs in each. Package simtest is
 // measured with them: it should convict the bugs, and acquit the locks without a bug.
 //
-// Read [Lock] first. The locks poll: none of them has messages.
+// Read [Lock] first. The locks poll, but for one whose releases wake its waiters.
 package userlocks
 
 import (
@@ -22,12 +22,15 @@ type Lock struct {
 	Quorum bool // it needs several masters
 	Can    client.Capabilities
 	Bugs   map[string]string // what each does
-	open   func(b base) client.Locker
+	// persistent are the keys that it leaves without an expiry; nil: none.
+	persistent func(key string) []string
+	open       func(b base) client.Locker
 }
 
 // All are the locks.
 func All() []Lock {
-	return []Lock{plainLock(), reentrantLock(), redLock(), fairLock(), semaphoreLock(), rwLock()}
+	return []Lock{plainLock(), reentrantLock(), redLock(), fairLock(), semaphoreLock(), rwLock(), fencedLock(),
+		wakesLock()}
 }
 
 var (
@@ -58,6 +61,8 @@ func (l Lock) With(bug string) simtest.Lock {
 	return simtest.Lock{
 		Name: "user-" + l.Name,
 		Can:  l.Can,
+
+		PersistentKeys: l.persistent,
 		Open: func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
 			b := base{bug: bug, notify: notify}
 			for _, addr := range s.Endpoints.Addrs {

@@ -40,14 +40,17 @@ func in(scenarios ...string) (list []setting) {
 // settings are where each lock is tested: what docs/simulation.md recommends for such a lock.
 var settings = map[string][]setting{
 	"plain": in("mixed", "late-requests", "swarm-mixed", "slow-grants", "partitioned-holder", "waiters", "mixed-replies",
-		"setnx-crash"),
+		"setnx-crash", "mixed-slow-holders"),
 	"reentrant": append(in("mixed", "late-requests", "swarm-mixed", "waiters", "stuck-holder", "watchdog-dead-client"),
 		setting{"key-deleted", []string{"workload.lease=0s", "workload.hold=3s"}, []checker.Property{checker.Honesty}}),
 	"redlock": in("mixed-redlock", "mixed-redlock-network", "swarm-mixed-redlock", "waiters-redlock",
-		"redlock-reply-lost", "redlock-slow-majority", "redlock-two-masters-down"),
-	"fair":           in("mixed-fair", "waiters-fair", "waiters-fair-deaths", "fair-dead-waiter", "swarm-mixed"),
-	"semaphore":      in("mixed-permits", "waiters-permits", "permits-dead-client", "swarm-mixed"),
-	"readers-writer": in("mixed-readers-writer", "waiters-readers-writer", "swarm-mixed", "late-requests"),
+		"redlock-reply-lost", "redlock-slow-majority", "redlock-two-masters-down", "mixed-fast-clock"),
+	"fair":      in("mixed-fair", "waiters-fair", "waiters-fair-deaths", "fair-dead-waiter", "swarm-mixed"),
+	"semaphore": in("mixed-permits", "waiters-permits", "permits-dead-client", "swarm-mixed", "late-requests"),
+	"readers-writer": in("mixed-readers-writer", "waiters-readers-writer", "swarm-mixed", "late-requests",
+		"mixed-slow-holders"),
+	"fenced": in("mixed", "swarm-mixed", "mixed-slow-holders"),
+	"wakes":  in("mixed", "waiters", "waiters-subscriptions-refused"),
 }
 
 // convicted makes up to n runs in s, until one convicts l, and returns what it shows; "": none does. Seeds count from
@@ -70,11 +73,18 @@ func convicted(t *testing.T, s setting, l simtest.Lock, first uint64, n int) str
 	return ""
 }
 
+// inShort is in how many settings go test -short runs a correct lock.
+const inShort = 4
+
 // TestCorrectLocks: no run of a lock without a bug is unsafe.
 func TestCorrectLocks(t *testing.T) {
 	race.Skip(t)
 	for _, l := range All() {
-		for _, s := range settings[l.Name] {
+		list := settings[l.Name]
+		if testing.Short() {
+			list = list[:min(inShort, len(list))]
+		}
+		for _, s := range list {
 			t.Run(l.Name+"/"+s.String(), func(t *testing.T) {
 				t.Parallel()
 				if why := convicted(t, s, l.With(""), 0, 1); why != "" {
@@ -109,6 +119,11 @@ func TestBugs(t *testing.T) {
 		{semaphoreLock(), "one-too-many", "mixed-permits", 0},
 		{rwLock(), "readers-unseen", "mixed-readers-writer", 0},
 		{rwLock(), "set-cut", "mixed-readers-writer", 0},
+		{plainLock(), "late-start", "mixed-slow-holders", 0},
+		{reentrantLock(), "watchdog-stays", "mixed", 0},
+		{semaphoreLock(), "revives", "mixed-permits", 0},
+		{fencedLock(), "own-counter", "mixed", 0},
+		{wakesLock(), "other-channel", "mixed", 0},
 	} {
 		t.Run(c.lock.Name+"/"+c.bug, func(t *testing.T) {
 			t.Parallel()
