@@ -31,3 +31,30 @@ func (c *honestyCheck) contradictionViolation(f finding) Violation {
 		format.Instant(f.start), format.Line(c.h.Contradicted[f.note].Text))
 	return w
 }
+
+// judgeForeign finds the acquires and tries that were refused because the key holds something that is not a lock,
+// although only clients of the run have used it: what any of them leaves there is a lock, of its own library perhaps. A
+// fault that may have changed what servers keep, or how they execute commands, may have left something else.
+func (c *honestyCheck) judgeForeign() {
+	if len(c.h.Foreign) == 0 {
+		return
+	}
+	dis := c.disturbances(c.o)
+	for _, i := range c.h.Foreign {
+		s := &c.h.Spans[i]
+		if c.o.applies(honestData) &&
+			dis.touch(segment{0, s.Return}, anyClient, history.AffectsData, history.AffectsCommands) {
+			continue
+		}
+		c.found.add(finding{rule: notForeign, x: none, y: i, start: s.Call, end: s.Return})
+	}
+}
+
+// foreignViolation words a finding of judgeForeign.
+func (c *honestyCheck) foreignViolation(f finding) Violation {
+	w := c.spanViolation(f.y, "only what is not a lock is refused as such", "")
+	w.Class = ""
+	w.Text = fmt.Sprintf("client %d was refused %s at %s because its key holds something that is not a lock, although "+
+		"only locks were acquired there", w.Clients[0], lockName(w.Key), format.Instant(f.end))
+	return w
+}

@@ -45,6 +45,7 @@ const (
 	restored               // servers had a hold again after its loss was reported
 	ownerUnnamed           // a release of a lost hold did not say that another owner had the lock
 	failedDone             // a release that certainly had no effect had one
+	notForeign             // an acquire was refused because of data of another program, which there cannot be
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
@@ -70,6 +71,7 @@ func honestyRules() []string {
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
 		contradicted: "contradiction", failedInVain: "failed", ownerUnnamed: "owner-unnamed", failedDone: "failed-done",
 		renewalWaited: "waited-renewal", restored: "brought-back",
+		notForeign: "foreign-unfounded",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestReopened: "reopened", honestPromise: "other-outlived",
 		honestSilent: "reports-no-loss", honestReaders: "readers-share",
@@ -111,6 +113,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeBroughtBack()
 	c.judgeNamed()
 	c.judgeAfterRelease()
+	c.judgeForeign()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}

@@ -13,6 +13,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 	switch v := c.view; f.rule {
 	case notKept, keptShorter:
 		return c.unkeptViolation(f)
+	case notForeign:
+		return c.foreignViolation(f)
 	case goneConfirmed:
 		return c.goneViolation(f)
 	case fewerPermits:

@@ -265,6 +265,8 @@ func (b *Builder) refused(i int32, e *Event) {
 		b.h.Reentered = append(b.h.Reentered, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeUpgrade:
 		b.h.Upgrades = append(b.h.Upgrades, i)
+	case (e.F == Acquire || e.F == Try) && code == CodeForeign:
+		b.h.Foreign = append(b.h.Foreign, i)
 	}
 }
 

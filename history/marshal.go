@@ -35,6 +35,9 @@ const CodeStale = "stale"
 // agree, or are against its documentation.
 const CodeContradiction = "contradiction"
 
+// CodeForeign is the [Error] code of an operation that was refused because the key holds something that is not a lock.
+const CodeForeign = "foreign-key"
+
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (

@@ -169,6 +169,7 @@ type History struct {
 	OneHeld      []int32         // acquires of several keys whose wait ran out while one of them was held
 	Reentered    []int32         // acquires and tries that were refused because the owner held the lock
 	Upgrades     []int32         // acquires and tries to write that were refused because the owner read
+	Foreign      []int32         // acquires and tries that were refused because the key holds something that is not a lock
 	Limits       []int32         // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe         // of keys at the end of the run
 	Leftovers    []Leftover      // of keys at the end of the run

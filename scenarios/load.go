@@ -39,7 +39,7 @@ func Names() []string {
 		"reply-lost-uncontended", "reply-lost-release", "silent-connections", "silent-holder",
 		"lost-wake-up", "message-lost", "message-trusted",
 		"thundering-herd", "fair-herd", "fair-short-leases",
-		"fair-dead-waiter", "fair-dead-queue", "fair-paused-waiters", "woken-waiters", "crowded-process",
+		"fair-dead-waiter", "fair-dead-first", "fair-dead-queue", "fair-paused-waiters", "woken-waiters", "crowded-process",
 		"burst-of-requests", "server-down", "idle-program",
 		"waiters", "waiters-mutex", "waiters-one-program", "waiters-three", "waiters-short-holds", "waiters-slow-network",
 		"waiters-subscriptions-cut", "waiters-subscriptions-flap", "waiters-subscriptions-refused",
