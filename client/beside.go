@@ -83,7 +83,9 @@ func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) 
 // join makes one hold of what two acquires of one owner were granted: it keeps the first, if both were.
 func (l *library) join(ctx context.Context, first, second grantOrError) (held, error) {
 	switch {
-	case errors.Is(first.err, lock.ErrUnknown) && second.err == nil: // its hold may be left
+	case first.err != nil && second.err != nil:
+		return nil, lessCertain(second.err, first.err)
+	case errors.Is(first.err, lock.ErrUnknown): // its hold may be left
 		return nil, errors.Join(first.err, second.h.Release(context.WithoutCancel(ctx)))
 	case first.err != nil:
 		return second.h, second.err
@@ -107,6 +109,20 @@ func (l *library) join(ctx context.Context, first, second grantOrError) (held, e
 		return nil, errors.Join(err, keep.Release(context.WithoutCancel(ctx)))
 	}
 	return keep, nil
+}
+
+// lessCertain is that of two errors which says less about whether the lock was held: that the outcome is unknown, or
+// that a grant was undone; a, if both say the same.
+func lessCertain(a, b error) error {
+	for _, is := range []func(error) bool{func(err error) bool { return errors.Is(err, lock.ErrUnknown) }, lock.Undone} {
+		if is(a) || is(b) {
+			if is(a) {
+				return a
+			}
+			return b
+		}
+	}
+	return a
 }
 
 // sameToken compares the tokens of two holds that one owner has at the same time: servers that renew both have both.

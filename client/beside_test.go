@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/lock"
 )
 
 // tokenHold is a hold with a token that servers renew, or not.
@@ -35,5 +37,16 @@ func TestHoldsOfOneOwnerHaveOneToken(t *testing.T) {
 				t.Errorf("got %v, want a contradiction: %v", err, row.wrong)
 			}
 		})
+	}
+}
+
+// TestBothCallsFail has both acquires of one owner fail, one of them with an unknown outcome: so has the call.
+func TestBothCallsFail(t *testing.T) {
+	for _, row := range [][2]error{{lock.ErrUnknown, lock.ErrHeld}, {lock.ErrHeld, lock.ErrUnknown}} {
+		l := &library{}
+		_, err := l.join(t.Context(), grantOrError{err: row[0]}, grantOrError{err: row[1]})
+		if !errors.Is(err, lock.ErrUnknown) {
+			t.Errorf("of %v and %v: %v", row[0], row[1], err)
+		}
 	}
 }
