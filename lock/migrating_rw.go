@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"strconv"
 	"time"
 )
 
@@ -54,15 +53,10 @@ func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error
 	return g, afterGrant(err)
 }
 
-// describe gives a grant its fencing token; a writer that has waited no longer keeps readers out.
+// describe gives a grant its fencing token, a reader that of the last writer; a writer that has waited no longer keeps readers out.
 func (s *rwStore) describe(ctx context.Context, c claim, g *grant) error {
 	if s.mode == "r" {
-		value, err := s.node.do(ctx, call{command: []any{"get", c.tokenKey()}})
-		text, _ := value.(string)
-		if g.token, _ = strconv.ParseInt(text, 10, 64); err != nil || g.token > 0 {
-			return err
-		}
-		r, err := s.node.onKey(ctx, mintScript, c.tokenKey())
+		r, err := s.node.onKey(ctx, lastTokenScript, c.tokenKey())
 		g.token = r.int(0)
 		return err
 	}

@@ -65,14 +65,16 @@ func newMutexScripts(o Options) *mutexScripts {
 
 // Scripts that are the same for all clients.
 var (
-	renewScript    = newScript(lua("renew"))
-	recordScript   = newScript(lua("record"))
-	serverScript   = newScript(lua("server"))
-	mintScript     = newScript(lua("mint") + "return mint(KEYS[1])\n")
-	tokenScript    = newScript(lua("token"))
-	inspectScript  = newScript(lua("plain", "inspect"))
-	forceScript    = newScript(lua("plain", "publish_both", "force"))
-	redissonScript = struct{ acquire, release, inspect, force script }{
+	renewScript  = newScript(lua("renew"))
+	recordScript = newScript(lua("record"))
+	serverScript = newScript(lua("server"))
+	mintScript   = newScript(lua("mint") + "return mint(KEYS[1])\n")
+	tokenScript  = newScript(lua("token"))
+	// lastTokenScript returns the last token, and mints one if there is none: readers that come together share it.
+	lastTokenScript = newScript(lua("mint") + "return tonumber(redis.call('GET', KEYS[1])) or mint(KEYS[1])\n")
+	inspectScript   = newScript(lua("plain", "inspect"))
+	forceScript     = newScript(lua("plain", "publish_both", "force"))
+	redissonScript  = struct{ acquire, release, inspect, force script }{
 		acquire: newScript(lua("foreign", "redisson_acquire")),
 		release: newScript(lua("redisson_release")),
 		inspect: newScript(lua("redisson", "redisson_inspect")),

@@ -362,3 +362,33 @@ func TestTokenOfAnInterruptedAcquire(t *testing.T) {
 		}
 	}
 }
+
+// TestReadersShareATokenWhileSlotMigrates: readers that come together have one token, also before the first writer.
+func TestReadersShareATokenWhileSlotMigrates(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	c := newTestClient(t, rdb, Options{})
+	h := acquire(t, c.RW("table").Read()) // connects
+	rdb.Del(ctx, h.claim.tokenKey())
+	m := startMove(t, servers, "table")
+	tokens := make(chan int64, 16)
+	for range cap(tokens) {
+		go func() {
+			h, err := c.RW("table").Read().Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+				tokens <- 0
+				return
+			}
+			tokens <- h.Token()
+		}()
+	}
+	first := within(t, testTimeout, "a grant", tokens)
+	for range cap(tokens) - 1 {
+		if token := within(t, testTimeout, "a grant", tokens); token != first || token == 0 {
+			t.Errorf("readers have the tokens %d and %d", first, token)
+		}
+	}
+	m.finish()
+}
