@@ -53,7 +53,8 @@ func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error
 	return g, afterGrant(err)
 }
 
-// describe gives a grant its fencing token, a reader that of the last writer; a writer that has waited no longer keeps readers out.
+// describe gives a grant its fencing token, a reader that of the last writer. A writer that has waited no longer keeps
+// readers out.
 func (s *rwStore) describe(ctx context.Context, c claim, g *grant) error {
 	if s.mode == "r" {
 		r, err := s.node.onKey(ctx, lastTokenScript, c.tokenKey())
