@@ -101,6 +101,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	defer r.records.ledger.Close()
 	r.manifest = r.newManifest()
+	if !o.InMemory { // only a file is read without the scenario at hand
+		r.manifest.YAML = r.Scenario.YAML()
+	}
 	if err := r.records.createFiles(r.manifest); err != nil {
 		return nil, err
 	}
@@ -165,7 +168,7 @@ func (r *run) newManifest() rundir.Manifest {
 	s, facts := r.Scenario, r.Backend.Facts()
 	return rundir.Manifest{
 		Format: rundir.Format, ID: r.records.id(), State: rundir.Running, Started: r.started,
-		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
+		Scenario: s.Name, Summary: s.Summary, Source: s.Source,
 		Expect: s.Expect, Thresholds: s.Thresholds,
 		Topology: s.Topology.Defaults(), Plan: r.plan.All(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
