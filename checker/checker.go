@@ -46,7 +46,7 @@ const (
 	NotApplicable Outcome = "not-applicable"
 )
 
-// Class reports whether the lock or the holder is responsible for a violation.
+// Class is who is responsible for a violation: the lock or the holder.
 type Class string
 
 // The classes. BrokenPromise: it happened inside the validity that the lock had promised. OutlivedLease: the holder

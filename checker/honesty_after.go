@@ -34,8 +34,8 @@ func (c *honestyCheck) judgeAfterRelease() {
 	}
 }
 
-// allReleased says whether each hold that the owner in n certainly or perhaps had of the key was released, and not by
-// force.
+// allReleased reports whether each hold that the owner in n certainly or perhaps had of the key was released, and not
+// by force.
 func (c *honestyCheck) allReleased(n *history.Notice) bool {
 	if len(c.forced()[n.Key]) > 0 {
 		return false

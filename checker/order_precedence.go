@@ -80,14 +80,14 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 	return all
 }
 
-// waitDisturbed says whether a fault may have disturbed the wait of a writer, which ended at t.
+// waitDisturbed reports whether a fault may have disturbed the wait of a writer, which ended at t.
 func (v *view) waitDisturbed(span int32, t time.Duration, dis disturbances) bool {
 	return dis.touch(segment{v.h.Spans[span].Call, t}, v.client(span), history.AffectsData, history.AffectsTraffic,
 		history.AffectsCommands, history.AffectsClients)
 }
 
-// writerUnknown says whether a writer that no fault disturbed has an unknown outcome: it could have shown whether the
-// lock prefers writers.
+// writerUnknown reports whether a writer that no fault disturbed has an unknown outcome: it could have shown whether
+// the lock prefers writers.
 func (v *view) writerUnknown(o Options) bool {
 	ended, dis := make(map[int32]time.Duration, len(v.h.Unknown)), v.disturbances(o)
 	for _, u := range v.h.Unknown {

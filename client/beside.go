@@ -83,8 +83,10 @@ func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) 
 // join makes one hold of what two acquires of one owner were granted: it keeps the first, if both were.
 func (l *library) join(ctx context.Context, first, second grantOrError) (held, error) {
 	switch {
+	case first.err != nil && second.err != nil && certainty(first.err) < certainty(second.err):
+		return nil, first.err
 	case first.err != nil && second.err != nil:
-		return nil, lessCertain(second.err, first.err)
+		return nil, second.err
 	case errors.Is(first.err, lock.ErrUnknown): // its hold may be left
 		return nil, errors.Join(first.err, second.h.Release(context.WithoutCancel(ctx)))
 	case first.err != nil:
@@ -111,18 +113,16 @@ func (l *library) join(ctx context.Context, first, second grantOrError) (held, e
 	return keep, nil
 }
 
-// lessCertain is that of two errors which says less about whether the lock was held: that the outcome is unknown, or
-// that a grant was undone; a, if both say the same.
-func lessCertain(a, b error) error {
-	for _, is := range []func(error) bool{func(err error) bool { return errors.Is(err, lock.ErrUnknown) }, lock.Undone} {
-		if is(a) || is(b) {
-			if is(a) {
-				return a
-			}
-			return b
-		}
+// certainty ranks the errors of an acquire: 0 if the outcome is unknown, 1 if a grant may have been undone, 2 if there
+// was no grant.
+func certainty(err error) int {
+	switch {
+	case errors.Is(err, lock.ErrUnknown):
+		return 0
+	case lock.Undone(err):
+		return 1
 	}
-	return a
+	return 2
 }
 
 // sameToken compares the tokens of two holds that one owner has at the same time: servers that renew both have both.
