@@ -26,7 +26,7 @@ func (c *honestyCheck) judgeContradictions() {
 
 // contradictionViolation words a finding of this file.
 func (c *honestyCheck) contradictionViolation(f finding) Violation {
-	w := c.spanViolation(f.y, "what a lock says of a hold or an operation does not contradict itself", "")
+	w := c.spanViolation(f.y, "the replies of a lock about a hold or an operation do not contradict each other", "")
 	w.Text = fmt.Sprintf("client %d, %s of %s at %s: %s", w.Clients[0], c.h.Spans[f.y].Op, lockName(w.Key),
 		format.Instant(f.start), format.Line(c.h.Contradicted[f.note].Text))
 	return w
@@ -52,7 +52,7 @@ func (c *honestyCheck) judgeForeign() {
 
 // foreignViolation words a finding of judgeForeign.
 func (c *honestyCheck) foreignViolation(f finding) Violation {
-	w := c.spanViolation(f.y, "only what is not a lock is refused as such", "")
+	w := c.spanViolation(f.y, "a key is refused as foreign only if it holds something that is not a lock", "")
 	w.Class = ""
 	w.Text = fmt.Sprintf("client %d was refused %s at %s because its key holds something that is not a lock, although "+
 		"only locks were acquired there", w.Clients[0], lockName(w.Key), format.Instant(f.end))

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-const foreignRule = "a lock leaves data of other programs as they are"
+const foreignRule = "a lock does not change other programs' data"
 
 // foreignDamage finds the data of another program, under the name of a lock that a client used meanwhile, that were
 // changed or deleted. Another fault that may change data, and was in force at the same time, excuses the lock.

@@ -52,7 +52,7 @@ func checkExercised(v *view, o Options) Result {
 			missing = append(missing, "the history has no operations")
 		}
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
-		missing = append(missing, fewContendedText(v.h, contended, format.Count(granted, what), need))
+		missing = append(missing, fewContendedText(v.h, what, contended, granted, need))
 	}
 	for _, f := range silent {
 		if !o.applies(faultWithoutEffect) {
@@ -95,8 +95,8 @@ func checkExercised(v *view, o Options) Result {
 }
 
 // fewContendedText says that too few grants were contended, and what to do about it unless clients ended.
-func fewContendedText(h *history.History, contended int, granted string, need int) string {
-	text := fmt.Sprintf("only %d of %s contended, at least %d are needed", contended, granted, need)
+func fewContendedText(h *history.History, what string, contended, granted, need int) string {
+	text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", what, contended, granted, need)
 	if len(Unanswered(h)) == 0 {
 		text += ": use more clients or a longer run"
 	}

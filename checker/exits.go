@@ -8,12 +8,12 @@ import (
 )
 
 // Unanswered says which clients did not do what the protocol demands, in a clause for each kind: those that violated
-// it, those that exited without being asked to, and those that did not reply. Each names the first client, when, and
+// it, those that exited unexpectedly, and those that did not reply. Each names the first client, when, and
 // why. A client that a fault has killed is not among them.
 func Unanswered(h *history.History) (clauses []string) {
 	for _, kind := range []struct{ code, what string }{
 		{history.CodeProtocol, "violated the protocol at %s and was killed: %s"},
-		{history.CodeExited, "exited at %s without being asked to: %s"},
+		{history.CodeExited, "exited unexpectedly at %s: %s"},
 	} {
 		var first *history.Exit
 		others := 0

@@ -36,7 +36,7 @@ func TestUnanswered(t *testing.T) {
 		{granted, nil},
 		{granted + violation, []string{protocol}},
 		{granted + violation + another, []string{protocol + " (so did 1 other client)"}},
-		{granted + exited, []string{"client 3 exited at 2.200 s without being asked to: exit status 3"}},
+		{granted + exited, []string{"client 3 exited unexpectedly at 2.200 s: exit status 3"}},
 		{granted + killed, nil},
 		{granted + silence, []string{"client 0 did not reply for 5.00 s to the work of k that it was sent at 1.000 s"}},
 	} {

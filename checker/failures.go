@@ -83,9 +83,10 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 // noReasonViolation words a finding of judgeNoReason.
 func (v *view) noReasonViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a wait that is over says what the servers replied", fmt.Sprintf("client %d requested %s "+
-		"at %s, and its wait ended after %s as if no server had replied, although no fault was in force", v.client(f.y),
-		lockName(v.h.Keys[s.Key]), format.Instant(s.Call), format.Duration(f.end-f.start)))
+	w := v.spanViolation(f.y, "the error of a wait that is over states the servers' replies",
+		fmt.Sprintf("client %d requested %s "+
+			"at %s, and its wait ended after %s as if no server had replied, although no fault was in force", v.client(f.y),
+			lockName(v.h.Keys[s.Key]), format.Instant(s.Call), format.Duration(f.end-f.start)))
 	w.Class = ""
 	return w
 }
@@ -163,7 +164,7 @@ func (v *view) failedWaitViolation(f finding) Violation {
 // failureViolation words another finding of this file.
 func (v *view) failureViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "an operation ends with an error only if the lock can do nothing else", "")
+	w := v.spanViolation(f.y, "an operation ends with an error only if the lock has no alternative", "")
 	after := format.Duration(f.end - f.start)
 	switch w.Class = ""; s.Op {
 	case history.OpAcquire:

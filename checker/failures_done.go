@@ -177,11 +177,11 @@ func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 // unansweredViolation words a finding of judgeUnanswered.
 func (v *view) unansweredViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a server that hangs delays nothing that another one keeps", "")
+	w := v.spanViolation(f.y, "a server that hangs does not delay operations on keys of other servers", "")
 	w.Class = ""
 	why := "only servers that do not keep it were unavailable"
 	if v.quorum {
-		w.Rule = "what a majority has said is certain"
+		w.Rule = "the replies of a majority decide the outcome"
 		why = "a majority of the servers had the hold, and was available"
 	}
 	w.Text = fmt.Sprintf("client %d had no reply to its %s of %s after %s, although %s", w.Clients[0], s.Op,

@@ -32,7 +32,7 @@ func (c *holdCounts) judgeReentered() {
 
 // judgeReentryTokens finds the re-entries of a writer that got another token than its hold: a resource that has seen
 // the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. The lock is excused
-// if servers may not have had the hold any more, and granted the lock again.
+// if servers may have lost the hold, and granted the lock again.
 func (c *holdCounts) judgeReentryTokens() {
 	if c.kind != ReadersWriterLock {
 		return
@@ -48,7 +48,7 @@ func (c *holdCounts) judgeReentryTokens() {
 	}
 }
 
-// mayBeGone reports whether servers may not have had a hold any more when it was entered again: a fault may have
+// mayBeGone reports whether servers may have lost a hold when it was entered again: a fault may have
 // changed what they keep; or the end of its promise is not known, and a fault may have kept its client from renewing
 // it.
 func (c *holdCounts) mayBeGone(l *level) bool {

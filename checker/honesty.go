@@ -82,7 +82,7 @@ func honestyRules() []string {
 // owner was not the holder (redis-py#490, ShedLock#2583), and a loss that was reported late, never, or without cause.
 //
 // Releases and renewals. An owner that was granted the lock later, still relies on it and is still promised it,
-// proves that the earlier owner does not hold it any more: an operation of the earlier owner that lies entirely
+// proves that the earlier owner no longer holds it: an operation of the earlier owner that lies entirely
 // inside such a time was not made by a holder. An owner that never acquired the lock, or has released it, does not
 // hold it; owners with operations of unknown outcome are not judged.
 //
@@ -302,8 +302,10 @@ func (h *hold) lastPromise() time.Duration {
 // judgeLate judges a hold on which its owner relied after its promise.
 func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pauses map[int][]segment) {
 	h := &c.holds[i]
-	c.outlived++
 	s := &c.h.Spans[h.span]
+	if valid < c.h.End { // the promise to a hold that has not ended may end after the history
+		c.outlived++
+	}
 	if c.o.applies(honestSilent) && !reported && !c.o.ReportsLoss && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}

@@ -83,7 +83,7 @@ func (c *honestyCheck) leftBy(x *history.Span, crashed map[int]time.Duration) ti
 // waitersViolation words a finding of this file.
 func (c *honestyCheck) waitersViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "a lock counts those that wait for it", "")
+	w := c.spanViolation(f.y, "a lock counts its waiters correctly", "")
 	w.Class = ""
 	did := "can have waited"
 	if f.rule == waitersMissing {

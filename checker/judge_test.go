@@ -34,6 +34,17 @@ const paused = `
 	nemesis pause 1.2 effect id=1
 	nemesis pause 2.9 heal id=1`
 
+// TestHonestyOfATruncatedHistory: a history that ends within the only promise has no answer that could be wrong.
+func TestHonestyOfATruncatedHistory(t *testing.T) {
+	granted := "client 0 acquire k 0.1-0.2 ok owner=a valid=5s\nclient 1 try k 0.3-"
+	for end, want := range map[string]Outcome{"1": NotApplicable, "5.5": Holds, "9": Violated} {
+		j := Judge(read(t, granted+end+" fail owner=b"), Options{})
+		if r := j.Result(Honesty); r.Outcome != want {
+			t.Errorf("the history ends at %s: %s (%s), want %s", end, r.Outcome, r.Summary, want)
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	easy := Options{MinContendedGrants: -1, MinFaultsWhileHeld: -1}
 	with := func(change func(*Options)) Options {

@@ -37,7 +37,7 @@ func leakRules() []string {
 }
 
 // checkLeak judges what remains. The notes of f leftover say what is at the servers at the end (see
-// history.Leftover). It is a leak if no client can hold the key any more, by the longest possible intervals (see
+// history.Leftover). It is a leak if no client can hold the key anymore, by the longest possible intervals (see
 // idle.go), or, for the wait queue, if it has more entries than clients that can still wait. Another leak is an
 // acquire of unknown outcome that took the lock for no owner: it may block others for the lease that it asked for,
 // and not longer (CURATOR-79: one that blocked forever).
@@ -122,7 +122,8 @@ func (v *view) leakViolation(f finding) Violation {
 	case requestsLeft, channelsLeft:
 		return v.excessViolation(f)
 	case permitsKept:
-		w := v.permitSumViolation(v.morePermits[f.y], "permits that are out belong to somebody", "but clients can have only")
+		w := v.permitSumViolation(v.morePermits[f.y], "a server counts no more permits as taken than clients have",
+			"but clients can have only")
 		w.Class = ""
 		return w
 	}

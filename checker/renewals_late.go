@@ -56,9 +56,9 @@ func (c *honestyCheck) stops(f *faultTime, span int32) bool {
 // lateRenewalViolation words a finding of this file.
 func (c *honestyCheck) lateRenewalViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "a renewal ends with the hold that it is about", "")
+	w := c.spanViolation(f.y, "a renewal ends when its hold ends", "")
 	w.Class = ""
-	w.Text = fmt.Sprintf("client %d requested to renew %s at %s, and had no answer %s after the end of its promise at %s",
+	w.Text = fmt.Sprintf("client %d requested to renew %s at %s, and had no reply %s after the end of its promise at %s",
 		w.Clients[0], lockName(w.Key), format.Instant(s.Call), format.Duration(f.end-f.start), format.Instant(f.start))
 	return w
 }

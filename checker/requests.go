@@ -263,8 +263,8 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 	return n + int((waiting+held)/over)
 }
 
-// judgeQuiet finds requests about a key by a process of which no client had, or requested, the key any more for
-// quietAfter: such as renewals of a hold that was released.
+// judgeQuiet finds requests about a key by a process none of whose clients has held or requested the key for
+// quietAfter, such as renewals of a hold that was released.
 func (v *view) judgeQuiet(o Options, found *findings) {
 	if !o.Frugal {
 		return
@@ -348,11 +348,11 @@ func (v *view) excessViolation(f finding) Violation {
 	}
 	switch x.what {
 	case tooManyWoken:
-		w.Rule = "a release wakes no more waiters of a process than it can let in"
+		w.Rule = "a release wakes no more waiters of a process than can be granted the lock"
 		w.Text = fmt.Sprintf("%s sent %s %d requests about %s by %s, where its operations and the releases need at most %d",
 			who, x.of.node, x.count, lockName(w.Key), until, x.allowed)
 	case sentAfterUse:
-		w.Rule = "a process that neither has nor requests a lock sends nothing about it"
+		w.Rule = "a process that neither holds nor requests a lock sends no requests about it"
 		w.Text = fmt.Sprintf("%s had %s until %s and did not request it again, but until %s it sent %s %d more requests",
 			who, lockName(w.Key), from, until, x.of.node, x.count)
 	case tooManyChannels:

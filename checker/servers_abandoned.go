@@ -54,7 +54,7 @@ func (s *servers) activeUntil(client int) (t time.Duration) {
 
 // abandonedViolation words a finding about a hold that was given up.
 func (v *view) abandonedViolation(k *kept, w Violation) Violation {
-	w.Rule = "a lock that repeats what gives a hold back leaves none at a server that replies"
+	w.Rule = "a lock that retries releases leaves no hold on a server that replies"
 	what := "gave up its acquire of"
 	if v.h.Spans[k.span].Op == history.OpRelease {
 		what = "requested to release"

@@ -17,9 +17,9 @@ type goneHold struct {
 	seen *history.Sample
 }
 
-// goneHolds finds the releases and renewals that succeeded although the only master had kept the hold, and then did not
-// have it any more, before they were invoked: the reply must be that it is not held, whatever took it away. Only owners
-// are judged whose operations have known outcomes, and which did nothing else with the lock meanwhile.
+// goneHolds finds the releases and renewals that succeeded although the only master had lost the hold before they
+// were invoked: the reply must be that it is not held, whatever removed it. Only owners are judged whose operations
+// have known outcomes, and which did nothing else with the lock in between.
 func (s *servers) goneHolds(o Options) (all []goneHold) {
 	if o.MayBeDown > 0 {
 		return nil

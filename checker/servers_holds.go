@@ -231,7 +231,7 @@ func (v *view) keptViolation(f finding) Violation {
 	case keptAbandoned:
 		return v.abandonedViolation(k, w)
 	case keptForNobody:
-		w.Rule = "what is released, or was refused, is not kept at a server"
+		w.Rule = "a server does not keep a hold that was released or refused"
 		what := "was refused"
 		switch s.Op {
 		case history.OpRelease:
@@ -242,7 +242,7 @@ func (v *view) keptViolation(f finding) Violation {
 		w.Text = fmt.Sprintf("client %d %s %s at %s, but at %s %s kept it for that owner", who, what, key,
 			format.Instant(k.since), at, k.node)
 	case keptMiscounted:
-		w.Rule = "the hold count at a server is how often the owner holds the lock"
+		w.Rule = "the hold count on a server equals the owner's hold count"
 		w.Text = fmt.Sprintf("client %d held %s %s, but at %s its hold count at %s was %d", who, key,
 			format.Count(k.depth, "time"), at, k.node, k.state.Count)
 	case keptTooLong:

@@ -67,7 +67,7 @@ func changeBy(s *history.Span) int64 {
 // changeViolation words a finding of this file.
 func (v *view) changeViolation(f finding) Violation {
 	c, s := v.changes[f.x], &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a change of the number of permits counts once, and leaves no fewer than none", "")
+	w := v.spanViolation(f.y, "a change of the number of permits counts once and never makes it negative", "")
 	w.Class, w.Events = "", slices.Concat([]int{int(v.h.Spans[c.before].Ended)}, w.Events)
 	verb, by := "added", changeBy(s)
 	if by < 0 {
@@ -75,7 +75,7 @@ func (v *view) changeViolation(f finding) Violation {
 	}
 	now := fmt.Sprintf("has %d since", s.Count)
 	if verb == "removed" && by > c.known {
-		now = "cannot have fewer than none"
+		now = "cannot have a negative number"
 	}
 	w.Text = fmt.Sprintf("client %d %s %s at %s, which had %d, and %s", w.Clients[0], verb,
 		format.Count(by, "permit")+" of "+lockName(w.Key), format.Instant(s.Return), c.known, now)

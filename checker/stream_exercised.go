@@ -69,7 +69,7 @@ func (c *contention) result(o Options, spans int, h *history.History) Result {
 		r.Outcome, r.Summary = Undecided, "the run tested too little: the history has no operations"
 	case c.contended < need:
 		r.Outcome = Undecided
-		few := fewContendedText(h, c.contended, format.Count(c.grants, "grant"), need)
+		few := fewContendedText(h, "grant", c.contended, c.grants, need)
 		r.Summary = "the run tested too little: " + strings.Join(append(Unanswered(h), few), "; ")
 	default:
 		r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(c.grants, "grant"), c.contended)

@@ -67,7 +67,7 @@ func (v *view) tryViolation(f finding) Violation {
 }
 
 func (v *view) releaseWaited(f finding) Violation {
-	w := v.spanViolation(f.y, "a release does not wait for the end of a fault that the lock outlasts", "")
+	w := v.spanViolation(f.y, "a release does not wait for the end of a fault that the lock tolerates", "")
 	w.Class = ""
 	w.Text = fmt.Sprintf("client %d released %s at %s, and the release returned only after %s", w.Clients[0],
 		lockName(w.Key), format.Instant(f.start), format.Duration(f.end-f.start))

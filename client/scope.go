@@ -130,7 +130,7 @@ func enter(ctx context.Context, do runScope, opts []lock.Option) (held, error) {
 			var why error
 			select {
 			case why = <-s.leave:
-			case <-closed: // it is not left any more
+			case <-closed: // nothing is left in it
 			}
 			if errors.Is(why, errScopePanic) {
 				panic(why)

@@ -41,7 +41,7 @@ const CodeForeign = "foreign-key"
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (
-	CodeExited   = "client-exited"   // its process has exited without being asked to
+	CodeExited   = "client-exited"   // its process has exited unexpectedly
 	CodeKilled   = "client-killed"   // a fault has killed its process
 	CodeProtocol = "client-protocol" // it violated the protocol, and was killed
 	CodeTimeout  = "client-timeout"  // it did not reply in time

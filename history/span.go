@@ -69,7 +69,7 @@ type Span struct {
 	Behind  bool          // a try that was refused, perhaps because others wait (code refused)
 	Held    bool          // a failed release or renewal that left the hold unchanged
 	Undone  bool          // an acquire or try that may have held the lock between Call and Return, and given it back
-	Denied  bool          // a failed release or renewal, because the lock did not know the hold (any more)
+	Denied  bool          // a failed release or renewal, because the lock does not (or no longer) know the hold
 	Lost    bool          // Denied, with code lost: nothing says that another owner has the lock
 	Expired bool          // a grant or renewal whose validity had ended when the client replied, by its own clock
 	Zero    bool          // the token is 0

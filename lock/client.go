@@ -184,7 +184,7 @@ func (c *Client) Mutex(name string, opts ...Option) *Mutex {
 }
 
 // Close ends every hold (cause [ErrClosed]), the watchdog and the subscription,
-// and returns when nothing of the client runs any more; its error says that ctx
+// and returns when no goroutine of the client is left; its error says that ctx
 // ended before. With several masters, releases that some of them have not confirmed
 // are sent once more, which takes up to Options.Timeout if one does not reply. The
 // keys of holds that were not released stay until their lease expires, since their

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// When permits and locks are released, no goroutine runs for them any more, and no key
+// When permits and locks are released, no goroutine runs for them anymore, and no key
 // stays for good except the counters.
 func TestCountedAndMultiLeaveNothing(t *testing.T) {
 	t.Parallel()

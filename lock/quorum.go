@@ -41,7 +41,7 @@ const timeoutStep = time.Microsecond
 var errSilent = errors.New("it does not reply")
 
 // broadcast sends a request to every master at once, each with the timeout limit. One that was sent is
-// part of the claim, even if ctx ends: stop is for when its reply changes nothing any more. A master that
+// part of the claim, even if ctx ends: stop is for when its reply no longer changes anything. A master that
 // does not reply gets few requests at a time.
 func broadcast[T any](ctx context.Context, q *quorum, bg *background, limit time.Duration,
 	request func(ctx context.Context, node int) (T, error)) (<-chan vote[T], context.CancelFunc) {

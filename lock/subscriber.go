@@ -136,7 +136,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// abandon closes a connection of which nothing is wanted any more. If all that it was asked for was
+// abandon closes a connection that is no longer needed. If all that it was asked for was
 // refused, no other channel is tried for a while, and the waiters of all channels poll.
 func (s *subscriber) abandon(addr string, now time.Time) {
 	if s.conns[addr].onlyRefused() {

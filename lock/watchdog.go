@@ -140,7 +140,7 @@ func (w *watchdog) destination(k *leaseKeeper) destination {
 }
 
 // collect takes out what is due now or so soon that it can go along, and when to
-// look again; zero: nothing is held any more.
+// look again; zero: nothing is held.
 func (w *watchdog) collect(now time.Time) (due []*leaseKeeper, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

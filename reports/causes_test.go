@@ -263,7 +263,7 @@ func checkCause(t *testing.T, r *Run) {
 
 // withoutNumbers replaces what another version or machine changes: times, tokens, and which client is which.
 func withoutNumbers(s string) string {
-	s = regexp.MustCompile(`\b\d+\.\d{3} m?s\b`).ReplaceAllString(s, "T")
+	s = regexp.MustCompile(`\b\d+\.\d{3}(?:\d{3})? m?s\b`).ReplaceAllString(s, "T")
 	s = regexp.MustCompile(`\b\d+(\.\d+)? (ms|µs|s)\b`).ReplaceAllString(s, "D")
 	s = regexp.MustCompile(`token \d+`).ReplaceAllString(s, "token N")
 	s = regexp.MustCompile(`\d of \d nodes: [^)]*\)`).ReplaceAllString(s, "K of N nodes)")

@@ -89,11 +89,11 @@ func faultVerb(fault string) string {
 	case "pause-client", "pause-node":
 		return "was paused"
 	case "replication-hold":
-		return "had its replication held back"
+		return "stopped replicating"
 	case "replication-lag":
-		return "had its replication delayed"
+		return "replicated late"
 	case "wait-starved":
-		return "had the acknowledgements of its replicas held back"
+		return "got no acknowledgements from its replicas"
 	case "power-loss":
 		return "lost power"
 	case "partition", "isolate", "partition-one-way", "split-brain", "unplug":
@@ -109,11 +109,11 @@ func faultVerb(fault string) string {
 	case "reply-lost", "grant-reply-lost":
 		return "lost replies"
 	case "reply-late", "grant-reply-late":
-		return "had replies held back"
+		return "had its replies delayed"
 	case "message-lost":
 		return "missed a message"
 	case "pubsub-cut":
-		return "had its subscribers disconnected"
+		return "disconnected its subscribers"
 	case "rights-revoked", "subscribe-refused", "channel-refused":
 		return "refused subscriptions"
 	case "scripts-refused":
@@ -137,7 +137,7 @@ func faultVerb(fault string) string {
 	case "connection-reset", "packet-lost":
 		return "had its connections reset"
 	case "silent-connections":
-		return "had its connections fall silent"
+		return "lost its connections without a reset"
 	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":
 		return "was slowed down"
 	}

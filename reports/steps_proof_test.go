@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	instantText  = regexp.MustCompile(`\b\d+\.\d{3} m?s\b`)
+	instantText  = regexp.MustCompile(`\b\d+\.\d{3}(?:\d{3})? m?s\b`)
 	durationText = regexp.MustCompile(`\b\d+(\.\d+)? (ms|µs)\b|\b\d+\.\d{1,2} s\b`)
 )
 

@@ -307,7 +307,7 @@ func (r *Run) crashes() []string {
 			continue
 		}
 		client := n.Process.Client(r.History.Clients)
-		how := "exited at " + format.Instant(n.Time) + " without being asked to"
+		how := "exited unexpectedly at " + format.Instant(n.Time)
 		if reason[n.Index] == history.CodeKilled {
 			how = "was killed at " + format.Instant(n.Time)
 		}

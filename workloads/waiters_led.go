@@ -279,7 +279,7 @@ func (m *mix) lead(r ledRound) {
 const beyondDeath = 7 * time.Second
 
 // countWaiters counts those who wait for what the leader holds, in a long round for so long that those who have died
-// are not to be counted any more.
+// must no longer be counted.
 func (m *mix) countWaiters() {
 	if !m.Can.Has(client.CountsWaiters) {
 		return

@@ -21,7 +21,7 @@ func TestClientThatBreaksTheProtocol(t *testing.T) {
 			"expected one JSON object per line", `"oops \x1b[31mred"`}},
 		"wrong id": {`echo '{"id":99,"type":"ok"}'`, []string{"client 0 violated the protocol at", "output line 2",
 			"expected one of the open requests [2], got 99", `{\"id\":99`}},
-		"exit": {`echo 'no module redis' >&2; exit 3`, []string{"client 0 exited at", "without being asked to",
+		"exit": {`echo 'no module redis' >&2; exit 3`, []string{"client 0 exited unexpectedly at",
 			"exit status 3", `"no module redis"`}},
 	} {
 		path := filepath.Join(t.TempDir(), "client.sh")

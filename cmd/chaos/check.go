@@ -253,7 +253,7 @@ func printJudgement(s streams, j judged) {
 	fmt.Fprintln(s.out)
 	w := s.table()
 	for _, r := range j.Results {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Property, r.Outcome, r.Summary)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Property, r.Outcome, summaryOf(r))
 	}
 	for _, c := range j.Thresholds {
 		outcome := "met"
@@ -263,20 +263,67 @@ func printJudgement(s streams, j judged) {
 		fmt.Fprintf(w, "  %s\t%s\t%s, limit %s\n", c.Name, outcome, c.Actual, c.Expected)
 	}
 	_ = w.Flush()
-	for _, r := range j.Results {
-		for i, v := range r.Violations {
-			if i == 3 {
-				fmt.Fprintf(s.out, "\n  %s: %s more (--json lists them)\n", r.Property, format.Number(r.Total-i))
-				break
-			}
-			fmt.Fprintf(s.out, "\n  %s, events %v: %s\n", r.Property, v.Events, v.Text)
-		}
-	}
+	printViolations(s, j.Results)
 	for _, p := range j.Problems {
 		fmt.Fprintf(s.out, "\n  note: %s\n", problemText(p))
 	}
 	fmt.Fprintf(s.out, "\n%s, %s, judged in %s\n", format.Count(j.Events, "event"), format.Count(j.Spans, "operation"),
 		format.Duration(j.Took))
+}
+
+// summaryOf is the summary of a result in a table. The violations are listed below the table, so of a violated property
+// it is their number and what the summary says beside the first of them.
+func summaryOf(r checker.Result) string {
+	if r.Outcome != checker.Violated || len(r.Violations) == 0 {
+		return r.Summary
+	}
+	rest := strings.TrimPrefix(r.Summary, r.Violations[0].Text)
+	rest = strings.TrimPrefix(rest, ", and "+format.Count(r.Total-1, "more violation"))
+	if rest == r.Summary { // it does not begin with the violation
+		return r.Summary
+	}
+	return format.Count(r.Total, "violation") + rest
+}
+
+// printViolations prints up to three violations of each property. One that has the events of an earlier property's and
+// is about the same overlap is printed once, with the names of both properties.
+func printViolations(s streams, results []checker.Result) {
+	type paragraph struct {
+		names []string
+		first checker.Violation
+	}
+	var all []*paragraph
+	for _, r := range results {
+	violations:
+		for i, v := range r.Violations {
+			if i == 3 {
+				more := format.Number(r.Total-i) + " more (--json lists them)"
+				all = append(all, &paragraph{[]string{string(r.Property)}, checker.Violation{Text: more}})
+				break
+			}
+			for _, p := range all {
+				if sameOverlap(p.first, v) {
+					p.names = append(p.names, string(r.Property))
+					continue violations
+				}
+			}
+			all = append(all, &paragraph{[]string{string(r.Property)}, v})
+		}
+	}
+	for _, p := range all {
+		names := strings.Join(p.names, ", ")
+		if len(p.first.Events) > 0 {
+			names += fmt.Sprintf(", events %v", p.first.Events)
+		}
+		fmt.Fprintf(s.out, "\n  %s: %s\n", names, p.first.Text)
+	}
+}
+
+// sameOverlap reports whether two violations have the same events and have the same sentence, up to the interval
+// in parentheses: what follows says what each property makes of it.
+func sameOverlap(a, b checker.Violation) bool {
+	before, _, overlap := strings.Cut(a.Text, ")")
+	return overlap && len(a.Events) > 0 && slices.Equal(a.Events, b.Events) && strings.HasPrefix(b.Text, before+")")
 }
 
 func problemText(p history.Problem) string {

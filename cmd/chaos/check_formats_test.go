@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -193,6 +194,17 @@ func TestCheckExplainsAndPrintsJSON(t *testing.T) {
 	}
 	if is := fmt.Sprint(got); is != "{unsafe edn [{[not-held-ends] safe}]}" {
 		t.Errorf("JSON: %s", is)
+	}
+}
+
+// TestCheckPrintsAnOverlapOnce: three properties are violated by the same two holds. The overlap is in the headline and
+// once in the list; the table has numbers.
+func TestCheckPrintsAnOverlapOnce(t *testing.T) {
+	_, out, _ := chaos("check", "testdata/histories/two-holders.edn")
+	list := regexp.MustCompile(`(?m)^  exclusion(, [a-z-]+)*, linearizable, events \[`)
+	if n := strings.Count(out, "both held"); n != 2 || !list.MatchString(out) ||
+		!regexp.MustCompile(`(?m)^  exclusion +violated +1 violation$`).MatchString(out) {
+		t.Errorf("the overlap is printed %d times:\n%s", n, out)
 	}
 }
 

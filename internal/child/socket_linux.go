@@ -15,7 +15,7 @@ import (
 const socketTries = 5
 
 // SocketVariable is the variable called name in the environment of the process that has the TCP connection from local
-// to remote open; false if that is another user's process, or none any more.
+// to remote open; false if it is another user's process, or has ended.
 func SocketVariable(local, remote netip.AddrPort, name string) (value string, ok bool) {
 	fields := socket(local, remote)
 	if fields == nil {

@@ -169,7 +169,7 @@ func (c *claim) removal(ctx context.Context, mark string) (reply *clientv3.TxnRe
 		tries++
 		return kv.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
 	})
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // nor can the keys be created any more
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // the keys can no longer be created either
 		return nil, tries, nil
 	}
 	return reply, tries, err

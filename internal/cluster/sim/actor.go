@@ -92,8 +92,8 @@ func (a *Actor) Crash() {
 	}
 }
 
-// Revive lets a crashed actor connect and send again, as another process of its name. What the dead one still runs must
-// not use it any more.
+// Revive lets a crashed actor connect and send again, as another process of its name. Goroutines of the
+// dead process must not use it from then on.
 func (a *Actor) Revive() {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()

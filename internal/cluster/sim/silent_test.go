@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestSilentConnections: an open connection carries nothing any more, also when the rule has ended, and is not reset; a
+// TestSilentConnections: an open connection no longer carries data, also when the rule has ended, and is not reset; a
 // new one works.
 func TestSilentConnections(t *testing.T) {
 	simulate(t, single(), func(w *world) {
