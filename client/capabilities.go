@@ -35,6 +35,7 @@ const (
 	CanForcePermits  Capability = "force-permits"     // op force-release with permits: some of those of one owner
 	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down, await; none of locks
 	CanDelete        Capability = "delete"            // op delete: remove a latch
+	CountsUnnamed    Capability = "counts-unnamed"    // a count-down without an owner is that of a participant of its own
 	SeveralKeys      Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease  Capability = "force-release"     // op force-release: release the lock for every owner
 	Scoped           Capability = "scoped"            // holds the lock for a block of code: scoped, failed
@@ -64,8 +65,8 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, SeveralKeys, CanForceRelease, Scoped,
-		Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
+		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, CountsUnnamed, SeveralKeys,
+		CanForceRelease, Scoped, Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
 		Repeats, Persists, EndsRenewals, NamesOwner, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal,
 		TakesTurns, CachesScripts,
 	}

@@ -77,6 +77,24 @@ func TestWaitersAreCounted(t *testing.T) {
 	}
 }
 
+// TestUnnamedCounts: each count-down without a participant counts.
+func TestUnnamedCounts(t *testing.T) {
+	row, err := Lookup("latch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := onServer(t, row, locktest.StartServer(t).Addr, 1, nil)
+	if r := n.handle(t.Context(), Request{ID: 2, Op: history.Arm, Count: 3, Acquire: Acquire{Key: "k"}}); r.Code != "" {
+		t.Fatalf("arm: %+v", r)
+	}
+	for left := 2; left >= 0; left-- {
+		r := n.handle(t.Context(), Request{ID: 3, Op: history.CountDown, Acquire: Acquire{Key: "k"}})
+		if r.Code != "" || r.Count != left {
+			t.Errorf("a count-down, of which %d should be left: %+v", left, r)
+		}
+	}
+}
+
 // TestLatchIsDeleted: a latch shows its state until it is deleted.
 func TestLatchIsDeleted(t *testing.T) {
 	row, err := Lookup("latch")

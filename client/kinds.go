@@ -265,7 +265,7 @@ func countingSpecs() []Spec {
 	fair.Can, fair.Code = leased.Can.With(Fair).Without(Overtakes), behindCode
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
-	latch.Can = Capabilities{IsLatch, CanDelete, CanInspect, Wakes}
+	latch.Can = Capabilities{IsLatch, CanDelete, CountsUnnamed, CanInspect, Wakes, Frugal}
 	plain.CheckOptions, latch.CheckOptions = checkUnlimitedOptions, checkUnlimitedOptions
 	for _, s := range []*Spec{&plain, &leased, &fair, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }

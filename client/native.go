@@ -34,7 +34,8 @@ type Locker interface {
 type Latch interface {
 	// Arm sets the count of a latch that is open or does not exist.
 	Arm(ctx context.Context, key string, count int) (Grant, error)
-	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one.
+	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one. Only a
+	// lock with capability counts-unnamed is asked to count for participant "": each time for a new one.
 	CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error)
 	// Await waits until the latch is open, or ctx ends.
 	Await(ctx context.Context, key string, generation uint64) error

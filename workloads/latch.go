@@ -17,7 +17,7 @@ var latchSpec = Spec{
 		"them twice, and wait until it is open; inspect or delete it; on a key of its own or a shared one.",
 	Source: "java.util.concurrent, CountDownLatch; Redisson's RCountDownLatch",
 	Needs:  client.Capabilities{client.IsLatch},
-	Uses:   client.Capabilities{client.CanDelete, client.CanInspect},
+	Uses:   client.Capabilities{client.CanDelete, client.CanInspect, client.CountsUnnamed},
 	Client: latchClient,
 }
 
@@ -56,7 +56,7 @@ func (l *latch) alone() {
 		l.Session.Await(l.ctx, l.key, l.before, l.Env.wait()) // it is over
 	}
 	if l.before != 0 && l.chance(3) {
-		l.Session.CountDown(l.ctx, l.key, l.owner(), l.before) // too late
+		l.Session.CountDown(l.ctx, l.key, l.participant(), l.before) // too late
 	}
 	if l.Can.Has(client.CanDelete) && l.chance(5) {
 		l.discard(count, armed.Token)
@@ -72,7 +72,7 @@ func (l *latch) alone() {
 		}
 		participant := fmt.Sprintf("member %d of %d", left, l.Session.Number())
 		if !members {
-			participant = l.owner()
+			participant = l.participant()
 		}
 		l.Session.CountDown(l.ctx, l.key, participant, armed.Token)
 		l.look()
@@ -85,9 +85,17 @@ func (l *latch) alone() {
 		l.look()
 	}
 	if l.chance(2) {
-		l.Session.CountDown(l.ctx, l.key, l.owner(), armed.Token) // one more than are needed
+		l.Session.CountDown(l.ctx, l.key, l.participant(), armed.Token) // one more than are needed
 		l.Session.Await(l.ctx, l.key, 0, l.briefly())
 	}
+}
+
+// participant is one that has not counted yet; empty: the lock has to make one up.
+func (l *latch) participant() string {
+	if l.Can.Has(client.CountsUnnamed) && l.chance(2) {
+		return ""
+	}
+	return l.owner()
 }
 
 // look asks for the state of the latch, some of the time, if that can be done.
@@ -100,7 +108,7 @@ func (l *latch) look() {
 // discard counts a latch down, perhaps until it is open, deletes it, and uses it once more: it does not exist.
 func (l *latch) discard(count int, generation uint64) {
 	for range l.Rand.IntN(count + 1) {
-		l.Session.CountDown(l.ctx, l.key, l.owner(), generation)
+		l.Session.CountDown(l.ctx, l.key, l.participant(), generation)
 	}
 	l.look()
 	l.before = 0
@@ -111,7 +119,7 @@ func (l *latch) discard(count int, generation uint64) {
 	case 0:
 		l.Session.Await(l.ctx, l.key, generation, l.briefly())
 	case 1:
-		l.Session.CountDown(l.ctx, l.key, l.owner(), generation)
+		l.Session.CountDown(l.ctx, l.key, l.participant(), generation)
 	case 2:
 		l.Session.Delete(l.ctx, l.key)
 	}
@@ -121,7 +129,7 @@ func (l *latch) discard(count int, generation uint64) {
 // open counts a latch down that an operation of unknown outcome left armed.
 func (l *latch) open() {
 	for range maxCount {
-		l.Session.CountDown(l.ctx, l.key, l.owner(), 0)
+		l.Session.CountDown(l.ctx, l.key, l.participant(), 0)
 	}
 }
 
@@ -139,7 +147,7 @@ func (l *latch) takePart() {
 	case 2:
 		l.Session.Await(l.ctx, l.key, 0, l.Env.wait())
 	default:
-		l.Session.CountDown(l.ctx, l.key, l.owner(), 0)
+		l.Session.CountDown(l.ctx, l.key, l.participant(), 0)
 	}
 }
 

@@ -147,6 +147,34 @@ func TestLatchWorkload(t *testing.T) {
 	})
 }
 
+// TestUnnamedParticipants: a lock that counts for participants without a name is asked to, and the history names them.
+func TestUnnamedParticipants(t *testing.T) {
+	for _, can := range []client.Capabilities{{client.IsLatch}, {client.IsLatch, client.CountsUnnamed}} {
+		synctest.Test(t, func(t *testing.T) {
+			tape, c := newTape(), newClientFake(newLockFake())
+			c.script = (&latchFake{}).reply
+			e := env(c, tape, 0, 1, 3)
+			e.Params.Kind, e.Can = latchSpec.Name, can
+			latchClient(t.Context(), stopAfter(c, 100), e)
+			unnamed := 0
+			for _, r := range c.requests {
+				if r.Op == history.CountDown && r.Owner == "" {
+					unnamed++
+				}
+			}
+			if (unnamed > 0) != can.Has(client.CountsUnnamed) {
+				t.Errorf("%v: %d requests without a participant", can, unnamed)
+			}
+			h := built(t, tape)
+			for _, s := range h.Spans {
+				if s.Op == history.OpCountDown && h.Owners[s.Owner] == "" {
+					t.Errorf("%v: a count-down at %v has no participant in the history", can, s.Call)
+				}
+			}
+		})
+	}
+}
+
 // TestNamedSequences: a client executes those that the parameters name, or the common use if the lock can do none.
 func TestNamedSequences(t *testing.T) {
 	p := Params{Kind: mixedSpec.Name, Sequences: "nested, tries"}.Defaults()

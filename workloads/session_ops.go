@@ -16,10 +16,14 @@ func (s *Session) Arm(ctx context.Context, key string, count int) Answer {
 	return s.do(ctx, r, &history.Value{Count: count}, 3*replyTimeout)
 }
 
-// CountDown counts a generation of a latch down for a participant; generation 0 is the present one.
+// CountDown counts a generation of a latch down for a participant; generation 0 is the present one. An empty
+// participant is a new one: only the history has a name for it.
 func (s *Session) CountDown(ctx context.Context, key, participant string, generation uint64) Answer {
 	r := client.Request{
 		Op: history.CountDown, Acquire: client.Acquire{Key: key, Owner: participant}, Token: generation,
+	}
+	if participant == "" {
+		participant = s.nextOwner()
 	}
 	return s.do(ctx, r, &history.Value{Owner: participant, Token: generation}, 3*replyTimeout)
 }

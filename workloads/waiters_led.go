@@ -35,8 +35,9 @@ type ledRound struct {
 	together  bool // all come at once, so that the server may see them in another order than a client of several
 	kept      bool // all who share the lock keep it for so long that those who were not woken are seen
 
-	lease    time.Duration // of a leader that does not release
-	forsaken bool          // the first waiter, who knows when that lease ends, leaves just before
+	lease     time.Duration // of a leader that does not release
+	forsaken  bool          // the first waiter, who knows when that lease ends, leaves just before
+	succeeded bool          // after a forced release a reader leaves its hold to a short lease, and a writer waits for it
 }
 
 // leads reports whether this client leads.
@@ -87,6 +88,7 @@ func (m *mix) joinRound() (r ledRound, led bool) {
 		r.lease += queueInterval
 	}
 	r.forsaken = r.kind == expires && all.IntN(2) == 0
+	r.succeeded = r.kind == isForced && m.Can.Has(client.SharesReads, client.ReportsLoss) && all.IntN(2) == 0
 	return r, true
 }
 
@@ -107,6 +109,8 @@ func (m *mix) takePartLed(r ledRound) {
 		m.lapse(r)
 	case r.forsaken && r.place == 1:
 		m.forsake(r)
+	case r.succeeded && !r.leads():
+		m.succeed(r)
 	case r.kind == lateLeads && r.leads():
 		m.pause(2 * m.Params.Hold)
 		m.wantAll()
@@ -271,6 +275,28 @@ func (m *mix) lead(r ledRound) {
 			m.pause(2 * beyondQueue)
 		}
 		m.countWaiters()
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// succeed is the part of the others in a round in which the leader's hold is released by force: they read, the first of
+// them leaves its hold to a short lease, and the second comes then and waits to write. That lease must not count for
+// longer because that of the leader would have lasted longer.
+func (m *mix) succeed(r ledRound) {
+	m.pause(2*m.Params.Hold + time.Duration(r.place)*apart)
+	a := m.smaller()
+	switch r.place {
+	case 1:
+		a.Lease = r.lease + beyondQueue // it may not have begun when the second comes
+		m.Session.Acquire(m.ctx, a)
+		return
+	case 2:
+		m.pause(2*m.Params.Hold + beyondQueue)
+		a = m.writing(a.Owner, m.lease())
+		a.Wait = m.Env.wait()
+	}
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.wait()
 		m.Session.Release(m.ctx, h)
 	}
 }
