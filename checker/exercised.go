@@ -27,12 +27,13 @@ func exercisedRules() []string {
 		fewWhileHeld: "while-held", faultMissed: "missed-fault", noExpiry: "no-expiry", tooLate: "too-late"}
 }
 
-// checkExercised finds out whether the run could have shown a violation at all. That none was found means something
-// only if clients competed for the lock and the faults hit. A grant is contended if another owner requested the lock
-// during the hold; an await of a latch, if the latch was certainly counting when it was invoked. A fault hits if it
-// was injected, or its effect was observed, while the lock was held, or a latch was counting; a fault of a client, if
-// that client held the lock or, unless it pauses the client, had a request about it in flight. A run whose only faults
-// pause clients tests what happens when a holder outlives its lease: some pause has to last that long.
+// checkExercised checks whether the run could have shown a violation at all. A run without violations proves
+// something only if clients competed for the lock and the faults took effect while it was in use. A grant is
+// contended if another owner requested the lock during the hold; an await of a latch is contended if the latch was
+// certainly counting when it was invoked. A fault counts if it was injected, or its effect was observed, while the
+// lock was held or a latch was counting; a fault of a client counts if that client held the lock or, unless it pauses
+// the client, had a request about it in flight. A run whose only faults pause clients tests what happens when a
+// holder outlives its lease, so some pause has to last that long.
 func checkExercised(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
 	what := "grant"

@@ -30,7 +30,8 @@ func (b *holdFold) find(owner, key int32, reader bool) *hold {
 }
 
 // released is the hold that a release belongs to. Few histories record the mode of a release. If the owner both reads
-// and writes, a release without a mode is taken to end the write: that it still reads is all that is certain then.
+// and writes, a release without a mode is taken to end the write, because then it is only certain that the owner
+// still reads.
 func (b *holdFold) released(s *history.Span) *hold {
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil {
 		return h

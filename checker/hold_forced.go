@@ -9,11 +9,11 @@ import (
 // This file is about forced releases (op force-release), which end the holds of all owners, or take some permits of
 // one.
 
-// forced ends the holds that a forced release may have ended: those that were requested before it returned. One whose
-// release succeeded was still there then. That a hold was there before the forced release is certain only if it was
-// granted before: that one is certainly gone afterwards. One that was granted while the forced release was in flight
-// was granted after it if another hold was there until then. An owner does not rely on the permits that it has left
-// when some were taken from it, and the servers keep them until it releases them, or until their lease ends.
+// forced ends the holds that a forced release may have ended: those that were requested before it returned. A hold
+// whose release succeeded still existed then. A hold that was granted before the forced release was invoked has
+// certainly ended afterwards. A hold that was granted while the forced release was in flight was granted after it if
+// another hold existed until then. If only some permits of an owner were released by force, the owner does not rely
+// on the others, and the servers keep those until it releases them, or until their lease ends.
 func (b *holdFold) forced(i int32, s *history.Span) {
 	b.forcedBy(i, b.heldBefore(s), s.Return)
 }

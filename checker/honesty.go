@@ -82,9 +82,9 @@ func honestyRules() []string {
 // owner was not the holder (redis-py#490, ShedLock#2583), and a loss that was reported late, never, or without cause.
 //
 // Releases and renewals. An owner that was granted the lock later, still relies on it and is still promised it,
-// proves that the earlier owner no longer holds it: an operation of the earlier owner that lies entirely
-// inside such a time was not made by a holder. An owner that never acquired the lock, or has released it, does not
-// hold it; owners with operations of unknown outcome are not judged.
+// proves that the earlier owner no longer holds it: an operation of the earlier owner that lies entirely in such an
+// interval was not made by a holder. An owner that never acquired the lock, or has released it, does not hold it;
+// owners with operations of unknown outcome are not judged.
 //
 // Losses. A lock can report a loss when its promise has ended by its own clock. The report is late if the client
 // relied on the lock for longer than the slack after that. Only what the lock could have reported counts: not the

@@ -37,11 +37,11 @@ func latchRules() []string {
 		unknownArm:       "unknown-arm", latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
 }
 
-// checkLatch compares the replies about latches with when each generation can have been open, see findOpenings. Safety
-// is judged on the earliest opening that is possible, liveness on the latest. A latch that was armed exists from then
-// on, until it may have been deleted, or a fault may have changed what the servers keep: what returned later is not
-// judged. An arm of unknown outcome may take effect at any time, so that what names no generation is then judged no
-// more.
+// checkLatch compares the replies about latches with when each generation can have been open, see findOpenings.
+// Safety is judged on the earliest opening that is possible, liveness on the latest. A latch that was armed exists
+// until it may have been deleted, or until a fault may have changed what the servers keep: operations that returned
+// later are not judged. An arm of unknown outcome may take effect at any time, so after it operations that name no
+// generation are not judged.
 func checkLatch(v *view, o Options) Result {
 	all := v.latches()
 	c := latchCheck{view: v, o: o, found: newFindings(o), until: never, dis: v.allDisturbances(o)}

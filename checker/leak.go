@@ -39,8 +39,8 @@ func leakRules() []string {
 // checkLeak judges what remains. The notes of f leftover say what is at the servers at the end (see
 // history.Leftover). It is a leak if no client can hold the key anymore, by the longest possible intervals (see
 // idle.go), or, for the wait queue, if it has more entries than clients that can still wait. Another leak is an
-// acquire of unknown outcome that took the lock for no owner: it may block others for the lease that it asked for,
-// and not longer (CURATOR-79: one that blocked forever).
+// acquire of unknown outcome that took the lock although no owner knows of it: it may block others for the requested
+// lease, and not longer (CURATOR-79: one that blocked forever).
 func checkLeak(v *view, o Options) Result {
 	found := newFindings(o)
 	v.unservedWaits(o, acquittals{acquireLeaked, leakOutage, leakPaused}, found, afterUnknownAcquire)

@@ -65,15 +65,15 @@ type flaw struct {
 // tokens must grow in that order (sweepTokens).
 //
 // Failed tries of a mutex: between neighbors i and i+1 the lock must be free only after i's release returned and
-// before the acquire of i+1 was invoked; everywhere else one of them can be extended so that the lock is held. To
-// make every release as late and every acquire as early as possible serves all tries at once: only those whose whole
-// spans lie in such a gap need another holder. That is an acquire of unknown outcome that was invoked before the
-// first of them returned: it can take the lock then and keep it until the gap ends. After the last hold any of them
-// will do. In another gap its lease has to end before the next hold, at an unknown time, and it takes the lock once:
-// so there must be as many with a lease as there are gaps to explain. They differ only in their invocations, so it is
-// best to give each gap in turn the next one. Two tries may need holds of no length at one instant in different
-// orders: then a key is not exact (prepare). (Of the other kinds failed tries are not judged here, and a key that has
-// some is not exact.)
+// before the acquire of i+1 was invoked; everywhere else one of the two holds can be extended so that the lock is
+// held. Making every release as late and every acquire as early as possible explains as many tries as possible at
+// once: only tries whose whole span lies in such a gap need another holder. That holder is an acquire of unknown
+// outcome that was invoked before the first of these tries returned: it can take the lock then and keep it until the
+// gap ends. After the last hold, any such acquire is enough. In another gap its lease has to end before the next
+// hold, at an unknown time, and it takes the lock once, so there must be as many acquires with a lease as there are
+// gaps to explain. They differ only in their invocations, so each gap takes the next one in order. Two tries may need
+// holds of no length at one instant in different orders: then a key is not exact (prepare). (For other kinds of locks
+// failed tries are not judged here, and a key that has some is not exact.)
 //
 // slack is by how much an event may be recorded too late.
 func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {

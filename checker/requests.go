@@ -170,10 +170,10 @@ func (v *view) addExcess(found *findings, rule int, x excess) {
 	found.add(finding{rule: rule, x: none, y: int32(len(v.excesses) - 1), start: x.during.from, end: x.during.until})
 }
 
-// judgeHerds finds processes several of whose clients wait, and which sent more requests about a key than their
-// operations need, and one for each time that the lock became free: so it woke waiters that could not be let in. A
-// history with faults is not judged, because requests that were not replied to are sent again. Nor is a key about
-// which several servers were asked: masters that have no common queue are polled.
+// judgeHerds finds processes with several waiting clients that sent more requests about a key than their operations
+// need plus one for each time that the lock became free: such a process woke waiters that could not be granted the
+// lock. A history with faults is not judged, because requests without a reply are resent. Nor is a key about which
+// several servers were asked: masters that have no common queue are polled.
 func (v *view) judgeHerds(o Options, found *findings) {
 	if !o.Frugal || o.LockKind == ReadersWriterLock || len(v.faultTimes()) > 0 {
 		return

@@ -15,10 +15,10 @@ import (
 // held, at a readers-writer lock no writer. It is what idle.go is for locks that one owner holds, and uses the same
 // longest possible intervals.
 //
-// A lock may serve its waiters in any order, so what it owes to a request depends on the others: it may keep permits
-// for a large request that came first, and a writer that waits may keep readers out. So a try is owed only what no
-// other request can take, and a waiter only something if each of the others would fit as well (unless the lock states
-// that small requests pass large ones).
+// A lock may serve its waiters in any order, so whether a request must be granted depends on the others: the lock may
+// reserve permits for a large request that came first, and a waiting writer may keep readers out. Therefore a try
+// must be granted only what no other request can take, and a waiter only if each of the others would fit as well
+// (unless the lock states that small requests pass large ones).
 
 // judgeRoom looks for requests that were refused, or waited for longer than the slack, although there was room for
 // them.

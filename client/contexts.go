@@ -10,15 +10,15 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// usesContexts reports how a client uses package lock. Each client of a run does one or the other, by its seed; those
-// that share a lock object do the same. One that does not names owners by lock.WithOwner, bounds a wait by the deadline
-// of its context, and learns of a loss from a callback. One that does acquires a lock again under the context of its
-// hold, and a lock whose key comes later under that of a hold it has of another lock; then also the first again under
-// that of the second. It bounds a wait by lock.WithWait, and counts on the context and the channel of a hold: a loss
-// that does not end both is not reported, and a hold that was released and does not end both counts as one that its
-// owner still has. Half of its owners ask for both when they acquire. The others ask for them when the hold has ended,
-// but for the context of a hold while it lasts if another acquire is made under it: one of its own lock again, or one
-// of a lock whose key comes later. It also makes half of its tries by an acquire that may send one request
+// usesContexts reports whether a client uses the contexts of holds. Each client of a run does or does not, depending
+// on its seed; clients that share a lock object do the same. A client without contexts names owners by
+// lock.WithOwner, bounds a wait by the deadline of its context, and learns of a loss from a callback. A client with
+// contexts re-enters a lock under the context of its hold, acquires a lock whose key comes later under the context of
+// a hold of another lock, and then re-enters the first under the context of the second. It bounds a wait by
+// lock.WithWait, and relies on the context and the channel of a hold: a loss that does not end both is not reported,
+// and a released hold that does not end both counts as still held. Half of its owners get both when they acquire. The
+// others get them when the hold has ended, or, for the context, when another acquire is made under it: a re-entry, or
+// an acquire of a lock whose key comes later. Half of its tries are acquires that may send one request
 // (lock.WithTries).
 func usesContexts(seed uint64) bool { return seed%2 == 1 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Check asks every master whether it is fit for locks, and returns all that is wrong, as [ErrUnfit]: a Redis
-// before 6.2; a limit of memory with a policy that evicts keys, which removes locks that are held (every key of a
-// lock has an expiry, so volatile policies remove them too); two masters of a quorum that are one server. It
-// needs the right to run INFO. It is for the start of a program: nothing else asks for the version or the policy.
+// Check asks every master whether it is suitable for locks, and returns all problems, as [ErrUnfit]: a Redis before
+// 6.2; a memory limit with a policy that evicts keys, which removes held locks (every key of a lock has an expiry, so
+// volatile policies remove them too); two masters of a quorum that are one server. It needs the permission to run
+// INFO. Call it when a program starts: no other function checks the version or the policy.
 func (c *Client) Check(ctx context.Context) error {
 	var mu sync.Mutex
 	var errs []error

@@ -7,8 +7,8 @@
 //		return work(ctx) // alone, and renewed until it returns; ctx ends if the lock is lost
 //	})
 //
-// [Mutex.Acquire] returns a [Hold] to release; [Mutex.TryAcquire] does not wait, and [WithWait] bounds the wait. Redis
-// 6.2 or later is needed; [Client.Check] says whether the servers are fit for locks.
+// [Mutex.Acquire] returns a [Hold] to release; [Mutex.TryAcquire] does not wait, and [WithWait] bounds the wait.
+// Redis 6.2 or later is needed; [Client.Check] reports whether the servers are suitable for locks.
 //
 // # Which lock to use
 //
@@ -23,8 +23,8 @@
 //	wait until n others are done                              Client.Latch
 //	a lock that outlives the loss of a master                 NewQuorum, and Mutex on it
 //
-// A lock is not a guarantee. A lease ends by the clock of the server while its holder may be paused, and a replica
-// that is promoted may have missed the grant; against both, only a guarded resource that refuses old tokens helps
+// A lock is not a guarantee. A lease ends by the server's clock while its holder may be paused, and a promoted
+// replica may have missed the grant. Only a guarded resource that refuses old tokens protects against both
 // ([FencedHold.Token], [Fence], [RedisFence]; Kleppmann, "How to do distributed locking", 2016).
 //
 // # From other libraries
@@ -75,13 +75,13 @@
 //	tokens of a re-entry          Redisson mints a new one, Go returns that of the grant
 //	all other locks               ErrLayout: use a client with the layout of this package, and other names
 //
-// A thread of Redisson is an owner; here each Acquire is one, unless [WithOwner] or the context of a hold says who it
-// is, and re-entry is asked for with [WithReentry]. Programs migrate one by one: a mutex waits until a lock of redsync,
-// redislock, redis-py or Redisson at its key has expired.
+// In Redisson a thread is an owner; here each Acquire is one, unless [WithOwner] or the context of a hold names the
+// owner, and re-entry has to be requested with [WithReentry]. Programs can migrate one by one: a mutex waits until a
+// lock of redsync, redislock, redis-py or Redisson under its key has expired.
 //
 // # Keys
 //
-// What follows is the layout of this package; [Redisson] documents the other one.
+// This section describes the layout of this package; [Redisson] documents the other one.
 //
 // A lock named orders is the key orders, exactly, unless [Options].KeyFunc says otherwise, and it is a hash:
 //
@@ -92,31 +92,28 @@
 //	metadata  text of WithMetadata
 //	notify    how waiters are notified when the lock is free: w (PUBLISH), W (SPUBLISH)
 //
-// A free [Mutex] that Acquire takes without an owner or metadata is the string h:<hold>, which SET makes without a
-// script. The first script of a client that waits, or of a re-entry, makes it the hash.
+// If Acquire takes a free [Mutex] without an owner or metadata, the key is the string h:<hold>, written by SET
+// without a script. The first script of a waiting client, or of a re-entry, converts it to the hash.
 //
-// Beside it, under the same hash tag, so that one script may touch them all:
+// The following keys have the same hash tag, so that one script may use all of them:
 //
 //	{orders}:token             the last fencing token; it expires after a day without a grant
 //	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
 //	{orders}:free              the channel that publishes that the lock is free, if a waiter has set notify
 //
-// A user of the server needs rights for all of them. A name such as lock:{orders} keeps them under lock:, for users
-// with rights for ~lock:* and &lock:* only. The keys and channels beside lock:orders begin with {lock: and need
-// ~{lock:* and &{lock:* as well; those of [Redisson]'s layout begin with redisson_.
+// A Redis user needs permissions for all of them. A name such as lock:{orders} keeps them under lock:, for users with
+// permissions for ~lock:* and &lock:* only. The additional keys and channels of lock:orders begin with {lock: and
+// need ~{lock:* and &{lock:* as well; those of [Redisson]'s layout begin with redisson_.
 //
-// Tokens are no less than the server's clock in microseconds, so that they do not decrease when a
-// replica is promoted that missed the last grants, or when the server restarts empty.
-// That holds as long as the new master's clock is not behind the old one's by more than
-// the time since its last grant; within one server it holds for a day, whatever the
-// clock does.
+// Tokens are never less than the server's clock in microseconds, so they do not decrease when a replica is promoted
+// that missed the last grants, or when the server restarts empty. This is true as long as the new master's clock is
+// not behind the old one's by more than the time since its last grant; on one server it is true for a day, whatever
+// the clock does.
 //
-// A grant may be lost with its master. [Options].Replicas makes it wait for replicas,
-// and takes it back if too few have it; its limits are documented there. In a cluster,
-// messages that wake waiters stay with the nodes of the lock's slot (SPUBLISH), if the
-// servers have that, as Redis 7.0 has; else they go to all nodes, as PUBLISH does.
+// A grant may be lost with its master. With [Options].Replicas it waits for replicas, and is undone if too few have
+// it; the limits are documented there. In a cluster, messages that wake waiters stay on the nodes of the lock's slot
+// (SPUBLISH) if the servers support that, as Redis 7.0 does; otherwise PUBLISH sends them to all nodes.
 //
-// Each Acquire makes an id for its hold. Every script that changes anything names it,
-// so that a request which is sent again because its reply was lost gets the same reply
-// and changes nothing.
+// Each Acquire creates an id for its hold. Every script that changes data includes it, so a request that is resent
+// because its reply was lost gets the same reply and changes nothing.
 package lock

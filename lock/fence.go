@@ -17,11 +17,10 @@ var ErrStale = errors.New("the fencing token is older than one that was seen")
 
 var errNoToken = errors.New("use a guarded resource: no token: take it from a FencedHold")
 
-// Fence guards a resource in this process: each use presents the token of a hold. It is
-// the only protection against a holder that is paused past the end of its lease
-// (Kleppmann 2016). It belongs to the resource, not to the lock, and one use must end
-// before the next is admitted: use Do. The zero value is ready. Several goroutines may
-// use it.
+// Fence guards a resource in this process: each use presents the token of a hold. It is the only protection against a
+// holder that is paused past the end of its lease (Kleppmann 2016). It belongs to the resource, not to the lock, and
+// one use must end before the next is admitted; Do ensures that. The zero value is ready. Several goroutines may use
+// it.
 type Fence struct {
 	mu   sync.Mutex
 	last int64

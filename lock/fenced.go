@@ -3,9 +3,9 @@ package lock
 import "context"
 
 // FencedMutex is a [Mutex] whose holds have fencing tokens, for a resource that refuses a token older than one it has
-// seen ([Fence], [RedisFence], or a condition in SQL). A mutex of the same name excludes it and has no tokens: all
-// users of the lock should take it fenced. On a client of several masters its methods return [ErrOneMaster]: counters
-// on several masters drift apart (Kleppmann 2016). Several goroutines may use it.
+// seen ([Fence], [RedisFence], or a condition in SQL). A plain mutex of the same name excludes it and has no tokens,
+// so all users of the lock should use the fenced one. On a client of several masters its methods return
+// [ErrOneMaster]: counters on several masters drift apart (Kleppmann 2016). Several goroutines may use it.
 type FencedMutex struct{ mutex Mutex }
 
 // FencedMutex is the fenced lock of that name. It costs nothing and needs no closing.

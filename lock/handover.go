@@ -6,9 +6,9 @@ import (
 )
 
 // A release of a mutex for which other goroutines of this client wait sends the acquire of the first of them in the
-// same pipeline, so that a grant takes one round trip and no message. The lock is free for an instant only: clients
-// that wait elsewhere would not get it. So a client hands it over for handOverFor at most, counted from a grant that
-// was not handed over. The next release wakes the waiters of all clients, which compete as usual.
+// same pipeline, so that a grant takes one round trip and no message. The lock is free only for an instant, so
+// waiters of other clients would not get it. Therefore a client hands it over for at most handOverFor, counted from a
+// grant that was not handed over. The next release wakes the waiters of all clients, which compete as usual.
 
 // handOverFor is for how long a lock may stay with one client. A holder that works for longer than that hands over
 // nothing: then a round trip does not count.

@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// Latch lets its waiters pass when it was counted down to zero. It may be armed
-// again then; each arming is a generation, and a waiter waits for the one that it
-// finds. A latch that does not exist is not open: it may have been lost. It is kept
-// on one master. Several goroutines may use it.
+// Latch lets its waiters pass when it has been counted down to zero. After that it may be armed again; each arming is
+// a generation, and a waiter waits for the generation that it finds. A latch that does not exist is not open: it may
+// have been lost. It is kept on one master. Several goroutines may use it.
 //
 // A latch named start is the hash start:
 //

@@ -14,8 +14,8 @@ import (
 // requests that name one key each. No client sees a difference, except that a release whose reply is lost may
 // stay unknown. A semaphore without leases and a latch are one hash: see doCounted.
 //
-// Each lock has one key that decides who holds it: its hash, or the set of leased permits. What a request knows of the
-// other keys may have changed when it gets to that one; so they never decide about exclusion, only about order.
+// Each lock has one key that decides who holds it: its hash, or the set of leased permits. When a request reaches
+// that key, the other keys may have changed since it read them, so they never decide exclusion, only order.
 
 // errUnsure is the error of a release that was begun by an earlier request, whose reply was lost.
 var errUnsure = &requestError{broken, errors.New("an earlier request has released the hold, or it had ended before")}

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// MultiLock is several locks of any kind, and permits of semaphores, taken as one. Mutexes of
-// one master, or of one slot of a cluster, are taken by one script, all or none, if no other
-// lock comes between them. All others are taken in an order that is the same in every program
-// (by server, slot and name), so that there is no deadlock (redisson#1160, redisson#4050), and
-// renewed when all are held; if one is not granted in time, those before it are released. While
-// their slot migrates, mutexes of one slot are taken so too, unless [WithAtomic] is given. At
-// the servers they are locks like any others, and exclude them. A waiter that releases what it
-// had, because a lock further on was held for too long, loses its place in the queue of a
-// [FairMutex] or a [FairSemaphore]. Several goroutines may use it.
+// MultiLock is several locks of any kind, and permits of semaphores, taken as one. Mutexes of one master, or of one
+// slot of a cluster, are taken by one script, all or none, if no other lock comes between them. All others are taken
+// in an order that is the same in every program (by server, slot and name), so there is no deadlock (redisson#1160,
+// redisson#4050), and renewed when all are held; if one is not granted in time, those before it are released. While
+// their slot migrates, mutexes of one slot are taken in this way too, unless [WithAtomic] is given. On the servers
+// they are ordinary locks, and exclude holders of the single locks. A waiter that releases what it had, because a
+// lock further on was held for too long, loses its place in the queue of a [FairMutex] or a [FairSemaphore]. Several
+// goroutines may use it.
 type MultiLock struct {
 	groups []group
 }
@@ -44,9 +43,10 @@ func (c *Client) Multi(names ...string) (*MultiLock, error) {
 }
 
 // Multi returns locks of any kind, of one client or of several, as one lock; at least one, and each name once: both
-// sides of one [RW] are refused. Options are given to Acquire, and apply to each lock that has a use for them: permits
-// have no owner, and those of a [Semaphore] no lease. A lock with options of its own is refused, but for [WithTotal].
-// Of a client of several masters only a [Mutex] can be one of them: no other kind of lock is kept on several.
+// sides of one [RW] are refused. Options are given to Acquire, and apply to each lock that supports them: permits
+// have no owner, and those of a [Semaphore] no lease. A lock that was created with options is refused, except for
+// [WithTotal]. With a client of several masters, only a [Mutex] can be part of it, because no other kind of lock is
+// kept on several masters.
 func Multi(locks ...AnyLock) (*MultiLock, error) {
 	if len(locks) == 0 {
 		return nil, errors.New("make a lock of several: there are none: give at least one")
@@ -136,12 +136,12 @@ func singly(groups []group) (out []group) {
 }
 
 // Acquire waits until it has all of the locks, or ctx ends. Errors are those of [Mutex.Acquire], and [ErrCrossSlot].
-// With a lease of its own ([WithLease]) each of the locks gets it; if they are not all taken by one script, it must be
-// long enough to take them within half of it.
+// With [WithLease], each of the locks gets that lease; if they are not all taken by one script, it must be long
+// enough to take them within half of it.
 //
-// While it holds some of the locks, it waits for the owner of another for one to two times Options.PollMax, at most 2 s
-// and less if a lease of its own is short; then it releases them and starts again. A reply is waited for longer: a
-// server that hangs keeps them from others for up to Options.Timeout more, and if it has not replied then, the error
+// While it holds some of the locks, it waits for another one for one to two times Options.PollMax, at most 2 s and
+// less if its lease is short; then it releases them and starts again. It waits longer for a reply: while a server
+// hangs, the locks may stay held for up to Options.Timeout more, and if the server has not replied by then, the error
 // is [ErrUnknown].
 func (m *MultiLock) Acquire(ctx context.Context, opts ...Option) (*MultiHold, error) {
 	h, err := m.gather(ctx, opts, true)

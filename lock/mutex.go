@@ -9,19 +9,17 @@ import (
 )
 
 // Mutex is a lock that one owner holds at a time. Several goroutines may use it: each Acquire is an owner of its own
-// unless [WithOwner] or the context of a hold says otherwise. An owner may hold it several times if it asks for that
-// ([WithReentry]); then it is free again when each hold was released. Its holds have no fencing token, see
-// [FencedMutex].
+// unless [WithOwner] or the context of a hold says otherwise. With [WithReentry], an owner may hold it several times;
+// it is free again when each hold has been released. Its holds have no fencing token, see [FencedMutex].
 type Mutex struct {
 	named
 	fenced bool
 }
 
-// Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another
-// owner had it all the time, [ErrReentered] if this owner has it, [ErrNoQuorum] or that of the server or the network if
-// there was no reply, and [ErrUnknown] if the lock may have been granted and could
-// not be released: then its lease ends it. The context of the hold is a child of ctx: to bound only the wait, use
-// [WithWait].
+// Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another owner had the lock all the time,
+// [ErrReentered] if this owner has it, [ErrNoQuorum] or the error of the server or the network if there was no reply,
+// and [ErrUnknown] if the lock may have been granted and could not be released: then the hold ends with its lease.
+// The context of the hold is a child of ctx: to bound only the wait, use [WithWait].
 func (m *Mutex) Acquire(ctx context.Context, opts ...Option) (*Hold, error) {
 	return held(m.acquire(ctx, opts))
 }

@@ -22,15 +22,13 @@ type Options struct {
 	// NodeTimeout bounds one request to one of several masters. 0 is a twentieth of
 	// the lease, at least 50 ms and at most 500 ms.
 	NodeTimeout time.Duration
-	// Replicas is how many replicas must have a grant before it counts; 0 is none,
-	// AllReplicas is every one that is connected, at least one. A grant that too few
-	// of them have within ReplicaTimeout is taken back, and the error is
-	// [ErrTooFewReplicas]. This applies to what one script acquires: mutexes, fair and
-	// readers-writer locks, several as one, and permits. What is no grant and is not
-	// taken back - the total of a semaphore, the counts of a latch - is retried until
-	// Timeout, and then the error is also [ErrUnknown]. Redis does not promise that the
-	// replica which is promoted is one of those (redisson#5256); only all of them make
-	// sure, and only as long as none of them restarts empty. Renewals do not wait.
+	// Replicas is how many replicas must have a grant before it counts; 0 is none, AllReplicas is every one that is
+	// connected, at least one. A grant that too few of them have within ReplicaTimeout is undone, and the error is
+	// [ErrTooFewReplicas]. This applies to whatever one script acquires: mutexes, fair and readers-writer locks,
+	// several as one, and permits. Changes that are not grants and are not undone (the total of a semaphore, the
+	// counts of a latch) are retried until Timeout, and then the error is also [ErrUnknown]. Redis does not promise
+	// that the promoted replica is one of those that acknowledged (redisson#5256); only waiting for all of them is
+	// safe, and only as long as none of them restarts empty. Renewals do not wait.
 	Replicas int
 	// ReplicaTimeout is for how long to wait for them. 0 is 1 s.
 	ReplicaTimeout time.Duration

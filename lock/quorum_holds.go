@@ -2,11 +2,10 @@ package lock
 
 import "sync"
 
-// knownHolds are the holds that this client was granted and that have not ended.
-// They are the hold count of a quorum: the counts of the masters are unreliable,
-// because one may have missed a hold or the withdrawal of a claim, and then none of a
-// majority may be right. A hold that another client was granted for the same owner is
-// not among them.
+// knownHolds are the holds that this client was granted and that have not ended. Their number is the hold count of a
+// quorum. The counts of the masters are unreliable, because a master may have missed a hold or the undoing of a
+// claim, so every master of a majority may be wrong. Holds that another client was granted for the same owner are not
+// included.
 type knownHolds struct {
 	mu    sync.Mutex
 	holds map[ownedLock]int

@@ -19,10 +19,9 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 // write hold ([WithOwner]): a context of the write hold would end with that hold. An owner may not write while it reads
 // ([ErrUpgrade]).
 //
-// Each hold has a lease of its own. When that of one reader expires, the other
-// readers keep the lock, and a writer waits only for them. A writer has a fencing
-// token of its own; a reader has that of the last writer (or a new one, if none is
-// known), so that a resource can refuse a reader that has outlived its hold.
+// Each hold has a separate lease. When that of one reader expires, the other readers keep the lock, and a writer
+// waits only for them. A writer has its own fencing token; a reader has that of the last writer (or a new one, if
+// none is known), so a resource can refuse a reader that has outlived its hold.
 //
 // A lock named orders is the key orders, a hash:
 //

@@ -13,10 +13,10 @@ type renewal struct {
 	err  error // not nil: there was no reply, and kept means nothing
 }
 
-// renewAll renews claims of one kind, all in one request, or, in a cluster, those
-// of each slot in one: a script may touch only one. Where that shows no earlier
-// than in the reply, as behind a proxy, each claim goes alone (redisson#6867,
-// #7116: none was renewed, and all locks ended). alone renews one claim by a request that names one key.
+// renewAll renews claims of one kind in one request, or, in a cluster, in one request for each slot, because a script
+// may use only one slot. If the cluster is recognized only by the reply, as behind a proxy, each claim is sent alone
+// (redisson#6867, #7116: none was renewed, and all locks ended). alone renews one claim by a request that names one
+// key.
 func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call,
 	alone func(claim) call) []renewal {
 	if n.cluster != nil {

@@ -2,12 +2,11 @@ package lock
 
 import "context"
 
-// Semaphore lets a number of permits be held at a time. Its holders have no lease:
-// the permits of one that crashed stay held until [Semaphore.ForceRelease]
-// ([Semaphore.State] lists them; redisson#2045, redisson#4462); where that will not
-// do, use a [PermitSemaphore]. Permits whose release a failover loses stay held
-// too: only grants wait for replicas. It is not fair: a waiter that wants few permits
-// may pass one that wants many. It is kept on one master. Several goroutines may use it.
+// Semaphore lets a number of permits be held at a time. Its holders have no lease: the permits of one that crashed
+// stay held until [Semaphore.ForceRelease] ([Semaphore.State] lists them; redisson#2045, redisson#4462). If that is
+// not acceptable, use a [PermitSemaphore]. Permits whose release is lost in a failover stay held too, because only
+// grants wait for replicas. It is not fair: a waiter that wants few permits may pass one that wants many. It is kept
+// on one master. Several goroutines may use it.
 //
 // A semaphore named pool is the hash pool, in which free + the sum of all h: is
 // always total:
@@ -83,11 +82,9 @@ func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context
 	return s.pool().do(ctx, n, maxCount, work, opts)
 }
 
-// PermitSemaphore is a semaphore whose permits are leased: those of a holder that
-// crashed come back by themselves when the lease expires, by the clock of the
-// server. Each permit has an id, which may be passed to another process for it to
-// release. It is not fair and is kept on one master, as [Semaphore]. Several
-// goroutines may use it.
+// PermitSemaphore is a semaphore whose permits are leased: those of a crashed holder become free when the lease
+// expires, by the server's clock. Each permit has an id, which may be passed to another process for it to release. It
+// is not fair and is kept on one master, as [Semaphore]. Several goroutines may use it.
 //
 // A semaphore named pool is the hash pool, in which free + the size of the sorted
 // set is always total, but not while its slot migrates:

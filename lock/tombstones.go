@@ -6,9 +6,9 @@ import (
 )
 
 // oldTombstones remembers, for each lock, tombstones that are no longer needed: their releases were replied to, and
-// no acquire of their holds is in flight. When there are enough, the next release of the lock removes them along with
-// the lock itself, so that a client that takes and releases a lock without end leaves a few tombstones at the server,
-// and not all those of the last seconds. What is not remembered expires by itself.
+// no acquire of their holds is in flight. When there are enough, the next release of the lock removes them together
+// with the lock, so a client that acquires and releases a lock in a loop leaves only a few tombstones on the server,
+// and not all of the last seconds. Tombstones that are not in this list expire by themselves.
 type oldTombstones struct {
 	mu   sync.Mutex
 	keys map[string][]any // by the key of the lock: strings, as the words of a command

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watchdog knows every hold of a client and renews those that asked for no lease
-// of their own, each of them every third of its lease, many in one request.
+// watchdog knows every hold of a client and renews those that were requested without a lease, each every third of its
+// lease, many in one request.
 //
 // It never holds its mutex while it talks to a server or calls a hold. A hold is
 // added before its owner knows of it and removed before its release is sent; a

@@ -106,9 +106,10 @@ func findSplitVotes(q *inquiry) *cause {
 	return c
 }
 
-// splits finds, in the time of the violation, when the last samples of the masters show votes for two clients or more,
-// and a majority for none: the samples of the first time and of the last, by node, and the number of times. No hold was
-// granted between the first and the last, because samples from before and after a grant look split at every handover.
+// splits finds, in the time of the violation, when the last samples of the masters show votes for two clients or
+// more, and a majority for none: it returns the samples of the first split and of the last, by node, and the number
+// of splits. No hold was granted between the first and the last, because samples from before and after a grant look
+// split at every handover.
 func (q *inquiry) splits() (first, last []*history.Sample, times int) {
 	samples := q.r.witness.inOrder(q.v.Start, q.v.End)
 	count := func(some []*history.Sample) {

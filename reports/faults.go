@@ -95,8 +95,8 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 }
 
 // findResumed finds when stopped clients were seen to run again. The healing of a pause is recorded after the client
-// was resumed, and on a busy machine the client may have replied before that. What it sent before it was stopped may
-// be recorded late, too: of its events, the one after the longest silence is the first of the time after the pause.
+// was resumed, and on a busy machine the client may have replied before that. Events that it sent before it was
+// stopped may also be recorded late: the event after the longest silence is the first one after the pause.
 func (r *Run) findResumed() {
 	for i := range r.faults {
 		f := &r.faults[i]

@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// mixed walks the paths of a lock that are not on its common one. Half of the sequences are on a key that no other
-// client uses: there each answer is certain, and the checkers can judge it.
+// mixed is a random mix of operations, most of which the other workloads do not use. Half of the sequences are on a
+// key that no other client uses: there each answer is certain, and the checkers can judge it.
 var mixedSpec = Spec{
 	Name: "mixed",
 	Doc: "every client in a loop: one of the sequences that the lock can do (nested holds, tries, renewals, releases " +
@@ -24,7 +24,7 @@ var mixedSpec = Spec{
 	Client: mixedClient,
 }
 
-// sequence is some operations of one client, in an order that is its own.
+// sequence is a fixed series of operations of one client.
 type sequence struct {
 	name  string
 	needs client.Capabilities
@@ -38,12 +38,14 @@ func sequences() []sequence {
 		forcedSequences(), sizedSequences(), inspectSequences())
 }
 
-// allSequences are those of every workload, those of clients that share lock objects, and those to be named.
+// allSequences are those of every workload, those of clients that share lock objects, and those that run only if a
+// scenario names them.
 func allSequences() []sequence {
 	return slices.Concat(sequences(), programSequences(), namedSequences())
 }
 
-// sequencesFor are those that a lock can do, in a workload with such parameters: at least the common use.
+// sequencesFor are the sequences that a lock supports, in a workload with these parameters: at least the plain
+// acquire and release.
 func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
 	names, others := p.sequenceNames()
 	all := sequences()

@@ -16,8 +16,8 @@ func SkipLong(t testing.TB, why string) {
 }
 
 // Skip skips a slow test if the race detector is on. Use it only for code that runs in one goroutine, or whose
-// goroutines other tests run with the detector. Do not call Skip in a test that -short skips: make test must run it
-// without the detector. Packages without goroutines need no Skip: list them in SEQUENTIAL of the Makefile.
+// concurrency other tests check with the detector. Do not call Skip in a test that -short skips: make test must run
+// it without the detector. Packages without goroutines need no Skip: list them in SEQUENTIAL of the Makefile.
 func Skip(t testing.TB) {
 	t.Helper()
 	if Enabled {

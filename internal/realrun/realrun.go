@@ -1,9 +1,9 @@
 // Package realrun says which runs on real servers a test repeats, in one place for all tests.
 //
-// Real servers, clients and the harness share the machine with whatever else it does. A run in which the machine had no
-// processor to spare may show less than its scenario expects, or something else: an election takes longer than the run,
-// a lease ends while nothing runs. Such a run says nothing about the code under test. [Again] decides by what the run
-// itself has recorded, and logs each repetition.
+// Real servers, clients and the harness share the machine with other programs. A run on an overloaded machine may
+// show less than its scenario expects, or something else: an election takes longer than the run, or a lease ends
+// while no process runs. Such a run proves nothing about the code under test. [Again] decides by what the run itself
+// has recorded, and logs each repetition.
 package realrun
 
 import (

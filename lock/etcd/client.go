@@ -24,11 +24,11 @@ type Options struct {
 	// Timeout bounds a release, and the removal of a key whose acquire has failed. Both continue in the background until
 	// they are certain or the lease ends. 0: 5 s.
 	Timeout time.Duration
-	// LeaderFirst sends the first try of each transaction to the leader, on a connection of its own with the settings of
-	// the etcd client: a follower forwards it to the leader, and replies only after it has applied the entry itself. A
-	// try that the leader does not answer is repeated on the connection of the etcd client. There is one connection to
-	// each endpoint that the etcd client has at Open. Its KV must not be replaced or wrapped, as by package namespace,
-	// neither before nor later: the first tries would bypass that.
+	// LeaderFirst sends the first attempt of each transaction to the leader, on a separate connection with the
+	// settings of the etcd client. A follower would forward it to the leader, and reply only after it has applied the
+	// entry itself. If the leader does not answer, the next attempt is made on the connection of the etcd client.
+	// There is one connection to each endpoint that the etcd client has at Open. The client's KV must never be
+	// replaced or wrapped, for example by package namespace: first attempts would bypass the wrapper.
 	LeaderFirst bool
 	Root        string // what the keys begin with, such as /locks/billing; empty: /locks
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be

@@ -8,10 +8,10 @@
 //	...
 //	defer hold.Release(ctx) // hold.Context() ends if the lock is lost
 //
-// There are a [Mutex], a readers-writer lock ([RW]), a [Semaphore] and locks of several names ([Client.Multi]). Read
-// [Client] first. The mutex is the recipe of etcd's own package concurrency: each acquire creates a key that ends with
-// a lease, the key with the lowest create revision holds the lock, and every other waits for the key before its own, so
-// that a release wakes one waiter. What that package leaves to its users, or gets wrong:
+// The package has a [Mutex], a readers-writer lock ([RW]), a [Semaphore] and locks of several names ([Client.Multi]).
+// Read [Client] first. The mutex is the recipe of etcd's own package concurrency: each acquire creates a key that
+// ends with a lease, the key with the lowest create revision holds the lock, and every other request waits for the
+// key before its own, so a release wakes one waiter. The differences from that package:
 //
 //   - A hold ends here when its lease may have ended at the servers: at its time to live, less a margin, after the last
 //     keepalive that counted was sent.

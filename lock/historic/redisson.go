@@ -1,7 +1,7 @@
 package historic
 
-// Redisson's mutex as it was: a hash of owner and hold count, scripts, a pub/sub message on release, a watchdog for
-// holds without a lease, and a connection that sends a command again when no reply came.
+// An earlier version of Redisson's mutex: a hash of owner and hold count, scripts, a pub/sub message on release, a
+// watchdog for holds without a lease, and a connection that resends a command when no reply came.
 //
 // The flaw: the scripts do not detect that they have run before. An acquire whose reply was lost is counted twice, and
 // one release leaves the lock held (redisson#7367); a release whose reply was lost fails as not the owner's

@@ -4,9 +4,9 @@ package historic
 // for each, a majority, the elapsed time subtracted from the lease, and a release at every master after a failed
 // attempt. A client begins with the master that is nearest to it.
 //
-// The flaw: it asks again after a fixed time. Clients that ask at the same time, each another master first, split the
-// votes; all of them give up, and all of them ask again after the same time, so that they split the votes again. The
-// documentation asks for a random delay.
+// The flaw: it retries after a fixed time. Clients that ask at the same time, each a different master first, split
+// the votes; all of them give up and retry after the same time, so they split the votes again. The documentation
+// requires a random delay.
 
 import (
 	"context"

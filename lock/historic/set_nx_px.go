@@ -3,9 +3,9 @@ package historic
 // SET NX PX with a unique value, deleted by a script that compares it: the lock of the Redis documentation for one
 // instance. It is correct as long as its holder is not paused and its server does not fail.
 //
-// The flaws: a holder that pauses beyond its lease does not learn it and has no token by which a resource could
-// reject it (Kleppmann 2016); a failover loses the lock; and a SET whose reply was lost finds its own key when it
-// is sent again, and reports that another owner holds the lock for a whole lease (go-redis#2985).
+// The flaws: a holder that is paused beyond its lease does not notice, and has no token by which a resource could
+// reject it (Kleppmann 2016); a failover loses the lock; and a SET whose reply was lost finds its own key when it is
+// resent, and reports for a whole lease that another owner holds the lock (go-redis#2985).
 
 import (
 	"context"

@@ -1,10 +1,10 @@
 package historic
 
-// WATCH and MULTI: the value is the owner and the end of the lease. A client that changes it watches it meanwhile,
-// so that no concurrent change is lost, and a release deletes only its own lock.
+// WATCH and MULTI: the value is the owner and the end of the lease. A client watches the key while it changes it, so
+// no concurrent change is lost, and a release deletes only its own lock.
 //
-// The flaw, left from the locks before it: the clocks of clients decide when a lease has expired, so a client whose
-// clock is ahead acquires a lock that is held.
+// The flaw, which it shares with the locks before it: the clocks of clients decide when a lease has expired, so a
+// client whose clock is ahead acquires a lock that is held.
 
 import (
 	"context"

@@ -6,10 +6,10 @@
 //	...
 //	defer hold.Release(ctx) // hold.Context() ends if the lock is lost
 //
-// There are a [Mutex], a readers-writer lock ([RW]), a [Semaphore] and locks of several names ([Client.Multi]). Read
-// [Client] first. The mutex is the recipe of the ZooKeeper documentation (Recipes, Locks): each acquire creates an
-// ephemeral sequential node, the one with the lowest number holds the lock, and every other waits for the node before
-// its own, so that a release wakes one waiter. What the recipe leaves open:
+// The package has a [Mutex], a readers-writer lock ([RW]), a [Semaphore] and locks of several names ([Client.Multi]).
+// Read [Client] first. The mutex is the recipe of the ZooKeeper documentation (Recipes, Locks): each acquire creates
+// an ephemeral sequential node, the one with the lowest number holds the lock, and every other request waits for the
+// node before its own, so a release wakes one waiter. The recipe leaves these points open:
 //
 //   - A hold ends here when its session may have ended at the servers: at the session timeout, less a margin, after the
 //     sending of the last request that was answered. A client that is cut off learns of the expiry of its session only

@@ -6,10 +6,9 @@
 //
 // Read [Gate] first. Callers are identified by their address.
 //
-// A caller can see one difference to a broken network: connecting succeeds at once,
-// because the kernel accepts for the gate. Under [cluster.Cut] the connection is reset
-// right after; under [cluster.Hold] it hangs. To refuse connections, as a host without
-// a server does, see [Gate.Refuse].
+// A caller can see one difference from a broken network: connecting succeeds at once, because the kernel accepts the
+// connection for the gate. Under [cluster.Cut] the connection is reset right after; under [cluster.Hold] it hangs. To
+// refuse connections, as a host without a server does, see [Gate.Refuse].
 package gate
 
 import (

@@ -8,8 +8,9 @@ import (
 )
 
 // Priorities has messages arrive by priorities instead of by their latencies alone: Burckhardt et al. 2010, "A
-// randomized scheduler with probabilistic guarantees of finding bugs". An order that needs one message to be slower
-// than ten others in sequence is hardly ever drawn from latencies, and is one of few orders here.
+// randomized scheduler with probabilistic guarantees of finding bugs". An order in which one message is slower than
+// ten others in sequence almost never results from random latencies; with priorities it is one of few possible
+// orders.
 //
 // The seed decides what has a priority: each client or server, each pair of the two, or each connection. A message
 // waits while others of a higher priority are in flight, and half the limit longer, because the receiver often

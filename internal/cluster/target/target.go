@@ -1,7 +1,7 @@
-// Package target is servers that the harness did not start: a user's own Redis. It puts its gates between the clients
-// of a run and these servers, and can do nothing else to them: [Target] has no method that kills, stops, configures or
-// empties a server, so a fault that needs one is refused. What the harness itself sends is in this package alone, and
-// each command either reads, or removes a key with the prefix of the run.
+// Package target is a backend for servers that the harness did not start: a user's own Redis. It puts gates between
+// the clients of a run and these servers, and can do nothing else to them: [Target] has no method that kills, stops,
+// configures or empties a server, so a fault that needs one is refused. What the harness itself sends is in this
+// package alone, and each command either reads, or removes a key with the prefix of the run.
 //
 // Read [Open] first. A client connects to a gate on a loopback address, without TLS and without a password; the gate
 // encrypts and authenticates. Gates refuse connections of other users of the machine. Servers announce their own

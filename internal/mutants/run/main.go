@@ -1,4 +1,4 @@
-// Command run measures how many planted bugs the harness convicts: see package mutants.
+// Command run measures how many planted bugs the harness convicts; see package mutants.
 //
 //	go run ./internal/mutants/run               measure rows that were not measured, and write docs/detection.md
 //	go run ./internal/mutants/run -again all    measure all of them (or: convicted, survivors)
