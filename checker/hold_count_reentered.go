@@ -88,6 +88,6 @@ func (v *view) reenteredViolation(f finding) Violation {
 		why = "was reading"
 	}
 	return v.spanViolation(f.y, "an owner that does not hold a lock is not refused as its holder", fmt.Sprintf(
-		"client %d was refused %s at %s because its owner %s, which was not so", v.client(f.y),
+		"client %d was refused %s at %s because its owner %s, which is not true", v.client(f.y),
 		lockName(v.h.Keys[s.Key]), format.Instant(s.Return), why))
 }

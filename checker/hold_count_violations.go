@@ -28,7 +28,7 @@ func (v *view) holdCountViolation(f finding) Violation {
 	case heldTooLong:
 		x, s := &v.holds[f.x], &v.h.Spans[f.y]
 		w := v.involving(BrokenPromise, x.span, f.y)
-		w.Rule = "a lock is free when it was released as often as it was acquired"
+		w.Rule = "a lock is free when it has been released as often as it was acquired"
 		w.Events = []int{int(x.endEvent), int(s.Invoked), int(s.Ended)}
 		w.Text = fmt.Sprintf("client %d had released %s as often as it had acquired it by %s, but client %d was refused it "+
 			"at %s", w.Clients[0], lockName(w.Key), format.Instant(x.freeBy), w.Clients[1], format.Instant(s.Return))
@@ -48,7 +48,7 @@ func (v *view) holdCountViolation(f finding) Violation {
 	who, key := w.Clients[0], lockName(w.Key)
 	switch f.rule {
 	case wrongCount:
-		w.Rule = "the hold count in a reply is how often the owner holds the lock"
+		w.Rule = "the hold count in a reply equals the owner's hold count"
 		w.Text = fmt.Sprintf("client %d got hold count %d for %s at %s, but held it %s", who, s.Count, key,
 			format.Instant(s.Return), format.Count(depth, "time"))
 	case ownerRefused:

@@ -18,7 +18,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 	case goneConfirmed:
 		return c.goneViolation(f)
 	case fewerPermits:
-		return c.permitSumViolation(c.sums[f.y], "what a lock promises, its servers keep", "but clients were promised")
+		return c.permitSumViolation(c.sums[f.y], "servers keep a hold for as long as the lock promises",
+			"but clients were promised")
 	case lossLate, lossUnfounded:
 		return c.lossViolation(f)
 	case failedInVain:

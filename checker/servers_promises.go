@@ -175,7 +175,7 @@ func (c *honestyCheck) unkeptViolation(f finding) Violation {
 		first = c.h.Spans[h.span].Ended
 	}
 	w.Events = []int{int(first), int(u.event)}
-	w.Rule = "what a lock promises, its servers keep"
+	w.Rule = "servers keep a hold for as long as the lock promises"
 	w.Text = fmt.Sprintf("client %d was promised %s until %s, but at %s %s did not have it for that owner", w.Clients[0],
 		lockName(w.Key), format.Instant(u.until), format.Instant(u.seen), u.node)
 	if u.keep > 0 {
