@@ -68,10 +68,9 @@ type grant struct {
 
 // New makes a client for one master: a *redis.Client, alone or as made by redis.NewFailoverClient for Sentinel, or a
 // *redis.ClusterClient. The client does not close rdb. rdb's own MaxRetries does not apply: requests are retried
-// here, under the same id. Requests that are made at the same time go out as one pipeline, so a few connections are
-// enough. Set the option ContextTimeoutEnabled of rdb: without it, each request that may be canceled needs a separate
-// goroutine, which costs more time than a nearby server. Add hooks to rdb before calling New: requests may miss later
-// ones.
+// here, under the same id. Concurrent requests are sent as one pipeline, so a few connections are enough. Set the
+// option ContextTimeoutEnabled of rdb: without it, each request that may be canceled needs a separate goroutine,
+// which costs more time than a nearby server. Add hooks to rdb before calling New: requests may miss later ones.
 func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c, err := newClient(o)
 	if err == nil {
@@ -182,7 +181,7 @@ func (c *Client) Mutex(name string, opts ...Option) *Mutex {
 }
 
 // Close ends every hold (cause [ErrClosed]), the watchdog and the subscription, and returns when no goroutine of the
-// client is left; its error says that ctx ended before. With several masters, releases that some of them have not
+// client is left, or with an error if ctx ended before. With several masters, releases that some of them have not
 // confirmed are sent once more, which takes up to Options.Timeout if one does not reply. The keys of holds that were
 // not released stay until their lease expires, because their holders may still be working. It may be called twice.
 func (c *Client) Close(ctx context.Context) error {

@@ -77,11 +77,10 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 	return failed("extend", "lock", h.claim.name, err)
 }
 
-// Release releases the hold. It works with a context that has ended, and takes no
-// longer than the client's timeout. Its error is [ErrLost] if the hold had ended
-// before, with [ErrNotOwner] if another owner has the lock by now; [ErrReleased] if
-// it was released before; and [ErrUnknown] if no reply came: then it may be called
-// again, and the lease ends the hold at the latest.
+// Release releases the hold. It works with a context that has ended, and takes no longer than the client's timeout.
+// Its error is [ErrLost] if the hold had ended before, with [ErrNotOwner] if another owner has the lock by now;
+// [ErrReleased] if it was released before; and [ErrUnknown] if no reply came: then it may be called again, and the
+// hold ends with its lease at the latest.
 func (h *Hold) Release(ctx context.Context) error {
 	started := h.client.startTime()
 	before, err := h.beginRelease()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// While a slot of a cluster migrates, its keys are at two masters, and a script that names one that does not
-// exist is refused (TRYAGAIN), which a tombstone does not. Then a lock is acquired and released by several
-// requests that name one key each. No client sees a difference, except that a release whose reply is lost may
-// stay unknown. A semaphore without leases and a latch are one hash: see doCounted.
+// While a slot of a cluster migrates, its keys are on two masters, and a script is refused (TRYAGAIN) if it names a
+// key that does not exist, such as a tombstone. In that time a lock is acquired and released by several requests that
+// name one key each. No client sees a difference, except that a release whose reply is lost may stay unknown. A
+// semaphore without leases and a latch are one hash: see doCounted.
 //
 // Each lock has one key that decides who holds it: its hash, or the set of leased permits. When a request reaches
 // that key, the other keys may have changed since it read them, so they never decide exclusion, only order.
@@ -161,9 +161,9 @@ type counting struct {
 	repeated  bool // the reply is that of an earlier request with the same tombstone
 }
 
-// doCounted sends c, whose keys are a hash that counts and a tombstone. While their slot migrates, they may be at two
-// masters: then the tombstone is looked up by a request of its own, and becomes the last argument of a request that
-// names the hash alone, where its reply is kept (tombstone.lua). Requests about other keys are just sent.
+// doCounted sends c, whose keys are a hash that counts and a tombstone. While their slot migrates, they may be on two
+// masters: then a separate request reads the tombstone, which becomes the last argument of a request that names only
+// the hash, where its reply is kept (tombstone.lua). Requests about other keys are sent unchanged.
 func doCounted(ctx context.Context, send func(context.Context, call) (any, error), c call) (any, counting, error) {
 	value, err := send(ctx, c)
 	if !isMigrating(err) || !c.counted {

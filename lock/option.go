@@ -79,7 +79,7 @@ func WithLease(lease time.Duration) Option {
 }
 
 // WithMaxHold limits for how long the watchdog renews the hold. After that, the hold is lost when its lease ends, so
-// that a holder that is alive but stuck does not keep the lock forever; the documentation of RedLock asks for such a
+// a holder that is alive but stuck does not keep the lock forever; the documentation of RedLock requires such a
 // limit. The option has no effect with [WithLease]; 0 means no limit.
 func WithMaxHold(limit time.Duration) Option {
 	return func(s *settings) { s.maxHold, s.given = limit, s.given|optMaxHold }

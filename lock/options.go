@@ -70,8 +70,8 @@ const (
 	maxLease       = 10 * 365 * 24 * time.Hour
 )
 
-// KeyPrefix is a function for [Options].KeyFunc that puts prefix before each name. With a prefix such as "app:" a user
-// of the server whose rights are limited to keys ~app:* needs ~{app:* too, for the keys beside those of the locks;
+// KeyPrefix is a function for [Options].KeyFunc that puts prefix before each name. With a prefix such as "app:", a
+// Redis user whose permissions are limited to keys ~app:* needs ~{app:* too, for the additional keys of the locks;
 // "app:{locks}:" keeps all of them under app: and in one slot of a cluster.
 func KeyPrefix(prefix string) func(name string) string {
 	return func(name string) string { return prefix + name }

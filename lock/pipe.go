@@ -51,10 +51,9 @@ const (
 	// senderHangs is after what time without progress the senders count as hanging. Then what waits behind them goes
 	// out over another connection: it does not wait until they give up replies that were lost.
 	senderHangs = 100 * time.Millisecond
-	// directTimeout is for how long a caller that sends its call itself waits for
-	// the reply. To pass a call to another goroutine and to be woken by it takes
-	// as long as a quick server. After a reply that took longer, all callers use
-	// the pipeline until one has come within half of it.
+	// directTimeout is for how long a caller that sends its call itself waits for the reply. Passing a call to
+	// another goroutine and being woken by it takes as long as a reply of a fast server. After a reply that took
+	// longer than directTimeout, all callers use the pipeline until a reply has come within half of it.
 	directTimeout = 100 * time.Millisecond
 	// maxPipeline is how many calls one pipeline carries.
 	maxPipeline = 128

@@ -181,9 +181,9 @@ func (q *quorum) fail(c claim, t *tally, why error) error {
 	return &requestError{notExecuted, why}
 }
 
-// withdraw releases c on the masters that may keep it, those included that have not replied, and waits
-// until a majority certainly does not, or for one node's timeout. Its error says that a majority may still
-// keep the claim; a minority is no hold, and its keys expire with the lease.
+// withdraw releases c on the masters that may have it, including those that have not replied, and waits until a
+// majority certainly does not have it, or for one node's timeout. An error means that a majority may still have the
+// claim; a claim on a minority is no hold, and its keys expire with the lease.
 func (q *quorum) withdraw(c claim, t *tally) error {
 	certain := 0
 	for i := range q.nodes {

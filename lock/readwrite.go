@@ -55,10 +55,9 @@ func (c *Client) RW(name string, opts ...Option) *RW {
 	return &RW{named: c.named(name, opts)}
 }
 
-// PreferWriters is the same lock, but a writer that waits through it keeps all new
-// readers out; readers that have the lock may take it again. Without it, readers
-// that overlap forever starve a writer. If such a writer dies, it keeps readers out
-// for three heartbeats (three times PollMax, at most 6 s).
+// PreferWriters returns the same lock, but a writer that waits through it keeps all new readers out; readers that
+// have the lock may re-enter it. Without it, readers that always overlap starve a writer. If such a writer dies, it
+// keeps readers out for three heartbeats (three times PollMax, at most 6 s).
 func (l *RW) PreferWriters() *RW { return &RW{l.named, true} }
 
 // Read is the side of the readers.

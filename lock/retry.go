@@ -94,9 +94,9 @@ func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error
 	}
 }
 
-// undo runs back, which undoes what a failed acquire may have done, even if ctx has ended. It returns why, the error of
-// the acquire, marked with [ErrUnknown] unless back has confirmed that nothing is left. It waits for the confirmation
-// for the grace period of the client, with untilEnd until that long after ctx has ended.
+// undo runs back, which undoes what a failed acquire may have done, even if ctx has ended. It returns why, the error
+// of the acquire, marked with [ErrUnknown] unless back has confirmed that nothing is left. It waits for the
+// confirmation for the grace period of the client; with untilEnd, the period begins when ctx ends.
 func (c *Client) undo(ctx context.Context, untilEnd bool, why error, back func(ctx context.Context) error) error {
 	why = definiteError{why, true} // the outcome of one request is not that of the whole
 	undone := make(chan error, 1)

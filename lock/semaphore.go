@@ -55,9 +55,8 @@ func (s *Semaphore) ForceRelease(ctx context.Context, ids ...string) (permits in
 	return s.pool().force(ctx, ids)
 }
 
-// Acquire waits until n permits are free and takes them all at once. Its error is
-// [ErrNoPermits] if ctx ended before, [ErrPermits] if n is less than one or more
-// than there are in all, [ErrAbsent] if the semaphore does not exist, and
+// Acquire waits until n permits are free and takes them all at once. Its error is [ErrNoPermits] if ctx ended before,
+// [ErrPermits] if n is less than one or more than the total, [ErrAbsent] if the semaphore does not exist, and
 // [ErrUnknown] if permits may have been taken and could not be released.
 func (s *Semaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return s.pool().acquire(ctx, n, maxCount, true, opts)

@@ -9,9 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// subscriber keeps the subscriptions of a client as its wait queues want them. It
-// is the only goroutine that subscribes, unsubscribes, connects and closes, so that
-// none waits for a mutex of go-redis under which another does I/O.
+// subscriber keeps the subscriptions that a client's wait queues need. It is the only goroutine that subscribes,
+// unsubscribes, connects and closes, so no goroutine waits for a mutex of go-redis that another one holds during I/O.
 //
 // There is one connection for all channels; in a cluster whose messages stay with
 // the slot (SSUBSCRIBE), one for each master that has any.

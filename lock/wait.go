@@ -72,10 +72,9 @@ type waitLoop struct {
 	last       error
 }
 
-// run sends requests until one is granted or rejected, its patience is over, or ctx ends. In between it
-// waits in a queue: it joins it, sends one more request, since the lock may have
-// become free meanwhile, and then sleeps until it is woken, but never for longer
-// than [waitLoop.delay] says.
+// run sends requests until one is granted or rejected, its patience is over, or ctx ends. In between it waits in a
+// queue: it joins the queue, sends one more request, because the lock may have become free in the meantime, and then
+// sleeps until it is woken, but never for longer than [waitLoop.delay].
 func (w *waitLoop) run(ctx context.Context, r requester) error {
 	defer w.leave()
 	if w.joinEarly() && w.mode == chained && w.sleepsFirst && !w.sleep(ctx, w.client.o.PollMax, r) {
@@ -202,9 +201,10 @@ func (w *waitLoop) settle(t turn) {
 	w.owesRetry = false
 }
 
-// sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than the first one does,
-// since those behind rely on it, nor beyond when it is due. It reports false when ctx, the client or its patience has
-// ended, unless its next request was sent for it. A wake-up that came before that is left for the next waiter.
+// sleep waits until woken or for d. A waiter that becomes the first in the meantime sleeps no longer than the first
+// one does, because those behind rely on it, and not beyond the time at which its request is due. It reports false
+// when ctx, the client or its patience has ended, unless its next request was sent for it. A wake-up that came before
+// that is left for the next waiter.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool {
 	if ctx.Err() != nil {
 		return false

@@ -89,11 +89,9 @@ func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, timeout
 	}
 }
 
-// join appends a waiter to the queue of a channel. The caller must send a request
-// after that and before it sleeps, and leave in the end. A chained waiter need not
-// send that request if it relies on another wake-up: on that of the waiters before
-// it, or, where the first subscription is not confirmed yet, on that of the
-// confirmation.
+// join appends a waiter to the queue of a channel. The caller must send a request after that and before it sleeps,
+// and must call leave in the end. A chained waiter need not send that request if it relies on another wake-up: by the
+// waiters before it, or, if the first subscription is not confirmed yet, by the confirmation.
 func (s *waitQueues) join(channel string, sharded, chained bool) (w *waiter, relies bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -120,9 +120,10 @@ func (c *claim) remove(ctx context.Context) error {
 	return err
 }
 
-// release deletes the keys until that is answered or the session ends, and says whether they were there; false: one was
-// not, or the lease has ended. The deletion writes to a mark whose hold it was, which proves an earlier request whose
-// reply was lost. The id of the claim is free for another one if no request of this one may still be executed.
+// release repeats the deletion of the keys until it is answered or the session ends, and reports whether they
+// existed; false: one did not, or the lease has ended. The deletion writes a mark with the id of the hold, which
+// proves an earlier request whose reply was lost. The id of the claim may be reused if no request of this claim can
+// still be executed.
 func (c *claim) release(ctx context.Context) (was bool, err error) {
 	mark := c.session.marks.Take()
 	if mark == "" {
@@ -146,10 +147,10 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 // proof is what the release of the claim writes to a mark: no other claim has this id and revision.
 func (c *claim) proof() string { return c.id + "@" + strconv.FormatInt(c.revision, 10) }
 
-// removal deletes the keys, and returns how many requests it took. If the keys are there, as they were created, it
-// writes a mark; "": none; if not, the first response is that mark. If a creation was not answered, a barrier is left
-// until the lease ends, and with it the creation can no longer be executed. Without a reply and an error the lease has
-// ended, and the keys with it.
+// removal deletes the keys, and returns how many requests it needed. If the keys exist as they were created, it
+// writes a mark ("": none); otherwise the first response is that mark. If a creation was not answered, a barrier key
+// stays until the lease ends, so the creation can no longer be executed. If it returns neither a reply nor an error,
+// the lease has ended, and the keys with it.
 func (c *claim) removal(ctx context.Context, mark string) (reply *clientv3.TxnResponse, tries int, err error) {
 	var all []clientv3.Cmp
 	var do, first []clientv3.Op

@@ -52,8 +52,8 @@ type Client struct {
 }
 
 // Open makes a client of the cluster that c is connected to. The caller closes both, c last. A member that hangs is
-// noticed by c's DialKeepAliveTime; until then a request that it does not answer is sent again, perhaps to another
-// member, after a part of the lease that grows from 1/32 to a quarter.
+// detected by c's DialKeepAliveTime; until then a request without a reply is resent, perhaps to another member, after
+// a fraction of the lease that grows from 1/32 to a quarter.
 func Open(c *clientv3.Client, o Options) (*Client, error) {
 	o.Lease, o.Timeout = cmp.Or(o.Lease, defaultLease), cmp.Or(o.Timeout, defaultTimeout)
 	o.Root = strings.TrimSuffix(cmp.Or(o.Root, defaultRoot), "/")

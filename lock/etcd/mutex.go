@@ -16,10 +16,10 @@ func (c *Client) Mutex(name string) *Mutex {
 	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
 }
 
-// Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had it all the time,
-// [lock.ErrClosed], that of the servers, and [lock.ErrUnknown] if it was not certain in time that the key of the
-// acquire is gone: then it is removed in the background, or ends with the lease. The context of the hold is a
-// child of ctx. The value of the key is owner, for people and tools; it may be empty.
+// Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had the lock all the time,
+// [lock.ErrClosed], the error of the servers, or [lock.ErrUnknown] if it was not certain in time that the key of the
+// acquire is gone: then the key is removed in the background, or ends with the lease. The context of the hold is a
+// child of ctx. owner is stored as the value of the key, for people and tools; it may be empty.
 func (m *Mutex) Acquire(ctx context.Context, owner string) (*Hold, error) {
 	return m.queue.acquire(ctx, owner, true)
 }
@@ -47,9 +47,9 @@ func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, que
 func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
 
 // Multi returns a lock of several names, which is held when all of them are. A request enters all queues by one
-// transaction: requests cannot deadlock, whatever the order of their names, and one that fails has held either all or
-// none. A name that is given twice counts once. A transaction of etcd has at most 128 operations
-// (its option max-txn-ops), and one request makes two for each name.
+// transaction, so requests cannot deadlock, whatever the order of their names, and a failed request has held either
+// all locks or none. A name that is given twice counts once. A transaction of etcd has at most 128 operations (its
+// option max-txn-ops), and one request makes two for each name.
 func (c *Client) Multi(first string, more ...string) *Mutex {
 	return &Mutex{queue{c, queues.Names(first, more), queues.Exclusive()}}
 }

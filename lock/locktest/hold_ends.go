@@ -65,8 +65,8 @@ func releaseAfterLeaseFails(t *testing.T, s *fixture) {
 func leaseIsRenewed(t *testing.T, s *fixture) { s.outlastsLease(t, s.a, func() {}, func() {}) }
 
 // outlastsLease: a hold of l that starts before begin and ends after end lasts for two leases. If this process, and
-// with it the lock under test, did not run for a part of the lease in which it should have renewed, that says nothing
-// about the lock, and all of it is repeated.
+// with it the lock under test, did not run for a part of the lease in which it should have renewed, the result proves
+// nothing about the lock, and the test is repeated.
 func (s *fixture) outlastsLease(t *testing.T, l Locker, begin, end func()) {
 	t.Helper()
 	for try := 1; ; try++ {

@@ -18,9 +18,9 @@ type Options struct {
 	// Session is the session timeout: how long a lock stays held after its holder died. The servers may bound it; by
 	// default they allow 2 to 20 of their ticks. 0: 10 s.
 	Session time.Duration
-	// Margin is by how much a hold ends here before its session can end at the servers. When a follower dies, the leader
-	// may lack the heartbeats that its clients sent in the last half tick, so Margin should be at least half a tick.
-	// 0: a tenth of the session timeout.
+	// Margin is how long before the earliest possible end of its session on the servers a hold ends here. When a
+	// follower dies, the leader may lack the heartbeats that its clients sent in the last half tick, so Margin should
+	// be at least half a tick. 0: a tenth of the session timeout.
 	Margin time.Duration
 	// Timeout bounds a release, and the removal of a node whose acquire has failed. Both continue in the background
 	// until they are certain or the session ends. 0: 5 s.

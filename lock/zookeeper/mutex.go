@@ -16,10 +16,10 @@ func (c *Client) Mutex(name string) *Mutex {
 	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
 }
 
-// Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had it all the time,
-// [lock.ErrClosed], that of the servers, and [lock.ErrUnknown] if it was not certain in time that the node of the
-// acquire is gone: then it is removed in the background, or ends with the session. The context of the hold is a child
-// of ctx. The data of the node is owner, for people and tools; it may be empty.
+// Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had the lock all the time,
+// [lock.ErrClosed], the error of the servers, or [lock.ErrUnknown] if it was not certain in time that the node of the
+// acquire is gone: then the node is removed in the background, or ends with the session. The context of the hold is a
+// child of ctx. owner is stored as the data of the node, for people and tools; it may be empty.
 func (m *Mutex) Acquire(ctx context.Context, owner string) (*Hold, error) {
 	return m.queue.acquire(ctx, owner, true)
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// wire is a connection to a server that reads along, to know which requests were answered and when those were sent:
-// go-zookeeper does not say. Both directions are a sequence of messages, each with its length before it. The first
-// one is about the session; every other begins with the number of the request (zookeeper.jute).
+// wire is a connection to a server that parses its traffic, to know which requests were answered and when they were
+// sent, which go-zookeeper does not report. Both directions are sequences of messages, each preceded by its length.
+// The first message is about the session; every other one begins with the number of the request (zookeeper.jute).
 type wire struct {
 	net.Conn
 	limit    time.Duration // of the handshake

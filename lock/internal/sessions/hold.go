@@ -118,10 +118,10 @@ func (h *Hold) endBy(why error) bool {
 	return true
 }
 
-// Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false:
-// they were gone. The context of remove has the values of ctx, but does not end with it. Release waits for remove no
-// longer than Timeout. It fails with why the hold had ended,
-// with [lock.ErrLost] if remove returns false, and with [lock.ErrUnknown] if remove has not returned or has failed.
+// Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false: they
+// were gone. The context of remove has the values of ctx, but does not end with it. Release waits for remove no
+// longer than Timeout. Its error is the reason why the hold had already ended, [lock.ErrLost] if remove returns
+// false, and [lock.ErrUnknown] if remove has not returned or has failed.
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
 	if err := h.Err(); err != nil {
 		return err
