@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -17,6 +16,7 @@ const (
 	renewedNothing         // a renewal by an owner that never held the lock succeeded
 	noticedAfter           // a notice about a hold that was released
 	renewedOther           // a renewal succeeded while another owner certainly held the lock
+	selfRenewed            // a lease was renewed by the lock itself after another owner had been granted the lock
 	lossLate               // the promise had ended, and the loss was reported late or never
 	lossUnfounded          // a loss was reported although the promise was in force and no other owner was granted the lock
 	notKept                // a server did not have a hold that was promised
@@ -61,7 +61,7 @@ func honestyRules() []string {
 	return []string{releasedNothing: "released-nothing", releasedTwice: "released-twice",
 		releasedOther:  "released-another's",
 		renewedNothing: "renewed-nothing", noticedAfter: "after-release", renewedOther: "renewed-another's",
-		lossLate:      "loss-late",
+		selfRenewed: "watchdog-renewed-another's", lossLate: "loss-late",
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
 		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
@@ -113,6 +113,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeBroughtBack()
 	c.judgeNamed()
 	c.judgeAfterRelease()
+	c.judgeRenewedOthers()
 	c.judgeForeign()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
@@ -254,130 +255,3 @@ func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 
 // maxLookBack is how many holds are searched for a holder.
 const maxLookBack = 64
-
-// judgeLosses judges the reported losses, and those that were not reported.
-func (c *honestyCheck) judgeLosses() {
-	reported := false
-	for i := range c.h.Notices {
-		if n := &c.h.Notices[i]; n.F == history.Lost {
-			reported = true
-			c.losses++
-		}
-	}
-	pauses := c.clientPauses()
-	excuses := c.excusesOf(c.o)
-	for i := range c.holds {
-		h := &c.holds[i]
-		if valid := c.validUntil(h); valid < h.until {
-			c.judgeLate(int32(i), valid, reported, pauses)
-		}
-		if reported && h.endEvent >= 0 {
-			var away outageWindows
-			if c.o.applies(honestOutage) {
-				away = excuses(concern{h.key, true, false}).away
-			}
-			c.judgeUnfounded(int32(i), away)
-		}
-	}
-}
-
-// validUntil is the end of the promise of a hold, or of a hold that ended sooner, of the last one: a shorter promise to
-// an inner level leaves that to an outer one in force.
-func (c *honestyCheck) validUntil(h *hold) time.Duration {
-	valid := h.lastPromise()
-	if valid < h.until {
-		valid = max(valid, c.longestLeft(h))
-	}
-	return valid
-}
-
-// lastPromise is the end of the last promise made for the hold.
-func (h *hold) lastPromise() time.Duration {
-	if n := len(h.more().laterPromises); n > 0 {
-		return h.more().laterPromises[n-1].until
-	}
-	return h.valid
-}
-
-// judgeLate judges a hold on which its owner relied after its promise.
-func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pauses map[int][]segment) {
-	h := &c.holds[i]
-	s := &c.h.Spans[h.span]
-	if valid < c.h.End { // the promise to a hold that has not ended may end after the history
-		c.outlived++
-	}
-	if c.o.applies(honestSilent) && !reported && !c.o.ReportsLoss && (s.Lease > 0 || s.Valid == 0) {
-		return
-	}
-	until := min(h.until, c.h.End)
-	from := max(valid, h.from)
-	if s.Valid == 0 && len(h.more().laterPromises) == 0 {
-		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
-		// time of its wait.
-		from = max(from, s.Return+s.Lease)
-	}
-	if c.o.applies(honestPaused) {
-		for _, p := range pauses[c.client(h.span)] {
-			if p.from < until && p.until > from { // it can be reported when the client resumes
-				from = p.until
-			}
-		}
-	}
-	if until-from > c.o.slack() && until > from {
-		c.found.add(finding{rule: lossLate, x: i, y: i, start: from, end: until})
-	}
-}
-
-// judgeUnfounded judges a hold that ended with a reported loss.
-func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
-	h := &c.holds[i]
-	n := c.lostNotice(h)
-	if n < 0 || c.o.applies(honestReopened) && c.reopened(h) {
-		return
-	}
-	t := h.until
-	if h.lastPromise()-t <= c.o.slack() || away.touches(segment{h.from, t}) {
-		return
-	}
-	// The promise to an inner level that was released says nothing about the outer one, whose lease may be shorter.
-	if left := c.levelsLeft(h); len(left) > 0 && left.longest().until-t <= c.o.slack() {
-		return
-	}
-	if c.mayBeGrantedBy(i, t) {
-		return
-	}
-	c.found.add(finding{rule: lossUnfounded, x: i, y: int32(n), start: t, end: t})
-}
-
-// reopened reports whether the client of a hold closed its lock object when the loss was reported, or within the slack
-// before.
-func (c *honestyCheck) reopened(h *hold) bool {
-	return c.hasRare(func(s *history.Span) bool {
-		return s.Op == history.OpReopen && s.Call <= h.until && later(s.Return, c.o.slack()) >= h.until &&
-			s.Process.Client(c.h.Clients) == c.client(h.span)
-	})
-}
-
-// mayBeGrantedBy reports whether another owner may have been granted the lock during hold i and before t: one with a
-// known grant, within the slack, or one whose acquire had an unknown outcome.
-func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
-	h := &c.holds[i]
-	if c.unknown == nil {
-		c.unknown = c.firstUnknown()
-	}
-	if c.unknown[h.key] <= t {
-		return true
-	}
-	holds := c.byKey[h.key]
-	n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= h.from })
-	for m := max(0, n-maxLookBack); m < len(holds); m++ {
-		y := &c.holds[holds[m]]
-		if y.from > later(t, c.o.slack()) {
-			break
-		}
-		if y.owner != h.owner && y.asked <= t && y.until >= h.from {
-			return true
-		}
-	}
-	return false
-}

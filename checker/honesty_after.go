@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -9,59 +10,111 @@ import (
 
 // judgeAfterRelease judges notices about holds that were released: a watchdog that is not stopped keeps the lock from
 // others, or reports the loss of what its user gave back. The reply to a last renewal may come after that to the
-// release, as late as the network is slow or the client was paused.
+// release, as late as the network is slow or the client was paused. A release or an acquire that ended with an unknown
+// outcome ends the renewals too: its caller has nothing left to release.
 func (c *honestyCheck) judgeAfterRelease() {
 	var dis *disturbances
 	for i := range c.h.Notices {
 		n := &c.h.Notices[i]
-		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] != sequential {
+		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] == concurrent {
 			continue
 		}
-		x, held := c.lastHold(n.Owner, n.Key, n.Time)
-		if !held || n.Time <= later(c.holds[x].freeBy, c.o.slack()) || !c.allReleased(n) {
+		if x, held := c.lastHold(n.Owner, n.Key, n.Time); held && c.holds[x].until >= n.Time {
+			continue
+		}
+		last, over := c.givenUp(n)
+		if !over || n.Time <= later(last.at, c.o.slack()) {
 			continue
 		}
 		if dis == nil {
 			d := c.disturbances(c.o)
 			dis = &d
 		}
-		h := &c.holds[x]
-		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, n.Time}, c.client(h.span), history.AffectsClients,
+		since := segment{c.h.Spans[last.span].Call, n.Time}
+		if last.hold >= 0 {
+			since.from = c.holds[last.hold].asked
+		}
+		if last.unknown { // a fault is why
+			since.from = n.Time - 2*c.o.slack()
+		}
+		if c.o.applies(honestPaused) && dis.touch(since, c.client(last.span), history.AffectsClients,
 			history.AffectsTraffic) {
 			continue
 		}
-		c.found.add(finding{rule: noticedAfter, x: x, y: int32(i), start: h.freeBy, end: n.Time})
+		c.found.add(finding{rule: noticedAfter, x: last.span, y: int32(i), start: last.at, end: n.Time})
 	}
 }
 
-// allReleased reports whether each hold that the owner in n certainly or perhaps had of the key was released, and not
-// by force.
-func (c *honestyCheck) allReleased(n *history.Notice) bool {
+// abandonment is how an owner gave up the last that it had, or may have had, of a key.
+type abandonment struct {
+	at         time.Duration // the completion
+	span, hold int32         // the grant of the hold, or the operation of unknown outcome; the hold, or -1
+	unknown    bool          // the outcome of an operation is unknown
+}
+
+// givenUp reports whether the owner in n certainly has nothing of the key any more that it could still release, and
+// since when: each hold was released, and not by force, and each operation whose outcome is unknown has ended. The loss
+// of what an operation of unknown outcome left may be reported.
+func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if len(c.forced()[n.Key]) > 0 {
-		return false
+		return last, false
 	}
+	unknown := 0
 	for i := range c.h.Spans {
-		if s := &c.h.Spans[i]; s.Owner == n.Owner && s.Key == n.Key && s.Outcome == history.Info && aboutHold(s.Op) {
-			return false
+		s := &c.h.Spans[i]
+		if s.Owner != n.Owner || s.Key != n.Key || !aboutHold(s.Op) || s.Call > n.Time {
+			continue
 		}
+		switch {
+		case s.Outcome == history.Info:
+			unknown++
+		case s.Outcome == history.OK && s.Return > n.Time && (s.Op == history.OpAcquire || s.Op == history.OpTry):
+			return last, false
+		}
+	}
+	if unknown > 0 && n.F == history.Lost {
+		return last, false
+	}
+	for _, u := range c.h.Unknown {
+		s := &c.h.Spans[u.Span]
+		if s.Owner == n.Owner && s.Key == n.Key && aboutHold(s.Op) && s.Call <= n.Time && !u.Timeout {
+			unknown--
+			if u.Time >= last.at {
+				last = abandonment{u.Time, u.Span, -1, true}
+			}
+		}
+	}
+	if unknown > 0 {
+		return last, false
 	}
 	for _, i := range c.byKey[n.Key] {
-		if h := &c.holds[i]; h.owner == n.Owner && h.from <= n.Time && c.endOf(h) != Released {
-			return false
+		h := &c.holds[i]
+		if h.owner != n.Owner || h.from > n.Time {
+			continue
+		}
+		switch how := c.endOf(h); {
+		case how == Released && h.freeBy >= last.at:
+			last = abandonment{h.freeBy, h.span, i, last.unknown}
+		case how != Released && how != ReleaseUnknown:
+			return last, false
 		}
 	}
-	return true
+	return last, last.at > 0
 }
 
 func (v *view) noticedViolation(f finding) Violation {
-	h, n := &v.holds[f.x], &v.h.Notices[f.y]
-	w := v.involving("", h.span)
-	w.Rule, w.Events = "a hold that was released is neither renewed nor lost", []int{v.granted(h), int(n.Index)}
+	s, n := &v.h.Spans[f.x], &v.h.Notices[f.y]
+	w := v.involving("", f.x)
+	w.Rule, w.Events = "a hold that was released is neither renewed nor lost", []int{int(s.Ended), int(n.Index)}
 	what := "renewed"
 	if n.F == history.Lost {
 		what = "reported the loss of"
 	}
-	w.Text = fmt.Sprintf("client %d %s %s at %s, although it had released it by %s", w.Clients[0], what, lockName(w.Key),
-		format.Instant(n.Time), format.Instant(f.start))
+	why := "it had released it by " + format.Instant(f.start)
+	if s.Outcome == history.Info {
+		why = fmt.Sprintf("its %s had ended at %s with an unknown outcome", s.Op, format.Instant(f.start))
+	}
+	w.Text = fmt.Sprintf("client %d %s %s at %s, although %s", w.Clients[0], what, lockName(w.Key),
+		format.Instant(n.Time), why)
 	return w
 }

@@ -40,6 +40,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return v.answerViolation(f)
 	case shownFree, shownOther, shownGone, shownWrong, shownExpired:
 		return c.shownViolation(f)
+	case selfRenewed:
+		return c.renewedItselfViolation(f)
 	case noticedAfter:
 		return v.noticedViolation(f)
 	case waitersBeyond, waitersMissing:

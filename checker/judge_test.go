@@ -34,11 +34,15 @@ const paused = `
 	nemesis pause 1.2 effect id=1
 	nemesis pause 2.9 heal id=1`
 
-// TestHonestyOfATruncatedHistory: a history that ends within the only promise has no answer that could be wrong.
+// TestHonestyOfATruncatedHistory: a history that ends within the only promise has no answer that could be wrong, and
+// nobody can say that a client relied on the lock after its last event.
 func TestHonestyOfATruncatedHistory(t *testing.T) {
 	granted := "client 0 acquire k 0.1-0.2 ok owner=a valid=5s\nclient 1 try k 0.3-"
-	for end, want := range map[string]Outcome{"1": NotApplicable, "5.5": Holds, "9": Violated} {
-		j := Judge(read(t, granted+end+" fail owner=b"), Options{})
+	for end, want := range map[string]Outcome{
+		"1 fail owner=b": NotApplicable, "5.5 fail owner=b": Holds, "9 fail owner=b": Holds,
+		"9 fail owner=b\nclient 0 work k 0.4-8.9 ok owner=a": Violated,
+	} {
+		j := Judge(read(t, granted+end), Options{})
 		if r := j.Result(Honesty); r.Outcome != want {
 			t.Errorf("the history ends at %s: %s (%s), want %s", end, r.Outcome, r.Summary, want)
 		}

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -15,6 +16,7 @@ var flushallSpec = Spec{
 	Doc:       "removes every key of a server (FLUSHALL), once, as soon as it has any.",
 	Source:    "every post-mortem of a shared cache that was also the lock server",
 	Targets:   []Target{Master, Deciding, Node},
+	Affects:   history.AffectsData + " " + history.AffectsMessages, // nobody announces that a lock is free
 	OneShot:   true,
 	Lacks:     lacksAdmin,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -16,6 +17,7 @@ var keyDeletedSpec = Spec{
 	Doc:       "deletes the locks' keys on a server (DEL), once, as soon as one exists.",
 	Source:    "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
 	Targets:   []Target{Master, Deciding, Node},
+	Affects:   history.AffectsData + " " + history.AffectsMessages, // nobody announces that the lock is free
 	OneShot:   true,
 	Lacks:     lacksAdmin,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {

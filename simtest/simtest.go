@@ -75,6 +75,9 @@ type Outcome struct {
 	Verdict    checker.Verdict
 	Sentence   string // why
 	Properties map[checker.Property]checker.Outcome
+	// Unexpected are the violated properties that the scenario does not expect to be violated. Some scenarios, such as
+	// key-deleted, make every lock unsafe: they show what else a lock does wrong.
+	Unexpected []checker.Property
 	Dir        string // its directory, if it was kept
 }
 
@@ -165,6 +168,10 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	run.Properties = map[checker.Property]checker.Outcome{}
 	for _, p := range j.Results {
 		run.Properties[p.Property] = p.Outcome
+		expected := checker.ExpectedOutcomes(scenario.Expect[string(p.Property)])
+		if p.Outcome == checker.Violated && !slices.Contains(expected, string(checker.Violated)) {
+			run.Unexpected = append(run.Unexpected, p.Property)
+		}
 	}
 	keep := false
 	switch j.Verdict {

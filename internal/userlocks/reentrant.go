@@ -2,6 +2,7 @@ package userlocks
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -22,8 +23,12 @@ func reentrantLock() Lock {
 			"watchdog-late": "the watchdog renews after a whole lease instead of a third",
 
 			"watchdog-stays": "the watchdog is not stopped by the release",
+			"loss-by-reply":  "the watchdog learns of the end of its lease by a reply only",
+
+			"failed-release-renewed": "a release without a reply leaves the watchdog, and nobody releases the lock",
+			"failed-acquire-renewed": "an acquire without a reply starts the watchdog, and nobody releases the lock",
 		},
-		open: func(b base) client.Locker { return &reentrant{base: b, dogs: map[string]context.CancelFunc{}} },
+		open: func(b base) client.Locker { return &reentrant{base: b, dogs: map[string]*watchdog{}} },
 	}
 }
 
@@ -31,7 +36,14 @@ func reentrantLock() Lock {
 type reentrant struct {
 	base
 	mu   sync.Mutex
-	dogs map[string]context.CancelFunc // by owner
+	dogs map[string]*watchdog // by key and owner
+}
+
+// watchdog renews what an owner has of a key, until as many levels as the lock has granted were released: the count at
+// the server may be higher, by an acquire without a reply.
+type watchdog struct {
+	cancel context.CancelFunc
+	levels int
 }
 
 const (
@@ -73,36 +85,44 @@ func (l *reentrant) Acquire(ctx context.Context, a client.Acquire) (client.Grant
 		count = n
 		return n > 0, err
 	})
+	failed := err != nil && !errors.Is(err, errBusy) && l.bug == "failed-acquire-renewed"
 	g, err := valid(start.Add(lease), err)
-	if g.Count = count; err == nil && a.Lease == 0 {
-		l.watch(a.Key, a.Owner)
+	if g.Count = count; err == nil || failed {
+		l.watch(a, start.Add(lease))
 	}
 	return g, err
 }
 
-func (l *reentrant) watch(key, owner string) {
+// watch counts one more level, and starts a watchdog for one without a lease.
+func (l *reentrant) watch(a client.Acquire, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dogs[key+owner] != nil {
-		return
+	if dog := l.dogs[a.Key+a.Owner]; dog != nil {
+		dog.levels++
+	} else if a.Lease == 0 {
+		ctx, cancel := context.WithCancel(context.Background())
+		l.dogs[a.Key+a.Owner] = &watchdog{cancel, 1}
+		go l.renewAlways(ctx, a.Key, a.Owner, until)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.dogs[key+owner] = cancel
-	go l.renewAlways(ctx, key, owner)
 }
 
-func (l *reentrant) unwatch(key, owner string) {
+// unwatch ends the watchdog, or one level of it.
+func (l *reentrant) unwatch(key, owner string, whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if cancel := l.dogs[key+owner]; cancel != nil {
-		cancel()
+	dog := l.dogs[key+owner]
+	if dog == nil {
+		return
+	}
+	if dog.levels--; dog.levels == 0 || whole {
+		dog.cancel()
 		delete(l.dogs, key+owner)
 	}
 }
 
-// renewAlways renews until the hold is released or lost.
-func (l *reentrant) renewAlways(ctx context.Context, key, owner string) {
-	every, until := ownLease/3, time.Now().Add(ownLease)
+// renewAlways renews until the hold is released or lost, which is at until at the latest if no renewal succeeds.
+func (l *reentrant) renewAlways(ctx context.Context, key, owner string, until time.Time) {
+	every := ownLease / 3
 	if l.bug == "watchdog-late" {
 		every = ownLease
 	}
@@ -113,22 +133,34 @@ func (l *reentrant) renewAlways(ctx context.Context, key, owner string) {
 		case <-time.After(every):
 		}
 		start := time.Now()
-		n, err := run(ctx, l.rdb(), renewHash, []string{key}, owner, ms(ownLease), l.flag("watchdog-any", "any"))
-		if (l.bug == "loss-ignored" || l.bug == "watchdog-stays") && err == nil {
-			n = 1
-		}
+		n, err := l.renewOnce(ctx, key, owner, until)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && n == 1:
 			until = start.Add(ownLease)
 			l.notify(client.Reply{Event: "renewed", Key: key, Owner: owner, Deadline: until})
-		case err == nil || time.Now().After(until):
-			l.unwatch(key, owner)
+		case err == nil || !time.Now().Before(until):
+			l.unwatch(key, owner, true)
 			l.notify(client.Reply{Event: "lost", Key: key, Owner: owner})
 			return
 		}
+		every = min(every, max(0, time.Until(until)))
 	}
+}
+
+// renewOnce waits for a reply until the lease is over.
+func (l *reentrant) renewOnce(ctx context.Context, key, owner string, until time.Time) (int, error) {
+	if l.bug != "loss-by-reply" && l.bug != "watchdog-late" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	n, err := run(ctx, l.rdb(), renewHash, []string{key}, owner, ms(ownLease), l.flag("watchdog-any", "any"))
+	if (l.bug == "loss-ignored" || l.bug == "watchdog-stays") && err == nil {
+		n = 1
+	}
+	return n, err
 }
 
 func (l *reentrant) Renew(ctx context.Context, h client.Hold, lease time.Duration) (client.Grant, error) {
@@ -145,11 +177,11 @@ func (l *reentrant) Renew(ctx context.Context, h client.Hold, lease time.Duratio
 
 func (l *reentrant) Release(ctx context.Context, h client.Hold) (int, error) {
 	n, err := run(ctx, l.rdb(), leaveHash, []string{h.Key}, h.Owner, l.flag("inner-frees", "all"))
-	switch {
-	case err != nil:
+	if l.bug != "watchdog-stays" && !(l.bug == "failed-release-renewed" && err != nil) {
+		l.unwatch(h.Key, h.Owner, err == nil && n <= 0)
+	}
+	if err != nil {
 		return 0, err
-	case n <= 0 && l.bug != "watchdog-stays":
-		l.unwatch(h.Key, h.Owner)
 	}
 	if n < 0 {
 		return 0, client.ErrNotHeld
@@ -159,8 +191,8 @@ func (l *reentrant) Release(ctx context.Context, h client.Hold) (int, error) {
 
 func (l *reentrant) Close(ctx context.Context) error {
 	l.mu.Lock()
-	for _, cancel := range l.dogs {
-		cancel()
+	for _, dog := range l.dogs {
+		dog.cancel()
 	}
 	l.mu.Unlock()
 	return l.base.Close(ctx)
