@@ -43,6 +43,32 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	release(t, w)
 }
 
+// TestReaderThatDiesBeforeASlotHasMoved: the set of leases expires with the lease of a dead reader, while the hash has
+// the deadline of a later one, which was granted the lock in a migration. The dead one does not keep writers out.
+func TestReaderThatDiesBeforeASlotHasMoved(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rdb := startRedis(t).Dial(t)
+	c := newTestClient(t, rdb, patient)
+	dead := claim{key: "moved", owner: "dead", id: "1", lease: 300}
+	if g, err := c.readers.acquire(ctx, dead); err != nil || !g.ok {
+		t.Fatalf("the first read: %+v, %v", g, err)
+	}
+	live := claim{key: "moved", owner: "live", id: "2", lease: time.Hour.Milliseconds()}
+	if g, err := c.readers.acquireMigrating(ctx, live); err != nil || !g.ok {
+		t.Fatalf("the second read: %+v, %v", g, err)
+	}
+	eventually(t, testTimeout, "the end of the leases", func() bool { return rdb.Exists(ctx, leasesKey(dead)).Val() == 0 })
+	if left, err := c.readers.release(ctx, live); err != nil || left != 0 {
+		t.Fatalf("release: %d, %v", left, err)
+	}
+	w, err := c.RW("moved").Write().TryAcquire(ctx)
+	if err != nil {
+		t.Fatalf("write after both reads: %v", err)
+	}
+	release(t, w)
+}
+
 // TestReaderWaitsForAWriteInsideALongerRead: the lease of a dead writer ends before that of a read of its owner, and a
 // reader need not wait for the latter.
 func TestReaderWaitsForAWriteInsideALongerRead(t *testing.T) {

@@ -45,7 +45,8 @@ local function movedDeadlines(lock)
   return list
 end
 
--- Moves the deadlines in the hash to the set of leases. The first write needs no memory.
+-- Moves the deadlines in the hash to the set of leases. The first write needs no memory. A hold without any deadline has
+-- ended: the set expired when the last lease in it ended, while later ones were in the hash.
 local function adopt(lock, leases)
   local list = movedDeadlines(lock)
   if #list == 0 then
@@ -56,6 +57,12 @@ local function adopt(lock, leases)
   for _, entry in ipairs(list) do
     redis.call('ZADD', leases, 'GT', string.format('%d', entry[2]), entry[1])
     redis.call('HDEL', lock, 'm:' .. entry[1])
+  end
+  for _, field in ipairs(redis.call('HKEYS', lock)) do
+    local hold = string.sub(field, 3)
+    if string.sub(field, 1, 2) == 'h:' and not redis.call('ZSCORE', leases, hold) then
+      redis.call('ZADD', leases, string.format('%d', now - 1), hold)
+    end
   end
   local last = redis.call('ZREVRANGE', leases, 0, 0, 'WITHSCORES')
   redis.call('PEXPIREAT', leases, last[2])
