@@ -70,6 +70,11 @@ func (v *view) keyedOps() []keyOps {
 			keys[h.key].undone = append(keys[h.key].undone, segment{h.core, never})
 		}
 	}
+	for k := range keys {
+		if keys[k].readers && len(keys[k].busy) > 0 {
+			keys[k].undone = append(keys[k].undone, v.writesLeft(v.byKey[k])...)
+		}
+	}
 	for i := range keys {
 		keys[i].busy = v.withoutUndone(keys[i].busy, keys[i].undone)
 	}
@@ -195,6 +200,25 @@ func (v *view) prepare(k *keyOps) {
 				span: -1, process: v.h.Spans[h.span].Process, kind: opHoldLost, unknown: true, depth: -1})
 		}
 	}
+}
+
+// writesLeft are the times after the losses of writes whose owners were granted a read later: servers may have kept the
+// write until its lease ended, let its owner read inside it, and refused others.
+func (v *view) writesLeft(holds []int32) (all []segment) {
+	var lost map[int32]time.Duration // by owner
+	for _, i := range holds {
+		h := &v.holds[i]
+		if core, is := lost[h.owner]; h.reader && is && core < h.from {
+			all = append(all, segment{core, never})
+		}
+		if !h.reader && h.ending == endLost {
+			if lost == nil {
+				lost = make(map[int32]time.Duration)
+			}
+			lost[h.owner] = h.core
+		}
+	}
+	return all
 }
 
 // epochs are, by owner, the grants that came after a lost hold, as event indices. A later grant begins a new hold,
