@@ -46,6 +46,7 @@ const (
 	ownerUnnamed           // a release of a lost hold did not say that another owner had the lock
 	failedDone             // a release that certainly had no effect had one
 	notForeign             // an acquire was refused because of data of another program, which there cannot be
+	deniedGrant            // an acquire failed as one that never held the lock, although a server had granted it
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
@@ -70,7 +71,7 @@ func honestyRules() []string {
 		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
 		contradicted: "contradiction", failedInVain: "failed", ownerUnnamed: "owner-unnamed", failedDone: "failed-done",
-		renewalWaited: "waited-renewal", restored: "brought-back",
+		renewalWaited: "waited-renewal", restored: "brought-back", deniedGrant: "held-before",
 		notForeign: "foreign-unfounded",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestReopened: "reopened", honestPromise: "other-outlived",
@@ -114,6 +115,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeNamed()
 	c.judgeAfterRelease()
 	c.judgeRenewedOthers()
+	c.judgeHeldBefore()
 	c.judgeForeign()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
@@ -140,6 +142,7 @@ type honestyCheck struct {
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
 	unkept                    []unkept        // promises, by findings
 	gone                      []goneHold      // by findings
+	before                    []heldBefore    // by findings
 	back                      []broughtBack   // by findings
 	sums                      []permitSum     // by findings
 	shown                     []string        // by findings: what an inspect showed

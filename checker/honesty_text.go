@@ -15,6 +15,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.unkeptViolation(f)
 	case notForeign:
 		return c.foreignViolation(f)
+	case deniedGrant:
+		return c.beforeViolation(f)
 	case goneConfirmed:
 		return c.goneViolation(f)
 	case fewerPermits:

@@ -88,6 +88,9 @@ func (l *library) checkPromise(h held, lease time.Duration, asked time.Time) err
 	if lease == 0 {
 		lease = l.lease
 	}
+	if h.Deadline().IsZero() && l.several {
+		return contradiction("a lease of %v was granted, but the hold says that it has no deadline", lease)
+	}
 	if until := asked.Add(leastValidity(lease)); !h.Deadline().IsZero() && h.Deadline().Before(until) {
 		return contradiction("a lease of %v was granted, but the deadline of the hold is %v before its end", lease,
 			until.Sub(h.Deadline()))
@@ -129,6 +132,19 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 		return contradiction("the event of the acquire has token %d, but the hold has %d", event.Token, tokened.Token())
 	case event.Took < 0 || event.Took > time.Since(asked)+clockStep:
 		return contradiction("the event says that the acquire took %v, but it took at most %v", event.Took, time.Since(asked))
+	}
+	return nil
+}
+
+// checkContext finds a hold that lasts although its context has ended: the end of the wait for it must not end that. It
+// asks for the context only if the owner has asked for it before (see usesContexts), and not with option calls, with
+// which the context of an acquire may be canceled (see acquireTwice).
+func (l *library) checkContext(h held, owner string) error {
+	if _, scoped := h.(*scope); scoped || l.varied || !l.contexts || !isEven(owner) {
+		return nil
+	}
+	if ended := h.Context().Err(); ended != nil && h.Err() == nil {
+		return contradiction("the hold lasts, but its context has ended: %v", ended)
 	}
 	return nil
 }

@@ -91,6 +91,43 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
+// canceledHold is a hold whose context has ended.
+type canceledHold struct{ held }
+
+func (canceledHold) Context() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// TestContextOfHold: a hold that lasts must have a context that lasts.
+func TestContextOfHold(t *testing.T) {
+	server := locktest.StartServer(t)
+	n, _ := onServer(t, reentrantSpec, server.Addr, 1, nil)
+	l := n.locker.(*library)
+	l.contexts = true
+	owner := "o"
+	for !isEven(owner) {
+		owner += "o"
+	}
+	h, _, err := l.acquireHeld(t.Context(), Acquire{Key: "k", Owner: owner, Wait: time.Second}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.checkContext(h, owner); err != nil {
+		t.Errorf("a hold that lasts: %v", err)
+	}
+	if err := l.checkContext(canceledHold{h}, owner); !errors.Is(err, ErrContradiction) {
+		t.Errorf("a hold with an ended context: got %v, want a contradiction", err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.checkContext(canceledHold{h}, owner); err != nil {
+		t.Errorf("a hold that was released: %v", err)
+	}
+}
+
 // TestInnerMetadata: the metadata of a lock are those of the first hold of its owner.
 func TestInnerMetadata(t *testing.T) {
 	l := &library{holds: newHolds()}

@@ -20,8 +20,9 @@ func multiSpecs() []Spec {
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
 		kind{acquire: acquireMulti(severalKinds, 0), several: true, apart: true, reentrant: true})
 	permits := kindRow("multi-permits", "package lock's multi-lock of permits: as many of a semaphore of leased permits "+
-		"as of a fair one, acquired one after another. One of each, unless the workload has more.",
-		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(twoSemaphores, 0), several: true,
+		"as of a fair one, and of one without leases that has plenty, acquired one after another. One of each, unless the "+
+		"workload has more.",
+		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(threeSemaphores, 0), several: true,
 			apart: true})
 	multi.Can = multi.Can.Without(Migrates) // one script takes both
 	// The bounds of a frugal lock are for a hold of one lock at the servers, and this one has up to four.
@@ -31,7 +32,7 @@ func multiSpecs() []Spec {
 		ReportsLoss, Wakes, Migrates, FullMemory}
 	permits.PersistentKeys = func(key string) []string {
 		names := multiKeys(key)
-		return names[:2]
+		return names[:3]
 	}
 	specs := []Spec{multi, mixed, permits}
 	for i := range specs {
@@ -85,10 +86,15 @@ func twoMutexes(c *lock.Client, key string, _ Acquire) []lock.AnyLock {
 	return []lock.AnyLock{c.Mutex(names[0]), c.FencedMutex(names[1])}
 }
 
-func twoSemaphores(c *lock.Client, key string, a Acquire) []lock.AnyLock {
+// plenty is how many permits a semaphore has of which none is ever refused: those of clients that have died stay taken.
+const plenty = 1_000_000
+
+// threeSemaphores are two with leases, and last in the order of a multi-lock one without, whose permits never run out.
+func threeSemaphores(c *lock.Client, key string, a Acquire) []lock.AnyLock {
 	names, total := multiKeys(key), sizedBy(a)
 	return []lock.AnyLock{
 		c.FairSemaphore(names[1], total...).Permits(a.Permits), c.PermitSemaphore(names[0], total...).Permits(a.Permits),
+		c.Semaphore(names[2], lock.WithTotal(plenty)).Permits(a.Permits),
 	}
 }
 

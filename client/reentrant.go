@@ -211,6 +211,7 @@ func (l *library) Release(ctx context.Context, what Hold) (int, error) {
 	if h == nil {
 		return 0, ErrNotHeld
 	}
+	early := l.checkContext(h, what.Owner)
 	s, scoped := h.(*scope)
 	release := func(ctx context.Context) error { return l.releaseHeld(ctx, h) }
 	if scoped {
@@ -220,7 +221,7 @@ func (l *library) Release(ctx context.Context, what Hold) (int, error) {
 	if err == nil || lock.Definite(err) {
 		l.holds.end(id, h)
 	}
-	if wrong := l.checkReleased(h, err); wrong != nil {
+	if wrong := cmp.Or(early, l.checkReleased(h, err)); wrong != nil {
 		return 0, wrong
 	}
 	count := grantOf(h).Count
