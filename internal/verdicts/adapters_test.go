@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/runner"
 )
@@ -64,7 +65,9 @@ func TestAdaptersEndAsExpected(t *testing.T) {
 	}
 }
 
-// endsAsExpected makes a run; package realrun says how often.
+// endsAsExpected makes a run; package realrun says how often. A run that tested too little is repeated, whatever it
+// shows: on a busy machine a fault may hit the request after the one that the scenario names, and a lost reply to an
+// acquire convicts what a lost reply to a release does not.
 func endsAsExpected(t *testing.T, e adapters.Expectation) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -75,6 +78,11 @@ func endsAsExpected(t *testing.T, e adapters.Expectation) {
 		got := Outcome(out.Judgement)
 		if e.Allows(got) {
 			return
+		}
+		if r := out.Judgement.Result(checker.Exercised); r.Outcome == checker.Undecided {
+			if realrun.Repeat(t, try, r.Summary) {
+				continue
+			}
 		}
 		if !realrun.Again(t, try, out.Dir.Path) {
 			t.Errorf("%s in %s: expected %s, got %s: %s", e.Lock, e.Scenario, e.Outcome, got, out.Judgement.Sentence)
