@@ -87,7 +87,7 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 	acquires := 0
 	for _, i := range list {
 		s := &c.h.Spans[i]
-		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && (s.Outcome != history.Fail || s.Undone) {
+		if isAcquire(s.Op) && (s.Outcome != history.Fail || s.Undone) {
 			acquires++
 		}
 	}

@@ -151,7 +151,7 @@ func (v *view) contended() int {
 func (v *view) attempts() [][]int32 {
 	byKey, count, total := make([][]int32, len(v.byKey)), make([]int32, len(v.byKey)), 0
 	asks := func(s *history.Span) bool {
-		return (s.Op == history.OpAcquire || s.Op == history.OpTry) && int(s.Key) < len(byKey)
+		return isAcquire(s.Op) && int(s.Key) < len(byKey)
 	}
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; asks(s) {

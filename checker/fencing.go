@@ -90,7 +90,7 @@ func checkFencing(v *view, o Options) Result {
 func (v *view) withoutToken(found *findings, readers bool) {
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
+		acquires := isAcquire(s.Op)
 		if acquires && s.Outcome == history.OK && (s.Write || readers) && !s.Part && s.Token == 0 && !s.Zero &&
 			v.h.Limit(s.Key) == 0 {
 			found.add(finding{rule: noToken, x: none, y: int32(i), start: s.Return, end: s.Return})

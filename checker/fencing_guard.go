@@ -84,7 +84,7 @@ func (v *view) readsOn(s *history.Span) bool {
 		return false
 	}
 	return !slices.ContainsFunc(v.h.Spans, func(w history.Span) bool {
-		acquires := w.Op == history.OpAcquire || w.Op == history.OpTry
+		acquires := isAcquire(w.Op)
 		return acquires && w.Write && w.Key == s.Key && w.Call <= s.Return && w.Return >= h.asked &&
 			(w.Outcome != history.Fail || w.Undone)
 	})

@@ -147,7 +147,8 @@ type honestyCheck struct {
 	sums                      []permitSum     // by findings
 	shown                     []string        // by findings: what an inspect showed
 	opsShown                  map[ownerKey][]int32
-	received                  *promiseIndex // see promises
+	received                  *promiseIndex         // see promises
+	seen                      map[int]time.Duration // see lastSeen; nil until needed
 	replies, losses, outlived int
 	unjudged                  bool // an owner whose holds are unknown released or renewed
 }
@@ -200,7 +201,7 @@ func (c *honestyCheck) renewalOfNothing(i int32, s *history.Span) {
 	}
 	for j := range c.h.Spans {
 		a := &c.h.Spans[j]
-		if a.Owner == s.Owner && a.Key == s.Key && (a.Op == history.OpAcquire || a.Op == history.OpTry) &&
+		if a.Owner == s.Owner && a.Key == s.Key && isAcquire(a.Op) &&
 			a.Outcome != history.Fail {
 			return
 		}

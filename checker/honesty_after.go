@@ -68,7 +68,7 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 		switch {
 		case s.Outcome == history.Info:
 			unknown++
-		case s.Outcome == history.OK && s.Return > n.Time && (s.Op == history.OpAcquire || s.Op == history.OpTry):
+		case s.Outcome == history.OK && s.Return > n.Time && isAcquire(s.Op):
 			return last, false
 		}
 	}

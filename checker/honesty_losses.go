@@ -24,11 +24,10 @@ func (c *honestyCheck) judgeLosses() {
 	}
 	pauses := c.clientPauses()
 	excuses := c.excusesOf(c.o)
-	seen := c.lastSeen()
 	for i := range c.holds {
 		h := &c.holds[i]
 		if valid := c.validUntil(h); valid < h.until {
-			c.judgeLate(int32(i), valid, seen[c.client(h.span)], ofLeases, pauses)
+			c.judgeLate(int32(i), valid, ofLeases, pauses)
 		}
 		if reported && h.endEvent >= 0 {
 			var away outageWindows
@@ -96,7 +95,7 @@ func (h *hold) lastPromise() time.Duration {
 
 // judgeLate judges a hold on which its owner relied after its promise, until its client was seen last. ofLeases: the
 // lock has reported the loss of a hold for which a lease was requested.
-func (c *honestyCheck) judgeLate(i int32, valid, seen time.Duration, ofLeases bool, pauses map[int][]segment) {
+func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pauses map[int][]segment) {
 	h := &c.holds[i]
 	s := &c.h.Spans[h.span]
 	if valid < c.h.End { // the promise to a hold that has not ended may end after the history
@@ -105,7 +104,10 @@ func (c *honestyCheck) judgeLate(i int32, valid, seen time.Duration, ofLeases bo
 	if c.o.applies(honestSilent) && !ofLeases && !c.o.ReportsLoss && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}
-	until := min(h.until, seen)
+	if c.seen == nil {
+		c.seen = c.lastSeen()
+	}
+	until := min(h.until, c.seen[c.client(h.span)])
 	from := max(valid, h.from)
 	if s.Valid == 0 && len(h.more().laterPromises) == 0 {
 		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some

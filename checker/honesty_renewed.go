@@ -60,7 +60,7 @@ func (c *honestyCheck) grantedAfter(i int32, t time.Duration) int32 {
 // mayHaveEntered reports whether the owner in n was granted the lock, or may have been, after t and before n.
 func (c *honestyCheck) mayHaveEntered(n *history.Notice, t time.Duration) bool {
 	return slices.ContainsFunc(c.h.Spans, func(s history.Span) bool {
-		return s.Owner == n.Owner && s.Key == n.Key && (s.Op == history.OpAcquire || s.Op == history.OpTry) &&
+		return s.Owner == n.Owner && s.Key == n.Key && isAcquire(s.Op) &&
 			s.Outcome != history.Fail && s.Return > t && s.Call < n.Time
 	})
 }

@@ -213,7 +213,7 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 // mayHold reports whether s may have been granted without a known hold: its outcome is unknown, or its owner is
 // concurrent.
 func (v *view) mayHold(s *history.Span) bool {
-	if s.Op != history.OpAcquire && s.Op != history.OpTry {
+	if !isAcquire(s.Op) {
 		return false
 	}
 	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == concurrent)

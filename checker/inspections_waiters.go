@@ -54,7 +54,7 @@ func (c *honestyCheck) waitersIn(s *history.Span, dis disturbances, crashed map[
 		if x.Call > s.Return {
 			break
 		}
-		if x.Key != s.Key || x.Op != history.OpAcquire && x.Op != history.OpTry || c.leftBy(x, crashed) < s.Call {
+		if x.Key != s.Key || !isAcquire(x.Op) || c.leftBy(x, crashed) < s.Call {
 			continue
 		}
 		possible++

@@ -104,7 +104,7 @@ func (v *view) promiseOf(effect int32) (p receivedPromise, is bool) {
 		p.what = promiseReplaced
 		return p, (s.Valid != 0 || s.Lease > 0) && p.until < never
 	}
-	return p, (s.Op == history.OpAcquire || s.Op == history.OpTry) && p.until < never
+	return p, isAcquire(s.Op) && p.until < never
 }
 
 // between is where the effects of an owner at a key are.

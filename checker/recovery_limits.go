@@ -19,7 +19,7 @@ func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 	requests := make(map[ownerKey]int)
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Outcome != history.Fail && (s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRenew) {
+		if s.Outcome != history.Fail && (isAcquire(s.Op) || s.Op == history.OpRenew) {
 			requests[ownerKey{s.Owner, s.Key}]++
 		}
 	}

@@ -244,7 +244,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 			continue
 		}
 		n += 3
-		if s.Op == history.OpAcquire || s.Op == history.OpTry {
+		if isAcquire(s.Op) {
 			ends++ // its lease may end
 		}
 		waiting += min(s.Return, v.h.End) - s.Call

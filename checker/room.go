@@ -73,7 +73,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 		}
 	}
 	for _, i := range v.rare {
-		if s := &v.h.Spans[i]; !s.Write && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+		if s := &v.h.Spans[i]; !s.Write && isAcquire(s.Op) {
 			share(s.Key)
 		}
 	}
@@ -82,7 +82,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if n := at[s.Key]; n > 0 && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+		if n := at[s.Key]; n > 0 && isAcquire(s.Op) {
 			all[n-1].requests = append(all[n-1].requests, int32(i))
 		}
 	}

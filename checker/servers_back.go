@@ -59,7 +59,7 @@ func (c *honestyCheck) lastRequests() map[ownerKey]requests {
 	all := make(map[ownerKey]requests)
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if s.Op != history.OpAcquire && s.Op != history.OpTry {
+		if !isAcquire(s.Op) {
 			continue
 		}
 		at := ownerKey{s.Owner, s.Key}

@@ -27,7 +27,7 @@ func (s *servers) heldBefore(o Options) (all []heldBefore) {
 	dis := s.disturbances(o)
 	for at, l := range s.ledgers() { // in any order: findings are sorted
 		x := &s.h.Spans[l.ops[0]]
-		if x.Op != history.OpAcquire && x.Op != history.OpTry || x.Outcome != history.Fail || x.Undone || x.Part ||
+		if !isAcquire(x.Op) || x.Outcome != history.Fail || x.Undone || x.Part ||
 			len(l.ops) > 1 && s.h.Spans[l.ops[1]].Call <= x.Return {
 			continue
 		}

@@ -79,7 +79,7 @@ func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.
 			depth = -1
 		}
 	}
-	acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
+	acquires := isAcquire(s.Op)
 	if acquires {
 		if n := len(l.depths); n > 0 && (s.Lease == 0) != (l.lease == 0) {
 			l.lease = 0

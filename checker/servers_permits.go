@@ -178,7 +178,7 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Key != key || s.Outcome != history.Fail || s.Op != history.OpAcquire && s.Op != history.OpTry {
+		if s.Key != key || s.Outcome != history.Fail || !isAcquire(s.Op) {
 			continue
 		}
 		until := later(s.Return, o.slack())
@@ -203,7 +203,7 @@ func (v *view) lastRequest(key int32, t time.Duration) int32 {
 	last := none
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Key == key && s.Ended >= 0 && s.Call <= t && (s.Op == history.OpAcquire || s.Op == history.OpTry) &&
+		if s.Key == key && s.Ended >= 0 && s.Call <= t && isAcquire(s.Op) &&
 			(last == none || cmp.Compare(s.Call, v.h.Spans[last].Call) >= 0) {
 			last = int32(i)
 		}

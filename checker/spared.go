@@ -25,7 +25,7 @@ func anything() concern { return concern{key: none} }
 // concernOf is that of an operation.
 func concernOf(s *history.Span) concern {
 	givesBack := s.Op == history.OpRelease || s.Op == history.OpRenew
-	return concern{s.Key, givesBack, !givesBack && s.Op != history.OpAcquire && s.Op != history.OpTry}
+	return concern{s.Key, givesBack, !givesBack && !isAcquire(s.Op)}
 }
 
 // spares reports whether a fault that affects what the words say at a server does not concern c. "": all servers.

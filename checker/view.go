@@ -176,7 +176,7 @@ func prefault(n int) []hold {
 // countGrants is the largest possible number of holds.
 func countGrants(h *history.History) (n int) {
 	for i := range h.Spans {
-		if s := &h.Spans[i]; s.Outcome == history.OK && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+		if s := &h.Spans[i]; s.Outcome == history.OK && isAcquire(s.Op) {
 			n++
 		}
 	}
@@ -203,16 +203,19 @@ func (v *view) hasRare(is func(*history.Span) bool) bool {
 	return slices.ContainsFunc(v.rare, func(i int32) bool { return is(&v.h.Spans[i]) })
 }
 
+// isAcquire reports whether an operation asks for the lock.
+func isAcquire(op history.Op) bool { return op == history.OpAcquire || op == history.OpTry }
+
 // isLockOp reports whether s acquires or releases the lock.
 func isLockOp(s *history.Span) bool {
-	return s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRelease
+	return isAcquire(s.Op) || s.Op == history.OpRelease
 }
 
 // unjudged reports whether an owner whose holds are unknown was granted an acquire for which is holds: then it is not
 // certain that a property does not apply.
 func (v *view) unjudged(is func(*history.Span) bool) bool {
 	return v.concurrent > 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
-		acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
+		acquires := isAcquire(s.Op)
 		return acquires && s.Outcome == history.OK && v.ownerOrder[s.Owner] == concurrent && is(&s)
 	})
 }
