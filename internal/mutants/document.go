@@ -95,18 +95,18 @@ func Document(rows []Row, r Report) string {
 	if len(r.Coverage.Unreached) > 0 {
 		fmt.Fprintf(&b, "Functions that none of them calls:\n\n    %s\n", wrap(r.Coverage.Unreached))
 	}
-	b.WriteString("\n## Not convicted\n\n| bug | what a user suffers | why it survives |\n| --- | --- | --- |\n")
+	b.WriteString("\n## Not convicted\n\n| bug | harm to users | why it survives |\n| --- | --- | --- |\n")
 	for _, row := range total.survivors {
 		fmt.Fprintf(&b, "| %s: %s | %s | %s |\n", row.Kind, row.Name, row.Harm, why(row, r.Results[row.Name]))
 	}
-	b.WriteString("\n## Equivalent\n\nThese look like bugs and change nothing that a user could suffer from. They are " +
-		"explored like the others, and do\nnot count as planted bugs unless they are convicted.\n\n" +
-		"| change | the harm that it seems to do | why it does not | runs |\n| --- | --- | --- | --- |\n")
+	b.WriteString("\n## Equivalent\n\nThese look like bugs but cannot harm a user. They are explored like the others, " +
+		"and do not count as planted\nbugs unless they are convicted.\n\n" +
+		"| change | apparent harm | why it does no harm | runs |\n| --- | --- | --- | --- |\n")
 	for _, row := range total.equivalent {
 		fmt.Fprintf(&b, "| %s: %s | %s | %s | %d |\n",
 			row.Kind, row.Name, row.Harm, row.Equivalent, r.Results[row.Name].Runs)
 	}
-	b.WriteString("\n## Convicted\n\n| bug | what a user suffers | by | runs |\n| --- | --- | --- | --- |\n")
+	b.WriteString("\n## Convicted\n\n| bug | harm to users | by | runs |\n| --- | --- | --- | --- |\n")
 	for _, row := range rows {
 		if got := r.Results[row.Name]; row.Harmless == "" && got.Convicted {
 			fmt.Fprintf(&b, "| %s: %s%s | %s | %s (%s) | %d |\n",
@@ -149,10 +149,10 @@ func why(row Row, r Result) string {
 	case r.Runs == 0:
 		return "no scenario reaches it"
 	case r.Failed > 0:
-		return fmt.Sprintf("seen by no rule in %s; %s could not be completed",
+		return fmt.Sprintf("not convicted in %s; %s could not be completed",
 			format.Count(r.Runs, "run"), format.Count(r.Failed, "run"))
 	}
-	return fmt.Sprintf("seen by no rule in %s", format.Count(r.Runs, "run"))
+	return fmt.Sprintf("not convicted in %s", format.Count(r.Runs, "run"))
 }
 
 // wrap puts names into lines of at most 110 columns.

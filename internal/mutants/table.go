@@ -21,8 +21,8 @@ type Row struct {
 	File     string `yaml:"file"`     // in package lock
 	Old      string `yaml:"old"`      // occurs exactly once in File
 	New      string `yaml:"new"`      // takes its place
-	Harm     string `yaml:"harm"`     // what a user suffers
-	Harmless string `yaml:"harmless"` // instead: why nobody suffers
+	Harm     string `yaml:"harm"`     // how it harms a user
+	Harmless string `yaml:"harmless"` // instead: why it harms nobody
 	// Equivalent is instead of that: why the change does not do the harm that it looks like. Such a row is explored, and
 	// counts neither as planted nor as harmless.
 	Equivalent string   `yaml:"equivalent"`
