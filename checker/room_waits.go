@@ -148,8 +148,27 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 // maxSizes is for how many numbers of permits the gaps of a key are computed.
 const maxSizes = 64
 
+// waiterTimeout is how long a lock with leases may keep the waiter of a client that died, or that could not say that it
+// gave up; or for a lease, if that is longer. Package lock keeps one for three heartbeats, at most 6 s.
+const waiterTimeout = 10 * time.Second
+
+// dequeued is when the lock has certainly removed what is left of an acquire that failed; never if it has no leases, so
+// that a session may keep it, or if its client may still send the request.
+func (e *extents) dequeued(i int32) time.Duration {
+	s := &e.h.Spans[i]
+	lease := max(s.Lease, e.longestLease)
+	if lease == 0 {
+		return never
+	}
+	last := e.latestEffect(i)
+	if at, ok := e.crashes()[s.Process.Client(e.h.Clients)]; ok && at >= s.Call {
+		last = min(last, at)
+	}
+	return later(e.faults.delivery(last, e.client(i)), max(waiterTimeout, lease))
+}
+
 // newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it counts as waiting
-// until the end: the lock may not have learned that it gave up.
+// for a time after that: the lock may not have learned that it gave up.
 func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
 	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
@@ -164,7 +183,7 @@ func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 		until := s.Return
 		if s.Outcome != history.OK && dis.touch(segment{s.Call, s.Return}, v.client(i), history.AffectsData,
 			history.AffectsTraffic, history.AffectsClients) {
-			until = never
+			until = e.dequeued(i)
 		}
 		r.add(newDemand(s, s.Call, until), true)
 	}

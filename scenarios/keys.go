@@ -151,6 +151,8 @@ func workloadKeys() []Key {
 		{Path: "workload.fenced", Default: "false",
 			Doc: "the guarded resource rejects tokens older than the newest it has seen"},
 		{Path: "workload.permits", Default: "3", Doc: "permits of each key (semaphore, mixed)"},
+		{Path: "workload.writers", Default: "0",
+			Doc: "number of clients that only write, while all others only read; 0: each does both (readers-writer)"},
 		{Path: "workload.per_process", Default: "1",
 			Doc: "clients per process; faults that pause or crash a client need 1"},
 		{Path: "workload.per_instance", Default: "1",

@@ -9,8 +9,9 @@ import (
 // readers-writer: most clients read, some write. Readers write nothing; writers do as in workload mutex.
 var readersWriterSpec = Spec{
 	Name: "readers-writer",
-	Doc: "every client in a loop: acquire a key (for reading three times out of four, else for writing), work, " +
-		"after an acquire for writing write the guarded counter, release.",
+	Doc: "every client in a loop: acquire a key (for reading three times out of four, else for writing; with " +
+		"workload.writers, these clients write and all others read), work, after an acquire for writing write the " +
+		"guarded counter, release.",
 	Source: "Courtois, Heymans, Parnas 1971; Redisson's RReadWriteLock",
 	Needs:  client.Capabilities{client.SharesReads},
 	Client: readersWriterClient,
@@ -22,7 +23,11 @@ const writerShare = 4
 func readersWriterClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	loop(ctx, stop, e, true, func(a *client.Acquire) {
 		a.Mode = "read"
-		if e.Rand.IntN(writerShare) == 0 {
+		write := e.Rand.IntN(writerShare) == 0
+		if e.Params.Writers > 0 {
+			write = e.Session.number < e.Params.Writers
+		}
+		if write {
 			a.Mode = "write"
 		}
 	})

@@ -36,6 +36,36 @@ func TestReadersWriterModes(t *testing.T) {
 	})
 }
 
+// TestReadersWriterWriters: the first Params.Writers clients only write, and the others only read.
+func TestReadersWriterWriters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for number, want := range map[int]string{0: "write", 1: "write", 2: "read"} {
+			tape, c := newTape(), newClientFake(newLockFake())
+			e := env(c, tape, number, 3, 1)
+			e.Params.Writers = 2
+			readersWriterClient(t.Context(), stopAfter(c, 40), e)
+			for _, r := range c.requests {
+				if r.Op == history.Acquire && r.Mode != want {
+					t.Fatalf("client %d acquires in mode %s, want %s", number, r.Mode, want)
+				}
+			}
+		}
+	})
+	for _, c := range []struct {
+		p  Params
+		ok bool
+	}{
+		{Params{Kind: "readers-writer", Writers: 5}, true},
+		{Params{Kind: "readers-writer", Writers: 6}, false},
+		{Params{Kind: "readers-writer", Writers: -1}, false},
+		{Params{Kind: "mutex", Writers: 1}, false},
+	} {
+		if err := c.p.Defaults().Validate(); (err == nil) != c.ok {
+			t.Errorf("%+v: %v, want valid: %v", c.p, err, c.ok)
+		}
+	}
+}
+
 // TestReadersWriterAfterEachOutcome: the client continues, as another process after an unknown outcome.
 func TestReadersWriterAfterEachOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

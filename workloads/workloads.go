@@ -31,6 +31,8 @@ type Params struct {
 	Ramp    time.Duration `yaml:"ramp,omitempty"`    // spreads the start of the clients; 0: all start at once
 	Fenced  bool          `yaml:"fenced,omitempty"`  // the guarded resource rejects tokens older than the newest it has seen
 	Permits int           `yaml:"permits,omitempty"` // of each key, semaphore only; default 3
+	// Writers is how many clients, of workload readers-writer, only write; all others only read. 0: each client does both.
+	Writers int `yaml:"writers,omitempty"`
 	// PerProcess is the number of clients per process where clients are processes; default 1. Faults that pause or
 	// crash a client act on its whole process and therefore need 1.
 	PerProcess int `yaml:"per_process,omitempty"`
@@ -80,7 +82,7 @@ func (p Params) Validate() error {
 	if p.Keys < 1 || p.Keys > maxKeys {
 		return outOfBounds("keys", p.Keys, maxKeys)
 	}
-	if err := errors.Join(p.validatePermits(), p.validateSequences()); err != nil {
+	if err := errors.Join(p.validatePermits(), p.validateWriters(), p.validateSequences()); err != nil {
 		return err
 	}
 	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp) < 0 {
@@ -112,6 +114,16 @@ func (p Params) validatePermits() error {
 		return outOfBounds("permits", p.Permits, maxPermits)
 	case p.Fenced:
 		return fmt.Errorf("workload: %s has no fenced resource, because several clients may use it at once", p.Kind)
+	}
+	return nil
+}
+
+func (p Params) validateWriters() error {
+	switch {
+	case p.Kind != readersWriterSpec.Name && p.Writers != 0:
+		return fmt.Errorf("workload: %s has no clients that only write; only %s has", p.Kind, readersWriterSpec.Name)
+	case p.Writers < 0 || p.Writers > p.Clients:
+		return outOfBounds("writers", p.Writers, p.Clients)
 	}
 	return nil
 }
