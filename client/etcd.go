@@ -36,8 +36,8 @@ func etcdSpecs() []Spec {
 		row("etcd-readers-writer", "package lock/etcd's readers-writer lock: a reader waits for earlier writers, a "+
 			"writer for everyone before it; requests without a mode write.", "etcd, client/v3/experimental/recipes, RWMutex",
 			Capabilities{Fenced, SharesReads}, acquireSessionRW),
-		row("etcd-semaphore", "package lock/etcd's semaphore: a key for each request, served in turn when it fits beside "+
-			"those before it. It has one permit, unless the workload has more.", recipe,
+		row("etcd-semaphore", "package lock/etcd's semaphore: a key for each request, granted when it and all requests "+
+			"before it fit. It has one permit, unless the workload has more.", recipe,
 			Capabilities{HasPermits, RefusesExcess}, acquireSessionPermits),
 		row("etcd-multi", "package lock/etcd's lock of several names, whose keys one transaction creates and removes; a "+
 			"request for one key takes two locks.", "etcd documentation, API guarantees, transactions",

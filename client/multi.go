@@ -10,8 +10,8 @@ import (
 
 // multiSpecs are the kinds of several locks as one.
 func multiSpecs() []Spec {
-	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, of which the second is fenced, "+
-		"acquired by one script, all or none; of several keys in one operation, two for each.",
+	multi := kindRow("multi", "package lock's multi-lock: one script acquires two keys with the same hash tag, all or "+
+		"none; the second one is fenced. An operation on several keys acquires two for each.",
 		"Redisson's RMultiLock (redisson#2172)",
 		kind{acquire: acquireMulti(twoMutexes, 1, lock.WithAtomic()), several: true, reentrant: true})
 	multi.PersistentKeys = multiTokens(2)
@@ -19,9 +19,9 @@ func multiSpecs() []Spec {
 		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
 		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
 		kind{acquire: acquireMulti(severalKinds, 0), several: true, apart: true, reentrant: true})
-	permits := kindRow("multi-permits", "package lock's multi-lock of permits: as many of a semaphore of leased permits "+
-		"as of a fair one, and of one without leases that has plenty, acquired one after another. One of each, unless the "+
-		"workload has more.",
+	permits := kindRow("multi-permits", "package lock's multi-lock of permits, acquired one after another: equally many "+
+		"of a semaphore of leased permits, of a fair one, and of one without leases that has plenty. The first two have one "+
+		"permit, unless the workload has more.",
 		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(threeSemaphores, 0), several: true,
 			apart: true})
 	multi.Can = multi.Can.Without(Migrates) // one script takes both

@@ -29,8 +29,8 @@ func zkSpecs() []Spec {
 		row("zk-readers-writer", "package lock/zookeeper's readers-writer lock: a reader waits for earlier writers, a "+
 			"writer for everyone before it; requests without a mode write.",
 			"ZooKeeper Recipes and Solutions, Shared Locks", Capabilities{Fenced, SharesReads}, acquireSessionRW),
-		row("zk-semaphore", "package lock/zookeeper's semaphore: a node for each request, served in turn when it fits "+
-			"beside those before it. It has one permit, unless the workload has more.",
+		row("zk-semaphore", "package lock/zookeeper's semaphore: a node for each request, granted when it and all requests "+
+			"before it fit. It has one permit, unless the workload has more.",
 			"Apache Curator, InterProcessSemaphoreV2, whose requests for several leases block each other",
 			Capabilities{HasPermits, RefusesExcess}, acquireSessionPermits),
 		row("zk-multi", "package lock/zookeeper's lock of several names, whose nodes one transaction creates and removes; "+

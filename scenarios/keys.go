@@ -100,7 +100,7 @@ func topKeys() []Key {
 		{Path: "lock", Doc: "the lock under test: a name of `chaos list locks`, or `exec:COMMAND` for your own client"},
 		{Path: "options", Doc: "options of the lock, by name, such as `replicas: all`"},
 		{Path: "locks", Doc: "other locks, which the last clients use on the same keys"},
-		{Path: "locks[].lock", Doc: "the lock of these clients: a name, as `lock`"},
+		{Path: "locks[].lock", Doc: "the lock of these clients: a name, as in `lock`"},
 		{Path: "locks[].options", Doc: "options of this lock"},
 		{Path: "locks[].clients", Doc: "how many clients use it; at least one uses `lock`"},
 		{Path: "workload", Doc: "what the clients do"},
@@ -111,7 +111,7 @@ func topKeys() []Key {
 		{Path: "init_timeout", Default: InitTimeout.String(), Doc: "how long to wait for a client's reply to `init`"},
 		{Path: "expect",
 			Doc: "expected verdict, class and outcome of each property; several outcomes are separated by ` or `"},
-		{Path: "thresholds", Doc: "limits for numbers that are measured, such as `acquire.p99 < 2s`"},
+		{Path: "thresholds", Doc: "limits for measured numbers, such as `acquire.p99 < 2s`"},
 		{Path: "twin",
 			Doc: "what would have prevented the violation: a run that is expected to be safe under the same faults"},
 		{Path: "twin.scenario", Doc: "another scenario of the catalog", Default: "this one"},
@@ -143,14 +143,14 @@ func workloadKeys() []Key {
 		{Path: "workload.clients", Default: fmt.Sprint(p.Clients), Doc: "number of clients"},
 		{Path: "workload.keys", Default: fmt.Sprint(p.Keys), Doc: "number of locks"},
 		{Path: "workload.hold", Default: p.Hold.String(), Doc: "length of a critical section"},
-		{Path: "workload.jitter", Default: "0s", Doc: "a random extra, up to this, for each hold and think"},
+		{Path: "workload.jitter", Default: "0s", Doc: "random time, up to this, added to each hold and think"},
 		{Path: "workload.think", Default: "0s", Doc: "pause after a release"},
-		{Path: "workload.lease", Default: "0s", Doc: "lease that is requested; 0: the lock renews by itself"},
+		{Path: "workload.lease", Default: "0s", Doc: "requested lease; 0: the lock renews its lease itself"},
 		{Path: "workload.wait", Default: p.Wait.String(), Doc: "how long an acquire waits"},
-		{Path: "workload.ramp", Default: "0s", Doc: "spreads the start of the clients"},
+		{Path: "workload.ramp", Default: "0s", Doc: "time over which the clients start"},
 		{Path: "workload.fenced", Default: "false",
 			Doc: "the guarded resource rejects tokens older than the newest it has seen"},
-		{Path: "workload.permits", Default: "3", Doc: "permits of each key (semaphore, mixed)"},
+		{Path: "workload.permits", Default: "3", Doc: "permits of each key (semaphore, mixed, waiters)"},
 		{Path: "workload.writers", Default: "0",
 			Doc: "number of clients that only write, while all others only read; 0: each does both (readers-writer)"},
 		{Path: "workload.per_process", Default: "1",
@@ -158,9 +158,9 @@ func workloadKeys() []Key {
 		{Path: "workload.per_instance", Default: "1",
 			Doc: "clients that share one lock object, as the threads of a program do; divides `per_process`"},
 		{Path: "workload.tagged", Default: "false",
-			Doc: "the name of every key ends with the same hash tag, so that all are in one slot of a Redis Cluster"},
+			Doc: "the name of every key ends with the same hash tag, so all are in one slot of a Redis Cluster"},
 		{Path: "workload.sequences", Default: "all that the lock can do",
-			Doc: "names of sequences of operations, separated by commas, or `all but` and such names (mixed), see " +
+			Doc: "names of sequences of operations, separated by commas, or `all but` and names (mixed); see " +
 				"docs/scenarios.md"},
 		{Path: "workload.set_up", Default: "false", Doc: "give semaphores their size before anything else (mixed)"},
 	}
@@ -169,14 +169,14 @@ func workloadKeys() []Key {
 func faultKeys() []Key {
 	names := namesOf(faults.Catalog(), func(r faults.Spec) string { return r.Name })
 	return []Key{
-		{Path: "faults[].after", Default: "0s", Doc: "since the start of the run; with `when`: not before"},
+		{Path: "faults[].after", Default: "0s", Doc: "time since the start of the run; with `when`: no earlier than this"},
 		{Path: "faults[].when", Doc: "a trigger instead of an instant", Values: triggers()},
-		{Path: "faults[].delay", Default: "0s", Doc: "since the trigger"},
+		{Path: "faults[].delay", Default: "0s", Doc: "time since the trigger"},
 		{Path: "faults[].fault", Doc: "name in `chaos list faults`", Values: names},
 		{Path: "faults[].target", Default: "that of the fault",
 			Doc: "what it hits: a node, a client, or a word such as `master`"},
-		{Path: "faults[].for", Default: "to the end", Doc: "until it is healed"},
-		{Path: "faults[].amount", Default: "that of the fault", Doc: "how much of it, such as how far a clock jumps"},
+		{Path: "faults[].for", Default: "to the end", Doc: "time until it is healed"},
+		{Path: "faults[].amount", Default: "that of the fault", Doc: "its magnitude, such as how far a clock jumps"},
 		{Path: "faults[].hits", Doc: "the request that it must hit, else the run is inconclusive",
 			Values: []string{history.Acquire, history.Release, history.Renew}},
 		{Path: "faults[].random", Doc: "faults drawn from the seed, in place of all other keys of the step"},
@@ -186,9 +186,9 @@ func faultKeys() []Key {
 func randomKeys() []Key {
 	return []Key{
 		{Path: "faults[].random.of", Doc: "names of faults"},
-		{Path: "faults[].random.every", Doc: "one fault in each such interval, at a random instant"},
-		{Path: "faults[].random.for", Default: "half of every", Doc: "until it is healed"},
-		{Path: "faults[].random.until", Default: "the duration", Doc: "no fault later than this"},
+		{Path: "faults[].random.every", Doc: "an interval: one fault starts in each, at a random instant"},
+		{Path: "faults[].random.for", Default: "half of every", Doc: "time until it is healed"},
+		{Path: "faults[].random.until", Default: "the duration", Doc: "no fault starts later than this"},
 		{Path: "faults[].random.most", Default: "any number", Doc: "random faults in force at the same time"},
 	}
 }

@@ -24,13 +24,13 @@ type Params struct {
 	Clients int           `yaml:"clients,omitempty"` // default 5
 	Keys    int           `yaml:"keys,omitempty"`    // default 1
 	Hold    time.Duration `yaml:"hold,omitempty"`    // length of the critical section; default 100 ms
-	Jitter  time.Duration `yaml:"jitter,omitempty"`  // a random extra, up to this, for each Hold and Think
+	Jitter  time.Duration `yaml:"jitter,omitempty"`  // random time, up to this, added to each Hold and Think
 	Think   time.Duration `yaml:"think,omitempty"`   // pause after a release
-	Lease   time.Duration `yaml:"lease,omitempty"`   // 0: the lock renews by itself
+	Lease   time.Duration `yaml:"lease,omitempty"`   // 0: the lock renews its lease itself
 	Wait    time.Duration `yaml:"wait,omitempty"`    // acquire timeout; default 10 s
-	Ramp    time.Duration `yaml:"ramp,omitempty"`    // spreads the start of the clients; 0: all start at once
+	Ramp    time.Duration `yaml:"ramp,omitempty"`    // time over which the clients start; 0: all at once
 	Fenced  bool          `yaml:"fenced,omitempty"`  // the guarded resource rejects tokens older than the newest it has seen
-	Permits int           `yaml:"permits,omitempty"` // of each key, semaphore only; default 3
+	Permits int           `yaml:"permits,omitempty"` // of each key, if the lock is a semaphore; default 3
 	// Writers is how many clients, of workload readers-writer, only write; all others only read. 0: each client does both.
 	Writers int `yaml:"writers,omitempty"`
 	// PerProcess is the number of clients per process where clients are processes; default 1. Faults that pause or
@@ -107,7 +107,8 @@ func (p Params) validatePermits() error {
 	case p.anyLock():
 		return nil
 	case p.Kind != semaphoreSpec.Name && p.Permits != 0:
-		return fmt.Errorf("workload: %s has no permits; only %s has", p.Kind, semaphoreSpec.Name)
+		return fmt.Errorf("workload: %s has no permits; only %s, %s and %s have", p.Kind, semaphoreSpec.Name,
+			mixedSpec.Name, waitersSpec.Name)
 	case p.Kind != semaphoreSpec.Name:
 		return nil
 	case p.Permits < 1 || p.Permits > maxPermits:

@@ -84,8 +84,9 @@ func newAdaptersBuild(s streams) *cobra.Command {
 		Use:   "build [LIBRARY…]",
 		Short: "Build adapters: those named, or all for which this machine has the toolchain",
 		Long: `Downloads the pinned release of each library with the package manager of its language, and builds its
-client. What the commands print goes to standard error. Without names, an adapter whose toolchain is missing is
-skipped, and the line says what is missing. Exit code 69 if a named one, or one that was tried, could not be built.`,
+client. The output of these commands goes to standard error. Without names, an adapter whose toolchain is
+missing is skipped, and its line says what is missing. Exit code 69 if an adapter that was named or tried could
+not be built.`,
 		Example: `  chaos adapters build
   chaos adapters build redis-py node-redlock`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

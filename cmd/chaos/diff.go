@@ -21,8 +21,8 @@ For two runs: settings, verdict and properties that differ, both stories side by
 backend sim the first event that differs. For two suites: which scenarios no longer end as expected
 (new), end as expected again (fixed), or depend on the seed (flaky).
 
-Exit codes: 0 not worse, 1 B is worse: the verdict, a property, a threshold, or a scenario of the suite.
-Latencies alone are never worse; limit them with thresholds in the scenario.`,
+Exit codes: 0 B is not worse, 1 the verdict, a property, a threshold or a scenario of the suite is worse.
+Latencies alone never count as worse; limit them with thresholds in the scenario.`,
 		Example: `  chaos diff chaos-runs/failover/20260102T030405.000Z-7 chaos-runs/latest
   chaos diff last-night chaos-suite >> "$GITHUB_STEP_SUMMARY"`,
 		Args: func(_ *cobra.Command, args []string) error {

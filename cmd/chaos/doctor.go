@@ -36,8 +36,8 @@ func newDoctor(s streams) *cobra.Command {
 Exit code 0 if scenarios can run on real servers here, 69 if not.
 
 With --lock it starts one server and two clients of that lock instead, and checks that they keep to the protocol:
-source address, replies, what is refused, the outcome after a lost reply, close. It is what an author of a client runs
-before the first scenario. Exit code 0 if they do, 1 if not.`,
+source address, replies, refused requests, the outcome after a lost reply, close. Run it with a client of your own
+before the first scenario. Exit code 0 if the clients keep to the protocol, 1 if not.`,
 		Example: `  chaos doctor
   chaos doctor --lock 'exec:python3 client.py'
   chaos doctor --json`,

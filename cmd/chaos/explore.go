@@ -43,9 +43,9 @@ func newExplore(s streams) *cobra.Command {
 		Short: "Run many seeds of a scenario in virtual time",
 		Long: `Runs a scenario with many seeds on simulated servers, in virtual time and with the real lock code,
 and keeps the first run of each kind of violation as a run directory. When a fault plan reaches a
-new state (for example a replica promoted while the lock is held), it is run again with different timing.
-In one of three seeds message delivery follows priorities: a slow connection delivers only while the
-others are idle.
+new state (for example, a replica is promoted while the lock is held), it is run again with different
+timing. With one seed in three, messages are delivered by priority: a connection of low priority
+delivers only while the others are idle.
 
 ` + exploreExit,
 		Example: `  chaos explore --scenario failover --seeds 1000
@@ -77,9 +77,9 @@ others are idle.
 	f.BoolVar(&o.shrink, "shrink", false, "shrink the first run of each kind of violation, as chaos shrink does")
 	f.BoolVar(&o.steady, "no-variations", false, "run each seed once: no variation of timing, no delivery by priorities")
 	f.StringVar(&o.shard, "shard", "", "run only part `INDEX/COUNT` of the seeds, such as 2/4")
-	f.StringVar(&o.corpus, "corpus", "", "folder or bucket `URL` that shards share: a shard continues where it was, and "+
-		"skips states that others have reached")
-	f.BoolVar(&o.expect, "expect", false, "exit 0 if the scenario expects unsafe and violations were found, or neither; "+
+	f.StringVar(&o.corpus, "corpus", "", "folder or bucket `URL` that shards share: a shard continues where it left off, "+
+		"and skips states that others have reached")
+	f.BoolVar(&o.expect, "expect", false, "exit 0 if violations were found exactly when the scenario expects unsafe; "+
 		"2 if every run was inconclusive")
 	return c
 }

@@ -46,7 +46,7 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	flags.BoolVar(&f.fair, "fair", false, "the lock promises first come, first served: judge the order of grants")
 	flags.IntVar(&f.maxBypass, "max-bypass", 0, "with --fair: how many later requests may be granted before a waiter")
 	flags.DurationVar(&f.queueDelay, "queue-delay", 100*time.Millisecond,
-		"with --fair: how long after its request a waiter certainly is in the wait queue")
+		"with --fair: how long after its request a waiter is certain to be in the wait queue")
 	flags.DurationVar(&f.search, "search", 5*time.Second, "time limit of the linearizability search; 0: no search")
 	flags.StringVar(&f.lockKind, "lock-kind", "",
 		"`KIND` of lock: "+strings.Join(lockKindNames(), ", ")+" (default: inferred from the history)")

@@ -37,10 +37,10 @@ in the directory again; with it, it prints that format or writes it to --to.
 A run that was killed before it was judged is judged first, and one whose history or samples have
 changed since is judged again; chaos check DIR writes the new verdict to verdict.json.
 
-A file, standard input (-) or a directory of Jepsen is a history alone, in any format that chaos check
-reads. It is judged as chaos check judges it, with the same flags, and the report says what it does
-not know: the servers, and the faults unless the history has them. Without --format it writes
-NAME.report.html beside the file.
+A file, standard input (-) or a Jepsen directory is only a history, in any format that chaos check
+reads. It is judged as by chaos check, with the same flags, and the report says what it does not know:
+the servers, and the faults unless the history has them. Without --format it writes NAME.report.html
+beside the file.
 
 ` + readingHelp(),
 		Example: `  chaos report chaos-runs/latest

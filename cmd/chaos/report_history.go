@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports"
 )
 
-// isHistory reports whether path is a history alone: a file, standard input, or a directory of Jepsen.
+// isHistory reports whether path is only a history: a file, standard input, or a Jepsen directory.
 func isHistory(path string) bool {
 	if path == "-" {
 		return true

@@ -110,7 +110,7 @@ func (o *runOptions) scenarioFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.scenario, "scenario", "", "`NAME` of a scenario (see chaos list scenarios), or a YAML file")
 	f.StringVar(&o.lock, "lock", "", "test the lock `NAME` instead of the scenario's; exec:COMMAND is your own client")
-	f.DurationVar(&o.duration, "duration", 0, "how long clients start operations (default: the scenario's)")
+	f.DurationVar(&o.duration, "duration", 0, "how long clients start new operations (default: the scenario's)")
 	f.IntVar(&o.clients, "clients", 0, "number of clients (default: the scenario's)")
 	f.StringArrayVar(&o.set, "set", nil, "override a key of the scenario, as `PATH=VALUE`; may be repeated")
 	f.StringVar(&o.out, "out", rundir.Root, "`DIR` for run directories")

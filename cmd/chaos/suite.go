@@ -44,7 +44,7 @@ func newSuite(s streams) *cobra.Command {
 		Short: "Run many scenarios and compare every verdict with the expected one",
 		Long: `Runs the scenarios of the catalog, or those named, each in a process of its own. Writes suite.json,
 junit.xml, summary.md, annotations.txt and index.html to --out, and keeps the directories of runs that
-are not as expected. A filter is a list of conditions separated by commas, all of which must be met:
+are not as expected. A filter is a list of conditions, separated by commas, that must all be met:
 a pattern of names, or FIELD=PATTERN|PATTERN… with the fields fault, lock, name, topology, verdict
 and workload; ! negates.
 

@@ -42,7 +42,8 @@ func (t *targetFlags) add(c *cobra.Command) {
 		"sentinel://HOST/MASTER or cluster://HOST (docs/target.md)")
 	f.StringVar(&t.passwordFile, "target-password-file", "", "`FILE` with the password of the target (default: $"+
 		passwordVariable+")")
-	f.StringVar(&t.ca, "target-ca", "", "`FILE` with the certificates that sign the target's (default: the system's)")
+	f.StringVar(&t.ca, "target-ca", "",
+		"`FILE` with the CA certificates that sign the target's certificate (default: the system's)")
 	f.StringVar(&t.cert, "target-cert", "", "`FILE` with the client's own certificate, for a target that requires one")
 	f.StringVar(&t.key, "target-key", "", "`FILE` with the key of --target-cert")
 }

@@ -28,7 +28,7 @@ var redissonRow = Row{
 var redissonOldUnlockRow = Row{
 	Name: "redisson-old-unlock", Retries: true, Reentrant: true,
 	Flaw: "Redisson's mutex with its first unlock script, which reports success for a lock that no longer exists: " +
-		"a holder that lost it does not learn it.",
+		"a holder that lost the lock is not informed.",
 	Source: "Redisson 2 and 3, unlock script: if the key does not exist, publish and return 1",
 	open: func(c Config) Lock {
 		l := newRedisson(c.Masters[0])

@@ -18,7 +18,7 @@ import (
 
 var redissonRedlockRow = Row{
 	Name: "redisson-redlock", Quorum: true, Reentrant: true, LeaseFromReply: true,
-	Flaw:   "Redisson's RedLock: acquires from masters in order, computes no validity; grants expired leases.",
+	Flaw:   "Redisson's RedLock: acquires from the masters in order, computes no validity, and so grants expired leases.",
 	Source: "redisson#624; Redis documentation, Distributed Locks: the algorithm",
 	open: func(c Config) Lock {
 		l := &redissonRedlock{masters: c.Masters, jitter: c.jitter}

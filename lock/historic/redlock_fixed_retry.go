@@ -19,7 +19,7 @@ import (
 
 var redlockFixedRetryRow = Row{
 	Name: "redlock-fixed-retry", Quorum: true, Ordered: true,
-	Flaw:   "RedLock that asks again after a fixed time: clients that split the votes once split them again and again.",
+	Flaw:   "RedLock that retries after a fixed time: clients that split the votes once keep splitting them.",
 	Source: "redis.io, Distributed Locks, \"Retry on failure\": a random delay",
 	open: func(c Config) Lock {
 		n := c.First % len(c.Masters)

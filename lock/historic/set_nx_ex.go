@@ -12,7 +12,7 @@ import (
 
 var setNxExRow = Row{
 	Name:   "set-nx-ex",
-	Flaw:   "SET NX EX, released by plain DEL: a holder that outlived its lease deletes the lock of the next one.",
+	Flaw:   "SET NX EX, released by plain DEL: a holder that outlived its lease deletes the next holder's lock.",
 	Source: "Redis documentation, Distributed Locks: why the value must be random",
 	open:   func(c Config) Lock { return setNXEX{plain{c.Masters[0]}} },
 }

@@ -27,7 +27,7 @@ var setnxDelRow = Row{
 // As many articles print it: the reply to the second SETNX is ignored.
 var setnxDelUncheckedRow = Row{
 	Name:   "setnx-del-unchecked",
-	Flaw:   "SETNX with a timestamp, DEL, and a second SETNX whose reply is ignored: all who saw it expired acquire it.",
+	Flaw:   "SETNX with a timestamp, DEL, and a second SETNX whose reply is ignored: all that saw it expired acquire it.",
 	Source: "articles on SETNX locks; Redis documentation, SETNX: how not to handle crashed holders",
 	open: func(c Config) Lock {
 		return &setnxDel{timestamped: newTimestamped(c), unchecked: true}

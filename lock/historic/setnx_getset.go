@@ -24,7 +24,7 @@ var setnxGetsetRow = Row{
 // As many articles print it: the value that GET returned decides, and the one that GETSET returned is not looked at.
 var setnxGetsetUncheckedRow = Row{
 	Name:   "setnx-getset-unchecked",
-	Flaw:   "SETNX with a timestamp and GETSET, whose reply is ignored: all who read the expired value acquire the lock.",
+	Flaw:   "SETNX with a timestamp and GETSET, whose reply is ignored: all that read the expired value acquire the lock.",
 	Source: "articles on SETNX locks; Redis documentation, SETNX: locking with GETSET",
 	open: func(c Config) Lock {
 		return &setnxGetset{timestamped: newTimestamped(c), unchecked: true}

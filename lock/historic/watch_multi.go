@@ -27,7 +27,7 @@ var watchMultiRow = Row{
 var watchMultiUnwatchedRow = Row{
 	Name: "watch-multi-unwatched",
 	Flaw: "WATCH and MULTI for the acquire; the release reads its value and then deletes the key without WATCH: " +
-		"in between the lock may have become another's.",
+		"in between, another owner may have acquired the lock.",
 	Source: "articles on WATCH locks; Redis documentation, Transactions: check and set",
 	open: func(c Config) Lock {
 		return &watchMulti{plain: plain{c.Masters[0]}, now: c.Now, unwatched: true}
