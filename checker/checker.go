@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Property is something a lock has to keep, by its name on the command line and in scenarios.
+// Property is something that a lock must keep, by its name on the command line and in scenarios.
 type Property string
 
 // The properties.
@@ -117,8 +117,8 @@ type Options struct {
 	Fair       bool
 	MaxBypass  int
 	QueueDelay time.Duration
-	// ReportsLoss: the lock reports the loss of a hold. Without it, a lock that takes a lease and never reports a loss
-	// is taken to say everything with its validity.
+	// ReportsLoss: the lock reports the loss of a hold. Without it, the validity alone states when a hold ends, if the
+	// lock takes a lease and never reports a loss.
 	ReportsLoss bool
 	// Fenced: every grant has a fencing token. FencedReaders: so has a grant to read.
 	Fenced, FencedReaders bool
@@ -131,8 +131,8 @@ type Options struct {
 	RefusesUpgrade, RefusesExcess bool
 	// RefusesReentry: an owner that has the lock, in either mode of a readers-writer lock, is not granted it again.
 	RefusesReentry bool
-	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
-	// server replies.
+	// Repeats: the lock repeats a release that got no reply, and the requests that undo an abandoned acquire, for at
+	// least 1.5 s or until a server replies.
 	Repeats bool
 	// Persists: the lock retries after transient errors (the server is busy, is loading its data, or does not reply): an
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
@@ -141,40 +141,42 @@ type Options struct {
 	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
 	// busy machine, and where a connection is slow without a fault, nobody can promise that.
 	Settles bool
-	// Starves: a connection may be slow without a fault, for as long as others have something to deliver. The servers of a
-	// quorum may reply to its client too late then.
+	// Starves: a connection may be slow without a fault, for as long as others have something to deliver. Then the
+	// servers of a quorum may reply to its client too late.
 	Starves bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
 	// NamesOwner: a release of a lost hold fails with code not-owner if another owner has the lock by now.
 	NamesOwner bool
-	// Shared: several clients use one lock object, so that one of them may wait for what others ask.
+	// Shared: several clients use one lock object, so one of them may wait for requests of the others.
 	Shared bool
-	// FallsBack: the lock needs no messages. Waiters ask again by themselves, well within the slack, while the server
-	// refuses subscriptions, and nothing fails because it refuses to publish, so that such a fault is no outage except in
-	// the slack after its beginning and its end.
+	// FallsBack: the lock works without messages. While the server refuses subscriptions, waiters poll well within the
+	// slack, and no operation fails because the server refuses to publish. So such a fault is an outage only during the
+	// slack after its beginning and its end.
 	FallsBack bool
 	// Migrates: the lock stays available while its keys move to another server of a Redis Cluster.
 	Migrates bool
-	// Isolates is for how long, of several servers that share the keys, one may hang without delaying or ending anything
-	// that another one keeps; 0: not at all. In a Redis Cluster it is cluster-node-timeout, after which the others may
-	// refuse all commands.
+	// Isolates is how long one of several servers that share the keys may hang without delaying or losing a lock of
+	// another one; 0: not at all. In a Redis Cluster it is cluster-node-timeout, after which the others may refuse all
+	// commands.
 	Isolates time.Duration
-	// FullMemory: the lock is released and renewed while a server whose memory is full refuses what needs some.
+	// FullMemory: the lock can be released and renewed while a server is out of memory and refuses commands that need
+	// some.
 	FullMemory bool
-	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
+	// Frugal: the lock keeps within the bounds on requests and subscriptions in requests.go.
 	Frugal bool
-	// TakesTurns is how many clients share a program, of a lock that no program keeps to itself for more than 3 s and 100
-	// grants while a client of another one waits; below 2: the lock does not state that, or its clients are alone.
+	// TakesTurns is how many clients share a program, if no program keeps the lock to itself for more than 3 s and 100
+	// grants while a client of another one waits; below 2: the lock does not state that, or each client has a program
+	// of its own.
 	TakesTurns int
-	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.
+	// Poll is the interval at which a waiter polls; 0: unknown, and not less than a second.
 	Poll time.Duration
-	// MaxHold is for how long the lock renews a hold by itself; 0: as long as its client lives.
+	// MaxHold is how long the lock renews a hold itself; 0: as long as its client lives.
 	MaxHold time.Duration
 	// Counts: each reply to an acquire, a try and a release has the hold count of the owner; without one it is 0.
 	Counts bool
-	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer; a
-	// readers-writer lock lets readers in while a writer waits.
+	// Overtakes: a semaphore grants a request if enough permits are free, even while a larger request waits; a
+	// readers-writer lock admits readers while a writer waits for other readers.
 	Overtakes bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
@@ -182,8 +184,8 @@ type Options struct {
 	// cannot acquire again.
 	LockKind LockKind
 
-	// Thresholds are limits for numbers that are measured, such as "acquire.p99 < 2s". They do not change the verdict:
-	// see Judgement.Thresholds. One that cannot be parsed is never met.
+	// Thresholds are limits for measured numbers, such as "acquire.p99 < 2s". They do not change the verdict: see
+	// Judgement.Thresholds. One that cannot be parsed is never met.
 	Thresholds []string
 
 	// What a run must have shown to be called safe, see [Exercised].

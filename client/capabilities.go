@@ -22,7 +22,7 @@ const (
 	Fair             Capability = "fair"              // first come, first served
 	Fenced           Capability = "fenced"            // a grant has a fencing token
 	SharesReads      Capability = "read-write"        // modes read and write
-	CanDowngrade     Capability = "downgrade"         // a writer may also read, and reads on after its write is released
+	CanDowngrade     Capability = "downgrade"         // a writer may also read, and keeps reading after its write hold
 	PrefersWriters   Capability = "writer-preference" // a writer that waits keeps new readers out
 	RefusesUpgrade   Capability = "refuses-upgrade"   // a reader that requests to write is refused at once: code upgrade
 	HasPermits       Capability = "permits"           // a semaphore: permits and limit
@@ -33,9 +33,9 @@ const (
 	CanChangePermits Capability = "change-permits"    // ops add-permits and drop-permits: change the number of permits
 	CanDrain         Capability = "drain"             // a try with drain: all permits that are free
 	CanForcePermits  Capability = "force-permits"     // op force-release with permits: some of those of one owner
-	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down, await; none of locks
+	IsLatch          Capability = "latch"             // a count-down latch: ops arm, count-down, await; no ops of locks
 	CanDelete        Capability = "delete"            // op delete: remove a latch
-	CountsUnnamed    Capability = "counts-unnamed"    // a count-down without an owner is that of a participant of its own
+	CountsUnnamed    Capability = "counts-unnamed"    // a count-down without an owner counts as a new participant
 	SeveralKeys      Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease  Capability = "force-release"     // op force-release: release the lock for every owner
 	Scoped           Capability = "scoped"            // holds the lock for a block of code: scoped, failed
@@ -45,17 +45,17 @@ const (
 	InspectsOwner    Capability = "inspect-owner"     // op inspect-owner: whether an owner of this client holds the lock
 	CountsWaiters    Capability = "count-waiters"     // op count-waiters: how many waiters a server has in the queue
 	Reopens          Capability = "reopen"            // op reopen: close the lock object and open another one
-	Repeats          Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
-	Persists         Capability = "persists"          // acquires, releases retry after transient errors, see Spec.can
-	EndsRenewals     Capability = "ends-renewals"     // a renewal by hand ends when the hold does
+	Repeats          Capability = "repeats"           // a release without a reply is repeated for 1.5 s
+	Persists         Capability = "persists"          // retries acquires and releases after transient errors
+	EndsRenewals     Capability = "ends-renewals"     // a requested renewal ends when the hold does
 	NamesOwner       Capability = "names-owner"       // a release of a lost hold says whether another owner has the lock
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Migrates         Capability = "migrates"          // stays available while its keys move to another server
 	Isolates         Capability = "isolates"          // a server that hangs delays no lock of another server
-	FullMemory       Capability = "full-memory"       // is released and renewed while a server's memory is full
-	Detached         Capability = "detached"          // a release with canceled is executed all the same
+	FullMemory       Capability = "full-memory"       // can be released and renewed while a server is out of memory
+	Detached         Capability = "detached"          // a release with canceled is executed too
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
-	Frugal           Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
+	Frugal           Capability = "frugal"            // keeps within the bounds of cost in docs/checkers.md
 	TakesTurns       Capability = "takes-turns"       // no program keeps the lock to itself while others wait
 	CachesScripts    Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those of which a lock
-// states that it can do them: history.Arm, CountDown, Await, Delete, Resize, AddPermits,
-// DropPermits, ForceRelease, Guard, Inspect, InspectOwner, CountWaiters and Reopen.
+// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those that a lock may
+// state that it supports: history.Arm, CountDown, Await, Delete, Resize, AddPermits, DropPermits, ForceRelease, Guard,
+// Inspect, InspectOwner, CountWaiters and Reopen.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit
@@ -83,8 +83,8 @@ type Setup struct {
 	// With Sentinels it connects to the current master, under the one address in Endpoints.Addrs. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) `json:"-"`
 	// Order waits until no other goroutine of this client can run at this instant of virtual time, then lets its
-	// callers through one by one, sorted by server and then by command. A lock calls it in a simulation before several
-	// of its goroutines may compete for a connection; the clients that connect makes do. nil: no simulation.
+	// callers through one by one, sorted by server and then by command. In a simulation, a lock calls it before several
+	// of its goroutines may compete for a connection, as native locks do. nil: no simulation.
 	Order func(server string, command func() string) `json:"-"`
 }
 

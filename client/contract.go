@@ -10,9 +10,9 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// ErrContradiction is the error of a [Locker] that contradicts itself: two of its answers about one hold or one
-// operation do not agree, or an answer is against its documentation. Its code is history.CodeContradiction, and honesty
-// reports it as a violation.
+// ErrContradiction is the error of a [Locker] that contradicts itself: two of its answers about one hold or operation
+// disagree, or one disagrees with its documentation. Its code is history.CodeContradiction, and honesty reports it as a
+// violation.
 var ErrContradiction = errors.New("the lock contradicts itself")
 
 func contradiction(text string, args ...any) error {

@@ -24,7 +24,7 @@ type Grant struct {
 type Locker interface {
 	// Acquire gets Permits and Limit of at least 1, and a ctx that ends after Wait, if that is not 0.
 	Acquire(ctx context.Context, a Acquire) (Grant, error)
-	// Renew extends the lease of h to lease; 0: to what it was.
+	// Renew extends the lease of h to lease; 0: to its former lease.
 	Renew(ctx context.Context, h Hold, lease time.Duration) (Grant, error)
 	Release(ctx context.Context, h Hold) (count int, err error) // count: holds that the owner still has
 	Close(ctx context.Context) error                            // closes connections, releases nothing
@@ -34,8 +34,8 @@ type Locker interface {
 type Latch interface {
 	// Arm sets the count of a latch that is open or does not exist.
 	Arm(ctx context.Context, key string, count int) (Grant, error)
-	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one. Only a
-	// lock with capability counts-unnamed is asked to count for participant "": each time for a new one.
+	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one.
+	// Participant "" is a new one each time; only a lock with capability counts-unnamed gets it.
 	CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error)
 	// Await waits until the latch is open, or ctx ends.
 	Await(ctx context.Context, key string, generation uint64) error
@@ -43,7 +43,7 @@ type Latch interface {
 
 // LatchDeleter is implemented by a [Latch] whose [Spec] has the capability [CanDelete].
 type LatchDeleter interface {
-	// Delete removes the latch, if it exists. Who waits for it is refused.
+	// Delete removes the latch, if it exists. Its waiters are refused.
 	Delete(ctx context.Context, key string) error
 }
 
@@ -107,7 +107,7 @@ var ErrStale = errors.New("the token is older than one that was presented")
 // ErrHeld is the error of an [Inspector] that does not know who holds the lock.
 var ErrHeld = errors.New("held by an owner whose name is not known")
 
-// ErrNotHeld is the error of a [Locker] that should renew or release a hold that it does not have.
+// ErrNotHeld is the error of a [Locker] that is to renew or release a hold that it does not have.
 var ErrNotHeld = errors.New("not held by this client")
 
 // native executes requests on a [Locker] in this process, one at a time.

@@ -148,14 +148,13 @@ type FaultValue struct {
 	Detail string `json:"detail,omitempty"` // for people
 
 	Lasted time.Duration `json:"lasted_ns,omitempty"` // notes harness-stalled and silent: for how long already
-	// Affects is what it may change, in words with a space between them: data (keys and clocks of servers), traffic
+	// Affects is what the fault may change, in words separated by spaces: data (keys and clocks of servers), traffic
 	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones are
 	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":
 	// requests arrive, only replies are late or lost; "rights" beside others: for want of a permission, so that a lock
 	// need not send again what is refused; "commands memory": commands are refused that may need memory; "clock-back"
-	// beside others: the clock of a server is set back until healed,
-	// so that keys last longer and none is lost; "data commands slots": keys move to another server. Empty: unknown, so
-	// everything.
+	// beside others: the clock of a server is set back until healed, so that keys last longer and none is lost; "data
+	// commands slots": keys move to another server. Empty: unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 }
 

@@ -88,11 +88,11 @@ type Unknown struct {
 	Timeout bool  // the harness stopped waiting for the reply
 }
 
-// Failure is the completion of an operation with an error that is no answer of the lock: a server replied with an
-// error, or not at all, or the lock panicked. Its outcome may be known all the same.
+// Failure is the completion of an operation with an error that is not an answer of the lock: a server replied with an
+// error, or not at all, or the lock panicked. Its outcome may be known nevertheless.
 type Failure struct {
 	Time time.Duration // of the completion
-	Wait time.Duration // acquire: how long it might wait; 0 or less: without limit
+	Wait time.Duration // acquire: how long it could wait; 0 or less: without limit
 	Span int32         // index into History.Spans
 }
 
@@ -163,7 +163,7 @@ type History struct {
 	Unknown      []Unknown
 	Failures     []Failure
 	Contradicted []Contradiction // operations about which a lock contradicts itself
-	Exits        []Exit          // of clients that were not asked to, as far as the reason is known
+	Exits        []Exit          // unexpected exits of clients whose reason is known
 	TimedOut     []int32         // acquires whose wait ran out while the lock was held: indices into Spans
 	Unanswered   []int32         // acquires whose wait ran out before a server replied, and which certainly got nothing
 	OneHeld      []int32         // acquires of several keys whose wait ran out while one of them was held

@@ -12,9 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client makes locks on one Redis, or on a majority of several. Keep one for as
-// long as the program runs: all of its locks share its watchdog and its
-// subscription. Several goroutines may use it. The caller closes it.
+// Client makes locks on one Redis, or on a majority of several. Keep one for the lifetime of the program: all of its
+// locks share its watchdog and its subscription. Several goroutines may use it. The caller closes it.
 type Client struct {
 	o             Options
 	bg            *background
@@ -50,7 +49,7 @@ type store interface {
 	// granted later. It may be sent again. left is how many holds the owner has left,
 	// or codeNotHeld or codeNotOwner.
 	release(ctx context.Context, c claim) (left int, err error)
-	// renew prolongs claims of this kind, all of them to their own lease.
+	// renew extends claims of this kind, all of them to their own lease.
 	renew(ctx context.Context, claims []claim) []renewal
 	// kind is what events and errors call it.
 	kind() string
@@ -175,7 +174,7 @@ func newClient(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Mutex is the lock of that name. It costs nothing and needs no closing.
+// Mutex is the lock of that name. It sends no request and needs no closing.
 func (c *Client) Mutex(name string, opts ...Option) *Mutex {
 	return &Mutex{named: c.named(name, opts)} // inlined, it is not on the heap
 }

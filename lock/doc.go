@@ -83,7 +83,7 @@
 //
 // This section describes the layout of this package; [Redisson] documents the other one.
 //
-// A lock named orders is the key orders, exactly, unless [Options].KeyFunc says otherwise, and it is a hash:
+// A lock named orders is stored at exactly the key orders, unless [Options].KeyFunc returns another. It is a hash:
 //
 //	owner     who holds the lock; a mutex has one owner
 //	count     how many holds the owner has

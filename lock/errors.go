@@ -19,10 +19,10 @@ var (
 	ErrLost = errors.New("the hold was lost")
 	// ErrNotOwner says that by now another owner has the lock. It comes with ErrLost.
 	ErrNotOwner = errors.New("another owner has the lock by now")
-	// ErrReentered says that the owner holds the lock, and did not ask to hold it twice ([WithReentry]).
+	// ErrReentered says that the owner already holds the lock, and the acquire is not a re-entry ([WithReentry]).
 	ErrReentered = errors.New("the owner holds the lock already")
-	// ErrTooFewReplicas says that the grant did not reach as many replicas as
-	// [Options].Replicas asks for; it was taken back.
+	// ErrTooFewReplicas says that the grant did not reach as many replicas as [Options].Replicas requires; it was
+	// undone.
 	ErrTooFewReplicas = errors.New("too few replicas have the grant")
 	// ErrReleased says that the hold was released before.
 	ErrReleased = errors.New("the hold was released")
@@ -31,13 +31,13 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrNoQuorum says that too few masters replied for a majority.
 	ErrNoQuorum = errors.New("too few masters replied")
-	// ErrSameServer says that two masters of a quorum are one server, as two of its databases: it would have
-	// two votes.
+	// ErrSameServer says that two masters of a quorum are one server, such as two of its databases: it would have two
+	// votes.
 	ErrSameServer = errors.New("two masters of the quorum are the same server")
 	// ErrUnfit says that a server is not fit for locks; see [Client.Check].
 	ErrUnfit = errors.New("the server is not fit for locks")
-	// ErrForeign says that the key of the lock holds something else, which is no lock of another library
-	// either: that is [ErrHeld]. It is left as it is.
+	// ErrForeign says that the key of the lock holds something that is not a lock; it is left unchanged. A lock of
+	// another library is [ErrHeld] instead.
 	ErrForeign = errors.New("the key holds something that is not a lock; choose another name")
 	// ErrClosed says that the [Client] was closed.
 	ErrClosed = errors.New("the lock client is closed")
@@ -53,12 +53,12 @@ var (
 	ErrAbsent = errors.New("it does not exist: set it up first")
 	// ErrArmed says that a latch is still counting, and cannot be armed.
 	ErrArmed = errors.New("the latch is still counting")
-	// ErrRearmed says that the latch that was meant was deleted, and that there is
-	// another of its name. Whether the first has opened is unknown.
+	// ErrRearmed says that the generation of the latch that the call is about was deleted, and that the latch was armed
+	// again. Whether that generation had opened is unknown.
 	ErrRearmed = errors.New("the latch was deleted and armed again")
 	// ErrNotAtomic says that [WithAtomic] was given for locks that are not all mutexes.
 	ErrNotAtomic = errors.New("one script cannot take these locks")
-	// ErrCrossSlot says that keys that had to be in one cluster slot are not.
+	// ErrCrossSlot says that the keys are not in one cluster slot, as they must be.
 	ErrCrossSlot = errors.New("the keys are not in one cluster slot; give them a common {tag}")
 )
 

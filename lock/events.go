@@ -10,7 +10,7 @@ import (
 // EventKind is what an [Event] reports.
 type EventKind string
 
-// What may happen to a lock, as far as this client knows.
+// The kinds of events, as far as this client knows of them.
 const (
 	Acquired    EventKind = "acquired"
 	NotAcquired EventKind = "not acquired" // Err says why
@@ -20,12 +20,12 @@ const (
 	Armed       EventKind = "armed"        // a latch
 	Counted     EventKind = "counted"      // a latch, down by one
 	Passed      EventKind = "passed"       // a wait for a latch has ended; Err: the latch is not open
-	// Polling says, once, that the server refuses subscriptions, as of a user without rights for channels: waiters
-	// are not woken, and poll. Name is the first channel that was refused, Err the refusal. It is said again only
-	// after a subscription has succeeded.
+	// Polling says, once, that the server refuses subscriptions, for example to a user without rights for channels:
+	// waiters are not woken, and poll. Name is the first channel that was refused, Err the refusal. The event is
+	// repeated only after a subscription has succeeded.
 	Polling EventKind = "polling"
-	// Unreachable says that an acquire or a wait goes without a reply and is continued: an address may be wrong, and
-	// without a deadline nothing else would say so. Err is the last error. It is said at most every ten seconds.
+	// Unreachable says that an acquire or a wait has had no reply and continues: an address may be wrong, and without a
+	// deadline no error would say so. Err is the last error. The event comes at most every ten seconds.
 	Unreachable EventKind = "unreachable"
 )
 
@@ -37,7 +37,7 @@ type Event struct {
 	Primitive string
 	Name      string // of the lock, semaphore or latch
 	Owner     string // of permits: the first id; of the counts of a latch: the participant
-	// Permits is how many were asked for; 0 for what has none.
+	// Permits is how many were requested; 0: the primitive has none.
 	Permits int
 	Token   int64 // 0: none was minted
 	// Took is from the call of Acquire or Release to its end; 0 for what no call began.

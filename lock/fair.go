@@ -11,14 +11,12 @@ import (
 // its queue, or its set of readers, would have to agree on all of them.
 var ErrOneMaster = errors.New("this kind of lock needs a single master: make its client with New")
 
-// FairMutex is a [Mutex] that is granted to its waiters in the order in which they
-// came, by the clock of the server. Several goroutines may use it.
+// FairMutex is a [Mutex] that is granted to its waiters in the order of their arrival, by the clock of the server.
+// Several goroutines may use it.
 //
-// A release hands the lock over to the first waiter, inside the server, so that no
-// client gets in between, and wakes it. A waiter sends a heartbeat every PollMax,
-// and at least every 2 s. After three times as long without one it is skipped,
-// whether it was waiting or was granted the lock already. TryAcquire does not queue
-// and overtakes no waiter.
+// A release hands the lock over to the first waiter, inside the server, so that no client gets in between, and wakes
+// it. A waiter sends a heartbeat every PollMax, and at least every 2 s. After three times as long without one, it is
+// skipped, even if it has already been granted the lock. TryAcquire does not queue and overtakes no waiter.
 //
 // The hash is that of a mutex (see the package), so that a mutex and a fair mutex of
 // one name exclude each other, but the order is kept only if all use the fair one.
@@ -32,16 +30,15 @@ var ErrOneMaster = errors.New("this kind of lock needs a single master: make its
 // The keys of the queue last three heartbeats longer than the last waiter.
 type FairMutex struct{ named }
 
-// FairMutex is the fair lock of that name. It costs nothing and needs no closing. On
+// FairMutex is the fair lock of that name. It sends no request and needs no closing. On
 // a client of several masters its methods return [ErrOneMaster].
 func (c *Client) FairMutex(name string, opts ...Option) *FairMutex {
 	return &FairMutex{c.named(name, opts)}
 }
 
-// Acquire waits for its turn until ctx ends; then it leaves the queue, or releases
-// the lock, if it was just granted. Errors are those of [Mutex.Acquire]. What
-// [ErrUnknown] may leave is a waiter that is skipped after three heartbeats, each of which counts as a try
-// ([WithTries]).
+// Acquire waits for its turn until ctx ends; then it leaves the queue, or releases the lock if it was just granted.
+// Each heartbeat counts as a try ([WithTries]). Errors are those of [Mutex.Acquire]; after [ErrUnknown], a waiter may
+// stay in the queue until it is skipped after three heartbeats.
 func (m *FairMutex) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
 	a, err := m.attempt(ctx, opts)
 	if err == nil {
@@ -57,7 +54,7 @@ func (m *FairMutex) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold
 	return acquireHold(ctx, m.name, false, a, err)
 }
 
-// Do is as [FencedMutex.Do].
+// Do is like [FencedMutex.Do].
 func (m *FairMutex) Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error {
 	return doFenced(ctx, m, work, opts)
 }
@@ -120,9 +117,8 @@ func queueKeys(key string) []string { return []string{tagged(key, "queue"), tagg
 
 func grantChannel(name string) string { return tagged(name, "grant") }
 
-// Queue is the owners that wait for the lock, the next one first, as the server saw
-// it; expired ones are left out. Errors are [ErrForeign], [ErrOneMaster], and
-// those of the server or the network.
+// Queue returns the owners that wait for the lock, the next one first, as the server saw it; expired ones are left out.
+// Errors are [ErrForeign], [ErrOneMaster], and those of the server or the network.
 func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 	r, err := m.run(ctx, m.client.kinds().fair.waiters)
 	if err != nil {
@@ -135,10 +131,9 @@ func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 	return owners, nil
 }
 
-// ForceRelease takes the lock from its owner and hands it over to the first waiter.
-// It reports whether it was held. The holder is not asked: it learns of it at its
-// next renewal, and may be at work until then. After [ErrUnknown] it may or may not
-// have been done.
+// ForceRelease takes the lock from its owner and hands it over to the first waiter. It reports whether it was held. The
+// holder is not notified: it learns of it at its next renewal, and may be at work until then. After [ErrUnknown] it may
+// or may not have been done.
 func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
 	r, err := m.run(ctx, m.client.kinds().fair.force)
 	return r.code == codeOK, failed("force the release of", "lock", m.name, err)

@@ -2,10 +2,10 @@ package lock
 
 import "context"
 
-// FairSemaphore is a [PermitSemaphore] that serves its waiters in the order in which they came, by the clock of the
-// server. The first waits until as many permits are free as it wants, and those behind it wait for it, even if they
-// want fewer: small requests cannot starve a large one, and permits may be free meanwhile. TryAcquire does not queue
-// and overtakes no waiter. A waiter sends a heartbeat every PollMax, and at least every 2 s; after three times as long
+// FairSemaphore is a [PermitSemaphore] that serves its waiters in the order of their arrival, by the clock of the
+// server. The first waiter waits until enough permits are free for it, and those behind it wait too, even for fewer
+// permits: small requests cannot starve a large one, but permits may be free meanwhile. TryAcquire does not queue and
+// overtakes no waiter. A waiter sends a heartbeat every PollMax, and at least every 2 s; after three times as long
 // without one it is skipped. Several goroutines may use it.
 //
 // The keys are those of a permit semaphore, so that both kinds of one name share their permits, but the order is kept
@@ -25,32 +25,32 @@ func (c *Client) FairSemaphore(name string, opts ...Option) *FairSemaphore {
 
 func (s *FairSemaphore) pool() pool { return pool{s.named, s.client.fairPermits} }
 
-// TrySetPermits is as [Semaphore.TrySetPermits].
+// TrySetPermits is like [Semaphore.TrySetPermits].
 func (s *FairSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
 	return s.pool().trySet(ctx, n)
 }
 
-// SetPermits is as [Semaphore.SetPermits]. A waiter that wants more than there are then is refused with [ErrPermits].
+// SetPermits is like [Semaphore.SetPermits]. A waiter for more than the new total is refused with [ErrPermits].
 func (s *FairSemaphore) SetPermits(ctx context.Context, n int) error { return s.pool().replace(ctx, n) }
 
-// AddPermits is as [Semaphore.AddPermits].
+// AddPermits is like [Semaphore.AddPermits].
 func (s *FairSemaphore) AddPermits(ctx context.Context, n int) (total int, err error) {
 	return s.pool().add(ctx, n)
 }
 
-// State is as [Semaphore.State].
+// State is like [Semaphore.State].
 func (s *FairSemaphore) State(ctx context.Context) (SemaphoreState, error) {
 	return s.pool().state(ctx)
 }
 
-// ForceRelease is as [PermitSemaphore.ForceRelease].
+// ForceRelease is like [PermitSemaphore.ForceRelease].
 func (s *FairSemaphore) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	return s.pool().force(ctx, ids)
 }
 
-// Acquire waits for its turn, and until n permits are free, and takes them all at once; n is at most 10000. When ctx
-// ends it leaves the queue. Errors are those of [Semaphore.Acquire]; what [ErrUnknown] may leave is also a waiter that
-// is skipped after three heartbeats.
+// Acquire waits for its turn, and until n permits are free, and takes them all at once; n is at most 10,000. When ctx
+// ends, it leaves the queue. Errors are those of [Semaphore.Acquire]; after [ErrUnknown], a waiter may also stay in the
+// queue until it is skipped after three heartbeats.
 func (s *FairSemaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return s.pool().acquire(ctx, n, maxLeased, true, opts)
 }
@@ -61,12 +61,12 @@ func (s *FairSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (
 	return s.pool().acquire(ctx, n, maxLeased, false, opts)
 }
 
-// Drain is as [PermitSemaphore.Drain], if nobody waits: its error is [ErrQueued] if permits are free but others wait.
+// Drain is like [PermitSemaphore.Drain], if nobody waits: its error is [ErrQueued] if permits are free but others wait.
 func (s *FairSemaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 	return s.pool().drain(ctx, maxLeased, opts)
 }
 
-// Permits is as [Semaphore.Permits].
+// Permits is like [Semaphore.Permits].
 func (s *FairSemaphore) Permits(n int) AnyLock { return &somePermits{s.pool(), n, maxLeased} }
 
 // Do calls work with n permits, as [Mutex.Do].

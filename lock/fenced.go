@@ -8,7 +8,7 @@ import "context"
 // [ErrOneMaster]: counters on several masters drift apart (Kleppmann 2016). Several goroutines may use it.
 type FencedMutex struct{ mutex Mutex }
 
-// FencedMutex is the fenced lock of that name. It costs nothing and needs no closing.
+// FencedMutex is the fenced lock of that name. It sends no request and needs no closing.
 func (c *Client) FencedMutex(name string, opts ...Option) *FencedMutex {
 	return &FencedMutex{Mutex{named: c.named(name, opts), fenced: true}}
 }
@@ -16,17 +16,17 @@ func (c *Client) FencedMutex(name string, opts ...Option) *FencedMutex {
 // Name is the name that it was made with.
 func (m *FencedMutex) Name() string { return m.mutex.name }
 
-// Acquire is as [Mutex.Acquire].
+// Acquire is like [Mutex.Acquire].
 func (m *FencedMutex) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
 	return m.mutex.acquire(ctx, opts)
 }
 
-// TryAcquire is as [Mutex.TryAcquire].
+// TryAcquire is like [Mutex.TryAcquire].
 func (m *FencedMutex) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
 	return m.mutex.tryAcquire(ctx, opts)
 }
 
-// Do is as [Mutex.Do]; work gets the token of the hold.
+// Do is like [Mutex.Do]; work gets the token of the hold.
 func (m *FencedMutex) Do(ctx context.Context, work func(ctx context.Context, token int64) error,
 	opts ...Option) error {
 	return doFenced(ctx, m, work, opts)
@@ -48,10 +48,10 @@ func doFenced(ctx context.Context, l fencedLock, work func(ctx context.Context, 
 	return do(ctx, h, func(ctx context.Context) error { return work(ctx, h.Token()) })
 }
 
-// Inspect is as [Mutex.Inspect].
+// Inspect is like [Mutex.Inspect].
 func (m *FencedMutex) Inspect(ctx context.Context) (State, error) { return m.mutex.Inspect(ctx) }
 
-// ForceRelease is as [Mutex.ForceRelease].
+// ForceRelease is like [Mutex.ForceRelease].
 func (m *FencedMutex) ForceRelease(ctx context.Context) (bool, error) {
 	return m.mutex.ForceRelease(ctx)
 }

@@ -40,7 +40,7 @@ func newHold(ctx context.Context, a *attempt) *FencedHold {
 // an Acquire of the same lock is refused with [ErrReentered], or, with [WithReentry], a re-entry.
 func (h *Hold) Context() context.Context { return h.context() }
 
-// Done is closed when the hold ends, whatever becomes of the context that was given to Acquire; Err says why.
+// Done is closed when the hold ends, regardless of the context that was passed to Acquire; Err says why.
 func (h *Hold) Done() <-chan struct{} { return h.doneChannel() }
 
 // Err is why the hold has ended: [ErrLost], [ErrReleased] or [ErrClosed]; nil while it lasts.
@@ -52,23 +52,21 @@ func (h *Hold) Name() string { return h.claim.name }
 // Owner is the id of the owner.
 func (h *Hold) Owner() string { return h.claim.owner }
 
-// Count is how many holds the owner had, this one included, when it was granted;
-// after Release, how many were left. On a quorum only those count that this client
-// was granted.
+// Count is how many holds the owner had, including this one, when it was granted; after Release, how many were left. On
+// a quorum, only holds that were granted to this client count.
 func (h *Hold) Count() int { return int(h.count.Load()) }
 
-// Deadline is until when the hold is valid, on the monotonic clock. The watchdog,
-// Renew and Extend extend it.
+// Deadline is when the validity of the hold ends, on the monotonic clock. The watchdog, Renew and Extend extend it.
 func (h *Hold) Deadline() time.Time { return h.validUntil() }
 
-// Renew prolongs the hold to its full lease from now on. Its error is [ErrLost]
+// Renew extends the hold to its full lease from now on. Its error is [ErrLost]
 // if the hold has ended, and [ErrUnknown] if no reply came before ctx or the hold
 // ended; until its Deadline the hold lasts even so.
 func (h *Hold) Renew(ctx context.Context) error {
 	return failed("renew", "lock", h.claim.name, h.renew(ctx, h.lease))
 }
 
-// Extend is Renew for another lease, this once. It never shortens.
+// Extend is Renew with another lease, only this time. It never shortens the hold.
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 	err := checkLease(lease)
 	if err == nil {

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// State is who has a mutex, as the server saw it.
+// State says who holds a mutex, as the server saw it.
 type State struct {
 	Owner string // empty: the lock is free
 	Count int    // holds of the owner
 	// Token is the fencing token of the grant; 0: none was minted. In [Redisson]'s layout it is the last one that was
 	// minted for the lock.
 	Token int64
-	// Metadata is that of [WithMetadata]; empty: none.
+	// Metadata is the text of [WithMetadata]; empty: none.
 	Metadata string
-	// Remaining is for how long the lock is held unless it is renewed; negative:
-	// without end, since its expiry was removed.
+	// Remaining is how long the lock stays held unless it is renewed; negative: forever, because its expiry was
+	// removed.
 	Remaining time.Duration
-	// Waiting is how many waiters this client has; those of others are not known.
+	// Waiting is how many waiters this client has; those of other clients are not known.
 	Waiting int
 }
 
-// Inspect reports who has the lock. On several masters that is the owner that has a
-// majority of them. Errors are [ErrForeign], [ErrNoQuorum], and those of the server or
-// the network.
+// Inspect reports who holds the lock. On several masters that is the owner that has a majority of them. Errors are
+// [ErrForeign], [ErrNoQuorum], and those of the server or the network.
 func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 	script := inspectScript
 	if m.client.o.Layout == Redisson {
@@ -58,10 +57,9 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// ForceRelease takes the lock from its owner, wakes waiters, and reports whether it
-// was held. The holder is not asked: it learns of it at its next renewal, and may be
-// at work until then. After [ErrUnknown] it may or may not have been done; it may be
-// called again.
+// ForceRelease takes the lock from its owner, wakes waiters, and reports whether it was held. The holder is not
+// notified: it learns of it at its next renewal, and may be at work until then. After [ErrUnknown] it may or may not
+// have been done; it may be called again.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	script := forceScript
 	if m.client.o.Layout == Redisson {

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Latch lets its waiters pass when it has been counted down to zero. After that it may be armed again; each arming is
-// a generation, and a waiter waits for the generation that it finds. A latch that does not exist is not open: it may
-// have been lost. It is kept on one master. Several goroutines may use it.
+// Latch lets its waiters pass when it has been counted down to zero. After that it may be armed again; each arming
+// starts a generation, and a waiter waits for the generation that it finds. A latch that does not exist is not open:
+// the server may have lost it. It is kept on one master. Several goroutines may use it.
 //
 // A latch named start is the hash start:
 //
@@ -24,7 +24,7 @@ import (
 // It has no expiry: [Latch.Delete] removes it.
 type Latch struct{ named }
 
-// Latch is the count-down latch of that name. It costs nothing and needs no closing.
+// Latch is the count-down latch of that name. It sends no request and needs no closing.
 func (c *Client) Latch(name string) *Latch { return &Latch{c.named(name, nil)} }
 
 // LatchState is the state of a latch.
@@ -33,13 +33,13 @@ type LatchState struct {
 	Generation uint64 // never 0
 }
 
-// CountDownOptions of one count. The zero value counts once for each call.
+// CountDownOptions are the options of one count. With the zero value, each call counts.
 type CountDownOptions struct {
-	// Participant is who counts: the same one is counted once in a generation,
-	// however often it calls. Empty is a new one.
+	// Participant identifies who counts: it is counted once per generation, however often it calls. Empty: a new
+	// participant.
 	Participant string
-	// Generation is the one that is meant; 0 is the present one. One that has
-	// opened already is left as it is.
+	// Generation is the generation to count down; 0 is the current one. A generation that has already opened is left
+	// unchanged.
 	Generation uint64
 }
 
@@ -62,9 +62,8 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 	return generation, failed("arm", "latch", l.name, err)
 }
 
-// CountDown counts the latch down by one and returns its state then. Its error is
-// [ErrAbsent] if it does not exist, [ErrRearmed] if the generation that is meant
-// was deleted.
+// CountDown counts the latch down by one and returns its new state. Its error is [ErrAbsent] if it does not exist,
+// [ErrRearmed] if the requested generation was deleted.
 func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, error) {
 	if o.Participant == "" {
 		o.Participant = l.client.random.id()

@@ -158,7 +158,7 @@ func (k *leaseKeeper) ended() error {
 	return k.over
 }
 
-// renew prolongs the hold to lease from now on, and retries until there is a
+// renew extends the hold to lease from now on, and retries until there is a
 // reply or ctx or the hold ends.
 func (k *leaseKeeper) renew(ctx context.Context, lease time.Duration) error {
 	for {

@@ -154,7 +154,7 @@ func (m *MultiLock) TryAcquire(ctx context.Context, opts ...Option) (*MultiHold,
 	return h, failed("try to acquire", "locks", m.names(), err)
 }
 
-// Do is as [Mutex.Do]; for the tokens of the locks, use Acquire and [MultiHold.Token].
+// Do is like [Mutex.Do]; for the tokens of the locks, use Acquire and [MultiHold.Token].
 func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
 	h, err := m.Acquire(ctx, opts...)
 	if err != nil {

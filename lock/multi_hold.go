@@ -60,13 +60,13 @@ func (m *MultiHold) finish(why error) (before error) {
 }
 
 // Context ends when the hold does, that is with the first of its locks; otherwise it
-// is as [Hold.Context], for any of the locks.
+// is like [Hold.Context], for any of the locks.
 func (m *MultiHold) Context() context.Context { return m.ctx }
 
-// Done is as [Hold.Done].
+// Done is like [Hold.Done].
 func (m *MultiHold) Done() <-chan struct{} { return m.done }
 
-// Err is as [Hold.Err].
+// Err is like [Hold.Err].
 func (m *MultiHold) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,9 +82,9 @@ func (m *MultiHold) Names() []string {
 	return out
 }
 
-// Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these,
-// permits, or a plain mutex, unless one script took that together with a fenced one: then it has a token too. Of two
-// locks with one name, which are those of two clients, the first counts.
+// Token is the fencing token of the lock of that name, as in [FencedHold.Token]. fenced is false if no lock has that
+// name, or if it has no token: permits, and a plain mutex unless one script took it together with a fenced one. If two
+// locks, of two clients, have that name, the first one counts.
 func (m *MultiHold) Token(name string) (token int64, fenced bool) {
 	for _, h := range m.holds {
 		if h.base().claim.name != name {
@@ -98,8 +98,8 @@ func (m *MultiHold) Token(name string) (token int64, fenced bool) {
 	return 0, false
 }
 
-// Count is as [Hold.Count], of the lock of which the owner had the fewest holds; 0: they are permits alone, which have
-// no owner.
+// Count is like [Hold.Count], for the lock that the owner held the fewest times; 0: all of the locks are permits, which
+// have no owner.
 func (m *MultiHold) Count() int {
 	least, known := 0, false
 	for _, h := range m.holds {
@@ -110,8 +110,8 @@ func (m *MultiHold) Count() int {
 	return least
 }
 
-// Deadline is until when the hold is valid: the earliest of its locks'. Zero: they are permits of a [Semaphore] alone,
-// which have no lease.
+// Deadline is when the validity of the hold ends: the earliest deadline of its locks. Zero: all of the locks are
+// permits of a [Semaphore], which have no lease.
 func (m *MultiHold) Deadline() time.Time {
 	var first time.Time
 	for _, h := range m.holds {
@@ -122,7 +122,7 @@ func (m *MultiHold) Deadline() time.Time {
 	return first
 }
 
-// Renew prolongs each lock to its full lease from now on, as [Hold.Renew].
+// Renew extends each lock to its full lease from now on, as [Hold.Renew].
 func (m *MultiHold) Renew(ctx context.Context) error {
 	for _, h := range m.holds {
 		if err := h.Renew(ctx); err != nil {
@@ -132,7 +132,7 @@ func (m *MultiHold) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Extend prolongs each lock to lease from now on, as [Hold.Extend].
+// Extend extends each lock to lease from now on, as [Hold.Extend].
 func (m *MultiHold) Extend(ctx context.Context, lease time.Duration) error {
 	for _, h := range m.holds {
 		if err := h.Extend(ctx, lease); err != nil {
@@ -143,9 +143,7 @@ func (m *MultiHold) Extend(ctx context.Context, lease time.Duration) error {
 }
 
 // Release releases all locks at the same time, in one round trip for each server, even if ctx has ended and others
-// fail.
-// Its error joins those of [Hold.Release]; [ErrReleased] alone says that they were
-// all released before.
+// fail. Its error joins those of [Hold.Release]; it is [ErrReleased] alone if all were released before.
 func (m *MultiHold) Release(ctx context.Context) error {
 	before := m.finish(ErrReleased)
 	errs := make([]error, len(m.holds))

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Option says how a lock is acquired. Given where the lock is made, as to [Client.Mutex], it applies to each of its
-// acquires; given to Acquire, TryAcquire or Do, to that one. An option that a kind of lock has no use for is an error
-// of its acquires.
+// Option sets how a lock is acquired. Passed to the function that makes the lock, such as [Client.Mutex], it applies to
+// each of its acquires; passed to Acquire, TryAcquire or Do, to that one only. An acquire fails if its kind of lock
+// does not support the option.
 type Option func(*settings)
 
 // settings are the options of one acquire.
@@ -72,21 +72,21 @@ func WithReentry() Option {
 	return func(s *settings) { s.reentrant, s.given = true, s.given|optReentry }
 }
 
-// WithLease sets for how long the hold lasts unless Renew or Extend is called: at least 10 ms. Without it, or with 0,
-// the hold has the client's lease, which the watchdog renews until Release.
+// WithLease sets how long the hold lasts unless Renew or Extend is called: at least 10 ms. Without it, or with 0, the
+// hold has the client's lease, which the watchdog renews until Release.
 func WithLease(lease time.Duration) Option {
 	return func(s *settings) { s.lease, s.given = lease, s.given|optLease }
 }
 
-// WithMaxHold limits for how long the watchdog renews the hold. After that, the hold is lost when its lease ends, so
-// a holder that is alive but stuck does not keep the lock forever; the documentation of RedLock requires such a
-// limit. The option has no effect with [WithLease]; 0 means no limit.
+// WithMaxHold limits how long the watchdog renews the hold. After that, the hold is lost when its lease ends, so a
+// holder that is alive but stuck does not keep the lock forever; the documentation of RedLock requires such a limit.
+// The option has no effect with [WithLease]; 0 means no limit.
 func WithMaxHold(limit time.Duration) Option {
 	return func(s *settings) { s.maxHold, s.given = limit, s.given|optMaxHold }
 }
 
-// WithWait limits for how long Acquire and Do wait: after that they fail with [ErrHeld]. Unlike a deadline of their
-// context it does not limit the hold. Without it, or with 0, they wait until the context ends.
+// WithWait limits how long Acquire and Do wait: after that they fail with [ErrHeld]. Unlike a deadline of their
+// context, it does not limit the hold. Without it, or with 0, they wait until the context ends.
 func WithWait(limit time.Duration) Option {
 	return func(s *settings) { s.wait, s.given = limit, s.given|optWait }
 }
@@ -97,9 +97,9 @@ func WithTries(n int) Option {
 	return func(s *settings) { s.tries, s.given = n, s.given|optTries }
 }
 
-// WithRetryDelay limits for how long a waiter sleeps after try number 1, 2 and so on found the lock held. A release
-// wakes the waiter earlier, unless it polls ([WithPolling], [NewQuorum]). After an error the library's own delay
-// applies. f must be safe for concurrent use.
+// WithRetryDelay limits how long a waiter sleeps after try number 1, 2 and so on found the lock held. A release wakes
+// the waiter earlier, unless it polls ([WithPolling], [NewQuorum]). After an error the library's own delay applies. f
+// must be safe for concurrent use.
 func WithRetryDelay(f func(try int) time.Duration) Option {
 	return func(s *settings) { s.delay, s.given = f, s.given|optRetryDelay }
 }

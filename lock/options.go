@@ -9,39 +9,37 @@ import (
 
 // Options of a [Client]. The zero value is a good start.
 type Options struct {
-	// Lease is that of holds that ask for none; it is renewed every third of it
-	// until the hold ends. 0 is 30 s; at least 10 ms.
+	// Lease is the lease of holds acquired without [WithLease]; the watchdog renews it, three times per lease, until
+	// the hold ends. 0 is 30 s; at least 10 ms.
 	Lease time.Duration
-	// PollMax is for how long the first waiter sleeps at most before it retries, in
-	// case the message that the lock is free was lost; the second sleeps twice as
-	// long, and so on. 0 is 1 s.
+	// PollMax is how long the first waiter sleeps at most before it retries, in case the message that the lock is free
+	// was lost; the second sleeps up to twice as long, and so on. 0 is 1 s.
 	PollMax time.Duration
-	// Timeout bounds what must be done even if its caller has left: a release, and
-	// the undoing of an acquire of unknown outcome. 0 is 5 s.
+	// Timeout bounds what must be done even if the caller's context has ended: a release, and the undoing of an acquire
+	// of unknown outcome. 0 is 5 s.
 	Timeout time.Duration
 	// NodeTimeout bounds one request to one of several masters. 0 is a twentieth of
 	// the lease, at least 50 ms and at most 500 ms.
 	NodeTimeout time.Duration
-	// Replicas is how many replicas must have a grant before it counts; 0 is none, AllReplicas is every one that is
-	// connected, at least one. A grant that too few of them have within ReplicaTimeout is undone, and the error is
-	// [ErrTooFewReplicas]. This applies to whatever one script acquires: mutexes, fair and readers-writer locks,
-	// several as one, and permits. Changes that are not grants and are not undone (the total of a semaphore, the
-	// counts of a latch) are retried until Timeout, and then the error is also [ErrUnknown]. Redis does not promise
-	// that the promoted replica is one of those that acknowledged (redisson#5256); only waiting for all of them is
-	// safe, and only as long as none of them restarts empty. Renewals do not wait.
+	// Replicas is how many replicas must have a grant before it counts; 0 is none, AllReplicas is every connected one,
+	// at least one. If too few of them have the grant within ReplicaTimeout, it is undone, and the error is
+	// [ErrTooFewReplicas]. This applies to everything that one script acquires: mutexes, fair and readers-writer locks,
+	// multi-locks, and permits. Changes that are not grants and are not undone (the total of a semaphore, the counts of
+	// a latch) are retried until Timeout, and then the error is also [ErrUnknown]. Redis does not promise that the
+	// promoted replica is one of those that acknowledged (redisson#5256); only waiting for all of them is safe, and
+	// only as long as none of them restarts empty. Renewals do not wait.
 	Replicas int
-	// ReplicaTimeout is for how long to wait for them. 0 is 1 s.
+	// ReplicaTimeout is how long to wait for them. 0 is 1 s.
 	ReplicaTimeout time.Duration
-	// Layout is the format of mutexes at the servers: with [Redisson], programs in Go and in Java that use Redisson share
-	// them. All other kinds are refused then ([ErrLayout]), as are [NewQuorum] and [WithMetadata].
+	// Layout is the format of mutexes on the servers: with [Redisson], programs in Go share them with programs in Java
+	// that use Redisson. All other kinds and [NewQuorum] are then refused ([ErrLayout]), and so is [WithMetadata].
 	Layout Layout
-	// KeyFunc returns the key of the lock, semaphore or latch of this name, such as [KeyPrefix] does; nil: the name is
-	// the key. It must return the same key for a name in every program, and different keys for different names. Errors
-	// and events have the name.
+	// KeyFunc returns the key of the lock, semaphore or latch of this name, as [KeyPrefix] does; nil: the name is the
+	// key. It must return the same key for a name in every program, and different keys for different names. Errors and
+	// events show the name, not the key.
 	KeyFunc func(name string) string
-	// Rand is the source of owner ids and delays; nil is one that the system seeds. It
-	// is used by one goroutine at a time. Two clients must not be given sources of the
-	// same seed: their owners would be the same.
+	// Rand is the source of owner ids and delays; nil is one that the system seeds. One goroutine at a time uses it.
+	// Two clients must not have sources with the same seed: their owners would be the same.
 	Rand rand.Source
 	// Order, in a simulation, lets goroutines that can run at one instant of virtual time
 	// through one by one, sorted by server and then by command, so that the same seed gives
@@ -58,7 +56,7 @@ type Options struct {
 	// Observe is called with every event of holds, permits and latches, for metrics,
 	// from several goroutines. It must return at once.
 	Observe func(Event)
-	// Logger gets the same as debug messages, and problems as warnings. Nil is none.
+	// Logger gets the same events as debug messages, and problems as warnings. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 

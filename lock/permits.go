@@ -20,32 +20,32 @@ type Permits struct {
 // the permits are held until Release. Without a lease they do not end when they are released by force.
 func (p *Permits) Context() context.Context { return p.context() }
 
-// Done is as [Hold.Done].
+// Done is like [Hold.Done].
 func (p *Permits) Done() <-chan struct{} { return p.doneChannel() }
 
-// Err is as [Hold.Err].
+// Err is like [Hold.Err].
 func (p *Permits) Err() error { return p.ended() }
 
 // Name is the name of the semaphore.
 func (p *Permits) Name() string { return p.claim.name }
 
-// Count is how many permits these are.
+// Count is the number of permits.
 func (p *Permits) Count() int { return p.claim.permits }
 
 // IDs are the ids of the permits in [SemaphoreState]: one for each permit of a
 // [PermitSemaphore], one for all of them of a [Semaphore].
 func (p *Permits) IDs() []string { return p.pool.store.ids(p.claim) }
 
-// Deadline is until when the permits are valid, on the monotonic clock; zero: they
-// have no lease. The watchdog, Renew and Extend extend it.
+// Deadline is when the validity of the permits ends, on the monotonic clock; zero: they have no lease. The watchdog,
+// Renew and Extend extend it.
 func (p *Permits) Deadline() time.Time { return p.validUntil() }
 
-// Renew prolongs the permits to their full lease from now on. Its error is
+// Renew extends the permits to their full lease from now on. Its error is
 // [ErrLost] if they are no longer held, and [ErrUnknown] if no reply came. It does
 // nothing for permits without a lease.
 func (p *Permits) Renew(ctx context.Context) error { return p.Extend(ctx, p.lease) }
 
-// Extend is Renew for another lease, this once. It never shortens.
+// Extend is Renew with another lease, only this time. It never shortens the lease.
 func (p *Permits) Extend(ctx context.Context, lease time.Duration) error {
 	err := p.ended()
 	if err == nil && p.lease > 0 {

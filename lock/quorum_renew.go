@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// renew prolongs claims on a majority, within their validity, and then restores
+// renew extends claims on a majority, within their validity, and then restores
 // those that a master of the minority has lost: without that, a lock that was granted
 // by the smallest majority is lost with one restart (redsync#186).
 func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {

@@ -11,13 +11,12 @@ import (
 // forever.
 var ErrUpgrade = errors.New("the owner holds the lock for reading; release that before you write")
 
-// RW is a lock that many owners hold for reading or one holds for writing. Several
-// goroutines may use it.
+// RW is a lock that many owners can hold for reading, or one for writing. Several goroutines may use it.
 //
-// With [WithReentry], an owner may acquire again in the mode that it holds, and may read while it writes. After it has
-// released the write hold, it still reads, and others may read as well. Acquire such a read hold with the owner of the
-// write hold ([WithOwner]): a context of the write hold would end with that hold. An owner may not write while it reads
-// ([ErrUpgrade]).
+// With [WithReentry], an owner may acquire the lock again in the mode that it holds, and may read while it writes.
+// After it has released the write hold, it still has the read hold, and others may read as well. Acquire such a read
+// hold with the owner of the write hold ([WithOwner]): the context of the write hold would end with that hold. An owner
+// may not write while it reads ([ErrUpgrade]).
 //
 // Each hold has a separate lease. When that of one reader expires, the other readers keep the lock, and a writer
 // waits only for them. A writer has its own fencing token; a reader has that of the last writer (or a new one, if
@@ -49,15 +48,15 @@ type RW struct {
 	prefer bool
 }
 
-// RW is the readers-writer lock of that name. It costs nothing and needs no
-// closing. On a client of several masters its methods return [ErrOneMaster].
+// RW is the readers-writer lock of that name. It sends no request and needs no closing. On a client of several masters
+// its methods return [ErrOneMaster].
 func (c *Client) RW(name string, opts ...Option) *RW {
 	return &RW{named: c.named(name, opts)}
 }
 
-// PreferWriters returns the same lock, but a writer that waits through it keeps all new readers out; readers that
-// have the lock may re-enter it. Without it, readers that always overlap starve a writer. If such a writer dies, it
-// keeps readers out for three heartbeats (three times PollMax, at most 6 s).
+// PreferWriters returns the same lock, except that a writer that waits through it keeps all new readers out; readers
+// that hold the lock may re-enter it. Otherwise, overlapping readers can starve a writer. If such a writer dies while
+// it waits, it keeps readers out for three heartbeats (three times PollMax, at most 6 s).
 func (l *RW) PreferWriters() *RW { return &RW{l.named, true} }
 
 // Read is the side of the readers.
@@ -97,7 +96,7 @@ func (s *RWSide) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, e
 	return acquireHold(ctx, s.lock.name, false, a, err)
 }
 
-// Do is as [FencedMutex.Do]; the token of a reader is that of the last writer.
+// Do is like [FencedMutex.Do]; the token of a reader is that of the last writer.
 func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error {
 	return doFenced(ctx, s, work, opts)
 }
@@ -179,7 +178,7 @@ func rwKeys(c claim) []string {
 	}
 }
 
-// RWState is who has a [RW], as the server saw it.
+// RWState says who holds a [RW], as the server saw it.
 type RWState struct {
 	Writer  string         // the owner that writes; empty: none
 	Writes  int            // its holds
@@ -188,12 +187,11 @@ type RWState struct {
 	Intents int
 	// Token is the last fencing token; 0: none is known.
 	Token int64
-	// Remaining is for how long the lock is held unless it is renewed; 0: it is free.
+	// Remaining is how long the lock stays held unless it is renewed; 0: it is free.
 	Remaining time.Duration
 }
 
-// Inspect reports who has the lock. Errors are [ErrForeign], [ErrOneMaster], and
-// those of the server or the network.
+// Inspect reports who holds the lock. Errors are [ErrForeign], [ErrOneMaster], and those of the server or the network.
 func (l *RW) Inspect(ctx context.Context) (RWState, error) {
 	r, err := l.run(ctx, l.client.kinds().rw.inspect, 3)
 	if err != nil {
@@ -224,9 +222,8 @@ func (s *RWState) add(hold string) {
 	s.Readers[hold[2:]]++
 }
 
-// ForceRelease takes the lock from all owners and reports whether it was held.
-// Holders are not asked: they learn of it at their next renewal, and may be at work
-// until then. After [ErrUnknown] it may or may not have been done.
+// ForceRelease takes the lock from all owners and reports whether it was held. Holders are not notified: they learn of
+// it at their next renewal, and may be at work until then. After [ErrUnknown] it may or may not have been done.
 func (l *RW) ForceRelease(ctx context.Context) (bool, error) {
 	r, err := l.run(ctx, l.client.kinds().rw.force, 0)
 	return r.code == codeOK, failed("force the release of", "lock", l.name, err)

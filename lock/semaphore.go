@@ -2,11 +2,11 @@ package lock
 
 import "context"
 
-// Semaphore lets a number of permits be held at a time. Its holders have no lease: the permits of one that crashed
-// stay held until [Semaphore.ForceRelease] ([Semaphore.State] lists them; redisson#2045, redisson#4462). If that is
-// not acceptable, use a [PermitSemaphore]. Permits whose release is lost in a failover stay held too, because only
-// grants wait for replicas. It is not fair: a waiter that wants few permits may pass one that wants many. It is kept
-// on one master. Several goroutines may use it.
+// Semaphore limits how many permits are held at a time. Its holds have no lease: the permits of a crashed holder stay
+// held until [Semaphore.ForceRelease] ([Semaphore.State] lists them; redisson#2045, redisson#4462). If that is not
+// acceptable, use a [PermitSemaphore]. Permits whose release is lost in a failover stay held too, because only grants
+// wait for replicas. It is not fair: a waiter for few permits may pass one for many. It is kept on one master. Several
+// goroutines may use it.
 //
 // A semaphore named pool is the hash pool, in which free + the sum of all h: is
 // always total:
@@ -21,7 +21,7 @@ import "context"
 //	{pool}:free            the channel that publishes how many permits are free, as "+n"
 type Semaphore struct{ named }
 
-// Semaphore is the semaphore of that name; [WithTotal] says how many permits it has. It costs nothing and needs no
+// Semaphore is the semaphore of that name; [WithTotal] sets how many permits it has. It sends no request and needs no
 // closing.
 func (c *Client) Semaphore(name string, opts ...Option) *Semaphore {
 	return &Semaphore{c.named(name, opts)}
@@ -35,8 +35,8 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (set bool, err err
 	return s.pool().trySet(ctx, n)
 }
 
-// SetPermits makes n the total; n may be 0. Permits that are held stay held, even
-// if they are more than n: then none is granted until enough were released.
+// SetPermits sets the total to n, which may be 0. Permits that are held stay held, even if they are more than n: then
+// none is granted until enough have been released.
 func (s *Semaphore) SetPermits(ctx context.Context, n int) error { return s.pool().replace(ctx, n) }
 
 // AddPermits adds n to the total, or removes permits if n is negative, and returns
@@ -46,11 +46,11 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) (total int, err error
 	return s.pool().add(ctx, n)
 }
 
-// State is what the semaphore has and who holds it; [ErrAbsent] if it does not exist.
+// State returns the permits of the semaphore and their holders; [ErrAbsent] if it does not exist.
 func (s *Semaphore) State(ctx context.Context) (SemaphoreState, error) { return s.pool().state(ctx) }
 
-// ForceRelease releases holds by their ids, regardless of their owner, and returns how many
-// permits that were. The holders learn of it when they release: [ErrLost].
+// ForceRelease releases holds by their ids, regardless of their owner, and returns how many permits these had. The
+// holders learn of it when they release: [ErrLost].
 func (s *Semaphore) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	return s.pool().force(ctx, ids)
 }
@@ -67,8 +67,8 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Per
 	return s.pool().acquire(ctx, n, maxCount, false, opts)
 }
 
-// Drain takes all permits that are free, and no fewer than one. Its error is [ErrHeld] if none is, and else that of
-// Acquire. It asks how many there are and takes as many: permits that are released in between stay free.
+// Drain takes all free permits, at least one. Its error is [ErrHeld] if none is free, else that of Acquire. It first
+// asks how many are free and then takes as many: permits that are released in between stay free.
 func (s *Semaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 	return s.pool().drain(ctx, maxCount, opts)
 }
@@ -98,8 +98,8 @@ func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context
 //	{pool}:free            the channel that publishes how many permits are free, as "+n"
 type PermitSemaphore struct{ named }
 
-// PermitSemaphore is the semaphore with leases of that name; [WithTotal] says how many permits it has. It costs nothing
-// and needs no closing.
+// PermitSemaphore is the semaphore with leases of that name; [WithTotal] sets how many permits it has. It sends no
+// request and needs no closing.
 func (c *Client) PermitSemaphore(name string, opts ...Option) *PermitSemaphore {
 	return &PermitSemaphore{c.named(name, opts)}
 }
@@ -109,22 +109,22 @@ const maxLeased = 10000
 
 func (s *PermitSemaphore) pool() pool { return pool{s.named, s.client.permits} }
 
-// TrySetPermits is as [Semaphore.TrySetPermits].
+// TrySetPermits is like [Semaphore.TrySetPermits].
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
 	return s.pool().trySet(ctx, n)
 }
 
-// SetPermits is as [Semaphore.SetPermits].
+// SetPermits is like [Semaphore.SetPermits].
 func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 	return s.pool().replace(ctx, n)
 }
 
-// AddPermits is as [Semaphore.AddPermits].
+// AddPermits is like [Semaphore.AddPermits].
 func (s *PermitSemaphore) AddPermits(ctx context.Context, n int) (total int, err error) {
 	return s.pool().add(ctx, n)
 }
 
-// State is as [Semaphore.State].
+// State is like [Semaphore.State].
 func (s *PermitSemaphore) State(ctx context.Context) (SemaphoreState, error) {
 	return s.pool().state(ctx)
 }
@@ -136,7 +136,7 @@ func (s *PermitSemaphore) ForceRelease(ctx context.Context, ids ...string) (perm
 }
 
 // Acquire waits until n permits are free and takes them all at once; n is at
-// most 10000. Errors are those of [Semaphore.Acquire].
+// most 10,000. Errors are those of [Semaphore.Acquire].
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return s.pool().acquire(ctx, n, maxLeased, true, opts)
 }
@@ -146,12 +146,12 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option)
 	return s.pool().acquire(ctx, n, maxLeased, false, opts)
 }
 
-// Drain is as [Semaphore.Drain]; it takes at most 10000 permits.
+// Drain is like [Semaphore.Drain]; it takes at most 10,000 permits.
 func (s *PermitSemaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 	return s.pool().drain(ctx, maxLeased, opts)
 }
 
-// Permits is as [Semaphore.Permits].
+// Permits is like [Semaphore.Permits].
 func (s *PermitSemaphore) Permits(n int) AnyLock { return &somePermits{s.pool(), n, maxLeased} }
 
 // Do calls work with n permits, as [Mutex.Do].

@@ -27,12 +27,12 @@ import (
 type Lock struct {
 	Name string // for reports
 	// Open connects one client to s.Endpoints with s.Dial. A lock with client.ReportsLoss calls notify when a hold is
-	// lost, also when its lease ends that nobody renews; clients of another lock watch the validity that it promises. A
-	// lock whose own watchdog has renewed a hold calls notify with the new end of the validity as Deadline, see
+	// lost, also when a lease that nobody renews ends; for any other lock, clients watch the validity that it promises.
+	// A lock whose own watchdog has renewed a hold calls notify with the new end of the validity as Deadline, see
 	// [client.Reply].
 	Open func(s client.Setup, notify func(client.Reply)) (client.Locker, error)
-	// Can is what the lock can do and promises, such as [client.HasPermits] or [client.Fair]. A workload asks for nothing
-	// else.
+	// Can is what the lock can do and promises, such as [client.HasPermits] or [client.Fair]. A workload requests
+	// nothing else.
 	Can client.Capabilities
 	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome
 	// is unknown. nil: no error proves it, except those of Code.
@@ -103,8 +103,8 @@ func (r Result) Violated(p checker.Property) (n int) {
 // ownLock takes the place of the scenario's lock until the scenario is checked: a lock of which nothing is known.
 const ownLock = client.ExecPrefix + "simtest"
 
-// Run makes the runs. It fails t if a run cannot be made, and not if a run is unsafe: a test of a lock that should be
-// safe checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
+// Run executes the runs. It fails t if a run cannot be executed, but not if it is unsafe: a test of a lock that should
+// be safe checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
 func Run(t testing.TB, c Config, l Lock) Result {
 	t.Helper()
 	scenario, err := load(c, l)
