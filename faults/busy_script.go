@@ -17,7 +17,7 @@ var busyScriptSpec = adminFault{
 	set: runEndlessScript, noun: "it replies BUSY", healed: "the script was killed",
 }.spec(Spec{
 	Name:       "busy-script",
-	Doc:        "runs a script that does not end at a server: it replies BUSY to all commands until healed (SCRIPT KILL).",
+	Doc:        "runs an endless script on a server: it replies BUSY to all commands until healed (SCRIPT KILL).",
 	Affects:    history.AffectsCommands,
 	Source:     "redis.io, EVAL: scripts with maximum execution time (busy-reply-threshold, SCRIPT KILL)",
 	Topologies: []string{cluster.Single, cluster.Quorum},

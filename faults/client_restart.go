@@ -7,7 +7,7 @@ import "context"
 var clientRestartSpec = clientFault(Spec{
 	Name: "client-restart",
 	Doc: "kills a client's process (SIGKILL) and starts it again, at once or after a while (for), with the same " +
-		"names of owners.",
+		"owner names.",
 	Source:  "redis.io, Distributed Locks: the value of a lock must be unique across all clients and all lock requests",
 	OneShot: true,
 }, "process exited", Clients.Crash, func(ctx context.Context, c Clients, client int) (string, error) {

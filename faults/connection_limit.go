@@ -26,7 +26,7 @@ var connectionLimitSpec = adminFault{
 	healed: "maxclients is what it was",
 }.spec(Spec{
 	Name:       "connection-limit",
-	Doc:        "sets maxclients below the connections that a server has: it keeps them, but refuses new ones.",
+	Doc:        "sets maxclients below a server's number of connections: it keeps these, but refuses new ones.",
 	Affects:    history.AffectsTraffic,
 	Source:     "redis.io, Redis client handling: maximum concurrent connected clients",
 	Topologies: []string{cluster.Single, cluster.Quorum},

@@ -17,7 +17,7 @@ import (
 var foreignDataSpec = Spec{
 	Name:      "foreign-data",
 	OnlyRedis: "keys",
-	Doc:       "another program writes strings and hashes of its own to free keys of locks, until healed.",
+	Doc:       "writes strings and hashes, as another program would, to keys of locks that are free, until healed.",
 	Source:    "redisson#4023 (data of another type at the name of a lock)",
 	Targets:   []Target{Master, Deciding, Node},
 	Affects:   history.AffectsCommands,

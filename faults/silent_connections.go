@@ -17,7 +17,7 @@ var silentConnectionsSpec = linkFault{
 }.spec(Spec{
 	Name: "silent-connections",
 	Doc: "silences the open connections of its target for the rest of the run, without a reset, while new ones work: a " +
-		"lock has to notice within the duration of the step (2s or more), and after it the network counts as healthy.",
+		"lock must notice within the duration of the step (2s or more); after that the network counts as healthy.",
 	Source: "redis.io, Clients, TCP keepalive (dead peers); redis/go-redis health checks of Pub/Sub (a ping every 3 s); " +
 		"conntrack and NAT tables that forget idle connections",
 	Least:     &Least{2 * time.Second, "connections stay silent after it, and a lock that pings every 2s takes that long"},

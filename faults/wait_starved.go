@@ -6,7 +6,7 @@ import "github.com/lockchaos/lockchaos/internal/cluster"
 // out.
 var waitStarvedSpec = hold().spec(Spec{
 	Name:       "wait-starved",
-	Doc:        "holds the replicas' acknowledgements, so that WAIT returns 0 although they have the write.",
+	Doc:        "holds the replicas' acknowledgements, so WAIT returns 0 although they have the write.",
 	Source:     "redis.io, WAIT; redisson#5256",
 	Targets:    []Target{Master, Servers},
 	Topologies: []string{cluster.Replicated, cluster.Sentinel},

@@ -16,7 +16,7 @@ import (
 var mixedSpec = Spec{
 	Name: "mixed",
 	Doc: "every client in a loop: one of the sequences that the lock can do (nested holds, tries, renewals, releases " +
-		"of what is not held, releases by force, inspections, expired holds, short waits, reads and writes, several " +
+		"of locks that are not held, forced releases, inspections, expired holds, short waits, reads and writes, several " +
 		"permits or keys), on a key of its own or a shared one.",
 	Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
 	Uses: client.AllCapabilities().Without(

@@ -9,9 +9,9 @@ import (
 // readers-writer: most clients read, some write. Readers write nothing; writers do as in workload mutex.
 var readersWriterSpec = Spec{
 	Name: "readers-writer",
-	Doc: "every client in a loop: acquire a key (for reading three times out of four, else for writing; with " +
-		"workload.writers, these clients write and all others read), work, after an acquire for writing write the " +
-		"guarded counter, release.",
+	Doc: "every client in a loop: acquire a key (three times out of four for reading, else for writing; with " +
+		"workload.writers, that many clients only write and all others only read), work, write the guarded counter if " +
+		"the acquire was for writing, release.",
 	Source: "Courtois, Heymans, Parnas 1971; Redisson's RReadWriteLock",
 	Needs:  client.Capabilities{client.SharesReads},
 	Client: readersWriterClient,
