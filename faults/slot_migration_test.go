@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 func TestSlotMigrationHasNothingToMoveToTheOwner(t *testing.T) {
@@ -28,6 +29,11 @@ func TestSlotMigrationOfRealServers(t *testing.T) {
 	client.send(t, "GET {orders}new")
 	client.expect(t, "-ASK 105 "+c.Nodes()[1].Addr)
 	takesEffect(t, in)
+	// MIGRATE would wait for a gate that holds what unknown callers send, and the source with it.
+	held := cluster.Link{From: process.UnknownClient, To: "n2"}
+	if err := c.SetRule(held, cluster.Forward, cluster.Rule{Mode: cluster.Hold}); err != nil {
+		t.Fatal(err)
+	}
 	if how := heals(t, in); how != "1 slot and 1 key moved to n2" {
 		t.Error(how)
 	}

@@ -49,6 +49,8 @@ type Topology struct {
 type Node struct {
 	Name string `json:"name"` // "n1", "n2", …; the first master is n1
 	Addr string `json:"addr"` // host:port under which clients know it
+	// PastGate is the host:port at which other servers reach it past its gate; empty: at none but Addr.
+	PastGate string `json:"-"`
 }
 
 // Cluster is a set of running servers. Its methods may be called concurrently.

@@ -264,7 +264,7 @@ func (c *Cluster) Version() string { return c.version }
 func (c *Cluster) Nodes() []cluster.Node {
 	nodes := make([]cluster.Node, len(c.nodes))
 	for i, s := range c.nodes {
-		nodes[i] = cluster.Node{Name: s.name, Addr: s.gate.Addr()}
+		nodes[i] = cluster.Node{Name: s.name, Addr: s.gate.Addr(), PastGate: s.location.target()}
 	}
 	return nodes
 }
