@@ -104,7 +104,7 @@ type Options struct {
 	SearchCommand []string
 
 	// Slack is how long a lock may take for what need not be immediate: to wake a waiter, to end a lease, to report a
-	// loss, to reconnect to its servers. 0 is 1 s.
+	// loss, to reconnect to its servers. 0 is 1 s, or 16 times ReportDelay if that is longer.
 	Slack time.Duration
 	// ReportDelay is how late a busy machine may run the timer with which a lock reports a loss: one that is reported by
 	// then counts as reported when the promise ended. 0 in virtual time.

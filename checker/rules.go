@@ -28,9 +28,14 @@ func (o Options) forProperty(p Property) Options {
 	return o
 }
 
+// slackDelays is how many times ReportDelay the slack is at least: so often one process waits for another, each as late
+// as a timer, until an operation of several requests has its reply. The client, the harness, the server and the harness
+// take part in each request; a release while a slot migrates takes four.
+const slackDelays = 16
+
 func (o Options) slack() time.Duration {
 	if o.Slack <= 0 {
-		return time.Second
+		return max(time.Second, slackDelays*o.ReportDelay)
 	}
 	return o.Slack
 }

@@ -38,7 +38,8 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	flags.DurationVar(&f.clockError, "clock-error", 0,
 		"error of the clock that recorded the times; shorter overlaps are not counted as violations")
 	flags.DurationVar(&f.slack, "slack", time.Second,
-		"how late the lock may wake a waiter, end a lease, report a loss or find its servers again")
+		"how late the lock may wake a waiter, end a lease, report a loss or find its servers again; if not given, a run "+
+			"on a busy machine has more")
 	flags.IntVar(&f.mayBeDown, "may-be-down", 0,
 		"number of servers that may be down while the lock must still be live (default: from run.json, else 0)")
 	flags.StringArrayVar(&f.permits, "permits", nil,
@@ -57,7 +58,10 @@ func (f *judgingFlags) add(c *cobra.Command) {
 // options are the options of the checkers; those of the run are the defaults of flags.
 func (f *judgingFlags) options(ofRun checker.Options) (checker.Options, error) {
 	o := ofRun
-	o.SearchCommand, o.ClockError, o.Slack, o.Search = searchCommand(), f.clockError, f.slack, f.search
+	o.SearchCommand, o.ClockError, o.Search = searchCommand(), f.clockError, f.search
+	if f.flags.Changed("slack") {
+		o.Slack = f.slack
+	}
 	o.MaxBypass = f.maxBypass
 	if f.fair {
 		o.Fair, o.QueueDelay = true, f.queueDelay
