@@ -120,6 +120,17 @@ func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
 	return false
 }
 
+// over is when all faults at a server or at client that were in force during s are over.
+func (d disturbances) over(s segment, client int) (t time.Duration) {
+	d.some(s, func(f *faultTime) bool {
+		if at := f.client(); at < 0 || at == client {
+			t = max(t, later(f.until, d.slack))
+		}
+		return false
+	})
+	return t
+}
+
 // refusedForGood reports whether more servers than may be down refused commands in s, for a reason that a repeated
 // request meets again.
 func (d disturbances) refusedForGood(s segment, o Options) bool {

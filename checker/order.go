@@ -64,9 +64,11 @@ func checkOrder(v *view, o Options) Result {
 			for _, b := range v.bypasses(class, o) {
 				most = max(most, b.times)
 				h := &v.holds[b.hold]
-				if o.Fair && int(b.times) > o.MaxBypass && v.h.Spans[h.span].Op == history.OpAcquire &&
-					!v.disturbed(h.span, h.from, b.by, o) {
-					found.add(finding{rule: overtaken, x: b.by, y: b.hold, start: h.asked, end: h.from})
+				if !o.Fair || int(b.times) <= o.MaxBypass || v.h.Spans[h.span].Op != history.OpAcquire {
+					continue
+				}
+				if by, ok := v.overtakenUnexcused(class, h.span, h.from, b.by, o); ok {
+					found.add(finding{rule: overtaken, x: by, y: b.hold, start: h.asked, end: h.from})
 				}
 			}
 		}
@@ -103,42 +105,6 @@ func overtakenText(most int32) string {
 	return "no waiter was overtaken more than " + format.Count(most, "time")
 }
 
-// absentAfter is how long a lock has to be free before it can rightly give up on the waiter whose turn it is.
-const absentAfter = 100 * time.Millisecond
-
-// disturbed reports whether a fault may have cost a waiter, which waited until t, its place in the queue, so that it
-// was overtaken; last was granted the lock last of those that overtook it. A lost message can have done so only if
-// the lock was free for a while before, because the waiter did not request it in its turn. A lock that was handed
-// over at once did not wait for it.
-func (v *view) disturbed(span int32, t time.Duration, last int32, o Options) bool {
-	if !o.applies(orderFault) {
-		return false
-	}
-	s, d, client := segment{v.h.Spans[span].Call, t}, v.disturbances(o), v.client(span)
-	return d.touch(s, client, history.AffectsData, history.AffectsTraffic, history.AffectsSubscriptions,
-		history.AffectsCommands, history.AffectsClients) ||
-		d.touch(s, client, history.AffectsMessages) && (!o.applies(handedOn) ||
-			v.mayBeFree(v.h.Spans[span].Key, segment{s.from, v.holds[last].from}))
-}
-
-// mayBeFree reports whether nobody may have held the key in s for longer than absentAfter. Permits and readers leave
-// room beside them: such a key may be free at any time.
-func (v *view) mayBeFree(key int32, s segment) bool {
-	holds, free := v.byKey[key], s.from
-	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > s.from })
-	for _, i := range holds[max(n-1, 0):] {
-		h := &v.holds[i]
-		if h.reader || v.h.Limit(key) != 0 || min(h.from, s.until)-free > absentAfter {
-			return true
-		}
-		if h.from >= s.until {
-			return false
-		}
-		free = max(free, h.until)
-	}
-	return s.until-free > absentAfter
-}
-
 // gaveUp finds waiters that gave up although later requests had been granted: those count as overtaken, too.
 func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found *findings) {
 	settle := o.queueDelay()
@@ -148,13 +114,15 @@ func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found
 			continue
 		}
 		times, last := 0, int32(-1)
-		n := sort.Search(len(granted), func(n int) bool { return v.holds[granted[n]].from > s.Call })
-		for ; n < len(granted) && later(v.holds[granted[n]].from, settle) <= s.Return; n++ {
+		for n := v.firstAfter(granted, s.Call); n < len(granted) && later(v.holds[granted[n]].from, settle) <= s.Return; n++ {
 			if v.holds[granted[n]].asked > later(s.Call, settle) {
 				times, last = times+1, granted[n]
 			}
 		}
-		if times > o.MaxBypass && !v.disturbed(i, s.Return, last, o) {
+		if times <= o.MaxBypass {
+			continue
+		}
+		if last, ok := v.overtakenUnexcused(granted, i, s.Return, last, o); ok {
 			found.add(finding{rule: passedOver, x: last, y: i, start: s.Call, end: s.Return})
 		}
 	}

@@ -148,23 +148,27 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 // maxSizes is for how many numbers of permits the gaps of a key are computed.
 const maxSizes = 64
 
-// waiterTimeout is how long a lock with leases may keep the waiter of a client that died, or that could not say that it
-// gave up; or for a lease, if that is longer. Package lock keeps one for three heartbeats, at most 6 s.
-const waiterTimeout = 10 * time.Second
-
-// dequeued is when the lock has certainly removed what is left of an acquire that failed; never if it has no leases, so
-// that a session may keep it, or if its client may still send the request.
-func (e *extents) dequeued(i int32) time.Duration {
-	s := &e.h.Spans[i]
+// waiterTimeout is how long a lock may keep the waiter of a client that died, or that could not say that it gave up,
+// and how long a waiter that lost its place in the queue may be without one: 10 s, or its lease, if that is longer;
+// never if the lock has no leases, so that a session may keep the waiter. Package lock keeps a waiter for three
+// heartbeats, at most 6 s.
+func (e *extents) waiterTimeout(s *history.Span) time.Duration {
 	lease := max(s.Lease, e.longestLease)
 	if lease == 0 {
 		return never
 	}
+	return max(10*time.Second, lease)
+}
+
+// dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
+// send the request.
+func (e *extents) dequeued(i int32) time.Duration {
+	s := &e.h.Spans[i]
 	last := e.latestEffect(i)
 	if at, ok := e.crashes()[s.Process.Client(e.h.Clients)]; ok && at >= s.Call {
 		last = min(last, at)
 	}
-	return later(e.faults.delivery(last, e.client(i)), max(waiterTimeout, lease))
+	return later(e.faults.delivery(last, e.client(i)), e.waiterTimeout(s))
 }
 
 // newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it counts as waiting

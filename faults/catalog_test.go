@@ -86,13 +86,16 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 // asymmetric are the faults that do not undo as many things as they did; see their own tests.
 var asymmetric = []string{
 	"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover", "client-crash", "restart-empty",
-	"key-deleted", "node-deleted", "flushall", "script-flush", "pubsub-cut", "eviction", "memory-full", "foreign-data",
+	"key-deleted", "queue-deleted", "node-deleted", "flushall", "script-flush", "pubsub-cut", "eviction", "memory-full",
+	"foreign-data",
 	"rights-revoked", "subscribe-refused", "channel-refused", "scripts-refused", "snapshots-failing",
 	"slot-migration", "busy-script", "connection-limit",
 }
 
 // waitForWork are the faults that wait for something to break.
-var waitForWork = []string{"key-deleted", "node-deleted", "flushall", "pubsub-cut", "eviction", "foreign-data"}
+var waitForWork = []string{
+	"key-deleted", "queue-deleted", "node-deleted", "flushall", "pubsub-cut", "eviction", "foreign-data",
+}
 
 // TestEveryFaultUndoesWhatItDid: injected at its default target on a cluster with every ability, and healed twice, a
 // fault undoes as much as it did.

@@ -104,6 +104,8 @@ func faultVerb(fault string) string {
 		return "had its clock changed"
 	case "flushall", "key-deleted", "eviction":
 		return "lost keys"
+	case "queue-deleted":
+		return "lost a wait queue"
 	case "node-deleted":
 		return "lost holders"
 	case "reply-lost", "grant-reply-lost":

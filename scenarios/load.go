@@ -38,7 +38,7 @@ func Names() []string {
 		"reply-lost-uncontended", "grants-expired-unseen", "reply-lost-release", "silent-connections", "silent-holder",
 		"lost-wake-up", "message-lost", "message-trusted",
 		"thundering-herd", "fair-herd", "fair-short-leases",
-		"fair-dead-waiter", "fair-dead-first", "fair-dead-queue", "fair-poll-differs",
+		"fair-dead-waiter", "fair-dead-first", "fair-dead-queue", "fair-queue-deleted", "fair-poll-differs",
 		"writer-preference-deaths", "fair-paused-waiters", "woken-waiters", "crowded-process", "burst-of-requests",
 		"server-down", "idle-program",
 		"waiters", "waiters-mutex", "waiters-one-program", "waiters-three", "waiters-short-holds", "waiters-slow-network",

@@ -1,0 +1,66 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// queue-deleted removes a part of what a fair lock keeps: the list of its waiters is gone, and what else it knows about
+// them stays.
+var queueDeletedSpec = Spec{
+	Name:      "queue-deleted",
+	OnlyRedis: "keys",
+	Doc: "deletes the list in which a fair lock keeps its waiters (a list with the lock's name in its own), but none of " +
+		"the lock's other keys, once, as soon as it has two entries.",
+	Source:  "redisson#5989: one of the two keys of a fair lock's queue was lost; redis.io, Key eviction",
+	Targets: []Target{Master, Deciding, Node},
+	Affects: history.AffectsData + " " + history.AffectsMessages, // no waiter is woken until it is in the queue again
+	OneShot: true,
+	Lacks:   lacksAdmin,
+	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
+		a := env.Cluster.(cluster.Admin)
+		return newCommand(target, func(ctx context.Context) (string, bool, error) {
+			for _, key := range env.Keys {
+				if effect, err := deleteQueue(ctx, a, target, key); effect != "" || err != nil {
+					return effect, effect != "", err
+				}
+			}
+			return "", false, nil
+		}), nil
+	},
+}
+
+// deleteQueue deletes the queue of a lock if two clients wait in it. "": they do not.
+func deleteQueue(ctx context.Context, a cluster.Admin, node, key string) (effect string, err error) {
+	for cursor := "0"; ; {
+		reply, err := a.Do(ctx, node, "SCAN", cursor, "MATCH", "*"+key+"*", "COUNT", 1000, "TYPE", "list")
+		if err != nil {
+			return "", err
+		}
+		page, _ := reply.([]any)
+		if len(page) != 2 {
+			return "", fmt.Errorf("unexpected reply to SCAN: %v", reply)
+		}
+		names, _ := page[1].([]any)
+		for _, name := range names {
+			if name == key { // a lock that is a list has no such queue
+				continue
+			}
+			waiting, err := number(ctx, a, node, "LLEN", name)
+			if err != nil || waiting < 2 {
+				continue
+			}
+			if _, err := number(ctx, a, node, "DEL", name); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%v deleted with %s", name, format.Count(waiting, "waiter")), nil
+		}
+		if cursor = fmt.Sprint(page[0]); cursor == "0" {
+			return "", nil
+		}
+	}
+}
