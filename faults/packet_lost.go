@@ -12,7 +12,7 @@ var packetLostSpec = linkFault{
 	healed: "packets are no longer lost",
 }.spec(Spec{
 	Name:      "packet-lost",
-	Doc:       "resets the connection instead of delivering one packet in five to and from its target, drawn from the seed.",
+	Doc:       "resets a connection to or from its target instead of delivering a packet; one in five, from the seed.",
 	Source:    "redisson#7367, redisson#4871: a request is sent again, and it is not known whether it was executed",
 	Targets:   latencySpec.Targets,
 	Resources: allTraffic,

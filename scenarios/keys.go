@@ -130,7 +130,9 @@ func topologyKeys() []Key {
 			Doc: "how many Sentinels must agree that the master is down (the quorum of SENTINEL MONITOR)"},
 		{Path: "topology.down_after", Default: cluster.DefaultDownAfter.String(),
 			Doc: "how long a master must be silent before Sentinels replace it (down-after-milliseconds)"},
-		{Path: "topology.options", Doc: "directives of redis.conf for the data servers, such as `appendfsync: always`"},
+		{Path: "topology.options",
+			Doc: "settings of the data servers: directives of redis.conf, such as `appendfsync: always`, keys of zoo.cfg, " +
+				"or flags of etcd"},
 	}
 }
 
