@@ -147,8 +147,9 @@ type honestyCheck struct {
 	sums                      []permitSum     // by findings
 	shown                     []string        // by findings: what an inspect showed
 	opsShown                  map[ownerKey][]int32
-	received                  *promiseIndex         // see promises
-	seen                      map[int]time.Duration // see lastSeen; nil until needed
+	received                  *promiseIndex           // see promises
+	seen                      map[int]time.Duration   // see lastSeen; nil until needed
+	acts                      map[ownerKey]*ownerActs // see actsOf; nil until needed
 	replies, losses, outlived int
 	unjudged                  bool // an owner whose holds are unknown released or renewed
 }

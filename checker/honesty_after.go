@@ -52,18 +52,71 @@ type abandonment struct {
 	unknown    bool          // the outcome of an operation is unknown
 }
 
-// givenUp reports whether the owner in n certainly has nothing of the key any more that it could still release, and
-// since when: each hold was released, and not by force, and each operation whose outcome is unknown has ended. The loss
-// of what an operation of unknown outcome left may be reported.
+// ownerActs is what an owner did at a key, as indices.
+type ownerActs struct {
+	spans   []int32 // operations about holds
+	unknown []int32 // of h.Unknown
+	holds   []int32
+}
+
+// actsOf is what the owner in a notice did at its key.
+func (c *honestyCheck) actsOf(n *history.Notice) *ownerActs {
+	if c.acts == nil {
+		c.acts = c.noticedActs()
+	}
+	return c.acts[ownerKey{n.Owner, n.Key}]
+}
+
+// noticedActs lists what the owners of all notices did at their keys.
+func (c *honestyCheck) noticedActs() map[ownerKey]*ownerActs {
+	spans := make(map[ownerKey][]int32)
+	for i := range c.h.Notices {
+		spans[ownerKey{c.h.Notices[i].Owner, c.h.Notices[i].Key}] = nil
+	}
+	c.listSpans(spans, func(s *history.Span) bool { return aboutHold(s.Op) })
+	all := make(map[ownerKey]*ownerActs, len(spans))
+	for at, list := range spans { // in any order: each is alone
+		all[at] = &ownerActs{spans: list}
+	}
+	for i, u := range c.h.Unknown {
+		s := &c.h.Spans[u.Span]
+		if a := all[ownerKey{s.Owner, s.Key}]; a != nil && aboutHold(s.Op) {
+			a.unknown = append(a.unknown, int32(i))
+		}
+	}
+	for _, holds := range c.byKey {
+		for _, i := range holds {
+			if a := all[ownerKey{c.holds[i].owner, c.holds[i].key}]; a != nil {
+				a.holds = append(a.holds, i)
+			}
+		}
+	}
+	return all
+}
+
+// listSpans appends to each of lists the operations of its owner and key that satisfy is, in the order of their calls.
+func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.Span) bool) {
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		at := ownerKey{s.Owner, s.Key}
+		if list, wanted := lists[at]; wanted && is(s) {
+			lists[at] = append(list, int32(i))
+		}
+	}
+}
+
+// givenUp reports whether the owner in n certainly has nothing left of the key that it could still release, and since
+// when: each hold was released, and not by force, and each operation whose outcome is unknown has ended. The loss of
+// what an operation of unknown outcome left may be reported.
 func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if len(c.forced()[n.Key]) > 0 {
 		return last, false
 	}
-	unknown := 0
-	for i := range c.h.Spans {
+	acts, unknown := c.actsOf(n), 0
+	for _, i := range acts.spans {
 		s := &c.h.Spans[i]
-		if s.Owner != n.Owner || s.Key != n.Key || !aboutHold(s.Op) || s.Call > n.Time {
-			continue
+		if s.Call > n.Time {
+			break // in the order of their calls
 		}
 		switch {
 		case s.Outcome == history.Info:
@@ -75,9 +128,9 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if unknown > 0 && n.F == history.Lost {
 		return last, false
 	}
-	for _, u := range c.h.Unknown {
-		s := &c.h.Spans[u.Span]
-		if s.Owner == n.Owner && s.Key == n.Key && aboutHold(s.Op) && s.Call <= n.Time && !u.Timeout {
+	for _, i := range acts.unknown {
+		u := &c.h.Unknown[i]
+		if c.h.Spans[u.Span].Call <= n.Time && !u.Timeout {
 			unknown--
 			if u.Time >= last.at {
 				last = abandonment{u.Time, u.Span, -1, true}
@@ -87,9 +140,9 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if unknown > 0 {
 		return last, false
 	}
-	for _, i := range c.byKey[n.Key] {
+	for _, i := range acts.holds {
 		h := &c.holds[i]
-		if h.owner != n.Owner || h.from > n.Time {
+		if h.from > n.Time {
 			continue
 		}
 		switch how := c.endOf(h); {

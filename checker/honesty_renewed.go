@@ -59,9 +59,9 @@ func (c *honestyCheck) grantedAfter(i int32, t time.Duration) int32 {
 
 // mayHaveEntered reports whether the owner in n was granted the lock, or may have been, after t and before n.
 func (c *honestyCheck) mayHaveEntered(n *history.Notice, t time.Duration) bool {
-	return slices.ContainsFunc(c.h.Spans, func(s history.Span) bool {
-		return s.Owner == n.Owner && s.Key == n.Key && isAcquire(s.Op) &&
-			s.Outcome != history.Fail && s.Return > t && s.Call < n.Time
+	return slices.ContainsFunc(c.actsOf(n).spans, func(i int32) bool {
+		s := &c.h.Spans[i]
+		return isAcquire(s.Op) && s.Outcome != history.Fail && s.Return > t && s.Call < n.Time
 	})
 }
 

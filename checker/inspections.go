@@ -96,15 +96,7 @@ func (c *honestyCheck) shownOps() map[ownerKey][]int32 {
 			c.opsShown[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
-		if !isLockOp(s) && s.Op != history.OpRenew {
-			continue
-		}
-		if list, shown := c.opsShown[ownerKey{s.Owner, s.Key}]; shown {
-			c.opsShown[ownerKey{s.Owner, s.Key}] = append(list, int32(i))
-		}
-	}
+	c.listSpans(c.opsShown, func(s *history.Span) bool { return isLockOp(s) || s.Op == history.OpRenew })
 	return c.opsShown
 }
 
