@@ -146,12 +146,7 @@ func (m *MultiHold) Extend(ctx context.Context, lease time.Duration) error {
 // fail. Its error joins those of [Hold.Release]; it is [ErrReleased] alone if all were released before.
 func (m *MultiHold) Release(ctx context.Context) error {
 	before := m.finish(ErrReleased)
-	errs := make([]error, len(m.holds))
-	var wg sync.WaitGroup
-	for i := len(m.holds) - 1; i >= 0; i-- {
-		wg.Go(func() { errs[i] = m.holds[i].Release(ctx) })
-	}
-	wg.Wait()
+	errs := releaseTogether(ctx, m.holds)
 	repeated := 0
 	for i, err := range errs {
 		if errors.Is(err, ErrReleased) {
@@ -166,4 +161,15 @@ func (m *MultiHold) Release(ctx context.Context) error {
 		return err
 	}
 	return failed("release", "locks", m.holds[0].base().claim.name, ErrLost)
+}
+
+// releaseTogether releases holds at the same time, so that a server that hangs delays no release at another one.
+func releaseTogether(ctx context.Context, holds []partHold) []error {
+	errs := make([]error, len(holds))
+	var wg sync.WaitGroup
+	for i := len(holds) - 1; i >= 0; i-- {
+		wg.Go(func() { errs[i] = holds[i].Release(ctx) })
+	}
+	wg.Wait()
+	return errs
 }

@@ -13,6 +13,9 @@ import (
 // undo: here they have the values of production.
 const beyondGrace = undoGrace + 50*time.Millisecond
 
+// shortPatience is a PollMax with which waits for other owners are short.
+const shortPatience = 20 * time.Millisecond
+
 // slowSecond are a first lock, and the proxy and the client of what is taken after it.
 type slowSecond struct {
 	direct *redis.Client
@@ -23,15 +26,15 @@ type slowSecond struct {
 }
 
 // startSlowSecond makes a server with two proxies, of which the second has the greater address, so that its locks are
-// taken last. Waits for other owners end after 20 to 40 ms.
-func startSlowSecond(t *testing.T, timeout time.Duration) slowSecond {
+// taken last. Waits for other owners end after one to two times pollMax.
+func startSlowSecond(t *testing.T, pollMax, timeout time.Duration) slowSecond {
 	t.Helper()
 	s := startRedis(t)
 	low, high := startProxy(t, s.Addr), startProxy(t, s.Addr)
 	if low.Addr > high.Addr {
 		low, high = high, low
 	}
-	o := Options{PollMax: 20 * time.Millisecond, Timeout: timeout}
+	o := Options{PollMax: pollMax, Timeout: timeout}
 	client := func(p *proxy) *Client {
 		c := newTestClient(t, dialRedis(t, p.Addr), o)
 		c.grace = undoGrace
@@ -64,7 +67,7 @@ func eachSlowSecond(t *testing.T, run func(t *testing.T, x slowSecond, all, thei
 	for name, build := range ofEveryKind() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := startSlowSecond(t, 2*testTimeout)
+			x := startSlowSecond(t, shortPatience, 2*testTimeout)
 			run(t, x, multi(t, append(build(x.second), x.first)...), multi(t, build(x.other)...))
 		})
 	}
@@ -126,7 +129,7 @@ func TestMultiSaysThatALockWasHeld(t *testing.T) {
 // A server that does not reply at all keeps the other locks from others for no longer than the client's timeout.
 func TestMultiGivesUpOnAServerThatHangs(t *testing.T) {
 	t.Parallel()
-	x := startSlowSecond(t, 200*time.Millisecond)
+	x := startSlowSecond(t, shortPatience, 200*time.Millisecond)
 	x.proxy.hang()
 	_, err := multi(t, x.first, x.second.Mutex("second")).Acquire(context.Background())
 	if !errors.Is(err, ErrUnknown) {
@@ -134,4 +137,37 @@ func TestMultiGivesUpOnAServerThatHangs(t *testing.T) {
 	}
 	mustExist(t, x.direct, "first", false)
 	x.proxy.lose(0)
+}
+
+// A round that fails releases its locks at the same time: a server that does not confirm one of them keeps no lock of
+// another server from others.
+func TestMultiReleasesARoundTogether(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second
+	x := startSlowSecond(t, time.Second, timeout)
+	third := x.other.FairMutex("third")
+	h := acquire(t, third)
+	all := multi(t, x.first, x.second.Mutex("second"), x.second.FairMutex("third"))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := all.Acquire(context.Background())
+		failed <- err
+	}()
+	eventually(t, testTimeout, "the third lock is waited for", func() bool {
+		queue, err := third.Queue(context.Background())
+		return err == nil && len(queue) == 1
+	})
+	x.proxy.hang()
+	eventually(t, testTimeout, "the first lock was released", func() bool {
+		return x.direct.Exists(context.Background(), "first").Val() == 0
+	})
+	freed := time.Now()
+	if err := within(t, testTimeout, "the error", failed); !errors.Is(err, ErrUnknown) {
+		t.Errorf("error %v, want ErrUnknown", err)
+	}
+	if later := time.Since(freed); later < timeout/2 {
+		t.Errorf("the first lock was free %v before the acquire gave up on the second one, want %v", later, timeout)
+	}
+	x.proxy.lose(0)
+	release(t, h)
 }

@@ -32,8 +32,8 @@ func (r *round) run(ctx context.Context) (again bool, err error) {
 		}
 	}
 	if err != nil {
-		for i := len(r.holds) - 1; i >= 0; i-- {
-			if left := r.holds[i].Release(ctx); left != nil && !Definite(left) {
+		for _, left := range releaseTogether(ctx, r.holds) {
+			if left != nil && !Definite(left) {
 				again, err = false, fmt.Errorf("%w; %w", err, left)
 			}
 		}
