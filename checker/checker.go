@@ -160,6 +160,11 @@ type Options struct {
 	// another one; 0: not at all. In a Redis Cluster it is cluster-node-timeout, after which the others may refuse all
 	// commands.
 	Isolates time.Duration
+	// NodeTimeout is cluster-node-timeout of a Redis Cluster, see Isolates; 0: not known.
+	NodeTimeout time.Duration
+	// BacksOff: an acquire of several keys that has to wait for one of them keeps the others for no more than 4 s at a
+	// time, or 9 s while a server is unavailable.
+	BacksOff bool
 	// FullMemory: the lock can be released and renewed while a server is out of memory and refuses commands that need
 	// some.
 	FullMemory bool

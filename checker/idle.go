@@ -135,20 +135,22 @@ func (d *idle) meet(v *view, slack time.Duration) {
 			d.waits = append(d.waits, wait{int32(first[s.Key] + n), i})
 		}
 	}
+	v.longWaits(slack, add)
+	slices.SortFunc(d.waits, byGap)
+}
+
+// longWaits visits the operations that were granted after more than slack, and the acquires whose wait ran out.
+func (v *view) longWaits(slack time.Duration, visit func(i int32)) {
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; s.Return-s.Call > slack && s.Outcome == history.OK {
-			add(int32(i))
+			visit(int32(i))
 		}
 	}
-	for _, i := range v.h.TimedOut {
-		add(i)
-	}
-	for _, list := range [][]int32{v.h.Unanswered, v.h.OneHeld} {
+	for _, list := range [][]int32{v.h.TimedOut, v.h.Unanswered, v.h.OneHeld} {
 		for _, i := range list {
-			add(i)
+			visit(i)
 		}
 	}
-	slices.SortFunc(d.waits, byGap)
 }
 
 // extents is the longest time that each hold can have lasted.

@@ -8,7 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about acquires of several keys, which wait until all of them are free.
+// This file is about acquires of several keys, which wait until all of them are free, and may keep one that is free
+// from others while they wait for the rest.
 
 // severalKeys are the acquires of several keys: the spans of each by the first.
 func (v *view) severalKeys() (of map[int32][]int32) {
@@ -132,3 +133,56 @@ func (d *idle) nobodyHolds(v *view, slack time.Duration) []segment {
 
 // byGap sorts waits by gap and acquire.
 func byGap(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.span, b.span)) }
+
+// keptBySeveral returns a function that finds the times in which other acquires of several keys may have kept a key of
+// an acquire: they were in flight, and waited perhaps for another key, because some client may have held one or a fault
+// was in force. A fair lock keeps it only for those that came before. A lock that states that it backs off reports
+// itself what it had (undone), and may not keep it for long.
+func (v *view) keptBySeveral(o Options) func(i int32) []segment {
+	several := v.severalKeys()
+	if several == nil || o.BacksOff {
+		return func(int32) []segment { return nil }
+	}
+	of, parts, ends := make(map[int32]int32), make(map[int32][]int32), v.endsOf(several)
+	for first, spans := range several {
+		for _, i := range spans {
+			key := v.h.Spans[i].Key
+			of[i], parts[key] = first, append(parts[key], i)
+		}
+	}
+	nobody := v.idleTimes(o.slack()).nobodyHolds(v, o.slack())
+	return func(i int32) (kept []segment) {
+		own := several[i]
+		if own == nil {
+			own = []int32{i}
+		}
+		s := &v.h.Spans[i]
+		for _, mine := range own {
+			for _, part := range parts[v.h.Spans[mine].Key] {
+				x := segment{v.h.Spans[part].Call, ends[part]}
+				behind := o.Fair && x.from > later(s.Call, o.queueDelay())
+				if of[part] != i && !behind && x.from < s.Return && s.Call < x.until {
+					kept = append(kept, outside(x, nobody)...)
+				}
+			}
+		}
+		return kept
+	}
+}
+
+// outside are the parts of s outside the segments of without, which are disjoint and sorted.
+func outside(s segment, without []segment) (parts []segment) {
+	for _, w := range without {
+		if w.until <= s.from || w.from >= s.until {
+			continue
+		}
+		if w.from > s.from {
+			parts = append(parts, segment{s.from, w.from})
+		}
+		s.from = w.until
+	}
+	if s.from < s.until {
+		parts = append(parts, s)
+	}
+	return parts
+}

@@ -105,7 +105,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 		o.MayBeDown = 0
 	}
 	d, excuses := v.idleTimes(o.slack()), v.excusesOf(o)
-	left := v.leftByClose()
+	left, kept := v.leftByClose(), v.keptBySeveral(o)
 	var pauses map[int][]segment
 	if o.applies(e.paused) {
 		pauses = v.clientPauses()
@@ -125,7 +125,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 			}
 			met++
 			s := &v.h.Spans[d.waits[n].span]
-			without := merged(away.windows, pauses[s.Process.Client(v.h.Clients)])
+			without := merged(merged(away.windows, pauses[s.Process.Client(v.h.Clients)]), kept(d.waits[n].span))
 			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
 			if at, is := left[g.key]; is && o.applies(e.outage) {
 				wait.until = max(wait.from, min(wait.until, at))

@@ -166,6 +166,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.ReportDelay, err = time.ParseDuration(value)
 			case "isolates":
 				o.Isolates, err = time.ParseDuration(value)
+			case "node-timeout":
+				o.NodeTimeout, err = time.ParseDuration(value)
 			case "max-hold":
 				o.MaxHold, err = time.ParseDuration(value)
 			case "away":
@@ -210,6 +212,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"shared":          &o.Shared,
 		"falls-back":      &o.FallsBack,
 		"migrates":        &o.Migrates,
+		"backs-off":       &o.BacksOff,
 		"full-memory":     &o.FullMemory,
 		"frugal":          &o.Frugal,
 		"counts":          &o.Counts,

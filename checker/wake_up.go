@@ -25,6 +25,7 @@ const (
 	failedWait          // an acquire ended with an error although the lock was free and the servers available
 	noReason            // a wait ended without a reply although there was no fault
 	keptToItself        // a program kept the lock to itself while clients of others waited
+	keptInHand          // an acquire of several keys kept one that a client waited for, while it waited for another
 	unanswered          // an operation had no reply although only other servers than its own were unavailable
 	doubtful            // the outcome of an acquire stayed unknown although a majority was available
 	wakeOutage          // acquits: the servers were unavailable
@@ -39,7 +40,7 @@ func wakeUpRules() []string {
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
 		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
-		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns",
+		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
 		unanswered: "unanswered", doubtful: "doubt", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object"}
@@ -74,6 +75,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeUnanswered(o, found)
 	v.judgeDoubt(o, found)
 	v.judgeTurns(o, found)
+	v.judgeKept(o, found)
 	v.judgeStorms(o, found)
 	v.judgeDials(o, found)
 	v.judgeHerds(o, found)
@@ -158,6 +160,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.noReasonViolation(f)
 	case keptToItself:
 		return v.turnsViolation(f)
+	case keptInHand:
+		return v.keptInHandViolation(f)
 	case requestStorm, dialStorm, wokenInVain:
 		return v.excessViolation(f)
 	}

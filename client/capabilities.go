@@ -51,6 +51,7 @@ const (
 	NamesOwner       Capability = "names-owner"       // a release of a lost hold says whether another owner has the lock
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Migrates         Capability = "migrates"          // stays available while its keys move to another server
+	BacksOff         Capability = "backs-off"         // does not keep a key for long while it waits for another
 	Isolates         Capability = "isolates"          // a server that hangs delays no lock of another server
 	FullMemory       Capability = "full-memory"       // can be released and renewed while a server is out of memory
 	Detached         Capability = "detached"          // a release with canceled is executed too
@@ -67,8 +68,8 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, CountsUnnamed, SeveralKeys,
 		CanForceRelease, Scoped, Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
-		Repeats, Persists, EndsRenewals, NamesOwner, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal,
-		TakesTurns, CachesScripts,
+		Repeats, Persists, EndsRenewals, NamesOwner, FallsBack, Migrates, BacksOff, Isolates, FullMemory, Detached,
+		Counts, Frugal, TakesTurns, CachesScripts,
 	}
 }
 

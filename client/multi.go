@@ -39,7 +39,7 @@ func multiSpecs() []Spec {
 		s := &specs[i]
 		// Persists: a round that cannot give back a part ends the wait.
 		// Isolates: the keys of one hold may be at several servers.
-		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts, Persists, Isolates, Scoped)
+		s.Can = s.Can.With(SeveralKeys, BacksOff).Without(CanForceRelease, Counts, Persists, Isolates, Scoped)
 		s.CheckOptions = checkUnlimitedOptions
 		s.Undone = func(err error) bool {
 			var parts partsError

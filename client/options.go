@@ -121,11 +121,20 @@ func withoutReentry(rows []Spec) []Spec {
 // repeatsFor is for how long a lock that states [Repeats] or [Persists] sends a release again.
 const repeatsFor = 1500 * time.Millisecond
 
+// backsOffWithin is up to which value of optionTimeout a lock states [BacksOff]: while a server does not reply, it
+// keeps keys for that much longer.
+const backsOffWithin = 5 * time.Second
+
 // can is what the lock states with these options.
 func (row Spec) can(options map[string]string) Capabilities {
 	can := row.Can
-	if d, err := time.ParseDuration(options[optionTimeout]); err == nil && d < repeatsFor {
-		can = can.Without(Repeats, Persists)
+	if d, err := time.ParseDuration(options[optionTimeout]); err == nil {
+		if d < repeatsFor {
+			can = can.Without(Repeats, Persists)
+		}
+		if d > backsOffWithin {
+			can = can.Without(BacksOff)
+		}
 	}
 	// Too few replicas end an acquire, and so does the unknown outcome of one of two that are made together.
 	if options[optionReplicas] != "" || options[optionCalls] == callsVaried {

@@ -50,3 +50,15 @@ func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 		}
 	}
 }
+
+// TestLongTimeoutDoesNotBackOff: a lock of several keys that may wait for long for a reply does not state that it gives
+// back soon what it has.
+func TestLongTimeoutDoesNotBackOff(t *testing.T) {
+	for _, row := range multiSpecs() {
+		for timeout, backsOff := range map[string]bool{"": true, "1s": true, "5s": true, "5001ms": false} {
+			if can := row.can(map[string]string{optionTimeout: timeout}); can.Has(BacksOff) != backsOff {
+				t.Errorf("%s, timeout %q: the lock states %s", row.Name, timeout, can)
+			}
+		}
+	}
+}

@@ -145,6 +145,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
 		NamesOwner:     m.Can.Has(client.NamesOwner),
 		FallsBack:      m.Can.Has(client.FallsBack),
+		BacksOff:       m.Can.Has(client.BacksOff),
 		Migrates:       m.Can.Has(client.Migrates),
 		FullMemory:     m.Can.Has(client.FullMemory),
 		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
@@ -159,8 +160,11 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		o.TakesTurns = s.Workload.PerProcess
 	}
 	// A Redis Cluster may refuse all commands once a master was away for that long.
-	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil && m.Can.Has(client.Isolates) {
-		o.Isolates = time.Duration(ms) * time.Millisecond
+	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil {
+		o.NodeTimeout = time.Duration(ms) * time.Millisecond
+	}
+	if m.Can.Has(client.Isolates) {
+		o.Isolates = o.NodeTimeout
 	}
 	if limit, err := time.ParseDuration(s.Options["max_hold"]); err == nil && o.RenewsItself {
 		o.MaxHold = limit
