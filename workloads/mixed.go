@@ -44,8 +44,8 @@ func allSequences() []sequence {
 	return slices.Concat(sequences(), programSequences(), namedSequences())
 }
 
-// sequencesFor are the sequences that a lock supports, in a workload with these parameters: at least the plain
-// acquire and release.
+// sequencesFor are the sequences that a lock supports, in a workload with the parameters of one client: at least the
+// plain acquire and release.
 func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
 	names, others := p.sequenceNames()
 	all := sequences()
@@ -72,7 +72,17 @@ func sequencesFor(can client.Capabilities, p Params) (list []sequence) {
 // allBut begins a list of sequences to leave out.
 const allBut = "all but "
 
-// sequenceNames are the names in Sequences; others: those are left out.
+// sequenceLists are the lists in Sequences.
+func (p Params) sequenceLists() []string { return strings.Split(p.Sequences, ";") }
+
+// ofClient is p with the list of sequences of client i alone.
+func (p Params) ofClient(i int) Params {
+	lists := p.sequenceLists()
+	p.Sequences = strings.TrimSpace(lists[i%len(lists)])
+	return p
+}
+
+// sequenceNames are the names in Sequences, which is one list; others: those are left out.
 func (p Params) sequenceNames() (names []string, others bool) {
 	list, others := strings.CutPrefix(p.Sequences, allBut)
 	for name := range strings.SplitSeq(list, ",") {
@@ -92,10 +102,16 @@ func (p Params) validateSequences() error {
 	for _, s := range allSequences() {
 		known = append(known, s.name)
 	}
-	names, _ := p.sequenceNames()
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("workload: no sequence is called %q; known are %s", name, strings.Join(known, ", "))
+	lists := len(p.sequenceLists())
+	for i := range lists {
+		names, _ := p.ofClient(i).sequenceNames()
+		if len(names) == 0 && lists > 1 {
+			return fmt.Errorf("workload: list %d of the sequences is empty: name one, or leave out a semicolon", i+1)
+		}
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				return fmt.Errorf("workload: no sequence is called %q; known are %s", name, strings.Join(known, ", "))
+			}
 		}
 	}
 	return nil
@@ -116,7 +132,7 @@ type mix struct {
 
 func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: e.Params.ownKey(e.Session.Number())}
-	list := sequencesFor(m.watch(), e.Params)
+	list := sequencesFor(m.watch(), e.Params.ofClient(e.Session.Number()))
 	defer m.Session.awaitEnds(ctx)
 	if e.Params.SetUp && m.Can.Has(client.CanResize) {
 		m.setUp()

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -18,6 +19,8 @@ func namedSequences() []sequence {
 		{name: "reopened after a release", needs: client.Capabilities{client.Reopens}, run: reopenedAfterRelease},
 		{name: "renewed until the end", needs: client.Capabilities{client.CanRenew, client.ReportsLoss},
 			run: renewedUntilEnd},
+		{name: "held for long", needs: client.Capabilities{client.RenewsItself}, run: heldForLong},
+		{name: "all keys at once", needs: client.Capabilities{client.SeveralKeys}, run: allAtOnce},
 	}
 }
 
@@ -81,17 +84,44 @@ func leftToWatchdog(m *mix) {
 		a.Keys = m.some(m.keys)
 		a.Key = a.Keys[0]
 	}
-	h, ok := m.acquire(a)
-	if !ok {
-		return
+	if h, ok := m.acquire(a); ok {
+		m.keepFor(h, longHold)
 	}
-	for until := time.Now().Add(longHold); time.Now().Before(until) && !m.over(); m.pause(beyondQueue) {
+}
+
+// keepFor keeps a hold and releases it, unless it is lost before.
+func (m *mix) keepFor(h Hold, d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until) && !m.over(); m.pause(beyondQueue) {
 		if m.Session.lost(h) {
 			m.pause(2 * beyondSlack)
 			return
 		}
 	}
 	if !m.Session.lost(h) {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// longestHold is for how long a client holds one key while others want it together with others. It is longer than a
+// lock that backs off keeps what it has (checker.Options.BacksOff).
+const longestHold = 12 * time.Second
+
+// heldForLong holds one of the shared keys.
+func heldForLong(m *mix) {
+	m.key = m.keys[m.Rand.IntN(len(m.keys))]
+	if h, ok := m.acquire(m.writing(m.owner(), 0)); ok {
+		m.keepFor(h, longestHold)
+	}
+}
+
+// allAtOnce acquires all shared keys in one operation, in an order of its own, and waits until it has them.
+func allAtOnce(m *mix) {
+	a := m.writing(m.owner(), 0)
+	a.Keys = slices.Clone(m.keys)
+	m.Rand.Shuffle(len(a.Keys), func(i, j int) { a.Keys[i], a.Keys[j] = a.Keys[j], a.Keys[i] })
+	m.key, a.Key = a.Keys[0], a.Keys[0]
+	if h, ok := m.acquire(a); ok {
+		m.work(h)
 		m.Session.Release(m.ctx, h)
 	}
 }

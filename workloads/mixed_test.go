@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,9 +207,56 @@ func TestNamedSequences(t *testing.T) {
 	for _, wrong := range []Params{
 		{Kind: mixedSpec.Name, Sequences: "nested, trys"}, {Sequences: "nested"},
 		{Kind: mixedSpec.Name, Sequences: allBut + "trys"},
+		{Kind: mixedSpec.Name, Sequences: "nested; trys"},
+		{Kind: mixedSpec.Name, Sequences: "nested;"},
+		{Kind: mixedSpec.Name, Sequences: "; nested"},
 	} {
 		if err := wrong.Defaults().Validate(); err == nil {
 			t.Errorf("%+v is valid", wrong)
 		}
 	}
+}
+
+// TestSequencesOfClients: of several lists, clients have one each, in turn.
+func TestSequencesOfClients(t *testing.T) {
+	p := Params{Kind: mixedSpec.Name, Sequences: "nested, tries; all but nested ;plain"}.Defaults()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"nested, tries", "all but nested", "plain", "nested, tries"} {
+		if got := p.ofClient(i).Sequences; got != want {
+			t.Errorf("client %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestHoldAndWait: one client holds a key for long, and another one asks for all keys at once and waits for it.
+func TestHoldAndWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, lock := newTape(), newLockFake()
+		var group sync.WaitGroup
+		for i := range 2 {
+			c := newClientFake(lock)
+			e := env(c, tape, i, 2, uint64(i))
+			e.Params.Kind, e.Params.Keys, e.Params.Wait = mixedSpec.Name, 2, 2*longestHold
+			e.Params.Sequences = "held for long; all keys at once"
+			e.Can = client.Capabilities{client.SeveralKeys, client.RenewsItself, client.ReportsLoss}
+			stop := make(chan struct{})
+			time.AfterFunc(3*longestHold, func() { close(stop) })
+			group.Go(func() { mixedClient(t.Context(), stop, e) })
+		}
+		group.Wait()
+		held, asked := 0, 0
+		for _, s := range built(t, tape).Spans {
+			switch {
+			case s.Op == history.OpAcquire && s.Part:
+				asked++
+			case s.Op == history.OpRelease && int(s.Process) == 0 && !s.Part:
+				held++
+			}
+		}
+		if held < 2 || held > 3 || asked == 0 {
+			t.Errorf("client 0 released %d times, and %d acquires were of both keys", held, asked)
+		}
+	})
 }

@@ -40,7 +40,8 @@ type Params struct {
 	// do; default 1. It divides PerProcess.
 	PerInstance int `yaml:"per_instance,omitempty"`
 	// Sequences are names of sequences of workload mixed, separated by commas: those that clients execute, or, after "all
-	// but", do not execute. "": all, but those that are about shared lock objects only if clients share them.
+	// but", do not execute. "": all, but those that are about shared lock objects only if clients share them. Of several
+	// lists with semicolons between them, client i has list i modulo their number.
 	Sequences string `yaml:"sequences,omitempty"`
 	// Tagged has the name of every key end with the same hash tag, so that they are in one slot of a Redis Cluster.
 	Tagged bool `yaml:"tagged,omitempty"`
