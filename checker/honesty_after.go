@@ -11,7 +11,8 @@ import (
 // judgeAfterRelease judges notices about holds that were released: a watchdog that is not stopped keeps the lock from
 // others, or reports the loss of what its user gave back. The reply to a last renewal may come after that to the
 // release, as late as the network is slow or the client was paused. A release or an acquire that ended with an unknown
-// outcome ends the renewals too: its caller has nothing left to release.
+// outcome ends the renewals too: its caller has nothing left to release, unless it tries again. So does an acquire
+// whose grant was undone.
 func (c *honestyCheck) judgeAfterRelease() {
 	var dis *disturbances
 	for i := range c.h.Notices {
@@ -34,7 +35,7 @@ func (c *honestyCheck) judgeAfterRelease() {
 		if last.hold >= 0 {
 			since.from = c.holds[last.hold].asked
 		}
-		if last.unknown { // a fault is why
+		if last.unknown || last.hold < 0 { // a fault is why
 			since.from = n.Time - 2*c.o.slack()
 		}
 		if c.o.applies(honestPaused) && dis.touch(since, c.client(last.span), history.AffectsClients,
@@ -48,7 +49,7 @@ func (c *honestyCheck) judgeAfterRelease() {
 // abandonment is how an owner gave up the last that it had, or may have had, of a key.
 type abandonment struct {
 	at         time.Duration // the completion
-	span, hold int32         // the grant of the hold, or the operation of unknown outcome; the hold, or -1
+	span, hold int32         // the grant of the hold, or the operation; the hold, or -1
 	unknown    bool          // the outcome of an operation is unknown
 }
 
@@ -112,20 +113,9 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if len(c.forced()[n.Key]) > 0 {
 		return last, false
 	}
-	acts, unknown := c.actsOf(n), 0
-	for _, i := range acts.spans {
-		s := &c.h.Spans[i]
-		if s.Call > n.Time {
-			break // in the order of their calls
-		}
-		switch {
-		case s.Outcome == history.Info:
-			unknown++
-		case s.Outcome == history.OK && s.Return > n.Time && isAcquire(s.Op):
-			return last, false
-		}
-	}
-	if unknown > 0 && n.F == history.Lost {
+	acts := c.actsOf(n)
+	last, unknown, ok := c.gaveBack(n, acts.spans)
+	if !ok {
 		return last, false
 	}
 	for _, i := range acts.unknown {
@@ -155,6 +145,31 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	return last, last.at > 0
 }
 
+// gaveBack is the last of an owner's operations before n that gave back what it may have had without a known hold: an
+// acquire whose grant was undone, or a release after an operation of unknown outcome. unknown is how many have such an
+// outcome. It is not ok if the owner may still have something: an operation is in flight, or one that succeeds later
+// than an unknown one shows it.
+func (c *honestyCheck) gaveBack(n *history.Notice, spans []int32) (last abandonment, unknown int, ok bool) {
+	for _, i := range spans {
+		s := &c.h.Spans[i]
+		after := unknown > 0 && (s.Op == history.OpRelease || s.Op == history.OpRenew)
+		switch {
+		case s.Call > n.Time: // in the order of their calls
+			return last, unknown, !after || s.Outcome == history.Fail
+		case s.Outcome == history.Info:
+			if unknown++; n.F == history.Lost {
+				return last, unknown, false
+			}
+		case s.Outcome == history.Fail && !s.Undone:
+		case s.Return > n.Time, s.Undone && n.F == history.Lost, after && s.Op == history.OpRenew:
+			return last, unknown, false
+		case s.Return >= last.at && (s.Undone || after):
+			last = abandonment{s.Return, i, -1, unknown > 0}
+		}
+	}
+	return last, unknown, true
+}
+
 func (v *view) noticedViolation(f finding) Violation {
 	s, n := &v.h.Spans[f.x], &v.h.Notices[f.y]
 	w := v.involving("", f.x)
@@ -164,8 +179,11 @@ func (v *view) noticedViolation(f finding) Violation {
 		what = "reported the loss of"
 	}
 	why := "it had released it by " + format.Instant(f.start)
-	if s.Outcome == history.Info {
+	switch s.Outcome {
+	case history.Info:
 		why = fmt.Sprintf("its %s had ended at %s with an unknown outcome", s.Op, format.Instant(f.start))
+	case history.Fail:
+		why = fmt.Sprintf("its %s had failed at %s, and the grant was undone", s.Op, format.Instant(f.start))
 	}
 	w.Text = fmt.Sprintf("client %d %s %s at %s, although %s", w.Clients[0], what, lockName(w.Key),
 		format.Instant(n.Time), why)

@@ -171,8 +171,9 @@ func (e *extents) dequeued(i int32) time.Duration {
 	return later(e.faults.delivery(last, e.client(i)), e.waiterTimeout(s))
 }
 
-// newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it counts as waiting
-// for a time after that: the lock may not have learned that it gave up.
+// newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it, or at most
+// the slack before such a fault, counts as waiting for a time after that: the lock may not have learned that it gave
+// up. A client may leave the queue after it has replied, and a server may refuse the command.
 func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
 	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
@@ -185,8 +186,8 @@ func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 			continue
 		}
 		until := s.Return
-		if s.Outcome != history.OK && dis.touch(segment{s.Call, s.Return}, v.client(i), history.AffectsData,
-			history.AffectsTraffic, history.AffectsClients) {
+		if s.Outcome != history.OK && dis.touch(segment{s.Call, later(s.Return, o.slack())}, v.client(i),
+			history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients) {
 			until = e.dequeued(i)
 		}
 		r.add(newDemand(s, s.Call, until), true)
