@@ -59,10 +59,17 @@ func (c *honestyCheck) grantedAfter(i int32, t time.Duration) int32 {
 
 // mayHaveEntered reports whether the owner in n was granted the lock, or may have been, after t and before n.
 func (c *honestyCheck) mayHaveEntered(n *history.Notice, t time.Duration) bool {
-	return slices.ContainsFunc(c.actsOf(n).spans, func(i int32) bool {
-		s := &c.h.Spans[i]
-		return isAcquire(s.Op) && s.Outcome != history.Fail && s.Return > t && s.Call < n.Time
-	})
+	spans := c.actsOf(n).spans
+	next := sort.Search(len(spans), func(i int) bool { return c.h.Spans[spans[i]].Call >= n.Time })
+	for _, i := range slices.Backward(spans[:next]) {
+		switch s := &c.h.Spans[i]; {
+		case s.Outcome != history.Info && s.Return <= t: // so do all before it: the operations are sequential
+			return false
+		case isAcquire(s.Op) && s.Outcome != history.Fail && s.Return > t:
+			return true
+		}
+	}
+	return false
 }
 
 // explainRenewal reports whether a fault may be the reason for a renewal of mine at t, after the other hold had begun:

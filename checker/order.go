@@ -42,6 +42,7 @@ func orderRules() []string {
 func checkOrder(v *view, o Options) Result {
 	found := newFindings(o)
 	waited, most := 0, int32(0)
+	dis, timedOut := v.disturbances(o), v.timedOut()
 	for key, holds := range v.byKey {
 		if v.h.Limit(int32(key)) != 0 && !o.Fair {
 			continue
@@ -52,7 +53,7 @@ func checkOrder(v *view, o Options) Result {
 		}
 		if o.Fair {
 			for readers, class := range classes {
-				v.gaveUp(int32(key), class, readers == 1, o, found)
+				v.gaveUp(timedOut[int32(key)], class, readers == 1, dis, o, found)
 			}
 		}
 		if len(classes) > 1 && !o.applies(otherMode) {
@@ -67,7 +68,7 @@ func checkOrder(v *view, o Options) Result {
 				if !o.Fair || int(b.times) <= o.MaxBypass || v.h.Spans[h.span].Op != history.OpAcquire {
 					continue
 				}
-				if by, ok := v.overtakenUnexcused(class, h.span, h.from, b.by, o); ok {
+				if by, ok := v.overtakenUnexcused(class, h.span, h.from, b.by, dis, o); ok {
 					found.add(finding{rule: overtaken, x: by, y: b.hold, start: h.asked, end: h.from})
 				}
 			}
@@ -105,12 +106,23 @@ func overtakenText(most int32) string {
 	return "no waiter was overtaken more than " + format.Count(most, "time")
 }
 
-// gaveUp finds waiters that gave up although later requests had been granted: those count as overtaken, too.
-func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found *findings) {
-	settle := o.queueDelay()
+// timedOut are the acquires whose wait ran out, by key.
+func (v *view) timedOut() map[int32][]int32 {
+	all := make(map[int32][]int32)
 	for _, i := range v.h.TimedOut {
+		key := v.h.Spans[i].Key
+		all[key] = append(all[key], i)
+	}
+	return all
+}
+
+// gaveUp finds those of the waiters in timedOut that gave up although later requests had been granted: those count as
+// overtaken, too.
+func (v *view) gaveUp(timedOut, granted []int32, readers bool, dis disturbances, o Options, found *findings) {
+	settle := o.queueDelay()
+	for _, i := range timedOut {
 		s := &v.h.Spans[i]
-		if s.Key != key || s.Write == readers {
+		if s.Write == readers {
 			continue
 		}
 		times, last := 0, int32(-1)
@@ -122,7 +134,7 @@ func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found
 		if times <= o.MaxBypass {
 			continue
 		}
-		if last, ok := v.overtakenUnexcused(granted, i, s.Return, last, o); ok {
+		if last, ok := v.overtakenUnexcused(granted, i, s.Return, last, dis, o); ok {
 			found.add(finding{rule: passedOver, x: last, y: i, start: s.Call, end: s.Return})
 		}
 	}

@@ -14,11 +14,11 @@ const absentAfter = 100 * time.Millisecond
 // was overtaken; last was granted the lock last of those that overtook it. A lost message can have done so only if
 // the lock was free for a while before, because the waiter did not request it in its turn. A lock that was handed
 // over at once did not wait for it.
-func (v *view) disturbed(span int32, t time.Duration, last int32, o Options) bool {
+func (v *view) disturbed(span int32, t time.Duration, last int32, d disturbances, o Options) bool {
 	if !o.applies(orderFault) {
 		return false
 	}
-	s, d, client := segment{v.h.Spans[span].Call, t}, v.disturbances(o), v.client(span)
+	s, client := segment{v.h.Spans[span].Call, t}, v.client(span)
 	return d.touch(s, client, history.AffectsData, history.AffectsTraffic, history.AffectsSubscriptions,
 		history.AffectsCommands, history.AffectsClients) ||
 		d.touch(s, client, history.AffectsMessages) && (!o.applies(handedOn) ||
@@ -28,12 +28,14 @@ func (v *view) disturbed(span int32, t time.Duration, last int32, o Options) boo
 // overtakenUnexcused returns which hold of class overtook a waiter, which waited until t, last: last itself, unless a
 // fault may have cost the waiter its place in the queue. It is in the queue again some time after that (see
 // waiterTimeout), and only requests that came later than that count.
-func (v *view) overtakenUnexcused(class []int32, span int32, t time.Duration, last int32, o Options) (int32, bool) {
-	if !v.disturbed(span, t, last, o) {
+func (v *view) overtakenUnexcused(
+	class []int32, span int32, t time.Duration, last int32, d disturbances, o Options,
+) (int32, bool) {
+	if !v.disturbed(span, t, last, d, o) {
 		return last, true
 	}
 	s := &v.h.Spans[span]
-	again := v.disturbances(o).over(segment{s.Call, t}, v.client(span))
+	again := d.over(segment{s.Call, t}, v.client(span))
 	again = later(again, later(v.idleTimes(o.slack()).extents.waiterTimeout(s), o.queueDelay()))
 	times := 0
 	for n := v.firstAfter(class, again); n < len(class) && v.holds[class[n]].from < t; n++ {
