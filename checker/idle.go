@@ -163,12 +163,16 @@ type extents struct {
 	regranted     map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
 	unknownTimes  []history.Unknown      // of operations of unknown outcome, by span; nil until needed
 	faults        disturbances
-	longestLease  time.Duration // of a lock that renews by itself, as its promises show it; 0: unknown
+	longestLease  time.Duration         // of a lock that renews by itself, as its promises show it; 0: unknown
+	crashed       map[int]time.Duration // see [view.crashes]
+
+	requestedOnce sync.Once
+	requested     map[int]time.Duration // see [extents.longestRequested]
 }
 
 func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
-		faults: disturbances{times: v.faultTimes()}}
+		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
@@ -223,7 +227,6 @@ func (v *view) mayHold(s *history.Span) bool {
 
 // unknowns adds the acquires of unknown outcome.
 func (e *extents) unknowns() {
-	crashed := e.crashes()
 	for i := range e.h.Spans {
 		s := &e.h.Spans[i]
 		if !e.mayHold(s) {
@@ -233,7 +236,7 @@ func (e *extents) unknowns() {
 		if s.Outcome == history.OK {
 			end = never
 		}
-		if k, ok := crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
+		if k, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
 			end, lease = min(end, e.faults.delivery(k, e.client(int32(i)))), cmp.Or(lease, e.longestLease)
 		}
 		if lease == 0 { // its client is alive, and may renew what it may hold

@@ -149,15 +149,29 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 const maxSizes = 64
 
 // waiterTimeout is how long a lock may keep the waiter of a client that died, or that could not say that it gave up,
-// and how long a waiter that lost its place in the queue may be without one: 10 s, or its lease, if that is longer;
-// never if the lock has no leases, so that a session may keep the waiter. Package lock keeps a waiter for three
-// heartbeats, at most 6 s.
+// and how long a waiter that lost its place in the queue may be without one: 10 s, or the longest lease of its client,
+// if that is longer, because a session may be as long as the first lease; never if the lock has no leases. Package lock
+// keeps a waiter for three heartbeats, at most 6 s.
 func (e *extents) waiterTimeout(s *history.Span) time.Duration {
 	lease := max(s.Lease, e.longestLease)
 	if lease == 0 {
 		return never
 	}
-	return max(10*time.Second, lease)
+	return max(10*time.Second, lease, e.longestRequested(s.Process.Client(e.h.Clients)))
+}
+
+// longestRequested is the longest lease that a client requested.
+func (e *extents) longestRequested(client int) time.Duration {
+	e.requestedOnce.Do(func() {
+		e.requested = make(map[int]time.Duration)
+		for i := range e.h.Spans {
+			if s := &e.h.Spans[i]; isAcquire(s.Op) && s.Lease > 0 {
+				of := s.Process.Client(e.h.Clients)
+				e.requested[of] = max(e.requested[of], s.Lease)
+			}
+		}
+	})
+	return e.requested[client]
 }
 
 // dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
@@ -165,7 +179,7 @@ func (e *extents) waiterTimeout(s *history.Span) time.Duration {
 func (e *extents) dequeued(i int32) time.Duration {
 	s := &e.h.Spans[i]
 	last := e.latestEffect(i)
-	if at, ok := e.crashes()[s.Process.Client(e.h.Clients)]; ok && at >= s.Call {
+	if at, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && at >= s.Call {
 		last = min(last, at)
 	}
 	return later(e.faults.delivery(last, e.client(i)), e.waiterTimeout(s))
