@@ -12,9 +12,8 @@ import (
 
 // abandonment is how an owner gave up the last that it had, or may have had, of a key.
 type abandonment struct {
-	at         time.Duration // the completion
-	span, hold int32         // the grant of the hold, or the operation; the hold, or -1
-	unknown    bool          // the outcome of an operation is unknown
+	at   time.Duration // the completion
+	span int32         // the grant of the hold, or the operation
 }
 
 // ownerActs is what an owner did at a key, as indices.
@@ -131,14 +130,14 @@ func (a *actsSum) add(i int32, s *history.Span, ended map[int32]time.Duration) {
 		case !known:
 			a.open++
 		case t >= a.ended.at:
-			a.ended = abandonment{t, i, -1, true}
+			a.ended = abandonment{t, i}
 		}
 	case s.Outcome == history.OK || s.Undone:
 		a.latest = max(a.latest, s.Return)
 		a.undone = a.undone || s.Undone
 		a.kept = a.kept || after && s.Op == history.OpRenew
 		if (after || s.Undone) && s.Return >= a.back.at {
-			a.back = abandonment{s.Return, i, -1, a.unknown > 0}
+			a.back = abandonment{s.Return, i}
 		}
 	}
 }
@@ -166,8 +165,7 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	}
 	ends := a.ends[sort.Search(len(a.holds), func(i int) bool { return c.holds[a.holds[i]].from > n.Time })]
 	if ends.last != none && c.holds[ends.last].freeBy >= last.at {
-		h := &c.holds[ends.last]
-		last = abandonment{h.freeBy, h.span, ends.last, last.unknown}
+		last = abandonment{c.holds[ends.last].freeBy, c.holds[ends.last].span}
 	}
 	return last, !ends.more && last.at > 0
 }

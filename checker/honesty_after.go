@@ -34,13 +34,8 @@ func (c *honestyCheck) judgeAfterRelease() {
 			d := c.disturbances(c.o)
 			dis = &d
 		}
-		since := segment{c.h.Spans[last.span].Call, n.Time}
-		if last.hold >= 0 {
-			since.from = c.holds[last.hold].asked
-		}
-		if last.unknown || last.hold < 0 { // a fault is why
-			since.from = n.Time - 2*c.o.slack()
-		}
+		// A fault that was over before that has delayed nothing until now; it may be why the outcome is unknown.
+		since := segment{n.Time - 2*c.o.slack(), n.Time}
 		if c.o.applies(honestPaused) && dis.touch(since, c.client(last.span), history.AffectsClients,
 			history.AffectsTraffic) {
 			continue
