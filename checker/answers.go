@@ -95,10 +95,11 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 }
 
 // revivals judges the operations of one owner at one key: after it was denied its hold, or the hold was reported
-// lost, nothing but another acquire gives it one. A release may succeed after a reported loss, also if a renewal was
-// denied because of it: the lock may have lasted for longer than was promised.
+// lost, nothing but another acquire gives it one. An owner that lost its write may still read. A release may succeed
+// after a reported loss, also if a renewal was denied because of it: the lock may have lasted for longer than was
+// promised.
 func (c *honestyCheck) revivals(list, notices []int32) {
-	denied, gone := int32(-1), never // gone: by a notice
+	denied, gone := make(map[bool]int32), never // denied: by Write; gone: by a notice
 	for _, i := range list {
 		s := &c.h.Spans[i]
 		for len(notices) > 0 && c.h.Notices[notices[0]].Index < s.Invoked {
@@ -108,18 +109,24 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 		switch {
 		case s.Op == history.OpAcquire, s.Op == history.OpTry:
 			if s.Outcome != history.Fail {
-				denied, gone = -1, never
+				clear(denied)
+				gone = never
 			}
 		case s.Op == history.OpForceRelease:
 		case s.Denied && s.Op == history.OpRenew && (gone < never || len(notices) > 0 &&
 			c.h.Notices[notices[0]].Index < s.Ended): // its client knows of the loss, and does not ask the servers
 		case s.Denied:
-			denied = i
-		case s.Outcome != history.OK:
-		case denied >= 0 && (s.Op == history.OpRenew || s.Op == history.OpRelease):
-			c.found.add(finding{rule: revived, x: denied, y: i, start: s.Call, end: s.Return})
-		case gone < never && s.Op == history.OpRenew && s.Call > gone:
-			c.found.add(finding{rule: revived, x: -1, y: i, start: s.Call, end: s.Return})
+			denied[s.Write] = i
+		case s.Outcome != history.OK || s.Op != history.OpRenew && s.Op != history.OpRelease:
+		default:
+			x, was := denied[s.Write]
+			if !was && (gone == never || s.Op != history.OpRenew || s.Call <= gone) {
+				continue
+			}
+			if !was {
+				x = none
+			}
+			c.found.add(finding{rule: revived, x: x, y: i, start: s.Call, end: s.Return})
 		}
 	}
 }
@@ -163,7 +170,7 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 		return
 	}
 	h := &c.holds[n]
-	if h.endEvent != s.Invoked && h.endEvent != s.Ended { // it had ended before
+	if h.reader == s.Write || h.endEvent != s.Invoked && h.endEvent != s.Ended { // the other mode, or it had ended before
 		return
 	}
 	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) {

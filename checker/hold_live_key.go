@@ -16,8 +16,15 @@ type liveKey struct {
 	limit     int // permits of the key; 0: not known
 	requests  int // in flight
 	forces    liveForces
+	lost      map[ownerMode]bool // holds that were reported lost, and not released since; nil: none
 
 	asking map[history.Process]string // owners whose acquire has no reply, see contention
+}
+
+// ownerMode is an owner that reads or writes.
+type ownerMode struct {
+	owner  string
+	reader bool
 }
 
 // owner is the owner that an event names, or the one for whom its process last acquired the key, or the process
@@ -122,7 +129,8 @@ func (k *liveKey) release(r *request) {
 	}
 	for left > 0 {
 		at := k.find(r.owner, r.reader)
-		if at < 0 {
+		if at < 0 || k.holds[at].Reader != r.reader && k.lost[ownerMode{r.owner, r.reader}] {
+			delete(k.lost, ownerMode{r.owner, r.reader})
 			return
 		}
 		h := &k.holds[at]
@@ -193,6 +201,10 @@ func (k *liveKey) loseLevel(owner, mode string, left int) {
 	switch {
 	case only < 0 || levels <= left || k.semaphore:
 	case k.holds[only].depth == 1:
+		if k.lost == nil {
+			k.lost = make(map[ownerMode]bool)
+		}
+		k.lost[ownerMode{owner, k.holds[only].Reader}] = true
 		k.holds = slices.Delete(k.holds, only, only+1)
 	default:
 		k.holds[only].depth--

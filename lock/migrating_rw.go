@@ -12,14 +12,7 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 	if err := s.node.refuseReleased(ctx, c.tombstoneKey()); err != nil {
 		return grant{}, err
 	}
-	adopted, err := s.node.do(ctx, call{command: []any{"hget", c.key, "adopted"}})
-	if err != nil {
-		return grant{}, err
-	}
-	if adopted == nil {
-		adopted = ""
-	}
-	ended, err := s.node.onKey(ctx, leasesScript, leasesKey(c), "ended")
+	adopted, ended, err := s.endedHolds(ctx, c)
 	keptOut := reply{value: -1}
 	if err == nil && s.mode == "r" {
 		keptOut, err = s.node.onKey(ctx, leasesScript, intentsKey(c), "last")
@@ -31,7 +24,7 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 		c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone), s.mode, 0, c.tombstoneKey(), keptOut.int(0), adopted,
 	}
 	value, err := s.node.doSafe(ctx, call{
-		script: s.node.kinds.rw.movingAcquire, keys: []string{c.key}, args: append(args, ended.list...),
+		script: s.node.kinds.rw.movingAcquire, keys: []string{c.key}, args: append(args, ended...),
 	})
 	g, err := decodeGrant(value, err, sent)
 	if err != nil {
@@ -45,6 +38,24 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 		return g, err
 	}
 	return s.described(ctx, c, g)
+}
+
+// endedHolds returns the holds whose leases have ended by the set of leases, and how often deadlines in the hash have
+// been moved to it. The set expires with the last lease in it: without it, all holds that were in the hash before have
+// ended, except those whose deadline is there too.
+func (s *rwStore) endedHolds(ctx context.Context, c claim) (adopted int64, ended []any, err error) {
+	holds, err := s.node.onKey(ctx, leasesScript, c.key, "holds")
+	if err != nil {
+		return 0, nil, err
+	}
+	leases, err := s.node.onKey(ctx, leasesScript, leasesKey(c), "ended")
+	if err != nil {
+		return 0, nil, err
+	}
+	if leases.int(0) == 0 {
+		return holds.int(0), holds.list[1:], nil
+	}
+	return holds.int(0), leases.list[1:], nil
 }
 
 // described is a grant with what describe adds to it.

@@ -69,6 +69,35 @@ func TestReaderThatDiesBeforeASlotHasMoved(t *testing.T) {
 	release(t, w)
 }
 
+// TestDeadWriterWhoseReadMoved: the set of leases expires with the lease of a write, while the hash has the deadline of
+// a longer read of the same owner, which was granted in a migration. The write does not keep readers out.
+func TestDeadWriterWhoseReadMoved(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rdb := startRedis(t).Dial(t)
+	c := newTestClient(t, rdb, patient)
+	write := claim{key: "downgraded", owner: "a", id: "1", lease: 300}
+	if g, err := c.writers.acquire(ctx, write); err != nil || !g.ok {
+		t.Fatalf("the write: %+v, %v", g, err)
+	}
+	read := claim{key: "downgraded", owner: "a", id: "2", lease: time.Hour.Milliseconds()}
+	if g, err := c.readers.acquireMigrating(ctx, read); err != nil || !g.ok {
+		t.Fatalf("the read of the same owner: %+v, %v", g, err)
+	}
+	other := claim{key: "downgraded", owner: "b", id: "3", lease: time.Hour.Milliseconds()}
+	if g, err := c.readers.acquireMigrating(ctx, other); err != nil || g.ok {
+		t.Fatalf("another reader during the write: %+v, %v", g, err)
+	}
+	eventually(t, testTimeout, "the end of the leases", func() bool { return rdb.Exists(ctx, leasesKey(write)).Val() == 0 })
+	if g, err := c.readers.acquireMigrating(ctx, other); err != nil || !g.ok {
+		t.Errorf("another reader after the write: %+v, %v", g, err)
+	}
+	third := claim{key: "downgraded", owner: "c", id: "4", lease: 1000}
+	if g, err := c.writers.acquireMigrating(ctx, third); err != nil || g.ok {
+		t.Errorf("a writer beside two readers: %+v, %v", g, err)
+	}
+}
+
 // TestReaderWaitsForAWriteInsideALongerRead: the lease of a dead writer ends before that of a read of its owner, and a
 // reader need not wait for the latter.
 func TestReaderWaitsForAWriteInsideALongerRead(t *testing.T) {

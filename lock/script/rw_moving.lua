@@ -3,7 +3,7 @@
 --
 -- KEYS: lock
 -- ARGV: those of the acquire, which are six; the tombstone of the hold; for how many ms waiting writers keep readers out,
---       negative: they do not; the field adopted (empty: none); and holds whose leases had ended, by their set. One
+--       negative: they do not; the field adopted (-1: none); and holds whose leases had ended, by their set. One
 --       that was renewed since then has its deadline in the hash, unless a script has taken that over (adopted)
 --
 -- The client has looked up what is in other keys, and changes them with requests of their own. Nothing is published here:
@@ -34,7 +34,7 @@ end
 
 -- Removes holds whose leases have ended.
 local function purge()
-  local current = (redis.call('HGET', KEYS[1], 'adopted') or '') == ARGV[9]
+  local current = (redis.call('HGET', KEYS[1], 'adopted') or '-1') == ARGV[9]
   for i = 10, #ARGV do
     if current and redis.call('HEXISTS', KEYS[1], 'm:' .. ARGV[i]) == 0 then
       forget(ARGV[i])
