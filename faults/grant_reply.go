@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -108,6 +109,7 @@ func (g *grantReply) Observe(ctx context.Context) (string, error) {
 
 // step looks at one node. It reports whether the reply to a grant is held or lost.
 func (g *grantReply) step(ctx context.Context, n *grantNode, request Request, asks bool) (done bool) {
+	begun := time.Now()
 	traffic, err := g.links.Traffic(n.link.Link, n.link.Dir)
 	if err != nil {
 		return false
@@ -118,11 +120,14 @@ func (g *grantReply) step(ctx context.Context, n *grantNode, request Request, as
 		}
 		if !asks { // the client has its reply: it came before the rule
 			n.decided = false
-			g.release(n)
+			g.release(n, begun)
 		}
 		return false
 	}
 	s := g.sample(ctx, n.name) // after the traffic was read: what it does not show, these bytes did not grant
+	if !s.Up {
+		return false // what the held bytes reply to is unknown
+	}
 	before := n.before
 	n.before = s.Keys
 	if asks && s.Role == roleMaster && request.GrantedIn(s.Keys, before) {
@@ -130,7 +135,7 @@ func (g *grantReply) step(ctx context.Context, n *grantNode, request Request, as
 		return false
 	}
 	if now, err := g.links.Traffic(n.link.Link, n.link.Dir); err == nil && now.Waiting == traffic.Waiting {
-		g.release(n) // also with nothing waiting: a simulated handshake has no bytes
+		g.release(n, begun) // also with nothing waiting: a simulated handshake has no bytes
 	}
 	return false
 }
@@ -143,9 +148,9 @@ func (g *grantReply) counter(t cluster.Traffic, n *grantNode) int64 {
 	return t.Waiting
 }
 
-// release delivers what is held, and holds what follows.
-func (g *grantReply) release(n *grantNode) {
-	_ = g.links.SetRule(n.link.Link, n.link.Dir, cluster.Rule{Mode: cluster.Hold, Once: true})
+// release delivers what was held by then, and holds what follows: a grant may have been made since.
+func (g *grantReply) release(n *grantNode, by time.Time) {
+	_ = g.links.SetRule(n.link.Link, n.link.Dir, cluster.Rule{Mode: cluster.Hold, Once: true, HeldBy: by})
 }
 
 // Heal delivers what is held; connections that have lost bytes are reset.

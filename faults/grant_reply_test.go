@@ -50,7 +50,23 @@ func notTheGrant(t *testing.T, f *fake, in Injection) {
 			t.Error("a reply that was no grant was dropped")
 		}
 	}
-	if last := f.rules[len(f.rules)-1]; last != (cluster.Rule{Mode: cluster.Hold, Once: true}) {
-		t.Errorf("the rule is %+v, want what is held to pass once", last)
+	last := f.rules[len(f.rules)-1]
+	if last.HeldBy.IsZero() || last != (cluster.Rule{Mode: cluster.Hold, Once: true, HeldBy: last.HeldBy}) {
+		t.Errorf("the rule is %+v, want what was held before to pass once", last)
+	}
+}
+
+// TestRepliesOfASilentServerStayHeld: a server that does not say what it has granted may have granted the lock.
+func TestRepliesOfASilentServerStayHeld(t *testing.T) {
+	f := newFake(cluster.Single)
+	in := inject(t, grantReplyLostSpec, waiterOn(f), "client:2")
+	f.set(func() {
+		delete(f.roles, "n1")
+		f.waiting["client:2"] = 5
+	})
+	before := len(f.rules)
+	noEffectYet(t, in)
+	if len(f.rules) > before {
+		t.Errorf("rules that followed: %+v, want none", f.rules[before:])
 	}
 }

@@ -130,6 +130,7 @@ const (
 type Rule struct {
 	Mode   Mode
 	Once   bool          // with Hold: bytes held when the rule is set are delivered, and later ones held
+	HeldBy time.Time     // with Once: of those, only what arrived before it; zero: all, as in a simulation
 	Delay  time.Duration // added to every packet
 	Jitter time.Duration // the most that is added on top, drawn for each packet
 	Reset  bool          // the connection is reset in place of a packet, which is lost

@@ -37,13 +37,17 @@ func (d *direction) due(rule cluster.Rule, n int) time.Time {
 // state is a rule with the event of its replacement.
 type state struct {
 	rule    cluster.Rule
-	set     time.Time     // for Rule.Once
+	heldBy  time.Time     // for Rule.Once
 	changed chan struct{} // closed when it is no longer current
 }
 
 // set replaces the rule. It is called by one goroutine at a time (under Gate.mu).
 func (d *direction) set(rule cluster.Rule) {
-	old := d.current.Swap(&state{rule: rule, set: time.Now(), changed: make(chan struct{})})
+	next := &state{rule: rule, heldBy: rule.HeldBy, changed: make(chan struct{})}
+	if next.heldBy.IsZero() {
+		next.heldBy = time.Now()
+	}
+	old := d.current.Swap(next)
 	if rule.Rate == 0 {
 		d.mu.Lock()
 		d.idleAt = time.Time{} // what an earlier rule delayed is sent now

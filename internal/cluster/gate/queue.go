@@ -88,7 +88,7 @@ func (p *pump) await(c chunk) cluster.Mode {
 		case cluster.Drop:
 			return cluster.Drop
 		case cluster.Hold:
-			if now.rule.Once && c.read.Before(now.set) {
+			if now.rule.Once && c.read.Before(now.heldBy) {
 				return cluster.Pass
 			}
 		case cluster.Pass:
