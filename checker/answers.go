@@ -107,7 +107,7 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 			notices = notices[1:]
 		}
 		switch {
-		case s.Op == history.OpAcquire, s.Op == history.OpTry:
+		case isAcquire(s.Op):
 			if s.Outcome != history.Fail {
 				clear(denied)
 				gone = never
@@ -138,7 +138,7 @@ func (c *honestyCheck) judgeForced(list, forced []int32) {
 	for _, i := range list {
 		s := &c.h.Spans[i]
 		switch {
-		case s.Op == history.OpAcquire, s.Op == history.OpTry:
+		case isAcquire(s.Op):
 			grant = grantAfter(grant, s)
 		case s.Outcome != history.OK || grant == nil || s.Op != history.OpRenew && s.Op != history.OpRelease:
 		default:

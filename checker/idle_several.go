@@ -117,16 +117,7 @@ func (d *idle) nobodyHolds(v *view, slack time.Duration) []segment {
 			}
 		}
 		slices.SortFunc(held, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
-		from := time.Duration(0)
-		for _, x := range held {
-			if x.from > from {
-				d.nobody = append(d.nobody, segment{from, x.from})
-			}
-			from = max(from, x.until)
-		}
-		if from < v.h.End {
-			d.nobody = append(d.nobody, segment{from, v.h.End})
-		}
+		eachOutside(segment{0, v.h.End}, held, func(part segment) { d.nobody = append(d.nobody, part) })
 	})
 	return d.nobody
 }
@@ -162,27 +153,10 @@ func (v *view) keptBySeveral(o Options) func(i int32) []segment {
 				x := segment{v.h.Spans[part].Call, ends[part]}
 				behind := o.Fair && x.from > later(s.Call, o.queueDelay())
 				if of[part] != i && !behind && x.from < s.Return && s.Call < x.until {
-					kept = append(kept, outside(x, nobody)...)
+					eachOutside(x, nobody, func(part segment) { kept = append(kept, part) })
 				}
 			}
 		}
 		return kept
 	}
-}
-
-// outside are the parts of s outside the segments of without, which are disjoint and sorted.
-func outside(s segment, without []segment) (parts []segment) {
-	for _, w := range without {
-		if w.until <= s.from || w.from >= s.until {
-			continue
-		}
-		if w.from > s.from {
-			parts = append(parts, segment{s.from, w.from})
-		}
-		s.from = w.until
-	}
-	if s.from < s.until {
-		parts = append(parts, s)
-	}
-	return parts
 }

@@ -128,21 +128,26 @@ func (c outageWindows) touches(s segment) bool {
 // longestOutside is the longest part of s outside the segments of without.
 func longestOutside(s segment, without []segment) segment {
 	best := segment{s.from, s.from}
-	from := s.from
-	piece := func(until time.Duration) {
-		if until-from > best.until-best.from {
-			best = segment{from, until}
+	eachOutside(s, without, func(part segment) {
+		if part.until-part.from > best.until-best.from {
+			best = part
 		}
-	}
+	})
+	return best
+}
+
+// eachOutside visits the parts of s outside the segments of without, which are sorted by their beginnings.
+func eachOutside(s segment, without []segment, visit func(part segment)) {
 	for _, w := range without {
-		if w.until <= from || w.from >= s.until {
+		if w.until <= s.from || w.from >= s.until {
 			continue
 		}
-		piece(w.from)
-		from = max(from, w.until)
+		if w.from > s.from {
+			visit(segment{s.from, w.from})
+		}
+		s.from = w.until
 	}
-	if from < s.until {
-		piece(s.until)
+	if s.from < s.until {
+		visit(s)
 	}
-	return best
 }
