@@ -21,13 +21,14 @@ const (
 	recoverPaused          // acquits: the waiter was paused
 	recoverHeld            // acquits: the lock may still have been held at the probe
 	recoverSoon            // acquits: a lease had ended within the slack before the probe
+	recoverSteps           // acquits: while a slot migrates, each of many requests may be slow
 )
 
 func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
 		keptBeyond: "kept-beyond-lease", renewedBeyond: "renewed-beyond-limit",
 		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held",
-		recoverSoon: "just-ended"}
+		recoverSoon: "just-ended", recoverSteps: "slow-requests"}
 }
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,
@@ -47,7 +48,7 @@ func checkRecovery(v *view, o Options) Result {
 	unreleased, recovered := v.notGivenBack(o)
 	waits := 0
 	if unreleased > 0 {
-		waits = v.unservedWaits(o, acquittals{notGrantedAgain, recoverOutage, recoverPaused}, found, afterExpiry)
+		waits = v.unservedWaits(o.unhurried(recoverSteps), acquittals{notGrantedAgain, recoverOutage, recoverPaused}, found, afterExpiry)
 	}
 	probed, open := v.judgeProbes(o, found)
 	if open == "" {

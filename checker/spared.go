@@ -42,6 +42,14 @@ func (v *view) spares(node, affects string, c concern, o Options) bool {
 	return home != "" && home != node
 }
 
+// unhurried is o for a rule about how long an acquire, a try or a release takes, if the rule that acquits applies.
+// While a slot migrates, each of them takes many requests, one after the other: where a connection may be slow without
+// a fault, these alone may take longer than the slack.
+func (o Options) unhurried(acquits int) Options {
+	o.Migrates = o.Migrates && !(o.Starves && o.applies(acquits))
+	return o
+}
+
 // homesState is computed once; see [view.findHomes].
 type homesState struct {
 	homesOnce sync.Once

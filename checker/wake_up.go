@@ -33,6 +33,7 @@ const (
 	wakeLate            // acquits: the reply came, or the client crashed
 	wakeRights          // acquits: a permission was revoked
 	wakeShared          // acquits: others may have asked for the waiter
+	wakeSteps           // acquits: while a slot migrates, each of many requests may be slow
 )
 
 func wakeUpRules() []string {
@@ -43,7 +44,7 @@ func wakeUpRules() []string {
 		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
 		unanswered: "unanswered", doubtful: "doubt", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
-		wakeRights: "no-permission", wakeShared: "shared-object"}
+		wakeRights: "no-permission", wakeShared: "shared-object", wakeSteps: "slow-requests"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
@@ -65,10 +66,11 @@ func checkWakeUp(v *view, o Options) Result {
 			asked++
 		}
 	}
-	v.unservedWaits(o, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
+	timed := o.unhurried(wakeSteps)
+	v.unservedWaits(timed, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
 	asked += v.unreturned(o, found)
-	v.judgeRoom(o, found)
-	v.judgeTries(o, found)
+	v.judgeRoom(timed, found)
+	v.judgeTries(timed, found)
 	v.judgeVain(o, found)
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
