@@ -48,7 +48,8 @@ func checkRecovery(v *view, o Options) Result {
 	unreleased, recovered := v.notGivenBack(o)
 	waits := 0
 	if unreleased > 0 {
-		waits = v.unservedWaits(o.unhurried(recoverSteps), acquittals{notGrantedAgain, recoverOutage, recoverPaused}, found, afterExpiry)
+		timed, rules := o.unhurried(recoverSteps), acquittals{notGrantedAgain, recoverOutage, recoverPaused}
+		waits = v.unservedWaits(timed, rules, found, afterExpiry)
 	}
 	probed, open := v.judgeProbes(o, found)
 	if open == "" {
