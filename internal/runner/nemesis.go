@@ -85,38 +85,38 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 
 // execute waits for step and injects it, or returns why it did not.
 func (n *nemesis) execute(ctx context.Context, step scenarios.Step) (why string) {
-	due := n.wait(ctx, step)
+	clients, due := n.wait(ctx, step)
 	n.time.Turn(ctx)
 	if !due {
 		return "the run ended before it was due"
 	}
-	return n.inject(ctx, step)
+	return n.inject(ctx, step, clients)
 }
 
-// wait returns when step is due; false if ctx ends before.
-func (n *nemesis) wait(ctx context.Context, step scenarios.Step) bool {
+// wait returns when step is due, with the clients as its target sees them; false if ctx ends before.
+func (n *nemesis) wait(ctx context.Context, step scenarios.Step) (faults.ClientState, bool) {
 	if !sleep(ctx, step.After-time.Since(n.start)) {
-		return false
+		return nil, false
 	}
 	if step.When == "" {
-		return true
+		return n.track, true
 	}
 	trigger := n.track.arm(step.When)
 	defer n.track.disarm(trigger)
 	select {
-	case <-trigger.fired:
-		return sleep(ctx, step.Delay)
+	case e := <-trigger.fired:
+		return triggeredBy{n.track, e}, sleep(ctx, step.Delay)
 	case <-ctx.Done():
-		return false
+		return nil, false
 	}
 }
 
-func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) {
+func (n *nemesis) inject(ctx context.Context, step scenarios.Step, clients faults.ClientState) (why string) {
 	row, err := faults.Lookup(step.Fault)
 	if err != nil {
 		return err.Error()
 	}
-	a, why := n.aim(ctx, row, step)
+	a, why := n.aim(ctx, row, step, clients)
 	if why != "" {
 		return why
 	}
@@ -149,13 +149,14 @@ func names(step scenarios.Step, role faults.Target) bool {
 
 // aim finds the target of a step and claims it, or returns why it cannot. A waiter that was killed is one until its end
 // is noticed: unless the step is a random one, aim waits for another waiter, for a limited time.
-func (n *nemesis) aim(ctx context.Context, row faults.Spec, step scenarios.Step) (a *active, why string) {
+func (n *nemesis) aim(ctx context.Context, row faults.Spec, step scenarios.Step,
+	clients faults.ClientState) (a *active, why string) {
 	a = &active{
 		id: n.id(), name: row.Name, healLast: row.HealLast, oneShot: row.OneShot && step.For == 0,
 		drawn: step.Most > 0, hits: step.Hits,
 	}
 	for end := time.Now().Add(resolveTimeout); ; {
-		target, err := n.resolve(ctx, step.Target)
+		target, err := n.resolve(ctx, step.Target, clients)
 		if err != nil {
 			return nil, err.Error()
 		}
@@ -174,9 +175,9 @@ const (
 	resolveEvery   = 10 * time.Millisecond
 )
 
-func (n *nemesis) resolve(ctx context.Context, word string) (target string, err error) {
+func (n *nemesis) resolve(ctx context.Context, word string, clients faults.ClientState) (target string, err error) {
 	for end := time.Now().Add(resolveTimeout); ; {
-		target, err = faults.Resolve(ctx, n.env.Cluster, n.track, word)
+		target, err = faults.Resolve(ctx, n.env.Cluster, clients, word)
 		if err == nil || time.Now().After(end) || !sleep(ctx, resolveEvery) {
 			return target, err
 		}

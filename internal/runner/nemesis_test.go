@@ -120,18 +120,18 @@ func TestNextWaiterIsTaken(t *testing.T) {
 			n.track.add(history.Event{F: history.Acquire, Key: "k", Type: history.Invoke, Process: history.Process(i)})
 		}
 		step := scenarios.Step{Fault: "client-crash", Target: "waiter"}
-		first, why := n.aim(t.Context(), row, step)
+		first, why := n.aim(t.Context(), row, step, n.track)
 		if why != "" || first.target != "client:0" {
 			t.Fatalf("%+v: %s", first, why)
 		}
-		if _, why := n.aim(t.Context(), row, scenarios.Step{Fault: "client-crash", Target: "waiter", Most: 1}); why == "" {
+		if _, why := n.aim(t.Context(), row, scenarios.Step{Fault: "client-crash", Target: "waiter", Most: 1}, n.track); why == "" {
 			t.Error("a random step took a client that is being killed")
 		}
 		go func() {
 			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // virtual time
 			n.track.add(history.Event{F: history.Crash, Type: history.Info, Process: history.Process(0)})
 		}()
-		second, why := n.aim(t.Context(), row, step)
+		second, why := n.aim(t.Context(), row, step, n.track)
 		if why != "" || second.target != "client:1" {
 			t.Errorf("%+v: %s", second, why)
 		}

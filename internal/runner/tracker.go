@@ -246,6 +246,27 @@ func (t *tracker) Holder() (client int, ok bool) {
 	return t.last, t.last >= 0
 }
 
+// triggeredBy is the state of the clients for a step that a trigger started.
+type triggeredBy struct {
+	*tracker
+	event history.Event
+}
+
+// Holder is the client whose event fired the trigger, as long as it holds that lock or requests its release. Of several
+// locks, each with a holder, the step is about this one.
+func (t triggeredBy) Holder() (client int, ok bool) {
+	t.mu.Lock()
+	client = t.event.Process.Client(t.clients)
+	a := t.asked[client]
+	holds := a.f == history.Release && a.key == t.event.Key ||
+		slices.ContainsFunc(t.live.Of(t.event.Key), func(h checker.LiveHold) bool { return h.Client == client })
+	t.mu.Unlock()
+	if holds {
+		return client, true
+	}
+	return t.tracker.Holder()
+}
+
 // Waiter is the lowest-numbered client that waits for a lock.
 func (t *tracker) Waiter() (client int, ok bool) {
 	t.mu.Lock()

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,4 +138,33 @@ func TestDoubt(t *testing.T) {
 			t.Errorf("in doubt for %v", left)
 		}
 	})
+}
+
+// TestHolderOfATriggeredStep: of several holders, the one whose event fired the trigger, while it has that lock.
+func TestHolderOfATriggeredStep(t *testing.T) {
+	track := newTracker(3, []string{"a", "b"})
+	event := func(client int, kind history.Type, f, key string) history.Event {
+		e := history.Event{Process: history.Process(client), Type: kind, F: f, Key: key,
+			Value: &history.Value{Owner: strconv.Itoa(client)}}
+		track.add(e)
+		return e
+	}
+	holder := func(e history.Event, want int) {
+		t.Helper()
+		if got, ok := (triggeredBy{track, e}).Holder(); !ok || got != want {
+			t.Errorf("holder after %s %s of client %d: client %d (%v), want %d", e.F, e.Type, e.Process, got, ok, want)
+		}
+	}
+	event(0, history.Invoke, history.Acquire, "a")
+	first := event(0, history.OK, history.Acquire, "a")
+	event(1, history.Invoke, history.Acquire, "b")
+	second := event(1, history.OK, history.Acquire, "b")
+	holder(first, 0)
+	holder(second, 1)
+	releasing := event(0, history.Invoke, history.Release, "a")
+	holder(releasing, 0)
+	released := event(0, history.OK, history.Release, "a")
+	holder(first, 1)
+	holder(released, 1)
+	holder(event(2, history.Invoke, history.Acquire, "a"), 1)
 }
