@@ -121,7 +121,7 @@ func (m *mapper) head(form edn.Value, e *Event) (err error) {
 	}
 	process, ok := form.Get("process")
 	if !ok {
-		return errors.New("event without :process")
+		return errors.New(`event without "process"`)
 	}
 	if e.Process, err = m.process(process); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (m *mapper) head(form edn.Value, e *Event) (err error) {
 		e.F = canonicalOp(e.F)
 	}
 	if e.F == "" {
-		return errors.New("event without :f")
+		return errors.New(`event without "f"`)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (m *mapper) head(form edn.Value, e *Event) (err error) {
 func wordOf(form edn.Value, name string) (string, error) {
 	v, ok := form.Get(name)
 	if !ok {
-		return "", fmt.Errorf("event without :%s", name)
+		return "", fmt.Errorf("event without %q", name)
 	}
 	word, ok := v.Word()
 	if !ok {

@@ -130,7 +130,8 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 	row, err := adapters.Lookup(name)
 	if err != nil {
 		names := slices.Concat(namesOf(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
-		c.add(path+"lock", "%v%s", err, nearest.Or(name, names, " (see chaos list locks)"))
+		c.add(path+"lock", "%v%s", err, nearest.Or(name, names,
+			" (see chaos list locks; a program of your own is exec:COMMAND)"))
 		return
 	}
 	checkCapabilities(c, s, path, row)

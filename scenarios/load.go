@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -115,7 +116,24 @@ func Load(name string, overrides ...Override) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	return Parse(source, overrides...)
+	s, err := Parse(source, overrides...)
+	if err != nil && isFile(name) {
+		err = inFile(err, name)
+	}
+	return s, err
+}
+
+// inFile names the file in errors about its text.
+func inFile(err error, name string) error {
+	all := slices.Clone(split(err))
+	for i, one := range all {
+		if m := (*mistake)(nil); errors.As(one, &m) {
+			m.file = name
+		} else if rest, ok := strings.CutPrefix(one.Error(), "scenario: "); ok {
+			all[i] = fmt.Errorf("%s: %s", name, rest)
+		}
+	}
+	return errors.Join(all...)
 }
 
 func read(name string) ([]byte, error) {

@@ -15,6 +15,7 @@ import (
 
 // mistake is an error in a scenario, with its position in the text.
 type mistake struct {
+	file         string // that it is in; empty: none
 	path         string // such as $.workload.clients; empty: only line and column are known
 	line, column int    // 0: the key is missing
 	message      string
@@ -24,7 +25,10 @@ type mistake struct {
 // Error is the message with its position.
 func (m *mistake) Error() string {
 	if m.line == 0 {
-		return fmt.Sprintf("scenario: %s: %s", strings.TrimPrefix(m.path, "$."), m.message)
+		return fmt.Sprintf("%s: %s: %s", cmp.Or(m.file, "scenario"), strings.TrimPrefix(m.path, "$."), m.message)
+	}
+	if m.file != "" {
+		return fmt.Sprintf("%s:%d:%d: %s\n%s", m.file, m.line, m.column, m.message, m.excerpt)
 	}
 	return fmt.Sprintf("scenario: [%d:%d] %s\n%s", m.line, m.column, m.message, m.excerpt)
 }

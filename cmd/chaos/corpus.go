@@ -31,7 +31,7 @@ func (o exploreOptions) part(ctx context.Context, e *explore.Options) error {
 	}
 	address, err := corpusURL(o.corpus)
 	if err != nil {
-		return usage(err)
+		return usage(fmt.Errorf("--corpus: %w", err))
 	}
 	if e.Corpus, err = explore.OpenCorpus(ctx, address, e.Scenario); err != nil {
 		return &codeError{exitEnvironment, err}

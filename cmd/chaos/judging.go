@@ -73,8 +73,8 @@ func (f *judgingFlags) options(ofRun checker.Options) (checker.Options, error) {
 		o.Search = -1
 	}
 	for _, name := range f.properties {
-		if !slices.Contains(propertyNames(), name) {
-			return o, usage(fmt.Errorf("--property: unknown property %q%s", name, nearest.Hint(name, propertyNames())))
+		if err := knownProperty(name); err != nil {
+			return o, err
 		}
 		o.Only = append(o.Only, checker.Property(name))
 	}
@@ -161,4 +161,12 @@ func permitsOf(values []string) (map[string]int, error) {
 		permits[key] = int(n)
 	}
 	return permits, nil
+}
+
+// knownProperty refuses a --property that does not exist.
+func knownProperty(name string) error {
+	if slices.Contains(propertyNames(), name) {
+		return nil
+	}
+	return usage(fmt.Errorf("--property: unknown property %q%s", name, nearest.Hint(name, propertyNames())))
 }

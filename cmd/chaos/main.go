@@ -42,9 +42,11 @@ func run(args []string, io streams) (code int) {
 			code = exitInternal
 		}
 	}()
+	out := &checkedOutput{Writer: io.out}
+	io.out = out
 	root := newRoot(io)
 	root.SetArgs(args)
-	return exitCode(root.ExecuteContext(context.Background()), io)
+	return exitCode(out.check(root.ExecuteContext(context.Background())), io)
 }
 
 // interruptible returns a context that is canceled by the first SIGINT,

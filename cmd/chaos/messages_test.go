@@ -109,7 +109,7 @@ func TestUsageErrors(t *testing.T) {
 			`appendfsync=sometimes": option appendfsync is one of always, everysec, no, not "sometimes"`},
 		{run("--dry-run", "--set", "topology.options.appendonlyy=1"), `(did you mean appendonly?)`},
 		{run("--backend", "podman"), `--backend: unknown backend "podman"; known are auto, process`},
-		{run("--lock", "xyzzy"), `--lock xyzzy: unknown lock "xyzzy" (see chaos list locks)`},
+		{run("--lock", "xyzzy"), `--lock xyzzy: unknown lock "xyzzy" (see chaos list locks; a program of your own is exec:COMMAND)`},
 		{run("--set", "lease=2s"), `--set "lease=2s": unknown key "lease" (did you mean workload.lease?)`},
 		{[]string{"completion", "bsh"}, `unknown command "bsh" (did you mean bash?)`},
 		{[]string{"list", "foo"}, `unknown list "foo"; known are scenarios, locks, `},

@@ -340,7 +340,9 @@ func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {
 }
 
 // lockHint follows the error about an unknown lock.
-func lockHint(name string) string { return nearest.Or(name, lockNames(), " (see chaos list locks)") }
+func lockHint(name string) string {
+	return nearest.Or(name, lockNames(), " (see chaos list locks; a program of your own is exec:COMMAND)")
+}
 
 func lockNames() []string {
 	return slices.Concat(namesOf(client.Catalog(), func(row client.Spec) string { return row.Name }), adapters.Names())

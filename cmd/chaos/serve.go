@@ -48,7 +48,7 @@ func serveDir(ctx context.Context, s streams, dir, addr string) error {
 	defer root.Close()
 	listener, err := serve.Listen(addr)
 	if errors.Is(err, serve.ErrNotLoopback) {
-		return usage(fmt.Errorf("--addr: %w", err))
+		return usage(fmt.Errorf("--addr %w", err))
 	}
 	if err != nil {
 		return &codeError{exitEnvironment, err}

@@ -56,6 +56,9 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 	if err != nil {
 		return err
 	}
+	if err := knownProperty(string(property)); property != "" && err != nil {
+		return err
+	}
 	kind, err := kindOf(dir, property)
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ shard that is given twice counts once. A missing shard is named, and the exit co
 func (o *suiteOptions) complete(args []string) error {
 	filter, err := suite.ParseFilter(o.filter)
 	if err != nil {
-		return err
+		return fmt.Errorf("--filter %q: %w", o.filter, err)
 	}
 	if o.Options.Shard, err = suite.ParseShard(o.shard); err != nil {
 		return err

@@ -187,7 +187,7 @@ func TestServe(t *testing.T) {
 	}{
 		{[]string{"serve"}, exitUsage, "needs a directory"},
 		{[]string{"serve", filepath.Join(t.TempDir(), "none")}, exitUsage, "no such file"},
-		{[]string{"serve", t.TempDir(), "--addr", "0.0.0.0:1"}, exitUsage, "not on loopback"},
+		{[]string{"serve", t.TempDir(), "--addr", "0.0.0.0:1"}, exitUsage, "--addr 0.0.0.0:1: not a loopback address"},
 	} {
 		if code, _, stderr := chaos(row.args...); code != row.code || !strings.Contains(stderr, row.want) {
 			t.Errorf("%v: %d %s", row.args, code, stderr)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -11,6 +12,9 @@ import (
 
 // terminal is the width of w in columns, or 0 if it is not a terminal.
 func terminal(w io.Writer) int {
+	if o, ok := w.(*checkedOutput); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
@@ -52,4 +56,26 @@ func (p printableWriter) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// checkedOutput remembers the first error of a write: most code that prints ignores it.
+type checkedOutput struct {
+	io.Writer
+	err error
+}
+
+func (o *checkedOutput) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// check is err, or the error of a write if err is nothing but a verdict: nobody has seen the verdict then.
+func (o *checkedOutput) check(err error) error {
+	if verdict := (*codeError)(nil); o.err == nil || err != nil && (!errors.As(err, &verdict) || verdict.err != nil) {
+		return err
+	}
+	return &codeError{exitEnvironment, o.err}
 }

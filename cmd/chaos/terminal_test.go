@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -50,5 +52,28 @@ func TestEscapeSequences(t *testing.T) {
 	}
 	if _, stdout, _ := chaos("check", history); !strings.HasPrefix(stdout, "UNSAFE") {
 		t.Errorf("check: %s", stdout)
+	}
+}
+
+// fullDisk is a standard output that cannot be written.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestOutputThatCannotBeWritten: no command succeeds or ends with the exit code of a verdict if its output is lost.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	const verdict = "../../checker/testdata/exclusion-at-the-end.history"
+	if code, _, _ := chaos("check", verdict); code != exitUnsafe {
+		t.Fatalf("check: exit code %d, want that of an unsafe history", code)
+	}
+	for _, args := range [][]string{{"--help"}, {"list", "faults"}, {"check", verdict}, {"check", verdict, "--json"}} {
+		var stderr strings.Builder
+		if code := run(args, streams{strings.NewReader(""), fullDisk{}, &stderr}); code != exitEnvironment ||
+			!strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())
+		}
+	}
+	if code := run([]string{"check", "no such file"}, streams{strings.NewReader(""), fullDisk{}, io.Discard}); code != exitUsage {
+		t.Errorf("an error that has nothing to do with the output: exit code %d", code)
 	}
 }

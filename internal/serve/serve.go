@@ -103,10 +103,10 @@ func loopback(host string) bool {
 // Listen opens a listener at host:port, which must be on loopback.
 func Listen(addr string) (net.Listener, error) {
 	if !loopback(addr) {
-		return nil, fmt.Errorf("%w: %s", ErrNotLoopback, addr)
+		return nil, fmt.Errorf("%s: %w", addr, ErrNotLoopback)
 	}
 	return net.Listen("tcp", addr)
 }
 
 // ErrNotLoopback refuses an address that other machines can reach: run directories are not meant for them.
-var ErrNotLoopback = errors.New("the address is not on loopback: use 127.0.0.1:PORT, and a tunnel from other machines")
+var ErrNotLoopback = errors.New("not a loopback address: use 127.0.0.1:PORT, and a tunnel from other machines")

@@ -79,6 +79,8 @@ func Read(dir string) (Suite, error) {
 		err = json.Unmarshal(text, &s)
 	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, fmt.Errorf("%s is not the directory of a suite: %w", dir, err)
 	case err != nil:
 		return s, fmt.Errorf("reading the suite in %s: %w", dir, err)
 	case s.Format != Format:

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -106,11 +107,12 @@ func ParseFilter(text string) (Filter, error) {
 			t.field, word = strings.TrimSpace(field), patterns
 		}
 		if filterFields()[t.field] == nil {
-			return f, fmt.Errorf("filter: unknown field %q; there are fault, lock, name, topology, verdict, workload", t.field)
+			return f, fmt.Errorf("unknown field %q; known are %s", t.field,
+				strings.Join(slices.Sorted(maps.Keys(filterFields())), ", "))
 		}
 		for pattern := range strings.SplitSeq(word, "|") {
 			if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-				return f, fmt.Errorf("filter: invalid pattern %q", pattern)
+				return f, fmt.Errorf("invalid pattern %q", pattern)
 			}
 			t.patterns = append(t.patterns, pattern)
 		}
