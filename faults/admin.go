@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// adminFault is a fault that commands of an operator put in force and undo, and whose effect the server counts.
+// adminFault is a fault that an operator's commands inject and undo, and whose effect the server counts.
 type adminFault struct {
 	// set puts the fault in force on a node and returns what undoes it.
 	set func(ctx context.Context, a cluster.Admin, node string, env Env) (undo undoing, err error)

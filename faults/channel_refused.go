@@ -2,9 +2,9 @@ package faults
 
 import "github.com/lockchaos/lockchaos/history"
 
-// channel-refused leaves the clients' user the channels of all locks but one: of several subscriptions on one
-// connection the server refuses one, with NOPERM, and confirms the others. Who is subscribed to it is disconnected, and
-// nobody can publish to it.
+// channel-refused takes the channels of one lock from the clients' user: of several subscriptions on one connection,
+// the server refuses those with NOPERM and confirms the others. Subscribers of these channels are disconnected, and
+// nobody can publish to them.
 var channelRefusedSpec = aclFault(otherChannels, rules("allchannels"), Spec{
 	Name:      "channel-refused",
 	OnlyRedis: "published messages",

@@ -2,8 +2,8 @@ package faults
 
 import "context"
 
-// client-restart is a program that crashes and is started again: it knows nothing of what it held, and the names of its
-// owners may be the same. What the dead process held is not the new one's, to use or to release.
+// client-restart is a program that crashes and is started again: it knows nothing of its former holds, and may use the
+// same names of owners. It must neither use nor release what the dead process held.
 var clientRestartSpec = clientFault(Spec{
 	Name: "client-restart",
 	Doc: "kills a client's process (SIGKILL) and starts it again, at once or after a while (for), with the same " +

@@ -8,8 +8,7 @@ import (
 )
 
 // connection-limit is a server that has as many connections as it may have: it keeps them, and closes each new one
-// after an error. A client that has lost its connection cannot open
-// another.
+// after an error. A client that has lost its connection cannot open another.
 var connectionLimitSpec = adminFault{
 	set: func(ctx context.Context, a cluster.Admin, node string, _ Env) (undoing, error) {
 		restore, err := settings(ctx, a, node, "maxclients")

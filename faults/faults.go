@@ -59,7 +59,7 @@ type Spec struct {
 	// Affects says what it may change, see history.FaultValue; "": everything. AffectsBack is the same with a negative
 	// amount; "": Affects.
 	Affects, AffectsBack string
-	// Delays: all that it does is to delay traffic, by up to half more than its amount.
+	// Delays: its only effect is to delay traffic, by at most half more than its amount.
 	Delays bool
 	// Down: a node that it targets does not serve clients while it is in force.
 	Down bool
@@ -71,7 +71,8 @@ type Spec struct {
 	Least *Least
 	// Topologies are the kinds that can have it; nil: all.
 	Topologies []string
-	// OnlyRedis is what it acts on if only Redis servers have it; "": it is not.
+	// OnlyRedis names what the fault acts on, such as keys, if only Redis servers have it; "": other servers have it
+	// too.
 	OnlyRedis string
 	// NotOn are the kinds of topology that cannot have it, with the reason.
 	NotOn map[string]string
@@ -120,10 +121,10 @@ func (s Spec) CheckFor(duration time.Duration) error {
 	return nil
 }
 
-// shortDelay is what need not keep a lock from serving its waiters within the slack of the checkers (1 s), which is
-// ten round trips. Clients that ask a quorum at the same time may split its votes and have to try again, several times:
-// with delays of 33 ms, 27 of 300 runs of a correct RedLock granted a free lock only after more than the slack, with
-// 15 ms 1 of 400, and with 10 ms 0 of 400 (redlock-split-vote with lock redlock).
+// shortDelay is a delay with which a correct lock still serves its waiters within the slack of the checkers (1 s): ten
+// round trips take that long. Clients that ask a quorum at the same time may split its votes and have to try again,
+// several times: with delays of 33 ms, 27 of 300 runs of a correct RedLock granted a free lock only after more than the
+// slack, with 15 ms 1 of 400, and with 10 ms 0 of 400 (redlock-split-vote with lock redlock).
 func shortDelay(topology string) time.Duration {
 	if topology == cluster.Quorum {
 		return 15 * time.Millisecond

@@ -2,8 +2,8 @@ package faults
 
 import "github.com/lockchaos/lockchaos/internal/cluster"
 
-// grant-reply-late holds the reply to a grant, and what follows on the connection, until it is healed: longer than the
-// lease, and the grant must not be used.
+// grant-reply-late holds the reply to a grant, and what follows on the connection, until it is healed. If that takes
+// longer than the lease, the client must not use the grant.
 var grantReplyLateSpec = grantReplySpec(Spec{
 	Name:   "grant-reply-late",
 	Doc:    "holds the reply of a server that has granted a client's acquire; healing delivers it late.",

@@ -11,7 +11,8 @@ import (
 const oneIn = 5
 
 // packet-late delays single packets. A request that arrives after its client has given up, retried on another
-// connection or released the lock must not be granted to nobody; a reply that comes after its lease is no grant.
+// connection or released the lock must not leave a hold that no client knows of; a reply that arrives after its lease
+// is no grant.
 var packetLateSpec = slow(func(env Env, s Spec) cluster.Rule {
 	rule := seeded(env, cluster.Rule{Jitter: s.amount(env)})
 	rule.OneIn = oneIn

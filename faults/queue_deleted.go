@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// queue-deleted removes a part of what a fair lock keeps: the list of its waiters is gone, and what else it knows about
-// them stays.
+// queue-deleted deletes a part of a fair lock's state: the list of waiters. The other keys of the lock, which may name
+// the same waiters, stay.
 var queueDeletedSpec = Spec{
 	Name:      "queue-deleted",
 	OnlyRedis: "keys",

@@ -11,9 +11,9 @@ import (
 )
 
 // snapshots-failing is a server that cannot write its snapshots, as on a full disk. With stop-writes-on-bgsave-error,
-// the default, it refuses every command that writes, releases and renewals too, with MISCONF. Keys expire meanwhile.
-// What makes the snapshot fail is a name of its file that no file system takes: the server may be on any, and its disk
-// does not fill up.
+// the default, it refuses every command that writes, including releases and renewals, with MISCONF. Keys still expire.
+// The snapshot fails because its file name is longer than any file system allows: that works on every server and does
+// not fill its disk.
 var snapshotsFailingSpec = adminFault{
 	set:    failSnapshots,
 	count:  errorReplies("MISCONF"),

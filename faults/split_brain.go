@@ -35,7 +35,8 @@ func serverSide(c cluster.Cluster, master string) (all []Resource) {
 	return all
 }
 
-// twoMasters gives a fault at a master another effect: that two nodes report at the same time that they are master.
+// twoMasters replaces the effect that a fault of a master must show: two nodes report at the same time that they are
+// master.
 func twoMasters(s Spec) Spec {
 	inject := s.Inject
 	s.Inject = func(ctx context.Context, env Env, old string) (Injection, error) {

@@ -9,7 +9,7 @@ import (
 
 // unplug disconnects a server from the network. Gates act on the bytes of existing connections; here packets are lost,
 // so that the server's own calls hang or fail as well while it keeps running: a cable, a switch port, a security group.
-// Leases of clients that it cannot hear expire, and a master still believes that it is one.
+// Leases of clients that cannot reach it expire, and a master still believes that it is master.
 var unplugSpec = Spec{
 	Name:      "unplug",
 	OnlyRedis: "servers in network namespaces",

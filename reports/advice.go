@@ -14,7 +14,7 @@ import (
 func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
 	all := append(measured(r), c.advice...)
 	if p == nil || p.a.Permits > 0 {
-		return all // fencing prevents no sleep and no leak, and permits have no order
+		return all // fencing prevents neither missed wake-ups nor leaks, and permits have no order
 	}
 	if p.a.Token > 0 && p.b.Token > 0 && p.b.Token <= p.a.Token {
 		text := fmt.Sprintf("Fencing with this lock's tokens would not have helped: token %d was granted after token %d.",
@@ -44,7 +44,7 @@ func (p *pair) clockOfTokens() string {
 }
 
 // measured is what the twin of the scenario did with the same seed: what would have prevented the violation, as a fact.
-// A twin that is not safe with this seed has shown nothing of that kind.
+// A twin that is not safe with this seed proves nothing.
 func measured(r *Run) []adviceItem {
 	t := r.Manifest.Twin
 	if t == nil || t.Verdict != checker.Safe {

@@ -98,7 +98,7 @@ type browseFault struct {
 	Until   int64          `json:"until"`  // -1: not healed
 	Single  bool           `json:"single"` // there was nothing to heal
 	Detail  string         `json:"detail"`
-	State   string         `json:"state,omitempty"` // what is so for as long as it is in force
+	State   string         `json:"state,omitempty"` // what holds while it is in force
 	Effects []browseMarker `json:"effects"`
 	Index   int            `json:"index"`
 }

@@ -161,8 +161,8 @@ func (f *injection) behind() string {
 	return by
 }
 
-// state is what is so for as long as a fault is in force: what was observed first, except of a drift, whose first
-// measurement is soon past; "" if nothing was observed.
+// state is what holds while a fault is in force: the first observation, except of a drift, whose first measurement is
+// soon outdated; "" if nothing was observed.
 func (f *injection) state() string {
 	switch {
 	case len(f.effects) == 0:

@@ -43,7 +43,7 @@ type point struct {
 	Sample time.Duration `json:"sample_ns,omitempty"` // when that sample was taken
 }
 
-// proofs writes numbers and notes where they are from.
+// proofs writes numbers and records their sources.
 type proofs struct{ all []proof }
 
 func (s *proofs) add(kind proofKind, text string, from ...point) string {
@@ -59,7 +59,7 @@ func (s *proofs) elapsed(a, b point) string {
 	return s.add(proofElapsed, format.Duration(b.Time-a.Time), a, b)
 }
 
-// prove notes where the times in text are from: the instant of a point, the time from the request of an operation to
+// prove records the sources of the times in text: the instant of a point, the time from the request of an operation to
 // its reply, or that between two points that text names as "(1.600 s to 5.000 s)". Another number, such as a bound, may
 // equal the time between two points by chance. ops are the points of each operation. It returns text.
 func (s *proofs) prove(text string, ops [][]point) string {

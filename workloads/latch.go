@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// latch is a count-down latch, armed again and again: by each client on a key of its own, where every answer is
-// certain, and by all on shared keys, where more participants count than are needed.
+// latch uses count-down latches again and again: each client one on its own key, where every reply can be predicted,
+// and all clients those on shared keys, with more participants than the count.
 var latchSpec = Spec{
 	Name: "latch",
 	Doc: "every client in a loop: arm a latch, wait without success, count it down for several participants, some of " +
@@ -53,7 +53,7 @@ func (l *latch) alone() {
 		return
 	}
 	if l.before != 0 && l.chance(3) {
-		l.Session.Await(l.ctx, l.key, l.before, l.Env.wait()) // it is over
+		l.Session.Await(l.ctx, l.key, l.before, l.Env.wait()) // that generation is over
 	}
 	if l.before != 0 && l.chance(3) {
 		l.Session.CountDown(l.ctx, l.key, l.participant(), l.before) // too late

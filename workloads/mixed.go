@@ -124,8 +124,8 @@ type mix struct {
 	stop <-chan struct{}
 	keys []string // shared
 	own  string   // key of this client alone
-	// spoiled: a forced release of own had no known outcome. It may take effect at any time, so that nobody could say who
-	// is granted the key.
+	// spoiled: a forced release of own has an unknown outcome. It may take effect at any time, so grants of that key
+	// cannot be judged.
 	spoiled bool
 	key     string // of the sequence
 }
@@ -184,7 +184,7 @@ func (m *mix) wait() { m.pause(grain + random(m.Env, m.Params.Hold)) }
 // owner is a new owner.
 func (m *mix) owner() string { return m.Session.nextOwner() }
 
-// lease is that of the workload, or of a lock that renews by itself, some of the time, none.
+// lease is the workload's lease or, some of the time, none if the lock renews by itself.
 func (m *mix) lease() time.Duration {
 	if m.Params.Lease == 0 || m.Can.Has(client.RenewsItself) && m.chance(4) {
 		return 0
@@ -253,7 +253,7 @@ func (m *mix) try(a client.Acquire) (Hold, bool) {
 }
 
 // visit tries to acquire the lock for another owner, which is refused if it is held, and releases it if it was granted.
-// Of a semaphore it wants some of the permits. Sometimes it asks who holds the lock before.
+// Of a semaphore it requests some of the permits. Sometimes it first asks who holds the lock.
 func (m *mix) visit() {
 	if m.Can.Has(client.CanInspect) && m.chance(4) {
 		m.inspect()
@@ -265,8 +265,8 @@ func (m *mix) visit() {
 	m.tryOnce(a)
 }
 
-// tryOnce tries a, and releases it if it was granted. Nothing else of the client happens at the same instant: in
-// virtual time a release may return when the next try begins, and of operations of one instant none is certainly first.
+// tryOnce tries a, and releases it if it was granted. No other operation of the client has the same instant: in virtual
+// time a release may return when the next try begins, and operations of one instant have no certain order.
 func (m *mix) tryOnce(a client.Acquire) {
 	m.pause(grain)
 	if h, ok := m.try(a); ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// forcedSequences are about locks that are taken from their holders: the next operation of a holder reaches servers
-// that do not know its hold. They are on a key of the client's own.
+// forcedSequences release locks by force: the next operation of the holder reaches servers that no longer know its
+// hold. They use the client's own key.
 func forcedSequences() []sequence {
 	needs := client.Capabilities{client.CanForceRelease}
 	return []sequence{
@@ -48,7 +48,7 @@ func forced(m *mix) {
 	if held {
 		m.Session.Release(m.ctx, next)
 	} else {
-		m.Session.ForceRelease(m.ctx, m.key) // of nothing
+		m.Session.ForceRelease(m.ctx, m.key) // nobody holds it
 	}
 	m.visit()
 }
@@ -110,7 +110,7 @@ func forcedSome(m *mix) {
 	}
 }
 
-// takeAll takes one permit after the other until it is refused, and releases them: there must be no more than exist.
+// takeAll takes permits one by one until one is refused, and releases them: no more may be granted than exist.
 func (m *mix) takeAll() {
 	var holds []Hold
 	for n := m.limit(); n >= 0 && !m.over(); n-- {

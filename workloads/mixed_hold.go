@@ -73,8 +73,8 @@ func (m *mix) leave(h Hold) (known bool) {
 	return m.Session.Release(m.ctx, h).Outcome != history.Info
 }
 
-// nestedLeases enters a hold again for a shorter lease, perhaps renews the inner hold by hand, and releases it before
-// its lease ends. The outer hold stands beyond that.
+// nestedLeases acquires a held lock again for a shorter lease, perhaps renews the inner hold by hand, and releases it
+// before its lease ends. The outer hold must last longer.
 func nestedLeases(m *mix) {
 	lease := 2 * m.short()
 	a := m.request(m.owner(), lease)
@@ -98,7 +98,7 @@ func nestedLeases(m *mix) {
 }
 
 // toTheEnd holds until the end of the lease, and visits the lock for another owner shortly before, and a moment before
-// the validity ends: a server whose clock is a little fast has the lock even then.
+// the validity ends: even a server whose clock is slightly fast must still have the lock then.
 func toTheEnd(m *mix) {
 	lease := 2 * m.short()
 	if m.chance(2) {
@@ -131,7 +131,7 @@ func (m *mix) otherLease(lease time.Duration) time.Duration {
 	return []time.Duration{lease, (lease / 2).Truncate(grain), 2 * lease}[m.Rand.IntN(3)]
 }
 
-// refusedReentry asks again for what the owner holds, of readers and writers in either mode.
+// refusedReentry requests again what the owner holds; of a readers-writer lock, in either mode.
 func refusedReentry(m *mix) {
 	a := m.request(m.owner(), m.lease())
 	h, ok := m.acquire(a)

@@ -110,8 +110,8 @@ func (m *mix) leavePermits(then func()) {
 	m.takeAll()
 }
 
-// severalKeys acquires two or three keys at once, in an order of its own, and releases them. On its way it tries single
-// ones, which must be refused.
+// severalKeys acquires two or three keys at once, in random order, and releases them. While it holds them it tries
+// single ones, which must be refused.
 func severalKeys(m *mix) {
 	all := m.keys
 	if m.key == m.own {

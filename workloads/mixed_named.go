@@ -24,8 +24,8 @@ func namedSequences() []sequence {
 	}
 }
 
-// reopened closes the lock object while the client holds one lock or two, with a lease or renewed, and works on. What
-// servers keep of the holds ends with the lease.
+// reopened closes the lock object while the client holds one lock or two, with a lease or renewed, and continues to
+// work. What servers keep of the holds ends with the lease.
 func reopened(m *mix) {
 	if m.Params.PerInstance > 1 {
 		plain(m)
@@ -54,8 +54,8 @@ func reopened(m *mix) {
 // that a master of a quorum did not confirm, if the lease is long (Options.NodeTimeout).
 const afterRelease = 480 * time.Millisecond
 
-// reopenedAfterRelease holds a shared key, releases it, and closes its lock object a moment later. What a server has
-// not confirmed by then has to be done by the close.
+// reopenedAfterRelease holds a shared key, releases it, and closes its lock object a moment later. Close has to
+// complete what a server has not confirmed by then.
 func reopenedAfterRelease(m *mix) {
 	if m.Params.PerInstance > 1 {
 		plain(m)
@@ -73,11 +73,12 @@ func reopenedAfterRelease(m *mix) {
 	}
 }
 
-// longHold is for how long a sequence holds that is to meet a fault.
+// longHold is the length of a hold during which a fault should take effect.
 const longHold = 5 * time.Second
 
 // leftToWatchdog holds several keys, if the lock can, or one, for seconds, and then releases them. If they are lost
-// meanwhile, it does not: the client lives on, and what is left of the hold ends with its lease.
+// meanwhile, it does not release them: the client continues with other operations, and the rest of the hold ends with
+// its lease.
 func leftToWatchdog(m *mix) {
 	a := m.writing(m.owner(), 0)
 	if m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2) {
@@ -102,8 +103,8 @@ func (m *mix) keepFor(h Hold, d time.Duration) {
 	}
 }
 
-// longestHold is for how long a client holds one key while others want it together with others. It is longer than a
-// lock that backs off keeps what it has (checker.Options.BacksOff).
+// longestHold is for how long a client holds one key while other clients request it together with more keys. It is
+// longer than a lock that backs off keeps what it has (checker.Options.BacksOff).
 const longestHold = 12 * time.Second
 
 // heldForLong holds one of the shared keys.
@@ -114,7 +115,7 @@ func heldForLong(m *mix) {
 	}
 }
 
-// allAtOnce acquires all shared keys in one operation, in an order of its own, and waits until it has them.
+// allAtOnce acquires all shared keys in one operation, in random order, and waits until it has them.
 func allAtOnce(m *mix) {
 	a := m.writing(m.owner(), 0)
 	a.Keys = slices.Clone(m.keys)

@@ -36,7 +36,7 @@ func forcedWhileRenewed(m *mix) {
 }
 
 // forcedOneOfSeveral acquires several keys at almost the same time, so that one request renews them, and releases its
-// own by force: that one is lost, and the others are held as long as the client works.
+// own key by force: that hold must be lost, and the others kept as long as the client works.
 func forcedOneOfSeveral(m *mix) {
 	keys := append([]string{m.own}, m.keys...)
 	m.Rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })

@@ -84,8 +84,8 @@ func releasedTooOften(m *mix) {
 	m.visit()
 }
 
-// scoped holds the lock for a block of code, which ends, some of the time with an error, after its lease perhaps, and
-// while another owner holds it.
+// scoped holds the lock for a block of code. The block may end with an error, or after its lease, when another owner
+// may hold the lock.
 func scoped(m *mix) {
 	a := m.request(m.owner(), m.short())
 	a.Scoped = true

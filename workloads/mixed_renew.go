@@ -42,7 +42,7 @@ func renewed(m *mix) {
 	m.visit()
 }
 
-// renewedForLess renews a hold for less than is left, which must not shorten it: it is held beyond that.
+// renewedForLess renews a hold for less than is left, which must not shorten it: the hold is used for longer than that.
 func renewedForLess(m *mix) {
 	lease := 2 * m.short()
 	h, ok := m.acquire(m.request(m.owner(), lease))
@@ -83,7 +83,7 @@ func expired(m *mix) {
 	}
 	late := random(m.Env, lease)
 	if m.key == m.own && m.chance(3) {
-		late += beyondSlack // nobody but the lease ends it
+		late += beyondSlack // only its lease ends it
 	}
 	m.Session.Work(m.ctx, h, lease+grain+late)
 	other, taken := Hold{}, false
@@ -101,7 +101,7 @@ func expired(m *mix) {
 	}
 }
 
-// watched holds without a lease of its own, perhaps two keys at once: the lock renews them. It may acquire the first
+// watched holds one key, or two at once, without requesting a lease: the lock renews them. It may acquire the first
 // again while it has the second, and may have been idle before, for longer than a lease.
 func watched(m *mix) {
 	if m.chance(4) {

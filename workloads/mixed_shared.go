@@ -74,8 +74,8 @@ func downgrade(m *mix) {
 	m.writeVisit()
 }
 
-// writeAfterRead writes when it has stopped reading, while another owner may still read: it is refused because of that
-// one, and not as a reader.
+// writeAfterRead requests to write after it has stopped reading, while another owner may still read: only that reader
+// may be the reason for a refusal, not its own former read.
 func writeAfterRead(m *mix) {
 	owner := m.owner()
 	read, ok := m.acquire(m.reading(owner, m.lease()))
@@ -94,7 +94,7 @@ func writeAfterRead(m *mix) {
 	m.tryOnce(m.writing(owner, m.lease()))
 }
 
-// upgrade asks to write while it reads, which would wait for itself forever. Another reader may be beside it.
+// upgrade requests to write while it reads, which would wait for itself forever. Another owner may read as well.
 func upgrade(m *mix) {
 	owner := m.owner()
 	read, ok := m.acquire(m.reading(owner, m.lease()))
@@ -140,8 +140,8 @@ func nestedReads(m *mix) {
 // afterLease is longer than a lock may take to end a lease.
 const afterLease = 1200 * time.Millisecond
 
-// deadReader leaves a reader to its short lease while another one reads on, which perhaps renews its own. Long after
-// both, a writer gets the lock.
+// deadReader leaves a reader to its short lease while another one continues to read, and perhaps renews its own lease.
+// Long after both have ended, a writer is granted the lock.
 func deadReader(m *mix) {
 	lease := m.short()
 	dead, ok := m.acquire(m.reading(m.owner(), lease))

@@ -51,8 +51,9 @@ func loop(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw fu
 	}
 }
 
-// tooShort says that a grant came so late that its validity ends during the work, of a workload whose work fits into a
-// lease: the client gives it back (redis.io, Distributed Locks: the validity is what is left for the work).
+// tooShort reports whether a grant came so late that its validity ends during the work, although the work of this
+// workload fits into a lease. The client then releases it (redis.io, Distributed Locks: the validity is what is left
+// for the work).
 func tooShort(h Hold, work time.Duration, p Params) bool {
 	return p.Lease > p.Hold+p.Jitter && h.Valid > 0 && h.Valid <= work
 }

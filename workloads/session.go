@@ -15,7 +15,7 @@ import (
 const (
 	replyTimeout = 5 * time.Second
 	workTimeout  = 60 * time.Second     // a client that was paused during its critical section is late
-	validError   = 5 * time.Millisecond // for which a validity may end between the lock's answer and the client's reply
+	validError   = 5 * time.Millisecond // how much of a validity may pass between the lock's answer and the reply
 )
 
 // Session is one client in the history: all operations go through it and are recorded on both ends. It retires the

@@ -50,7 +50,7 @@ func (s *Session) exit(err error) {
 	s.record.Complete(history.Event{Process: p, F: history.Crash}, history.Info, s.sinceKilled(), why)
 }
 
-// sinceKilled is how long ago a client was killed that has exited only now; nil: at once, or it was not.
+// sinceKilled is how long before its exit a client was killed; nil: it exited at once, or was not killed.
 func (s *Session) sinceKilled() *history.Value {
 	c, ok := s.client.(interface{ Killed() time.Time })
 	if !ok || c.Killed().IsZero() {

@@ -170,8 +170,8 @@ func (m *mix) forget(a client.Acquire) {
 	m.Session.Acquire(m.ctx, a)
 }
 
-// takeAway releases what it holds by force, which wakes somebody as well. On a quorum, whose locks wake nobody, it
-// might also take votes from the next holder; at a semaphore, permits from others.
+// takeAway releases its hold by force, which must wake a waiter too. On a quorum, whose locks wake nobody, it might
+// also take votes from the next holder; at a semaphore, permits from others.
 func (m *mix) takeAway(a client.Acquire) {
 	if !m.Can.Has(client.CanForceRelease, client.Wakes) || m.Can.Has(client.HasPermits) || a.Mode == "read" {
 		m.hold(a)
@@ -183,7 +183,7 @@ func (m *mix) takeAway(a client.Acquire) {
 	}
 }
 
-// nest acquires twice; the inner release wakes nobody, and the outer one somebody.
+// nest acquires twice; the inner release must wake nobody, and the outer one a waiter.
 func (m *mix) nest(a client.Acquire) {
 	if !m.Can.Has(client.Reentrant) {
 		m.hold(a)

@@ -32,8 +32,8 @@ type ledRound struct {
 	kind      roundKind
 	place     int  // how many clients come before this one, in a circle that begins at the leader
 	straggled bool // some come long after the others
-	together  bool // all come at once, so that the server may see them in another order than a client of several
-	kept      bool // all who share the lock keep it for so long that those who were not woken are seen
+	together  bool // all come at once: their order at the server may differ from that in a program of several
+	kept      bool // sharers keep the lock long enough to expose waiters that were not woken
 
 	lease     time.Duration // of a leader that does not release
 	forsaken  bool          // the first waiter, who knows when that lease ends, leaves just before
@@ -188,7 +188,7 @@ func (m *mix) trySeveral() {
 	}
 }
 
-// follow waits for the leader. Who shares the lock with others often keeps it for long, or always.
+// follow waits for the leader. A client that shares the lock often keeps it for long; with always, it always does.
 func (m *mix) follow(always bool) {
 	a := m.smaller()
 	if m.chance(5) {
@@ -301,7 +301,7 @@ func (m *mix) succeed(r ledRound) {
 	}
 }
 
-// beyondDeath is after how long a waiter that has died certainly is counted no more.
+// beyondDeath is the time after which a dead waiter must no longer be counted.
 const beyondDeath = 7 * time.Second
 
 // countWaiters counts those who wait for what the leader holds, in a long round for so long that those who have died

@@ -1,6 +1,6 @@
-// Package workloads decides what clients do, one file for each workload; its Go API is not a promise. A workload
-// sends operations to a client, records both ends of each, and spends its critical sections at a guarded resource. It
-// does not know the faults.
+// Package workloads decides what clients do, one file for each workload; its Go API is not a promise. A workload sends
+// operations to a client, records both ends of each, and uses a guarded resource in its critical sections. It does not
+// know the faults.
 //
 // Read [Spec] first, then [Session], through which all operations reach a client, so that the history has them all.
 package workloads
@@ -207,7 +207,7 @@ type Spec struct {
 	Doc    string // one sentence
 	Source string
 	Needs  client.Capabilities // without them the workload is not run
-	Uses   client.Capabilities // what it exercises of them that the lock has
+	Uses   client.Capabilities // what it exercises if the lock has it
 	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.
 	Client func(ctx context.Context, stop <-chan struct{}, e Env)
 }

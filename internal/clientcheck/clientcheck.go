@@ -179,7 +179,7 @@ func (c *checks) start(ctx context.Context, i int) bool {
 	return true
 }
 
-// capabilities compares what the client states with what there is, and with what the catalog has of it.
+// capabilities compares what the client states with the capabilities that exist, and with its row in the catalog.
 func (c *checks) capabilities(can client.Capabilities) {
 	if unknown := can.Without(client.AllCapabilities()...); len(unknown) > 0 {
 		c.failed("capabilities", "unknown: %v", unknown)

@@ -24,7 +24,7 @@ func Count[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	return Number(n) + " " + Plural(n, noun)
 }
 
-// Plural is the noun alone, in the number that n asks for.
+// Plural is the noun alone, singular or plural as n requires.
 func Plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	switch {
 	case n == 1:

@@ -48,7 +48,7 @@ type baseline struct {
 // baselineSeeds is how many runs show what the lock does without a planted bug.
 const baselineSeeds = 8
 
-// firstSeeds is with how many seeds, at least, a scenario is explored that a row names as one that reaches its code.
+// firstSeeds is the smallest number of seeds of a scenario that a row names as one that reaches its code.
 const firstSeeds = 16
 
 // Measure explores the targets of r in rounds, with more seeds in each, until one convicts it or the budget is spent.

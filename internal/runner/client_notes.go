@@ -59,7 +59,7 @@ func (n *notes) write(x note) {
 // maxStrangers is how many connections are looked into, each of which takes some milliseconds.
 const maxStrangers = 100
 
-// strangers finds out whose connections come from an address that the run has given to nobody.
+// strangers identifies the programs whose connections come from an address that the run has given to no client.
 type strangers struct {
 	ledger *ledger.Ledger
 	add    func(f, target, detail string)

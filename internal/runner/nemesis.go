@@ -247,8 +247,8 @@ func (n *nemesis) markHealed(a *active) {
 	a.healed = true
 }
 
-// observe waits for the effect of a and records it. If that missed the request which the step names, and the fault
-// stays in force, observe waits for more of it, as for more lost bytes: a connection does not carry requests alone.
+// observe waits for the effect of a and records it. If that was not the request that the step names, and the fault
+// stays in force, observe waits for further effects, such as more lost bytes: a connection carries more than requests.
 func (n *nemesis) observe(ctx context.Context, a *active) {
 	n.time.Turn(ctx)
 	effect, err := a.injection.Observe(ctx)

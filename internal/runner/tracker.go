@@ -77,8 +77,8 @@ func (t *tracker) fire(e history.Event, names ...string) {
 	})
 }
 
-// sampled takes the next sample of a node. It fires the triggers of what servers do before a client says so, or
-// without a client that says so.
+// sampled takes the next sample of a node. It fires the triggers of events at servers that a client reports later, or
+// never.
 func (t *tracker) sampled(s history.Sample) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

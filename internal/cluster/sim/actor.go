@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Actor is a client, or a part of the harness. It has its own scheduler slot: a set of instants at which alone its
+// Actor is a client, or a part of the harness. It has its own scheduler slot: a set of instants at which only its
 // goroutines should act, so that the order in which Go runs the goroutines of different actors does not matter.
-// Everything that reaches an actor over a connection reaches it in its slot, and sleeps of whole milliseconds keep
-// it there. A goroutine that starts, or that another actor woke (by a channel or a mutex), calls [Actor.Turn]
-// first.
+// Everything that reaches an actor over a connection reaches it in its slot, and sleeps of whole milliseconds keep it
+// there. A goroutine that starts, or that another actor woke (by a channel or a mutex), calls [Actor.Turn] first.
 //
 // Its methods may be called from several goroutines.
 type Actor struct {
@@ -125,15 +124,15 @@ func (a *Actor) releaseBlocked() {
 	a.blocked = nil
 }
 
-// Gate returns when the actor is not frozen.
+// AwaitThaw returns when the actor is not frozen.
 func (a *Actor) AwaitThaw() {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.awaitThaw(a.slot)
 }
 
-// gate is Gate with the world locked, for a goroutine whose turns are those of slot. The wait releases the lock
-// meanwhile.
+// awaitThaw is AwaitThaw with the world locked, for a goroutine whose turns are those of slot. The wait releases the
+// lock meanwhile.
 func (a *Actor) awaitThaw(slot int) {
 	for a.frozen && !a.world.closed {
 		s := new(sleeper)

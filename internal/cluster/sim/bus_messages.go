@@ -15,7 +15,7 @@ type busMessage struct {
 const messageHeaderSize = 2272 // of a message on the bus, before channel and message
 
 // broadcast sends a published message to all other nodes, or that of a shard channel to the other nodes of its shard
-// (clusterPropagatePublish): masters do not replicate messages then. Who is not connected does not get it.
+// (clusterPropagatePublish): masters do not replicate messages then. A node that is not connected does not get it.
 func (n *node) broadcast(channel, message []byte, shard bool) {
 	m := busMessage{slices.Clone(channel), slices.Clone(message), shard}
 	for _, p := range n.bus.peers {
@@ -37,7 +37,7 @@ func (n *node) inShard(p *peer) bool {
 	return head(n.index, n.masterIndex()) == head(p.node.index, p.master)
 }
 
-// deliver gives a message of another node to those who have subscribed here.
+// deliver passes on a message of another node to the subscribers at this one.
 func (n *node) deliver(m busMessage) {
 	n.server.Serve(func() { n.server.Publish(m.channel, m.message, m.shard) })
 	n.done()

@@ -1,7 +1,7 @@
 package sim_test
 
 // ensembleBounds follow from ZooKeeper 3.9 with tickTime 100, syncLimit 10 and sessions of 4 s: a follower gives
-// up a leader that is silent for ten ticks, and was heard of up to a tick before; an election waits 200 ms for a
+// up a leader that is silent for ten ticks, and was heard from up to a tick before; an election waits 200 ms for a
 // better vote; go-zookeeper gives up a server that is silent for two thirds of the session; the leader expires a
 // session at the first tick after its timeout. Where only the speed of the machine limits a time, the bound is above
 // the longest one recorded, on a busy machine.

@@ -27,7 +27,7 @@ type caller struct {
 	keysShared bool // a sample has keys, so they must not be changed
 }
 
-// noClient is the client number of a caller that is no client.
+// noClient is the client number of a caller that is not a client.
 const noClient = -1
 
 // gateDirection is one direction of a caller: the rule in force and its counters.

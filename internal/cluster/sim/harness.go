@@ -32,8 +32,8 @@ type keysRead struct {
 // noKey is the reply of PTTL for a key that does not exist.
 const noKey = -2
 
-// keyStates is what [cluster.ReadKeys] reads. A server is sampled much more often than a lock changes: then only the
-// rest of its lease is asked for. The world is locked.
+// keyStates is what [cluster.ReadKeys] reads. A server is sampled much more often than a lock changes: if nothing has
+// changed, only the rest of the lease is requested. The world is locked.
 func (h *harness) keyStates(keys []string) (map[string]history.KeyState, error) {
 	left := make([]int64, len(keys))
 	same := h.read.valid && slices.Equal(h.read.keys, keys)

@@ -178,7 +178,7 @@ func (f *followership) synchronize(s synchronize) {
 	}
 }
 
-// touches are the sessions that were heard of since the last ping.
+// touches are the sessions whose clients were heard from since the last ping.
 func (f *followership) touches() (list []touch) {
 	for session, timeout := range f.touched { // in any order: they are independent
 		list = append(list, touch{session, timeout})

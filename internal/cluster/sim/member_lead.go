@@ -43,7 +43,7 @@ type (
 	}
 )
 
-// touch is a session that was heard of.
+// touch is a session whose client was heard from.
 type touch struct {
 	session int64
 	timeout int32
@@ -99,7 +99,7 @@ type learner struct {
 	number   int
 	informed bool  // it was sent the epoch
 	forward  bool  // it gets proposals
-	deadline int64 // tick until which it counts, unless it is heard of
+	deadline int64 // tick until which it counts, unless it is heard from
 	zxid     int64
 }
 
@@ -291,7 +291,7 @@ func (d *leadership) ping() {
 	m.afterInRole(m.settings.tick/2, loop)
 }
 
-// followed reports whether a majority was heard of within syncLimit.
+// followed reports whether a majority was heard from within syncLimit.
 func (d *leadership) followed() bool {
 	count := 1
 	for _, l := range d.learners {

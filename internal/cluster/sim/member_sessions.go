@@ -55,7 +55,7 @@ func (d *leadership) check(session int64, member int) znode.Code {
 	return 0
 }
 
-// expire proposes the end of sessions that were not heard of, at each tick.
+// expire proposes, at each tick, the end of sessions whose clients were not heard from in time.
 func (d *leadership) expire() {
 	m := d.member
 	term, tick := m.term, m.settings.tick

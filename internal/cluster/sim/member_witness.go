@@ -74,7 +74,7 @@ func (m *member) keyStates(keys []string) map[string]history.KeyState {
 	return r.seen
 }
 
-// caughtUpWait is how long a list waits until a follower has what the leader has committed.
+// caughtUpWait bounds how long a list waits until a follower has what the leader has committed.
 const caughtUpWait = int64(time.Second)
 
 // lockNodes lists the nodes of all locks, as lock/node, when the member has what the leader has committed by now, as
