@@ -123,21 +123,16 @@ func (v *view) endsOf(several map[int32][]int32) map[int32]time.Duration {
 // were undone, is not known. An acquire of several keys whose outcome is unknown counts from its end, which is in ends.
 func (e *extents) heldBeside(key int32, ends map[int32]time.Duration) (held []segment) {
 	for _, i := range e.byKey[key] {
-		h := &e.holds[i]
-		until := h.freeBy
-		if until == never {
-			until = e.leaseEnd(i)
-		}
-		held = append(held, segment{h.from, until})
+		held = append(held, segment{e.holds[i].from, e.freeAt(i)})
 	}
 	for _, x := range e.possible[key] {
-		if x.cause == afterUnknownAcquire && !e.mayHold(&e.h.Spans[x.last]) {
-			continue
+		if x.cause == afterUnknownAcquire {
+			if !e.mayHold(&e.h.Spans[x.last]) {
+				continue
+			}
+			x.from = max(x.from, ends[x.last])
 		}
-		if end, is := ends[x.last]; is && x.cause == afterUnknownAcquire {
-			x.from = max(x.from, end)
-		}
-		if x.from < x.until {
+		if x.from <= x.until {
 			held = append(held, x.segment)
 		}
 	}

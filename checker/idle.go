@@ -216,6 +216,14 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 	return end
 }
 
+// freeAt is when hold i had ended at the latest: when its key was free or, if that is not known, when its lease ended.
+func (e *extents) freeAt(i int32) time.Duration {
+	if by := e.holds[i].freeBy; by != never {
+		return by
+	}
+	return e.leaseEnd(i)
+}
+
 // mayHold reports whether s may have been granted without a known hold: its outcome is unknown, or its owner is
 // concurrent.
 func (v *view) mayHold(s *history.Span) bool {

@@ -97,19 +97,8 @@ func (d *idle) meetNobody(v *view, spans []int32, slack time.Duration) (best fre
 func (d *idle) nobodyHolds(v *view, slack time.Duration) []segment {
 	d.nobodyOnce.Do(func() {
 		var held []segment
-		for key, holds := range v.byKey {
-			for _, i := range holds {
-				until := v.holds[i].freeBy
-				if until == never {
-					until = d.extents.leaseEnd(i)
-				}
-				held = append(held, segment{v.holds[i].from, until})
-			}
-			for _, x := range d.extents.possible[key] {
-				if x.cause != afterUnknownAcquire || v.mayHold(&v.h.Spans[x.last]) {
-					held = append(held, x.segment)
-				}
-			}
+		for key := range v.byKey {
+			held = append(held, d.extents.heldBeside(int32(key), nil)...)
 		}
 		for _, f := range v.faultTimes() {
 			if f.affects != history.AffectsDelays {

@@ -65,10 +65,7 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 	}
 	for _, i := range v.byKey[key] {
 		h := &v.holds[i]
-		end := h.freeBy
-		if h.freeBy == history.Infinity {
-			end = e.leaseEnd(i)
-		}
+		end := e.freeAt(i)
 		if end > t && (h.ending != endLost || v.releaseFailed(h) || !lose(h.until, end)) {
 			return 0, false
 		}
