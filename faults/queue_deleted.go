@@ -36,31 +36,26 @@ var queueDeletedSpec = Spec{
 
 // deleteQueue deletes the queue of a lock if two clients wait in it. "": they do not.
 func deleteQueue(ctx context.Context, a cluster.Admin, node, key string) (effect string, err error) {
-	for cursor := "0"; ; {
-		reply, err := a.Do(ctx, node, "SCAN", cursor, "MATCH", "*"+key+"*", "COUNT", 1000, "TYPE", "list")
-		if err != nil {
+	do := func(command ...string) (any, error) {
+		words := make([]any, len(command))
+		for i, word := range command {
+			words[i] = word
+		}
+		return a.Do(ctx, node, words...)
+	}
+	names, err := cluster.ScanKeys(do, "*"+key+"*", "TYPE", "list")
+	for _, name := range names {
+		if name == key { // a lock that is a list has no such queue
+			continue
+		}
+		waiting, err := number(ctx, a, node, "LLEN", name)
+		if err != nil || waiting < 2 {
+			continue
+		}
+		if _, err := number(ctx, a, node, "DEL", name); err != nil {
 			return "", err
 		}
-		page, _ := reply.([]any)
-		if len(page) != 2 {
-			return "", fmt.Errorf("unexpected reply to SCAN: %v", reply)
-		}
-		names, _ := page[1].([]any)
-		for _, name := range names {
-			if name == key { // a lock that is a list has no such queue
-				continue
-			}
-			waiting, err := number(ctx, a, node, "LLEN", name)
-			if err != nil || waiting < 2 {
-				continue
-			}
-			if _, err := number(ctx, a, node, "DEL", name); err != nil {
-				return "", err
-			}
-			return fmt.Sprintf("%v deleted with %s", name, format.Count(waiting, "waiter")), nil
-		}
-		if cursor = fmt.Sprint(page[0]); cursor == "0" {
-			return "", nil
-		}
+		return fmt.Sprintf("%v deleted with %s", name, format.Count(waiting, "waiter")), nil
 	}
+	return "", err
 }

@@ -16,7 +16,6 @@ import (
 const (
 	sampleWait = 500 * time.Millisecond
 	cleanWait  = 30 * time.Second
-	scanCount  = "1000" // keys that one SCAN looks at: below a millisecond of the server's time
 )
 
 // AllPrefixes begins the keys of every run.
@@ -40,27 +39,11 @@ func (t *Target) Keys(ctx context.Context, node string) (map[string]time.Duratio
 }
 
 // scan are the names of the run's keys at a server.
-func (t *Target) scan(ctx context.Context, s *server) (names []string, err error) {
-	pattern := "*" + t.prefix + "*" // a lock's other keys have its name as hash tag: {NAME}:token
-	for cursor := "0"; ; {
-		reply, err := s.one(ctx, "SCAN", cursor, "MATCH", pattern, "COUNT", scanCount)
-		if err != nil {
-			return nil, err
-		}
-		page, _ := reply.([]any)
-		if len(page) != 2 {
-			return nil, fmt.Errorf("SCAN at %s: unexpected reply %v", s.addr, reply)
-		}
-		keys, _ := page[1].([]any)
-		for _, key := range keys {
-			if name := fmt.Sprint(key); strings.Contains(name, t.prefix) && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		if cursor = fmt.Sprint(page[0]); cursor == "0" {
-			return names, nil
-		}
-	}
+func (t *Target) scan(ctx context.Context, s *server) ([]string, error) {
+	one := func(command ...string) (any, error) { return s.one(ctx, command...) }
+	names, err := cluster.ScanKeys(one, "*"+t.prefix+"*") // a lock's other keys have its name as hash tag: {NAME}:token
+	// A character of the prefix may be a wildcard of the pattern.
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, t.prefix) }), err
 }
 
 // RemoveKeys removes the keys of the run from every master and returns their names. It looks again until there are
