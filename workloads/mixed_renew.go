@@ -71,7 +71,8 @@ func renewNothing(m *mix) {
 	m.visit() // that renewal must not have acquired it
 }
 
-// beyondSlack is longer than the checkers allow a lock to be late (checker.Options.Slack).
+// beyondSlack is longer than the checkers allow a lock to be late, unless the machine was so busy that the slack of the
+// run is longer (checker.Options.Slack): the lock is judged less strictly then.
 const beyondSlack = 1200 * time.Millisecond
 
 // expired holds the lock beyond its lease, and then works, renews and releases, perhaps while another owner holds it.

@@ -137,9 +137,6 @@ func nestedReads(m *mix) {
 	m.writeVisit()
 }
 
-// afterLease is longer than a lock may take to end a lease.
-const afterLease = 1200 * time.Millisecond
-
 // deadReader leaves a reader to its short lease while another one continues to read, and perhaps renews its own lease.
 // Long after both have ended, a writer is granted the lock.
 func deadReader(m *mix) {
@@ -148,19 +145,19 @@ func deadReader(m *mix) {
 	if !ok {
 		return
 	}
-	if h, ok := m.try(m.reading(m.owner(), 2*afterLease)); ok {
+	if h, ok := m.try(m.reading(m.owner(), 2*beyondSlack)); ok {
 		if m.Can.Has(client.CanRenew) && m.chance(2) {
-			m.Session.Renew(m.ctx, h, 3*afterLease)
+			m.Session.Renew(m.ctx, h, 3*beyondSlack)
 		}
 		if m.pause(lease); m.Can.Has(client.InspectsOwner) {
-			m.pause(afterLease)
+			m.pause(beyondSlack)
 			m.ask(dead)
 			m.ask(h)
 		}
 		m.writeVisit()
 		m.Session.Release(m.ctx, h)
 	}
-	m.pause(afterLease)
+	m.pause(beyondSlack)
 	m.writeVisit()
 }
 
@@ -170,12 +167,12 @@ func deadWrite(m *mix) {
 	if _, ok := m.acquire(m.writing(owner, lease)); !ok {
 		return
 	}
-	read, ok := m.try(m.reading(owner, 3*afterLease))
+	read, ok := m.try(m.reading(owner, 3*beyondSlack))
 	if !ok {
 		return
 	}
 	m.readVisit()
-	m.pause(lease + afterLease)
+	m.pause(lease + beyondSlack)
 	m.readVisit()
 	m.writeVisit()
 	m.Session.Release(m.ctx, read)
