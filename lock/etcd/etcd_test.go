@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/client/v3/concurrency"
+
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
@@ -17,6 +19,20 @@ func TestLocks(t *testing.T) { sessiontest.Run(t, startServer) }
 
 // TestConformance: every kind of lock does what package locktest expects of one, where its faults do not need Redis.
 func TestConformance(t *testing.T) { sessiontest.Conformance(t, startServer) }
+
+// TestOneSessionOfConcurrency: two mutexes of etcd's package concurrency are held at once if they share a session. Ours
+// are not (TestLocks/OneSession).
+func TestOneSessionOfConcurrency(t *testing.T) {
+	session, err := concurrency.NewSession(startBackend(t).admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, owner := range []string{"first", "second"} {
+		if err := concurrency.NewMutex(session, "/orders").TryLock(t.Context()); err != nil {
+			t.Errorf("%s: %v, want no error: docs/hypotheses.md says that both hold the lock", owner, err)
+		}
+	}
+}
 
 // TestCreateArrivesTooLate: a creation that was not answered, and reaches the servers after the key was removed,
 // creates nothing.
