@@ -54,7 +54,7 @@ func besideKey(key, suffix string) string {
 	return "{" + key + "}:" + suffix
 }
 
-// fencedKeys are the keys of a lock with fencing tokens that have no TTL.
+// fencedKeys are the keys of a lock with fencing tokens that have no TTL or a long one.
 func fencedKeys(key string) []string { return append([]string{guardKey(key)}, tokenKey(key)...) }
 
 // countRuns returns its first key, its arguments, and how often it was run with its second key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -97,21 +98,24 @@ func ownerOf(h *lock.Hold) string {
 }
 
 // acquireAnonymous acquires a mutex for an owner that has no name at the server.
-func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	acquire := c.Mutex(a.Key).TryAcquire
-	if a.Wait > 0 || callIn(ctx).bounded {
-		acquire = c.Mutex(a.Key).Acquire
+func acquireAnonymous[H held](of func(c *lock.Client, a Acquire) acquirer[H]) acquireFunc {
+	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+		l := of(c, a)
+		acquire := l.TryAcquire
+		if a.Wait > 0 || callIn(ctx).bounded {
+			acquire = l.Acquire
+		}
+		ctx = context.WithValue(ctx, ownerName{}, a.Owner)
+		opts := slices.Concat(callIn(ctx).opts, []lock.Option{lock.WithLease(a.Lease)})
+		if m, plain := any(l).(*lock.Mutex); plain && callIn(ctx).locker {
+			return acquireLocker(ctx, m, a.Wait > 0, opts)
+		}
+		h, err := acquire(ctx, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
 	}
-	ctx = context.WithValue(ctx, ownerName{}, a.Owner)
-	opts := slices.Concat(callIn(ctx).opts, []lock.Option{lock.WithLease(a.Lease)})
-	if callIn(ctx).locker {
-		return acquireLocker(ctx, c.Mutex(a.Key), a.Wait > 0, opts)
-	}
-	h, err := acquire(ctx, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
 }
 
 func fencedMutex(c *lock.Client, a Acquire) fencedLock { return c.FencedMutex(a.Key) }
@@ -170,7 +174,7 @@ func kindRow(name, doc, source string, k kind) Spec {
 	}
 	return Spec{
 		Name: name, Doc: doc, Source: source, Topologies: []string{Single, Replicated, Sentinel, Sharded},
-		Can: plainCan(), PersistentKeys: tokenKey,
+		Can: plainCan(), PersistentKeys: tokenKey, ExpiringKeys: tokenKey,
 		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: lockCode,
 	}
 }
@@ -200,7 +204,7 @@ func kindSpecs() []Spec {
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
 		"has an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
-			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
+			acquire: acquireAnonymous(plainMutex), force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})
 	mutex.Can = mutex.Can.Without(Reentrant, Fenced, Scoped).With(TakesTurns, CanInspect, NamesOwner)
 	mutex.PersistentKeys = func(string) []string { return []string{} }
@@ -211,18 +215,14 @@ func kindSpecs() []Spec {
 		})
 	spin.Can = spin.Can.Without(Wakes, FallsBack, Frugal).With(CanInspect, Guards, NamesOwner)
 	spin.PersistentKeys = fencedKeys
-	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
+	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token, and each acquire has an owner of "+
+		"its own.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
-			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true,
-			bounded: true, reentrant: true,
+			acquire: acquireAnonymous(fencedMutex), force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})
-	fenced.Can, fenced.PersistentKeys = fenced.Can.With(TakesTurns, CanInspect, Guards, NamesOwner), fencedKeys
-	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
-		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex), reentrant: true,
-			force: forceMutex, inspect: inspectMutex})
-	redisson.Can = redisson.Can.Without(Fenced).With(TakesTurns, CanInspect)
-	redisson.PersistentKeys = func(string) []string { return []string{} }
-	specs := []Spec{fair, nonReentrant, mutex, spin, fenced, redisson}
+	fenced.Can = fenced.Can.Without(Reentrant, Scoped).With(TakesTurns, CanInspect, Guards, NamesOwner)
+	fenced.PersistentKeys = fencedKeys
+	specs := append([]Spec{fair, nonReentrant, mutex, spin, fenced}, redissonSpecs()...)
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
@@ -242,6 +242,24 @@ func kindSpecs() []Spec {
 		specs = append(specs, rw)
 	}
 	return slices.Concat(specs, []Spec{severalKindsSpec()}, multiSpecs(), countingSpecs())
+}
+
+// redissonSpecs are the mutexes in Redisson's layout.
+func redissonSpecs() []Spec {
+	plain := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
+		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex), reentrant: true,
+			force: forceMutex, inspect: inspectMutex})
+	plain.Can = plain.Can.Without(Fenced).With(TakesTurns, CanInspect)
+	plain.PersistentKeys = func(string) []string { return []string{} }
+	fenced := kindRow("redisson-fenced",
+		"package lock's fenced mutex in Redisson's layout: every grant has a token.", "Redisson's RFencedLock",
+		kind{newClient: newRedissonClient, acquire: acquireHold(fencedMutex), reentrant: true,
+			force: forceMutex, inspect: inspectMutex})
+	fenced.Can = fenced.Can.With(TakesTurns, CanInspect, Guards)
+	fenced.PersistentKeys = func(key string) []string {
+		return []string{redissonTokenKey(key), guardKey(key)}
+	}
+	return []Spec{plain, fenced}
 }
 
 // countingSpecs are the kinds that count: semaphores and latches.
@@ -298,8 +316,16 @@ func forcePermits(of semaphoreOf) forceFunc {
 	}
 }
 
-// tokenKey is the counter of fencing tokens, which has no TTL.
+// tokenKey is the counter of fencing tokens, which expires after a day without a grant.
 func tokenKey(key string) []string { return []string{besideKey(key, "token")} }
+
+// redissonTokenKey is that of Redisson's layout, which has no TTL.
+func redissonTokenKey(key string) string {
+	if strings.Contains(key, "{") {
+		return "redisson_lock_token:" + key
+	}
+	return "redisson_lock_token:{" + key + "}"
+}
 
 // readOrWrite acquires the side of a readers-writer lock that a request is for.
 func readOrWrite(preferWriters bool) acquireFunc {

@@ -89,6 +89,12 @@ func TestKindsConformToTheirRows(t *testing.T) {
 			if diff := cmp.Diff(want, keys); diff != "" {
 				t.Errorf("left behind (-want +got):\n%s", diff)
 			}
+			for _, key := range keys {
+				expires := row.ExpiringKeys != nil && slices.Contains(row.ExpiringKeys("k"), key)
+				if ttl := direct.PTTL(t.Context(), key).Val(); expires != (ttl > 0) {
+					t.Errorf("%s has a TTL of %v, and is to expire: %v", key, ttl, expires)
+				}
+			}
 		})
 	}
 }

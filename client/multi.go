@@ -40,7 +40,7 @@ func multiSpecs() []Spec {
 		// Persists: a round that cannot give back a part ends the wait.
 		// Isolates: the keys of one hold may be at several servers.
 		s.Can = s.Can.With(SeveralKeys, BacksOff).Without(CanForceRelease, Counts, Persists, Isolates, Scoped)
-		s.CheckOptions = checkUnlimitedOptions
+		s.CheckOptions, s.ExpiringKeys = checkUnlimitedOptions, multiTokens(4)
 		s.Undone = func(err error) bool {
 			var parts partsError
 			return errors.As(err, &parts) || lock.Undone(err)

@@ -23,6 +23,7 @@ var reentrantSpec = Spec{
 	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
 	Can:            plainCan().With(TakesTurns, CanInspect, Guards, NamesOwner),
 	PersistentKeys: fencedKeys,
+	ExpiringKeys:   tokenKey,
 	Open: opener(kind{
 		newClient: newClient, acquire: acquireHold(fencedMutex), force: forceMutex,
 		inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,

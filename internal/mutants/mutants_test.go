@@ -235,7 +235,7 @@ func TestOtherLayout(t *testing.T) {
 			t.Errorf("%s: no targets", row.File)
 		}
 		for _, target := range targets {
-			if (target.scenario.Lock == otherLayout) != ofOtherLayout(row) {
+			if hasOtherLayout(target) != ofOtherLayout(row) {
 				t.Errorf("%s is explored with %s", row.File, target)
 			}
 		}

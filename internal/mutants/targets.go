@@ -28,17 +28,20 @@ func (t Target) String() string {
 	return t.Scenario + " --lock " + t.Lock
 }
 
-// otherLayout is the lock that has a layout, and so scripts, of its own.
-const otherLayout = "redisson-layout"
+// otherLayouts are the locks that have a layout, and so scripts, of their own.
+func otherLayouts() []string { return []string{"redisson-layout", "redisson-fenced"} }
 
-// ofOtherLayout says whether a row changes what only that lock uses.
+// hasOtherLayout says whether the lock of a target is one of them.
+func hasOtherLayout(t Target) bool { return slices.Contains(otherLayouts(), t.scenario.Lock) }
+
+// ofOtherLayout says whether a row changes what only those locks use.
 func ofOtherLayout(r Row) bool { return strings.Contains(r.File, "redisson") || r.File == "layout.go" }
 
 // locksOf are the locks whose scenarios reach the code of a kind.
 func locksOf(kind string) []string {
 	switch kind {
 	case "mutex":
-		return []string{"reentrant", "spin", "mutex", "several-kinds", otherLayout}
+		return append([]string{"reentrant", "spin", "mutex", "several-kinds"}, otherLayouts()...)
 	case "fencing":
 		return []string{"reentrant", "fenced", "fair", "readers-writer"}
 	case "readers-writer":
@@ -52,6 +55,9 @@ func locksOf(kind string) []string {
 	}
 	return []string{kind}
 }
+
+// refusing are the locks that refuse a re-entry if an option of the scenario says so.
+func refusing() []string { return []string{"fair", "readers-writer", "multi"} }
 
 // Targets are the scenarios that reach each kind of lock.
 type Targets map[string][]Target
@@ -70,8 +76,12 @@ func AllTargets() (Targets, error) {
 		locks := locksOf(kind)
 		for _, s := range catalog {
 			its := slices.Contains(locks, s.Lock)
-			if its || kind == "non-reentrant" && s.Options["reentry"] != "" {
+			refuses := kind == "non-reentrant" && s.Options["reentry"] != ""
+			if its || refuses {
 				own = append(own, Target{Scenario: s.Name, scenario: s})
+			}
+			if refuses {
+				lent = append(lent, lend(s, refusing())...)
 			}
 			if (its || s.Lock == "reentrant") && s.Expect[checker.ExpectVerdict] == string(checker.Safe) {
 				lent = append(lent, lend(s, locks)...)
@@ -108,7 +118,7 @@ func lend(s scenarios.Scenario, locks []string) (all []Target) {
 // Of are the targets for a row, its own first; those of the other layout only for a row of that layout.
 func (t Targets) Of(r Row) []Target {
 	all := slices.DeleteFunc(slices.Clone(t[r.Kind]), func(t Target) bool {
-		return (t.scenario.Lock == otherLayout) != ofOtherLayout(r) && rank(r.First, t) == len(r.First)
+		return hasOtherLayout(t) != ofOtherLayout(r) && rank(r.First, t) == len(r.First)
 	})
 	slices.SortStableFunc(all, func(a, b Target) int { return rank(r.First, a) - rank(r.First, b) })
 	return all

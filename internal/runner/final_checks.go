@@ -93,18 +93,10 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 		return nil, false
 	}
 	left := map[string]*history.LeftoverValue{}
-	allowed := map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
 		left[key] = &history.LeftoverValue{}
-		for _, row := range s.run.locks {
-			if row.PersistentKeys == nil {
-				continue
-			}
-			for _, name := range row.PersistentKeys(key) {
-				allowed[name] = true
-			}
-		}
 	}
+	kept, expire := s.keptKeys()
 	for _, n := range s.cluster.Nodes() {
 		if s.witness.sampler.Sample(ctx, n.Name, nil).Role != "master" {
 			continue // it is behind: the release of a moment ago has not reached it, or it is down
@@ -115,7 +107,8 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 		}
 		for name, ttl := range keys { // in any order: sorted below
 			stays := ttl < 0 || ttl > s.run.params.Lease+keptLong
-			if key := lockOf(name, left); stays && key != "" && !allowed[name] && !slices.Contains(left[key].Keys, name) {
+			allowed := kept[name] && (ttl >= 0 || !expire[name])
+			if key := lockOf(name, left); stays && key != "" && !allowed && !slices.Contains(left[key].Keys, name) {
 				left[key].Keys = append(left[key].Keys, name)
 			}
 		}
@@ -126,14 +119,42 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 	return left, true
 }
 
+// keptKeys are the keys that the locks of the run may leave at the servers, and those of them that have to expire
+// some day.
+func (s *stage) keptKeys() (kept, expire map[string]bool) {
+	kept, expire = map[string]bool{}, map[string]bool{}
+	for _, key := range s.run.params.KeyNames() {
+		for _, row := range s.run.locks {
+			if row.PersistentKeys == nil {
+				continue
+			}
+			for _, name := range row.PersistentKeys(key) {
+				kept[name] = true
+			}
+			if row.ExpiringKeys == nil {
+				continue
+			}
+			for _, name := range row.ExpiringKeys(key) {
+				expire[name] = true
+			}
+		}
+	}
+	return kept, expire
+}
+
 // lockOf is the lock that a key at a server belongs to: its own key, or one with its name as hash tag, or a
 // node below it; "" if it belongs to none.
 func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[name]; ok {
 		return name
 	}
-	for key := range locks { // in any order: hash tags differ
-		if tag := "{" + key + "}"; len(name) > len(tag) && strings.HasPrefix(name, tag) || strings.HasPrefix(name, key+"/") {
+	_, tag, _ := strings.Cut(name, "{")
+	tag, _, tagged := strings.Cut(tag, "}")
+	if _, ok := locks[tag]; ok && tagged {
+		return tag
+	}
+	for key := range locks { // in any order: no name is that of a node below another
+		if strings.HasPrefix(name, key+"/") {
 			return key
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/workloads"
 )
 
 // scripted is a client that refuses acquires with the codes of a list, one after the other, and then grants them.
@@ -68,5 +69,33 @@ func TestProbeRetriesServerErrors(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLockOfKeys: a key belongs to the lock whose name is its hash tag, wherever that is in its name.
+func TestLockOfKeys(t *testing.T) {
+	locks := map[string]*history.LeftoverValue{"orders": {}, "{a}-1": {}}
+	for name, want := range map[string]string{
+		"orders": "orders", "{orders}:token": "orders", "redisson_lock_token:{orders}": "orders", "orders/1": "orders",
+		"{a}-1": "{a}-1", "orders-2": "", "{orders-2}:token": "", "x:{orders": "", "{}": "", "other": "",
+	} {
+		if got := lockOf(name, locks); got != want {
+			t.Errorf("%s belongs to %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestKeptKeys: of the keys that a lock may leave at the servers, those that it says expire have to.
+func TestKeptKeys(t *testing.T) {
+	name := func(what string) func(key string) []string {
+		return func(key string) []string { return []string{key + what} }
+	}
+	s := &stage{run: &run{params: workloads.Params{Keys: 1}, locks: []client.Spec{
+		{PersistentKeys: name(":guard")}, {PersistentKeys: name(":token"), ExpiringKeys: name(":token")}, {},
+	}}}
+	key := s.run.params.KeyNames()[0]
+	kept, expire := s.keptKeys()
+	if !kept[key+":guard"] || !kept[key+":token"] || expire[key+":guard"] || !expire[key+":token"] {
+		t.Errorf("kept %v, of which %v expire", kept, expire)
 	}
 }
