@@ -46,14 +46,18 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 	if err != nil {
 		return nil, err
 	}
+	args := []any{c.id, c.lease, c.permits, total.int(0), c.tombstoneKey()}
 	if s.fair && held == nil && int64(c.permits) <= total.int(0) {
-		if next, err := q.comesNext(ctx); err != nil || !next {
+		next, err := q.comesNext(ctx)
+		if err != nil || !next && q.keep > 0 {
 			return []any{int64(codeRefused), int64(0), int64(0), int64(0)}, err
+		}
+		if !next { // a try: its error says whether enough permits are free
+			args = append(args, "queued")
 		}
 	}
 	value, err := s.node.doSafe(ctx, call{
-		script: s.node.kinds.permit.movingAcquire, keys: []string{permitsKey(c.key)},
-		args: []any{c.id, c.lease, c.permits, total.int(0), c.tombstoneKey()},
+		script: s.node.kinds.permit.movingAcquire, keys: []string{permitsKey(c.key)}, args: args,
 	})
 	if err != nil {
 		return nil, err

@@ -39,6 +39,9 @@ type HeldPermits struct {
 	Left    time.Duration // of the lease; negative: there is none
 }
 
+// setUpOnce is the way to set the total that does nothing if there is one.
+const setUpOnce = "try"
+
 func permitsKey(key string) string { return tagged(key, "permits") }
 
 // checkCounted refuses a name that one master cannot keep.
@@ -49,7 +52,8 @@ func (c *Client) checkCounted(key string) error {
 	return checkName(key)
 }
 
-// set runs the script that sets the total.
+// set runs the script that sets the total. While the slot migrates, that of leased permits is not changed, because
+// acquires rely on it (see acquireMigrating), but set up.
 func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 	if err := p.client.checkCounted(p.key); err != nil {
 		return reply{}, err
@@ -58,7 +62,7 @@ func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 		script:  p.client.kinds().semaphore.set,
 		keys:    append([]string{p.key, tombstoneKey(p.key, p.client.random.id())}, p.store.permitsKeys(p.key)...),
 		args:    []any{p.store.tombstoneTTL, p.store.kind(), how, n, tagged(p.key, "free")},
-		counted: !p.store.leased,
+		counted: !p.store.leased || how == setUpOnce,
 	}, 0, true)
 }
 
@@ -66,7 +70,7 @@ func (p pool) trySet(ctx context.Context, n int) (bool, error) {
 	err := checkCount(n, 0, maxCount)
 	var r reply
 	if err == nil {
-		r, err = p.set(ctx, "try", n)
+		r, err = p.set(ctx, setUpOnce, n)
 	}
 	return r.code == codeOK, failed("set up", p.store.kind(), p.name, err)
 }

@@ -91,6 +91,7 @@ func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context
 //	kind   "permits"
 //	total  permits there are; it has no expiry
 //	free   permits that are not held, except for those that have expired and were not yet taken back
+//	       and, if it was set up while the slot of a cluster migrated, the reply to that, until it expires
 //
 //	{pool}:permits         sorted set: each permit that is held, and when it expires, in ms of the server's clock;
 //	                       it expires with the last of them

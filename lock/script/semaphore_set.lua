@@ -1,6 +1,6 @@
 -- Sets or changes how many permits a semaphore of either kind has.
 --
--- KEYS: semaphore, tombstone of the request; if permits are leased: permits
+-- KEYS: semaphore, tombstone of the request; if permits are leased: permits, but for "try" while the slot migrates
 -- ARGV: TTL of the tombstone, kind, how ("try", "set" or "add"), permits, channel
 -- Reply: {OK, total}; {REFUSED, total}: "try", and it was set up before; {ABSENT}: "add", and it was
 --        not set up; or {OUT_OF_RANGE, total}: fewer than none
@@ -16,14 +16,15 @@ if not exists(kind) then
   if how == 'add' then
     return keep(ARGV[1], {ABSENT})
   end
-  -- If the hash alone was removed, permits may still be leased.
+  -- If the hash alone was removed, permits may still be leased. While the slot migrates, acquires count them (see
+  -- permits_moving.lua), and free is counted after that.
   local free = n - (KEYS[3] and redis.call('ZCARD', KEYS[3]) or 0)
   redis.call('HSET', KEYS[1], 'kind', kind, 'total', n, 'free', free)
   wake(ARGV[5], free)
   return keep(ARGV[1], {OK, n})
 end
 
-if kind == 'permits' then
+if kind == 'permits' and KEYS[3] then
   reclaim(KEYS[1], KEYS[3], ARGV[5], clock() / 1000)
 end
 local total = number('total')
