@@ -26,7 +26,7 @@ const (
 	// A hold that is not the first of a new owner, because of [WithOwner] or [WithReentry], also has a field h:<hold>,
 	// which Redisson ignores: a request that is sent again counts once. Tokens are Redisson's: a counter, which starts
 	// again when the server loses it. [WithOwner] names the field itself, as uuid:thread to share the holds of a thread
-	// in Java. A field h: says that a grant has no fencing token yet, while a slot of a cluster migrates.
+	// in Java. A field h: has the fencing token of a grant while a slot of a cluster migrates, 0 if it has none yet.
 	Redisson
 )
 
@@ -104,23 +104,33 @@ func (s *redissonStore) acquireMigrating(ctx context.Context, c claim) (grant, e
 		g.ttl = pollUnsubscribed
 		return g, err
 	}
-	if c.fenced && g.token == unminted {
-		g.token, err = s.token(ctx, "incr", c.tokenKey()) // nobody else is granted the lock meanwhile
-		if err == nil {
-			_, err = s.node.doSafe(ctx, call{command: []any{"hdel", c.key, unmintedField}})
-		}
-	} else if c.fenced {
+	switch {
+	case !c.fenced:
+	case g.token == unminted:
+		g.token, err = s.mint(ctx, c)
+	case g.token == 0:
 		g.token, err = s.token(ctx, "get", c.tokenKey())
 	}
 	return g, afterGrant(err)
 }
 
-// The hash of a grant that has no fencing token yet has a field more: the request that mints it names another key, and
-// may not follow before the slot has migrated. Redisson ignores the field.
-const (
-	unminted      = -1 // token in the reply to an acquire
-	unmintedField = "h:"
-)
+// unminted is the token in the reply to an acquire whose grant has no fencing token yet. Its hash has a field more: the
+// request that mints the token names another key, and may not follow before the slot has migrated. Redisson ignores the
+// field.
+const unminted = -1
+
+// mint gives the grant of c a fencing token. Nobody else is granted the lock meanwhile, but the same owner may be.
+func (s *redissonStore) mint(ctx context.Context, c claim) (int64, error) {
+	token, err := s.token(ctx, "incr", c.tokenKey())
+	if err != nil {
+		return 0, err
+	}
+	r, err := s.node.onKey(ctx, redissonScript.token, c.key, token)
+	if err == nil && r.code == codeNotHeld {
+		err = ErrLost
+	}
+	return r.int(0), err
+}
 
 // decide acquires the lock by its hash alone. A grant that was decided so by an earlier request, and that has no
 // fencing token yet, has the token [unminted].

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,5 +221,52 @@ func TestRedissonTokenOfAnInterruptedAcquire(t *testing.T) {
 				t.Error("the lock is held after its release")
 			}
 		})
+	}
+}
+
+// TestRedissonTokenOfTwoRequests: two acquires of one owner, while the slot of the lock migrates, both find that the
+// grant has no fencing token yet, and both mint one. They get the same, and so does a re-entry after the migration: an
+// inner hold with a greater token would fence out the outer one.
+func TestRedissonTokenOfTwoRequests(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	c := newTestClient(t, rdb, Options{Layout: Redisson})
+	m, store := c.FencedMutex("two"), c.store.(*redissonStore)
+	move := startMove(t, servers, "two")
+	var claims []claim
+	for range 2 {
+		a, err := m.mutex.attempt(ctx, []Option{WithOwner("owner:1"), WithReentry()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err := store.decide(ctx, a.claim); err != nil || g.token != unminted {
+			t.Fatalf("%+v, %v, want a grant without a token", g, err)
+		}
+		claims = append(claims, a.claim)
+	}
+	var tokens []int64
+	for _, claim := range claims {
+		token, err := store.mint(ctx, claim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, token)
+	}
+	move.finish()
+	inner, err := store.acquire(ctx, claims[1])
+	if err != nil || tokens[0] != tokens[1] || inner.token != tokens[0] {
+		t.Errorf("tokens %v, and then %+v, %v", tokens, inner, err)
+	}
+	if state, err := m.Inspect(ctx); err != nil || state.Token != tokens[0] || state.Count != 2 {
+		t.Errorf("inspect: %+v, %v, want token %d", state, err, tokens[0])
+	}
+	for _, claim := range slices.Backward(claims) {
+		if _, err := store.release(ctx, claim); err != nil {
+			t.Error(err)
+		}
+	}
+	if next := acquire(t, m); next.token <= tokens[0] || rdb.HExists(ctx, "two", "h:").Val() {
+		t.Errorf("the next grant has token %d after %v", next.token, tokens)
 	}
 }

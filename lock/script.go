@@ -74,11 +74,12 @@ var (
 	lastTokenScript = newScript(lua("mint") + "return tonumber(redis.call('GET', KEYS[1])) or mint(KEYS[1])\n")
 	inspectScript   = newScript(lua("plain", "inspect"))
 	forceScript     = newScript(lua("plain", "publish_both", "force"))
-	redissonScript  = struct{ acquire, release, inspect, force script }{
+	redissonScript  = struct{ acquire, release, inspect, force, token script }{
 		acquire: newScript(lua("foreign", "redisson_acquire")),
 		release: newScript(lua("redisson_release")),
 		inspect: newScript(lua("redisson", "redisson_inspect")),
 		force:   newScript(lua("redisson", "publish_both", "redisson_force")),
+		token:   newScript(lua("redisson_token")),
 	}
 	// Those of keys whose slot migrates.
 	movingQueueScript = newScript(lua("queue_moving"))

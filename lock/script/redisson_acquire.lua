@@ -5,7 +5,7 @@
 -- ARGV: hold, lease, owner, the tombstone after flags: "n" refuses an owner that holds the lock; "f" while the slot
 --       migrates, if the grant needs a fencing token
 -- Reply: {OK, token, count}; {REFUSED, 0, 0, ttl}: another owner has it; RELEASED; or REENTERED
---   token  with "f": -1 if none was minted for the grant yet, and else 0
+--   token  with "f": -1 if none was minted for the grant yet, and 0 if the counter has it
 --
 -- A request that arrives twice finds its hold: if that is the first of a new owner, whose name is that of the hold, it
 -- is the field that Redisson makes, and else one of its own. To Redisson, any hash is a lock.
@@ -32,15 +32,19 @@ if held == 1 and not known and string.find(ARGV[4], 'n', 1, true) then
 end
 
 -- The token of a re-entry is that of the grant: Redisson mints a new one, which fences out the outer hold. While the
--- slot migrates, a field of the hash says that none was minted yet: the counter alone may still have the token of the
--- grant before.
+-- slot migrates, a field of the hash has it, 0 if none was minted yet: the counter may still have the token of the grant
+-- before, or already another one, if two requests of the owner have minted tokens (redisson_token.lua).
 local token = 0
-if KEYS[3] then
-  local minted = held == 1 and redis.call('HDEL', KEYS[1], 'h:') == 0
-  token = minted and tonumber(redis.call('GET', KEYS[3]) or nil) or redis.call('INCR', KEYS[3])
+local minted = held == 1 and tonumber(redis.call('HGET', KEYS[1], 'h:') or nil)
+if minted and minted > 0 then
+  token = minted
+elseif KEYS[3] then
+  redis.call('HDEL', KEYS[1], 'h:')
+  local counted = held == 1 and not minted
+  token = counted and tonumber(redis.call('GET', KEYS[3]) or nil) or redis.call('INCR', KEYS[3])
 elseif string.find(ARGV[4], 'f', 1, true) then
   if held == 0 then
-    redis.call('HSET', KEYS[1], 'h:', 1)
+    redis.call('HSET', KEYS[1], 'h:', 0)
   end
   token = -redis.call('HEXISTS', KEYS[1], 'h:')
 end
