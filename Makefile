@@ -11,7 +11,7 @@ ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: ## install what is missing (Debian, Ubuntu), or say what it is
+setup: ## install what is missing (Debian, Ubuntu), or print what it is
 	@./scripts/setup
 
 build: bin/chaos ## build bin/chaos
@@ -22,10 +22,10 @@ bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -na
 run: setup build ## lose a distributed lock in a failover, with proof and a picture
 	./bin/chaos run --scenario failover --expect
 
-docker-image: ## make lockchaos-redis:local of this machine's redis-server, for backend docker without a registry
+docker-image: ## build lockchaos-redis:local from this machine's redis-server, for backend docker without a registry
 	scripts/docker-image
 
-scenarios: build ## run every scenario N times (default 5), JOBS side by side, and print the table of docs/scenarios.md
+scenarios: build ## run every scenario N times (default 5), JOBS at a time, and print the table of docs/scenarios.md
 	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
 
 suite: build ## run every scenario on simulated servers against its expected verdict (docs/suite.md)
@@ -34,7 +34,7 @@ suite: build ## run every scenario on simulated servers against its expected ver
 # Make check tests internal/style with the same flags, so that go test has its result.
 QUICK := -short -parallel 16 -timeout 10m
 
-# The packages whose tests take longest are named before the others and start first: none is left alone at the end.
+# The packages whose tests take longest are named before the others and start first: none runs alone at the end.
 LONGEST := ./internal/runner ./lock/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos
 
 # Most packages wait for servers: six at a time keep two cores busy.
@@ -82,7 +82,7 @@ install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` 
 snapshot: ## build the archives of a release in dist/: Linux, and macOS with simulated servers only; checksums, SBOM
 	scripts/snapshot
 
-mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS side by side, continues)
+mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS at a time, continues)
 	go run ./internal/mutants/run -jobs $(or $(JOBS),1)
 
 mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth of them (about a minute)
@@ -110,7 +110,7 @@ check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go 
 deploy-check: ## validate deploy/kubernetes against the published schemas (kustomize, kubeconform)
 	scripts/check-kubernetes
 
-bench: setup ## the benchmarks whose numbers stand in the docs
+bench: setup ## the benchmarks whose numbers are in the docs
 	go test -run '^$$' -bench . -benchmem ./...
 
 rivals-simulated: ## redsync and bsm/redislock explored on simulated servers (ten minutes)
