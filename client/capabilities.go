@@ -3,6 +3,8 @@ package client
 import (
 	"slices"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Capability is something that a lock can do or promises, by its name in the reply to init. The harness neither
@@ -111,9 +113,5 @@ func Common(locks ...Capabilities) Capabilities {
 
 // String lists the names, separated by commas.
 func (c Capabilities) String() string {
-	var names []string
-	for _, one := range c {
-		names = append(names, string(one))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(format.Texts(c, func(one Capability) Capability { return one }), ", ")
 }

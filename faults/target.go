@@ -114,11 +114,7 @@ func (s Spec) CheckTarget(target string) error {
 
 // TargetWords are the targets of s, as users write them.
 func (s Spec) TargetWords() []string {
-	words := make([]string, len(s.Targets))
-	for i, t := range s.Targets {
-		words[i] = string(t)
-	}
-	return words
+	return format.Texts(s.Targets, func(t Target) Target { return t })
 }
 
 // orDefault is target, or the default of s.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history/internal/edn"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // maxDetail bounds the text of errors and faults, in bytes.
@@ -135,11 +136,7 @@ func errorOf(form edn.Value) *Error {
 		return &Error{Code: truncate(plainText(v))}
 	}
 	e := Error{Code: truncate(plainText(v.Items[0]))}
-	var rest []string
-	for _, item := range v.Items[1:] {
-		rest = append(rest, plainText(item))
-	}
-	e.Text = truncate(strings.Join(rest, " "))
+	e.Text = truncate(strings.Join(format.Texts(v.Items[1:], plainText), " "))
 	return &e
 }
 

@@ -68,8 +68,7 @@ func parseForm(text string) (edn.Value, error) {
 		return edn.Value{}, nil
 	}
 	v, err := edn.Parse(text)
-	var syntax *edn.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*edn.SyntaxError](err); ok {
 		return v, syntax.Err
 	}
 	return v, err

@@ -180,7 +180,7 @@ func (r *Run) browseData(part, shown interval, key string) *browseData {
 	d := &browseData{From: micros(part.from), Until: micros(part.until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.from), micros(shown.until)}, Judged: r.Judged, Quorum: r.quorum(),
 		Leader: r.masterWord(), Endless: [2]string{r.endless(false), r.endless(true)}, KeyAt: r.keyAt(),
-		Keys: printable(r.History.Keys), Colors: map[int]int{}, Names: map[int]string{}}
+		Keys: format.Texts(r.History.Keys, format.Line), Colors: map[int]int{}, Names: map[int]string{}}
 	for c := range r.color {
 		if number := clientName(c); r.History.NameProcesses(number) != number {
 			d.Names[c] = format.Line(r.History.NameProcesses(number))
@@ -210,15 +210,6 @@ func (r *Run) browseData(part, shown interval, key string) *browseData {
 
 // micros is a time in microseconds, rounded so that neighbors keep their order.
 func micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
-
-// printable makes names fit for the page, which may be anything in a history.
-func printable(all []string) []string {
-	out := make([]string, len(all))
-	for i, s := range all {
-		out[i] = format.Line(s)
-	}
-	return out
-}
 
 // overlaps reports whether two intervals have an instant in common.
 func (w interval) overlaps(other interval) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Causes that lie with a majority, of the masters of a quorum or of the members of an ensemble, that granted the lock
@@ -201,10 +202,7 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 		return nil, false
 	}
 	p := q.p
-	var nodes []string
-	for _, smp := range p.observedB {
-		nodes = append(nodes, smp.Node)
-	}
+	nodes := format.Texts(p.observedB, func(smp history.Sample) string { return smp.Node })
 	slices.Sort(nodes)
 	c = &cause{}
 	var parts []eventText
@@ -294,11 +292,7 @@ type eventText struct {
 // inOrder joins the parts of a sentence in order of time.
 func (q *inquiry) inOrder(parts []eventText) string {
 	slices.SortStableFunc(parts, func(a, b eventText) int { return cmp.Compare(a.at, b.at) })
-	var texts []string
-	for _, part := range parts {
-		texts = append(texts, part.text)
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(format.Texts(parts, func(part eventText) string { return part.text }), "; ")
 }
 
 // forgetting is what a fault did to the nodes that it hit.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Causes that lie with a node that had granted the lock and granted it again: it
@@ -295,10 +296,7 @@ func (q *inquiry) slowGrant(a, other *hold) *cause {
 	if q.p == nil {
 		it = quote(q.v.Key)
 	}
-	var ends []string
-	for _, end := range short {
-		ends = append(ends, fmt.Sprintf("on %s by %s", end.Node, s.instant(end)))
-	}
+	ends := format.Texts(short, func(end point) string { return fmt.Sprintf("on %s by %s", end.Node, s.instant(end)) })
 	c := &cause{text: fmt.Sprintf("%s was granted %s at %s and promised it until %s, but its lease ended %s",
 		clientName(a.Client), it, s.instant(a.granted()), s.instant(promise), list(ends))}
 	for i := range q.r.faults {

@@ -89,10 +89,7 @@ func (r *Run) describe(index int) (time.Duration, string, bool) {
 
 // leftText is what was left of a lock.
 func leftText(l *history.Leftover, lock string) string {
-	var parts []string
-	for _, key := range l.Keys {
-		parts = append(parts, "key "+quote(key))
-	}
+	parts := format.Texts(l.Keys, func(key string) string { return "key " + quote(key) })
 	for _, x := range []struct {
 		n    int
 		noun string

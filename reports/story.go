@@ -185,11 +185,9 @@ func faultsSentence(r *Run) string {
 		}
 		effective[f.name] = append(effective[f.name], f)
 	}
-	var parts []string
-	for _, name := range names {
-		parts = append(parts, faultSentence(r, name, effective[name]))
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(format.Texts(names, func(name string) string {
+		return faultSentence(r, name, effective[name])
+	}), "; ")
 }
 
 func faultSentence(r *Run, name string, injections []*injection) string {

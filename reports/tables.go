@@ -129,11 +129,9 @@ func isNotApplicable(r *Run, res *checker.Result) bool {
 }
 
 func countsText(counts map[string]int64) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+format.Number(counts[name]))
-	}
-	return strings.Join(parts, " · ")
+	return strings.Join(format.Texts(slices.Sorted(maps.Keys(counts)), func(name string) string {
+		return strings.ReplaceAll(name, "_", " ") + " " + format.Number(counts[name])
+	}), " · ")
 }
 
 func (p *page) violations(r *Run) {

@@ -61,16 +61,8 @@ func check(s Scenario, file *ast.File) error {
 	return c.join()
 }
 
-func namesOf[Row any](rows []Row, name func(Row) string) []string {
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = name(row)
-	}
-	return names
-}
-
 func topologies() []string {
-	return namesOf(cluster.Topologies(), func(r cluster.TopologySpec) string { return r.Name })
+	return format.Texts(cluster.Topologies(), func(r cluster.TopologySpec) string { return r.Name })
 }
 
 func checkTopology(c *mistakes, s Scenario) {
@@ -129,7 +121,7 @@ func checkLock(c *mistakes, s Scenario) {
 func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string]string) {
 	row, err := adapters.Lookup(name)
 	if err != nil {
-		names := slices.Concat(namesOf(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
+		names := slices.Concat(format.Texts(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
 		c.add(path+"lock", "%v%s", err, nearest.Or(name, names,
 			" (see chaos list locks; a program of your own is exec:COMMAND)"))
 		return
@@ -203,7 +195,7 @@ func drives(w workloads.Spec, lock client.Spec) bool {
 func checkWorkload(c *mistakes, p workloads.Params) {
 	if err := p.Defaults().Validate(); err != nil {
 		hint := ""
-		names := namesOf(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
+		names := format.Texts(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
 		if p.Kind != "" && !slices.Contains(names, p.Kind) {
 			hint = nearest.Hint(p.Kind, names)
 		}
@@ -311,7 +303,7 @@ func checkRandom(c *mistakes, path string, s Scenario, r Random) {
 func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 	row, err := faults.Lookup(name)
 	if err != nil {
-		names := namesOf(faults.Catalog(), func(r faults.Spec) string { return r.Name })
+		names := format.Texts(faults.Catalog(), func(r faults.Spec) string { return r.Name })
 		c.add(path, "%v%s", err, nearest.Hint(name, names))
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -137,7 +138,7 @@ func topologyKeys() []Key {
 }
 
 func workloadKeys() []Key {
-	names := namesOf(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
+	names := format.Texts(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
 	p := workloads.Params{}.Defaults()
 	return []Key{
 		{Path: "workload.kind", Default: p.Kind,
@@ -169,7 +170,7 @@ func workloadKeys() []Key {
 }
 
 func faultKeys() []Key {
-	names := namesOf(faults.Catalog(), func(r faults.Spec) string { return r.Name })
+	names := format.Texts(faults.Catalog(), func(r faults.Spec) string { return r.Name })
 	return []Key{
 		{Path: "faults[].after", Default: "0s", Doc: "time since the start of the run; with `when`: no earlier than this"},
 		{Path: "faults[].when", Doc: "a trigger instead of an instant", Values: triggers()},

@@ -128,7 +128,7 @@ func Load(name string, overrides ...Override) (Scenario, error) {
 func inFile(err error, name string) error {
 	all := slices.Clone(split(err))
 	for i, one := range all {
-		if m := (*mistake)(nil); errors.As(one, &m) {
+		if m, ok := errors.AsType[*mistake](one); ok {
 			m.file = name
 		} else if rest, ok := strings.CutPrefix(one.Error(), "scenario: "); ok {
 			all[i] = fmt.Errorf("%s: %s", name, rest)

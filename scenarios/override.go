@@ -220,12 +220,10 @@ func within(path, other string) bool {
 
 // message is an error without its position.
 func message(err error) string {
-	var m *mistake
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*mistake](err); ok {
 		return m.message
 	}
-	var y yaml.Error
-	if errors.As(err, &y) {
+	if y, ok := errors.AsType[yaml.Error](err); ok {
 		return y.GetMessage()
 	}
 	return strings.TrimPrefix(err.Error(), "scenario: ")

@@ -67,8 +67,7 @@ func inspect(source []byte) (*ast.File, error) {
 
 // syntaxError converts an error of the YAML library to a mistake.
 func syntaxError(err error) error {
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
 		name, known := unknown.Token.Value, fields()
 		if f, ok := known[name]; ok {
 			return mistakeAt(unknown.Token, "unknown key %q (did you mean %s?)", name, strings.Join(f.paths, " or "))
@@ -76,12 +75,10 @@ func syntaxError(err error) error {
 		return mistakeAt(unknown.Token, "unknown key %q%s", name, nearest.Or(name, slices.Sorted(maps.Keys(known)),
 			" (see chaos list keys)"))
 	}
-	var wrongType *yaml.TypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*yaml.TypeError](err); ok {
 		return mistakeAt(wrongType.Token, "%s", expected(wrongType.DstType.Kind()))
 	}
-	var misplaced *yaml.UnexpectedNodeTypeError
-	if errors.As(err, &misplaced) {
+	if misplaced, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		kind := reflect.Struct
 		if misplaced.Expected == ast.SequenceType {
 			kind = reflect.Slice

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
@@ -98,7 +99,7 @@ not be built.`,
 
 func libraryNames() []string {
 	all, _ := adapters.Catalog()
-	return namesOf(all, func(a adapters.Adapter) string { return a.Library })
+	return format.Texts(all, func(a adapters.Adapter) string { return a.Library })
 }
 
 func buildAdapters(ctx context.Context, s streams, names []string) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -13,7 +14,7 @@ import (
 const autoBackend = "auto"
 
 func backendNames() []string {
-	rows := namesOf(runner.Backends(), func(row runner.BackendSpec) string { return row.Name })
+	rows := format.Texts(runner.Backends(), func(row runner.BackendSpec) string { return row.Name })
 	return append([]string{autoBackend}, rows...)
 }
 

@@ -160,7 +160,7 @@ type otherReading struct {
 func (r otherReading) text() string {
 	reading := "strictly"
 	if len(r.Assumed) > 0 {
-		names := namesOf(r.Assumed, func(a history.Assumption) history.Assumption { return a })
+		names := format.Texts(r.Assumed, func(a history.Assumption) history.Assumption { return a })
 		reading = "assuming " + strings.Join(names, " and ")
 	}
 	return fmt.Sprintf("Read %s, it is %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
@@ -334,5 +334,5 @@ func problemText(p history.Problem) string {
 }
 
 func propertyNames() []string {
-	return namesOf(checker.Catalog(), func(row checker.Spec) checker.Property { return row.Name })
+	return format.Texts(checker.Catalog(), func(row checker.Spec) checker.Property { return row.Name })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/runner"
 )
 
@@ -82,8 +83,7 @@ func exitCode(err error, io streams) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return exitBrokenPipe
 	}
-	var coded *codeError
-	if errors.As(err, &coded) {
+	if coded, ok := errors.AsType[*codeError](err); ok {
 		printError(err, io) // all of it: other errors may be joined with that one
 		return coded.code
 	}
@@ -108,10 +108,7 @@ func printError(err error, io streams) {
 		}
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var texts []string
-		for _, e := range joined.Unwrap() {
-			texts = append(texts, e.Error())
-		}
+		texts := format.Texts(joined.Unwrap(), error.Error)
 		if strings.Join(texts, "\n") == err.Error() { // not a fmt.Errorf with several %w
 			for _, e := range joined.Unwrap() {
 				printError(e, io)

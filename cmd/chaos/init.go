@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -94,7 +95,7 @@ func questions() []question {
 			ask: "What must hold? Several names are separated by commas; " + holdAll +
 				": whatever the run tests",
 			choices: func(scenarios.Draft) []string {
-				names := namesOf(checker.Catalog(), func(r checker.Spec) checker.Property { return r.Name })
+				names := format.Texts(checker.Catalog(), func(r checker.Spec) checker.Property { return r.Name })
 				return append([]string{holdAll}, names...)
 			},
 			fallback: func(scenarios.Draft) string { return holdAll },

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
@@ -122,7 +123,7 @@ func (f *judgingFlags) validate() error {
 }
 
 func lockKindNames() []string {
-	return namesOf(checker.LockKinds(), func(k checker.LockKind) checker.LockKind { return k })
+	return format.Texts(checker.LockKinds(), func(k checker.LockKind) checker.LockKind { return k })
 }
 
 // checkPermits refuses --permits of a key that the history lacks: with a

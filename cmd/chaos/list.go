@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -56,7 +57,7 @@ func itemsOf[Row any](rows []Row, toItem func(Row) item) func() ([]item, error) 
 
 func newList(s streams) *cobra.Command {
 	var asJSON bool
-	names := namesOf(catalogs(), func(c catalog) string { return c.name })
+	names := format.Texts(catalogs(), func(c catalog) string { return c.name })
 	c := &cobra.Command{
 		Use:   "list " + strings.Join(names, "|"),
 		Short: "List scenarios, locks, faults, …",
@@ -141,11 +142,7 @@ func lockItems() ([]item, error) {
 func faultItems() ([]item, error) {
 	var items []item
 	for _, row := range faults.Catalog() {
-		var targets []string
-		for _, t := range row.Targets {
-			targets = append(targets, targetText(t))
-		}
-		more := "targets: " + strings.Join(targets, ", ")
+		more := "targets: " + strings.Join(format.Texts(row.Targets, targetText), ", ")
 		if row.Topologies != nil {
 			more += "; topologies: " + strings.Join(row.Topologies, ", ")
 		}

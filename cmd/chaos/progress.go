@@ -129,9 +129,5 @@ func holdersText(byKey map[string][]int) string {
 }
 
 func inOrder(byID map[int]string) string {
-	var parts []string
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		parts = append(parts, byID[id])
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(format.Texts(slices.Sorted(maps.Keys(byID)), func(id int) string { return byID[id] }), ", ")
 }

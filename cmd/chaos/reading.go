@@ -167,15 +167,15 @@ func explain(s streams, reading history.ReadOptions, source history.ReadInfo) {
 }
 
 func historyFormats() []string {
-	return namesOf(history.Formats(), func(f history.Format) history.Format { return f })
+	return format.Texts(history.Formats(), func(f history.Format) history.Format { return f })
 }
 
 func dialectNames() []string {
-	return namesOf(history.Dialects(), func(d history.Dialect) string { return d.Name })
+	return format.Texts(history.Dialects(), func(d history.Dialect) string { return d.Name })
 }
 
 func assumptionNames() []string {
-	return namesOf(history.Assumptions(), func(a history.AssumptionRow) history.Assumption { return a.Name })
+	return format.Texts(history.Assumptions(), func(a history.AssumptionRow) history.Assumption { return a.Name })
 }
 
 // readingHelp is the part of a help text that lists assumptions and dialects.

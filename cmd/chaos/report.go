@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
@@ -161,5 +162,5 @@ func writeFile(format, path string, data []byte) error {
 }
 
 func formatNames() []string {
-	return namesOf(reports.Catalog(), func(row reports.Format) string { return row.Name })
+	return format.Texts(reports.Catalog(), func(row reports.Format) string { return row.Name })
 }

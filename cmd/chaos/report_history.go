@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
 )
@@ -40,10 +41,7 @@ func reportHistory(s streams, path string, o reportOptions) error {
 	}
 	in := r.in
 	defer in.Close()
-	var notes []string
-	for _, other := range r.Others {
-		notes = append(notes, other.text())
-	}
+	notes := format.Texts(r.Others, otherReading.text)
 	cite := func(want map[int]bool) (map[int]string, error) { return citeEvents(in, r.reading, want) }
 	run, err := reports.FromHistory(filepath.Base(in.name), r.history, r.Judgement, notes, cite)
 	if err != nil {

@@ -103,8 +103,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 
 // flagError suggests the flag that was probably meant.
 func flagError(c *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usage(fmt.Errorf("--%s %s: must be %s (see %s --help)", invalid.GetFlag().Name,
 			shellQuote(invalid.GetValue()), valueHelp(invalid.GetFlag().Value.Type()), c.CommandPath()))
 	}
@@ -158,15 +157,6 @@ func oneArg(what string) cobra.PositionalArgs {
 		return usage(fmt.Errorf("%s takes one argument, %s; got %d (see %s --help)", c.Name(), what, len(args),
 			c.CommandPath()))
 	}
-}
-
-// namesOf are the names of the rows of a catalog.
-func namesOf[Row any, Name ~string](rows []Row, name func(Row) Name) []string {
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = string(name(row))
-	}
-	return names
 }
 
 // completeNames completes a flag with one of names.

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -345,5 +344,6 @@ func lockHint(name string) string {
 }
 
 func lockNames() []string {
-	return slices.Concat(namesOf(client.Catalog(), func(row client.Spec) string { return row.Name }), adapters.Names())
+	names := format.Texts(client.Catalog(), func(row client.Spec) string { return row.Name })
+	return append(names, adapters.Names()...)
 }

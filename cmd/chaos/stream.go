@@ -97,7 +97,7 @@ func checkStream(s streams, path string, o checkOptions) error {
 }
 
 func streamedNames() []string {
-	return namesOf(checker.Streamed(), func(p checker.Property) checker.Property { return p })
+	return format.Texts(checker.Streamed(), func(p checker.Property) checker.Property { return p })
 }
 
 // notStreamed are the properties that need the whole history.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // checkDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
@@ -30,11 +32,7 @@ func (t Topology) OptionNames() []string {
 	if !t.Redis() {
 		list = t.ensembleOptions()
 	}
-	names := make([]string, len(list))
-	for i, o := range list {
-		names[i] = o.Name
-	}
-	return names
+	return format.Texts(list, func(o Option) string { return o.Name })
 }
 
 // NoFsync is the option of etcd with which it fsyncs nothing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Ask sends commands to one server in one round trip and returns one reply for
@@ -212,11 +213,12 @@ func KeyTTLs(ask Ask) (map[string]time.Duration, error) {
 		return nil, err
 	}
 	names, _ := replies[0].([]any)
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = fmt.Sprint(name)
-	}
-	return TTLs(ask, texts)
+	return TTLs(ask, Words(names))
+}
+
+// Words are the words of a command or of a reply as texts.
+func Words(all []any) []string {
+	return format.Texts(all, func(word any) string { return fmt.Sprint(word) })
 }
 
 // TTLs are the remaining times to live of those keys that exist; see [Inventory].

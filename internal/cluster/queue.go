@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // QueueState says what the names of a lock's nodes on ZooKeeper say about it, and which of them hold it. Of a semaphore
@@ -21,11 +22,7 @@ func QueueState(names []string) (state history.KeyState, holders []string) {
 		nodes[i] = node{name, sequenceOf(name)}
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return int(a.sequence - b.sequence) })
-	ordered := make([]string, len(nodes))
-	for i, n := range nodes {
-		ordered[i] = n.name
-	}
-	return OrderedQueueState(ordered)
+	return OrderedQueueState(format.Texts(nodes, func(n node) string { return n.name }))
 }
 
 // OrderedQueueState is [QueueState] of names in the order of the queue, such as that of create revisions. The words in

@@ -134,6 +134,15 @@ func Capitalize(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
+// Texts are the texts of the elements of a list.
+func Texts[T any, S ~string](list []T, text func(T) S) []string {
+	texts := make([]string, len(list))
+	for i, element := range list {
+		texts[i] = string(text(element))
+	}
+	return texts
+}
+
 // Printable replaces what a terminal may interpret: control characters, escape
 // sequences, invisible and bidirectional marks. Line breaks and tabs stay.
 // Scenarios, clients and histories come from others, and a name in them must not

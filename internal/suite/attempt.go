@@ -84,8 +84,7 @@ func execute(ctx context.Context, spec child.Spec) (code int, err error) {
 			err = p.Kill()
 		}
 	}
-	var exit *exec.ExitError
-	if errors.As(p.Wait(), &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](p.Wait()); ok {
 		code = exit.ExitCode()
 	}
 	return code, err

@@ -141,11 +141,9 @@ func Document(all []Result) (string, error) {
 }
 
 func counts(of map[string]int) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, fmt.Sprintf("%d %s", of[name], name))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(format.Texts(slices.Sorted(maps.Keys(of)), func(name string) string {
+		return fmt.Sprintf("%d %s", of[name], name)
+	}), ", ")
 }
 
 // convictions are the commands that repeat a run of each unsafe row.

@@ -89,10 +89,7 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (reply any, 
 	if len(args) == 0 {
 		return nil, errors.New("no command")
 	}
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = fmt.Sprint(a)
-	}
+	words := cluster.Words(args)
 	err = c.with(words[0]+" on", node, func(s *server) error {
 		if !s.responsive() {
 			return cluster.ErrDown

@@ -19,6 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // etcdProgram is the environment variable that names the etcd program; empty: etcd on the PATH, or where scripts/etcd
@@ -95,10 +96,7 @@ func (e etcdSoftware) configIn(s *server, state string) string {
 		options[cluster.NoFsync] = strconv.FormatBool(value == "yes")
 	}
 	p := s.location
-	members := make([]string, len(e.nodes))
-	for i, n := range e.nodes {
-		members[i] = n.name + "=" + peerURL(n)
-	}
+	members := format.Texts(e.nodes, func(n *server) string { return n.name + "=" + peerURL(n) })
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		fmt.Fprintf(&b, "%s: %s\n", name, options[name])

@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // etcdReader is the harness's own connection to one etcd member, past the gate. It reads what the member itself has,
@@ -63,13 +64,16 @@ func readQueue(key string, local bool) *etcdserverpb.RequestOp {
 	}}}
 }
 
+// queueNames are the keys of a lock without their common prefix.
+func queueNames(lock string, kvs []*mvccpb.KeyValue) []string {
+	return format.Texts(kvs, func(kv *mvccpb.KeyValue) string {
+		return strings.TrimPrefix(string(kv.Key), queuePrefix(lock))
+	})
+}
+
 // queueState is the state of a lock that has these keys, oldest first.
 func queueState(key string, kvs []*mvccpb.KeyValue) history.KeyState {
-	names := make([]string, len(kvs))
-	for i, kv := range kvs {
-		names[i] = strings.TrimPrefix(string(kv.Key), queuePrefix(key))
-	}
-	state, holders := cluster.OrderedQueueState(names)
+	state, holders := cluster.OrderedQueueState(queueNames(key, kvs))
 	for i := range holders { // the first ones
 		state = cluster.AddHolder(state, string(kvs[i].Value), kvs[i].CreateRevision, kvs[i].Lease)
 	}
@@ -153,11 +157,7 @@ func (r *etcdReader) deleteHeld(ctx context.Context, lock string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	names := make([]string, len(found.Kvs))
-	for i, kv := range found.Kvs {
-		names[i] = strings.TrimPrefix(string(kv.Key), queuePrefix(lock))
-	}
-	_, holders := cluster.OrderedQueueState(names)
+	_, holders := cluster.OrderedQueueState(queueNames(lock, found.Kvs))
 	deleted := 0
 	for _, name := range holders {
 		reply, err := kv.DeleteRange(ctx, &etcdserverpb.DeleteRangeRequest{Key: []byte(queuePrefix(lock) + name)})

@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // zkReader is the harness's own session at one ZooKeeper server, past the gate. It speaks enough of the protocol
@@ -213,11 +214,7 @@ func (r *zkReader) nodes(ctx context.Context, root string) (nodes map[string][]s
 		if err != nil {
 			return err
 		}
-		paths := make([]string, len(lists[0]))
-		for i, name := range lists[0] {
-			paths[i] = root + "/" + name
-		}
-		below, _, err := r.list(paths)
+		below, _, err := r.list(format.Texts(lists[0], func(name string) string { return root + "/" + name }))
 		nodes = make(map[string][]string, len(below))
 		for i, names := range below {
 			nodes[lists[0][i]] = names

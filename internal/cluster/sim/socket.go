@@ -118,8 +118,7 @@ func (s *socket) failure(op, call string) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		err = os.NewSyscallError(call, number)
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}

@@ -94,10 +94,7 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 	if len(args) == 0 {
 		return nil, fmt.Errorf("asking %s: no command was given", node)
 	}
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = fmt.Sprint(a)
-	}
+	words := cluster.Words(args)
 	c.act(ctx)
 	defer c.world.mu.Unlock()
 	if !n.up || c.world.closed {

@@ -39,10 +39,7 @@ var errForbidden = errors.New("not sent to servers that the harness did not star
 
 // Do sends CLUSTER FAILOVER, without options, and refuses everything else.
 func (f Failover) Do(ctx context.Context, node string, args ...any) (any, error) {
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = fmt.Sprint(a)
-	}
+	words := cluster.Words(args)
 	if command := strings.Join(words, " "); command != "CLUSTER FAILOVER" {
 		return nil, fmt.Errorf("%s: %w", command, errForbidden)
 	}
