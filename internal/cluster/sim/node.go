@@ -150,7 +150,7 @@ func (n *node) done() {
 		list := n.dirty
 		n.dirty = nil
 		for _, s := range list {
-			s.flush()
+			s.flush(max(0, n.busy-n.world.now()))
 		}
 	}
 	n.plan()
@@ -187,18 +187,44 @@ func (n *node) wake() {
 
 // session is the server's end of a connection.
 type session struct {
+	output
 	node  *node
 	life  int
-	conn  *conn
 	peer  *engine.Conn // nil: no command received yet
+	wrote int64        // replication offset after its last write
+}
+
+// output buffers what a server sends on a connection.
+type output struct {
+	conn  *conn
 	out   []byte
 	dirty bool
-	ended bool  // closed by the server
-	wrote int64 // replication offset after its last write
+	ended bool // closed by the server
+}
+
+// add buffers p, or the end of the connection if it is nil, and reports whether nothing was buffered before.
+func (o *output) add(p []byte) (first bool) {
+	o.ended = o.ended || p == nil
+	o.out = append(o.out, p...)
+	first, o.dirty = !o.dirty, true
+	return first
+}
+
+// flush sends what is buffered, in wait nanoseconds.
+func (o *output) flush(wait int64) {
+	o.dirty = false
+	if len(o.out) > 0 {
+		o.conn.sendAfter(back, segment{data: o.out, size: int64(len(o.out))}, wait)
+		o.out = nil
+	}
+	if o.ended && !o.conn.closed {
+		o.conn.ends[1] = closedEnd{}
+		o.conn.send(back, segment{kind: finished})
+	}
 }
 
 // accept accepts a connection.
-func (n *node) accept(c *conn) end { return &session{node: n, life: n.life, conn: c} }
+func (n *node) accept(c *conn) end { return &session{output: output{conn: c}, node: n, life: n.life} }
 
 func (s *session) alive() bool { return s.node.up && s.node.life == s.life }
 
@@ -250,23 +276,8 @@ func (n *node) receiveMessage(s *session, msg any) {
 
 // push buffers what the server sends until done.
 func (s *session) push(p []byte) {
-	s.ended = s.ended || p == nil
-	s.out = append(s.out, p...)
-	if !s.dirty {
-		s.dirty = true
+	if s.add(p) {
 		s.node.dirty = append(s.node.dirty, s)
-	}
-}
-
-func (s *session) flush() {
-	s.dirty = false
-	if len(s.out) > 0 {
-		s.conn.sendAfter(back, segment{data: s.out, size: int64(len(s.out))}, max(0, s.node.busy-s.node.world.now()))
-		s.out = nil
-	}
-	if s.ended && !s.conn.closed {
-		s.conn.ends[1] = closedEnd{}
-		s.conn.send(back, segment{kind: finished})
 	}
 }
 

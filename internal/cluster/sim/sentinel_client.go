@@ -245,23 +245,22 @@ func (s *sentinel) done() {
 		list := s.dirty
 		s.dirty = nil
 		for _, c := range list {
-			c.flush()
+			c.flush(0)
 		}
 	}
 }
 
 // sentinelSession is the Sentinel's end of a connection from a client or another Sentinel.
 type sentinelSession struct {
+	output
 	sentinel *sentinel
 	life     int
-	conn     *conn
 	peer     *engine.Conn // nil: not a client, or no data yet
-	out      []byte
-	dirty    bool
-	ended    bool
 }
 
-func (s *sentinel) accept(c *conn) end { return &sentinelSession{sentinel: s, life: s.life, conn: c} }
+func (s *sentinel) accept(c *conn) end {
+	return &sentinelSession{output: output{conn: c}, sentinel: s, life: s.life}
+}
 
 func (v *sentinelSession) ready() (*waiters, int64) { return v.sentinel.ready() }
 
@@ -290,23 +289,8 @@ func (v *sentinelSession) receive(seg segment) {
 }
 
 func (v *sentinelSession) push(p []byte) {
-	v.ended = v.ended || p == nil
-	v.out = append(v.out, p...)
-	if !v.dirty {
-		v.dirty = true
+	if v.add(p) {
 		v.sentinel.dirty = append(v.sentinel.dirty, v)
-	}
-}
-
-func (v *sentinelSession) flush() {
-	v.dirty = false
-	if len(v.out) > 0 {
-		v.conn.send(back, segment{data: v.out, size: int64(len(v.out))})
-		v.out = nil
-	}
-	if v.ended && !v.conn.closed {
-		v.conn.ends[1] = closedEnd{}
-		v.conn.send(back, segment{kind: finished})
 	}
 }
 

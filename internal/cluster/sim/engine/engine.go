@@ -7,19 +7,16 @@
 // [Server.Wake] when time has passed, and sends what [Config.Propagate] gets to replicas
 // or to a log. The same calls in the same order give the same bytes.
 //
-// Read [Server] first, then [Conn].
+// Not implemented, and unknown commands here: streams, HyperLogLog, geo, BITFIELD, functions, SORT, DUMP and RESTORE,
+// MONITOR, DEBUG, MEMORY, CLIENT REPLY and CLIENT PAUSE; scripts have neither cmsgpack nor struct. ACL has one user,
+// default, and rules for commands and channels only.
 //
-// Not implemented, and unknown commands here: streams, HyperLogLog, geo, BITFIELD,
-// functions, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and CLIENT
-// PAUSE; scripts have neither cmsgpack nor struct. ACL has one user, default, and
-// rules for commands and channels only. Differences to Redis: CLIENT TRACKING is
-// accepted, but sends no invalidations. The password does not change. The used memory is a constant per key,
-// maxmemory is held to it, and the oldest key is evicted first. Of the scripts that do
-// not end, only one with the loop "while true do end" makes the server BUSY, and it does
-// so at once; others are not stopped. Keys are removed at the instant of their expiry, not
-// up to 0.1 s later. Elements of a set, or of a large hash, are in order of insertion; in
-// Redis the order depends on a random seed. Errors raised by Lua itself have the text
-// of the interpreter used here, which does not name variables.
+// Differences from Redis: CLIENT TRACKING is accepted, but sends no invalidations. The password cannot be changed. The
+// used memory is a constant for each key; maxmemory limits it, and the oldest key is evicted first. A script that does
+// not end makes the server BUSY only if it has the loop "while true do end", and does so at once; other endless scripts
+// are not stopped. Keys are removed at the instant of their expiry, not up to 0.1 s later. Elements of a set, or of a
+// large hash, are in order of insertion; in Redis the order depends on a random seed. Errors raised by Lua itself have
+// the text of the interpreter used here, which does not name variables.
 package engine
 
 import (

@@ -158,19 +158,27 @@ func (c *Conn) parsePops(args [][]byte, first, last string) (r popRequest, ok bo
 	return r, true
 }
 
-func cmdLmpop(c *Conn, args [][]byte) {
-	if r, ok := c.parsePops(args[1:], "left", "right"); ok {
-		c.lmpop(r, time.Time{}, false)
+func cmdLmpop(c *Conn, args [][]byte)  { c.mpop(args[1:], "left", "right", c.lmpop) }
+func cmdBlmpop(c *Conn, args [][]byte) { c.bmpop(args, "left", "right", c.lmpop) }
+func cmdZmpop(c *Conn, args [][]byte)  { c.mpop(args[1:], "min", "max", c.zmpop) }
+func cmdBzmpop(c *Conn, args [][]byte) { c.bmpop(args, "min", "max", c.zmpop) }
+
+// popper executes a popRequest, and waits until an instant if it may block.
+type popper func(r popRequest, until time.Time, block bool)
+
+func (c *Conn) mpop(args [][]byte, first, last string, pop popper) {
+	if r, ok := c.parsePops(args, first, last); ok {
+		pop(r, time.Time{}, false)
 	}
 }
 
-func cmdBlmpop(c *Conn, args [][]byte) {
-	r, ok := c.parsePops(args[2:], "left", "right")
+func (c *Conn) bmpop(args [][]byte, first, last string, pop popper) {
+	r, ok := c.parsePops(args[2:], first, last)
 	if !ok {
 		return
 	}
 	if until, ok := c.timeout(args[1]); ok {
-		c.lmpop(r, until, c.MayBlock())
+		pop(r, until, c.MayBlock())
 	}
 }
 
@@ -228,7 +236,7 @@ func cmdLpos(c *Conn, args [][]byte) {
 	}
 	var found []int
 	if o != nil {
-		found = o.list().positions(args[2], rank, max(count, 0)+bitOf(count < 0), limit)
+		found = o.list().positions(args[2], rank, max(count, 0)+int64(bit(count < 0)), limit)
 	}
 	switch {
 	case count >= 0:
@@ -241,13 +249,6 @@ func cmdLpos(c *Conn, args [][]byte) {
 	default:
 		c.WriteNull()
 	}
-}
-
-func bitOf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // positions are the indexes of b from its rank-th occurrence on, from the end if rank is

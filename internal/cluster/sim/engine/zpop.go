@@ -72,22 +72,6 @@ func (c *Conn) bzpop(args [][]byte, least bool) {
 	})
 }
 
-func cmdZmpop(c *Conn, args [][]byte) {
-	if r, ok := c.parsePops(args[1:], "min", "max"); ok {
-		c.zmpop(r, time.Time{}, false)
-	}
-}
-
-func cmdBzmpop(c *Conn, args [][]byte) {
-	r, ok := c.parsePops(args[2:], "min", "max")
-	if !ok {
-		return
-	}
-	if until, ok := c.timeout(args[1]); ok {
-		c.zmpop(r, until, c.MayBlock())
-	}
-}
-
 func (c *Conn) zmpop(r popRequest, until time.Time, block bool) {
 	c.serveFirst(r.keys, kindZSet, blockWait{until, block, c.WriteNullArray}, func(key []byte, o *object) {
 		items := c.takeItems(key, o, r.first, r.count)
