@@ -9,8 +9,8 @@ import (
 )
 
 // node-deleted removes the holder of a lock on ZooKeeper or etcd from its queue: an operator who wants to help, a
-// program that cleans up. The session or the lease of the holder lasts; a client that does not watch its own node or
-// key learns of it when it releases.
+// program that cleans up. The session or the lease of the holder continues; a client that does not watch its own node
+// or key learns of it when it releases.
 var nodeDeletedSpec = Spec{
 	Name:       "node-deleted",
 	Doc:        "deletes the nodes (ZooKeeper) or keys (etcd) of the holders of the locks, once, as soon as one exists.",
@@ -28,7 +28,7 @@ var nodeDeletedSpec = Spec{
 				n, err := env.Cluster.(cluster.Entries).DeleteHeld(ctx, target, key)
 				deleted += n
 				if err != nil && deleted == 0 {
-					return "", false, fmt.Errorf("delete the holder of %s: %w", key, err)
+					return "", false, fmt.Errorf("deleting the holder of %s: %w", key, err)
 				}
 			}
 			return format.Count(deleted, "holder") + " deleted", deleted > 0, nil

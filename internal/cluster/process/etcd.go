@@ -159,7 +159,7 @@ func (e etcdSoftware) replace(s *server) error {
 		cancel()
 		<-time.After(replacePause)
 	}
-	return fmt.Errorf("not within %v, the last error: %w: %w", replaceWait, err, cluster.ErrDown)
+	return fmt.Errorf("still failing after %v: %w: %w", replaceWait, err, cluster.ErrDown)
 }
 
 // form starts all members at once and waits until each serves clients.

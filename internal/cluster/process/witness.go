@@ -68,7 +68,7 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 		case s.etcd != nil:
 			deleted, err = s.etcd.deleteHeld(ctx, lock)
 		default:
-			err = fmt.Errorf("the servers of an ensemble have holders: %w", errors.ErrUnsupported)
+			err = fmt.Errorf("these servers have no node or key for each holder: %w", errors.ErrUnsupported)
 		}
 		return err
 	})
