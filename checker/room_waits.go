@@ -136,13 +136,32 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 			if g.from >= s.Return {
 				break
 			}
-			p := longestOutside(segment{max(g.from, s.Call), min(g.until, s.Return)}, without)
+			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
+			p := longestOutside(wait, without)
+			if p.until-p.from > slack && o.Fair && o.applies(wakeAhead) {
+				p = longestOutside(wait, merged(without, v.servedBefore(k, s, o)))
+			}
 			if p.until-p.from > slack {
 				visit(i, p)
 				break
 			}
 		}
 	}
+}
+
+// servedBefore are the instants during the wait of s, an acquire at a fair lock, at which one that came before ended.
+// Only then s may be the next, and a waiter that no message reaches learns of it when it polls.
+func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (instants []segment) {
+	for _, i := range k.requests {
+		x := &v.h.Spans[i]
+		if x.Call > later(s.Call, o.queueDelay()) {
+			break
+		}
+		if x != s && x.Op == history.OpAcquire && x.Return > s.Call && x.Return < s.Return {
+			instants = append(instants, segment{x.Return, x.Return})
+		}
+	}
+	return instants
 }
 
 // maxSizes is for how many numbers of permits the gaps of a key are computed.

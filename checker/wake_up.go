@@ -33,6 +33,7 @@ const (
 	wakeLate            // acquits: the reply came, or the client crashed
 	wakeRights          // acquits: a permission was revoked
 	wakeShared          // acquits: others may have asked for the waiter
+	wakeAhead           // acquits: of a fair lock, others came first
 	wakeSteps           // acquits: while a slot migrates, each of many requests may be slow
 )
 
@@ -44,7 +45,7 @@ func wakeUpRules() []string {
 		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
 		unanswered: "unanswered", doubtful: "doubt", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
-		wakeRights: "no-permission", wakeShared: "shared-object", wakeSteps: "slow-requests"}
+		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSteps: "slow-requests"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
