@@ -147,12 +147,12 @@ func reference() string {
 
 const referenceHead = `# Every key of a scenario
 
-Generated from the program (` + "`chaos list keys`" + `); a test keeps it current. A duration has a unit, such as
-` + "`500ms`" + ` or ` + "`2s`" + `.
+Generated from the program (` + "`chaos list keys`); a test keeps it current. " +
+	"A duration has a unit, such as `500ms` or `2s`." + `
 [schema/scenario.json](schema/scenario.json) is the same as a JSON Schema: an editor with a YAML language server
 completes and checks keys with this first line in a file:
 
     # yaml-language-server: $schema=docs/schema/scenario.json
 
-What keys mean together is described in [scenarios](scenarios.md); ` + "`chaos run --dry-run`" + ` checks it.
+How keys work together is described in [scenarios](scenarios.md); ` + "`chaos run --dry-run`" + ` checks a file.
 `

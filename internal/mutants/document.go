@@ -87,7 +87,7 @@ func Document(rows []Row, r Report) string {
 		"[Bugs](bugs.md) lists them, and those that were reproduced in the libraries themselves.\n",
 		convictedSources(rows, r))
 	if r.Coverage.Scenarios == 0 {
-		b.WriteString("\nHow many statements of package `lock` the scenarios execute was not measured.\n")
+		b.WriteString("\nThe statement coverage of package `lock` by the scenarios was not measured.\n")
 	} else {
 		fmt.Fprintf(&b, "\nThe scenarios execute %.1f %% of the statements of package `lock` "+
 			"(%d scenarios with %d seeds each).\n", r.Coverage.Percent, r.Coverage.Scenarios, r.Coverage.Seeds)
