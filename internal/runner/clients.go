@@ -13,9 +13,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// startClients starts all clients and sets them up, at once except for those that share a lock object: the first of
-// them is set up before the others, because the object has the connections of the client that opens it, and a fault on
-// the link of that client is to hit them.
+// startClients starts all clients and sets them up, all at once except those that share a lock object: the first of
+// them is set up before the others, because the object uses the connections of the client that opens it, so that a
+// fault on the link of that client hits all of them.
 func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 	s.env, s.clients = env, make([]client.Client, env.Clients)
 	can := make([]client.Capabilities, env.Clients)
@@ -34,7 +34,7 @@ func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 	s.can = client.Common(can...)
 	names := s.run.Scenario.LockNames()
 	if slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
-		s.can = s.can.Without(client.CanInspect) // the owners that one lock shows have no names in another
+		s.can = s.can.Without(client.CanInspect) // each lock shows owners by names of its own
 	}
 	return firstError(errs)
 }
