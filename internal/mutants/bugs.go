@@ -3,7 +3,6 @@ package mutants
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -164,15 +163,4 @@ func (b BugList) String() string {
 		fmt.Fprintf(&s, "| %s | %s | %s | %s |\n", f.what, f.runs, f.command, more)
 	}
 	return s.String()
-}
-
-// UnknownTrackers are the libraries in sources whose repository is not known.
-func (b BugList) UnknownTrackers() []string {
-	unknown := map[string]bool{}
-	for _, p := range b.planted {
-		if library, _, _ := strings.Cut(p.source, "#"); trackers[library] == "" {
-			unknown[library] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(unknown))
 }
