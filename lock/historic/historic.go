@@ -82,6 +82,16 @@ func Catalog() []Row {
 	}
 }
 
+// Lookup returns the row of that name.
+func Lookup(name string) (Row, error) {
+	for _, row := range Catalog() {
+		if row.Name == name {
+			return row, nil
+		}
+	}
+	return Row{}, fmt.Errorf("unknown historic lock %q", name)
+}
+
 // Open makes the lock. The caller must close it.
 func (r Row) Open(c Config) (Lock, error) {
 	switch n := len(c.Masters); {

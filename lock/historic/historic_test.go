@@ -3,7 +3,6 @@ package historic
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,11 +15,11 @@ const lease = 150 * time.Millisecond
 
 func open(t *testing.T, name string, c Config) Lock {
 	t.Helper()
-	i := slices.IndexFunc(Catalog(), func(row Row) bool { return row.Name == name })
-	if i < 0 {
-		t.Fatalf("no lock is called %q", name)
+	row, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	l, err := Catalog()[i].Open(c)
+	l, err := row.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +88,9 @@ func TestOpenRejects(t *testing.T) {
 				t.Errorf("%s was opened with %d masters", row.Name, n)
 			}
 		}
+	}
+	if _, err := Lookup("mutex"); err == nil {
+		t.Error("found an unknown lock")
 	}
 }
 
