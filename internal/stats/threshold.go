@@ -18,7 +18,7 @@ const freeWhileWaited = "free_while_waited.max"
 
 // Threshold is a limit for a metric, such as "acquire.p99 < 2s".
 type Threshold struct {
-	Metric string // one of Metrics
+	Metric string // one of metrics
 	Op     string // <, <=, > or >=
 	Limit  int64  // nanoseconds, or a number for a metric that counts
 }
@@ -26,9 +26,9 @@ type Threshold struct {
 // count is the suffix of metrics that are numbers; the others are durations.
 const count = ".count"
 
-// Metrics are the names of all metrics: OPERATION.QUANTILE, the number of operations that succeeded, and
+// metrics are the names of all metrics: OPERATION.QUANTILE, the number of operations that succeeded, and
 // freeWhileWaited.
-func Metrics() []string {
+func metrics() []string {
 	names := []string{freeWhileWaited}
 	ops, nameOf := timed()
 	for _, op := range ops {
@@ -49,8 +49,8 @@ func ParseThreshold(text string) (Threshold, error) {
 		return Threshold{}, fmt.Errorf("%q is not a threshold; write METRIC < LIMIT, such as acquire.p99 < 2s", text)
 	}
 	t := Threshold{Metric: m[1], Op: m[2]}
-	if !slices.Contains(Metrics(), t.Metric) {
-		return t, fmt.Errorf("unknown metric %q%s", t.Metric, nearest.Hint(t.Metric, Metrics()))
+	if !slices.Contains(metrics(), t.Metric) {
+		return t, fmt.Errorf("unknown metric %q%s", t.Metric, nearest.Hint(t.Metric, metrics()))
 	}
 	var err error
 	if t.counts() {
