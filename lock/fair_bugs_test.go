@@ -267,3 +267,35 @@ func TestFairChild(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, addr), Options{})
 	acquire(t, c.FairMutex("dead"), WithOwner("child"), WithReentry())
 }
+
+// A lock was handed over to a holder that died, and the next waiter, which did not know that it had become the first,
+// noticed the end of the lease only at its next heartbeat.
+func TestFairFirstWaiterLearnsOfShortLease(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rdb := startRedis(t).Dial(t)
+	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
+	h := acquire(t, c.FairMutex("heir"))
+	queued := func(n int64) {
+		eventually(t, testTimeout, "the waiter is queued", func() bool {
+			return rdb.LLen(ctx, tagged("heir", "queue")).Val() == n
+		})
+	}
+	served := make(chan error, 2)
+	wait := func(opts ...Option) {
+		_, err := c.FairMutex("heir").Acquire(ctx, opts...)
+		served <- err
+	}
+	go wait(WithLease(300 * time.Millisecond)) // and never releases it
+	queued(1)
+	go wait()
+	queued(2)
+	if err := h.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := within(t, testTimeout, "a waiter", served); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

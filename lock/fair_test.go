@@ -105,7 +105,8 @@ func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<
 func TestFairServesInOrder(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)
-	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
+	o := Options{PollMax: maxHeartbeat} // shorter than a lease: the next waiter learns of it without a message
+	clients := []*Client{newTestClient(t, rdb, o), newTestClient(t, rdb, o)}
 	first := acquire(t, clients[0].FairMutex("row"), WithOwner("first"), WithReentry())
 	var served []<-chan *Hold
 	for i := range 20 {

@@ -52,6 +52,7 @@ if not holder and keep > 0 then
     redis.call('ZREM', KEYS[4], me)
     local token = grant(hold, owner, lease)
     describe()
+    wakeBefore(lease)
     return {OK, token, 1}
   end
 elseif not holder and not first() then
@@ -76,6 +77,9 @@ if holder == owner then
   end
   if handed or redis.call('PTTL', KEYS[1]) < lease then
     redis.call('PEXPIRE', KEYS[1], lease)
+  end
+  if handed then
+    wakeBefore(lease)
   end
   return {OK, tonumber(redis.call('HGET', KEYS[1], 'token') or 0), tonumber(redis.call('HGET', KEYS[1], 'count'))}
 end

@@ -20,6 +20,16 @@ local function wakeFirst()
   end
 end
 
+-- Wakes the first in the queue if it may not ask before the lease of the holder ends, in ms: a waiter sends a heartbeat
+-- within a third of the time for which it is still kept, and learns then when that is.
+local function wakeBefore(lease)
+  local entry = redis.call('LINDEX', KEYS[3], 0)
+  local kept = entry and redis.call('ZSCORE', KEYS[4], entry)
+  if kept and lease < (tonumber(kept) - now) / 3 then
+    wakeFirst()
+  end
+end
+
 -- Grants the free lock to the first in the queue and wakes it; no other client can get in between.
 -- Without the right to publish the grant is found by the waiter's next request.
 -- The grant lasts as long as the waiter's place in the queue would have.
@@ -35,4 +45,5 @@ local function handOver()
   grant(hold, string.sub(entry, blank + 1), left)
   redis.call('HSET', KEYS[1], 'granted', hold)
   publish(KEYS[6], hold)
+  wakeBefore(left)
 end
