@@ -17,6 +17,7 @@ type holdFold struct {
 	kept       map[ownerKey]keptLevels // lost levels of holds that were released
 	effects    map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
 	faults     *disturbances           // nil until needed
+	acquires   map[ownerKey][]int32    // see acquiring; nil until needed
 }
 
 // find is the open hold of an owner at a key, in the given mode; nil if there is none.
@@ -315,38 +316,9 @@ func (b *holdFold) notice(n *history.Notice) {
 		b.lostOwners[n.Owner] = true
 		b.loseLevel(n)
 	case n.F == history.Lost:
-		b.lose(n.Owner, n.Key, n.Time, n.Index)
+		b.loseAll(n)
 	case n.F == history.Crash:
 		b.crash(n)
-	}
-}
-
-// loseLevel ends one level of the only hold of an owner at a key, or of the one in the mode that was lost, unless its
-// release was invoked before: then that is the level, and the depth is what the owner has left already.
-func (b *holdFold) loseLevel(n *history.Notice) {
-	var only *hold
-	levels := int32(0)
-	for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
-		h := &b.holds[i]
-		if h.key != n.Key || h.ending != endOpen {
-			continue
-		}
-		if levels += h.depth; n.Moded && h.reader == n.Write {
-			continue
-		}
-		if only != nil {
-			return // it reads and writes: which of them was lost is unknown
-		}
-		only = h
-	}
-	switch {
-	case only == nil || levels <= n.Left || b.h.Limit(n.Key) != 0:
-	case only.depth == 1:
-		only.end(endLost, max(n.Time, only.from), n.Index)
-		b.noteLost(only)
-	default:
-		only.depth--
-		only.change().lostLevels++
 	}
 }
 

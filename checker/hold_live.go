@@ -133,7 +133,7 @@ func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted boo
 		return k, owner, false
 	case e.F == history.Lost, e.F == history.Renewed:
 		if k = l.keys[e.Key]; k != nil {
-			k.notice(e)
+			k.notice(e, func() int { return l.acquiring(k, e) })
 		}
 		return nil, "", false
 	}
@@ -148,6 +148,21 @@ func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted boo
 	}
 	return k, r.owner, granted
 }
+
+// acquiring is how many acquires of the owner and the key of a notice have no reply yet.
+func (l *LiveHolds) acquiring(k *liveKey, notice *history.Event) (n int) {
+	owner := k.owner(notice)
+	for _, list := range l.requests { // in any order: they are counted
+		for i := range *list {
+			if r := &(*list)[i]; isAcquiring(r.f) && r.key == notice.Key && r.owner == owner {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func isAcquiring(f string) bool { return f == history.Acquire || f == history.Try }
 
 func (l *LiveHolds) invoke(e *history.Event) (*liveKey, string) {
 	k := l.keys[e.Key]

@@ -30,7 +30,7 @@ type ownerMode struct {
 // owner is the owner that an event names, or the one for whom its process last acquired the key, or the process
 // itself.
 func (k *liveKey) owner(e *history.Event) string {
-	acquires := e.F == history.Acquire || e.F == history.Try
+	acquires := isAcquiring(e.F)
 	if e.Value != nil && e.Value.Owner != "" {
 		if acquires {
 			k.owners[e.Process] = e.Value.Owner
@@ -50,7 +50,7 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	}
 	ok, missing := e.Type == history.OK, e.Type == history.Fail && !e.Held
 	switch {
-	case ok && (e.F == history.Acquire || e.F == history.Try):
+	case ok && isAcquiring(e.F):
 		return k.grant(e, r, client)
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
@@ -169,22 +169,40 @@ func (h *LiveHold) promise(t, valid time.Duration) {
 	}
 }
 
-// notice applies a reported loss or a renewal by the watchdog.
-func (k *liveKey) notice(e *history.Event) {
+// notice applies a reported loss or a renewal by the watchdog. acquiring counts its owner's acquires without a reply.
+func (k *liveKey) notice(e *history.Event, acquiring func() int) {
 	owner := k.owner(e)
 	if e.F == history.Lost && e.Value != nil && e.Value.Count > 0 {
-		k.loseLevel(owner, e.Value.Mode, e.Value.Count)
+		k.loseLevel(owner, e.Value.Mode, e.Value.Count, acquiring)
 		return
 	}
 	if e.F == history.Lost {
-		k.end(func(h *LiveHold) bool { return h.Owner == owner })
+		k.loseAll(owner, e)
 	} else if e.Value != nil && e.Value.Valid != 0 {
 		k.renew(owner, e.Time, max(1, later(e.Time, e.Value.Valid)))
 	}
 }
 
+// loseAll ends all holds of an owner; see the function of that name of holdFold.
+func (k *liveKey) loseAll(owner string, e *history.Event) {
+	sent, ended, mode := e.Time, e.Time, ""
+	if e.Value != nil {
+		sent, mode = e.Time-max(0, min(e.Value.Age, e.Time)), e.Value.Mode
+		ended = sent
+	}
+	other := func(h *LiveHold) bool { return mode != "" && h.Reader != (mode == "read") }
+	for i := range k.holds {
+		if h := &k.holds[i]; mode != "" && h.Owner == owner && !other(h) {
+			ended = min(ended, h.Valid)
+		}
+	}
+	k.end(func(h *LiveHold) bool {
+		return h.Owner == owner && h.asked <= sent && !(other(h) && h.since > ended)
+	})
+}
+
 // loseLevel ends one of several levels; see the function of that name of holdFold.
-func (k *liveKey) loseLevel(owner, mode string, left int) {
+func (k *liveKey) loseLevel(owner, mode string, left int, acquiring func() int) {
 	only, levels := -1, 0
 	for i := range k.holds {
 		if k.holds[i].Owner != owner {
@@ -199,7 +217,7 @@ func (k *liveKey) loseLevel(owner, mode string, left int) {
 		only = i
 	}
 	switch {
-	case only < 0 || levels <= left || k.semaphore:
+	case only < 0 || k.semaphore || levels <= left && levels+acquiring() <= left:
 	case k.holds[only].depth == 1:
 		if k.lost == nil {
 			k.lost = make(map[ownerMode]bool)

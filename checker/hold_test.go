@@ -170,7 +170,8 @@ func randomEvents(seed uint64) []history.Event {
 		case !busy && r.IntN(8) == 0:
 			f := []string{history.Lost, history.Renewed, history.Renewed, history.Crash}[r.IntN(4)]
 			add(history.Event{Type: history.Info, Process: p, F: f, Key: "k",
-				Value: &history.Value{Owner: v.Owner, Valid: time.Duration(r.IntN(9)), Count: r.IntN(3)}})
+				Value: &history.Value{Owner: v.Owner, Valid: time.Duration(r.IntN(9)), Count: r.IntN(3),
+					Mode: v.Mode, Age: time.Duration(r.IntN(9))}})
 		case !busy:
 			e = history.Event{Type: history.Invoke, Process: p, F: fs[r.IntN(len(fs))], Key: "k", Value: &v}
 			add(e)

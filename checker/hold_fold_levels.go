@@ -1,0 +1,91 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// loseAll ends the holds of an owner at a key. A notice may be recorded after a grant that it is not about: one that
+// was requested after the notice was sent, or one in the other mode that came when the lost hold had ended already.
+func (b *holdFold) loseAll(n *history.Notice) {
+	ended := n.Time
+	if lost := b.find(n.Owner, n.Key, !n.Write); n.Moded && lost != nil && lost.ending == endOpen {
+		ended = min(ended, lost.lastPromise())
+	}
+	for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
+		h := &b.holds[i]
+		if h.key != n.Key || h.ending != endOpen || h.asked > n.Time || n.Moded && h.reader == n.Write && h.from > ended {
+			continue
+		}
+		h.end(endLost, max(n.Time, h.from), n.Index) // the notice may be older than the record of the grant
+		b.noteLost(h)
+	}
+}
+
+// loseLevel ends one level of the only hold of an owner at a key, or of the one in the mode that was lost, unless its
+// release was invoked before: then that is the level, and the depth is what the owner has left already. What it has
+// left may include a grant whose reply is not recorded yet.
+func (b *holdFold) loseLevel(n *history.Notice) {
+	var only *hold
+	levels := int32(0)
+	for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
+		h := &b.holds[i]
+		if h.key != n.Key || h.ending != endOpen {
+			continue
+		}
+		if levels += h.depth; n.Moded && h.reader == n.Write {
+			continue
+		}
+		if only != nil {
+			return // it reads and writes: which of them was lost is unknown
+		}
+		only = h
+	}
+	switch {
+	case only == nil || b.h.Limit(n.Key) != 0 || levels <= n.Left && levels+b.acquiring(n) <= n.Left:
+	case only.depth == 1:
+		only.end(endLost, max(n.Time, only.from), n.Index)
+		b.noteLost(only)
+	default:
+		only.depth--
+		only.change().lostLevels++
+	}
+}
+
+// acquiring is how many acquires of the owner and the key of a notice have no reply yet.
+func (b *holdFold) acquiring(n *history.Notice) (count int32) {
+	if b.acquires == nil {
+		b.acquires = acquiresAround(b.h)
+	}
+	list := b.acquires[ownerKey{n.Owner, n.Key}]
+	next, _ := slices.BinarySearchFunc(list, n.Index, func(i, at int32) int {
+		return cmp.Compare(b.h.Spans[i].Invoked, at)
+	})
+	for _, i := range slices.Backward(list[:next]) {
+		if s := &b.h.Spans[i]; s.Ended >= 0 && s.Ended < n.Index {
+			break // an owner has one request after the other
+		}
+		count++
+	}
+	return count
+}
+
+// acquiresAround are the acquires of owners that lost some of several levels of a key.
+func acquiresAround(h *history.History) map[ownerKey][]int32 {
+	acquires := make(map[ownerKey][]int32)
+	for i := range h.Notices {
+		if n := &h.Notices[i]; n.F == history.Lost && n.Left > 0 {
+			acquires[ownerKey{n.Owner, n.Key}] = nil
+		}
+	}
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		at := ownerKey{s.Owner, s.Key}
+		if some, concerned := acquires[at]; concerned && isAcquire(s.Op) {
+			acquires[at] = append(some, int32(i))
+		}
+	}
+	return acquires
+}
