@@ -30,7 +30,7 @@ func Names() []string {
 		"wait-starved", "master-restart-empty", "split-brain", "min-replicas", "no-min-replicas",
 		"skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write", "cluster-node-paused",
 		"cluster-down", "slot-migration", "mixed-migration", "mixed-migration-replies", "mixed-migration-leases",
-		"migration-release-replies", "migration-renewals", "migration-first-use",
+		"migration-joined-late", "migration-release-replies", "migration-renewals", "migration-first-use",
 		"gc-pause", "gc-pause-replies", "fenced-pause",
 		"partitioned-holder", "renewed-holder-cut-off", "overstayed-lease", "plain-del", "compare-and-delete",
 		"clock-jump", "clock-jump-back", "clock-step-back", "clock-drift", "client-clocks",

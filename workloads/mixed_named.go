@@ -21,6 +21,9 @@ func namedSequences() []sequence {
 			run: renewedUntilEnd},
 		{name: "held for long", needs: client.Capabilities{client.RenewsItself}, run: heldForLong},
 		{name: "all keys at once", needs: client.Capabilities{client.SeveralKeys}, run: allAtOnce},
+		{name: "reader that joins late", needs: client.Capabilities{client.SharesReads}, run: joinsLate},
+		{name: "read late in a write", run: readsLate,
+			needs: client.Capabilities{client.SharesReads, client.CanDowngrade, client.ReportsLoss}},
 	}
 }
 
@@ -165,4 +168,57 @@ func renewedUntilEnd(m *mix) {
 		}
 	}
 	m.Session.Release(m.ctx, h)
+}
+
+// lateLease is the lease of a reader that joins late: it outlasts what the sequence waits for.
+const lateLease = 10 * time.Second
+
+// joinsLate leaves a reader of the client's own key to its short lease. Another one joins before that ends, and reads
+// beyond it. After its release a writer is granted the lock: nothing is left of the first reader.
+func joinsLate(m *mix) {
+	m.key = m.own
+	lease := m.short()
+	if _, ok := m.acquire(m.reading(m.owner(), lease)); !ok {
+		return
+	}
+	m.pause(m.within(lease))
+	if h, ok := m.try(m.reading(m.owner(), lateLease)); ok {
+		m.pause(lease + random(m.Env, beyondSlack))
+		m.Session.Release(m.ctx, h)
+	}
+	m.visitPatiently(m.writing(m.owner(), m.lease()))
+}
+
+// readsLate leaves a writer of the client's own key to its short lease. Before that ends, its owner also reads, and
+// does so beyond it. Then another reader is granted the lock: nothing is left of the write.
+func readsLate(m *mix) {
+	m.key = m.own
+	owner, lease := m.owner(), m.short()
+	if _, ok := m.acquire(m.writing(owner, lease)); !ok {
+		return
+	}
+	m.pause(m.within(lease))
+	h, ok := m.try(m.reading(owner, lateLease))
+	if !ok {
+		return
+	}
+	m.pause(lease)
+	m.visitPatiently(m.reading(m.owner(), m.lease()))
+	m.Session.Release(m.ctx, h)
+}
+
+// visitPatiently acquires the lock, for which it waits as long as the workload says, also on the client's own key.
+func (m *mix) visitPatiently(a client.Acquire) {
+	a.Wait = m.Env.wait()
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// within is a part of a lease: any, or all but some milliseconds, so that what follows arrives as the lease ends.
+func (m *mix) within(lease time.Duration) time.Duration {
+	if m.chance(2) {
+		return random(m.Env, lease)
+	}
+	return lease - random(m.Env, 20*time.Millisecond)
 }

@@ -46,7 +46,8 @@ local function movedDeadlines(lock)
 end
 
 -- Moves the deadlines in the hash to the set of leases. The first write needs no memory. A hold without any deadline has
--- ended: the set expired when the last lease in it ended, while later ones were in the hash.
+-- ended: the set expired when the last lease in it ended, while later ones were in the hash. If all leases have ended in
+-- this millisecond, in which the hash still exists, the set has to last until the script has removed the holds.
 local function adopt(lock, leases)
   local list = movedDeadlines(lock)
   if #list == 0 then
@@ -65,5 +66,5 @@ local function adopt(lock, leases)
     end
   end
   local last = redis.call('ZREVRANGE', leases, 0, 0, 'WITHSCORES')
-  redis.call('PEXPIREAT', leases, last[2])
+  redis.call('PEXPIREAT', leases, string.format('%d', math.max(tonumber(last[2]), now + 1)))
 end
