@@ -195,7 +195,7 @@ func kindSpecs() []Spec {
 			},
 			inspect: inspectMutex, labeled: true,
 		})
-	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards, CountsWaiters, CanInspect), fencedKeys
+	fair.Can, fair.PersistentKeys = fair.Can.With(Fair, Guards, CountsWaiters, CanInspect, NamesOwner), fencedKeys
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
@@ -229,7 +229,8 @@ func kindSpecs() []Spec {
 			"Redisson's RReadWriteLock",
 			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, owner: inspectRWOwner, bounded: !prefer,
 				reentrant: true})
-		rw.Can = rw.Can.With(CanInspect, InspectsOwner, SharesReads, CanDowngrade, RefusesUpgrade, Guards, FencedReaders).
+		rw.Can = rw.Can.With(CanInspect, InspectsOwner, SharesReads, CanDowngrade, RefusesUpgrade, Guards, FencedReaders,
+			NamesOwner).
 			Without(Counts)
 		rw.PersistentKeys = fencedKeys
 		if prefer {

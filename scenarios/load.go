@@ -81,7 +81,7 @@ func Names() []string {
 		"mixed-one-program", "mixed-several-kinds", "mixed-calls", "mixed-calls-fair", "short-turns", "mixed-calls-migration",
 		"mixed-redlock", "mixed-redlock-network", "mixed-redlock-minority", "mixed-redlock-outages",
 		"mixed-redlock-forced", "mixed-redlock-halves", "mixed-redlock-emptied",
-		"latch", "latch-clock-back", "swarm-single", "swarm", "swarm-mixed", "swarm-mixed-redlock",
+		"latch", "latch-clock-back", "latch-packets-lost", "swarm-single", "swarm", "swarm-mixed", "swarm-mixed-redlock",
 		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-leader-paused", "zk-leader-cut-off",
 		"zk-clock-jump",
 		"zk-one-disk-lost", "zk-power-loss", "zk-reply-lost-acquire", "zk-reply-lost-release", "zk-herd",

@@ -43,7 +43,7 @@ func locksOf(kind string) []string {
 	case "mutex":
 		return append([]string{"reentrant", "spin", "mutex", "several-kinds"}, otherLayouts()...)
 	case "fencing":
-		return []string{"reentrant", "fenced", "fair", "readers-writer"}
+		return []string{"reentrant", "fenced", "fair", "readers-writer", "redisson-fenced"}
 	case "readers-writer":
 		return []string{"readers-writer", "writer-preference"}
 	case "multi":
