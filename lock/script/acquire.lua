@@ -95,9 +95,12 @@ end
 local count
 if known then
   count = tonumber(redis.call('HGET', KEYS[1], 'count'))
-  -- A fair mutex that was handed over has no metadata yet.
-  if not KEYS[2] and redis.call('HDEL', KEYS[1], 'granted') == 1 and ARGV[6] ~= '' then
-    redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
+  -- A fair mutex that was handed over has no metadata and no lease yet, only the deadline of the place in its queue.
+  if not KEYS[2] and redis.call('HDEL', KEYS[1], 'granted') == 1 then
+    if ARGV[6] ~= '' then
+      redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
+    end
+    redis.call('PEXPIRE', KEYS[1], ARGV[2] or defaultLease)
   end
 else
   redis.call('HSET', KEYS[1], hold, 1)
