@@ -42,7 +42,7 @@ func (v *view) judgeChanges(o Options, found *findings) {
 			continue
 		}
 		want := c.known + changeBy(s)
-		if known && want != int64(s.Count) &&
+		if known && (want < 0 || want != int64(s.Count)) &&
 			!dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
 			v.changes = append(v.changes, c)
 			found.add(finding{rule: wrongChange, x: int32(len(v.changes) - 1), y: i, start: s.Call, end: s.Return})
