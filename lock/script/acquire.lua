@@ -37,10 +37,11 @@ local function grant()
 end
 
 -- Never shorter than what an outer hold was promised, never added up. A repeated request is promised a
--- whole lease too, since its client counts from then.
-local function extend()
+-- whole lease too, since its client counts from then. What was handed over has the deadline of a place in the
+-- queue instead.
+local function extend(handed)
   local lease = tonumber(ARGV[2] or defaultLease)
-  if redis.call('PTTL', KEYS[1]) < lease then
+  if handed or redis.call('PTTL', KEYS[1]) < lease then
     redis.call('PEXPIRE', KEYS[1], lease)
   end
 end
@@ -92,19 +93,17 @@ if not known and string.find(flags, 'n', 1, true) then
   return REENTERED
 end
 
-local count
+local count, handed
 if known then
   count = tonumber(redis.call('HGET', KEYS[1], 'count'))
-  -- A fair mutex that was handed over has no metadata and no lease yet, only the deadline of the place in its queue.
-  if not KEYS[2] and redis.call('HDEL', KEYS[1], 'granted') == 1 then
-    if ARGV[6] ~= '' then
-      redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
-    end
-    redis.call('PEXPIRE', KEYS[1], ARGV[2] or defaultLease)
+  -- A fair mutex that was handed over has no metadata and no lease yet.
+  handed = not KEYS[2] and redis.call('HDEL', KEYS[1], 'granted') == 1
+  if handed and ARGV[6] ~= '' then
+    redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
   end
 else
   redis.call('HSET', KEYS[1], hold, 1)
   count = redis.call('HINCRBY', KEYS[1], 'count', 1)
 end
-extend()
+extend(handed)
 return {OK, tonumber(redis.call('HGET', KEYS[1], 'token') or 0), count}
