@@ -133,6 +133,7 @@ func redissonScripts() [][3]string {
 		{"redisson_release", "{L} {P} [{P}]", "{H} {lease} {o} (w|W) {c}"},
 		{"redisson_release", "{L}", "{H} {lease} {o} (w|W) {c}"},
 		{"redisson redisson_inspect", "{L} {T}", "{c}"},
+		{"redisson_token", "{L}", "(1|2|99999999999999999)"},
 		{"redisson publish_both redisson_force", "{L} {T}", "{c}"},
 	}
 }
