@@ -61,7 +61,7 @@ func Names() []string {
 		"redlock-everysec", "redlock-always", "redlock-kill-everysec", "redlock-clock-jump", "redlock-clock-back",
 		"redlock-minority-down", "redlock-slow-majority",
 		"redlock-replies-late", "redlock-no-validity", "redlock-reply-lost", "redlock-missed-releases",
-		"redlock-missed-again",
+		"redlock-reentry-silent", "redlock-missed-again",
 		"redlock-claims-left", "redlock-releases-unanswered", "redlock-slow-minority", "redlock-renewal-unanswered",
 		"redlock-short-leases", "redlock-scripts-refused", "redlock-partitioned-holder", "redlock-reopened",
 		"redlock-renewals", "redlock-fenced-pause", "semaphore-failover", "permits-dead-client",
