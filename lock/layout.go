@@ -125,11 +125,7 @@ func (s *redissonStore) mint(ctx context.Context, c claim) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := s.node.onKey(ctx, redissonScript.token, c.key, token)
-	if err == nil && r.code == codeNotHeld {
-		err = ErrLost
-	}
-	return r.int(0), err
+	return s.node.giveToken(ctx, redissonScript.token, c.key, token)
 }
 
 // decide acquires the lock by its hash alone. A grant that was decided so by an earlier request, and that has no

@@ -52,9 +52,15 @@ func (n *node) fence(ctx context.Context, c claim, g grant, err error) (grant, e
 // mint gives the grant of c a fencing token: the lock is held, so that no other grant gets one meanwhile.
 func (n *node) mint(ctx context.Context, c claim) (int64, error) {
 	r, err := n.onKey(ctx, mintScript, c.tokenKey())
-	if err == nil {
-		r, err = n.onKey(ctx, tokenScript, c.key, c.id, r.int(0))
+	if err != nil {
+		return 0, err
 	}
+	return n.giveToken(ctx, tokenScript, c.key, c.id, r.int(0))
+}
+
+// giveToken runs a script that gives a grant a token that was minted for it, and returns the one that the grant has.
+func (n *node) giveToken(ctx context.Context, s script, key string, args ...any) (int64, error) {
+	r, err := n.onKey(ctx, s, key, args...)
 	if err == nil && r.code == codeNotHeld {
 		err = ErrLost
 	}
