@@ -58,3 +58,28 @@ func (c *honestyCheck) foreignViolation(f finding) Violation {
 		"only locks were acquired there", w.Clients[0], lockName(w.Key), format.Instant(f.end))
 	return w
 }
+
+// judgeNotSetUp finds the acquires and tries that state the size of a semaphore and failed because there is none: the
+// lock could have set it up. A fault that changes data meanwhile may have removed it again.
+func (c *honestyCheck) judgeNotSetUp() {
+	if len(c.h.NotSetUp) == 0 {
+		return
+	}
+	dis := c.disturbances(c.o)
+	for _, i := range c.h.NotSetUp {
+		s := &c.h.Spans[i]
+		if c.o.applies(honestData) && dis.touch(segment{s.Call, s.Return}, anyClient, history.AffectsData) {
+			continue
+		}
+		c.found.add(finding{rule: notSetUp, x: none, y: i, start: s.Call, end: s.Return})
+	}
+}
+
+// notSetUpViolation words a finding of judgeNotSetUp.
+func (c *honestyCheck) notSetUpViolation(f finding) Violation {
+	w := c.spanViolation(f.y, "a request that states the size of a semaphore sets it up", "")
+	w.Class = ""
+	w.Text = fmt.Sprintf("client %d was refused %s at %s because it does not exist, although the request stated its size",
+		w.Clients[0], lockName(w.Key), format.Instant(f.end))
+	return w
+}

@@ -15,6 +15,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.unkeptViolation(f)
 	case notForeign:
 		return c.foreignViolation(f)
+	case notSetUp:
+		return c.notSetUpViolation(f)
 	case deniedGrant:
 		return c.beforeViolation(f)
 	case goneConfirmed:

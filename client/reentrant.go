@@ -262,7 +262,7 @@ func lockCode(err error) string {
 		{ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
 		{lock.ErrForeign, history.CodeForeign}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, history.CodeUpgrade},
-		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, "absent"},
+		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, history.CodeAbsent},
 		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, "out-of-range"}, {lock.ErrClosed, "closed"},
 		// A wait for a lock that is held ends with ErrHeld.
 		{errNotOpen, "timeout"}, {context.DeadlineExceeded, history.CodeNoReply},

@@ -204,12 +204,12 @@ func (b *Builder) invoke(e numbered) {
 	open.add(int32(len(b.h.Spans)-1), b.h.Spans)
 }
 
-// asked is the number that an operation sets.
+// asked is the number that an operation sets, or states.
 func asked(op Op, v *Value) int32 {
 	switch op {
 	case OpArm:
 		return int32(max(0, min(v.Count, math.MaxInt32)))
-	case OpResize:
+	case OpResize, OpAcquire, OpTry:
 		return int32(max(0, min(v.Limit, MaxPermits)))
 	case OpAddPermits, OpDropPermits:
 		return int32(max(1, min(v.Permits, MaxPermits))) // left out: one
@@ -267,6 +267,8 @@ func (b *Builder) refused(i int32, e *Event) {
 		b.h.Upgrades = append(b.h.Upgrades, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeForeign:
 		b.h.Foreign = append(b.h.Foreign, i)
+	case (e.F == Acquire || e.F == Try) && code == CodeAbsent && b.h.Spans[i].Asked > 0:
+		b.h.NotSetUp = append(b.h.NotSetUp, i)
 	}
 }
 

@@ -77,10 +77,10 @@ func (e *Event) latchRefused() (armed, absent bool) {
 		return false, false
 	}
 	if ofLock {
-		return false, e.Error.Code == "not-held" || e.F == Inspect && e.Error.Code == "absent"
+		return false, e.Error.Code == "not-held" || e.F == Inspect && e.Error.Code == CodeAbsent
 	}
 	switch e.Error.Code {
-	case "absent", "rearmed":
+	case CodeAbsent, "rearmed":
 		return false, true
 	case "timeout", CodeHeld:
 		return e.F == Await, false

@@ -38,6 +38,9 @@ const CodeContradiction = "contradiction"
 // CodeForeign is the [Error] code of an operation that was refused because the key holds something that is not a lock.
 const CodeForeign = "foreign-key"
 
+// CodeAbsent is the [Error] code of an operation that failed because the semaphore or the latch does not exist.
+const CodeAbsent = "absent"
+
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (
