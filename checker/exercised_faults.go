@@ -180,15 +180,15 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 	return false
 }
 
-// hasRequestInFlight reports whether the client with that number had a request about a lock in flight at t: a fault of
-// its connections then affects the lock.
+// hasRequestInFlight reports whether the client with that number had a request about a lock or a latch in flight at t:
+// a fault of its connections then affects it.
 func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		if s.Call > t {
 			return false
 		}
-		if s.Return >= t && isLockOp(s) && strconv.Itoa(v.client(int32(i))) == client {
+		if s.Return >= t && (isLockOp(s) || isLatchOp(s.Op)) && strconv.Itoa(v.client(int32(i))) == client {
 			return true
 		}
 	}

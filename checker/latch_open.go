@@ -27,6 +27,7 @@ type arming struct {
 	counted           map[int32]time.Duration
 
 	deleted time.Duration // the earliest return of a delete that was invoked after it was armed; never: there is none
+	after   int           // the delete that certainly came before it was armed, as 1 + index into deletes; 0: unknown
 }
 
 // latches are the latches of the history, by key; nil if there are none.
@@ -67,6 +68,7 @@ func (v *view) latches() map[int32]*latchKey {
 	}
 	for key, l := range all { // order does not matter
 		v.findOpenings(l, counts[key])
+		l.orderDeletes()
 	}
 	return all
 }
@@ -82,7 +84,41 @@ func isLatchOp(op history.Op) bool {
 
 // mayBeDeleted reports whether a generation can have been deleted by t.
 func (l *latchKey) mayBeDeleted(a *arming, t time.Duration) bool {
-	return slices.ContainsFunc(l.deletes, func(d segment) bool { return d.until >= a.call && d.from <= t })
+	_, may := l.deletedBy(a, t)
+	return may
+}
+
+// deletedBy finds a delete that can have deleted a generation by t, as an index into deletes, and whether there is
+// one; -1: there are several.
+func (l *latchKey) deletedBy(a *arming, t time.Duration) (n int, found bool) {
+	for i, d := range l.deletes {
+		if d.until < a.call || d.from > t || i == a.after-1 {
+			continue
+		}
+		if found {
+			return -1, true
+		}
+		n, found = i, true
+	}
+	return n, found
+}
+
+// orderDeletes finds the deletes that certainly came before a generation was armed: the latch was counting until then,
+// and only one delete can have changed that. A delete has one effect, so it cannot have deleted that generation too.
+func (l *latchKey) orderDeletes() {
+	for n := range l.armings {
+		a := &l.armings[n]
+		later := l.armings[n+1:] // in the order of their calls
+		i := slices.IndexFunc(later, func(b arming) bool { return b.call > a.back })
+		if i < 0 || a.opens <= later[i].back {
+			continue
+		}
+		b := &later[i]
+		if d, found := l.deletedBy(a, b.back); found && d >= 0 {
+			b.after = d + 1
+			l.deletes[d].until = min(l.deletes[d].until, b.back)
+		}
+	}
 }
 
 // findOpenings finds when each generation can have opened, and by when it has, or was deleted. A participant counts

@@ -14,7 +14,8 @@ import (
 var latchSpec = Spec{
 	Name: "latch",
 	Doc: "every client in a loop: arm a latch, wait without success, count it down for several participants, some of " +
-		"them twice, and wait until it is open; inspect or delete it; on a key of its own or a shared one.",
+		"them twice, and wait until it is open; inspect or delete it; on a key of its own or a shared one; or, with " +
+		"sequence meeting, all clients count each generation down, wait for it, and arm the next one.",
 	Source: "java.util.concurrent, CountDownLatch; Redisson's RCountDownLatch",
 	Needs:  client.Capabilities{client.IsLatch},
 	Uses:   client.Capabilities{client.CanDelete, client.CanInspect, client.CountsUnnamed},
@@ -27,11 +28,16 @@ const maxCount = 3
 func latchClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	p := e.Params
 	l := latch{mix: mix{Env: e, ctx: ctx, stop: stop, keys: p.sharedKeys(), own: p.ownKey(e.Session.Number())}}
+	meets := p.Sequences != ""
 	for !l.over() {
-		if l.key = l.own; l.chance(2) {
+		switch l.key = l.own; {
+		case meets:
+			l.key = l.keys[e.Rand.IntN(len(l.keys))]
+			l.meet()
+		case l.chance(2):
 			l.key = l.keys[e.Rand.IntN(len(l.keys))]
 			l.takePart()
-		} else {
+		default:
 			l.alone()
 		}
 		pause(ctx, stop, grain+e.Params.Think+random(e, e.Params.Jitter))
@@ -148,6 +154,27 @@ func (l *latch) takePart() {
 		l.Session.Await(l.ctx, l.key, 0, l.Env.wait())
 	default:
 		l.Session.CountDown(l.ctx, l.key, l.participant(), 0)
+	}
+}
+
+// meeting is the sequence of this workload that a scenario may name.
+const meeting = "meeting"
+
+// meet is the part of a client in a meeting of all clients: each counts the latch down once, without naming the
+// generation, and waits until it is open. A client that passes, or finds no latch, arms it for the next meeting.
+// Sometimes a client calls the meeting off instead: it deletes the latch, which is certainly still counting.
+func (l *latch) meet() {
+	if l.Can.Has(client.CanDelete) && l.chance(8) {
+		l.Session.Delete(l.ctx, l.key)
+		return
+	}
+	counted := l.Session.CountDown(l.ctx, l.key, fmt.Sprintf("member %d", l.Session.Number()), 0)
+	over := counted.Code == history.CodeAbsent
+	if counted.Outcome == history.OK {
+		over = l.Session.Await(l.ctx, l.key, counted.Token, l.Env.wait()).Outcome == history.OK
+	}
+	if over {
+		l.Session.Arm(l.ctx, l.key, l.Params.Clients)
 	}
 }
 

@@ -95,8 +95,13 @@ func (p Params) sequenceNames() (names []string, others bool) {
 
 // validateSequences refuses a name that no sequence has.
 func (p Params) validateSequences() error {
-	if p.Sequences != "" && p.Kind != mixedSpec.Name {
-		return fmt.Errorf("workload: %s has no sequences; only %s has", p.Kind, mixedSpec.Name)
+	switch {
+	case p.Sequences == "" || p.Kind == latchSpec.Name && p.Sequences == meeting:
+		return nil
+	case p.Kind == latchSpec.Name:
+		return fmt.Errorf("workload: no sequence of %s is called %q; known is %s", p.Kind, p.Sequences, meeting)
+	case p.Kind != mixedSpec.Name:
+		return fmt.Errorf("workload: %s has no sequences; only %s and %s have", p.Kind, mixedSpec.Name, latchSpec.Name)
 	}
 	var known []string
 	for _, s := range allSequences() {
