@@ -21,6 +21,7 @@ const (
 	recoverPaused          // acquits: the waiter was paused
 	recoverHeld            // acquits: the lock may still have been held at the probe
 	recoverSoon            // acquits: a lease had ended within the slack before the probe
+	recoverQueued          // acquits: a waiter that a fault kept from leaving may be in the queue of a fair lock
 	recoverSteps           // acquits: while a slot migrates, each of many requests may be slow
 )
 
@@ -28,7 +29,7 @@ func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
 		keptBeyond: "kept-beyond-lease", renewedBeyond: "renewed-beyond-limit",
 		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held",
-		recoverSoon: "just-ended", recoverSteps: "slow-requests"}
+		recoverSoon: "just-ended", recoverQueued: "may-be-queued", recoverSteps: "slow-requests"}
 }
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,

@@ -39,6 +39,8 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 			p.Time <= later(free.from, o.slack()+o.ClockError):
 			undecided(fmt.Sprintf("the lease of client %d had ended at most %s before", v.client(v.spanOf(p.Key, free.last)),
 				format.Duration(p.Time-free.from)))
+		case o.Fair && o.applies(recoverQueued) && v.mayQueue(p.Key, p.Time, o):
+			undecided("a waiter that a fault kept from leaving may still be in the queue")
 		case !o.applies(recoverHeld) || free.from <= p.Time:
 			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: max(min(free.from, p.Time), 0), end: p.Time})
 		default:
@@ -51,6 +53,17 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 		}
 	}
 	return granted, open
+}
+
+// mayQueue reports whether a waiter that has failed or died may still be in the queue of a key at t.
+func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
+	e := v.idleTimes(o.slack()).extents
+	for i := range v.h.Spans {
+		if i := int32(i); v.h.Spans[i].Key == key && v.mayLinger(i, o) && e.dequeued(i) > t {
+			return true
+		}
+	}
+	return false
 }
 
 // neverFreed reports whether everything that can hold a key at t was lost more than slack before, without a lease that

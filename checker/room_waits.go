@@ -204,12 +204,20 @@ func (e *extents) dequeued(i int32) time.Duration {
 	return later(e.faults.delivery(last, e.client(i)), e.waiterTimeout(s))
 }
 
-// newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it, or at most
-// the slack before such a fault, counts as waiting for a time after that: the lock may not have learned that it gave
-// up. A client may leave the queue after it has replied, and a server may refuse the command.
+// mayLinger reports whether the lock may keep the waiter of an acquire after it ended: the acquire failed while a fault
+// may have hindered it, or at most the slack before such a fault. The lock may not have learned that the client gave
+// up: the client may leave the queue after it has replied, and a server may refuse the command.
+func (v *view) mayLinger(i int32, o Options) bool {
+	s := &v.h.Spans[i]
+	return s.Op == history.OpAcquire && s.Outcome != history.OK && v.disturbances(o).touch(
+		segment{s.Call, later(s.Return, o.slack())}, v.client(i),
+		history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients)
+}
+
+// newRoomSweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
-	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
+	e := v.idleTimes(o.slack()).extents
 	for _, d := range e.held(k.key, false, 0) {
 		r.add(d, false)
 	}
@@ -219,8 +227,7 @@ func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 			continue
 		}
 		until := s.Return
-		if s.Outcome != history.OK && dis.touch(segment{s.Call, later(s.Return, o.slack())}, v.client(i),
-			history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients) {
+		if v.mayLinger(i, o) {
 			until = e.dequeued(i)
 		}
 		r.add(newDemand(s, s.Call, until), true)

@@ -17,9 +17,10 @@ const (
 	virtualLeaseWait = 10 * time.Minute // the same in virtual time
 	leasePollEvery   = 20 * time.Millisecond
 	leasePolls       = 500
-	probeWait        = 2 * time.Second // timeout of a probe's acquire
-	maxUnknown       = 4               // probes of unknown outcome: a poll may be in flight when the wait ends
-	replicaWait      = 3 * time.Second // for a replica to come back
+	probeWait        = 2 * time.Second  // timeout of a probe's acquire
+	maxUnknown       = 4                // probes of unknown outcome: a poll may be in flight when the wait ends
+	waiterTimeout    = 10 * time.Second // for which a lock may keep a dead waiter (docs/checkers.md, wake-up)
+	replicaWait      = 3 * time.Second  // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
 	maxProbed        = 100             // keys; more would take longer than the run
 	keptLong         = 2 * time.Minute // beyond the lease: what a server keeps for longer is not removed in time
@@ -43,8 +44,8 @@ func (s *stage) finalChecks(ctx context.Context) {
 
 // waitUntilFree waits until every hold was released or has expired, except those without a lease, and at most until
 // every lease of the workload has ended: a key that lives longer is for the checkers to judge. An acquire of unknown
-// outcome counts as a hold, even if no server shows one. False: the leases are too long to wait for, or a fault has
-// set the clocks that end them, or ctx has ended.
+// outcome counts as a hold, even if no server shows one. At a fair lock it also waits until the queue has none but live
+// waiters. False: the leases are too long to wait for, or a fault has set the clocks that end them, or ctx has ended.
 func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	lease, most := s.run.params.Lease, leaseWait
 	if s.run.Backend.Facts().Deterministic {
@@ -56,10 +57,15 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	}
 	wait = min(wait, most)
 	end := time.Now().Add(wait)
-	if doubt := s.track.doubtUntil(lease); doubt.Before(end) {
-		if d := time.Until(doubt); d > 0 && !sleep(ctx, d.Truncate(time.Millisecond)+time.Millisecond) {
-			return false
-		}
+	doubt := s.track.doubtUntil(lease)
+	if doubt.After(end) {
+		doubt = time.Time{}
+	}
+	if queued := s.track.queuedUntil(lease); s.can.Has(client.Fair) && queued.After(doubt) && lease < most {
+		doubt = queued
+	}
+	if d := time.Until(doubt); d > 0 && !sleep(ctx, d.Truncate(time.Millisecond)+time.Millisecond) {
+		return false
 	}
 	poll := max(leasePollEvery, (wait / leasePolls).Truncate(time.Millisecond))
 	for s.anyLeased(ctx, keys) {

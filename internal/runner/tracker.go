@@ -23,6 +23,7 @@ type tracker struct {
 	acquiring map[string]int                         // by key, the acquires among them
 	last      int                                    // client that was granted a lock last; -1: none
 	doubt     time.Time                              // when an acquire last ended with an unknown outcome; zero: none did
+	leftQueue time.Time                              // when a waiter last died or may have failed to leave a queue
 	seen      map[string]map[string]history.KeyState // by master, what it had when it was sampled last
 	status    Status
 	armed     []*armedTrigger
@@ -175,6 +176,10 @@ func (t *tracker) addClient(e history.Event) {
 			t.doubt = time.Now()
 		}
 	}
+	failed := e.F == history.Acquire && e.Type == history.Fail && len(t.status.Faults) > 0
+	if failed || e.F == history.Acquire && e.Type == history.Info || e.F == history.Crash {
+		t.leftQueue = time.Now()
+	}
 	t.status.Overlaps = t.status.Overlaps || t.live.Conflict(e.Key)
 }
 
@@ -197,6 +202,17 @@ func (t *tracker) doubtUntil(lease time.Duration) time.Time {
 		return t.doubt
 	}
 	return t.doubt.Add(lease)
+}
+
+// queuedUntil is when a fair lock has certainly removed the waiters that died, or that failed to leave its queue; zero:
+// there are none.
+func (t *tracker) queuedUntil(lease time.Duration) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.leftQueue.IsZero() {
+		return t.leftQueue
+	}
+	return t.leftQueue.Add(max(lease, waiterTimeout))
 }
 
 // triggers are the triggers that e fires. held: its key is held.

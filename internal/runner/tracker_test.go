@@ -140,6 +140,37 @@ func TestDoubt(t *testing.T) {
 	})
 }
 
+// TestQueuedUntil: a waiter may be in the queue for a time after its client crashed, or after its acquire ended without
+// a reply or failed under a fault.
+func TestQueuedUntil(t *testing.T) {
+	fault := func(phase history.Phase) history.Event {
+		v := &history.Value{Fault: &history.FaultValue{ID: 1, Phase: phase}}
+		return history.Event{F: "kill", Process: history.Nemesis, Value: v}
+	}
+	failed := history.Event{Type: history.Fail, F: history.Acquire, Key: "k", Error: &history.Error{Code: "timeout"}}
+	lost := history.Event{Type: history.Info, F: history.Acquire, Key: "k", Error: &history.Error{Code: "no-reply"}}
+	for name, c := range map[string]struct {
+		events []history.Event
+		want   time.Duration
+	}{
+		"a wait ran out without a fault":    {[]history.Event{fault(history.Injected), fault(history.Healed), failed}, 0},
+		"a wait ran out under a fault":      {[]history.Event{fault(history.Injected), failed}, waiterTimeout},
+		"an acquire ended without a reply":  {[]history.Event{lost}, waiterTimeout},
+		"a client crashed":                  {[]history.Event{{Type: history.Info, F: history.Crash}}, waiterTimeout},
+		"a release ended without its reply": {[]history.Event{{Type: history.Info, F: history.Release, Key: "k"}}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			track := newTracker(1, []string{"k"})
+			for _, e := range c.events {
+				track.add(e)
+			}
+			if at := track.queuedUntil(time.Second); c.want == 0 && !at.IsZero() || c.want > 0 && time.Until(at) != c.want {
+				t.Errorf("%s: queued until %v, want in %s", name, at, c.want)
+			}
+		})
+	}
+}
+
 // TestHolderOfATriggeredStep: of several holders, the one whose event fired the trigger, while it has that lock.
 func TestHolderOfATriggeredStep(t *testing.T) {
 	track := newTracker(3, []string{"a", "b"})
