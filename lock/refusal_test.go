@@ -92,6 +92,30 @@ func TestWaitersForOtherLocksPoll(t *testing.T) {
 	release(t, within(t, testTimeout, "the second waiter for c is served", second))
 }
 
+// Of the waiters of one client, the first in the queue at the server polls, also if another one is the first of the
+// client.
+func TestFirstFairWaiterAtServerPolls(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	direct := s.Dial(t)
+	acl(t, direct, "resetchannels")
+	o := Options{PollMax: time.Hour, Lease: time.Hour}
+	c, holder := newTestClient(t, s.Dial(t), o), newTestClient(t, s.Dial(t), o)
+	c.maxHeartbeat = time.Hour
+	h := acquire(t, holder.FairMutex("a"))
+	first := wait(context.Background(), t, c.FairMutex("a"))
+	sleeping(t, c, "{a}:grant", 1)
+	second := wait(context.Background(), t, c.FairMutex("a"))
+	sleeping(t, c, "{a}:grant", 2)
+	ctx := context.Background()
+	if err := direct.LMove(ctx, "{a}:queue", "{a}:queue", "LEFT", "RIGHT").Err(); err != nil {
+		t.Fatal(err)
+	}
+	release(t, h)
+	release(t, within(t, testTimeout, "the first waiter at the server is served", second))
+	release(t, within(t, testTimeout, "the other waiter is served", first))
+}
+
 // Permits that were added are added, and a latch that was counted is counted, though nothing may be published.
 func TestChangesWithoutTheRightToPublish(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pollUnsubscribed is how often the first waiter polls where the server refuses subscriptions.
+// pollUnsubscribed is how often a waiter that may be the next polls where the server refuses subscriptions.
 const pollUnsubscribed = 200 * time.Millisecond
 
 // waitMode is how an acquire waits between its requests.
@@ -264,7 +264,7 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 	case w.mode == polling:
 		limit = min(10*time.Millisecond<<min(n, 5), limit)
 		d = r.between(limit/4, limit)
-	case w.waiter != nil && w.client.queues.polls(w.waiter) && w.client.queues.ahead(w.waiter) == 0:
+	case w.waiter != nil && w.client.queues.polls(w.waiter) && w.mayBeNext():
 		limit = min(pollUnsubscribed, limit)
 		d = r.between(limit/2, limit)
 	default:
@@ -290,6 +290,12 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 // leads reports whether others rely on the waiter because it is the first of its queue: messages wake the first, so
 // that only the first knows when the lease of the lock ends. A waiter that is woken by its hold is known to the server.
 func (w *waitLoop) leads() bool { return w.waiter.hold == "" && w.client.queues.ahead(w.waiter) == 0 }
+
+// mayBeNext reports whether the waiter may be the next that is granted the lock. The server has the order of those that
+// are woken by their hold, and it is not the order of this queue if they requested the lock at the same time.
+func (w *waitLoop) mayBeNext() bool {
+	return w.waiter.hold != "" || w.client.queues.ahead(w.waiter) == 0
+}
 
 // leave leaves the queue. A waiter that was woken and got no reply since wakes the
 // next (redisson#4744), as does one that is woken while it leaves, and the first of
