@@ -31,7 +31,7 @@ func Names() []string {
 		"skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write", "cluster-node-paused",
 		"cluster-down", "slot-migration", "mixed-migration", "mixed-migration-replies", "mixed-migration-leases",
 		"migration-joined-late", "migration-release-replies", "migration-renewals", "migration-first-use",
-		"gc-pause", "gc-pause-replies", "fenced-pause",
+		"migration-handover", "gc-pause", "gc-pause-replies", "fenced-pause",
 		"partitioned-holder", "renewed-holder-cut-off", "overstayed-lease", "plain-del", "compare-and-delete",
 		"clock-jump", "clock-jump-back", "clock-step-back", "clock-drift", "client-clocks",
 		"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "eviction", "foreign-data", "memory-full",
