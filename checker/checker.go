@@ -146,6 +146,8 @@ type Options struct {
 	Starves bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
+	// AwaitsReplicas: grants, and changes of what a semaphore or a latch has, succeed only when a replica has them.
+	AwaitsReplicas bool
 	// NamesOwner: a release of a lost hold fails with code not-owner if another owner has the lock by now.
 	NamesOwner bool
 	// Shared: several clients use one lock object, so one of them may wait for requests of the others.

@@ -48,6 +48,7 @@ const (
 	notForeign             // an acquire was refused because of data of another program, which there cannot be
 	notSetUp               // an acquire failed because a semaphore does not exist, although it states its size
 	deniedGrant            // an acquire failed as one that never held the lock, although a server had granted it
+	unacknowledged         // a grant or a change that waits for replicas succeeded without any
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
@@ -73,7 +74,7 @@ func honestyRules() []string {
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
 		contradicted: "contradiction", failedInVain: "failed", ownerUnnamed: "owner-unnamed", failedDone: "failed-done",
 		renewalWaited: "waited-renewal", restored: "brought-back", deniedGrant: "held-before",
-		notForeign: "foreign-unfounded", notSetUp: "not-set-up",
+		notForeign: "foreign-unfounded", notSetUp: "not-set-up", unacknowledged: "unacknowledged",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestReopened: "reopened", honestPromise: "other-outlived",
 		honestSilent: "reports-no-loss", honestReaders: "readers-share",
@@ -119,6 +120,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeHeldBefore()
 	c.judgeForeign()
 	c.judgeNotSetUp()
+	c.judgeUnacknowledged()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}

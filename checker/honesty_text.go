@@ -32,6 +32,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.doneViolation(f)
 	case forcedNothing, forceMissed:
 		return c.forceViolation(f)
+	case unacknowledged:
+		return c.unacknowledgedViolation(f)
 	case renewalWaited:
 		return c.lateRenewalViolation(f)
 	case ownerUnnamed:

@@ -13,13 +13,15 @@ import (
 
 // The rules of permits.
 const (
-	tooMany      = iota // more permits held than exist
-	wrongChange         // a change of the number of permits counts wrongly
-	permitsTouch        // acquits: one hold ends at the instant at which the next begins
+	tooMany       = iota // more permits held than exist
+	wrongChange          // a change of the number of permits counts wrongly
+	refusedChange        // a change was refused although there are enough permits to remove
+	permitsTouch         // acquits: one hold ends at the instant at which the next begins
 )
 
 func permitsRules() []string {
-	return []string{tooMany: "too-many", wrongChange: "miscounted-change", permitsTouch: "touching"}
+	return []string{tooMany: "too-many", wrongChange: "miscounted-change",
+		refusedChange: "refused-change", permitsTouch: "touching"}
 }
 
 // checkPermits adds up the permits that are held at once: the sweep of exclusion.go with weights.
@@ -53,7 +55,7 @@ func checkPermits(v *view, o Options) Result {
 	}
 	v.judgeChanges(o, found)
 	r = found.result(Permits, func(f finding) Violation {
-		if f.rule == wrongChange {
+		if f.rule == wrongChange || f.rule == refusedChange {
 			return v.changeViolation(f)
 		}
 		return v.permitsViolation(f, o)

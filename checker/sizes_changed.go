@@ -17,23 +17,25 @@ type sizeChange struct {
 	known  int64 // permits that there were since
 }
 
-// judgeChanges finds the changes that replied with another number than the one before, more or fewer as requested, and
-// those that left fewer permits than none. The number before is certain if the last change or resize had succeeded and
-// returned before this one was invoked, and no fault may have changed the data of the servers since then. After a
-// change of unknown outcome, which may take effect at any time, it never is.
+// judgeChanges finds the changes that replied with another number than the one before, more or fewer as requested,
+// those that left fewer permits than none, and those that were refused although there were enough to remove. The number
+// before is certain if the last change or resize had succeeded and returned before this one was invoked, and no fault
+// may have changed the data of the servers since then. After a change of unknown outcome, which may take effect at any
+// time, it never is.
 func (v *view) judgeChanges(o Options, found *findings) {
 	last := make(map[int32]sizeChange) // by key; before is none: not certain
 	dis := v.allDisturbances(o)
 	for _, i := range v.rare {
 		s := &v.h.Spans[i]
-		if !setsSize(s) || s.Outcome == history.Fail || s.Part {
+		refused := slices.Contains(v.h.OutOfRange, i)
+		if !setsSize(s) || s.Outcome == history.Fail && !refused || s.Part {
 			continue
 		}
 		c, known := last[s.Key]
 		if known && c.before == none {
 			continue
 		}
-		if s.Outcome == history.Info || known && s.Call <= v.h.Spans[c.before].Return {
+		if s.Outcome == history.Info || known && !refused && s.Call <= v.h.Spans[c.before].Return {
 			last[s.Key] = sizeChange{before: none}
 			continue
 		}
@@ -41,13 +43,18 @@ func (v *view) judgeChanges(o Options, found *findings) {
 			last[s.Key] = sizeChange{i, int64(s.Asked)}
 			continue
 		}
-		want := c.known + changeBy(s)
-		if known && (want < 0 || want != int64(s.Count)) &&
-			!dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
-			v.changes = append(v.changes, c)
-			found.add(finding{rule: wrongChange, x: int32(len(v.changes) - 1), y: i, start: s.Call, end: s.Return})
+		want, rule := c.known+changeBy(s), wrongChange
+		wrong := known && (want < 0 || want != int64(s.Count))
+		if refused {
+			rule, wrong = refusedChange, known && want >= 0 && s.Call > v.h.Spans[c.before].Return
 		}
-		last[s.Key] = sizeChange{i, int64(s.Count)}
+		if wrong && !dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
+			v.changes = append(v.changes, c)
+			found.add(finding{rule: rule, x: int32(len(v.changes) - 1), y: i, start: s.Call, end: s.Return})
+		}
+		if !refused {
+			last[s.Key] = sizeChange{i, int64(s.Count)}
+		}
 	}
 }
 
@@ -69,6 +76,12 @@ func (v *view) changeViolation(f finding) Violation {
 	c, s := v.changes[f.x], &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a change of the number of permits counts once and never makes it negative", "")
 	w.Class, w.Events = "", slices.Concat([]int{int(v.h.Spans[c.before].Ended)}, w.Events)
+	if f.rule == refusedChange {
+		w.Rule = "permits that exist can be removed"
+		w.Text = fmt.Sprintf("client %d removed %s of %s at %s, and was refused although it had %d", w.Clients[0],
+			format.Count(-changeBy(s), "permit"), lockName(w.Key), format.Instant(s.Return), c.known)
+		return w
+	}
 	verb, by := "added", changeBy(s)
 	if by < 0 {
 		verb, by = "removed", -by

@@ -208,6 +208,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"settles":         &o.Settles,
 		"starves":         &o.Starves,
 		"ends-renewals":   &o.EndsRenewals,
+		"awaits-replicas": &o.AwaitsReplicas,
 		"names-owner":     &o.NamesOwner,
 		"shared":          &o.Shared,
 		"falls-back":      &o.FallsBack,

@@ -50,6 +50,7 @@ const (
 	Repeats          Capability = "repeats"           // a release without a reply is repeated for 1.5 s
 	Persists         Capability = "persists"          // retries acquires and releases after transient errors
 	EndsRenewals     Capability = "ends-renewals"     // a requested renewal ends when the hold does
+	AwaitsReplicas   Capability = "awaits-replicas"   // grants, and changes of a semaphore or a latch, wait for replicas
 	NamesOwner       Capability = "names-owner"       // a release of a lost hold says whether another owner has the lock
 	FallsBack        Capability = "falls-back"        // waiters poll while the server refuses subscriptions
 	Migrates         Capability = "migrates"          // stays available while its keys move to another server
@@ -70,8 +71,8 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, CountsUnnamed, SeveralKeys,
 		CanForceRelease, Scoped, Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
-		Repeats, Persists, EndsRenewals, NamesOwner, FallsBack, Migrates, BacksOff, Isolates, FullMemory, Detached,
-		Counts, Frugal, TakesTurns, CachesScripts,
+		Repeats, Persists, EndsRenewals, AwaitsReplicas, NamesOwner, FallsBack, Migrates, BacksOff, Isolates, FullMemory,
+		Detached, Counts, Frugal, TakesTurns, CachesScripts,
 	}
 }
 

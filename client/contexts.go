@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/crc32"
@@ -36,6 +37,7 @@ type acquireCall struct {
 	bounded   bool // it may send one request, in place of a try
 	reentrant bool // the owner may have the lock already
 	locker    bool // as a sync.Locker, if the lock can be one
+	marked    bool // its owner has no name at the server, and the metadata name it
 }
 
 // again ends the metadata of a hold of an owner, once for each that it has already.
@@ -84,7 +86,7 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h hel
 	c := acquireCall{
 		closed: l.closed, labeled: l.labeled, reentrant: l.reentrant, held: l.holds.count(a.Key, a.Owner),
 	}
-	if !l.unnamed {
+	if c.marked = l.marks(a.Owner); !l.unnamed {
 		owner = a.Owner
 	}
 	if l.maxHold > 0 {
@@ -123,7 +125,7 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h hel
 	} else {
 		h, err = l.acquire(ctx, l.lock, a)
 	}
-	if wrong := check(); wrong != nil {
+	if wrong := cmp.Or(check(), checkEnd(a, err, twice || a.Scoped || c.bounded || l.several)); wrong != nil {
 		return nil, owner, wrong
 	}
 	if err == nil && outer != nil && len(a.Keys) == 0 {
@@ -133,6 +135,24 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h hel
 		_, _ = h.Done(), h.Context()
 	}
 	return h, owner, err
+}
+
+// checkEnd finds an acquire that waited until its context, or its wait, ended, and whose error does not say so. Of one
+// that may end for another reason (also), nothing is known.
+func checkEnd(a Acquire, err error, also bool) error {
+	switch {
+	case also || a.Wait == 0 || !errors.Is(err, lock.ErrHeld) || formOf(a.Owner) == limitedForm:
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, lock.ErrClosed):
+	default:
+		return contradiction("the wait for the lock has ended, and the error is not that of its context: %v", err)
+	}
+	return nil
+}
+
+// marks chooses, of the owners without a name at the server, those that metadata name: some of the clients that use
+// contexts.
+func (l *library) marks(owner string) bool {
+	return l.unnamed && l.contexts && crc32.ChecksumIEEE([]byte("mark of "+owner))%4 == 0
 }
 
 // isEven chooses half of the owners.

@@ -33,7 +33,7 @@ type events struct {
 
 // observe is the observer. Failed acquires are not compared, because the name of their owner may not be known.
 func (e *events) observe(v lock.Event) {
-	if v.Primitive != "lock" || v.Kind == lock.NotAcquired {
+	if v.Primitive == "latch" || v.Kind == lock.NotAcquired {
 		return
 	}
 	e.mu.Lock()
@@ -48,6 +48,11 @@ func (e *events) observe(v lock.Event) {
 // take returns the oldest event about h, and whether there was one.
 func (e *events) take(kind lock.EventKind, h *lock.Hold) (v lock.Event, seen bool) {
 	return e.takeOf(eventID{kind, h.Name(), h.Owner()})
+}
+
+// takeAbout is take for permits, which have no owner: their events name the first of their ids.
+func (e *events) takeAbout(kind lock.EventKind, p *lock.Permits) (v lock.Event, seen bool) {
+	return e.takeOf(eventID{kind, p.Name(), p.IDs()[0]})
 }
 
 func (e *events) takeOf(id eventID) (v lock.Event, seen bool) {
@@ -107,6 +112,9 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 	if err := l.checkPromise(h, a.Lease, asked); err != nil {
 		return err
 	}
+	if p, ok := h.(*lock.Permits); ok {
+		return l.checkPermits(p, a.Permits, asked)
+	}
 	one, ok := holdOf(h)
 	if !ok {
 		return l.checkLevels(h, a)
@@ -127,13 +135,35 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 	case errors.Is(one.Err(), lock.ErrReleased):
 		return contradiction("a hold has ended as released, but nobody has released it")
 	case !seen:
-		return contradiction("the observer got no event for the acquire")
+		return errUnobserved
 	case fenced && event.Token != tokened.Token():
 		return contradiction("the event of the acquire has token %d, but the hold has %d", event.Token, tokened.Token())
-	case event.Took < 0 || event.Took > time.Since(asked)+clockStep:
-		return contradiction("the event says that the acquire took %v, but it took at most %v", event.Took, time.Since(asked))
+	}
+	return checkTook(event, asked)
+}
+
+var errUnobserved = contradiction("the observer got no event for the acquire")
+
+// checkTook compares what an event says of how long an acquire took with when it was made.
+func checkTook(event lock.Event, asked time.Time) error {
+	if took := time.Since(asked); event.Took < 0 || event.Took > took+clockStep {
+		return contradiction("the event says that the acquire took %v, but it took at most %v", event.Took, took)
 	}
 	return nil
+}
+
+// checkPermits compares what permits say of themselves with how many were requested, and with the event.
+func (l *library) checkPermits(p *lock.Permits, n int, asked time.Time) error {
+	event, seen := l.events.takeAbout(lock.Acquired, p)
+	switch {
+	case p.Count() != n:
+		return contradiction("%d permits were requested, and %d granted", n, p.Count())
+	case !seen:
+		return errUnobserved
+	case event.Permits != n:
+		return contradiction("the event of the acquire is about %d permits, but %d were granted", event.Permits, n)
+	}
+	return checkTook(event, asked)
 }
 
 // checkContext finds a hold that lasts although its context has ended: the end of the wait for it must not end that. It
@@ -166,17 +196,27 @@ func (l *library) checkLevels(h held, a Acquire) error {
 
 // checkReleased compares the end of a release with the event about it.
 func (l *library) checkReleased(h held, err error) error {
-	one, ok := holdOf(h)
-	if !ok || errors.Is(err, ErrContradiction) || errors.Is(err, errUnlocked) {
+	if errors.Is(err, ErrContradiction) || errors.Is(err, errUnlocked) {
 		return nil
 	}
-	event, seen := l.events.take(lock.Released, one)
+	var event lock.Event
+	var seen bool
+	one, single := holdOf(h)
+	p, permits := h.(*lock.Permits)
+	switch {
+	case single:
+		event, seen = l.events.take(lock.Released, one)
+	case permits:
+		event, seen = l.events.takeAbout(lock.Released, p)
+	default:
+		return nil
+	}
 	switch {
 	case !seen:
 		return contradiction("the observer got no event for the release")
 	case (event.Err == nil) != (err == nil):
 		return contradiction("the release returned error %v, but its event says %v", err, event.Err)
-	case one.Err() == nil:
+	case h.Err() == nil:
 		return contradiction("a hold was released, but has not ended")
 	}
 	return nil

@@ -91,6 +91,110 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
+// TestContradictionsOfPermits: a client sees that permits do not agree with the request or with their event.
+func TestContradictionsOfPermits(t *testing.T) {
+	row := specNamed(t, "permits")
+	server := locktest.StartServer(t)
+	for name, tamper := range map[string]func(e *lock.Event){
+		"":                 func(*lock.Event) {},
+		"of other permits": func(e *lock.Event) { e.Owner = "" },
+		"another number":   func(e *lock.Event) { e.Permits++ },
+		"took too long":    func(e *lock.Event) { e.Took = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Dial(t).FlushAll(t.Context())
+			n, _ := onServer(t, row, server.Addr, 1, nil)
+			l := n.locker.(*library)
+			a, asked := Acquire{Key: "k", Owner: "o", Permits: 2, Limit: 3}, time.Now()
+			h, owner, err := l.acquireHeld(t.Context(), a, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := l.events.list
+			l.events.list = nil
+			for _, list := range seen {
+				for _, e := range list {
+					tamper(&e)
+					l.events.observe(e)
+				}
+			}
+			if err := l.checkGrant(h, a, owner, asked); errors.Is(err, ErrContradiction) != (name != "") {
+				t.Errorf("grant: %v", err)
+			}
+			if err := l.checkReleased(h, h.Release(t.Context())); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			if err := l.checkReleased(h, nil); !errors.Is(err, ErrContradiction) {
+				t.Errorf("a release without an event: got %v, want a contradiction", err)
+			}
+		})
+	}
+}
+
+// TestEndOfWait: the error of a wait that has ended says so.
+func TestEndOfWait(t *testing.T) {
+	owner := "o"
+	for formOf(owner) == limitedForm {
+		owner += "o"
+	}
+	waits, end := Acquire{Owner: owner, Wait: time.Second}, context.DeadlineExceeded
+	for _, row := range []struct {
+		a     Acquire
+		err   error
+		also  bool
+		wrong bool
+	}{
+		{waits, lock.ErrHeld, false, true},
+		{waits, lock.ErrNoPermits, false, true},
+		{waits, lock.ErrHeld, true, false},
+		{waits, errors.Join(lock.ErrHeld, end), false, false},
+		{waits, errors.Join(lock.ErrHeld, lock.ErrClosed), false, false},
+		{waits, lock.ErrForeign, false, false},
+		{waits, nil, false, false},
+		{Acquire{Owner: owner}, lock.ErrHeld, false, false},
+	} {
+		if err := checkEnd(row.a, row.err, row.also); errors.Is(err, ErrContradiction) != row.wrong {
+			t.Errorf("%+v: got %v, want a contradiction: %v", row, err, row.wrong)
+		}
+	}
+}
+
+// TestMarkedHolds: a hold whose owner is named by its metadata alone is shown with them.
+func TestMarkedHolds(t *testing.T) {
+	server := locktest.StartServer(t)
+	n, _ := onServer(t, specNamed(t, "mutex"), server.Addr, 1, nil)
+	l := n.locker.(*library)
+	l.contexts = true
+	owner := "o"
+	for !l.marks(owner) {
+		owner += "o"
+	}
+	if _, err := l.Acquire(t.Context(), Acquire{Key: "k", Owner: owner, Wait: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if name, _, err := l.Inspect(t.Context(), "k"); name != owner || err != nil {
+		t.Errorf("inspect: %q, %v, want %q", name, err, owner)
+	}
+	other, _ := onServer(t, specNamed(t, "mutex"), server.Addr, 2, nil)
+	if name, _, err := other.locker.(*library).Inspect(t.Context(), "k"); name != owner || err != nil {
+		t.Errorf("inspect by another client: %q, %v, want %q", name, err, owner)
+	}
+	server.Dial(t).HDel(t.Context(), "k", "metadata")
+	if _, _, err := l.Inspect(t.Context(), "k"); !errors.Is(err, ErrContradiction) {
+		t.Errorf("inspect without metadata: got %v, want a contradiction", err)
+	}
+}
+
+// specNamed is the row of a lock.
+func specNamed(t *testing.T, name string) Spec {
+	t.Helper()
+	row, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
 // canceledHold is a hold whose context has ended.
 type canceledHold struct{ held }
 

@@ -54,11 +54,19 @@ func inspectVotes(ctx context.Context, l *library, key string) (string, Grant, e
 	return owner, Grant{}, err
 }
 
-// inspectAnonymous inspects a mutex whose owners have no names: only those of this client are known.
+// inspectAnonymous inspects a mutex whose owners have no names: only those of this client are known, and those that
+// metadata name.
 func inspectAnonymous(ctx context.Context, l *library, key string) (string, Grant, error) {
 	return l.inspected(ctx, key, func(s lock.State) (string, error) {
-		if name, ours := l.holds.ownerNamed(key, s.Owner); ours {
+		name, ours := l.holds.ownerNamed(key, s.Owner)
+		switch {
+		case ours && l.marks(name) && s.Metadata != name:
+			return "", contradiction("a hold that was granted with the metadata %q is shown with %q", name, s.Metadata)
+		case ours:
 			return name, nil
+		case s.Metadata != "":
+			owner, _, _ := strings.Cut(s.Metadata, again)
+			return owner, nil
 		}
 		return "", ErrHeld
 	})

@@ -107,6 +107,9 @@ func acquireAnonymous[H held](of func(c *lock.Client, a Acquire) acquirer[H]) ac
 		}
 		ctx = context.WithValue(ctx, ownerName{}, a.Owner)
 		opts := slices.Concat(callIn(ctx).opts, []lock.Option{lock.WithLease(a.Lease)})
+		if callIn(ctx).marked {
+			opts = append(opts, lock.WithMetadata(a.Owner))
+		}
 		if m, plain := any(l).(*lock.Mutex); plain && callIn(ctx).locker {
 			return acquireLocker(ctx, m, a.Wait > 0, opts)
 		}

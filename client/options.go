@@ -136,6 +136,9 @@ func (row Spec) can(options map[string]string) Capabilities {
 			can = can.Without(BacksOff)
 		}
 	}
+	if n, err := replicas(options[optionReplicas]); err == nil && n != 0 {
+		can = can.With(AwaitsReplicas)
+	}
 	// Too few replicas end an acquire, and so does the unknown outcome of one of two that are made together.
 	if options[optionReplicas] != "" || options[optionCalls] == callsVaried {
 		can = can.Without(Persists)

@@ -126,6 +126,8 @@ func (l *library) permitsRenewed(p *lock.Permits) {
 		for _, r := range l.holds.prolonged() {
 			l.notify(r)
 		}
+	} else if _, seen := l.events.takeAbout(lock.Renewed, p); !seen {
+		return // as for a hold
 	} else if what, known := l.permits.owner(p); known {
 		l.notify(Reply{Event: history.Renewed, Key: what.Key, Owner: what.Owner, Deadline: p.Deadline()})
 	}
@@ -141,7 +143,8 @@ func (l *library) report(h Hold, until time.Time) {
 
 // permitsLost reports the loss of p, for a client that learns of it from a callback.
 func (l *library) permitsLost(p *lock.Permits) {
-	if what, known := l.permits.takeLost(p); known && !l.contexts {
+	_, seen := l.events.takeAbout(lock.Lost, p) // as for a hold
+	if what, known := l.permits.takeLost(p); known && seen && !l.contexts {
 		l.report(what, p.Deadline())
 	}
 }
@@ -263,7 +266,7 @@ func lockCode(err error) string {
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
 		{lock.ErrForeign, history.CodeForeign}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, history.CodeUpgrade},
 		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, history.CodeAbsent},
-		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, "out-of-range"}, {lock.ErrClosed, "closed"},
+		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, history.CodeOutOfRange}, {lock.ErrClosed, "closed"},
 		// A wait for a lock that is held ends with ErrHeld.
 		{errNotOpen, "timeout"}, {context.DeadlineExceeded, history.CodeNoReply},
 	} {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock"
@@ -77,6 +78,7 @@ func sizedBy(a Acquire) []lock.Option {
 
 // Drain takes all permits that are free. The client keeps them under their number.
 func (l *library) Drain(ctx context.Context, a Acquire) (Grant, int, error) {
+	asked := time.Now()
 	p, err := l.semaphore(l.lock, a).Drain(ctx)
 	if errors.Is(err, lock.ErrQueued) {
 		err = behindError{err}
@@ -87,6 +89,9 @@ func (l *library) Drain(ctx context.Context, a Acquire) (Grant, int, error) {
 	a.Permits = p.Count()
 	l.holds.add(a.hold().id(), p)
 	l.watch(p, a.hold())
+	if err := l.checkPermits(p, a.Permits, asked); err != nil {
+		return Grant{}, 0, err
+	}
 	return grantOf(p), a.Permits, nil
 }
 

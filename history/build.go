@@ -269,6 +269,8 @@ func (b *Builder) refused(i int32, e *Event) {
 		b.h.Foreign = append(b.h.Foreign, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeAbsent && b.h.Spans[i].Asked > 0:
 		b.h.NotSetUp = append(b.h.NotSetUp, i)
+	case e.F == DropPermits && code == CodeOutOfRange:
+		b.h.OutOfRange = append(b.h.OutOfRange, i)
 	}
 }
 

@@ -169,6 +169,7 @@ type History struct {
 	OneHeld      []int32         // acquires of several keys whose wait ran out while one of them was held
 	Reentered    []int32         // acquires and tries that were refused because the owner held the lock
 	Upgrades     []int32         // acquires and tries to write that were refused because the owner read
+	OutOfRange   []int32         // changes of the number of permits that were refused because fewer exist
 	Foreign      []int32         // acquires and tries that were refused because the key holds something that is not a lock
 	NotSetUp     []int32         // acquires and tries that state the size of a semaphore, and failed because there is none
 	Limits       []int32         // by key, may be shorter than Keys: see [History.Limit]

@@ -33,6 +33,7 @@ func (b *Builder) Trim(keep Keep) {
 	b.h.Upgrades = moved(b.h.Upgrades, to)
 	b.h.Foreign = moved(b.h.Foreign, to)
 	b.h.NotSetUp = moved(b.h.NotSetUp, to)
+	b.h.OutOfRange = moved(b.h.OutOfRange, to)
 	notices := b.h.Notices[:0:0]
 	for i := range b.h.Notices {
 		if n := &b.h.Notices[i]; keep.Notice(n) {

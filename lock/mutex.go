@@ -18,8 +18,9 @@ type Mutex struct {
 
 // Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another owner had the lock throughout,
 // [ErrReentered] if this owner has it, [ErrNoQuorum] or the error of the server or the network if there was no reply,
-// and [ErrUnknown] if the lock may have been granted and could not be released: then the hold ends with its lease. The
-// context of the hold is a child of ctx: to bound only the wait, use [WithWait].
+// and [ErrUnknown] if the lock may have been granted and could not be released: then the hold ends with its lease. If
+// ctx ended the wait, the error is also that of ctx ([context.Cause]). The context of the hold is a child of ctx: to
+// bound only the wait, use [WithWait].
 func (m *Mutex) Acquire(ctx context.Context, opts ...Option) (*Hold, error) {
 	return held(m.acquire(ctx, opts))
 }

@@ -15,6 +15,8 @@ func inspectSequences() []sequence {
 		{name: "guarded", needs: client.Capabilities{client.Guards}, run: guarded},
 		{name: "guarded readers", needs: client.Capabilities{client.Guards, client.FencedReaders}, run: guardedReaders},
 		{name: "owner inspected", needs: client.Capabilities{client.InspectsOwner}, run: ownerInspected},
+		{name: "owner of several levels inspected", needs: client.Capabilities{client.InspectsOwner, client.Reentrant},
+			run: ownerNested},
 		{name: "waiters counted", needs: client.Capabilities{client.CountsWaiters}, run: waitersCounted},
 		{name: "inspected while nested", needs: needs.With(client.Reentrant), run: inspectedNested},
 	}
@@ -141,6 +143,21 @@ func ownerInspected(m *mix) {
 	}
 	if both && m.leave(other) {
 		m.ask(other)
+	}
+}
+
+// ownerNested asks at every depth how often an owner holds the lock.
+func ownerNested(m *mix) {
+	a := m.writing(m.owner(), m.lease())
+	if m.Can.Has(client.SharesReads) && m.chance(2) {
+		a.Mode = "read"
+	}
+	holds := m.enterNested(a, func() {})
+	for n := len(holds) - 1; n >= 0; n-- {
+		m.ask(holds[n])
+		if !m.leave(holds[n]) {
+			return
+		}
 	}
 }
 

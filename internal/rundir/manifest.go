@@ -143,6 +143,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		Settles:        m.Can.Has(client.Persists) && m.Deterministic && !m.Variation.Priorities(),
 		Starves:        m.Deterministic && m.Variation.Priorities(),
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
+		AwaitsReplicas: m.Can.Has(client.AwaitsReplicas),
 		NamesOwner:     m.Can.Has(client.NamesOwner),
 		FallsBack:      m.Can.Has(client.FallsBack),
 		BacksOff:       m.Can.Has(client.BacksOff),

@@ -1,0 +1,94 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// waitStarved is the fault that keeps from a master what its replicas acknowledge.
+const waitStarved = "wait-starved"
+
+// judgeUnacknowledged finds grants, and changes of what a semaphore or a latch has, that succeeded while no replica
+// could acknowledge them, at a lock that states that both wait for replicas. The fault may let acknowledgements through
+// shortly before it is noted as healed. Nothing is known where something else happened: another server may be the
+// master, and a request whose reply was lost may be executed twice, the second time without a write.
+func (c *honestyCheck) judgeUnacknowledged() {
+	starved := c.starvedTimes()
+	if !c.o.AwaitsReplicas || len(starved) == 0 {
+		return
+	}
+	dis := c.allDisturbances(c.o)
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if s.Outcome != history.OK || !awaitsReplicas(s.Op) {
+			continue
+		}
+		during := segment{c.notBefore(s), later(s.Return, c.o.slack())}
+		for _, t := range starved {
+			if t.from < during.from && during.until < t.until &&
+				!dis.some(during, func(f *faultTime) bool { return f.segment != t }) {
+				c.found.add(finding{rule: unacknowledged, x: none, y: int32(i), start: s.Call, end: s.Return})
+			}
+		}
+	}
+}
+
+// notBefore is an instant before which s, which succeeded, certainly did nothing: its invocation, or the release of a
+// hold that excluded it.
+func (c *honestyCheck) notBefore(s *history.Span) time.Duration {
+	t := s.Call
+	if !isAcquire(s.Op) || c.h.Limit(s.Key) != 0 {
+		return t
+	}
+	holds := c.byKey[s.Key]
+	n := sort.Search(len(holds), func(m int) bool { return c.holds[holds[m]].from >= s.Return })
+	for m := n - 1; m >= 0 && n-m <= maxLookBack; m-- {
+		if h := &c.holds[holds[m]]; h.owner != s.Owner && !h.reader && h.until <= s.Return && h.promisedAt(h.until) {
+			t = max(t, h.until)
+		}
+	}
+	return t
+}
+
+// awaitsReplicas reports whether such a lock confirms an operation only when replicas have it.
+func awaitsReplicas(op history.Op) bool {
+	switch op {
+	case history.OpResize, history.OpAddPermits, history.OpDropPermits, history.OpArm, history.OpCountDown:
+		return true
+	}
+	return isAcquire(op)
+}
+
+// starvedTimes are the times in which a master got no acknowledgement. They end when another server becomes the master.
+func (c *honestyCheck) starvedTimes() (all []segment) {
+	open := make(map[int]int) // by fault id: index in all
+	for _, f := range c.h.Faults {
+		n, in := open[f.ID]
+		switch {
+		case f.Name == waitStarved && f.Phase == history.Injected:
+			open[f.ID] = len(all)
+			all = append(all, segment{f.Time, never})
+		case in && f.Phase == history.Healed:
+			all[n].until = min(all[n].until, f.Time)
+		case f.Phase == history.Noted && changesRoles(f.Name):
+			for _, n := range open { // in any order: each is alone
+				all[n].until = min(all[n].until, f.Time)
+			}
+		}
+	}
+	return all
+}
+
+// unacknowledgedViolation words a finding of this file.
+func (c *honestyCheck) unacknowledgedViolation(f finding) Violation {
+	s := &c.h.Spans[f.y]
+	w := c.spanViolation(f.y, "a grant or a change waits for replicas", fmt.Sprintf(
+		"the %s of %s by client %d at %s succeeded, although the acknowledgements of all replicas were held", s.Op,
+		lockName(c.h.Keys[s.Key]), c.client(f.y), format.Instant(s.Call)))
+	w.Class = ""
+	return w
+}
