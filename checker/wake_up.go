@@ -27,6 +27,7 @@ const (
 	keptToItself        // a program kept the lock to itself while clients of others waited
 	keptInHand          // an acquire of several keys kept one that a client waited for, while it waited for another
 	unanswered          // an operation had no reply although only other servers than its own were unavailable
+	ownGrant            // an acquire waited for what it had been granted
 	doubtful            // the outcome of an acquire stayed unknown although a majority was available
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
@@ -43,7 +44,7 @@ func wakeUpRules() []string {
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
 		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
 		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
-		unanswered: "unanswered", doubtful: "doubt", noReason: "no-reason",
+		unanswered: "unanswered", doubtful: "doubt", ownGrant: "own-grant", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSteps: "slow-requests"}
 }
@@ -72,6 +73,7 @@ func checkWakeUp(v *view, o Options) Result {
 	asked += v.unreturned(o, found)
 	v.judgeRoom(timed, found)
 	v.judgeTries(timed, found)
+	v.judgeOwnGrants(timed, found)
 	v.judgeVain(o, found)
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
@@ -149,6 +151,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.roomViolation(f)
 	case tryWaited:
 		return v.tryViolation(f)
+	case ownGrant:
+		return v.ownGrantViolation(f)
 	case waitedInVain:
 		return v.vainViolation(f)
 	case gaveUp:

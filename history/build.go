@@ -34,6 +34,7 @@ type Builder struct {
 	waits       map[int32]time.Duration // by the index of its invocation: how long an open acquire may wait
 	holder      map[processKey]int32    // who acquired last, for events without an owner
 	uncountable map[int32]bool          // keys with more than MaxPermits
+	sizes       map[int32]int32         // by key: its limit without resizes in flight, and without those that failed
 	last        int64                   // index of the previous event
 	clock       clock
 	unlisted    int // problems beyond maxProblems
@@ -53,6 +54,7 @@ func NewBuilder() *Builder {
 	return &Builder{
 		h:      &History{},
 		keys:   make(map[string]int32),
+		sizes:  make(map[int32]int32),
 		owners: make(map[string]int32),
 		open:   make(map[Process]*openOps),
 		waits:  make(map[int32]time.Duration),
@@ -186,7 +188,7 @@ func (b *Builder) invoke(e numbered) {
 		s.Permits = int32(max(1, min(v.Permits, MaxPermits)))
 		s.Part, s.Asked = v.Part, asked(s.Op, v)
 		s.Some = s.Op == OpForceRelease && v.Permits > 0
-		b.limit(e, s.Key)
+		b.limit(e, &s)
 		if s.Op == OpAcquire && v.Wait > 0 {
 			b.waits[s.Invoked] = v.Wait
 		}
@@ -302,6 +304,9 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	s.Stale = e.F == Guard && e.Type == Fail && e.Error != nil && e.Error.Code == CodeStale
 	if e.Type != Info {
 		s.Return = e.time
+	}
+	if s.Op == OpResize {
+		b.resized(s)
 	}
 	v := e.Value
 	if v == nil {

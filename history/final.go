@@ -122,30 +122,59 @@ func (h *History) Limit(key int32) int32 {
 }
 
 // limit records the size of a semaphore. A request for permits makes its key a semaphore, also without a limit.
-func (b *Builder) limit(e numbered, key int32) {
+func (b *Builder) limit(e numbered, s *Span) {
 	v := e.Value
 	if v.Limit <= 0 && v.Permits <= 0 {
 		return
 	}
-	for len(b.h.Limits) <= int(key) {
+	for len(b.h.Limits) <= int(s.Key) {
 		b.h.Limits = append(b.h.Limits, 0)
 	}
-	limit := &b.h.Limits[key]
 	if n := max(v.Limit, v.Permits); n > MaxPermits {
 		if b.uncountable == nil {
 			b.uncountable = make(map[int32]bool)
 		}
-		b.uncountable[key] = true
+		b.uncountable[s.Key] = true
 		b.problem(e, "%d permits exceed the maximum of %d; the size of the semaphore counts as unknown", n, MaxPermits)
 	}
-	if *limit = max(*limit, int32(min(v.Limit, MaxPermits))); *limit <= 0 || b.uncountable[key] {
-		*limit = UnknownLimit
+	limit := &b.h.Limits[s.Key]
+	*limit = b.greater(s.Key, *limit, int32(min(v.Limit, MaxPermits)))
+	if s.Op != OpResize {
+		b.sizes[s.Key] = b.greater(s.Key, b.sizes[s.Key], int32(min(v.Limit, MaxPermits)))
 	}
+}
+
+// greater is the greater one of two limits of a key, or [UnknownLimit].
+func (b *Builder) greater(key, x, y int32) int32 {
+	if x = max(x, y); x <= 0 || b.uncountable[key] {
+		return UnknownLimit
+	}
+	return x
+}
+
+// resized notes whether a resize that has a completion may have been executed. The size that one did not set which
+// failed is no limit, unless another resize, which is in flight, may set it.
+func (b *Builder) resized(s *Span) {
+	if s.Outcome != Fail {
+		b.sizes[s.Key] = b.greater(s.Key, b.sizes[s.Key], s.Asked)
+		return
+	}
+	limit, was := b.sizes[s.Key], b.h.Limit(s.Key)
+	if s.Asked < was {
+		return
+	}
+	for i := range b.h.Spans {
+		if x := &b.h.Spans[i]; x.Op == OpResize && x.Key == s.Key && x.Outcome != Fail {
+			limit = b.greater(s.Key, limit, x.Asked)
+		}
+	}
+	b.h.Limits[s.Key] = limit
 }
 
 // enlarged notes that permits were added to a semaphore of known size, and how many it has since.
 func (b *Builder) enlarged(s *Span) {
 	if limit := b.h.Limit(s.Key); limit > 0 {
 		b.h.Limits[s.Key] = max(limit, s.Count)
+		b.sizes[s.Key] = max(b.sizes[s.Key], s.Count)
 	}
 }

@@ -100,3 +100,24 @@ client 1 acquire b 1.0-1.1 ok permits=2147483647 limit=2147483647`), "text")
 		t.Errorf("problems %v", h.Problems)
 	}
 }
+
+// TestLimitOfFailedResize: a resize that failed has set no size, unless another one may have set it.
+func TestLimitOfFailedResize(t *testing.T) {
+	for text, want := range map[string]int32{
+		"client 0 resize a 1.0-1.1 ok limit=5\nclient 0 resize a 1.2-1.3 fail limit=7":            5,
+		"client 0 acquire a 1.0-1.1 ok limit=3\nclient 0 resize a 1.2-1.3 fail limit=7":           3,
+		"client 0 resize a 1.0-1.1 fail limit=7":                                                  0,
+		"client 0 resize a 1.0-1.1 info limit=6\nclient 1 resize a 1.2-1.3 fail limit=7":          6,
+		"client 0 resize a 1.0-1.4 ok limit=7\nclient 1 resize a 1.2-1.3 fail limit=7":            7,
+		"client 0 resize a 1.0-1.1 fail limit=7\nclient 0 acquire a 1.2-1.3 ok permits=1":         UnknownLimit,
+		"client 0 acquire a 1.0-1.1 ok permits=7 limit=7\nclient 1 resize a 1.2-1.3 fail limit=7": 7,
+	} {
+		h, err := ReadText(strings.NewReader("clients 2\n"+text), "text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.Limit(0); got != want {
+			t.Errorf("%s: limit %d, want %d", text, got, want)
+		}
+	}
+}
