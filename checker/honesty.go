@@ -55,7 +55,7 @@ const (
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
 	honestReopened         // acquits: the client closed its lock object
 	honestPromise          // acquits: the promise to the other owner had ended
-	honestSilent           // acquits: a lock with leases that reports no losses has said with the lease when the hold ends
+	honestSilent           // acquits: a lock that reports no losses: its lease states when the hold ends
 	honestReaders          // acquits: a reader among readers
 	honestRights           // acquits: a permission was revoked, or, of other operations than those, there was a fault
 )

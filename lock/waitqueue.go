@@ -22,16 +22,16 @@ import (
 // One goroutine, the subscriber, does all I/O except reading; the mutex is never
 // held during I/O.
 type waitQueues struct {
-	rdb     redis.UniversalClient
-	cluster *redis.ClusterClient // rdb, if it is one
-	bg      *background
-	random  *random
-	timeout time.Duration
-	changed chan struct{} // the subscriber has something to do
-	probing atomic.Bool   // see probe
-	probed  chan struct{} // closed when the probe is done
-	mode    atomic.Int32  // what the probe has found
-	said    atomic.Bool   // a refusal was reported, and no subscription was confirmed since
+	rdb      redis.UniversalClient
+	cluster  *redis.ClusterClient // rdb, if it is one
+	bg       *background
+	random   *random
+	timeout  time.Duration
+	changed  chan struct{} // the subscriber has something to do
+	probing  atomic.Bool   // see probe
+	probed   chan struct{} // closed when the probe is done
+	mode     atomic.Int32  // what the probe has found
+	reported atomic.Bool   // a refusal was reported, and no subscription was confirmed since
 
 	report func(channel string, err error) // that waiters poll, because a subscription was refused
 
@@ -271,7 +271,7 @@ func (s *waitQueues) confirmed(channel string) {
 	if q == nil {
 		return
 	}
-	s.said.Store(false)
+	s.reported.Store(false)
 	first := !q.wasLive
 	q.live, q.wasLive, q.denied = true, true, time.Time{}
 	chained := false
@@ -296,7 +296,7 @@ func (s *waitQueues) refused(channel string, err error) {
 		wakeSome(q.waiters, 1) // it may rely on a confirmation
 	}
 	s.mu.Unlock()
-	if !s.said.Swap(true) {
+	if !s.reported.Swap(true) {
 		s.report(channel, err)
 	}
 }

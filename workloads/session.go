@@ -58,7 +58,7 @@ type Answer struct {
 	Token   uint64 // or generation of a latch
 	Count   int
 	Permits int           // granted by a drain
-	Valid   time.Duration // promised from now on; 0: nothing was said
+	Valid   time.Duration // promised from now on; 0: the reply has none
 	Code    string        // of the error
 }
 

@@ -28,7 +28,7 @@ func redLock() Lock {
 // red is plain on several masters.
 type red struct{ base }
 
-// each calls f for all masters at the same time and returns how many said yes.
+// each calls f for all masters at the same time and returns how often f reported true.
 func (l *red) each(f func(i int) bool) int {
 	var wg sync.WaitGroup
 	yes := make([]bool, len(l.masters))

@@ -21,7 +21,8 @@ func clients() []behavior {
 		{"one-server-is-no-quorum", func(s Spec) bool { return s.On != nil && s.Topology == Quorum }, oneServerRefused},
 		{"hooks-see-words", func(s Spec) bool { return s.On != nil && s.Topology == Single }, hooksSeeWords},
 		{"pool-is-used-up", func(s Spec) bool { return s.On != nil && s.Renews && s.Topology == Single }, poolUsedUp},
-		{"unreachable-is-said", func(s Spec) bool { return s.OnObserved != nil && s.Topology == Single }, unreachableIsSaid},
+		{"unreachable-is-reported",
+			func(s Spec) bool { return s.OnObserved != nil && s.Topology == Single }, unreachableIsReported},
 		{"guarded-script-runs-once", func(s Spec) bool { return s.Guard != nil && s.Topology == Single }, guardRunsOnce},
 	}
 }
@@ -188,14 +189,14 @@ func (s *fixture) poolUsedUp(t *testing.T, o *redis.Options) {
 	s.outlastsLease(t, lockers[2], func() {}, func() {})
 }
 
-// unreachableIsSaid: an acquire without a deadline, at an address where no server is, would wait without a word.
-func unreachableIsSaid(t *testing.T, s *fixture) {
-	said := make(chan struct{}, 100)
+// unreachableIsReported: an acquire without a deadline, at an address without a server, reports that it waits.
+func unreachableIsReported(t *testing.T, s *fixture) {
+	reported := make(chan struct{}, 100)
 	rdb := redis.NewClient(&redis.Options{Addr: FreeAddr(t), DialerRetries: 1})
 	defer rdb.Close()
 	l, err := s.spec.OnObserved(rdb, func() {
 		select {
-		case said <- struct{}{}:
+		case reported <- struct{}{}:
 		default:
 		}
 	})
@@ -207,18 +208,18 @@ func unreachableIsSaid(t *testing.T, s *fixture) {
 	defer cancel()
 	acquired := s.acquireAsync(ctx, l, s.longLease())
 	select {
-	case <-said:
+	case <-reported:
 	case o := <-acquired:
 		t.Fatalf("an acquire gave up without a deadline: %v", o.err)
 	case <-time.After(timeout):
-		t.Fatalf("an acquire at a wrong address has said nothing within %v", timeout)
+		t.Fatalf("an acquire at a wrong address was not reported within %v", timeout)
 	}
 	cancel()
 	if o := await(t, timeout, acquired); o.err == nil {
 		t.Error("the lock was granted without a server")
 	}
-	if n := len(said); n > 3 {
-		t.Errorf("it was said %d times more", n)
+	if n := len(reported); n > 3 {
+		t.Errorf("it was reported %d times more", n)
 	}
 }
 
