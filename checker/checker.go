@@ -138,6 +138,9 @@ type Options struct {
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
 	// error.
 	Persists bool
+	// SeveralKeys: a hold may consist of several locks, which one acquire takes one after the other, and starts again
+	// only when it has certainly given back those that it has. So it may end early if its outcome is unknown.
+	SeveralKeys bool
 	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
 	// busy machine, and where a connection is slow without a fault, nobody can promise that.
 	Settles bool

@@ -33,6 +33,9 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 			v.judgeFailedWait(f, o, found)
 			continue
 		}
+		if o.SeveralKeys && s.Outcome == history.Info && o.applies(wakeSeveral) {
+			continue
+		}
 		if !o.applies(wakeRights) || !dis.refusedForGood(segment{s.Call, f.Time}, o) {
 			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
@@ -62,19 +65,23 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	}
 }
 
-// judgeNoReason finds the acquires whose wait was over without any reply although no fault was in force: a client
-// that does not share its lock object with others sends a request of its own, and what the servers replied is why the
-// wait ended.
+// judgeNoReason finds the acquires whose wait was over without any reply although no fault but a short delay was in
+// force: a client that does not share its lock object with others sends a request of its own, and what the servers
+// replied is why the wait ended. While keys move, each of several locks may be granted too late for the others.
 func (v *view) judgeNoReason(o Options, found *findings) {
 	if !o.Persists || o.Shared && o.applies(wakeShared) {
 		return
 	}
 	dis := v.disturbances(o)
+	if o.SeveralKeys && o.applies(wakeSeveral) {
+		dis = v.allDisturbances(o)
+	}
+	noDelay := func(f *faultTime) bool { return f.affects != history.AffectsDelays }
 	for _, i := range v.h.Unanswered {
 		s := &v.h.Spans[i]
 		during := segment{s.Call, s.Return}
 		if s.Return-s.Call > o.slack() && !s.Part &&
-			!(o.applies(wakeOutage) && dis.some(during, func(*faultTime) bool { return true })) {
+			!(o.applies(wakeOutage) && dis.some(during, noDelay)) {
 			found.add(finding{rule: noReason, x: none, y: i, start: s.Call, end: s.Return})
 		}
 	}
@@ -85,7 +92,7 @@ func (v *view) noReasonViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "the error of a wait that is over states the servers' replies",
 		fmt.Sprintf("client %d requested %s "+
-			"at %s, and its wait ended after %s as if no server had replied, although no fault was in force", v.client(f.y),
+			"at %s, and its wait ended after %s as if no server had replied, although no fault prevented that", v.client(f.y),
 			lockName(v.h.Keys[s.Key]), format.Instant(s.Call), format.Duration(f.end-f.start)))
 	w.Class = ""
 	return w

@@ -205,6 +205,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"refuses-excess":  &o.RefusesExcess,
 		"repeats":         &o.Repeats,
 		"persists":        &o.Persists,
+		"several":         &o.SeveralKeys,
 		"settles":         &o.Settles,
 		"starves":         &o.Starves,
 		"ends-renewals":   &o.EndsRenewals,

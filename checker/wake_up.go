@@ -35,6 +35,7 @@ const (
 	wakeRights          // acquits: a permission was revoked
 	wakeShared          // acquits: others may have asked for the waiter
 	wakeAhead           // acquits: of a fair lock, others came first
+	wakeSeveral         // acquits: an acquire of several locks cannot start again, or has no time for all of them
 	wakeSteps           // acquits: while a slot migrates, each of many requests may be slow
 )
 
@@ -46,7 +47,8 @@ func wakeUpRules() []string {
 		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
 		unanswered: "unanswered", doubtful: "doubt", ownGrant: "own-grant", noReason: "no-reason",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
-		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSteps: "slow-requests"}
+		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks",
+		wakeSteps: "slow-requests"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or

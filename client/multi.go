@@ -37,9 +37,8 @@ func multiSpecs() []Spec {
 	specs := []Spec{multi, mixed, permits}
 	for i := range specs {
 		s := &specs[i]
-		// Persists: a round that cannot give back a part ends the wait.
 		// Isolates: the keys of one hold may be at several servers.
-		s.Can = s.Can.With(SeveralKeys, BacksOff).Without(CanForceRelease, Counts, Persists, Isolates, Scoped)
+		s.Can = s.Can.With(SeveralKeys, BacksOff).Without(CanForceRelease, Counts, Isolates, Scoped)
 		s.CheckOptions, s.ExpiringKeys = checkUnlimitedOptions, multiTokens(4)
 		s.Undone = func(err error) bool {
 			var parts partsError

@@ -30,6 +30,15 @@ type group struct {
 	fenced bool // one of them is, and so all are: one script takes them
 }
 
+// names are the names of the locks, in the order in which they are taken.
+func (g group) names() []string {
+	names := make([]string, len(g.parts))
+	for i, p := range g.parts {
+		names[i] = p.name
+	}
+	return names
+}
+
 // together reports whether the locks are taken by one script.
 func (g group) together() bool { return g.client.node != nil && len(g.parts) > 1 }
 
@@ -178,9 +187,7 @@ func (m *MultiLock) whyApart() error {
 func (m *MultiLock) Names() []string {
 	var all []string
 	for _, g := range m.groups {
-		for _, p := range g.parts {
-			all = append(all, p.name)
-		}
+		all = append(all, g.names()...)
 	}
 	return all
 }
@@ -204,14 +211,11 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 	}
 	ctx, cancel := limitWait(parent, o.wait)
 	defer cancel()
-	var held error // why the last round failed that another owner ended
 	for {
 		again, err := r.run(ctx)
-		switch {
-		case errors.Is(err, ErrHeld):
-			held = err
-		case again && held != nil && ended(ctx): // a round that was cut short says less than the one before it
-			err = held
+		if again && r.refused != nil && !errors.Is(err, ErrHeld) && ended(ctx) {
+			// A request that was cut short says less than the refusal before it.
+			err = definiteError{r.refused, Undone(err)}
 		}
 		switch {
 		case err == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type round struct {
 	wait     bool
 	newOwner string // where neither the options nor the context have one
 	holds    []partHold
+	refused  error // why this round or one before it had to wait for another owner; nil: none did
 }
 
 // run takes the groups in their order and renews all holds when it has them. If it
@@ -44,21 +46,24 @@ func (r *round) run(ctx context.Context) (again bool, err error) {
 // take takes one group. If others are held, it waits for its owner for a limited time only, and for the
 // reply of a server that hangs for the client's timeout more.
 func (r *round) take(ctx context.Context, g group, others bool) (again bool, err error) {
-	limited, bound := ctx, (*patience)(nil)
+	limited, bound := ctx, new(patience)
 	if others && r.wait {
 		unit := min(g.client.o.PollMax, patienceUnit)
 		limit := g.client.random.between(unit, 2*unit)
 		if r.o.lease > 0 {
 			limit = min(limit, r.o.lease/2/time.Duration(len(r.groups)))
 		}
-		bound = &patience{until: time.Now().Add(limit)}
+		bound.until = time.Now().Add(limit)
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, limit+g.client.o.Timeout)
 		defer cancel()
 	}
 	holds, err := r.acquire(limited, g, bound)
 	r.holds = append(r.holds, holds...)
-	over := bound != nil && bound.over || ended(limited)
+	if bound.refused != nil {
+		r.refused = failed("acquire", "lock", strings.Join(g.names(), ", "), bound.refused)
+	}
+	over := bound.over || ended(limited)
 	return Definite(err) && (errors.Is(err, ErrHeld) || over || outcomeOf(err) == notExecuted), err
 }
 
@@ -199,8 +204,8 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 		b.grants[i] = granted{token: r.int(2 * i), count: int(r.int(2*i + 1)), sent: sent}
 	}
 	if time.Until(sent.Add(validity(b.lease))) <= 0 {
-		b.uncertain = true
-		return turn{}, &requestError{rejected, errors.New("the reply came after the lease had expired; ask for a longer one")}
+		b.uncertain = true // the next request of these holds is granted a whole lease
+		return turn{}, &requestError{notExecuted, errors.New("the reply came after the lease had expired")}
 	}
 	return turn{done: true}, nil
 }

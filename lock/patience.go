@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -12,13 +13,24 @@ const patienceUnit = time.Second
 // patience limits for how long an acquire waits for other owners. The wait for a reply is not limited by it, but by the
 // context. A nil patience has no limit.
 type patience struct {
-	until time.Time
-	over  bool // an acquire has ended because of it
+	until   time.Time // zero: no limit
+	over    bool      // an acquire has ended because of it
+	refused error     // why the last request was refused that another owner was in the way of
+}
+
+// limited reports whether there is a limit.
+func (p *patience) limited() bool { return p != nil && !p.until.IsZero() }
+
+// note notes why a request was refused.
+func (p *patience) note(why error) {
+	if p != nil && errors.Is(why, ErrHeld) {
+		p.refused = why
+	}
 }
 
 // limit returns d, or the rest of the patience if that is shorter.
 func (p *patience) limit(d time.Duration) time.Duration {
-	if p == nil {
+	if !p.limited() {
 		return d
 	}
 	return min(d, max(time.Until(p.until), 0))
@@ -26,7 +38,7 @@ func (p *patience) limit(d time.Duration) time.Duration {
 
 // ends reports whether the patience is over, and records that in p.over.
 func (p *patience) ends() bool {
-	if p == nil {
+	if !p.limited() {
 		return false
 	}
 	p.over = p.over || !time.Now().Before(p.until)
@@ -37,8 +49,8 @@ func (p *patience) ends() bool {
 // the wait lasts until a server replies.
 func (w *waitLoop) runsOut() bool { return !w.unanswered && w.patience.ends() }
 
-// undo is [Client.undo]. In a multi-lock (patience is not nil) it waits for the confirmation until ctx ends: without it
-// the multi-lock cannot start another round.
+// undo is [Client.undo]. With limited patience, in a multi-lock, it waits for the confirmation until ctx ends: without
+// it the multi-lock cannot start another round.
 func (w *waitLoop) undo(ctx context.Context, why error, back func(ctx context.Context) error) error {
-	return w.client.undo(ctx, w.patience != nil, why, back)
+	return w.client.undo(ctx, w.patience.limited(), why, back)
 }

@@ -131,6 +131,7 @@ func (w *waitLoop) send(ctx context.Context, r requester) (turn, error) {
 	switch {
 	case err == nil:
 		w.last = t.why
+		w.patience.note(t.why)
 	case w.last == nil || ctx.Err() == nil: // a request that was cut short says less than the reply before it
 		w.last = err
 	}

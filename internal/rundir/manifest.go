@@ -140,6 +140,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
 		RefusesReentry: m.Can.Has(client.RefusesReentry),
 		Persists:       m.Can.Has(client.Persists),
+		SeveralKeys:    m.Can.Has(client.SeveralKeys),
 		Settles:        m.Can.Has(client.Persists) && m.Deterministic && !m.Variation.Priorities(),
 		Starves:        m.Deterministic && m.Variation.Priorities(),
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
