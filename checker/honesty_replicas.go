@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -64,12 +65,13 @@ func awaitsReplicas(op history.Op) bool {
 }
 
 // starvedTimes are the times in which a master got no acknowledgement. They end when another server becomes the master.
+// If the fault targets the link of one replica, others may acknowledge.
 func (c *honestyCheck) starvedTimes() (all []segment) {
 	open := make(map[int]int) // by fault id: index in all
 	for _, f := range c.h.Faults {
 		n, in := open[f.ID]
 		switch {
-		case f.Name == waitStarved && f.Phase == history.Injected:
+		case f.Name == waitStarved && f.Phase == history.Injected && !strings.Contains(f.Target, ">"):
 			open[f.ID] = len(all)
 			all = append(all, segment{f.Time, never})
 		case in && f.Phase == history.Healed:
