@@ -54,6 +54,9 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 	add := func(i int32, until time.Duration) {
 		s := &v.h.Spans[i]
 		from := later(s.Call, o.queueDelay())
+		if dis.touch(segment{s.Call, from}, v.client(i), history.AffectsDelays) { // it may take several round trips
+			from = later(from, o.slack())
+		}
 		waits := s.Op == history.OpAcquire && s.Write && v.h.Limit(s.Key) == 0 && from < until
 		if waits && !v.waitDisturbed(i, s.Return, dis) {
 			all[s.Key] = append(all[s.Key], writerWait{segment: segment{from, until}, span: i})

@@ -42,7 +42,7 @@ func Names() []string {
 		"lost-wake-up", "message-lost", "message-trusted", "thundering-herd", "fair-herd", "fair-short-leases",
 		"fair-dead-waiter", "fair-dead-first", "fair-dead-queue", "fair-migration-deaths", "fair-queue-deleted",
 		"fair-poll-differs", "writer-preference-deaths", "writer-preference-dead-writer",
-		"fair-paused-waiters", "woken-waiters", "crowded-process",
+		"writer-preference-slow-network", "fair-paused-waiters", "woken-waiters", "crowded-process",
 		"burst-of-requests", "server-down", "idle-program",
 		"waiters", "waiters-mutex", "waiters-one-program", "waiters-three", "waiters-short-holds", "waiters-slow-network",
 		"waiters-subscriptions-cut", "waiters-subscriptions-flap", "waiters-subscriptions-refused",
