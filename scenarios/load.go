@@ -46,7 +46,7 @@ func Names() []string {
 		"burst-of-requests", "server-down", "idle-program",
 		"waiters", "waiters-mutex", "waiters-one-program", "waiters-three", "waiters-short-holds", "waiters-slow-network",
 		"waiters-subscriptions-cut", "waiters-subscriptions-flap", "waiters-subscriptions-refused",
-		"waiters-server-restarts", "waiters-channel-refused", "waiters-redlock",
+		"waiters-server-restarts", "waiters-channel-refused", "channel-refused-slow-network", "waiters-redlock",
 		"waiters-fair", "waiters-fair-four", "waiters-fair-deaths", "waiters-fair-counted", "waiters-cluster",
 		"waiters-slot-moved", "waiters-released-in-migration", "waiters-latch",
 		"waiters-readers-writer", "waiters-writer-preference", "waiters-permits", "waiters-permits-one-program",
