@@ -160,7 +160,7 @@ func (b *Builder) resized(s *Span) {
 		return
 	}
 	limit, was := b.sizes[s.Key], b.h.Limit(s.Key)
-	if s.Asked < was {
+	if s.Asked < was || int(s.Key) >= len(b.h.Limits) { // no request said that it is a semaphore
 		return
 	}
 	for i := range b.h.Spans {

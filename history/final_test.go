@@ -107,6 +107,7 @@ func TestLimitOfFailedResize(t *testing.T) {
 		"client 0 resize a 1.0-1.1 ok limit=5\nclient 0 resize a 1.2-1.3 fail limit=7":            5,
 		"client 0 acquire a 1.0-1.1 ok limit=3\nclient 0 resize a 1.2-1.3 fail limit=7":           3,
 		"client 0 resize a 1.0-1.1 fail limit=7":                                                  0,
+		"client 0 resize a 1.0-1.1 fail":                                                          0,
 		"client 0 resize a 1.0-1.1 info limit=6\nclient 1 resize a 1.2-1.3 fail limit=7":          6,
 		"client 0 resize a 1.0-1.4 ok limit=7\nclient 1 resize a 1.2-1.3 fail limit=7":            7,
 		"client 0 resize a 1.0-1.1 fail limit=7\nclient 0 acquire a 1.2-1.3 ok permits=1":         UnknownLimit,
