@@ -116,6 +116,34 @@ func TestFirstFairWaiterAtServerPolls(t *testing.T) {
 	release(t, within(t, testTimeout, "the other waiter is served", first))
 }
 
+// A refusal wakes all waiters for their holds, because each of them has to poll, and the first of other waiters.
+func TestRefusalWakesThoseThatPoll(t *testing.T) {
+	t.Parallel()
+	c := newTestClient(t, redis.NewClient(&redis.Options{Addr: freeAddr(t)}), Options{}) // nothing is confirmed
+	for hold, want := range map[string]int{"": 1, "h": 3} {
+		channel := "{k}" + hold
+		var all []*waiter
+		for range 3 {
+			w, _ := c.queues.join(channel, false, false)
+			if hold != "" {
+				c.queues.setHold(w, hold)
+			}
+			all = append(all, w)
+		}
+		c.queues.refused(channel, ErrHeld)
+		woken := 0
+		for _, w := range all {
+			woken += len(w.wake)
+		}
+		for _, w := range all {
+			c.queues.leave(w, true, time.Time{})
+		}
+		if woken != want {
+			t.Errorf("waiters with hold %q: %d were woken, want %d", hold, woken, want)
+		}
+	}
+}
+
 // Permits that were added are added, and a latch that was counted is counted, though nothing may be published.
 func TestChangesWithoutTheRightToPublish(t *testing.T) {
 	t.Parallel()

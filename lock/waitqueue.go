@@ -292,13 +292,24 @@ const refusedFor = time.Minute
 func (s *waitQueues) refused(channel string, err error) {
 	s.mu.Lock()
 	if q := s.channels[channel]; q != nil {
-		q.live, q.denied = false, time.Now()
-		wakeSome(q.waiters, 1) // it may rely on a confirmation
+		q.live = false
+		q.deny(time.Now())
 	}
 	s.mu.Unlock()
 	if !s.reported.Swap(true) {
 		s.report(channel, err)
 	}
+}
+
+// deny makes the waiters poll, because the server refused the subscription at t. They may rely on its confirmation:
+// those that wait for their holds each for itself, the others on the first.
+func (q *waitQueue) deny(t time.Time) {
+	q.denied = t
+	n := 1
+	if q.holds > 0 {
+		n = len(q.waiters)
+	}
+	wakeSome(q.waiters, n)
 }
 
 // pollUntil makes the waiters of channels that are not asked for, because the server refuses others, poll until then.
@@ -307,8 +318,7 @@ func (s *waitQueues) pollUntil(channels map[string]bool, until time.Time) {
 	defer s.mu.Unlock()
 	for channel := range channels {
 		if q := s.channels[channel]; q != nil {
-			q.denied = until.Add(-refusedFor)
-			wakeSome(q.waiters, 1) // it may rely on a confirmation
+			q.deny(until.Add(-refusedFor))
 		}
 	}
 }
