@@ -218,7 +218,8 @@ func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) boo
 // judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and
 // reaches the servers, its lease is renewed before it ends. Short leases are not judged: a busy machine may delay
 // their renewal for as long as they last. A lock that retries after transient errors has failed a renewal that had half
-// of the lease left without a fault.
+// of the lease left without a fault. Where messages are delivered by priorities, a renewal may wait behind each of the
+// messages that a slow network delays.
 func (c *honestyCheck) judgeRenewed() {
 	if !c.o.RenewsItself {
 		return
@@ -245,7 +246,8 @@ func (c *honestyCheck) judgeRenewed() {
 		dis, client := excuses(concern{h.key, true, false}).dis, c.client(h.span)
 		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, client, history.AffectsClients) ||
 			c.o.applies(honestOutage) && (dis.touch(segment{h.asked, t}, client, history.AffectsData) ||
-				dis.touch(traffic, client, history.AffectsTraffic)) {
+				dis.touch(traffic, client, history.AffectsTraffic)) ||
+			c.o.Starves && c.o.applies(honestStarved) && dis.touch(traffic, client, history.AffectsDelays) {
 			continue
 		}
 		c.found.add(finding{rule: notRenewed, x: int32(i), y: int32(i), start: t, end: t})

@@ -52,6 +52,7 @@ const (
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
+	honestStarved          // acquits: messages are delivered by priorities in a slow network
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
 	honestReopened         // acquits: the client closed its lock object
 	honestPromise          // acquits: the promise to the other owner had ended
@@ -76,6 +77,7 @@ func honestyRules() []string {
 		renewalWaited: "waited-renewal", restored: "brought-back", deniedGrant: "held-before",
 		notForeign: "foreign-unfounded", notSetUp: "not-set-up", unacknowledged: "unacknowledged",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
+		honestStarved:  "slow-network",
 		honestReopened: "reopened", honestPromise: "other-outlived",
 		honestSilent: "reports-no-loss", honestReaders: "readers-share",
 		honestRights: "fault-refuses"}
