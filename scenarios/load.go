@@ -78,7 +78,7 @@ func Names() []string {
 		"mixed-network", "mixed-replies", "mixed-replies-lost", "mixed-once-replies", "mixed-releases", "mixed-reentries",
 		"mixed-outages", "mixed-short-timeouts", "guarded-packets-lost",
 		"mixed-fast-clock", "mixed-slow-holders", "mixed-tagged", "tries-unanswered", "late-requests",
-		"late-requests-one-key", "releases-given-up", "forced-releases-unanswered",
+		"late-requests-one-key", "late-requests-long-leases", "releases-given-up", "forced-releases-unanswered",
 		"slow-grants", "slow-network", "short-faults",
 		"mixed-one-program", "mixed-several-kinds", "mixed-calls", "mixed-calls-fair", "short-turns", "mixed-calls-migration",
 		"mixed-redlock", "mixed-redlock-network", "mixed-redlock-minority", "mixed-redlock-outages",
