@@ -38,6 +38,7 @@ type acquireCall struct {
 	reentrant bool // the owner may have the lock already
 	locker    bool // as a sync.Locker, if the lock can be one
 	marked    bool // its owner has no name at the server, and the metadata name it
+	sharded   bool // the keys are in slots, which may migrate
 }
 
 // again ends the metadata of a hold of an owner, once for each that it has already.
@@ -85,6 +86,7 @@ const boundedWait = 3 * time.Second
 func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h held, owner string, err error) {
 	c := acquireCall{
 		closed: l.closed, labeled: l.labeled, reentrant: l.reentrant, held: l.holds.count(a.Key, a.Owner),
+		sharded: l.sharded(),
 	}
 	if c.marked = l.marks(a.Owner); !l.unnamed {
 		owner = a.Owner

@@ -11,7 +11,8 @@ import (
 // multiSpecs are the kinds of several locks as one.
 func multiSpecs() []Spec {
 	multi := kindRow("multi", "package lock's multi-lock: one script acquires two keys with the same hash tag, all or "+
-		"none; the second one is fenced. An operation on several keys acquires two for each.",
+		"none, except while their slot migrates; the second one is fenced. An operation on several keys acquires two for "+
+		"each.",
 		"Redisson's RMultiLock (redisson#2172)",
 		kind{acquire: acquireMulti(twoMutexes, 1, lock.WithAtomic()), several: true, reentrant: true})
 	multi.PersistentKeys = multiTokens(2)
@@ -24,7 +25,6 @@ func multiSpecs() []Spec {
 		"permit, unless the workload has more.",
 		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(threeSemaphores, 0), several: true,
 			apart: true})
-	multi.Can = multi.Can.Without(Migrates) // one script takes both
 	// The bounds of a frugal lock are for a hold of one lock at the servers, and this one has up to four.
 	mixed.Can = mixed.Can.Without(Frugal).With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
 	mixed.PersistentKeys = multiTokens(4)
@@ -124,7 +124,8 @@ func (h multiHold) Token() int64 {
 	return token
 }
 
-// acquireMulti acquires the locks of one key with the options single, and those of several keys without. Of the locks
+// acquireMulti acquires the locks of one key with the options single, and those of several keys, or of keys whose slot
+// may migrate, without. Of the locks
 // that multiKeys names for a key, the one at index fenced has the token.
 func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
@@ -141,7 +142,7 @@ func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 			return nil, err
 		}
 		var opts []lock.Option
-		if len(keys) == 1 {
+		if len(keys) == 1 && !callIn(ctx).sharded {
 			opts = append(opts, single...)
 		}
 		h, err := acquireFrom(ctx, m, a, opts)

@@ -172,12 +172,17 @@ func (l *library) watch(h held, what Hold) {
 	}()
 }
 
+// sharded reports whether the keys are in slots of a Redis Cluster.
+func (l *library) sharded() bool {
+	_, cluster := l.conns[0].(*redis.ClusterClient)
+	return cluster
+}
+
 // Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	asked, twice := time.Now(), l.isTwice(a)
 	h, owner, err := l.acquireHeld(ctx, a, twice)
-	_, cluster := l.conns[0].(*redis.ClusterClient)
-	apart := l.apart || cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
+	apart := l.apart || l.several && l.sharded() // they are taken one after the other, and perhaps again
 	if err != nil && apart {
 		return Grant{}, partsError{err}
 	}
