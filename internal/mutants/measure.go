@@ -3,6 +3,7 @@ package mutants
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -127,7 +128,15 @@ func (m *Measurer) explore(
 	if err != nil {
 		return err
 	}
-	if f, ok := convicting(report, t, base.violated); ok {
+	f, ok := convicting(report, t, base.violated)
+	if !ok {
+		return nil
+	}
+	same, err := m.unmodified(ctx, t, first, int(f.Seed-first)+1)
+	if err != nil {
+		return err
+	}
+	if f, ok = convicting(report, t, same.with(base.violated)); ok {
 		out.Convicted, out.By, out.Seed = true, t, f.Seed
 		out.Property, out.Rule, out.Sentence = f.Kind.Property, f.Kind.Rule, f.Sentence
 	}
@@ -170,20 +179,11 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
 		return m.baseline[t.String()], nil
 	}
 	defer close(b.ready)
-	pool, err := m.open(ctx, Row{})
+	r, err := m.unmodified(ctx, t, m.First, baselineSeeds)
 	if err != nil {
 		return b, err
 	}
-	defer pool.Close()
-	r, err := explore.Explore(ctx, pool, explore.Options{
-		Scenario: t.scenario.YAML(), Name: t.String(), First: m.First, Seeds: baselineSeeds, Jobs: 1,
-	})
-	if err != nil {
-		return b, err
-	}
-	for _, f := range r.Findings {
-		b.violated[f.Kind.Property] = true
-	}
+	b.violated = r.with(nil)
 	if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
 		m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
 		for _, s := range checker.Catalog() { // it convicts nothing: more seeds might show any of them
@@ -194,6 +194,32 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
 	defer m.mu.Unlock()
 	m.baseline[t.String()] = b
 	return b, nil
+}
+
+// unmodifiedReport is what the lock without a planted bug has shown.
+type unmodifiedReport explore.Report
+
+// unmodified explores some seeds of t without a planted bug.
+func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds int) (unmodifiedReport, error) {
+	pool, err := m.open(ctx, Row{})
+	if err != nil {
+		return unmodifiedReport{}, err
+	}
+	defer pool.Close()
+	r, err := explore.Explore(ctx, pool, explore.Options{
+		Scenario: t.scenario.YAML(), Name: t.String(), First: first, Seeds: seeds, Jobs: 1,
+	})
+	return unmodifiedReport(r), err
+}
+
+// with is known and the properties that were violated.
+func (r unmodifiedReport) with(known map[checker.Property]bool) map[checker.Property]bool {
+	violated := map[checker.Property]bool{}
+	maps.Copy(violated, known)
+	for _, f := range r.Findings {
+		violated[f.Kind.Property] = true
+	}
+	return violated
 }
 
 // known are the properties that the lock without a planted bug is known to violate in t.
