@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // One bug in a script, one in a function and one in a constant are built, explored and judged as the whole table is.
@@ -41,6 +43,30 @@ func TestMeasure(t *testing.T) {
 		if err != nil || got.Convicted != want || got.Failed > 0 {
 			t.Errorf("%q: %+v, error %v, want convicted %v", name, got, err, want)
 		}
+	}
+	sameRuns(t, m)
+}
+
+// sameRuns: what the unmodified lock shows with the same seeds convicts nothing, even if eight other runs do not.
+func sameRuns(t *testing.T, m *Measurer) {
+	t.Helper()
+	s, err := scenarios.Load("failover")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Expect[string(checker.Exclusion)] = string(checker.Holds)
+	target := Target{Scenario: s.Name, scenario: s}
+	pool, err := m.open(t.Context(), Row{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	quiet := baseline{violated: map[checker.Property]bool{}, ready: make(chan struct{})}
+	close(quiet.ready)
+	m.baseline[target.String()] = quiet
+	var out Result
+	if err := m.explore(t.Context(), pool, target, 1, 4, &out); err != nil || out.Convicted || out.Runs == 0 {
+		t.Errorf("without a planted bug: %+v, error %v", out, err)
 	}
 }
 
