@@ -2,6 +2,8 @@ package checker
 
 import (
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -15,46 +17,97 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
-	several := v.severalKeys()
+	several, waited := v.severalKeys(), []int32(nil)
 	for _, i := range v.h.TimedOut {
 		s := &v.h.Spans[i]
 		least, _ := v.sizesIn(s.Key, segment{s.Call, s.Return})
 		fits := v.h.Limit(s.Key) == 0 || int64(s.Permits) <= least
-		if !s.Undone || s.Part || several[i] != nil || s.Return-s.Call <= o.slack() || !fits {
-			continue
+		if s.Undone && !s.Part && several[i] == nil && s.Return-s.Call > o.slack() && fits {
+			waited = append(waited, i)
 		}
-		p := longestOutside(segment{s.Call, s.Return}, merged(v.othersAt(i, o), v.clientPauses()[v.client(i)]))
-		if p.until-p.from > o.slack() {
+	}
+	if len(waited) == 0 {
+		return
+	}
+	others := v.newOthers(o)
+	for _, i := range waited {
+		s := &v.h.Spans[i]
+		if p := longestOutside(segment{s.Call, s.Return}, others.inTheWay(i)); p.until-p.from > o.slack() {
 			found.add(finding{rule: ownGrant, x: none, y: i, start: p.from, end: p.until})
 		}
 	}
 }
 
-// othersAt are the times in which an acquire may have had to wait for others, or for a server.
-func (v *view) othersAt(i int32, o Options) (all []segment) {
-	s, e, dis := &v.h.Spans[i], v.idleTimes(o.slack()).extents, v.disturbances(o)
-	for _, n := range e.byKey[s.Key] {
-		h := &e.holds[n]
-		until := h.freeBy
-		if until == never || h.ambiguous {
-			until = e.leaseEnd(n)
-		}
-		all = append(all, segment{h.from, until})
-	}
-	for _, x := range e.possible[s.Key] {
-		if x.last != i || x.cause != afterUnknownAcquire {
-			all = append(all, x.segment)
-		}
-	}
+// others are what an acquire may have to wait for besides its own grant.
+type others struct {
+	*view
+	e      *extents
+	away   []segment
+	pauses map[int][]segment
+	held   map[int32][]segment // by key, once it is asked for: when it may be held; disjoint, by time
+	left   map[int32][]leftWaiter
+}
+
+// leftWaiter is the time in which a failed acquire may still be in the queue.
+type leftWaiter struct {
+	segment
+	span int32
+}
+
+func (v *view) newOthers(o Options) *others {
+	w := &others{view: v, e: v.idleTimes(o.slack()).extents, away: v.outages(o).windows, pauses: v.clientPauses(),
+		held: make(map[int32][]segment), left: make(map[int32][]leftWaiter)}
+	dis := v.disturbances(o)
 	for n := range v.h.Spans {
-		x := &v.h.Spans[n]
-		if x.Key == s.Key && x.Op == history.OpAcquire && x.Outcome == history.Fail && int32(n) != i && x.Return < s.Return &&
-			dis.touch(segment{x.Call, later(x.Return, o.slack())}, v.client(int32(n)), history.AffectsData,
-				history.AffectsTraffic, history.AffectsCommands, history.AffectsClients) {
-			all = append(all, segment{x.Return, e.dequeued(int32(n))})
+		s, i := &v.h.Spans[n], int32(n)
+		if s.Outcome == history.Fail && v.mayLinger(i, dis) {
+			w.left[s.Key] = append(w.left[s.Key], leftWaiter{segment{s.Return, w.e.dequeued(i)}, i})
 		}
 	}
-	return merged(v.outages(o).windows, all)
+	return w
+}
+
+// inTheWay are the times in which an acquire may have had to wait for others or a server, or its client was paused.
+func (w *others) inTheWay(i int32) []segment {
+	s := &w.h.Spans[i]
+	wait := segment{s.Call, s.Return}
+	all := slices.Clone(within(w.heldAt(s.Key), wait))
+	add := func(x segment) {
+		if x.from <= wait.until && wait.from <= x.until {
+			all = append(all, x)
+		}
+	}
+	for _, x := range w.e.possible[s.Key] {
+		if x.last != i || x.cause != afterUnknownAcquire {
+			add(x.segment)
+		}
+	}
+	for _, x := range w.left[s.Key] {
+		if x.span != i && x.from < s.Return {
+			add(x.segment)
+		}
+	}
+	return merged(merged(w.away, all), w.pauses[w.client(i)])
+}
+
+// heldAt are the times in which a key may be held.
+func (w *others) heldAt(key int32) []segment {
+	held, known := w.held[key]
+	if !known {
+		for _, i := range w.e.byKey[key] {
+			held = append(held, segment{w.e.holds[i].from, w.e.heldUntil(i, 0)})
+		}
+		held = mergedSegments(held)
+		w.held[key] = held
+	}
+	return held
+}
+
+// within are those of disjoint segments, which are sorted by time, that overlap s.
+func within(all []segment, s segment) []segment {
+	first := sort.Search(len(all), func(n int) bool { return all[n].until >= s.from })
+	last := sort.Search(len(all), func(n int) bool { return all[n].from > s.until })
+	return all[first:max(first, last)]
 }
 
 // ownGrantViolation words a finding of this file.

@@ -57,9 +57,9 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 
 // mayQueue reports whether a waiter that has failed or died may still be in the queue of a key at t.
 func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
-	e := v.idleTimes(o.slack()).extents
+	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
 	for i := range v.h.Spans {
-		if i := int32(i); v.h.Spans[i].Key == key && v.mayLinger(i, o) && e.dequeued(i) > t {
+		if i := int32(i); v.h.Spans[i].Key == key && v.mayLinger(i, dis) && e.dequeued(i) > t {
 			return true
 		}
 	}

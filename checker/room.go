@@ -95,14 +95,11 @@ func (v *view) sharedKeys() (all []sharedKey) {
 func (e *extents) held(key int32, early bool, late time.Duration) (all []demand) {
 	for _, i := range e.byKey[key] {
 		h := &e.holds[i]
-		from, until := h.from, h.freeBy
+		from := h.from
 		if early {
 			from = h.asked
 		}
-		if h.freeBy == never || h.ambiguous {
-			until = later(e.leaseEnd(i), late)
-		}
-		all = append(all, newDemand(&e.h.Spans[h.span], from, until))
+		all = append(all, newDemand(&e.h.Spans[h.span], from, e.heldUntil(i, late)))
 	}
 	for _, x := range e.possible[key] {
 		span := x.last
@@ -112,6 +109,14 @@ func (e *extents) held(key int32, early bool, late time.Duration) (all []demand)
 		all = append(all, newDemand(&e.h.Spans[span], x.from, later(x.until, late)))
 	}
 	return all
+}
+
+// heldUntil is the longest possible end of hold i: late after its lease, unless it was certainly released.
+func (e *extents) heldUntil(i int32, late time.Duration) time.Duration {
+	if h := &e.holds[i]; h.freeBy != never && !h.ambiguous {
+		return h.freeBy
+	}
+	return later(e.leaseEnd(i), late)
 }
 
 // refusedTries visits the tries of a key that were refused because it was held, though nothing that any other owner

@@ -207,17 +207,17 @@ func (e *extents) dequeued(i int32) time.Duration {
 // mayLinger reports whether the lock may keep the waiter of an acquire after it ended: the acquire failed while a fault
 // may have hindered it, or at most the slack before such a fault. The lock may not have learned that the client gave
 // up: the client may leave the queue after it has replied, and a server may refuse the command.
-func (v *view) mayLinger(i int32, o Options) bool {
+func (v *view) mayLinger(i int32, dis disturbances) bool {
 	s := &v.h.Spans[i]
-	return s.Op == history.OpAcquire && s.Outcome != history.OK && v.disturbances(o).touch(
-		segment{s.Call, later(s.Return, o.slack())}, v.client(i),
+	return s.Op == history.OpAcquire && s.Outcome != history.OK && dis.touch(
+		segment{s.Call, later(s.Return, dis.slack)}, v.client(i),
 		history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients)
 }
 
 // newRoomSweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
-	e := v.idleTimes(o.slack()).extents
+	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
 	for _, d := range e.held(k.key, false, 0) {
 		r.add(d, false)
 	}
@@ -227,7 +227,7 @@ func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 			continue
 		}
 		until := s.Return
-		if v.mayLinger(i, o) {
+		if v.mayLinger(i, dis) {
 			until = e.dequeued(i)
 		}
 		r.add(newDemand(s, s.Call, until), true)
