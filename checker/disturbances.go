@@ -13,8 +13,8 @@ import (
 // faultTime is a time in which a fault was in force, or the instant of a note about a server.
 type faultTime struct {
 	segment
-	target, affects string
-	changesRoles    bool // a note: a server became master, or replica
+	name, target, affects string
+	changesRoles          bool // a note: a server became master, or replica
 }
 
 // faultTimes returns the times of all faults, ordered by their beginnings.
@@ -26,12 +26,13 @@ func (v *view) faultTimes() (all []faultTime) {
 		switch {
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = len(all)
-			all = append(all, faultTime{segment{f.Time, never}, f.Target, f.Affects, false})
+			all = append(all, faultTime{segment{f.Time, never}, f.Name, f.Target, f.Affects, false})
 		case f.Phase == history.Healed && in:
 			delete(open, f.ID)
 			all[n].until = f.Time
 		case f.Phase == history.Noted && explains(f.Name):
-			all = append(all, faultTime{segment{f.Time - f.Lasted, f.Time}, f.Target, "", changesRoles(f.Name)})
+			during := segment{f.Time - f.Lasted, f.Time}
+			all = append(all, faultTime{during, f.Name, f.Target, "", changesRoles(f.Name)})
 		}
 	}
 	// A stall is noted at its end.

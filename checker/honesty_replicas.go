@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -64,25 +65,19 @@ func awaitsReplicas(op history.Op) bool {
 	return isAcquire(op)
 }
 
-// starvedTimes are the times in which a master got no acknowledgement. They end when another server becomes the master.
-// If the fault targets the link of one replica, others may acknowledge.
-func (c *honestyCheck) starvedTimes() (all []segment) {
-	open := make(map[int]int) // by fault id: index in all
-	for _, f := range c.h.Faults {
-		n, in := open[f.ID]
-		switch {
-		case f.Name == waitStarved && f.Phase == history.Injected && !strings.Contains(f.Target, ">"):
-			open[f.ID] = len(all)
-			all = append(all, segment{f.Time, never})
-		case in && f.Phase == history.Healed:
-			all[n].until = min(all[n].until, f.Time)
-		case f.Phase == history.Noted && changesRoles(f.Name):
-			for _, n := range open { // in any order: each is alone
-				all[n].until = min(all[n].until, f.Time)
-			}
+// starvedTimes are the times in which a master got no acknowledgement, without those in which another server became the
+// master. If the fault targets the link of one replica, others may acknowledge.
+func (c *honestyCheck) starvedTimes() (starved []segment) {
+	all := c.faultTimes()
+	for _, f := range all {
+		if f.name == waitStarved && !strings.Contains(f.target, ">") &&
+			!slices.ContainsFunc(all, func(x faultTime) bool {
+				return x.changesRoles && f.from <= x.until && x.until < f.until
+			}) {
+			starved = append(starved, f.segment)
 		}
 	}
-	return all
+	return starved
 }
 
 // unacknowledgedViolation words a finding of this file.
