@@ -25,9 +25,13 @@ type sizeChange struct {
 func (v *view) judgeChanges(o Options, found *findings) {
 	last := make(map[int32]sizeChange) // by key; before is none: not certain
 	dis := v.allDisturbances(o)
+	outOfRange := make(map[int32]bool)
+	for _, i := range v.h.OutOfRange {
+		outOfRange[i] = true
+	}
 	for _, i := range v.rare {
 		s := &v.h.Spans[i]
-		refused := slices.Contains(v.h.OutOfRange, i)
+		refused := outOfRange[i]
 		if !setsSize(s) || s.Outcome == history.Fail && !refused || s.Part {
 			continue
 		}

@@ -35,6 +35,7 @@ type Builder struct {
 	holder      map[processKey]int32    // who acquired last, for events without an owner
 	uncountable map[int32]bool          // keys with more than MaxPermits
 	sizes       map[int32]int32         // by key: its limit without resizes in flight, and without those that failed
+	resizing    map[int32]map[int32]int // by key and size: how many resizes are in flight
 	last        int64                   // index of the previous event
 	clock       clock
 	unlisted    int // problems beyond maxProblems
@@ -52,15 +53,16 @@ type processKey struct {
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
 	return &Builder{
-		h:      &History{},
-		keys:   make(map[string]int32),
-		sizes:  make(map[int32]int32),
-		owners: make(map[string]int32),
-		open:   make(map[Process]*openOps),
-		waits:  make(map[int32]time.Duration),
-		holder: make(map[processKey]int32),
-		kinds:  make(problemKinds),
-		last:   -1,
+		h:        &History{},
+		keys:     make(map[string]int32),
+		sizes:    make(map[int32]int32),
+		owners:   make(map[string]int32),
+		open:     make(map[Process]*openOps),
+		waits:    make(map[int32]time.Duration),
+		resizing: make(map[int32]map[int32]int),
+		holder:   make(map[processKey]int32),
+		kinds:    make(problemKinds),
+		last:     -1,
 	}
 }
 
@@ -202,6 +204,7 @@ func (b *Builder) invoke(e numbered) {
 		b.problem(e, "process %d invokes %s while its operation of event %d has no completion", e.Process, e.F,
 			b.h.Spans[first].Invoked)
 	}
+	b.resizeInvoked(&s)
 	b.h.Spans = append(b.h.Spans, s)
 	open.add(int32(len(b.h.Spans)-1), b.h.Spans)
 }

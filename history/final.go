@@ -144,6 +144,17 @@ func (b *Builder) limit(e numbered, s *Span) {
 	}
 }
 
+// resizeInvoked notes s if it is a resize: it is in flight.
+func (b *Builder) resizeInvoked(s *Span) {
+	if s.Op != OpResize {
+		return
+	}
+	if b.resizing[s.Key] == nil {
+		b.resizing[s.Key] = make(map[int32]int)
+	}
+	b.resizing[s.Key][s.Asked]++
+}
+
 // greater is the greater one of two limits of a key, or [UnknownLimit].
 func (b *Builder) greater(key, x, y int32) int32 {
 	if x = max(x, y); x <= 0 || b.uncountable[key] {
@@ -155,18 +166,20 @@ func (b *Builder) greater(key, x, y int32) int32 {
 // resized notes whether a resize that has a completion may have been executed. The size that one did not set which
 // failed is no limit, unless another resize, which is in flight, may set it.
 func (b *Builder) resized(s *Span) {
+	inFlight := b.resizing[s.Key]
+	if inFlight[s.Asked]--; inFlight[s.Asked] <= 0 {
+		delete(inFlight, s.Asked)
+	}
 	if s.Outcome != Fail {
 		b.sizes[s.Key] = b.greater(s.Key, b.sizes[s.Key], s.Asked)
 		return
 	}
 	limit, was := b.sizes[s.Key], b.h.Limit(s.Key)
-	if s.Asked < was || int(s.Key) >= len(b.h.Limits) { // no request said that it is a semaphore
+	if s.Asked < was || b.uncountable[s.Key] || int(s.Key) >= len(b.h.Limits) { // the last: it is no semaphore yet
 		return
 	}
-	for i := range b.h.Spans {
-		if x := &b.h.Spans[i]; x.Op == OpResize && x.Key == s.Key && x.Outcome != Fail {
-			limit = b.greater(s.Key, limit, x.Asked)
-		}
+	for size := range inFlight { // in any order: the greatest counts
+		limit = b.greater(s.Key, limit, size)
 	}
 	b.h.Limits[s.Key] = limit
 }
