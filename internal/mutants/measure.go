@@ -136,7 +136,7 @@ func (m *Measurer) explore(
 	if err != nil {
 		return err
 	}
-	if f, ok = convicting(report, t, same.with(base.violated)); ok {
+	if f, ok = convicting(report, t, violated(same, base.violated)); ok {
 		out.Convicted, out.By, out.Seed = true, t, f.Seed
 		out.Property, out.Rule, out.Sentence = f.Kind.Property, f.Kind.Rule, f.Sentence
 	}
@@ -168,7 +168,7 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
 	}
 	b, ok := m.baseline[t.String()]
 	if !ok {
-		b = baseline{violated: map[checker.Property]bool{}, ready: make(chan struct{})}
+		b = baseline{ready: make(chan struct{})}
 		m.baseline[t.String()] = b
 	}
 	m.mu.Unlock()
@@ -183,7 +183,7 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
 	if err != nil {
 		return b, err
 	}
-	b.violated = r.with(nil)
+	b.violated = violated(r, nil)
 	if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
 		m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
 		for _, s := range checker.Catalog() { // it convicts nothing: more seeds might show any of them
@@ -196,30 +196,26 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
 	return b, nil
 }
 
-// unmodifiedReport is what the lock without a planted bug has shown.
-type unmodifiedReport explore.Report
-
 // unmodified explores some seeds of t without a planted bug.
-func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds int) (unmodifiedReport, error) {
+func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds int) (explore.Report, error) {
 	pool, err := m.open(ctx, Row{})
 	if err != nil {
-		return unmodifiedReport{}, err
+		return explore.Report{}, err
 	}
 	defer pool.Close()
-	r, err := explore.Explore(ctx, pool, explore.Options{
+	return explore.Explore(ctx, pool, explore.Options{
 		Scenario: t.scenario.YAML(), Name: t.String(), First: first, Seeds: seeds, Jobs: 1,
 	})
-	return unmodifiedReport(r), err
 }
 
-// with is known and the properties that were violated.
-func (r unmodifiedReport) with(known map[checker.Property]bool) map[checker.Property]bool {
-	violated := map[checker.Property]bool{}
-	maps.Copy(violated, known)
+// violated are the properties in known and those that r violates.
+func violated(r explore.Report, known map[checker.Property]bool) map[checker.Property]bool {
+	all := map[checker.Property]bool{}
+	maps.Copy(all, known)
 	for _, f := range r.Findings {
-		violated[f.Kind.Property] = true
+		all[f.Kind.Property] = true
 	}
-	return violated
+	return all
 }
 
 // known are the properties that the lock without a planted bug is known to violate in t.

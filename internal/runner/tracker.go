@@ -195,24 +195,22 @@ func (t *tracker) addFault(e history.Event) {
 
 // doubtUntil is the end of the last lease that an acquire of unknown outcome may have been granted; zero: there is
 // none.
-func (t *tracker) doubtUntil(lease time.Duration) time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.doubt.IsZero() {
-		return t.doubt
-	}
-	return t.doubt.Add(lease)
-}
+func (t *tracker) doubtUntil(lease time.Duration) time.Time { return t.after(&t.doubt, lease) }
 
 // queuedUntil is when a fair lock has certainly removed the waiters that died, or that failed to leave its queue; zero:
 // there are none.
 func (t *tracker) queuedUntil(lease time.Duration) time.Time {
+	return t.after(&t.leftQueue, max(lease, waiterTimeout))
+}
+
+// after is d after an instant that the tracker has noted; zero: it has noted none.
+func (t *tracker) after(at *time.Time, d time.Duration) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.leftQueue.IsZero() {
-		return t.leftQueue
+	if at.IsZero() {
+		return *at
 	}
-	return t.leftQueue.Add(max(lease, waiterTimeout))
+	return at.Add(d)
 }
 
 // triggers are the triggers that e fires. held: its key is held.
