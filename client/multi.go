@@ -125,8 +125,7 @@ func (h multiHold) Token() int64 {
 }
 
 // acquireMulti acquires the locks of one key with the options single, and those of several keys, or of keys whose slot
-// may migrate, without. Of the locks
-// that multiKeys names for a key, the one at index fenced has the token.
+// may migrate, without. Of the locks that multiKeys names for a key, the one at index fenced has the token.
 func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 		keys := a.Keys
