@@ -250,8 +250,12 @@ func (e *extents) unknowns() {
 		if lease == 0 { // its client is alive, and may renew what it may hold
 			end = never
 		}
-		x := freeInterval{key: s.Key, last: int32(i), cause: afterUnknownAcquire,
-			segment: segment{s.Call, max(later(end, lease), e.enteredAgain(s))}}
+		until := max(later(end, lease), e.enteredAgain(s))
+		if e.fair && s.Op == history.OpAcquire && s.Outcome == history.Info {
+			// It may have been queued, and what is handed over to a waiter lasts as long as its place in the queue.
+			until = max(until, e.dequeued(int32(i)))
+		}
+		x := freeInterval{key: s.Key, last: int32(i), cause: afterUnknownAcquire, segment: segment{s.Call, until}}
 		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
 }

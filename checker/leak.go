@@ -174,8 +174,12 @@ func (v *view) leakedViolation(f finding) Violation {
 			lockName(w.Key), w.Clients[0], format.Instant(x.Return), w.Clients[1], format.Duration(f.end-f.start))
 		return w
 	}
-	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; its lease would have ended by %s, "+
-		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call),
+	what := "its lease"
+	if v.fair && x.Op == history.OpAcquire {
+		what = "its lease and its queue entry"
+	}
+	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; %s would have ended by %s, "+
+		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call), what,
 		format.Instant(f.start), w.Clients[1], format.Duration(f.end-f.start))
 	return w
 }

@@ -194,14 +194,18 @@ func (e *extents) longestRequested(client int) time.Duration {
 }
 
 // dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
-// send the request.
+// send the request. A lock whose waiters poll keeps a dead one for a few polls.
 func (e *extents) dequeued(i int32) time.Duration {
 	s := &e.h.Spans[i]
 	last := e.latestEffect(i)
 	if at, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && at >= s.Call {
 		last = min(last, at)
 	}
-	return later(e.faults.delivery(last, e.client(i)), e.waiterTimeout(s))
+	timeout := e.waiterTimeout(s)
+	if e.poll > 0 {
+		timeout = min(timeout, 5*e.poll)
+	}
+	return later(e.faults.delivery(last, e.client(i)), timeout)
 }
 
 // mayLinger reports whether the lock may keep the waiter of an acquire after it ended: the acquire failed while a fault

@@ -29,6 +29,8 @@ type view struct {
 	unrenewed  []*history.Span           // renewals that were refused: the hold is lost
 	kind       LockKind                  // what the lock is meant to be
 	quorum     bool                      // several servers decide about a key
+	fair       bool                      // the lock queues its waiters
+	poll       time.Duration             // see [Options.Poll]
 	usage      []usage                   // by key
 	ownerOrder []programOrder            // by owner
 	issueOrder []programOrder            // the same by the invocations alone, whatever the replies were
@@ -103,10 +105,11 @@ func (s segment) text() string {
 
 // bareView is a view without holds.
 func bareView(h *history.History, o Options) *view {
-	return &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0}
+	return &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll}
 }
 
-// newView makes a view of a lock. Of the options LockKind, MayBeDown and ReportDelay matter.
+// newView makes a view of a lock. Of the options LockKind, Fair, Poll, MayBeDown and
+// ReportDelay matter.
 func newView(h *history.History, o Options) *view {
 	v := bareView(h, o)
 	v.fold(false)

@@ -154,8 +154,8 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		Shared: s.Workload.PerInstance > 1, // clients may have shared a lock object
 		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
 	}
-	if poll, err := time.ParseDuration(s.Options["poll"]); err == nil && o.Frugal {
-		o.Poll = poll
+	if o.Frugal {
+		o.Poll = longestPoll(s)
 	}
 	// With priorities, a slow connection delivers only while the others are idle: its waiters ask after the others.
 	if m.Can.Has(client.TakesTurns) && !m.Variation.Priorities() {
@@ -224,4 +224,17 @@ func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 		j.Verdict, j.Sentence = checker.Inconclusive, why+j.Sentence
 	}
 	return j
+}
+
+// longestPoll is the longest option "poll" of the locks of a scenario; 0 if one of them has none.
+func longestPoll(s scenarios.Scenario) (longest time.Duration) {
+	for client := range s.Workload.Clients {
+		_, options := s.LockOf(client, s.Workload.Clients)
+		poll, err := time.ParseDuration(options["poll"])
+		if err != nil {
+			return 0
+		}
+		longest = max(longest, poll)
+	}
+	return longest
 }
