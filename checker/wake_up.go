@@ -12,31 +12,32 @@ import (
 
 // The rules of wake-up.
 const (
-	notWoken     = iota // a waiter was not served although the lock was free
-	notAdmitted         // a waiter was not served although there was room for it
-	tryRefused          // a try was refused although there was room for it
-	tryWaited           // a try waited
-	waitedInVain        // a request that can never be granted waited, at a lock that states that it refuses it
-	notReturned         // an acquire did not return, long after its wait had ended
-	requestStorm        // a process asked again and again without a pause
-	dialStorm           // a process connected again and again without a pause
-	wokenInVain         // a release woke more waiters than it could let in
-	gaveUp              // an acquire ended with an error before its wait was over
-	failedWait          // an acquire ended with an error although the lock was free and the servers available
-	noReason            // a wait ended without a reply although there was no fault
-	keptToItself        // a program kept the lock to itself while clients of others waited
-	keptInHand          // an acquire of several keys kept one that a client waited for, while it waited for another
-	unanswered          // an operation had no reply although only other servers than its own were unavailable
-	ownGrant            // an acquire waited for what it had been granted
-	doubtful            // the outcome of an acquire stayed unknown although a majority was available
-	wakeOutage          // acquits: the servers were unavailable
-	wakePaused          // acquits: the waiter was paused
-	wakeLate            // acquits: the reply came, or the client crashed
-	wakeRights          // acquits: a permission was revoked
-	wakeShared          // acquits: others may have asked for the waiter
-	wakeAhead           // acquits: of a fair lock, others came first
-	wakeSeveral         // acquits: an acquire of several locks cannot start again, or has no time for all of them
-	wakeSteps           // acquits: while a slot migrates, each of many requests may be slow
+	notWoken      = iota // a waiter was not served although the lock was free
+	notAdmitted          // a waiter was not served although there was room for it
+	tryRefused           // a try was refused although there was room for it
+	tryWaited            // a try waited
+	waitedInVain         // a request that can never be granted waited, at a lock that states that it refuses it
+	notReturned          // an acquire did not return, long after its wait had ended
+	requestStorm         // a process asked again and again without a pause
+	dialStorm            // a process connected again and again without a pause
+	wokenInVain          // a release woke more waiters than it could let in
+	gaveUp               // an acquire ended with an error before its wait was over
+	failedWait           // an acquire ended with an error although the lock was free and the servers available
+	noReason             // a wait ended without a reply although there was no fault
+	keptToItself         // a program kept the lock to itself while clients of others waited
+	keptInHand           // an acquire of several keys kept one that a client waited for, while it waited for another
+	unanswered           // an operation had no reply although only other servers than its own were unavailable
+	ownGrant             // an acquire waited for what it had been granted
+	doubtful             // the outcome of an acquire stayed unknown although a majority was available
+	shownFreeWait        // a waiter was not served although the servers had no hold
+	wakeOutage           // acquits: the servers were unavailable
+	wakePaused           // acquits: the waiter was paused
+	wakeLate             // acquits: the reply came, or the client crashed
+	wakeRights           // acquits: a permission was revoked
+	wakeShared           // acquits: others may have asked for the waiter
+	wakeAhead            // acquits: of a fair lock, others came first
+	wakeSeveral          // acquits: an acquire of several locks cannot start again, or has no time for all of them
+	wakeSteps            // acquits: while a slot migrates, each of many requests may be slow
 )
 
 func wakeUpRules() []string {
@@ -46,7 +47,8 @@ func wakeUpRules() []string {
 		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
 		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
 		unanswered: "unanswered", doubtful: "doubt", ownGrant: "own-grant", noReason: "no-reason",
-		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
+		shownFreeWait: "shown-free",
+		wakeOutage:    "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks",
 		wakeSteps: "slow-requests"}
 }
@@ -76,6 +78,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeRoom(timed, found)
 	v.judgeTries(timed, found)
 	v.judgeOwnGrants(timed, found)
+	v.judgeShownFree(timed, found)
 	v.judgeVain(o, found)
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
@@ -155,6 +158,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.tryViolation(f)
 	case ownGrant:
 		return v.ownGrantViolation(f)
+	case shownFreeWait:
+		return v.shownFreeViolation(f)
 	case waitedInVain:
 		return v.vainViolation(f)
 	case gaveUp:

@@ -1,0 +1,190 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// judgeShownFree finds the acquires that waited for longer than the slack although samples showed all that time that no
+// server had a hold on the key. It judges the times in which a client may still have held the key as far as the
+// clients know, such as the rest of the longest lease of one that died. The others are judged by [view.unservedWaits].
+// A fault of anything but clients may have removed the hold without the knowledge of those that wait, so nothing is
+// judged after one.
+func (v *view) judgeShownFree(o Options, found *findings) {
+	s := v.servers()
+	if s == nil || o.MayBeDown > 0 || v.severalKeys() != nil {
+		return
+	}
+	var q *freeAtServers
+	v.longWaits(o.slack(), func(i int32) {
+		if x := &v.h.Spans[i]; x.Op != history.OpAcquire || x.Part || v.h.Limit(x.Key) != 0 {
+			return
+		}
+		if q == nil {
+			q = v.newShownFree(s, o)
+		}
+		if p := q.longest(i); p.until-p.from > o.slack() {
+			found.add(finding{rule: shownFreeWait, x: none, y: i, start: p.from, end: p.until})
+		}
+	})
+}
+
+// freeAtServers is what judgeShownFree needs to know of a run.
+type freeAtServers struct {
+	*servers
+	o        Options
+	away     []segment
+	pauses   map[int][]segment
+	until    time.Duration // of the first fault that is not one of a client
+	shared   map[int32]bool
+	free     map[int32][]segment // by key, once it is asked for: without a hold and without a grant
+	hindered map[int32][]segment // the same: a request that came before may have been in the way, or clients had it free
+}
+
+func (v *view) newShownFree(s *servers, o Options) *freeAtServers {
+	q := &freeAtServers{servers: s, o: o, pauses: v.clientPauses(), until: never,
+		shared: make(map[int32]bool), free: make(map[int32][]segment), hindered: make(map[int32][]segment)}
+	if o.applies(wakeOutage) {
+		q.away = v.outages(o).windows
+	}
+	for _, f := range v.faultTimes() {
+		if f.client() < 0 {
+			q.until = min(q.until, f.from)
+		}
+	}
+	for _, k := range v.sharedKeys() {
+		q.shared[k.key] = true
+	}
+	return q
+}
+
+// longest is the longest time for which acquire i waited without a reason.
+func (q *freeAtServers) longest(i int32) (best segment) {
+	s := &q.h.Spans[i]
+	if _, known := q.free[s.Key]; !known {
+		q.free[s.Key], q.hindered[s.Key] = q.freeTimes(s.Key), q.inTheWay(s.Key)
+	}
+	without := merged(merged(q.away, q.hindered[s.Key]), q.pauses[q.client(i)])
+	for _, f := range within(q.free[s.Key], segment{s.Call, s.Return}) {
+		wait := segment{max(f.from, s.Call), min(f.until, s.Return, q.until)}
+		if wait.until-wait.from <= q.o.slack() {
+			continue
+		}
+		if p := longestOutside(wait, without); p.until-p.from > best.until-best.from {
+			best = p
+		}
+	}
+	return best
+}
+
+// freeTimes are the times in which all samples of masters show that a key is not held any more. They end with each
+// grant, which may have been released between two samples.
+func (q *freeAtServers) freeTimes(key int32) (free []segment) {
+	busy, masters, last := make(map[string]bool), len(q.nodes), time.Duration(0)
+	from, seen, known := never, make(map[string]bool), false
+	grants := q.grantsOf(key)
+	end := func(until time.Duration) {
+		for len(grants) > 0 && grants[0] < until {
+			if from < grants[0] {
+				free = append(free, segment{from, grants[0]})
+				from = grants[0]
+			}
+			grants = grants[1:]
+		}
+		if from < until {
+			free = append(free, segment{from, until})
+		}
+		from = never
+	}
+	for i := range q.h.Samples {
+		x := &q.h.Samples[i]
+		master := x.Up && x.Role == "master"
+		if !master && !seen[x.Node] {
+			continue
+		}
+		seen[x.Node], last = true, x.Sent
+		if _, held := x.Keys[q.h.Keys[key]]; held || !master {
+			busy[x.Node], known = true, known || held
+		} else {
+			delete(busy, x.Node)
+		}
+		switch isFree := known && len(seen) == masters && len(busy) == 0; {
+		case isFree && from == never:
+			from = x.Time
+		case !isFree && from != never:
+			end(x.Sent)
+		}
+	}
+	end(last)
+	return free
+}
+
+// grantsOf is when the grants of a key returned.
+func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
+	for i := range q.h.Spans {
+		if s := &q.h.Spans[i]; s.Key == key && isAcquire(s.Op) && s.Outcome == history.OK {
+			at = append(at, s.Return)
+		}
+	}
+	slices.Sort(at)
+	return at
+}
+
+// inTheWay are the times in which a request that came before may have kept a waiter from a free key, in a queue or as a
+// writer that waits, and those in which the key was free as far as the clients know.
+func (q *freeAtServers) inTheWay(key int32) (all []segment) {
+	d := q.idleTimes(q.o.slack())
+	for _, g := range d.gaps {
+		if g.key == key {
+			all = append(all, g.segment)
+		}
+	}
+	if !q.o.Fair && !q.shared[key] {
+		return mergedSegments(all)
+	}
+	dis := q.disturbances(q.o)
+	for n := range q.h.Spans {
+		s, i := &q.h.Spans[n], int32(n)
+		if s.Key != key || s.Op != history.OpAcquire || s.Outcome != history.Info && !q.mayLinger(i, dis) {
+			continue
+		}
+		all = append(all, segment{s.Call, min(d.extents.dequeued(i), q.shownAs(s))})
+	}
+	for client, pauses := range q.pauses {
+		crash, crashed := d.extents.crashed[client]
+		for _, p := range pauses {
+			if crashed && crash <= later(p.from, q.o.slack()) {
+				continue // it may stay in the queue as what it requested says, see above
+			}
+			all = append(all, segment{p.from, later(p.until, q.o.slack())})
+		}
+	}
+	return mergedSegments(all)
+}
+
+// shownAs is when a sample shows the hold that an acquire requested, which is then not in a queue any more; never if
+// none does.
+func (q *freeAtServers) shownAs(s *history.Span) time.Duration {
+	for i := range q.h.Samples {
+		x := &q.h.Samples[i]
+		if x.Sent < s.Call || !x.Up || x.Role != "master" {
+			continue
+		}
+		if is, _ := q.keeps(x, s.Owner, s.Key); is == present {
+			return x.Time
+		}
+	}
+	return never
+}
+
+// shownFreeViolation words a finding of this file.
+func (v *view) shownFreeViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a waiter for a free lock gets it", fmt.Sprintf("client %d waited for %s %s although the "+
+		"servers had no hold of it", v.client(f.y), lockName(v.h.Keys[s.Key]), segment{f.start, f.end}.text()))
+	w.Class = ""
+	return w
+}
