@@ -26,7 +26,7 @@ func serverFaults() []Spec {
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
 		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
 		readOnlyDemotionSpec,
-		clockJumpSpec, clockDriftSpec, keyDeletedSpec, queueDeletedSpec, nodeDeletedSpec,
+		clockJumpSpec, clockDriftSpec, keyDeletedSpec, queueDeletedSpec, foreignWaiterSpec, nodeDeletedSpec,
 		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,
 		scriptFlushSpec, snapshotsFailingSpec,
 		busyScriptSpec, connectionLimitSpec,

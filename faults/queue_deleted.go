@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -36,6 +37,29 @@ var queueDeletedSpec = Spec{
 
 // deleteQueue deletes the queue of a lock if two clients wait in it. "": they do not.
 func deleteQueue(ctx context.Context, a cluster.Admin, node, key string) (effect string, err error) {
+	name, waiting, err := waitQueue(ctx, a, node, key, 2)
+	if err != nil || name == "" {
+		return "", err
+	}
+	if _, err := number(ctx, a, node, "DEL", name); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%v deleted with %s", name, format.Count(waiting, "waiter")), nil
+}
+
+// waitQueue is the list in which a fair lock keeps its waiters, and how many wait; "" if fewer than least do.
+func waitQueue(ctx context.Context, a cluster.Admin, node, key string, least int64) (string, int64, error) {
+	names, err := keysNamedAfter(ctx, a, node, key, "list")
+	for _, name := range names {
+		if waiting, err := number(ctx, a, node, "LLEN", name); err == nil && waiting >= least {
+			return name, waiting, nil
+		}
+	}
+	return "", 0, err
+}
+
+// keysNamedAfter are the keys of a type with a lock's name in their own, without the key of the lock itself.
+func keysNamedAfter(ctx context.Context, a cluster.Admin, node, key, kind string) ([]string, error) {
 	do := func(command ...string) (any, error) {
 		words := make([]any, len(command))
 		for i, word := range command {
@@ -43,19 +67,6 @@ func deleteQueue(ctx context.Context, a cluster.Admin, node, key string) (effect
 		}
 		return a.Do(ctx, node, words...)
 	}
-	names, err := cluster.ScanKeys(do, "*"+key+"*", "TYPE", "list")
-	for _, name := range names {
-		if name == key { // a lock that is a list has no such queue
-			continue
-		}
-		waiting, err := number(ctx, a, node, "LLEN", name)
-		if err != nil || waiting < 2 {
-			continue
-		}
-		if _, err := number(ctx, a, node, "DEL", name); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%v deleted with %s", name, format.Count(waiting, "waiter")), nil
-	}
-	return "", err
+	names, err := cluster.ScanKeys(do, "*"+key+"*", "TYPE", kind)
+	return slices.DeleteFunc(names, func(name string) bool { return name == key }), err
 }

@@ -25,8 +25,8 @@ var (
 
 // The keys of the queue of a fair mutex and of a fair semaphore.
 const (
-	fairQueue   = "local queue, waiters = KEYS[3], KEYS[4]\n"
-	permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
+	fairQueue   = "local queue, waiters, form = KEYS[3], KEYS[4], '^%S+ '\n"
+	permitQueue = "local queue, waiters, form = KEYS[5], KEYS[6], '^%S+ %d+$'\n"
 )
 
 // kinds are the scripts for the servers of the client; those of a quorum keep none of these locks.

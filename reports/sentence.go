@@ -104,6 +104,8 @@ func faultVerb(fault string) string {
 		return "had its clock changed"
 	case "flushall", "key-deleted", "eviction":
 		return "lost keys"
+	case "foreign-waiter":
+		return "got a queue entry of another program"
 	case "queue-deleted":
 		return "lost a wait queue"
 	case "node-deleted":

@@ -3,18 +3,6 @@
 --
 -- KEYS: semaphore, tombstone of the request, permits, channel, queue, waiters
 
--- The first in the queue. An entry without a number of permits, which only another program can have added, is dropped:
--- it would keep all others waiting.
-local alive = first
-local function first()
-  local entry = alive()
-  while entry and not string.match(entry, '^%S+ %d+$') do
-    leave(entry)
-    entry = alive()
-  end
-  return entry
-end
-
 -- Wakes the first in the queue.
 local function wakeFirst()
   local entry = first()

@@ -14,7 +14,7 @@ end
 
 -- Wakes the first in the queue, so that it asks when the lease ends: only the first knows.
 local function wakeFirst()
-  local entry = redis.call('LINDEX', KEYS[3], 0)
+  local entry = first()
   if entry then
     publish(KEYS[6], string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1))
   end
@@ -23,9 +23,8 @@ end
 -- Wakes the first in the queue if it may not ask before the lease of the holder ends, in ms: a waiter sends a heartbeat
 -- within a third of the time for which it is still kept, and learns then when that is.
 local function wakeBefore(lease)
-  local entry = redis.call('LINDEX', KEYS[3], 0)
-  local kept = entry and redis.call('ZSCORE', KEYS[4], entry)
-  if kept and lease < (tonumber(kept) - now) / 3 then
+  local entry, kept = first()
+  if entry and lease < kept / 3 then
     wakeFirst()
   end
 end

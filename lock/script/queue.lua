@@ -1,5 +1,6 @@
 -- A queue of waiters, first come first: a list, and a sorted set of the same by the time at which they expire
--- without a heartbeat. Comes after a line that defines queue and waiters, the keys of the two.
+-- without a heartbeat. Comes after a line that defines queue and waiters, the keys of the two, and form, the pattern of
+-- an entry.
 --
 -- All times are the server's, in ms: by the clock of a client that is wrong, waiters of others would
 -- expire too early or never.
@@ -33,14 +34,15 @@ local function agree()
   repair()
 end
 
--- Drops the waiters at the head whose heartbeat has expired, and returns the first that is left and
--- for how long it counts as alive.
+-- Drops the waiters at the head whose heartbeat has expired, and returns the first that is left and for how long it
+-- counts as alive. An entry of another form, which only another program can have added, is dropped too: it would keep
+-- all others waiting.
 local function first()
   agree()
   local entry = redis.call('LINDEX', queue, 0)
   while entry do
     local deadline = tonumber(redis.call('ZSCORE', waiters, entry) or 0)
-    if deadline > now then
+    if deadline > now and string.match(entry, form) then
       return entry, deadline - now
     end
     redis.call('LPOP', queue)

@@ -38,7 +38,9 @@ if what == 'join' or what == 'ahead' then
     if queued then
       break
     end
-    reply[#reply + 1] = entry
+    if string.find(entry, ' ', 1, true) then -- not one that another program added
+      reply[#reply + 1] = entry
+    end
   end
   if what == 'join' and not queued then
     redis.call('RPUSH', key, me)

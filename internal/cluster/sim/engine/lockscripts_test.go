@@ -32,7 +32,7 @@ func lockScripts(t testing.TB) []lockScript {
 		"plain release":               "local defaultTTL = '1000'\n",
 		"release_plain plain release": "local defaultTTL = '1000'\n",
 	}
-	const permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
+	const permitQueue = "local queue, waiters, form = KEYS[5], KEYS[6], '^%S+ %d+$'\n"
 	for _, names := range []string{"fair_permits_acquire permits_acquire", "fair_permits_leave permits_release"} {
 		heads["publish counted tombstone queue fair_permits "+names] = permitQueue
 	}
@@ -41,7 +41,7 @@ func lockScripts(t testing.TB) []lockScript {
 		"foreign plain mint queue publish fair_queue fair_release",
 		"mint queue publish fair_queue fair_waiters", "plain mint queue publish fair_queue fair_force",
 	} {
-		heads[names] = "local queue, waiters = KEYS[3], KEYS[4]\n"
+		heads[names] = "local queue, waiters, form = KEYS[3], KEYS[4], '^%S+ '\n"
 	}
 	var all []lockScript
 	for _, row := range append(slices.Concat(redissonScripts(), countedScripts(), movingScripts()), [][3]string{
