@@ -32,7 +32,7 @@ func (s *servers) heldBefore(o Options) (all []heldBefore) {
 			continue
 		}
 		during := segment{x.Call, x.Return}
-		seen := s.firstNamed(at, x)
+		seen := s.firstNamed(at, during)
 		if seen == nil || s.releasedIn(x, during) ||
 			o.applies(honestData) && dis.touch(during, anyClient, history.AffectsData) {
 			continue
@@ -42,10 +42,10 @@ func (s *servers) heldBefore(o Options) (all []heldBefore) {
 	return all
 }
 
-// firstNamed is the first sample inside an operation in which a server has a hold of an owner.
-func (s *servers) firstNamed(at ownerKey, op *history.Span) (first *history.Sample) {
+// firstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
+func (s *servers) firstNamed(at ownerKey, during segment) (first *history.Sample) {
 	for node := range s.nodes {
-		for _, i := range s.between(node, op.Call, op.Return) {
+		for _, i := range s.between(node, during.from, during.until) {
 			x := &s.h.Samples[i]
 			if state, _ := s.keeps(x, at.owner, at.key); state == present && (first == nil || x.Time < first.Time) {
 				first = x

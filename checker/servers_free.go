@@ -151,7 +151,11 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 		if s.Key != key || s.Op != history.OpAcquire || s.Outcome != history.Info && !q.mayLinger(i, dis) {
 			continue
 		}
-		all = append(all, segment{s.Call, min(d.extents.dequeued(i), q.shownAs(s))})
+		left := d.extents.dequeued(i)
+		if x := q.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, left}); x != nil {
+			left = x.Time // it was granted the lock, and is not in the queue any more
+		}
+		all = append(all, segment{s.Call, left})
 	}
 	for client, pauses := range q.pauses {
 		crash, crashed := d.extents.crashed[client]
@@ -163,21 +167,6 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 		}
 	}
 	return mergedSegments(all)
-}
-
-// shownAs is when a sample shows the hold that an acquire requested, which is then not in a queue any more; never if
-// none does.
-func (q *freeAtServers) shownAs(s *history.Span) time.Duration {
-	for i := range q.h.Samples {
-		x := &q.h.Samples[i]
-		if x.Sent < s.Call || !x.Up || x.Role != "master" {
-			continue
-		}
-		if is, _ := q.keeps(x, s.Owner, s.Key); is == present {
-			return x.Time
-		}
-	}
-	return never
 }
 
 // shownFreeViolation words a finding of this file.
