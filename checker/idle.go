@@ -252,12 +252,24 @@ func (e *extents) unknowns() {
 		}
 		until := max(later(end, lease), e.enteredAgain(s))
 		if e.fair && s.Op == history.OpAcquire && s.Outcome == history.Info {
-			// It may have been queued, and what is handed over to a waiter lasts as long as its place in the queue.
-			until = max(until, e.dequeued(int32(i)))
+			until = max(until, e.handedOver(int32(i)))
 		}
 		x := freeInterval{key: s.Key, last: int32(i), cause: afterUnknownAcquire, segment: segment{s.Call, until}}
 		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
+}
+
+// handedOver is until when a fair lock may keep what it handed over to the waiter of an acquire: such a grant lasts as
+// long as the place in the queue. Zero: samples do not show such a grant or, without samples, how long the lock keeps a
+// waiter is not known.
+func (e *extents) handedOver(i int32) time.Duration {
+	s, until := &e.h.Spans[i], e.dequeued(i)
+	seen := e.servers()
+	if seen == nil && e.poll == 0 ||
+		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
+		return 0
+	}
+	return until
 }
 
 // pausedGrants adds the time in which a client may already have been granted a lock but was paused before the reply.

@@ -176,7 +176,7 @@ func (v *view) leakedViolation(f finding) Violation {
 	}
 	what := "its lease"
 	if v.fair && x.Op == history.OpAcquire {
-		what = "its lease and its queue entry"
+		what = "a grant to it"
 	}
 	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; %s would have ended by %s, "+
 		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call), what,

@@ -219,6 +219,33 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 	}
 }
 
+// An entry of another program in the queue stops no script, and nobody waits for it.
+func TestFairMutexForeignEntries(t *testing.T) {
+	t.Parallel()
+	for _, entry := range []string{"foreign", "", "7"} {
+		t.Run(entry, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			rdb := startRedis(t).Dial(t)
+			m := newTestClient(t, rdb, patient).FairMutex("pool")
+			h := acquire(t, m)
+			rdb.RPush(ctx, "{pool}:queue", entry)
+			rdb.ZAdd(ctx, "{pool}:waiters", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: entry})
+			if waiters, err := m.Queue(ctx); err != nil || len(waiters) > 0 {
+				t.Errorf("the queue is %q, %v: want no waiter", waiters, err)
+			}
+			release(t, h)
+			next, err := m.TryAcquire(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, next)
+			mustExist(t, rdb, "{pool}:queue", false)
+			mustExist(t, rdb, "{pool}:waiters", false)
+		})
+	}
+}
+
 // The first waiter dies with its process. It is skipped within seconds, the lock is
 // granted to it at most once, and no waiter spins meanwhile (Redisson's did: their wait
 // was 0).
