@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,19 +30,26 @@ const onePool = -1
 // readBuffer is in bytes: replies to a lock are short, and a simulated run opens many connections for its seconds.
 const readBuffer = 4 << 10
 
-// slotReloadInterval is how often a cluster client reloads the slot map. go-redis reloads it once a minute
-// unless a node redirects it, and a dead master redirects nothing: a promotion would stay unnoticed until then.
-const slotReloadInterval = time.Second
+// defaultSlotReload is how often a cluster client reloads the slot map, unless option slot_reload says otherwise.
+// go-redis reloads it once a minute unless a node redirects it, and a dead master redirects nothing: a promotion would
+// stay unnoticed until then.
+const defaultSlotReload = time.Second
 
 // maxRedirects is how often a cluster may redirect one request. A redirection means that nothing was executed.
 const maxRedirects = 3
 
 // connect opens one client for each server that s names: one for a single master, Sentinel or a cluster, N for
-// a quorum. None of them sends a command again.
-func connect(s Setup) ([]redis.UniversalClient, error) { return connectRetrying(s, -1) }
+// a quorum. None of them sends a command again. Those of a cluster reload the slot map every slotReload, or every
+// defaultSlotReload if it is 0.
+func connect(s Setup, slotReload time.Duration) ([]redis.UniversalClient, error) {
+	if slotReload > 0 && s.Endpoints.Kind != Sharded {
+		return nil, fmt.Errorf("option %s: topology %q has no slots", optionSlotReload, s.Endpoints.Kind)
+	}
+	return connectRetrying(s, -1, slotReload)
+}
 
 // connectRetrying is connect for clients that send a command up to retries times again.
-func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
+func connectRetrying(s Setup, retries int, slotReload time.Duration) ([]redis.UniversalClient, error) {
 	redis.SetLogger(discardLogger{})
 	e := s.Endpoints
 	dial, err := dialer(s)
@@ -67,7 +75,7 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 		return []redis.UniversalClient{redis.NewFailoverClient(o.Failover())}, nil
 	case e.Kind == Sharded:
 		cluster := o.Cluster()
-		cluster.ClusterStateReloadInterval = slotReloadInterval
+		cluster.ClusterStateReloadInterval = cmp.Or(slotReload, defaultSlotReload)
 		cluster.NewClient = s.newClient
 		// Its table of commands is read from one server under a mutex, for which every other command waits.
 		cluster.DisableRoutingPolicies = true

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -29,7 +30,7 @@ func TestFailedDialsDoNotStopDialing(t *testing.T) {
 			"pipeline": func(c redis.UniversalClient) error { _, err := c.Pipelined(t.Context(), twoPings(t)); return err },
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				conns, err := connect(Setup{Endpoints: Endpoints{Kind: kind, Addrs: []string{"10.0.0.1:6379"}}, Dial: refuse})
+				conns, err := connect(Setup{Endpoints: Endpoints{Kind: kind, Addrs: []string{"10.0.0.1:6379"}}, Dial: refuse}, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +67,7 @@ func TestClientOfAClusterReadsNoTableOfCommands(t *testing.T) {
 		go serveSlots(theirs, sent)
 		return ours, nil
 	}
-	conns, err := connect(Setup{Endpoints: Endpoints{Kind: Sharded, Addrs: []string{"10.0.0.1:6379"}}, Dial: dial})
+	conns, err := connect(Setup{Endpoints: Endpoints{Kind: Sharded, Addrs: []string{"10.0.0.1:6379"}}, Dial: dial}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +108,31 @@ func serveSlots(conn net.Conn, sent chan<- string) {
 		}
 		if _, err := conn.Write([]byte(answer)); err != nil {
 			return
+		}
+	}
+}
+
+// TestOnlyAClusterHasSlots: option slot_reload sets the interval of a cluster client, and nothing else has slots.
+func TestOnlyAClusterHasSlots(t *testing.T) {
+	for _, x := range []struct {
+		kind         string
+		reload, want time.Duration // want 0: an error
+	}{{Sharded, 0, time.Second}, {Sharded, time.Minute, time.Minute}, {Single, time.Minute, 0}, {Quorum, time.Minute, 0}} {
+		conns, err := connect(Setup{Endpoints: Endpoints{Kind: x.kind, Addrs: []string{"10.0.0.1:6379"}}}, x.reload)
+		if x.want == 0 {
+			if err == nil || !strings.Contains(err.Error(), optionSlotReload) {
+				t.Errorf("%s, %s: %v", x.kind, x.reload, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := conns[0].(*redis.ClusterClient).Options().ClusterStateReloadInterval; got != x.want {
+			t.Errorf("%s, %s: the client reloads every %s, want %s", x.kind, x.reload, got, x.want)
+		}
+		if err := closeAll(conns); err != nil {
+			t.Error(err)
 		}
 	}
 }

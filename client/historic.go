@@ -116,7 +116,7 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	if row.Retries {
 		retries = resends
 	}
-	conns, err := connectRetrying(s, retries)
+	conns, err := connectRetrying(s, retries, 0)
 	if err != nil {
 		return nil, err
 	}

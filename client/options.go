@@ -17,6 +17,7 @@ const (
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
+	optionSlotReload     = "slot_reload"     // how often the client of a Redis Cluster looks up the slots unasked
 	optionReentry        = "reentry"         // refused: an owner must not hold the lock twice
 	optionCalls          = "calls"           // varied: acquires in all forms of the API, see callForm
 )
@@ -24,9 +25,10 @@ const (
 // lockOptions are the options of a scenario.
 type lockOptions struct {
 	lock.Options
-	maxHold time.Duration // 0: no limit
-	refuses bool          // a re-entry
-	varied  bool          // the forms of acquires
+	maxHold    time.Duration // 0: no limit
+	slotReload time.Duration // 0: defaultSlotReload
+	refuses    bool          // a re-entry
+	varied     bool          // the forms of acquires
 }
 
 // checkOptions is the CheckOptions of the locks of package lock.
@@ -70,6 +72,8 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 			o.ReplicaTimeout, err = positive(name, text)
 		case optionMaxHold:
 			o.maxHold, err = positive(name, text)
+		case optionSlotReload:
+			o.slotReload, err = positive(name, text)
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
 		case optionReentry:
@@ -81,8 +85,9 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 				err = onlyValue(name, text, callsVaried)
 			}
 		default:
-			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s and %s", name, optionLease,
-				optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold, optionReentry, optionCalls)
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s, %s and %s", name,
+				optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold,
+				optionSlotReload, optionReentry, optionCalls)
 		}
 		if err != nil {
 			return err

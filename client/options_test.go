@@ -12,8 +12,9 @@ import (
 func TestOptionsOfTheLibrary(t *testing.T) {
 	var o lockOptions
 	err := apply(map[string]string{"lease": "2s", "poll": "200ms", "replicas": "all", "replica_timeout": "300ms",
-		"max_hold": "9s"}, &o)
-	if err != nil || o.maxHold != 9*time.Second || o.Lease != 2*time.Second || o.PollMax != 200*time.Millisecond ||
+		"max_hold": "9s", "slot_reload": "60s"}, &o)
+	if err != nil || o.maxHold != 9*time.Second || o.slotReload != time.Minute ||
+		o.Lease != 2*time.Second || o.PollMax != 200*time.Millisecond ||
 		o.Replicas != lock.AllReplicas || o.ReplicaTimeout != 300*time.Millisecond {
 		t.Errorf("%+v, %v", o, err)
 	}

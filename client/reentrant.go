@@ -84,7 +84,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		l.maxHold, l.reentrant, l.varied = options.maxHold, k.reentrant && !options.refuses, options.varied
 		l.lease, l.poll = cmp.Or(options.Lease, defaultLease), options.PollMax
 		var err error
-		if l.conns, err = connect(s); err != nil {
+		if l.conns, err = connect(s, options.slotReload); err != nil {
 			return nil, err
 		}
 		l.reopen = func() (*lock.Client, error) { return k.newClient(l.conns, options.Options) }

@@ -48,7 +48,7 @@ func Names() []string {
 		"waiters-subscriptions-cut", "waiters-subscriptions-flap", "waiters-subscriptions-refused",
 		"waiters-server-restarts", "waiters-channel-refused", "channel-refused-slow-network", "waiters-redlock",
 		"waiters-fair", "waiters-fair-four", "waiters-fair-deaths", "waiters-fair-counted", "waiters-cluster",
-		"waiters-slot-moved", "waiters-released-in-migration", "waiters-latch",
+		"waiters-slot-moved", "waiters-released-in-migration", "replicas-slot-moved", "waiters-latch",
 		"waiters-readers-writer", "waiters-writer-preference", "waiters-permits", "waiters-permits-one-program",
 		"waiters-fair-permits", "waiters-lost-messages", "waiters-semaphore-lost-messages",
 		"waiters-queue-lost-messages",
