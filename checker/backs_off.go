@@ -174,7 +174,7 @@ func pendingHoldsIn(marks []pendingMark) (all []pendingHold) {
 	return all
 }
 
-// keptInHandViolation words a finding of this file.
+// keptInHandViolation describes a finding of this file.
 func (v *view) keptInHandViolation(f finding) Violation {
 	w := v.involving("", f.x, f.y)
 	w.Rule = "an acquire of several keys that has to wait for one of them does not keep the others"

@@ -138,8 +138,8 @@ type Options struct {
 	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
 	// error.
 	Persists bool
-	// SeveralKeys: a hold may consist of several locks, which one acquire takes one after the other, and starts again
-	// only when it has certainly given back those that it has. So it may end early if its outcome is unknown.
+	// SeveralKeys: a hold may consist of several locks, which an acquire takes one after the other. It may start again
+	// only after it has certainly given back those that it has, so it may end early with an unknown outcome.
 	SeveralKeys bool
 	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
 	// busy machine, and where a connection is slow without a fault, nobody can promise that.
@@ -149,7 +149,7 @@ type Options struct {
 	Starves bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
-	// AwaitsReplicas: grants, and changes of what a semaphore or a latch has, succeed only when a replica has them.
+	// AwaitsReplicas: grants, and changes of a semaphore or a latch, succeed only after a replica has acknowledged them.
 	AwaitsReplicas bool
 	// NamesOwner: a release of a lost hold fails with code not-owner if another owner has the lock by now.
 	NamesOwner bool

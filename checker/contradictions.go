@@ -24,7 +24,7 @@ func (c *honestyCheck) judgeContradictions() {
 	}
 }
 
-// contradictionViolation words a finding of this file.
+// contradictionViolation describes a finding of this file.
 func (c *honestyCheck) contradictionViolation(f finding) Violation {
 	w := c.spanViolation(f.y, "the replies of a lock about a hold or an operation do not contradict each other", "")
 	w.Text = fmt.Sprintf("client %d, %s of %s at %s: %s", w.Clients[0], c.h.Spans[f.y].Op, lockName(w.Key),
@@ -50,7 +50,7 @@ func (c *honestyCheck) judgeForeign() {
 	}
 }
 
-// foreignViolation words a finding of judgeForeign.
+// foreignViolation describes a finding of judgeForeign.
 func (c *honestyCheck) foreignViolation(f finding) Violation {
 	w := c.spanViolation(f.y, "a key is refused as foreign only if it holds something that is not a lock", "")
 	w.Class = ""
@@ -59,8 +59,8 @@ func (c *honestyCheck) foreignViolation(f finding) Violation {
 	return w
 }
 
-// judgeNotSetUp finds the acquires and tries that state the size of a semaphore and failed because there is none: the
-// lock could have set it up. A fault that changes data meanwhile may have removed it again.
+// judgeNotSetUp finds the acquires and tries that state the size of a semaphore and failed because it does not exist:
+// the lock could have set it up, unless a fault may have removed it in the meantime.
 func (c *honestyCheck) judgeNotSetUp() {
 	if len(c.h.NotSetUp) == 0 {
 		return
@@ -75,7 +75,7 @@ func (c *honestyCheck) judgeNotSetUp() {
 	}
 }
 
-// notSetUpViolation words a finding of judgeNotSetUp.
+// notSetUpViolation describes a finding of judgeNotSetUp.
 func (c *honestyCheck) notSetUpViolation(f finding) Violation {
 	w := c.spanViolation(f.y, "a request that states the size of a semaphore sets it up", "")
 	w.Class = ""

@@ -50,7 +50,7 @@ func (v *view) dataChanged(o Options, from, to *history.Fault) bool {
 	})
 }
 
-// foreignViolation words a finding of this file.
+// foreignViolation describes a finding of this file.
 func (v *view) foreignViolation(f finding) Violation {
 	from, to := &v.h.Faults[f.x], &v.h.Faults[f.y]
 	w := v.involving(BrokenPromise, f.note)

@@ -14,7 +14,7 @@ import (
 type faultTime struct {
 	segment
 	name, target, affects string
-	changesRoles          bool // a note: a server became master, or replica
+	changesRoles          bool // a note: a server became master or replica
 }
 
 // faultTimes returns the times of all faults, ordered by their beginnings.

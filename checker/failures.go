@@ -65,9 +65,9 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	}
 }
 
-// judgeNoReason finds the acquires whose wait was over without any reply although no fault but a short delay was in
-// force: a client that does not share its lock object with others sends a request of its own, and what the servers
-// replied is why the wait ended. While keys move, each of several locks may be granted too late for the others.
+// judgeNoReason finds the acquires whose wait ended as if no server had replied, although no fault but short delays was
+// in force. A client that shares its lock object with no other sends requests of its own, so it has had replies, and
+// the error must state them. While keys move, each of several locks may be granted too late for the others.
 func (v *view) judgeNoReason(o Options, found *findings) {
 	if !o.Persists || o.Shared && o.applies(wakeShared) {
 		return
@@ -87,12 +87,12 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 	}
 }
 
-// noReasonViolation words a finding of judgeNoReason.
+// noReasonViolation describes a finding of judgeNoReason.
 func (v *view) noReasonViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "the error of a wait that is over states the servers' replies",
 		fmt.Sprintf("client %d requested %s "+
-			"at %s, and its wait ended after %s as if no server had replied, although no fault prevented that", v.client(f.y),
+			"at %s, and its wait ended after %s as if no server had replied, although no fault prevented a reply", v.client(f.y),
 			lockName(v.h.Keys[s.Key]), format.Instant(s.Call), format.Duration(f.end-f.start)))
 	w.Class = ""
 	return w
@@ -157,7 +157,7 @@ func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	return false
 }
 
-// failedWaitViolation words a finding of judgeFailedWait.
+// failedWaitViolation describes a finding of judgeFailedWait.
 func (v *view) failedWaitViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "an acquire of a free lock does not end with an error", fmt.Sprintf("client %d "+

@@ -64,7 +64,7 @@ func (v *view) releasedIn(failed *history.Span, s segment) bool {
 	return false
 }
 
-// doneViolation words a finding of judgeDone.
+// doneViolation describes a finding of judgeDone.
 func (v *view) doneViolation(f finding) Violation {
 	s, g := &v.h.Spans[f.y], &v.holds[f.x]
 	w := v.involving("", f.y, g.span)
@@ -174,7 +174,7 @@ func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 	return kills, others
 }
 
-// unansweredViolation words a finding of judgeUnanswered.
+// unansweredViolation describes a finding of judgeUnanswered.
 func (v *view) unansweredViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a server that hangs does not delay operations on keys of other servers", "")
@@ -220,7 +220,7 @@ func (v *view) lastUse(span int32) time.Duration {
 	return 0
 }
 
-// doubtViolation words a finding of judgeDoubt.
+// doubtViolation describes a finding of judgeDoubt.
 func (v *view) doubtViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "an acquire that a majority replies to has a known outcome", "")

@@ -90,7 +90,7 @@ func (v *view) readsOn(s *history.Span) bool {
 	})
 }
 
-// guardViolation words a finding of this file.
+// guardViolation describes a finding of this file.
 func (v *view) guardViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a guard accepts a token unless it has seen a greater one", "")

@@ -53,7 +53,7 @@ func (c *honestyCheck) mayBeBetween(s *history.Span) bool {
 	})
 }
 
-// forceViolation words a finding of this file.
+// forceViolation describes a finding of this file.
 func (c *honestyCheck) forceViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
 	w := c.spanViolation(f.y, "a forced release says whether the lock was held", "")

@@ -7,8 +7,9 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// loseAll ends the holds of an owner at a key. A notice may be recorded after a grant that it is not about: one that
-// was requested after the notice was sent, or one in the other mode that came when the lost hold had ended already.
+// loseAll ends the holds of an owner at a key that a notice reports as lost. The notice may be recorded after a grant
+// that it does not cover: one that was requested after the notice was sent, or one in the other mode that came when the
+// lost hold had already ended.
 func (b *holdFold) loseAll(n *history.Notice) {
 	ended := n.Time
 	if lost := b.find(n.Owner, n.Key, !n.Write); n.Moded && lost != nil && lost.ending == endOpen {
@@ -24,9 +25,9 @@ func (b *holdFold) loseAll(n *history.Notice) {
 	}
 }
 
-// loseLevel ends one level of the only hold of an owner at a key, or of the one in the mode that was lost, unless its
-// release was invoked before: then that is the level, and the depth is what the owner has left already. What it has
-// left may include a grant whose reply is not recorded yet.
+// loseLevel ends one level of the only hold of an owner at a key, or of its hold in the lost mode. If the release of a
+// level was invoked before, that was the lost level: then the owner has no more levels than the notice says are left.
+// Those may include a grant whose reply is not recorded yet.
 func (b *holdFold) loseLevel(n *history.Notice) {
 	var only *hold
 	levels := int32(0)
@@ -54,7 +55,7 @@ func (b *holdFold) loseLevel(n *history.Notice) {
 	}
 }
 
-// acquiring is how many acquires of the owner and the key of a notice have no reply yet.
+// acquiring counts the acquires of the notice's owner and key that have no reply yet.
 func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 	if b.acquires == nil {
 		b.acquires = acquiresAround(b.h)
@@ -65,14 +66,14 @@ func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 	})
 	for _, i := range slices.Backward(list[:next]) {
 		if s := &b.h.Spans[i]; s.Ended >= 0 && s.Ended < n.Index {
-			break // an owner has one request after the other
+			break // an owner sends one request at a time
 		}
 		count++
 	}
 	return count
 }
 
-// acquiresAround are the acquires of owners that lost some of several levels of a key.
+// acquiresAround lists the acquires, by owner and key, where an owner lost one of several levels.
 func acquiresAround(h *history.History) map[ownerKey][]int32 {
 	acquires := make(map[ownerKey][]int32)
 	for i := range h.Notices {

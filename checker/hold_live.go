@@ -149,7 +149,7 @@ func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted boo
 	return k, r.owner, granted
 }
 
-// acquiring is how many acquires of the owner and the key of a notice have no reply yet.
+// acquiring counts the acquires of the notice's owner and key that have no reply yet.
 func (l *LiveHolds) acquiring(k *liveKey, notice *history.Event) (n int) {
 	owner := k.owner(notice)
 	for _, list := range l.requests { // in any order: they are counted

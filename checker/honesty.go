@@ -48,7 +48,7 @@ const (
 	notForeign             // an acquire was refused because of data of another program, which there cannot be
 	notSetUp               // an acquire failed because a semaphore does not exist, although it states its size
 	deniedGrant            // an acquire failed as one that never held the lock, although a server had granted it
-	unacknowledged         // a grant or a change that waits for replicas succeeded without any
+	unacknowledged         // a grant or a change that waits for replicas succeeded without an acknowledgement
 	honestData             // acquits: a fault may have changed what servers keep
 	honestMinority         // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it

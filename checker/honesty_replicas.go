@@ -11,12 +11,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// waitStarved is the fault that keeps from a master what its replicas acknowledge.
+// waitStarved is the fault that holds the acknowledgements that replicas send to a master.
 const waitStarved = "wait-starved"
 
-// judgeUnacknowledged finds grants, and changes of what a semaphore or a latch has, that succeeded while no replica
-// could acknowledge them, at a lock that states that both wait for replicas. The fault may let acknowledgements through
-// shortly before it is noted as healed. Nothing is known where something else happened: another server may be the
+// judgeUnacknowledged finds grants, and changes of a semaphore or a latch, that succeeded while no replica could
+// acknowledge them, at a lock that states that both wait for replicas. The fault may let acknowledgements through
+// shortly before it is recorded as healed. Operations during other faults are not judged: another server may be the
 // master, and a request whose reply was lost may be executed twice, the second time without a write.
 func (c *honestyCheck) judgeUnacknowledged() {
 	starved := c.starvedTimes()
@@ -39,7 +39,7 @@ func (c *honestyCheck) judgeUnacknowledged() {
 	}
 }
 
-// notBefore is an instant before which s, which succeeded, certainly did nothing: its invocation, or the release of a
+// notBefore is an instant before which s, which succeeded, certainly had no effect: its invocation, or the release of a
 // hold that excluded it.
 func (c *honestyCheck) notBefore(s *history.Span) time.Duration {
 	t := s.Call
@@ -65,8 +65,8 @@ func awaitsReplicas(op history.Op) bool {
 	return isAcquire(op)
 }
 
-// starvedTimes are the times in which a master got no acknowledgement, without those in which another server became the
-// master. If the fault targets the link of one replica, others may acknowledge.
+// starvedTimes are the times in which a master got no acknowledgement, except those in which a server changed its role.
+// If the fault targets the link of one replica, others may acknowledge.
 func (c *honestyCheck) starvedTimes() (starved []segment) {
 	all := c.faultTimes()
 	for _, f := range all {
@@ -80,7 +80,7 @@ func (c *honestyCheck) starvedTimes() (starved []segment) {
 	return starved
 }
 
-// unacknowledgedViolation words a finding of this file.
+// unacknowledgedViolation describes a finding of this file.
 func (c *honestyCheck) unacknowledgedViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
 	w := c.spanViolation(f.y, "a grant or a change waits for replicas", fmt.Sprintf(

@@ -259,9 +259,9 @@ func (e *extents) unknowns() {
 	}
 }
 
-// handedOver is until when a fair lock may keep what it handed over to the waiter of an acquire: such a grant lasts as
-// long as the place in the queue. Zero: samples do not show such a grant or, without samples, how long the lock keeps a
-// waiter is not known.
+// handedOver is the instant until which a fair lock may keep a grant that it handed over to the waiter of an acquire:
+// such a grant lasts as long as the waiter's place in the queue. Zero if samples show no such grant or, without
+// samples, if it is unknown how long the lock keeps a waiter.
 func (e *extents) handedOver(i int32) time.Duration {
 	s, until := &e.h.Spans[i], e.dequeued(i)
 	seen := e.servers()

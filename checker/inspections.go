@@ -176,7 +176,7 @@ func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (l
 	return levels, true
 }
 
-// shownViolation words a finding of this file.
+// shownViolation describes a finding of this file.
 func (c *honestyCheck) shownViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
 	w := c.spanViolation(f.y, "an inspection shows who holds the lock, and what was granted", "")

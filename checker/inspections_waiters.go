@@ -80,7 +80,7 @@ func (c *honestyCheck) leftBy(x *history.Span, crashed map[int]time.Duration) ti
 	return never
 }
 
-// waitersViolation words a finding of this file.
+// waitersViolation describes a finding of this file.
 func (c *honestyCheck) waitersViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
 	w := c.spanViolation(f.y, "a lock counts its waiters correctly", "")

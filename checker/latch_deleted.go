@@ -55,7 +55,7 @@ func (c *latchCheck) waitedDeleted(l *latchKey, i int32) {
 	}
 }
 
-// deletedText words a finding of this file, or of an arm with the generation of another.
+// deletedText describes a finding of this file, or of an arm with the generation of another.
 func (c *latchCheck) deletedText(f finding) (rule, text string) {
 	s := &c.h.Spans[f.y]
 	name, client, at := lockName(c.h.Keys[s.Key]), c.client(f.y), format.Instant(s.Return)

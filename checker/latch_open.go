@@ -27,7 +27,7 @@ type arming struct {
 	counted           map[int32]time.Duration
 
 	deleted time.Duration // the earliest return of a delete that was invoked after it was armed; never: there is none
-	after   int           // the delete that certainly came before it was armed, as 1 + index into deletes; 0: unknown
+	after   int           // 1 + the index in deletes of the one that certainly came before it was armed; 0: unknown
 }
 
 // latches are the latches of the history, by key; nil if there are none.
@@ -88,8 +88,8 @@ func (l *latchKey) mayBeDeleted(a *arming, t time.Duration) bool {
 	return may
 }
 
-// deletedBy finds a delete that can have deleted a generation by t, as an index into deletes, and whether there is
-// one; -1: there are several.
+// deletedBy finds the delete that can have deleted a generation by t, as an index into deletes, and reports whether
+// there is one; -1: there are several.
 func (l *latchKey) deletedBy(a *arming, t time.Duration) (n int, found bool) {
 	for i, d := range l.deletes {
 		if d.until < a.call || d.from > t || i == a.after-1 {
@@ -103,8 +103,9 @@ func (l *latchKey) deletedBy(a *arming, t time.Duration) (n int, found bool) {
 	return n, found
 }
 
-// orderDeletes finds the deletes that certainly came before a generation was armed: the latch was counting until then,
-// and only one delete can have changed that. A delete has one effect, so it cannot have deleted that generation too.
+// orderDeletes finds the delete that certainly came before a generation was armed: the one before it was counting until
+// then, and only that delete can have ended it. A delete has one effect, so it cannot have deleted the new generation
+// too.
 func (l *latchKey) orderDeletes() {
 	for n := range l.armings {
 		a := &l.armings[n]

@@ -79,7 +79,7 @@ func (c *honestyCheck) sureOf(h *hold, during segment) (sure bool) {
 	return sure
 }
 
-// unnamedViolation words a finding of this file.
+// unnamedViolation describes a finding of this file.
 func (c *honestyCheck) unnamedViolation(f finding) Violation {
 	x, s := &c.holds[f.x], &c.h.Spans[f.y]
 	w := c.involving("", x.span, f.y)

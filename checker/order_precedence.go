@@ -54,7 +54,7 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 	add := func(i int32, until time.Duration) {
 		s := &v.h.Spans[i]
 		from := later(s.Call, o.queueDelay())
-		if dis.touch(segment{s.Call, from}, v.client(i), history.AffectsDelays) { // it may take several round trips
+		if dis.touch(segment{s.Call, from}, v.client(i), history.AffectsDelays) { // its request may take several round trips
 			from = later(from, o.slack())
 		}
 		waits := s.Op == history.OpAcquire && s.Write && v.h.Limit(s.Key) == 0 && from < until

@@ -10,9 +10,9 @@ import (
 )
 
 // judgeOwnGrants finds the acquires that waited for their own grant. A server had granted such an acquire, because its
-// client had something to undo, and its wait ran out although no other client can have held the key for longer
-// than the slack of it: the lock has refused the request that was sent again after a lost reply. What an acquire that
-// failed left in the queue may be in the way until it is removed. On a quorum, votes may be missing.
+// client had something to undo, and its wait ran out although for longer than the slack no other client can have held
+// the key: the lock refused the request that was resent after a lost reply. The waiter of an acquire that failed may be
+// ahead in the queue until it is removed. On a quorum, votes may be missing.
 func (v *view) judgeOwnGrants(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
@@ -38,13 +38,13 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	}
 }
 
-// others are what an acquire may have to wait for besides its own grant.
+// others is what an acquire may have to wait for besides its own grant.
 type others struct {
 	*view
 	e      *extents
 	away   []segment
 	pauses map[int][]segment
-	held   map[int32][]segment // by key, once it is asked for: when it may be held; disjoint, by time
+	held   map[int32][]segment // by key, computed when needed: when it may be held; disjoint, by time
 	left   map[int32][]leftWaiter
 }
 
@@ -103,14 +103,14 @@ func (w *others) heldAt(key int32) []segment {
 	return held
 }
 
-// within are those of disjoint segments, which are sorted by time, that overlap s.
+// within returns the segments that overlap s, of disjoint ones in order of time.
 func within(all []segment, s segment) []segment {
 	first := sort.Search(len(all), func(n int) bool { return all[n].until >= s.from })
 	last := sort.Search(len(all), func(n int) bool { return all[n].from > s.until })
 	return all[first:max(first, last)]
 }
 
-// ownGrantViolation words a finding of this file.
+// ownGrantViolation describes a finding of this file.
 func (v *view) ownGrantViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "an acquire does not wait for its own grant", "")

@@ -37,7 +37,7 @@ func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 	return judged
 }
 
-// limitViolation words a finding of this file.
+// limitViolation describes a finding of this file.
 func (v *view) limitViolation(f finding) Violation {
 	h := &v.holds[f.x]
 	w := v.involving("", h.span)

@@ -53,7 +53,7 @@ func (c *honestyCheck) stops(f *faultTime, span int32) bool {
 		f.affects == "" && slices.Contains(c.harnessStalls(), f.segment)
 }
 
-// lateRenewalViolation words a finding of this file.
+// lateRenewalViolation describes a finding of this file.
 func (c *honestyCheck) lateRenewalViolation(f finding) Violation {
 	s := &c.h.Spans[f.y]
 	w := c.spanViolation(f.y, "a renewal ends when its hold ends", "")

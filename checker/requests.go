@@ -333,7 +333,7 @@ func (v *view) judgeChannels(o Options, found *findings) {
 	}
 }
 
-// excessViolation words a finding of this file.
+// excessViolation describes a finding of this file.
 func (v *view) excessViolation(f finding) Violation {
 	x := &v.excesses[f.y]
 	w := v.spanViolation(x.span, "", "")

@@ -111,7 +111,7 @@ func (e *extents) held(key int32, early bool, late time.Duration) (all []demand)
 	return all
 }
 
-// heldUntil is the longest possible end of hold i: late after its lease, unless it was certainly released.
+// heldUntil is the latest possible end of hold i: late after its lease, unless it was certainly released.
 func (e *extents) heldUntil(i int32, late time.Duration) time.Duration {
 	if h := &e.holds[i]; h.freeBy != never && !h.ambiguous {
 		return h.freeBy
@@ -187,7 +187,7 @@ func (s *demandSums) in(x segment) demandSum {
 	return demandSum{b.permits - e.permits, b.writers - e.writers, b.count - e.count}
 }
 
-// roomViolation words a finding of this file.
+// roomViolation describes a finding of this file.
 func (v *view) roomViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a request is granted if no other client is in its way", "")

@@ -149,8 +149,8 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 	}
 }
 
-// servedBefore are the instants during the wait of s, an acquire at a fair lock, at which one that came before ended.
-// Only then s may be the next, and a waiter that no message reaches learns of it when it polls.
+// servedBefore are the instants during the wait of s, an acquire at a fair lock, at which an earlier acquire ended.
+// Only then s may be the next, and a waiter that no message reaches learns that when it polls.
 func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (instants []segment) {
 	for _, i := range k.requests {
 		x := &v.h.Spans[i]
@@ -167,8 +167,8 @@ func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (instants 
 // maxSizes is for how many numbers of permits the gaps of a key are computed.
 const maxSizes = 64
 
-// waiterTimeout is how long a lock may keep the waiter of a client that died, or that could not say that it gave up,
-// and how long a waiter that lost its place in the queue may be without one: 10 s, or the longest lease of its client,
+// waiterTimeout is how long a lock may keep the waiter of a client that died, or that could not report that it gave up,
+// and how long a waiter that lost its place in the queue may be without one: 10 s, or the longest lease of its client
 // if that is longer, because a session may be as long as the first lease; never if the lock has no leases. Package lock
 // keeps a waiter for three heartbeats, at most 6 s.
 func (e *extents) waiterTimeout(s *history.Span) time.Duration {
@@ -194,7 +194,7 @@ func (e *extents) longestRequested(client int) time.Duration {
 }
 
 // dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
-// send the request. A lock whose waiters poll keeps a dead one for a few polls.
+// send the request. A lock whose poll interval is known keeps a dead waiter for at most a few polls.
 func (e *extents) dequeued(i int32) time.Duration {
 	s := &e.h.Spans[i]
 	last := e.latestEffect(i)
@@ -208,9 +208,9 @@ func (e *extents) dequeued(i int32) time.Duration {
 	return later(e.faults.delivery(last, e.client(i)), timeout)
 }
 
-// mayLinger reports whether the lock may keep the waiter of an acquire after it ended: the acquire failed while a fault
-// may have hindered it, or at most the slack before such a fault. The lock may not have learned that the client gave
-// up: the client may leave the queue after it has replied, and a server may refuse the command.
+// mayLinger reports whether the waiter of an acquire may stay in the queue after the acquire has ended: it failed
+// during a fault, or at most the slack before one. The client may leave the queue only after it has replied, and a
+// server may refuse that request.
 func (v *view) mayLinger(i int32, dis disturbances) bool {
 	s := &v.h.Spans[i]
 	return s.Op == history.OpAcquire && s.Outcome != history.OK && dis.touch(

@@ -122,7 +122,7 @@ type presence uint8
 const (
 	absent  presence = iota
 	present          // its owner is named
-	unnamed          // the key is held, by what is unknown
+	unnamed          // the key is held by an unknown holder
 )
 
 // keeps reports whether sample x has a hold of an owner at a key.

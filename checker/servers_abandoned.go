@@ -52,7 +52,7 @@ func (s *servers) activeUntil(client int) (t time.Duration) {
 	return t
 }
 
-// abandonedViolation words a finding about a hold that was given up.
+// abandonedViolation describes a finding about a hold that was given up.
 func (v *view) abandonedViolation(k *kept, w Violation) Violation {
 	w.Rule = "a lock that retries releases leaves no hold on a server that replies"
 	what := "gave up its acquire of"

@@ -94,7 +94,7 @@ func (c *honestyCheck) judgeGone() {
 	}
 }
 
-// goneViolation words a finding of this file.
+// goneViolation describes a finding of this file.
 func (c *honestyCheck) goneViolation(f finding) Violation {
 	g := &c.gone[f.x]
 	w := c.spanViolation(f.y, ruleHolderOnly, "")

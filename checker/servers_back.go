@@ -106,7 +106,7 @@ func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b brou
 	return all[o.MayBeDown], true
 }
 
-// backViolation words a finding of this file.
+// backViolation describes a finding of this file.
 func (c *honestyCheck) backViolation(f finding) Violation {
 	b := &c.back[f.y]
 	n := &c.h.Notices[b.notice]

@@ -68,7 +68,7 @@ func (c *honestyCheck) judgeHeldBefore() {
 	}
 }
 
-// beforeViolation words a finding of this file.
+// beforeViolation describes a finding of this file.
 func (c *honestyCheck) beforeViolation(f finding) Violation {
 	b := &c.before[f.x]
 	w := c.spanViolation(f.y, "an acquire that fails says so if it may have held the lock before", "")

@@ -8,11 +8,10 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeShownFree finds the acquires that waited for longer than the slack although samples showed all that time that no
-// server had a hold on the key. It judges the times in which a client may still have held the key as far as the
-// clients know, such as the rest of the longest lease of one that died. The others are judged by [view.unservedWaits].
-// A fault of anything but clients may have removed the hold without the knowledge of those that wait, so nothing is
-// judged after one.
+// judgeShownFree finds the acquires that waited for longer than the slack while all samples showed that no server had a
+// hold of the key. It judges the times in which, by the operations alone, a client may still have held the key, such as
+// the rest of the longest lease of a client that died; [view.unservedWaits] judges the others. A fault that is not one
+// of clients may have removed the hold without the waiters' knowledge, so nothing is judged after one.
 func (v *view) judgeShownFree(o Options, found *findings) {
 	s := v.servers()
 	if s == nil || o.MayBeDown > 0 || v.severalKeys() != nil {
@@ -38,10 +37,10 @@ type freeAtServers struct {
 	o        Options
 	away     []segment
 	pauses   map[int][]segment
-	until    time.Duration // of the first fault that is not one of a client
+	until    time.Duration // start of the first fault that is not one of a client
 	shared   map[int32]bool
-	free     map[int32][]segment // by key, once it is asked for: without a hold and without a grant
-	hindered map[int32][]segment // the same: a request that came before may have been in the way, or clients had it free
+	free     map[int32][]segment // by key, computed when needed: without a hold and without a grant
+	hindered map[int32][]segment // likewise; see inTheWay
 }
 
 func (v *view) newShownFree(s *servers, o Options) *freeAtServers {
@@ -80,8 +79,8 @@ func (q *freeAtServers) longest(i int32) (best segment) {
 	return best
 }
 
-// freeTimes are the times in which all samples of masters show that a key is not held any more. They end with each
-// grant, which may have been released between two samples.
+// freeTimes are the times in which all samples of masters show that a key is no longer held. They end at each grant,
+// which may have been released between two samples.
 func (q *freeAtServers) freeTimes(key int32) (free []segment) {
 	busy, masters, last := make(map[string]bool), len(q.nodes), time.Duration(0)
 	from, seen, known := never, make(map[string]bool), false
@@ -133,8 +132,8 @@ func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
 	return at
 }
 
-// inTheWay are the times in which a request that came before may have kept a waiter from a free key, in a queue or as a
-// writer that waits, and those in which the key was free as far as the clients know.
+// inTheWay are the times in which an earlier request may have kept a waiter from a free key, in a queue or as a writer
+// that waits, and those in which the operations alone show that the key was free.
 func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 	d := q.idleTimes(q.o.slack())
 	for _, g := range d.gaps {
@@ -153,7 +152,7 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 		}
 		left := d.extents.dequeued(i)
 		if x := q.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, left}); x != nil {
-			left = x.Time // it was granted the lock, and is not in the queue any more
+			left = x.Time // it was granted the lock, and has left the queue
 		}
 		all = append(all, segment{s.Call, left})
 	}
@@ -161,7 +160,7 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 		crash, crashed := d.extents.crashed[client]
 		for _, p := range pauses {
 			if crashed && crash <= later(p.from, q.o.slack()) {
-				continue // it may stay in the queue as what it requested says, see above
+				continue // how long it may stay in the queue depends on its request, see above
 			}
 			all = append(all, segment{p.from, later(p.until, q.o.slack())})
 		}
@@ -169,7 +168,7 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 	return mergedSegments(all)
 }
 
-// shownFreeViolation words a finding of this file.
+// shownFreeViolation describes a finding of this file.
 func (v *view) shownFreeViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a waiter for a free lock gets it", fmt.Sprintf("client %d waited for %s %s although the "+

@@ -221,7 +221,7 @@ func (v *view) addKept(o Options, what keptKind, rule int, found *findings) {
 	}
 }
 
-// keptViolation words a finding about a hold at a server.
+// keptViolation describes a finding about a hold at a server.
 func (v *view) keptViolation(f finding) Violation {
 	k := &v.seen.wrongly[f.y]
 	w := v.spanViolation(k.span, "", "")

@@ -211,7 +211,7 @@ func (v *view) lastRequest(key int32, t time.Duration) int32 {
 	return last
 }
 
-// permitSumViolation words a finding of this file.
+// permitSumViolation describes a finding of this file.
 func (v *view) permitSumViolation(p permitSum, rule, text string) Violation {
 	return v.spanViolation(p.span, rule, fmt.Sprintf("at %s %s kept %s of %s, %s %d", format.Instant(p.at), p.node,
 		format.Count(p.kept, "permit"), lockName(v.h.Keys[p.key]), text, p.sum))

@@ -17,13 +17,13 @@ type sizeChange struct {
 	known  int64 // permits that there were since
 }
 
-// judgeChanges finds the changes that replied with another number than the one before, more or fewer as requested,
-// those that left fewer permits than none, and those that were refused although there were enough to remove. The number
-// before is certain if the last change or resize had succeeded and returned before this one was invoked, and no fault
-// may have changed the data of the servers since then. After a change of unknown outcome, which may take effect at any
-// time, it never is.
+// judgeChanges finds the changes of the number of permits whose reply is not the previous number plus the requested
+// change, those that left a negative number, and those that were refused although there were enough permits to remove.
+// The previous number is certain if the last change or resize succeeded and returned before this one was invoked, and
+// no fault can have changed the data of the servers since then. After a change of unknown outcome, which may take
+// effect at any time, it is never certain again.
 func (v *view) judgeChanges(o Options, found *findings) {
-	last := make(map[int32]sizeChange) // by key; before is none: not certain
+	last := make(map[int32]sizeChange) // by key; before is none: uncertain
 	dis := v.allDisturbances(o)
 	outOfRange := make(map[int32]bool)
 	for _, i := range v.h.OutOfRange {
@@ -75,7 +75,7 @@ func changeBy(s *history.Span) int64 {
 	return int64(s.Asked)
 }
 
-// changeViolation words a finding of this file.
+// changeViolation describes a finding of this file.
 func (v *view) changeViolation(f finding) Violation {
 	c, s := v.changes[f.x], &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a change of the number of permits counts once and never makes it negative", "")

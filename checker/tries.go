@@ -44,7 +44,7 @@ func (v *view) judgeTries(o Options, found *findings) {
 	}
 }
 
-// tryViolation words a finding of this file.
+// tryViolation describes a finding of this file.
 func (v *view) tryViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	if s.Op == history.OpRelease {

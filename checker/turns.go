@@ -100,7 +100,7 @@ func (v *view) grantsIn(grants []int32, s segment) (n int, last int32) {
 	return n, last
 }
 
-// turnsViolation words a finding of this file.
+// turnsViolation describes a finding of this file.
 func (v *view) turnsViolation(f finding) Violation {
 	x := &v.holds[f.x]
 	w := v.involving("", x.span, f.y)

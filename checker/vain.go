@@ -68,7 +68,7 @@ func (v *view) holdsThroughout(owner, key int32, s segment, reading bool) bool {
 	return holds
 }
 
-// vainViolation words a finding of this file.
+// vainViolation describes a finding of this file.
 func (v *view) vainViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := v.spanViolation(f.y, "a request that can never be granted is refused at once", "")

@@ -108,7 +108,7 @@ func bareView(h *history.History, o Options) *view {
 	return &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll}
 }
 
-// newView makes a view of a lock. Of the options LockKind, Fair, Poll, MayBeDown and ReportDelay matter.
+// newView makes a view of a lock. It uses only the options LockKind, Fair, Poll, MayBeDown and ReportDelay.
 func newView(h *history.History, o Options) *view {
 	v := bareView(h, o)
 	v.fold(false)

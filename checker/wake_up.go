@@ -18,8 +18,8 @@ const (
 	tryWaited            // a try waited
 	waitedInVain         // a request that can never be granted waited, at a lock that states that it refuses it
 	notReturned          // an acquire did not return, long after its wait had ended
-	requestStorm         // a process asked again and again without a pause
-	dialStorm            // a process connected again and again without a pause
+	requestStorm         // a process sent requests again and again without a pause
+	dialStorm            // a process dialed again and again without a pause
 	wokenInVain          // a release woke more waiters than it could let in
 	gaveUp               // an acquire ended with an error before its wait was over
 	failedWait           // an acquire ended with an error although the lock was free and the servers available
@@ -34,8 +34,8 @@ const (
 	wakePaused           // acquits: the waiter was paused
 	wakeLate             // acquits: the reply came, or the client crashed
 	wakeRights           // acquits: a permission was revoked
-	wakeShared           // acquits: others may have asked for the waiter
-	wakeAhead            // acquits: of a fair lock, others came first
+	wakeShared           // acquits: another client of the lock object may have sent its request
+	wakeAhead            // acquits: at a fair lock, others came first
 	wakeSeveral          // acquits: an acquire of several locks cannot start again, or has no time for all of them
 	wakeSteps            // acquits: while a slot migrates, each of many requests may be slow
 )
