@@ -47,11 +47,11 @@ func (s *subscriber) run() {
 		case <-s.queues.bg.ctx.Done():
 			return
 		case <-s.queues.changed:
-			s.dropBroken()
 		case <-timer.C:
-			for _, addr := range s.addrs() {
-				s.check(addr)
-			}
+		}
+		s.dropBroken()
+		for _, addr := range s.addrs() {
+			s.check(addr)
 		}
 		timer.Reset(s.update())
 	}
@@ -77,7 +77,7 @@ func (s *subscriber) fail(addr string) {
 		s.retries[addr] = r
 	}
 	c := s.conns[addr]
-	lived := c != nil && time.Since(c.opened) >= checkInterval
+	lived := c != nil && !c.opened.IsZero() && time.Since(c.opened) >= checkInterval
 	sharded := c != nil && c.sharded
 	s.closeConn(addr)
 	r.refused = false
@@ -123,7 +123,9 @@ func (s *subscriber) update() time.Duration {
 		if s.updateConn(ctx, addr, wanted[addr]) != nil {
 			s.fail(addr)
 			next = earlier(next, s.retries[addr].due)
+			continue
 		}
+		next = earlier(next, s.conns[addr].checked.Add(checkInterval))
 	}
 	return time.Until(next)
 }
@@ -175,15 +177,14 @@ func (s *subscriber) dial(ctx context.Context, addr string, wanted map[string]bo
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	c := &subConn{
-		pubsub: pubsub, sharded: addr != "", channels: wanted, closed: make(chan struct{}), opened: now, checked: now,
-	}
+	c := &subConn{pubsub: pubsub, sharded: addr != "", channels: wanted, closed: make(chan struct{})}
 	s.conns[addr] = c
 	if err := c.subscribe(ctx, missing(wanted, nil)); err != nil {
 		close(c.closed) // there is no reader
 		return err
 	}
+	c.opened = time.Now()
+	c.checked = c.opened
 	if !s.queues.bg.start(func() { s.read(c) }) {
 		close(c.closed)
 		return ErrClosed
@@ -239,11 +240,11 @@ func (s *subscriber) read(c *subConn) {
 }
 
 // check closes a connection on which nothing was heard since the last ping, and
-// else pings the server.
+// else pings the server, if the last check was checkInterval ago: what is wanted may change more often than that.
 func (s *subscriber) check(addr string) {
 	c := s.conns[addr]
-	if time.Since(c.checked) < checkInterval/2 {
-		return // the timer was set for another reason
+	if time.Since(c.checked) < checkInterval {
+		return
 	}
 	c.checked = time.Now()
 	heard := c.heard.Swap(false)
