@@ -128,6 +128,14 @@ func (n *node) cmdSetSlot(c *engine.Conn, args [][]byte) {
 	}
 }
 
+// closeSlots ends the migrations of a node that becomes a replica (clusterCloseAllSlots).
+func (n *node) closeSlots() {
+	if n.bus != nil {
+		clear(n.bus.slots.migrating)
+		clear(n.bus.slots.importing)
+	}
+}
+
 // assign gives a slot to a node. One that has imported it takes a new epoch, without asking the others, and announces
 // it.
 func (n *node) assign(slot, owner int) {

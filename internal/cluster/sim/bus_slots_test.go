@@ -121,3 +121,53 @@ func TestSlotMigrationIsTheSameOnRealServers(t *testing.T) {
 	}
 	t.Log(strings.Join(want, "\n"))
 }
+
+// migrateFromReplica moves a key of a slot that migrates, when another node has been promoted in place of its master.
+func migrateFromReplica(ctx context.Context, c cluster.Cluster) string {
+	do := func(node string, args ...any) any {
+		reply, err := c.(cluster.Admin).Do(ctx, node, args...)
+		if err != nil {
+			return err
+		}
+		return reply
+	}
+	for _, line := range []string{"n2 n1 IMPORTING", "n1 n2 MIGRATING"} {
+		at := strings.Fields(line)
+		do(at[0], "CLUSTER", "SETSLOT", 105, at[2], do(at[1], "CLUSTER", "MYID"))
+	}
+	do("n1", "SET", "{orders}1", "v")
+	do("n4", "CLUSTER", "FAILOVER", "TAKEOVER")
+	//nolint:forbidigo // polling: there is no event
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if role, ok := do("n1", "ROLE").([]any); ok && role[0] == "slave" {
+			break
+		}
+	}
+	host, port, _ := net.SplitHostPort(c.Nodes()[1].Addr)
+	reply := fmt.Sprint(do("n1", "MIGRATE", host, port, "", 0, 500, "AUTH", c.Endpoints(0).Password, "KEYS", "{orders}1"))
+	return strings.ReplaceAll(reply, c.Nodes()[3].Addr, "n4")
+}
+
+// TestReplicaMigratesNoSlot: a master that becomes a replica forgets which of its slots migrate, and moves no keys.
+func TestReplicaMigratesNoSlot(t *testing.T) {
+	simulate(t, sim.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Seed: 1, Password: "p"}, func(w *world) {
+		if got := migrateFromReplica(w.ctx, w.Cluster); !strings.HasSuffix(got, "MOVED 105 n4") {
+			t.Errorf("MIGRATE replies %s", got)
+		}
+	})
+	if _, err := process.Version(t.Context(), ""); err != nil {
+		t.Skip("NOT COMPARED: needs real servers: ", err)
+	}
+	c, err := process.Start(t.Context(), process.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if got := migrateFromReplica(t.Context(), c); !strings.HasSuffix(got, "MOVED 105 n4") {
+		t.Errorf("MIGRATE of a real server replies %s", got)
+	}
+}

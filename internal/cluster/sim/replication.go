@@ -246,6 +246,7 @@ func (n *node) follow(addr string) {
 	r.replicas = nil
 	r.downAt = n.world.now()
 	n.roleChanged()
+	n.closeSlots()
 	n.endWaits()
 	n.connectMaster()
 }
