@@ -39,7 +39,7 @@ const defaultSlotReload = time.Second
 const maxRedirects = 3
 
 // connect opens one client for each server that s names: one for a single master, Sentinel or a cluster, N for
-// a quorum. None of them sends a command again. Those of a cluster reload the slot map every slotReload, or every
+// a quorum. None of them resends a command. Those of a cluster reload the slot map every slotReload, or every
 // defaultSlotReload if it is 0.
 func connect(s Setup, slotReload time.Duration) ([]redis.UniversalClient, error) {
 	if slotReload > 0 && s.Endpoints.Kind != Sharded {
@@ -48,7 +48,7 @@ func connect(s Setup, slotReload time.Duration) ([]redis.UniversalClient, error)
 	return connectRetrying(s, -1, slotReload)
 }
 
-// connectRetrying is connect for clients that send a command up to retries times again.
+// connectRetrying is connect for clients that resend a command up to retries times.
 func connectRetrying(s Setup, retries int, slotReload time.Duration) ([]redis.UniversalClient, error) {
 	redis.SetLogger(discardLogger{})
 	e := s.Endpoints

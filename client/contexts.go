@@ -37,7 +37,7 @@ type acquireCall struct {
 	bounded   bool // it may send one request, in place of a try
 	reentrant bool // the owner may have the lock already
 	locker    bool // as a sync.Locker, if the lock can be one
-	marked    bool // its owner has no name at the server, and the metadata name it
+	marked    bool // the server does not know its owner's name, but the metadata have it
 	sharded   bool // the keys are in slots, which may migrate
 }
 
@@ -139,8 +139,8 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h hel
 	return h, owner, err
 }
 
-// checkEnd finds an acquire that waited until its context, or its wait, ended, and whose error does not say so. Of one
-// that may end for another reason (also), nothing is known.
+// checkEnd finds an acquire that waited for a held lock until its context or its wait ended, and whose error is not
+// that of the context. An acquire that may have ended for another reason (also) is not judged.
 func checkEnd(a Acquire, err error, also bool) error {
 	switch {
 	case also || a.Wait == 0 || !errors.Is(err, lock.ErrHeld) || formOf(a.Owner) == limitedForm:
@@ -151,8 +151,8 @@ func checkEnd(a Acquire, err error, also bool) error {
 	return nil
 }
 
-// marks chooses, of the owners without a name at the server, those that metadata name: some of the clients that use
-// contexts.
+// marks reports whether the metadata of a hold have the owner's name, which the server does not know otherwise: for
+// some of the clients that use contexts.
 func (l *library) marks(owner string) bool {
 	return l.unnamed && l.contexts && crc32.ChecksumIEEE([]byte("mark of "+owner))%4 == 0
 }

@@ -50,7 +50,7 @@ func (e *events) take(kind lock.EventKind, h *lock.Hold) (v lock.Event, seen boo
 	return e.takeOf(eventID{kind, h.Name(), h.Owner()})
 }
 
-// takeAbout is take for permits, which have no owner: their events name the first of their ids.
+// takeAbout is take for permits, which have no owner: their events have the first of their ids instead.
 func (e *events) takeAbout(kind lock.EventKind, p *lock.Permits) (v lock.Event, seen bool) {
 	return e.takeOf(eventID{kind, p.Name(), p.IDs()[0]})
 }
@@ -144,7 +144,7 @@ func (l *library) checkGrant(h held, a Acquire, owner string, asked time.Time) e
 
 var errUnobserved = contradiction("the observer got no event for the acquire")
 
-// checkTook compares what an event says of how long an acquire took with when it was made.
+// checkTook compares the duration of an acquire in its event with the time since the request.
 func checkTook(event lock.Event, asked time.Time) error {
 	if took := time.Since(asked); event.Took < 0 || event.Took > took+clockStep {
 		return contradiction("the event says that the acquire took %v, but it took at most %v", event.Took, took)
@@ -152,7 +152,7 @@ func checkTook(event lock.Event, asked time.Time) error {
 	return nil
 }
 
-// checkPermits compares what permits say of themselves with how many were requested, and with the event.
+// checkPermits compares the number of granted permits with the number requested and with that in the event.
 func (l *library) checkPermits(p *lock.Permits, n int, asked time.Time) error {
 	event, seen := l.events.takeAbout(lock.Acquired, p)
 	switch {

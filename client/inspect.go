@@ -54,8 +54,8 @@ func inspectVotes(ctx context.Context, l *library, key string) (string, Grant, e
 	return owner, Grant{}, err
 }
 
-// inspectAnonymous inspects a mutex whose owners have no names: only those of this client are known, and those that
-// metadata name.
+// inspectAnonymous inspects a mutex whose owners have no names at the server: it knows only the owners of this client
+// and those whose names are in the metadata.
 func inspectAnonymous(ctx context.Context, l *library, key string) (string, Grant, error) {
 	return l.inspected(ctx, key, func(s lock.State) (string, error) {
 		name, ours := l.holds.ownerNamed(key, s.Owner)

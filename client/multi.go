@@ -124,8 +124,8 @@ func (h multiHold) Token() int64 {
 	return token
 }
 
-// acquireMulti acquires the locks of one key with the options single, and those of several keys, or of keys whose slot
-// may migrate, without. Of the locks that multiKeys names for a key, the one at index fenced has the token.
+// acquireMulti acquires the locks that multiKeys names for each key, of which the one at index fenced has the token.
+// The options single apply only to an operation on one key whose slot cannot migrate.
 func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 		keys := a.Keys

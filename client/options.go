@@ -17,7 +17,7 @@ const (
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
-	optionSlotReload     = "slot_reload"     // how often the client of a Redis Cluster looks up the slots unasked
+	optionSlotReload     = "slot_reload"     // how often a cluster client looks up the slots unless redirected
 	optionReentry        = "reentry"         // refused: an owner must not hold the lock twice
 	optionCalls          = "calls"           // varied: acquires in all forms of the API, see callForm
 )

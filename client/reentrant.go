@@ -182,7 +182,7 @@ func (l *library) sharded() bool {
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	asked, twice := time.Now(), l.isTwice(a)
 	h, owner, err := l.acquireHeld(ctx, a, twice)
-	apart := l.apart || l.several && l.sharded() // they are taken one after the other, and perhaps again
+	apart := l.apart || l.several && l.sharded() // they are taken one after the other, perhaps in several rounds
 	if err != nil && apart {
 		return Grant{}, partsError{err}
 	}

@@ -12,9 +12,9 @@ import (
 var foreignWaiterSpec = Spec{
 	Name:      "foreign-waiter",
 	OnlyRedis: "keys",
-	Doc: "adds an entry that no client of the lock has written to the head of a fair lock's wait queue, with a deadline " +
-		"an hour after all others, once, as soon as a client waits there (a list, and a sorted set that has the same " +
-		"entries, with the lock's name in their own).",
+	Doc: "adds an entry that no client of the lock wrote to the head of a fair lock's wait queue, with a deadline an " +
+		"hour after all others, once, as soon as a client waits there (the queue is a list and a sorted set with the same " +
+		"entries, both named after the lock).",
 	Source:  "redisson#5989: a queue entry without a deadline stopped every acquire",
 	Targets: []Target{Master, Deciding, Node},
 	Affects: history.AffectsCommands,
@@ -33,13 +33,13 @@ var foreignWaiterSpec = Spec{
 	},
 }
 
-// foreignWaiter adds an entry to the head of a list, and to a sorted set if that has the head of the list too.
+// foreignWaiter adds an entry to the head of a list and to a sorted set, if the set has the head of the list too.
 const foreignWaiter = "local head = redis.call('LINDEX', KEYS[1], 0) " +
 	"if not head or not redis.call('ZSCORE', KEYS[2], head) then return 0 end " +
 	"local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] " +
 	"redis.call('ZADD', KEYS[2], last + 3600000, ARGV[1]) return redis.call('LPUSH', KEYS[1], ARGV[1])"
 
-// addForeignWaiter adds an entry to the queue of a lock, and returns the queue; "": nobody waits there.
+// addForeignWaiter adds an entry to the queue of a lock, and returns the name of the list; "": no client waits there.
 func addForeignWaiter(ctx context.Context, a cluster.Admin, node, key string) (queue string, err error) {
 	queue, _, err = waitQueue(ctx, a, node, key, 1)
 	if err != nil || queue == "" {

@@ -58,7 +58,7 @@ func waitQueue(ctx context.Context, a cluster.Admin, node, key string, least int
 	return "", 0, err
 }
 
-// keysNamedAfter are the keys of a type with a lock's name in their own, without the key of the lock itself.
+// keysNamedAfter are the keys of a type that have the name of a lock in theirs, except the key of the lock itself.
 func keysNamedAfter(ctx context.Context, a cluster.Admin, node, key, kind string) ([]string, error) {
 	do := func(command ...string) (any, error) {
 		words := make([]any, len(command))

@@ -34,7 +34,7 @@ type Builder struct {
 	waits       map[int32]time.Duration // by the index of its invocation: how long an open acquire may wait
 	holder      map[processKey]int32    // who acquired last, for events without an owner
 	uncountable map[int32]bool          // keys with more than MaxPermits
-	sizes       map[int32]int32         // by key: its limit without resizes in flight, and without those that failed
+	sizes       map[int32]int32         // by key: its limit without resizes that are in flight or failed
 	resizing    map[int32]map[int32]int // by key and size: how many resizes are in flight
 	last        int64                   // index of the previous event
 	clock       clock
@@ -209,7 +209,7 @@ func (b *Builder) invoke(e numbered) {
 	open.add(int32(len(b.h.Spans)-1), b.h.Spans)
 }
 
-// asked is the number that an operation sets, or states.
+// asked is the number that an operation sets or states.
 func asked(op Op, v *Value) int32 {
 	switch op {
 	case OpArm:

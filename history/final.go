@@ -144,7 +144,7 @@ func (b *Builder) limit(e numbered, s *Span) {
 	}
 }
 
-// resizeInvoked notes s if it is a resize: it is in flight.
+// resizeInvoked records that s is in flight if it is a resize.
 func (b *Builder) resizeInvoked(s *Span) {
 	if s.Op != OpResize {
 		return
@@ -155,7 +155,7 @@ func (b *Builder) resizeInvoked(s *Span) {
 	b.resizing[s.Key][s.Asked]++
 }
 
-// greater is the greater one of two limits of a key, or [UnknownLimit].
+// greater is the greater of two limits of a key, or [UnknownLimit].
 func (b *Builder) greater(key, x, y int32) int32 {
 	if x = max(x, y); x <= 0 || b.uncountable[key] {
 		return UnknownLimit
@@ -163,8 +163,8 @@ func (b *Builder) greater(key, x, y int32) int32 {
 	return x
 }
 
-// resized notes whether a resize that has a completion may have been executed. The size that one did not set which
-// failed is no limit, unless another resize, which is in flight, may set it.
+// resized records the outcome of a resize. If it failed, its size no longer counts as the limit, unless another resize
+// that is in flight may set it.
 func (b *Builder) resized(s *Span) {
 	inFlight := b.resizing[s.Key]
 	if inFlight[s.Asked]--; inFlight[s.Asked] <= 0 {
@@ -175,10 +175,10 @@ func (b *Builder) resized(s *Span) {
 		return
 	}
 	limit, was := b.sizes[s.Key], b.h.Limit(s.Key)
-	if s.Asked < was || b.uncountable[s.Key] || int(s.Key) >= len(b.h.Limits) { // the last: it is no semaphore yet
+	if s.Asked < was || b.uncountable[s.Key] || int(s.Key) >= len(b.h.Limits) { // the last: not a semaphore yet
 		return
 	}
-	for size := range inFlight { // in any order: the greatest counts
+	for size := range inFlight { // order does not matter: the greatest counts
 		limit = b.greater(s.Key, limit, size)
 	}
 	b.h.Limits[s.Key] = limit

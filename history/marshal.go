@@ -41,7 +41,7 @@ const CodeForeign = "foreign-key"
 // CodeAbsent is the [Error] code of an operation that failed because the semaphore or the latch does not exist.
 const CodeAbsent = "absent"
 
-// CodeOutOfRange is the [Error] code of a request for more permits than exist, and of one to remove more.
+// CodeOutOfRange is the [Error] code of a request to acquire or to remove more permits than exist.
 const CodeOutOfRange = "out-of-range"
 
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a

@@ -59,7 +59,7 @@ type Span struct {
 	Key     int32         // index into History.Keys
 	Owner   int32         // index into History.Owners; of an inspect: who holds the lock
 	Count   int32         // count in the completion; 0: unknown, an open latch that is inspected, or no waiters
-	Asked   int32         // arm: the count; acquire, try, resize: the size of a semaphore; change of it: by how many
+	Asked   int32         // arm: the count; acquire, try, resize: size of a semaphore; a change: by how many
 	Permits int32         // requested permits or, if they are fewer, those that were granted; at least 1
 	Op      Op            //
 	Outcome Type          // OK, Fail or Info
@@ -171,7 +171,7 @@ type History struct {
 	Upgrades     []int32         // acquires and tries to write that were refused because the owner read
 	OutOfRange   []int32         // changes of the number of permits that were refused because fewer exist
 	Foreign      []int32         // acquires and tries that were refused because the key holds something that is not a lock
-	NotSetUp     []int32         // acquires and tries that state the size of a semaphore, and failed because there is none
+	NotSetUp     []int32         // acquires and tries that state the size of a semaphore, which does not exist
 	Limits       []int32         // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe         // of keys at the end of the run
 	Leftovers    []Leftover      // of keys at the end of the run

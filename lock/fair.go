@@ -17,7 +17,7 @@ var ErrOneMaster = errors.New("this kind of lock needs a single master: make its
 // A release hands the lock over to the first waiter, inside the server, so that no client gets in between, and wakes
 // it. A waiter sends a heartbeat every PollMax, and at least every 2 s. After three times as long without one, it is
 // skipped, even if it has already been granted the lock. TryAcquire does not queue and overtakes no waiter. Only the
-// first waiter knows when the lease ends: it learns that by a heartbeat, or by a message if the lease ends before that.
+// first waiter knows when the lease ends: it learns that with a heartbeat, or from a message if the lease ends earlier.
 //
 // The hash is that of a mutex (see the package), so that a mutex and a fair mutex of
 // one name exclude each other, but the order is kept only if all use the fair one.

@@ -114,12 +114,13 @@ func (s *redissonStore) acquireMigrating(ctx context.Context, c claim) (grant, e
 	return g, afterGrant(err)
 }
 
-// unminted is the token in the reply to an acquire whose grant has no fencing token yet. Its hash has a field more: the
-// request that mints the token names another key, and may not follow before the slot has migrated. Redisson ignores the
-// field.
+// unminted is the token in the reply to an acquire whose grant has no fencing token yet. A field of the hash (h:)
+// records that, because the request that mints the token, at another key, may be executed as late as after the
+// migration. Redisson ignores the field.
 const unminted = -1
 
-// mint gives the grant of c a fencing token. Nobody else is granted the lock meanwhile, but the same owner may be.
+// mint gives the grant of c a fencing token. Meanwhile the lock is granted to no other owner, but may be to the same
+// one.
 func (s *redissonStore) mint(ctx context.Context, c claim) (int64, error) {
 	token, err := s.token(ctx, "incr", c.tokenKey())
 	if err != nil {

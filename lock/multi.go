@@ -30,7 +30,7 @@ type group struct {
 	fenced bool // one of them is, and so all are: one script takes them
 }
 
-// names are the names of the locks, in the order in which they are taken.
+// names lists the names of the locks in the order in which they are taken.
 func (g group) names() []string {
 	names := make([]string, len(g.parts))
 	for i, p := range g.parts {

@@ -15,7 +15,7 @@ type round struct {
 	wait     bool
 	newOwner string // where neither the options nor the context have one
 	holds    []partHold
-	refused  error // why this round or one before it had to wait for another owner; nil: none did
+	refused  error // the last refusal of this or an earlier round because of another owner; nil: none
 }
 
 // run takes the groups in their order and renews all holds when it has them. If it

@@ -15,13 +15,13 @@ const patienceUnit = time.Second
 type patience struct {
 	until   time.Time // zero: no limit
 	over    bool      // an acquire has ended because of it
-	refused error     // why the last request was refused that another owner was in the way of
+	refused error     // the last refusal because of another owner
 }
 
 // limited reports whether there is a limit.
 func (p *patience) limited() bool { return p != nil && !p.until.IsZero() }
 
-// note notes why a request was refused.
+// note records the refusal of a request because of another owner.
 func (p *patience) note(why error) {
 	if p != nil && errors.Is(why, ErrHeld) {
 		p.refused = why
@@ -49,8 +49,8 @@ func (p *patience) ends() bool {
 // the wait lasts until a server replies.
 func (w *waitLoop) runsOut() bool { return !w.unanswered && w.patience.ends() }
 
-// undo is [Client.undo]. With limited patience, in a multi-lock, it waits for the confirmation until ctx ends: without
-// it the multi-lock cannot start another round.
+// undo is [Client.undo]. With limited patience, in a multi-lock, it waits for the confirmation until ctx ends, because
+// without it the multi-lock cannot start another round.
 func (w *waitLoop) undo(ctx context.Context, why error, back func(ctx context.Context) error) error {
 	return w.client.undo(ctx, w.patience.limited(), why, back)
 }

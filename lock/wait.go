@@ -292,8 +292,8 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 // that only the first knows when the lease of the lock ends. A waiter that is woken by its hold is known to the server.
 func (w *waitLoop) leads() bool { return w.waiter.hold == "" && w.client.queues.ahead(w.waiter) == 0 }
 
-// mayBeNext reports whether the waiter may be the next that is granted the lock. The server has the order of those that
-// are woken by their hold, and it is not the order of this queue if they requested the lock at the same time.
+// mayBeNext reports whether the waiter may be the next to be granted the lock. Waiters that are woken by their hold are
+// ordered by the server, whose order may differ from this queue's if they requested the lock at the same time.
 func (w *waitLoop) mayBeNext() bool {
 	return w.waiter.hold != "" || w.client.queues.ahead(w.waiter) == 0
 }

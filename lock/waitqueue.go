@@ -301,8 +301,8 @@ func (s *waitQueues) refused(channel string, err error) {
 	}
 }
 
-// deny makes the waiters poll, because the server refused the subscription at t. They may rely on its confirmation:
-// those that wait for their holds each for itself, the others on the first.
+// deny makes waiters poll, because the server refused the subscription at t. It wakes those that sleep because they
+// relied on messages: every one if waiters are woken by their hold, else the first, which polls for the others too.
 func (q *waitQueue) deny(t time.Time) {
 	q.denied = t
 	n := 1
@@ -312,7 +312,7 @@ func (q *waitQueue) deny(t time.Time) {
 	wakeSome(q.waiters, n)
 }
 
-// pollUntil makes the waiters of channels that are not asked for, because the server refuses others, poll until then.
+// pollUntil makes the waiters of channels poll until then: they are not subscribed, because the server refuses others.
 func (s *waitQueues) pollUntil(channels map[string]bool, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

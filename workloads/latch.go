@@ -160,7 +160,7 @@ func (l *latch) takePart() {
 // meeting is the sequence of this workload that a scenario may name.
 const meeting = "meeting"
 
-// meet is the part of a client in a meeting of all clients: each counts the latch down once, without naming the
+// meet takes part in a meeting of all clients: each counts the latch down once, without naming the
 // generation, and waits until it is open. A client that passes, or finds no latch, arms it for the next meeting.
 // Sometimes a client calls the meeting off instead: it deletes the latch, which is certainly still counting.
 func (l *latch) meet() {

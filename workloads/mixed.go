@@ -99,9 +99,9 @@ func (p Params) validateSequences() error {
 	case p.Sequences == "" || p.Kind == latchSpec.Name && p.Sequences == meeting:
 		return nil
 	case p.Kind == latchSpec.Name:
-		return fmt.Errorf("workload: no sequence of %s is called %q; known is %s", p.Kind, p.Sequences, meeting)
+		return fmt.Errorf("workload: %s has no sequence %q; known: %s", p.Kind, p.Sequences, meeting)
 	case p.Kind != mixedSpec.Name:
-		return fmt.Errorf("workload: %s has no sequences; only %s and %s have", p.Kind, mixedSpec.Name, latchSpec.Name)
+		return fmt.Errorf("workload: %s has no sequences; only %s and %s have them", p.Kind, mixedSpec.Name, latchSpec.Name)
 	}
 	var known []string
 	for _, s := range allSequences() {

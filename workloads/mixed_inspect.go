@@ -146,7 +146,7 @@ func ownerInspected(m *mix) {
 	}
 }
 
-// ownerNested asks at every depth how often an owner holds the lock.
+// ownerNested inspects at every depth how often an owner holds the lock.
 func ownerNested(m *mix) {
 	a := m.writing(m.owner(), m.lease())
 	if m.Can.Has(client.SharesReads) && m.chance(2) {

@@ -215,7 +215,7 @@ func (m *mix) visitPatiently(a client.Acquire) {
 	}
 }
 
-// within is a part of a lease: any, or all but some milliseconds, so that what follows arrives as the lease ends.
+// within is a random part of a lease, or all of it but some milliseconds, so that the next request arrives as it ends.
 func (m *mix) within(lease time.Duration) time.Duration {
 	if m.chance(2) {
 		return random(m.Env, lease)

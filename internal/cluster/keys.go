@@ -216,7 +216,7 @@ func KeyTTLs(ask Ask) (map[string]time.Duration, error) {
 	return TTLs(ask, Words(names))
 }
 
-// Words are the words of a command or of a reply as texts.
+// Words converts the words of a command or a reply to text.
 func Words(all []any) []string {
 	return format.Texts(all, func(word any) string { return fmt.Sprint(word) })
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// shareEvery is how often a shard records how far it has come, and reads what the others have reached. A lost shard
-// loses the seeds of at most that time.
+// shareEvery is how often a shard records its progress and reads that of the others. A shard that is killed loses the
+// seeds of at most that time.
 const shareEvery = 5 * time.Second
 
 // share reads what other shards have reached, now and repeatedly, and records how far this one has come. stop ends that

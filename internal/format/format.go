@@ -134,7 +134,7 @@ func Capitalize(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// Texts are the texts of the elements of a list.
+// Texts converts each element of a list to text.
 func Texts[T any, S ~string](list []T, text func(T) S) []string {
 	texts := make([]string, len(list))
 	for i, element := range list {

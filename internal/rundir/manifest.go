@@ -226,7 +226,7 @@ func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 	return j
 }
 
-// longestPoll is the longest option "poll" of the locks of a scenario; 0 if one of them has none.
+// longestPoll is the longest poll interval (option poll) of the locks of a scenario; 0 if one of them has none.
 func longestPoll(s scenarios.Scenario) (longest time.Duration) {
 	for client := range s.Workload.Clients {
 		_, options := s.LockOf(client, s.Workload.Clients)

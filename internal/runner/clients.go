@@ -34,7 +34,7 @@ func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 	s.can = client.Common(can...)
 	names := s.run.Scenario.LockNames()
 	if slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
-		s.can = s.can.Without(client.CanInspect) // each lock shows owners by names of its own
+		s.can = s.can.Without(client.CanInspect) // each lock shows owners under names of its own
 	}
 	return firstError(errs)
 }

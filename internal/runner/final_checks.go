@@ -19,7 +19,7 @@ const (
 	leasePolls       = 500
 	probeWait        = 2 * time.Second  // timeout of a probe's acquire
 	maxUnknown       = 4                // probes of unknown outcome: a poll may be in flight when the wait ends
-	waiterTimeout    = 10 * time.Second // for which a lock may keep a dead waiter (docs/checkers.md, wake-up)
+	waiterTimeout    = 10 * time.Second // how long a lock may keep a dead waiter (docs/checkers.md, wake-up)
 	replicaWait      = 3 * time.Second  // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
 	maxProbed        = 100             // keys; more would take longer than the run
@@ -44,7 +44,7 @@ func (s *stage) finalChecks(ctx context.Context) {
 
 // waitUntilFree waits until every hold was released or has expired, except those without a lease, and at most until
 // every lease of the workload has ended: a key that lives longer is for the checkers to judge. An acquire of unknown
-// outcome counts as a hold, even if no server shows one. At a fair lock it also waits until the queue has none but live
+// outcome counts as a hold, even if no server shows one. At a fair lock it also waits until the queue has only live
 // waiters. False: the leases are too long to wait for, or a fault has set the clocks that end them, or ctx has ended.
 func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	lease, most := s.run.params.Lease, leaseWait

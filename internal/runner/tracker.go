@@ -203,7 +203,7 @@ func (t *tracker) queuedUntil(lease time.Duration) time.Time {
 	return t.after(&t.leftQueue, max(lease, waiterTimeout))
 }
 
-// after is d after an instant that the tracker has noted; zero: it has noted none.
+// after is the instant d after *at, which the tracker sets; zero if it has not.
 func (t *tracker) after(at *time.Time, d time.Duration) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,8 +20,8 @@ local function wakeFirst()
   end
 end
 
--- Wakes the first in the queue if it may not ask before the lease of the holder ends, in ms: a waiter sends a heartbeat
--- within a third of the time for which it is still kept, and learns then when that is.
+-- Wakes the first waiter if its next heartbeat may come only after the lease of the holder, in ms, has ended. A waiter
+-- sends a heartbeat within a third of the time for which it is still kept, and learns from the reply when the lease ends.
 local function wakeBefore(lease)
   local entry, kept = first()
   if entry and lease < kept / 3 then

@@ -1,4 +1,4 @@
--- Lists the waiters of a fair mutex, without entries of another form. Comes after fair_queue.lua; writes nothing.
+-- Lists the waiters of a fair mutex, without entries in another format. Comes after fair_queue.lua; writes nothing.
 --
 -- Reply: OK, and then the owners, first come first
 local reply = {OK}

@@ -35,7 +35,7 @@ local function agree()
 end
 
 -- Drops the waiters at the head whose heartbeat has expired, and returns the first that is left and for how long it
--- counts as alive. An entry of another form, which only another program can have added, is dropped too: it would keep
+-- counts as alive. An entry in another format, which only another program can have added, is dropped too: it would keep
 -- all others waiting.
 local function first()
   agree()

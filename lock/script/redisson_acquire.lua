@@ -5,7 +5,7 @@
 -- ARGV: hold, lease, owner, the tombstone after flags: "n" refuses an owner that holds the lock; "f" while the slot
 --       migrates, if the grant needs a fencing token
 -- Reply: {OK, token, count}; {REFUSED, 0, 0, ttl}: another owner has it; RELEASED; or REENTERED
---   token  with "f": -1 if none was minted for the grant yet, and 0 if the counter has it
+--   token  with "f": -1 if none was minted for the grant yet, 0 if it is in the counter
 --
 -- A request that arrives twice finds its hold: if that is the first of a new owner, whose name is that of the hold, it
 -- is the field that Redisson makes, and else one of its own. To Redisson, any hash is a lock.
@@ -32,8 +32,8 @@ if held == 1 and not known and string.find(ARGV[4], 'n', 1, true) then
 end
 
 -- The token of a re-entry is that of the grant: Redisson mints a new one, which fences out the outer hold. While the
--- slot migrates, a field of the hash has it, 0 if none was minted yet: the counter may still have the token of the grant
--- before, or already another one, if two requests of the owner have minted tokens (redisson_token.lua).
+-- slot migrates, field h: has it, or 0 if none was minted yet: the counter may still have the token of the previous grant,
+-- or already a later one if two requests of the owner have minted tokens (redisson_token.lua).
 local token = 0
 local minted = held == 1 and tonumber(redis.call('HGET', KEYS[1], 'h:') or nil)
 if minted and minted > 0 then

@@ -27,8 +27,8 @@ if other and not string.find(marked.err, 'WRONGTYPE', 1, true) then
   return marked
 end
 local count = not other and tonumber(redis.call('HGET', KEYS[1], owner) or nil)
--- Without a field of its own, a hold exists if there are more holds than fields of them.
--- The field of the fencing token is none of them.
+-- A hold without a field of its own exists if the owner has more holds than there are fields of holds. The field of the
+-- fencing token (h:) is not one of those.
 local fields = count and redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], 'h:')
 if not count or marked == 0 and (hold ~= owner or count < fields) then
   local left = NOT_HELD

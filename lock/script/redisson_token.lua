@@ -3,7 +3,7 @@
 --
 -- KEYS: lock
 -- ARGV: token
--- Reply: the token of the lock; or NOT_HELD: its hash says of no grant that it lacks one
+-- Reply: the token of the lock; or NOT_HELD: no grant in the hash waits for a token
 local token = tonumber(redis.call('HGET', KEYS[1], 'h:') or nil)
 if token == 0 then
   redis.call('HSET', KEYS[1], 'h:', ARGV[1])

@@ -210,7 +210,7 @@ func (o *output) add(p []byte) (first bool) {
 	return first
 }
 
-// flush sends what is buffered, in wait nanoseconds.
+// flush sends what is buffered after wait nanoseconds.
 func (o *output) flush(wait int64) {
 	o.dirty = false
 	if len(o.out) > 0 {
