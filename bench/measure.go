@@ -25,7 +25,7 @@ type round struct {
 	client, server      time.Duration // CPU time of one grant
 }
 
-// medians are the medians of each figure separately.
+// medians are the medians of each figure separately, except for max and starved: the highest of all rounds counts.
 func medians(rounds []round) round {
 	return round{
 		perSecond: median(rounds, func(r round) float64 { return r.perSecond }),
@@ -117,14 +117,14 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	return r, err
 }
 
-// worked is what one goroutine of a load has done; served is the time of its last release.
+// worked is the result of one goroutine of a load; served is the time of its last release.
 type worked struct {
 	took   []time.Duration
 	served time.Time
 	err    error
 }
 
-// stuckAfter is for how long a goroutine may outlast the context of its calls.
+// stuckAfter is how long a goroutine may outlast the context of its calls.
 const stuckAfter = 20 * time.Second
 
 // errStuck means that a call of a subject has not returned although its context ended long ago.
@@ -211,8 +211,8 @@ func (r *round) sum(took [][]time.Duration, sent int64) {
 	r.perGrant = float64(sent) / float64(len(all))
 }
 
-// watchResources samples goroutines and the heap until the returned function is called, which returns by how
-// much they grew at most.
+// watchResources samples goroutines and the heap until the returned function is called, which returns their largest
+// growth.
 func watchResources() func() (goroutines int, heap uint64) {
 	runtime.GC()
 	var before runtime.MemStats
@@ -281,7 +281,7 @@ func ratio(a, b []round) float64 {
 	return all[len(all)/2]
 }
 
-// part is the median over the rounds of a duration of a's divided by that of b's.
+// part is the median over the rounds of a duration of a divided by the same of b.
 func part(a, b []round, of func(round) time.Duration) float64 {
 	all := make([]float64, len(a))
 	for i := range a {

@@ -1,6 +1,6 @@
 // Package checker is promised API: it judges recorded histories, with one file for each property that a lock has to
-// keep. It imports only package history, its measurements and texts, so that it can judge any history, regardless of
-// who recorded it.
+// keep. It imports only package history and helpers for measurements and texts, so that it can judge any history,
+// regardless of who recorded it.
 //
 // Read [Judge] first, then [Result]. Times are those of the harness's clock. Safety is judged on the shortest
 // intervals that are certain (no false alarms), liveness on the longest. What a checker cannot decide it reports as
@@ -179,7 +179,7 @@ type Options struct {
 	// grants while a client of another one waits; below 2: the lock does not state that, or each client has a program
 	// of its own.
 	TakesTurns int
-	// Poll is the interval at which a waiter polls; 0: unknown, and not less than a second.
+	// Poll is the interval at which a waiter polls; 0: unknown, the bounds on requests then assume a second.
 	Poll time.Duration
 	// MaxHold is how long the lock renews a hold itself; 0: as long as its client lives.
 	MaxHold time.Duration

@@ -28,8 +28,8 @@ func inspectMutex(ctx context.Context, l *library, key string) (string, Grant, e
 	})
 }
 
-// checkHandedOver explains why the lock of a holder has no metadata: it was handed over, and its owner has not heard of
-// that. An owner that had a hold before it was asked has.
+// checkHandedOver judges a held lock without metadata: it was handed over to its owner, which does not know that yet.
+// An owner that had a hold before the inspection (ours) knows it, so the metadata should be there.
 func checkHandedOver(s lock.State, ours []string) error {
 	if slices.Contains(ours, s.Owner) {
 		return contradiction("a hold that was granted with metadata is shown without")
@@ -37,8 +37,8 @@ func checkHandedOver(s lock.State, ours []string) error {
 	return ErrHeld
 }
 
-// labeledOwner is the owner that the metadata name. They are those of the first hold of the owner that the server has,
-// and so it has no more holds than its client knows of since that one.
+// labeledOwner is the owner in the metadata. Those are of the owner's first hold at the server, so the server cannot
+// have more holds than the client has acquired since that one.
 func (l *library) labeledOwner(key string, s lock.State) (string, error) {
 	owner, _, inner := strings.Cut(s.Metadata, again)
 	if all := l.holds.count(key, owner); inner && all > 0 && s.Count > all-strings.Count(s.Metadata, again) {
@@ -102,7 +102,7 @@ func inspectRW(ctx context.Context, l *library, key string) (string, Grant, erro
 	return "", Grant{}, ErrNotHeld
 }
 
-// grantSeen is a grant as a server shows it. A hold that has no end, so that what remains is negative, has no deadline.
+// grantSeen is a grant as a server shows it. If remaining is negative, the hold has no end, and the grant no deadline.
 func grantSeen(token int64, count int, remaining time.Duration) Grant {
 	g := Grant{Token: uint64(token), Count: count}
 	if remaining >= 0 { // it ends now at the earliest: a validity of 0 would say that there is no end
@@ -111,7 +111,7 @@ func grantSeen(token int64, count int, remaining time.Duration) Grant {
 	return g
 }
 
-// ownerNamed is for whom this client acquired the hold that the server knows by an id, and whether it did.
+// ownerNamed is the owner for which this client acquired the hold with that id, and whether there is one.
 func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func inspectRWOwner(ctx context.Context, l *library, h Hold) (int, error) {
 	return count, err
 }
 
-// inspectPermits counts the permits of a semaphore that the last acquire of an owner has. All that are not held are
-// free.
+// inspectPermits counts the permits of a semaphore that the last acquire of an owner has, and checks that all permits
+// that are not held are free.
 func inspectPermits(ctx context.Context, l *library, h Hold) (count int, err error) {
 	s, err := l.semaphore(l.lock, Acquire{Key: h.Key}).State(ctx)
 	if errors.Is(err, lock.ErrAbsent) {

@@ -2,13 +2,13 @@ package history
 
 import "fmt"
 
-// problemKinds counts problems of the same kind, so that a clock that often goes back, for example, is one line.
+// problemKinds merges problems of the same kind, so that, for example, a clock that often goes back takes one line.
 type problemKinds map[string]*problemKind
 
 type problemKind struct {
-	at    int    // in the list; -1: the list was full
+	at    int    // index in the list; -1: the list was full
 	first string // text of the first
-	more  int
+	more  int    // how many followed
 }
 
 // add lists the first problem of a kind, and counts the others in its text. It reports whether there was room.

@@ -33,7 +33,7 @@ func (h *hold) validUntil() time.Duration {
 // lost reports whether the client learned that it lost the lock.
 func (h *hold) lost() bool { return h.End == checker.LossReported || h.End == checker.RenewalRefused }
 
-// it is what is held, in a headline that has named it.
+// it refers to what is held, in a headline that has already named it.
 func (h *hold) it() string {
 	switch h.Permits {
 	case 0:
@@ -44,7 +44,7 @@ func (h *hold) it() string {
 	return "permits"
 }
 
-// what is held: the permits of a semaphore, or else lock.
+// what names what is held: the permits of a semaphore, or else lock.
 func (h *hold) what(lock string) string {
 	if h.Permits == 0 {
 		return lock

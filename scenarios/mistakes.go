@@ -61,7 +61,7 @@ func (c *mistakes) add(path, format string, args ...any) {
 	c.list = append(c.list, m)
 }
 
-// full reports that more mistakes would not be reported.
+// full reports whether there are more mistakes than are reported at once.
 func (c *mistakes) full() bool { return len(c.list) > maxMistakes }
 
 // join is all mistakes in the order of the text.

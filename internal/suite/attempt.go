@@ -18,10 +18,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// newRun begins the name of the directory of a run in progress.
+// newRun is the prefix of the names of the directories of runs in progress.
 const newRun = ".run-"
 
-// outputFile has the output of a run that was kept.
+// outputFile has the output of a run whose directory was kept.
 const outputFile = "output.txt"
 
 // interruptWait is how long an interrupted run may take to heal its faults and to write its report.
@@ -90,7 +90,7 @@ func execute(ctx context.Context, spec child.Spec) (code int, err error) {
 	return code, err
 }
 
-// judged is what a run directory says.
+// judged is what is read from a run directory.
 type judged struct {
 	manifest  rundir.Manifest
 	judgement checker.Judgement
@@ -108,7 +108,7 @@ func (r *suiteRun) read(dir string, row *Row) *judged {
 	}
 	row.Lock, row.Backend, row.Repeat = m.Lock, m.Backend, m.Repeat
 	row.LockVersion = m.Versions["chaos"]
-	if v := m.Versions["lock"]; v != "" { // of a lock from outside
+	if v := m.Versions["lock"]; v != "" { // an external lock has a version of its own
 		row.LockVersion = v
 	}
 	j, err := d.ReadVerdict()
@@ -144,7 +144,7 @@ func compare(run judged) (Outcome, []string) {
 	return Differs, why
 }
 
-// lastLine is the last line of a file that is not empty, for people.
+// lastLine is the last non-empty line of a file, in printable characters.
 func lastLine(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

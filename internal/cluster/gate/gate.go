@@ -28,16 +28,16 @@ import (
 type Config struct {
 	Listen string // host:port that callers know; port 0: any free one
 	Target string // host:port of the server
-	Dial   Dialer // replaces TCP to Target; nil: it does not
+	Dial   Dialer // used instead of TCP to Target; nil: TCP
 	// Identify names a caller by its address, when it connects; nil: the IP address in text.
 	Identify func(netip.AddrPort) string
-	// Admit decides whether a connection from that address to the gate's is served, or reset at once; nil: all are.
+	// Admit decides whether a connection from that address to the gate's is served, or reset at once; nil: all are served.
 	Admit func(from, gate netip.AddrPort) bool
 	// Late connects to the server only when no rule keeps bytes of the caller, and tries again for a second while the
-	// server refuses. Members of a ZooKeeper ensemble need it: one that accepts a connection waits for its first bytes,
-	// and serves no other meanwhile; one that was accepted and then closed begins another election.
+	// server refuses. Members of a ZooKeeper ensemble need it: a member that accepts a connection waits for its first
+	// bytes and serves no other meanwhile, and a connection that is accepted and then closed starts another election.
 	Late bool
-	// First is called with the first bytes of each connection that its caller sends, and may change them; nil: nothing is.
+	// First is called with the first bytes of each connection that its caller sends, and may change them; nil: no call.
 	First func([]byte)
 }
 
@@ -127,7 +127,7 @@ func (g *Gate) Refuse() error {
 	return err
 }
 
-// Redirect points the gate to another server, as a service address that moves: open
+// Redirect points the gate to another server, like a service address that moves: open
 // connections are reset, and new ones reach the new server. Rules and counts stay.
 func (g *Gate) Redirect(target string) {
 	g.mu.Lock()
@@ -276,7 +276,7 @@ func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
 	return c, from
 }
 
-// unmapped is a TCP address, an IPv4 address as one.
+// unmapped is a TCP address; an IPv4 address that is mapped to IPv6 is converted back.
 func unmapped(a net.Addr) netip.AddrPort {
 	addr := a.(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())

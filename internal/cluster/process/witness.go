@@ -12,7 +12,7 @@ import (
 )
 
 // sampleWait bounds a sample, of which there are many per second. It is long enough
-// that a healthy node on a busy machine is not taken for a dead one.
+// that a healthy node on a busy machine does not count as dead.
 const sampleWait = 200 * time.Millisecond
 
 // Sample reads a node's role and who holds keys in one round trip, past the gates. It
@@ -50,7 +50,7 @@ func (c *Cluster) Role(ctx context.Context, node string) (name string, err error
 }
 
 // Keys lists the keys of a node with their remaining time to live. It blocks the
-// server while it lists: for the end of a run.
+// server while it lists, so it is only for the end of a run.
 func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.Duration, err error) {
 	err = c.with("listing the keys of", node, func(s *server) (err error) {
 		keys, err = c.software.keys(ctx, s)

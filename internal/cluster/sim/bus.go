@@ -224,7 +224,7 @@ func (n *node) watch(p *peer) {
 	}
 }
 
-// ping sends a PING, on a connection that is not open yet when it is.
+// ping sends a PING; if the connection is not open yet, as soon as it is.
 func (n *node) ping(p *peer) {
 	if p.pingAt == 0 {
 		p.pingAt = n.ms()

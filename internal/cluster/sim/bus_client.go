@@ -176,7 +176,7 @@ func (n *node) cmdClusterInfo(c *engine.Conn) {
 		len(n.cluster.nodes), n.voters(), n.bus.epoch, n.configOf(n.index)))
 }
 
-// configOf is the configEpoch of a node, of a replica that of its master.
+// configOf is the configEpoch of a node, or of the master of a replica.
 func (n *node) configOf(index int) int64 {
 	p := n.peer(index)
 	if p == nil {

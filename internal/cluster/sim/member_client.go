@@ -26,7 +26,7 @@ type clientHello struct {
 	timeout  int32 // milliseconds
 	session  int64 // 0: a new one
 	password []byte
-	flagged  bool // it says whether it reads from members without a leader: so does the answer
+	flagged  bool // it has a read-only flag, so the reply has one too
 }
 
 // queued is a request. A session's requests are answered in order: a read waits for the writes before it.
@@ -45,7 +45,7 @@ func password(session int64) []byte {
 	return binary.BigEndian.AppendUint64(p, mix(uint64(session), passwordSize))
 }
 
-// receive takes what the client has sent. A server that does not serve clients closes the connection.
+// receive handles what the client has sent. A server that does not serve clients closes the connection.
 func (c *clientConn) receive(data []byte) {
 	c.buf = append(c.buf, data...)
 	for !c.ended {
@@ -65,7 +65,8 @@ func (c *clientConn) receive(data []byte) {
 	}
 }
 
-// connect begins a session, or continues one. A client that has seen more than this server knows has to use another.
+// connect begins a session, or continues one. A client that has seen a later transaction than this server must use
+// another server.
 func (c *clientConn) connect(m jute.Message) {
 	m.Int() // version of the protocol
 	h := &clientHello{zxid: m.Long(), timeout: m.Int(), session: m.Long(), password: m.Bytes()}
@@ -119,7 +120,7 @@ func (c *clientConn) validated(valid bool) {
 	}
 }
 
-// request takes a request: writes go to the leader at once.
+// request handles a request: a write goes to the leader at once.
 func (c *clientConn) request(r znode.Request) {
 	m := c.member
 	m.world.commands++

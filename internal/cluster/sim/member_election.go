@@ -17,7 +17,7 @@ const (
 	notificationSize = 100
 )
 
-// vote is for a member, with what it has on its disk.
+// vote names a member, with the last transaction and the epoch on its disk.
 type vote struct {
 	leader      int
 	zxid, epoch int64
@@ -76,7 +76,7 @@ func (m *member) sendVote(to int) {
 	m.link(to).send(notification{m.number, m.vote, m.round, m.role})
 }
 
-// resend sends the votes again until the election is over, but not while a better vote is waited for.
+// resend repeats the votes until the election is over, except while it waits for a better vote.
 func (m *member) resend() {
 	e := m.election
 	m.afterInRole(e.wait, func() {
@@ -88,7 +88,7 @@ func (m *member) resend() {
 	})
 }
 
-// receiveVote takes a vote, and answers that of a member that looks for the leader.
+// receiveVote processes a vote. A member that has a leader replies to one that looks for it.
 func (m *member) receiveVote(n notification) {
 	if m.role != looking {
 		if n.role == looking {
@@ -145,7 +145,7 @@ func (m *member) settleVotes() {
 	})
 }
 
-// join takes the vote of a member that has a leader: this one follows the same if a majority does.
+// join processes the vote of a member that has a leader: this member follows the same one if a majority does.
 func (m *member) join(n notification) {
 	e := m.election
 	if n.round == m.round {

@@ -12,7 +12,7 @@ const (
 	leaderRetry = int64(100 * time.Millisecond)
 )
 
-// followership is what a follower knows. It is the dialing end of the connection to the leader.
+// followership is the state of a follower, which dials the connection to the leader.
 type followership struct {
 	member  *member
 	conn    *conn
@@ -44,8 +44,8 @@ func (f *followership) dial() {
 	f.conn = end.own
 }
 
-// watch gives up a leader that is silent for syncLimit ticks, or initLimit before it serves. A member that was paused
-// reads first what has arrived meanwhile.
+// watch gives up a leader that was silent for syncLimit ticks, or for initLimit ticks before this member serves. After
+// a pause, a member first reads what has arrived in the meantime.
 func (f *followership) watch(due int64) {
 	m := f.member
 	m.afterInRole(max(due-m.world.now(), 1), func() {
@@ -93,7 +93,7 @@ func (e *followEnd) receive(s segment) {
 	e.obey(s.msg)
 }
 
-// broken: without an epoch the leader did not listen yet, and is tried again.
+// broken dials again if the leader has not sent its epoch: it may not listen yet.
 func (e *followEnd) broken(error) {
 	if !e.current() {
 		return
@@ -161,7 +161,7 @@ func (f *followership) enter(epoch int64) {
 	f.send(ackEpoch{current, m.tree.Zxid()})
 }
 
-// synchronize makes the data that of the leader.
+// synchronize makes the data equal to the leader's.
 func (f *followership) synchronize(s synchronize) {
 	m := f.member
 	switch {

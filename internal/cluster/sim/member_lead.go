@@ -49,7 +49,7 @@ type touch struct {
 	timeout int32
 }
 
-// origin is where a request came from: the token is that of the member.
+// origin is where a request came from; the token is the member's.
 type origin struct {
 	member, life int
 	token        int64
@@ -68,13 +68,13 @@ func sizeOf(msg any) int64 {
 	return size
 }
 
-// leadership is what a leader knows.
+// leadership is the state of a leader.
 type leadership struct {
 	member   *member
 	epoch    int64         // 0: not known yet
 	accepted map[int]int64 // epochs of the members that follow, and its own
 	elected  map[int]bool  // members that have acknowledged the epoch
-	ready    map[int]bool  // members that have all that the leader has
+	ready    map[int]bool  // members that have all transactions of the leader
 	learners []*learner
 	tick     int64
 
@@ -127,7 +127,7 @@ func (m *member) fromLearner(e *inbound, msg any) {
 	}
 	l := e.learner
 	if m.lead == nil || l == nil || !slices.Contains(m.lead.learners, l) {
-		e.conn.die(back) // nobody listens at the port
+		e.conn.die(back) // no leader listens at the port
 		return
 	}
 	m.lead.receive(l, msg)
@@ -331,7 +331,7 @@ func (d *leadership) synced(from origin) {
 	}
 }
 
-// noSession is that of what the servers or an operator do.
+// noSession is the session of requests by the servers or an operator.
 const noSession = 0
 
 func (d *leadership) propose(r znode.Request, session int64, from origin) {

@@ -15,13 +15,13 @@ type tracked struct {
 	owner   int   // the member through which its client last connected; 0: not known
 }
 
-// bucket is when a session expires whose client is heard from now: at the first tick after its timeout.
+// bucket is when a session expires if its client is heard from now: at the first tick after its timeout.
 func (d *leadership) bucket(timeout int32) int64 {
 	tick := d.member.settings.tick
 	return ((d.member.world.now()+int64(timeout)*int64(time.Millisecond))/tick + 1) * tick
 }
 
-// touch makes a session last; false: there is none, or its end was proposed.
+// touch extends a session; false: there is none, or its end was proposed.
 func (d *leadership) touch(session int64, timeout int32) bool {
 	t := d.sessions[session]
 	if t == nil || d.closing[session] {

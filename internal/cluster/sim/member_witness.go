@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// reading locks the world for a read of a member that serves clients; the caller unlocks. nil: it does not.
+// reading locks the world for a read of a member, and the caller unlocks it. nil: the member does not serve clients.
 func (c *Cluster) reading(ctx context.Context, node string) *member {
 	c.act(ctx)
 	for _, m := range c.members {
@@ -23,8 +23,8 @@ func (c *Cluster) reading(ctx context.Context, node string) *member {
 	return nil
 }
 
-// sampleMember reads the role of a member of an ensemble and the holders of keys, from its own data. Of one that does
-// not serve clients, as in an election, Up is false.
+// sampleMember reads the role of a member of an ensemble and the holders of keys, from its own data. Up is false if it
+// does not serve clients, as in an election.
 func (c *Cluster) sampleMember(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	m := c.reading(ctx, node)
