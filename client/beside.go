@@ -25,6 +25,19 @@ func twicePatience(poll time.Duration) time.Duration {
 // headStart is by how much the first of two calls is sent before the second.
 const headStart = 100 * time.Microsecond
 
+// headStart returns after that time.
+func (l *library) headStart() {
+	time.Sleep(headStart)
+	l.settle()
+}
+
+// settle lets what else happens at an instant of virtual time come first, such as the end of a lease.
+func (l *library) settle() {
+	if l.order != nil {
+		l.order("", nil)
+	}
+}
+
 // grantOrError is what an acquire returns.
 type grantOrError struct {
 	h   held
@@ -56,7 +69,7 @@ func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) 
 			h, err := l.acquire(ctx, l.lock, a)
 			got <- grantOrError{h, err}
 		}()
-		time.Sleep(headStart)
+		l.headStart()
 	}
 	first := <-got
 	var patience <-chan time.Time
@@ -67,8 +80,13 @@ func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) 
 	select {
 	case second = <-got:
 	case <-patience:
-		cancel()
-		second = <-got
+		l.settle()
+		select {
+		case second = <-got:
+		default:
+			cancel()
+			second = <-got
+		}
 	}
 	if isEven(a.Owner) {
 		first, second = second, first
@@ -139,7 +157,7 @@ const longestRest = 2 * time.Second
 
 // renewBeside renews a hold that is about to be released. check is called when it was: a reply that comes after the end
 // of a hold must not move its deadline.
-func renewBeside(ctx context.Context, h *lock.Hold) (check func() error) {
+func (l *library) renewBeside(ctx context.Context, h *lock.Hold) (check func() error) {
 	rest := time.Until(h.Deadline())
 	if h.Err() != nil || rest <= 0 || rest > longestRest {
 		return func() error { return nil }
@@ -153,7 +171,7 @@ func renewBeside(ctx context.Context, h *lock.Hold) (check func() error) {
 		defer close(replied)
 		_ = h.Extend(ctx, rest*9/8+20*time.Millisecond) // whatever its error: the deadline says what it did
 	}()
-	time.Sleep(headStart)
+	l.headStart()
 	return func() error {
 		<-replied
 		at := <-ended
@@ -170,7 +188,7 @@ func (l *library) releaseHeld(ctx context.Context, h held) error {
 	check := func() error { return nil }
 	one, single := holdOf(h)
 	if single && l.varied && isEven(one.Owner()) {
-		check = renewBeside(ctx, one)
+		check = l.renewBeside(ctx, one)
 	}
 	err := h.Release(ctx)
 	if wrong := check(); wrong != nil {

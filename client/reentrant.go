@@ -51,6 +51,7 @@ type library struct {
 	seed    uint64        // of this client
 	closed  chan struct{} // by Close
 	reopen  func() (*lock.Client, error)
+	order   func(server string, command func() string) // see Setup.Order; may be nil
 
 	contexts bool // see usesContexts
 	varied   bool // see optionCalls
@@ -69,6 +70,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		l := &library{
 			kind: k, notify: notify, permits: newPermitOwners(), holds: newHolds(),
 			contexts: usesContexts(s.Seed), closed: make(chan struct{}), seed: s.Seed,
+			order: s.Order,
 		}
 		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,

@@ -196,9 +196,10 @@ type Env struct {
 	Can     client.Capabilities // of the lock
 }
 
-// wait is the acquire timeout now, at least a millisecond.
+// wait is the acquire timeout now, at least a millisecond. It is a whole number of them: in a simulation, the waits of
+// all clients would otherwise end at one instant, the end of the run.
 func (e Env) wait() time.Duration {
-	return max(time.Millisecond, min(e.Params.Wait, time.Until(e.Until)))
+	return max(grain, min(e.Params.Wait, time.Until(e.Until)).Truncate(grain))
 }
 
 // Spec is a row of the catalog.

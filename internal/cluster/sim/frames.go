@@ -112,8 +112,13 @@ func (f *zkFrames) write(b []byte) {
 
 func zkSegment(data []byte) segment { return segment{data: data, size: int64(len(data))} }
 
-// flush sends the requests of this instant: watches that are set again first, the end of the session last.
+// flush sends the requests of this instant: watches that are set again first, the end of the session last. Once its
+// session is closed, a select of go-zookeeper chooses whether the next connection sets the watches again; here it never
+// does.
 func (f *zkFrames) flush() {
+	if slices.ContainsFunc(f.now, func(z zkFrame) bool { return z.op == znode.OpCloseSession }) {
+		f.now = slices.DeleteFunc(f.now, func(z zkFrame) bool { return z.op == znode.OpSetWatches })
+	}
 	slices.SortStableFunc(f.now, func(a, b zkFrame) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), slices.Compare(a.body, b.body))
 	})
