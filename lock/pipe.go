@@ -126,6 +126,9 @@ func (p *pipe) await(ctx context.Context, r *request) answer {
 		p.pool.Put(r)
 		return a
 	case <-ctx.Done():
+		if p.order != nil { // a sender may take r at this instant
+			p.waitForTurn(r.call)
+		}
 	}
 	if p.drop(r) {
 		return answer{err: notSent(ctx)}
