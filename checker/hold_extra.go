@@ -9,6 +9,7 @@ type holdExtra struct {
 	leased         time.Duration // until when servers keep it at the latest: the lease from the last reply; 0: as granted
 	failedReleases int32         // releases that failed and left the lock as it was: the servers still count these levels
 	lostLevels     int32         // levels whose loss was reported: the servers may still count them
+	partForced     bool          // some of its permits were released by force
 	maybeLeft      bool          // a release of an inner level had an unknown outcome: the servers may still count it
 }
 

@@ -32,11 +32,7 @@ func (b *holdFold) acquirePermits(i int32, s *history.Span) {
 func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	kept := s.Outcome == history.Fail && s.Held
 	if s.Outcome == history.Fail && !kept { // the servers no longer know these permits
-		b.eachOf(s, func(_ int32, h *hold) bool {
-			h.end(endLost, s.Call, s.Invoked)
-			b.close(h)
-			return true
-		})
+		b.losePermits(s)
 		return
 	}
 	left, last, stale := s.Permits, none, b.hasLost[ownerKey{s.Owner, s.Key}]
@@ -71,6 +67,23 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	})
 	if left > 0 && s.Outcome == history.OK {
 		b.releaseOfNothing(i, s)
+	}
+}
+
+// losePermits ends the holds of an owner whose release is refused because they were lost. If the reason is that some of
+// the permits had been released by force, the release has returned the rest: those of the only hold that it can mean.
+func (b *holdFold) losePermits(s *history.Span) {
+	var only *hold
+	n := 0
+	b.eachOf(s, func(_ int32, h *hold) bool {
+		h.end(endLost, s.Call, s.Invoked)
+		b.close(h)
+		only = h
+		n++
+		return true
+	})
+	if n == 1 && only.more().partForced {
+		only.freeBy = min(only.freeBy, s.Return)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // whose release succeeded still existed then. A hold that was granted before the forced release was invoked has
 // certainly ended afterwards. A hold that was granted while the forced release was in flight was granted after it if
 // another hold existed until then. If only some permits of an owner were released by force, the owner does not rely
-// on the others, and the servers keep those until it releases them, or until their lease ends.
+// on the others, and the servers keep those until it releases them (see losePermits), or until their lease ends.
 func (b *holdFold) forced(i int32, s *history.Span) {
 	b.forcedBy(i, b.heldBefore(s), s.Return)
 }
@@ -39,6 +39,9 @@ func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 		}
 		if by < never && h.from <= s.Call && !s.Some {
 			h.freeBy = min(h.freeBy, by)
+		}
+		if s.Some && s.Outcome == history.OK {
+			h.change().partForced = true
 		}
 		at := max(s.Call, h.from)
 		if h.ending == endReleased || h.until <= at {

@@ -111,12 +111,13 @@ func (e *extents) held(key int32, early bool, late time.Duration) (all []demand)
 	return all
 }
 
-// heldUntil is the latest possible end of hold i: late after its lease, unless it was certainly released.
+// heldUntil is the latest possible end of hold i: late after its lease, unless it was certainly released. What its
+// owner holds in the other mode does not prolong it.
 func (e *extents) heldUntil(i int32, late time.Duration) time.Duration {
 	if h := &e.holds[i]; h.freeBy != never && !h.ambiguous {
 		return h.freeBy
 	}
-	return later(e.leaseEnd(i), late)
+	return later(min(e.leaseEnd(i), e.endInMode(i)), late)
 }
 
 // refusedTries visits the tries of a key that were refused because it was held, though nothing that any other owner
@@ -129,9 +130,6 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	}
 	e := v.idleTimes(o.slack()).extents
 	all := e.held(k.key, true, o.slack())
-	for n, i := range v.byKey[k.key] { // which come first
-		all[n].until = min(all[n].until, later(e.endInMode(i), o.slack()))
-	}
 	for _, i := range k.requests {
 		if s := &v.h.Spans[i]; s.Outcome == history.Fail {
 			all = append(all, newDemand(s, s.Call, s.Return))

@@ -128,6 +128,12 @@ func (l *latch) discard(count int, generation uint64) {
 		l.Session.CountDown(l.ctx, l.key, l.participant(), generation)
 	case 2:
 		l.Session.Delete(l.ctx, l.key)
+	case 3: // the latch that follows is another one
+		if armed := l.Session.Arm(l.ctx, l.key, 1); armed.Outcome == history.OK {
+			l.Session.CountDown(l.ctx, l.key, l.participant(), generation)
+			l.Session.Await(l.ctx, l.key, generation, l.briefly())
+			l.Session.CountDown(l.ctx, l.key, l.participant(), armed.Token)
+		}
 	}
 	l.look()
 }

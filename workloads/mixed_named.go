@@ -24,6 +24,8 @@ func namedSequences() []sequence {
 		{name: "reader that joins late", needs: client.Capabilities{client.SharesReads}, run: joinsLate},
 		{name: "read late in a write", run: readsLate,
 			needs: client.Capabilities{client.SharesReads, client.CanDowngrade, client.ReportsLoss}},
+		{name: "read awaited in a write", run: readAwaited,
+			needs: client.Capabilities{client.SharesReads, client.CanDowngrade, client.ReportsLoss}},
 	}
 }
 
@@ -205,6 +207,20 @@ func readsLate(m *mix) {
 	m.pause(lease)
 	m.visitPatiently(m.reading(m.owner(), m.lease()))
 	m.Session.Release(m.ctx, h)
+}
+
+// readAwaited leaves a writer of the client's own key to its short lease, while its owner also reads, for longer.
+// Another reader comes before the write ends: it waits for that end, not for that of the read.
+func readAwaited(m *mix) {
+	m.key = m.own
+	owner := m.owner()
+	if _, ok := m.acquire(m.writing(owner, m.short())); !ok {
+		return
+	}
+	if h, ok := m.try(m.reading(owner, lateLease)); ok {
+		m.visitPatiently(m.reading(m.owner(), m.lease()))
+		m.Session.Release(m.ctx, h)
+	}
 }
 
 // visitPatiently acquires the lock, for which it waits as long as the workload says, also on the client's own key.
