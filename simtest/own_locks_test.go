@@ -60,6 +60,28 @@ func TestCorrectLocks(t *testing.T) {
 	}
 }
 
+// TestOptionsOfScenarios: the options that a scenario has for its lock state nothing about a lock that takes its place.
+func TestOptionsOfScenarios(t *testing.T) {
+	for _, c := range []struct {
+		scenario string // and the option that it has
+		kind     kind
+	}{
+		{"wait-starved", plainKind},              // replicas
+		{"mixed-once-replies", plainKind},        // reentry
+		{"mixed-readers-writer-once", plainKind}, // reentry
+		{"stuck-holder-limited", watchdogKind},   // max_hold
+	} {
+		t.Run(c.scenario, func(t *testing.T) {
+			t.Parallel()
+			for _, o := range simtest.Run(t, simtest.Config{Scenario: c.scenario, Seeds: 4}, c.kind.lock("")).Runs {
+				if o.Verdict == checker.Unsafe {
+					t.Errorf("seed %d: %s", o.Seed, o.Sentence)
+				}
+			}
+		})
+	}
+}
+
 // TestPlantedBugs: each of these bugs is found by a property that it breaks.
 func TestPlantedBugs(t *testing.T) {
 	pool, read, crash := "workload.kind=semaphore", "workload.kind=readers-writer", setting{"setnx-crash", nil}

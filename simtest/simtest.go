@@ -52,7 +52,7 @@ type Lock struct {
 type Config struct {
 	Scenario string            // a name from chaos list scenarios, or a YAML file; its lock is replaced
 	Set      []string          // changes of the scenario, path=value, as for chaos run --set
-	Options  map[string]string // of the lock, instead of those of the scenario; nil: those of the scenario
+	Options  map[string]string // of the lock; nil: those of the scenario. Only Lock.Can states what the lock promises
 	Seeds    int               // number of runs; 0 is 20
 	First    uint64            // seed of the first run; the others follow
 	Out      string            // directory for the first unsafe and the first inconclusive run; "": none is kept

@@ -129,6 +129,12 @@ func (m Manifest) Judging() checker.Options {
 	return o
 }
 
+// checksOptions reports whether a lock refuses options that it does not have. Any other may ignore those of a scenario.
+func checksOptions(lock string) bool {
+	row, err := client.Lookup(lock)
+	return err == nil && row.CheckOptions != nil
+}
+
 // JudgingOf is Judging for a caller that has the scenario as it was run: to read it from the manifest takes longer than
 // to judge a short run.
 func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
@@ -168,7 +174,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 	if m.Can.Has(client.Isolates) {
 		o.Isolates = o.NodeTimeout
 	}
-	if limit, err := time.ParseDuration(s.Options["max_hold"]); err == nil && o.RenewsItself {
+	if limit, err := time.ParseDuration(s.Options["max_hold"]); err == nil && o.RenewsItself && checksOptions(s.Lock) {
 		o.MaxHold = limit
 	}
 	if !m.Deterministic {
