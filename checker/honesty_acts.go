@@ -91,7 +91,7 @@ func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.
 func (c *honestyCheck) sum(a *ownerActs) {
 	ended := make(map[int32]time.Duration, len(a.unknown))
 	for _, i := range a.unknown {
-		if u := &c.h.Unknown[i]; !u.Timeout {
+		if u := &c.h.Unknown[i]; !u.Timeout && !u.Abandoned {
 			ended[u.Span] = u.Time
 		}
 	}

@@ -17,7 +17,9 @@ func (s *servers) abandoned(x *history.Sample, k kept, l *ownerLedger, o Options
 	n := len(l.ops) - 1
 	k.what, k.span = keptAbandoned, l.ops[n]
 	last := &s.h.Spans[k.span]
-	u := slices.IndexFunc(s.h.Unknown, func(u history.Unknown) bool { return u.Span == k.span && !u.Timeout })
+	u := slices.IndexFunc(s.h.Unknown, func(u history.Unknown) bool {
+		return u.Span == k.span && !u.Timeout && !u.Abandoned
+	})
 	before, want := int32(0), int32(0)
 	if n > 0 {
 		before = l.depths[n-1]

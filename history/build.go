@@ -232,13 +232,13 @@ func (b *Builder) complete(e numbered) {
 		if e.failed() {
 			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i})
 		}
-		if e.Error != nil && e.Error.Code == CodeContradiction {
+		if e.hasCode(CodeContradiction) {
 			b.h.Contradicted = append(b.h.Contradicted, Contradiction{Time: e.time, Text: e.Error.Text, Span: i})
 		}
 		switch e.Type {
 		case Info:
-			timeout := e.Error != nil && e.Error.Code == CodeTimeout
-			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i, Timeout: timeout})
+			timeout, abandoned := e.hasCode(CodeTimeout), e.hasCode(CodeUnasked)
+			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i, Timeout: timeout, Abandoned: abandoned})
 		case Fail:
 			b.refused(i, e.Event)
 		}

@@ -44,6 +44,9 @@ type Leftover struct {
 	Key   int32 // index into History.Keys
 }
 
+// hasCode reports whether e has an error with that code.
+func (e *Event) hasCode(code string) bool { return e.Error != nil && e.Error.Code == code }
+
 // timedOut reports whether e is an acquire whose wait ran out while another owner held the lock. An acquire that failed
 // for another reason, such as an unreachable server, did not wait for the lock.
 func (e *Event) timedOut() bool {

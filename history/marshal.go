@@ -51,6 +51,7 @@ const (
 	CodeKilled   = "client-killed"   // a fault has killed its process
 	CodeProtocol = "client-protocol" // it violated the protocol, and was killed
 	CodeTimeout  = "client-timeout"  // it did not reply in time
+	CodeUnasked  = "client-error"    // the request could not be sent, or the run was abandoned before the reply
 )
 
 // String returns the word for t in a history file.

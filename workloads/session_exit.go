@@ -28,7 +28,7 @@ func failure(err error) *history.Error {
 	if errors.Is(err, client.ErrTimeout) && !errors.Is(err, context.Canceled) { // not when the run is abandoned
 		return &history.Error{Code: history.CodeTimeout, Text: text}
 	}
-	return &history.Error{Code: "client-error", Text: text}
+	return &history.Error{Code: history.CodeUnasked, Text: text}
 }
 
 // exit records, once, that a client has exited that was not closed, and why: err, or what the client itself knows.

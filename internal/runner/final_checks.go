@@ -236,7 +236,7 @@ func (s *stage) probeOnce(ctx context.Context, i int, key string) (history.Type,
 	a := client.Acquire{Key: key, Owner: owner, Wait: probeWait, Lease: p.Lease, Limit: p.Permits}
 	reply, err := s.clients[i].Do(ctx, client.Request{Op: history.Acquire, Acquire: a})
 	if err != nil {
-		return history.Info, &history.Error{Code: "client-error", Text: err.Error()}
+		return history.Info, &history.Error{Code: history.CodeUnasked, Text: err.Error()}
 	}
 	if t := client.TypeOf(reply); t != history.OK {
 		return t, &history.Error{Code: reply.Code, Text: reply.Error}
