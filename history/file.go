@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"time"
 )
 
 // ReadFile reads a history.jsonl. Repairs are reported in Problems; a line that is not an event is a
@@ -34,6 +36,16 @@ func ReadAll(r io.Reader, name string) (*History, error) {
 	}
 	b.addProblems(s.Problems())
 	return b.History(), nil
+}
+
+// SamplesUntil returns the samples up to an instant, such as the end of a history. What clients did later is not known:
+// a full disk may have ended the history before the samples.
+func SamplesUntil(samples []Sample, end time.Duration) []Sample {
+	later := func(s Sample) bool { return s.Time > end }
+	if !slices.ContainsFunc(samples, later) {
+		return samples
+	}
+	return slices.DeleteFunc(slices.Clone(samples), later)
 }
 
 // ReadSamples reads a witness.jsonl; name is for error messages. A torn last line is a [Problem] and ignored; any

@@ -79,7 +79,7 @@ func Load(dir *rundir.Dir) (*Run, error) {
 		missing = append(missing, "part of "+rundir.WitnessFile+" could not be read: "+err.Error())
 	}
 	if !m.Foreign {
-		h.Samples = samples
+		h.Samples = history.SamplesUntil(samples, h.End)
 	}
 	j, note := judgement(dir, m, h)
 	if note != "" {

@@ -144,3 +144,36 @@ func nothingIn(t *testing.T, dir string) {
 		t.Errorf("left behind: %s", e.Name())
 	}
 }
+
+// TestCutHistory: samples of the time after a history ends, as on a full disk, convict nobody of what it does not show.
+func TestCutHistory(t *testing.T) {
+	out := t.TempDir()
+	if code, _, stderr := chaos("run", "--scenario", "contention", "--backend", "sim", "--seed", "1", "--out", out,
+		"--set", "duration=3s"); code != exitSafe {
+		t.Fatal(stderr)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Join(out, "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "history.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := 0
+	for line := range bytes.Lines(text) {
+		if bytes.Contains(line, []byte(`"type":"invoke"`)) && bytes.Contains(line, []byte(`"f":"release"`)) {
+			break
+		}
+		whole += len(line)
+	}
+	if err := os.WriteFile(file, text[:whole], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check", dir}, {"report", dir, "--format", "text"}} {
+		if _, stdout, stderr := chaos(args...); strings.Contains(stdout, "UNSAFE") {
+			t.Errorf("%v\n%s%s", args, stdout, stderr)
+		}
+	}
+}

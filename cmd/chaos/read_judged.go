@@ -51,7 +51,7 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 	}
 	if dir, err := rundir.Open(path); err == nil {
 		if m, err := dir.ReadManifest(); err == nil && !m.Foreign {
-			h.Samples = dir.Samples()
+			h.Samples = history.SamplesUntil(dir.Samples(), h.End)
 		}
 	}
 	if err := flags.checkPermits(h); err != nil {

@@ -274,12 +274,14 @@ func (s *stage) close(ctx context.Context) error {
 	if s.cancelWork != nil {
 		s.cancelWork()
 	}
+	if s.stopWitness != nil { // first: a lock may give up what it holds when its client is closed
+		s.stopWitness()
+	}
 	s.closeClients(ctx)
 	s.listeners.Wait()
 	s.endLeftProcesses()
 	s.notes.end()
 	if s.stopWitness != nil {
-		s.stopWitness()
 		s.observers.Wait()
 		s.run.samples = s.witness.kept
 		s.run.manifest.Slept, s.run.manifest.Late = s.slept, s.late

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -57,5 +58,14 @@ func TestSilentNodes(t *testing.T) {
 				t.Errorf("silent for %v, replies again %v; want %v and %v", silent, replies, c.silent, c.replies)
 			}
 		})
+	}
+}
+
+// TestNoSamplesAfterClosing: a lock on ZooKeeper gives up what it holds when its client is closed, and no sample shows
+// that as a broken promise.
+func TestNoSamplesAfterClosing(t *testing.T) {
+	s := load(t, "zk-leader-paused", "workload.kind=waiters", "workload.hold=1ms", "workload.think=2s")
+	if out, _ := simulate(t, s, 865772, 0); out.Judgement.Verdict == checker.Unsafe {
+		t.Error(out.Judgement.Sentence)
 	}
 }
