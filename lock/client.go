@@ -86,7 +86,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c.fair = &fairStore{plain}
 	c.readers, c.writers = &rwStore{n, ttl, "r"}, &rwStore{n, ttl, "w"}
 	c.semaphores.node, c.permits.node, c.fairPermits.node = n, n, n
-	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout)
+	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o)
 	c.queues.report = c.reportPolling
 	if c.o.Layout == Redisson {
 		c.store = &redissonStore{plain, c.queues}

@@ -49,6 +49,9 @@ func (s *subscriber) run() {
 		case <-s.queues.changed:
 		case <-timer.C:
 		}
+		if s.queues.order != nil { // a connection may break at this instant
+			s.queues.order("", func() string { return "" })
+		}
 		s.dropBroken()
 		for _, addr := range s.addrs() {
 			s.check(addr)
@@ -156,6 +159,7 @@ func (s *subscriber) updateConn(ctx context.Context, addr string, wanted map[str
 	for _, channel := range c.takeRefused() {
 		delete(c.channels, channel)
 	}
+	ctx = neverDial(ctx)
 	added, removed := missing(wanted, c.channels), missing(c.channels, wanted)
 	c.channels = wanted
 	if len(removed) > 0 {
@@ -209,10 +213,7 @@ func missing(a, b map[string]bool) []string {
 func (s *subscriber) read(c *subConn) {
 	defer s.queues.notifySubscriber()
 	defer close(c.closed)
-	// With a context that has ended, go-redis reads as usual but does not reconnect
-	// by itself, under its mutex: that is done by the subscriber.
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	ctx := neverDial(context.Background())
 	for {
 		got, err := c.pubsub.Receive(ctx)
 		if channel, refused := c.refusal(err); refused {
@@ -239,6 +240,14 @@ func (s *subscriber) read(c *subConn) {
 	}
 }
 
+// neverDial is ctx for a connection that exists: since it has ended, go-redis reads and writes as usual, until its
+// deadline, but does not dial again if that fails. It would do so under a mutex that others need; the subscriber dials.
+func neverDial(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
 // check closes a connection on which nothing was heard since the last ping, and
 // else pings the server, if the last check was checkInterval ago: what is wanted may change more often than that.
 func (s *subscriber) check(addr string) {
@@ -255,7 +264,7 @@ func (s *subscriber) check(addr string) {
 	ctx, cancel := context.WithTimeout(s.queues.bg.ctx, s.queues.timeout)
 	defer cancel()
 	c.pinged = true
-	if c.pubsub.Ping(ctx) != nil {
+	if c.pubsub.Ping(neverDial(ctx)) != nil {
 		s.fail(addr)
 	}
 }

@@ -33,7 +33,8 @@ type waitQueues struct {
 	mode     atomic.Int32  // what the probe has found
 	reported atomic.Bool   // a refusal was reported, and no subscription was confirmed since
 
-	report func(channel string, err error) // that waiters poll, because a subscription was refused
+	report func(channel string, err error)            // that waiters poll, because a subscription was refused
+	order  func(server string, command func() string) // see Options.Order; may be nil
 
 	mu       sync.Mutex
 	channels map[string]*waitQueue
@@ -79,10 +80,10 @@ const (
 	wakeSomePrefix = "+" // before the number of waiters to wake
 )
 
-func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, timeout time.Duration) *waitQueues {
+func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, o Options) *waitQueues {
 	cluster, _ := rdb.(*redis.ClusterClient)
 	return &waitQueues{
-		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: timeout,
+		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: o.Timeout, order: o.Order,
 		changed:  make(chan struct{}, 1),
 		probed:   make(chan struct{}),
 		channels: make(map[string]*waitQueue),

@@ -37,8 +37,11 @@ type socket struct {
 
 // Dial connects to a server of the cluster; addr is one of [client.Endpoints], or one from a redirection. It may be
 // used as go-redis' Options.Dialer. As on a real network, a server that is down refuses, a paused one accepts and
-// never replies, and in a partition Dial waits until it heals or ctx ends.
+// never replies, and in a partition Dial waits until it heals or ctx ends. If ctx has ended, Dial returns at once.
 func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.order(addr, dialStack())
