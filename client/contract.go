@@ -27,9 +27,14 @@ type eventID struct {
 
 // events are what package lock has reported to its observer, until a call or a callback is compared with it.
 type events struct {
-	mu   sync.Mutex
-	list map[eventID][]lock.Event
+	mu      sync.Mutex
+	list    map[eventID][]lock.Event
+	outage  time.Time // when the last one was reported; zero: none was by this client of package lock
+	tooSoon error     // an outage was reported sooner after another one than documented
 }
+
+// outageEvery is the least time between two reports of an outage, as package lock documents it.
+const outageEvery = 10 * time.Second
 
 // observe is the observer. Failed acquires are not compared, because the name of their owner may not be known.
 func (e *events) observe(v lock.Event) {
@@ -38,11 +43,37 @@ func (e *events) observe(v lock.Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if v.Kind == lock.Unreachable {
+		e.reportOutage(time.Now())
+		return
+	}
 	if e.list == nil {
 		e.list = make(map[eventID][]lock.Event)
 	}
 	id := eventID{v.Kind, v.Name, v.Owner}
 	e.list[id] = append(e.list[id], v)
+}
+
+// reportOutage compares an outage that is reported now with the last one. The caller holds the mutex.
+func (e *events) reportOutage(now time.Time) {
+	if after := now.Sub(e.outage); !e.outage.IsZero() && after < outageEvery-clockStep {
+		e.tooSoon = contradiction("an outage was reported again after %v", after)
+	}
+	e.outage = now
+}
+
+// forgetOutage is called when another client of package lock takes over, which has not reported any.
+func (e *events) forgetOutage() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.outage = time.Time{}
+}
+
+// checkOutages is what was wrong with the outages that were reported.
+func (e *events) checkOutages() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tooSoon
 }
 
 // take returns the oldest event about h, and whether there was one.

@@ -89,7 +89,10 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		if l.conns, err = connect(s, options.slotReload); err != nil {
 			return nil, err
 		}
-		l.reopen = func() (*lock.Client, error) { return k.newClient(l.conns, options.Options) }
+		l.reopen = func() (*lock.Client, error) {
+			l.events.forgetOutage()
+			return k.newClient(l.conns, options.Options)
+		}
 		if l.lock, err = l.reopen(); err != nil {
 			return nil, errors.Join(err, closeAll(l.conns))
 		}
@@ -193,7 +196,7 @@ func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	}
 	l.holds.add(a.hold().id(), h)
 	l.watch(h, a.hold())
-	if err := l.checkGrant(h, a, owner, asked); err != nil {
+	if err := cmp.Or(l.checkGrant(h, a, owner, asked), l.events.checkOutages()); err != nil {
 		return Grant{}, err
 	}
 	g := grantOf(h)
