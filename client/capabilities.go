@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -85,6 +86,15 @@ func (c Capabilities) Has(all ...Capability) bool { return len(c.Missing(all...)
 // Missing returns those of wanted that c does not contain.
 func (c Capabilities) Missing(wanted ...Capability) Capabilities {
 	return slices.DeleteFunc(slices.Clone(wanted), func(w Capability) bool { return slices.Contains(c, w) })
+}
+
+// Check refuses a capability that does not exist: if the harness ignored a misspelled one, it would not test it.
+func (c Capabilities) Check() error {
+	unknown := AllCapabilities().Missing(c...)
+	if len(unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unknown capability %q; docs/protocol.md lists those that exist", unknown[0])
 }
 
 // With returns c and more.

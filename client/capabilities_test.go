@@ -1,6 +1,9 @@
 package client
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestCommon: what one lock cannot do, the locks of a run cannot do together; that one of them has no lease is true of
 // the run.
@@ -18,5 +21,16 @@ func TestCommon(t *testing.T) {
 	}
 	if can := Common(); can != nil {
 		t.Errorf("%s without locks", can)
+	}
+}
+
+// A misspelled capability is refused.
+func TestUnknownCapability(t *testing.T) {
+	if err := AllCapabilities().Check(); err != nil {
+		t.Error(err)
+	}
+	err := Capabilities{Reentrant, "watchdgo"}.Check()
+	if err == nil || !strings.Contains(err.Error(), `"watchdgo"`) {
+		t.Errorf("%v", err)
 	}
 }

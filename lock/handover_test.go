@@ -42,12 +42,16 @@ func TestReleaseHandsOver(t *testing.T) {
 	c := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
 	h := acquire(t, c.Mutex("short"))
 	const n = 50
-	served := fill(t, c, "short", n)
+	// Waiters are served in order, unless the subscription is renewed meanwhile: that wakes all of them.
+	granted := make(chan *Hold)
+	for _, served := range fill(t, c, "short", n) {
+		go func() { granted <- <-served }()
+	}
 	published := callsOf(t, rdb, "publish")
-	for _, next := range served {
+	for range n {
 		h.since = time.Now() // however long the ones before took
 		release(t, h)
-		h = within(t, testTimeout, "the next waiter", next)
+		h = within(t, testTimeout, "the next waiter", granted)
 	}
 	release(t, h)
 	// The mark of the first waiter is published, as are the releases after handOverFor.

@@ -78,6 +78,9 @@ func (s *stage) setUp(
 		return nil, fmt.Errorf("setting up client %d: %w: %s", i, client.ErrRefused,
 			cmp.Or(strings.Join(why, ": "), "without a reason"))
 	}
+	if err := reply.Can.Check(); err != nil {
+		return nil, fmt.Errorf("setting up client %d: %w: %w in its reply to init", i, client.ErrProtocol, err)
+	}
 	return reply.Can, nil
 }
 
