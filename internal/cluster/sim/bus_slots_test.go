@@ -106,16 +106,10 @@ func TestSlotMigrationIsTheSameOnRealServers(t *testing.T) {
 	simulate(t, sim.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Seed: 1, Password: "p"}, func(w *world) {
 		simulated = migrateSlot(w.ctx, w.Cluster, w.self.Dial)
 	})
-	c, err := process.Start(t.Context(), process.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	want := migrateSlot(t.Context(), c, nil)
+	var want []string
+	withReal(t, cluster.Topology{Kind: cluster.Sharded}, func(c *process.Cluster) {
+		want = migrateSlot(t.Context(), c, nil)
+	})
 	if diff := cmp.Diff(want, simulated); diff != "" {
 		t.Errorf("replies (-real +simulated):\n%s", diff)
 	}
@@ -158,16 +152,9 @@ func TestReplicaMigratesNoSlot(t *testing.T) {
 	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skip("NOT COMPARED: needs real servers: ", err)
 	}
-	c, err := process.Start(t.Context(), process.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
+	withReal(t, cluster.Topology{Kind: cluster.Sharded}, func(c *process.Cluster) {
+		if got := migrateFromReplica(t.Context(), c); !strings.HasSuffix(got, "MOVED 105 n4") {
+			t.Errorf("MIGRATE of a real server replies %s", got)
 		}
-	}()
-	if got := migrateFromReplica(t.Context(), c); !strings.HasSuffix(got, "MOVED 105 n4") {
-		t.Errorf("MIGRATE of a real server replies %s", got)
-	}
+	})
 }

@@ -192,10 +192,12 @@ func withReal(t *testing.T, topology cluster.Topology, f func(*process.Cluster))
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
 	f(c)
-	if err := c.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
 }
 
 // keepLive records and judges as many real clusters as the flag says, and writes them to a file if that is wanted.

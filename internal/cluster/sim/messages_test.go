@@ -197,17 +197,11 @@ func TestSimulatedAndRealMessagesAgree(t *testing.T) {
 	}
 }
 
-func liveMessages(t *testing.T) ([]string, error) {
+func liveMessages(t *testing.T) (messages []string, err error) {
 	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: shards(), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	var dialer net.Dialer
-	return (&audience{c: c, ctx: t.Context(), dial: dialer.DialContext}).record()
+	withReal(t, shards(), func(c *process.Cluster) {
+		var dialer net.Dialer
+		messages, err = (&audience{c: c, ctx: t.Context(), dial: dialer.DialContext}).record()
+	})
+	return messages, err
 }
