@@ -83,8 +83,8 @@ type Setup struct {
 	// With Sentinels it connects to the current master, under the one address in Endpoints.Addrs. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) `json:"-"`
 	// Order waits until no other goroutine of this client can run at this instant of virtual time, then lets its
-	// callers through one by one, sorted by server and then by command. In a simulation, a lock calls it before several
-	// of its goroutines may compete for a connection, as native locks do. nil: no simulation.
+	// callers through one by one, sorted by server and then by command, which may be nil. In a simulation, a lock calls
+	// it before several of its goroutines may compete for a connection, as native locks do. nil: no simulation.
 	Order func(server string, command func() string) `json:"-"`
 }
 

@@ -89,10 +89,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		if l.conns, err = connect(s, options.slotReload); err != nil {
 			return nil, err
 		}
-		l.reopen = func() (*lock.Client, error) {
-			l.events.forgetOutage()
-			return k.newClient(l.conns, options.Options)
-		}
+		l.reopen = func() (*lock.Client, error) { return k.newClient(l.conns, options.Options) }
 		if l.lock, err = l.reopen(); err != nil {
 			return nil, errors.Join(err, closeAll(l.conns))
 		}

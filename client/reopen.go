@@ -21,6 +21,7 @@ func (l *library) Reopen(ctx context.Context) error {
 		what := Hold{Key: e.id.key, Owner: e.id.owner, Mode: e.id.mode, Keys: keysIn(e.id)}
 		l.report(what, e.hold.Deadline())
 	}
+	l.events.forgetOutage()
 	next, err := l.reopen()
 	if err == nil {
 		l.lock = next

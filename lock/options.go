@@ -43,7 +43,8 @@ type Options struct {
 	Rand rand.Source
 	// Order, in a simulation, lets goroutines that can run at one instant of virtual time
 	// through one by one, sorted by server and then by command, so that the same seed gives
-	// the same run. It is called before a goroutine sends a command. Nil outside of simulations.
+	// the same run. It is called before a goroutine sends a command, or, with a nil command, before it does what
+	// depends on other goroutines. Nil outside of simulations.
 	Order func(server string, command func() string)
 	// OnRenewed is called after each renewal by the watchdog; the new end of validity
 	// is h.Deadline. It must return at once.

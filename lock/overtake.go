@@ -19,7 +19,7 @@ func (p *pipe) armLate(d time.Duration) {
 // does: they would compete for connections, and in a simulation the order in which they get them is not settled.
 func (p *pipe) overtake() {
 	if p.order != nil { // a sender or a caller may be awake at this instant, too
-		p.order(p.server, func() string { return "" })
+		p.order(p.server, nil)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -50,7 +50,7 @@ func (s *subscriber) run() {
 		case <-timer.C:
 		}
 		if s.queues.order != nil { // a connection may break at this instant
-			s.queues.order("", func() string { return "" })
+			s.queues.order("", nil)
 		}
 		s.dropBroken()
 		for _, addr := range s.addrs() {
