@@ -24,7 +24,7 @@ func Lookup(name string) (Spec, error) {
 func serverFaults() []Spec {
 	return []Spec{
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
-		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
+		endpointChangeSpec, clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
 		readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, queueDeletedSpec, foreignWaiterSpec, nodeDeletedSpec,
 		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,

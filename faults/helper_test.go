@@ -35,6 +35,7 @@ type fake struct {
 	holds   map[string]string // owner of the key orders, by node
 	rules   []cluster.Rule    // all that were set
 	ahead   time.Duration     // of every clock
+	passed  map[string]int64  // bytes, by the end that opened the connection
 }
 
 func newFake(kind string) *fake {
@@ -42,6 +43,7 @@ func newFake(kind string) *fake {
 		planned: planned{cluster.Topology{Kind: kind}},
 		roles:   map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
 		offsets: map[string]int64{}, holds: map[string]string{},
+		passed: map[string]int64{},
 	}
 	f.replies["CLUSTER SLOTS"] = []any{[]any{int64(0), int64(16383), []any{"host", int64(1), "id of n2"}}}
 	f.replies["CONFIG GET save"] = []any{"save", ""}
@@ -85,6 +87,12 @@ func (f *fake) Pause(_ context.Context, node string) error   { return f.do("paus
 func (f *fake) Resume(_ context.Context, node string) error  { return f.do("resume %s", node) }
 func (f *fake) Promote(context.Context) error                { return f.do("promote") }
 
+func (f *fake) MoveAddress(_ context.Context, how cluster.Move) (from, to string, err error) {
+	return "n1", "n2", f.do("move the address, demote %v, stale %q", how.Demote, how.Stale)
+}
+
+func (f *fake) SettleAddress(context.Context) error { return f.do("settle the address") }
+
 func (f *fake) Sample(_ context.Context, node string, _ []string) history.Sample {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,6 +116,7 @@ func (f *fake) Traffic(link cluster.Link, _ cluster.Direction) (cluster.Traffic,
 	defer f.mu.Unlock()
 	t := f.traffic
 	t.Waiting = f.waiting[link.From]
+	t.Passed += f.passed[link.From]
 	return t, f.errs["traffic"]
 }
 

@@ -47,7 +47,7 @@ func mechanisms() []mechanism {
 	return []mechanism{
 		stallMechanism(), cutOffMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
 		forgottenMajorityMechanism(), aheadMajorityMechanism(), forgottenEnsembleMechanism(),
-		splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
+		movedAddressMechanism(), splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
 		restartMechanism(), deletedMechanism(), deletedNodeMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
 		reusedNameMechanism(), countedTwiceMechanism(), leftBehindMechanism(), noLeaseMechanism(), releaseLostMechanism(),

@@ -100,6 +100,8 @@ func faultVerb(fault string) string {
 		return "was cut off"
 	case "failover", "cluster-failover", "cluster-failover-force", "cluster-takeover":
 		return "was failed over"
+	case "endpoint-change":
+		return "was affected when the master's address moved"
 	case "clock-jump", "clock-drift":
 		return "had its clock changed"
 	case "flushall", "key-deleted", "eviction":

@@ -27,7 +27,8 @@ func Names() []string {
 	return []string{
 		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-refused", "failover-wait-only-replica",
 		"failover-delayed", "sentinel-quorum-1", "sentinel-minority", "wait-starved", "wait-starved-program",
-		"wait-starved-short-holds", "wait-starved-mixed", "master-restart-empty", "split-brain", "min-replicas",
+		"wait-starved-short-holds", "wait-starved-mixed", "endpoint-change", "endpoint-change-stale",
+		"endpoint-change-stale-wait", "master-restart-empty", "split-brain", "min-replicas",
 		"no-min-replicas", "skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write",
 		"cluster-node-paused", "cluster-down", "slot-migration", "mixed-migration", "mixed-migration-replies",
 		"mixed-migration-leases", "migration-joined-late", "migration-release-replies", "migration-renewals",

@@ -84,3 +84,29 @@ type Substrate interface {
 	Lost() <-chan struct{} // closed when it is lost
 	Err() error            // why; nil as long as it is there
 }
+
+// Address moves the address by which clients know the one master of topology replicated, as a managed service moves
+// the DNS name or the virtual IP of its master.
+type Address interface {
+	// MoveAddress promotes the replica that has the most data and moves the master's address to it: new connections reach
+	// it, and the other replicas follow it. It returns the names of both servers.
+	MoveAddress(ctx context.Context, how Move) (from, to string, err error)
+	// SettleAddress completes the last move: the old master, if it runs, becomes a replica of the new one, and no client
+	// is stale. Open connections stay with the server that they have.
+	SettleAddress(ctx context.Context) error
+}
+
+// Move is how an address moves. With the zero value the old master still accepts writes, and connections that clients
+// have open stay with it.
+type Move struct {
+	Demote bool // the old master becomes a replica of the new one first, so that it refuses writes
+	// Stale is the one client whose resolver keeps the old address: its connections, also new ones, stay with the old
+	// master, while those of all other clients are reset, so that they reach the new one; "": none.
+	Stale string
+}
+
+// Resets reports whether m resets the open connections of an end, by its name: replicas always follow.
+func (m Move) Resets(end string) bool {
+	_, client := ClientNumber(end)
+	return !client || m.Stale != "" && end != m.Stale
+}

@@ -3,7 +3,7 @@
 //
 // Read [Cluster] first. Every operation beyond connecting and closing is a small
 // interface that a backend may implement: [Killer], [Pauser], [Links], [Witness],
-// [Inventory], [Promoter], [Clocks], [Disks], [Admin], [Entries], [Network],
+// [Inventory], [Promoter], [Address], [Clocks], [Disks], [Admin], [Entries], [Network],
 // [Substrate].
 // This package contains no faults: package faults combines these operations, and
 // checks that each fault took effect.

@@ -55,6 +55,10 @@ type Gate struct {
 	dialer   Dialer
 	closed   bool
 	listener *net.TCPListener // nil while refusing
+	moved    *Gate            // new connections are its; nil: they are this gate's
+	stale    string           // the caller whose connections are still those of former; "": none
+	former   *Gate            // to which they were before the last move; nil: it never moved
+	fronts   []*Gate          // moved to this one
 	callers  map[string]*caller
 	defaults [2]cluster.Rule // for callers not seen yet
 }
@@ -98,7 +102,13 @@ func (g *Gate) Addr() string {
 }
 
 // Admit listens again after Refuse; it does nothing if the gate is listening.
-func (g *Gate) Admit() error {
+func (g *Gate) Admit() error { return g.eachAddress((*Gate).listen) }
+
+// Refuse stops listening, so that the kernel refuses new connections, as on a host
+// without a server, whatever the rules. Open connections continue.
+func (g *Gate) Refuse() error { return g.eachAddress((*Gate).hangUp) }
+
+func (g *Gate) listen() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.listener != nil {
@@ -114,9 +124,7 @@ func (g *Gate) Admit() error {
 	return nil
 }
 
-// Refuse stops listening, so that the kernel refuses new connections, as on a host
-// without a server, whatever the rules. Open connections continue.
-func (g *Gate) Refuse() error {
+func (g *Gate) hangUp() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.listener == nil {
@@ -127,31 +135,14 @@ func (g *Gate) Refuse() error {
 	return err
 }
 
-// Redirect points the gate to another server, like a service address that moves: open
-// connections are reset, and new ones reach the new server. Rules and counts stay.
-func (g *Gate) Redirect(target string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.dialer = tcpTo(target)
-	for _, from := range g.callers {
-		for c := range from.conns {
-			c.reset(nil)
-		}
-	}
-}
-
 // Close ends every connection, frees the address and waits for the gate's
 // goroutines. It may be called twice.
 func (g *Gate) Close() error {
-	err := g.Refuse()
+	err := g.hangUp()
 	g.mu.Lock()
 	g.closed = true
-	for _, from := range g.callers {
-		for c := range from.conns {
-			c.reset(nil)
-		}
-	}
 	g.mu.Unlock()
+	g.Reset(func(string) bool { return true })
 	g.tasks.Wait()
 	return err
 }
@@ -235,27 +226,18 @@ func (g *Gate) accept(listener *net.TCPListener) {
 			time.Sleep(5 * time.Millisecond)
 			continue
 		}
-		c, from := g.register(client)
-		if c == nil {
+		source, at := unmapped(client.RemoteAddr()), unmapped(client.LocalAddr())
+		if g.admits != nil && !g.admits(source, at) {
+			abort(client)
 			continue
 		}
-		g.tasks.Go(func() {
-			c.serve()
-			g.mu.Lock()
-			delete(from.conns, c)
-			g.mu.Unlock()
-		})
+		name := g.identify(source)
+		g.leadsTo(name).serve(client, name)
 	}
 }
 
-// register registers a new connection, or resets it and returns nil.
-func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
-	source, at := unmapped(client.RemoteAddr()), unmapped(client.LocalAddr())
-	if g.admits != nil && !g.admits(source, at) {
-		abort(client)
-		return nil, nil
-	}
-	name := g.identify(source)
+// serve serves a new connection of the caller of that name in the background, or resets it.
+func (g *Gate) serve(client *net.TCPConn, name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from := g.caller(name)
@@ -264,16 +246,21 @@ func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
 	for d := range from.directions {
 		if from.directions[d].rule().Mode == cluster.Cut {
 			c.reset(&from.directions[d])
-			return nil, nil
+			return
 		}
 	}
 	if g.closed {
 		c.reset(nil)
-		return nil, nil
+		return
 	}
 	c.dialer, c.late, c.pumps[0].first = g.dialer, g.late, g.first
 	from.conns[c] = struct{}{}
-	return c, from
+	g.tasks.Go(func() {
+		c.serve()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(from.conns, c)
+	})
 }
 
 // unmapped is a TCP address; an IPv4 address that is mapped to IPv6 is converted back.

@@ -1,12 +1,10 @@
 package gate
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -326,12 +324,7 @@ func TestRefuseAndAdmit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c, err := net.Dial("tcp", g.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
-		if err == nil {
-			c.Close()
-		}
-		t.Errorf("dialing = %v, want it refused", err)
-	}
+	refused(t, g)
 	a.write(t, "open connections continue")
 	a.expect(t, "re open connections continue")
 	for range 2 {
@@ -342,22 +335,6 @@ func TestRefuseAndAdmit(t *testing.T) {
 	b := dial(t, g, "127.0.0.7")
 	b.write(t, "again")
 	b.expect(t, "re again")
-}
-
-// TestRedirect: open connections are reset, and new ones reach the other server.
-func TestRedirect(t *testing.T) {
-	s, g, a, _ := connected(t)
-	other := newServer(t)
-	g.Redirect(other.listener.Addr().String())
-	if got := a.read(20 * time.Second); got != "RST" {
-		t.Errorf("received %q, want a reset", got)
-	}
-	again := dial(t, g, "127.0.0.8")
-	again.write(t, "new")
-	other.expect(t, "new")
-	again.expect(t, "re new")
-	s.expect(t, "RST", "RST") // of both open connections
-	s.expectNothing(t)
 }
 
 func TestResetInPlaceOfAPacket(t *testing.T) {

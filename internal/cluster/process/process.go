@@ -98,6 +98,7 @@ type Cluster struct {
 
 	nodes     []*server
 	sentinels []*server
+	address   address // that of the master, which moves by hand
 
 	close    sync.Once
 	closeErr error
@@ -108,6 +109,7 @@ var (
 	_ cluster.Killer     = (*Cluster)(nil)
 	_ cluster.Pauser     = (*Cluster)(nil)
 	_ cluster.Promoter   = (*Cluster)(nil)
+	_ cluster.Address    = (*Cluster)(nil)
 	_ cluster.Witness    = (*Cluster)(nil)
 	_ cluster.Inventory  = (*Cluster)(nil)
 	_ cluster.Entries    = (*Cluster)(nil)

@@ -13,6 +13,7 @@ var (
 	_ cluster.Killer    = (*Cluster)(nil)
 	_ cluster.Pauser    = (*Cluster)(nil)
 	_ cluster.Promoter  = (*Cluster)(nil)
+	_ cluster.Address   = (*Cluster)(nil)
 	_ cluster.Witness   = (*Cluster)(nil)
 	_ cluster.Inventory = (*Cluster)(nil)
 	_ cluster.Entries   = (*Cluster)(nil)

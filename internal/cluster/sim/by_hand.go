@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -13,6 +15,57 @@ import (
 func (c *Cluster) promoteByHand(ctx context.Context) error {
 	c.act(ctx)
 	defer c.world.mu.Unlock()
+	chosen, err := c.mostData()
+	if err != nil {
+		return err
+	}
+	c.moveTo(chosen, "")
+	c.address.old.resetAll(func(string) bool { return true })
+	return nil
+}
+
+// MoveAddress moves the master's address; connections that clients have open stay.
+func (c *Cluster) MoveAddress(ctx context.Context, how cluster.Move) (from, to string, err error) {
+	if c.topology.Kind != cluster.Replicated {
+		return "", "", fmt.Errorf("moving the master's address in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	chosen, err := c.mostData()
+	if err != nil {
+		return "", "", err
+	}
+	c.moveTo(chosen, how.Stale)
+	old := c.address.old
+	if how.Demote && old.up && !old.paused {
+		old.follow(chosen.addr)
+		old.done()
+	}
+	old.resetAll(how.Resets)
+	return old.name, chosen.name, nil
+}
+
+// SettleAddress makes the old master a replica of the new one.
+func (c *Cluster) SettleAddress(ctx context.Context) error {
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	a := &c.address
+	a.stale = ""
+	if a.old != nil && a.old.up && !a.old.paused {
+		a.old.follow(a.now.addr)
+		a.old.done()
+	}
+	return nil
+}
+
+// masterAddress is the state of the master's address, which is that of the first node.
+type masterAddress struct {
+	now, old *node  // the server that has it, and the one that had it before; nil: the first node; none
+	stale    string // the client that still reaches old there; "": none
+}
+
+// mostData is the replica with the highest offset. The world is locked.
+func (c *Cluster) mostData() (*node, error) {
 	var chosen *node
 	for _, n := range c.nodes {
 		if n.up && !n.paused && n.repl.master != "" && (chosen == nil || n.repl.offset > chosen.repl.offset) {
@@ -20,17 +73,35 @@ func (c *Cluster) promoteByHand(ctx context.Context) error {
 		}
 	}
 	if chosen == nil {
-		return fmt.Errorf("promoting a replica by hand: %w: no replica is running", cluster.ErrDown)
+		return nil, fmt.Errorf("promoting a replica by hand: %w: no replica is running", cluster.ErrDown)
 	}
+	return chosen, nil
+}
+
+// moveTo promotes a replica and moves the master's address to it. The world is locked.
+func (c *Cluster) moveTo(chosen *node, stale string) {
 	chosen.follow("")
 	chosen.done()
-	address := c.nodes[0].addr
-	former := c.hosts[address]
-	c.hosts[address] = &chosen.host
-	for _, caller := range former.order {
+	c.address = masterAddress{now: chosen, old: cmp.Or(c.address.now, c.nodes[0]), stale: stale}
+	c.hosts[c.nodes[0].addr] = &chosen.host
+}
+
+// at is the host that a client reaches at an address. The world is locked.
+func (c *Cluster) at(addr, client string) *host {
+	if a := c.address; a.stale != "" && a.stale == client && addr == c.nodes[0].addr {
+		return &a.old.host
+	}
+	return c.hosts[addr]
+}
+
+// resetAll resets the connections of the callers whose names satisfy of. The world is locked.
+func (h *host) resetAll(of func(caller string) bool) {
+	for _, caller := range h.order {
+		if !of(caller.name) {
+			continue
+		}
 		for _, conn := range append([]*conn(nil), caller.conns...) {
 			conn.reset()
 		}
 	}
-	return nil
 }

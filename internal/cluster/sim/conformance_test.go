@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -59,11 +60,21 @@ func (n *recorder) role(node, role string) {
 	})
 }
 
+// connect is a client that has one connection to a node.
+func (n *recorder) connect(node int) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: n.c.Nodes()[node].Addr, Dialer: n.dial, Password: n.c.Endpoints(0).Password, MaxRetries: -1, DialerRetries: 1,
+		PoolSize: 1, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+}
+
+// try writes a key with a client once, and records the outcome.
+func (n *recorder) try(rdb *redis.Client, key string) {
+	n.log = append(n.log, fmt.Sprintf("writing %s: %v", key, rdb.Set(n.ctx, key, key, 0).Err()))
+}
+
 // write writes a key at a node and retries until it succeeds.
 func (n *recorder) write(node int, key string) {
 	n.t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: n.c.Nodes()[node].Addr, Dialer: n.dial, Password: n.c.Endpoints(0).Password, MaxRetries: -1, DialerRetries: 1,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+	rdb := n.connect(node)
 	defer func() { _ = rdb.Close() }()
 	n.until("written "+key, func() bool { return rdb.Set(n.ctx, key, key, 0).Err() == nil })
 }
@@ -101,14 +112,14 @@ func (n *recorder) ok(err error) {
 	}
 }
 
-func scripts() map[string]struct {
+// script is what happens on a topology.
+type script struct {
 	topology cluster.Topology
 	run      func(n *recorder)
-} {
-	return map[string]struct {
-		topology cluster.Topology
-		run      func(n *recorder)
-	}{
+}
+
+func scripts() map[string]script {
+	all := map[string]script{
 		"crash with an append-only file": {
 			cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
 			func(n *recorder) {
@@ -149,6 +160,8 @@ func scripts() map[string]struct {
 			},
 		},
 	}
+	maps.Copy(all, moves())
+	return all
 }
 
 // TestSimulatedAndRealServersAgree in roles and data.
@@ -173,7 +186,7 @@ func TestSimulatedAndRealServersAgree(t *testing.T) {
 			for try := 1; ; try++ {
 				var observed string
 				withReal(t, script.topology, func(c *process.Cluster) {
-					var dialer net.Dialer
+					dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(0).Source)}}
 					n := &recorder{t: t, c: c, ctx: context.Background(), dial: dialer.DialContext}
 					script.run(n)
 					observed = strings.Join(n.log, "\n")

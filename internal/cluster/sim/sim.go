@@ -70,6 +70,7 @@ type Cluster struct {
 	members   []*member       // of an ensemble, which has no nodes
 	protected map[string]bool // see zkFrames.rename; guarded by world.mu
 	sentinels []*sentinel
+	address   masterAddress   // of topology replicated; guarded by world.mu
 	sampled   map[string]bool // keys of which a sample was requested; guarded by world.mu
 	delivery  string          // see Delivery
 }

@@ -76,7 +76,7 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	w := a.world
 	s := &socket{actor: a, alarmAt: never, remote: address(addr)}
 	s.changed.init(w)
-	h := a.cluster.hosts[addr]
+	h := a.cluster.at(addr, a.name)
 	if h == nil || w.closed || a.dead {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
 			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}

@@ -1,0 +1,84 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// endpoint-change is the failover of a managed service, whose clients know one DNS name or virtual IP: it promotes a
+// replica and moves the name to it. New connections reach the new master, while connections that are open stay with the
+// old one. With target master the old master becomes a read-only replica first. With target all it still accepts writes
+// until it is healed. With a client, whose resolver keeps the old address, it does too, but only that client reaches
+// it: the connections of the others are reset. Healing completes the failover.
+var endpointChangeSpec = Spec{
+	Name: "endpoint-change",
+	Doc: "moves the master's address to a promoted replica, while open connections stay with the old master: a " +
+		"read-only replica then, or with target all or a client (a stale resolver) a second master until healed.",
+	Source: "redisson#241 and #1845 (ElastiCache moves the DNS name of the primary, and half of the connections stay); " +
+		"redisson#4983 (3 of 44 programs keep the old address); redis/go-redis#790 (READONLY on old connections)",
+	Targets:    []Target{Master, All, Holder, Waiter, Client},
+	Topologies: []string{cluster.Replicated},
+	Resources: func(cluster.Cluster, string) []Resource {
+		return []Resource{{Name: "the address of the master"}, {Name: "the role of n1"}}
+	},
+	Lacks:  func(c cluster.Cluster) string { return lacks[cluster.Address](c, "move the address of the master") },
+	Inject: changeEndpoint,
+}
+
+func changeEndpoint(ctx context.Context, env Env, target string) (Injection, error) {
+	address := env.Cluster.(cluster.Address)
+	how, user := cluster.Move{}, "a client"
+	switch shape(target) {
+	case All:
+	case Client:
+		how.Stale, user = target, target
+	default:
+		how.Demote = true
+	}
+	from, to, err := address.MoveAddress(ctx, how)
+	if err != nil {
+		return nil, err
+	}
+	before, err := bytesTo(env.Cluster, from, how.Stale)
+	if err != nil {
+		return nil, errors.Join(err, address.SettleAddress(ctx)) // the caller gets no Injection to heal
+	}
+	used := func(masters []string) (string, bool) {
+		now, err := bytesTo(env.Cluster, from, how.Stale)
+		if err != nil || now == before || !slices.Contains(masters, to) {
+			return "", false
+		}
+		return fmt.Sprintf("%s is master instead of %s, which still replied to %s", to, from, user), true
+	}
+	return &injection{
+		observe: awaitRole(env.Cluster, roleMaster, "the use of a connection to the old master", used),
+		undo: func(ctx context.Context) (string, error) {
+			return from + " is a replica of " + to, address.SettleAddress(ctx)
+		},
+	}, nil
+}
+
+// bytesTo is how many bytes node has sent to that client, or, without a name, to all clients.
+func bytesTo(c cluster.Cluster, node, client string) (int64, error) {
+	links, add := c.(cluster.Links), int64(1)
+	ends, sum := []string{cmp.Or(client, cluster.Any)}, int64(0)
+	if client == "" {
+		for _, n := range c.Nodes() { // those are not clients
+			ends = append(ends, n.Name)
+		}
+	}
+	for _, end := range ends {
+		t, err := links.Traffic(cluster.Link{From: end, To: node}, cluster.Back)
+		if err != nil {
+			return 0, err
+		}
+		sum += add * t.Passed
+		add = -1
+	}
+	return sum, nil
+}
