@@ -39,8 +39,8 @@ func networkFaults() []Spec {
 	return []Spec{
 		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, packetLateSpec,
 		packetLostSpec, connectionResetSpec, silentConnectionsSpec, replyLostSpec, replyLateSpec,
-		grantReplyLostSpec, grantReplyLateSpec, messageLostSpec, replicationHoldSpec, replicationLagSpec,
-		waitStarvedSpec, unplugSpec,
+		grantReplyLostSpec, grantReplyLateSpec, requestResentSpec, requestDuplicatedSpec, messageLostSpec,
+		replicationHoldSpec, replicationLagSpec, waitStarvedSpec, unplugSpec,
 	}
 }
 

@@ -15,8 +15,8 @@ func TestForeign(t *testing.T) {
 		"partition": true, "partition-one-way": true, "latency": true, "jitter": true, "bandwidth": true,
 		"slow-node": true, "packet-late": true, "packet-lost": true, "connection-reset": true, "reply-lost": true,
 		"reply-late": true, "grant-reply-lost": true, "grant-reply-late": true, "message-lost": true,
-		"silent-connections": true,
-		"pause-client":       true, "client-crash": true, "client-restart": true,
+		"silent-connections": true, "request-resent": true, "request-duplicated": true,
+		"pause-client": true, "client-crash": true, "client-restart": true,
 	}
 	failovers := map[string]bool{"failover": true, "cluster-failover": true}
 	kinds := []string{cluster.Single, cluster.Sentinel, cluster.Sharded, cluster.Quorum}

@@ -86,6 +86,7 @@ func difference(now, before []cluster.Traffic) []cluster.Traffic {
 		now[i].Dropped -= b.Dropped
 		now[i].Resets -= b.Resets
 		now[i].Messages -= b.Messages
+		now[i].Twice -= b.Twice
 	}
 	return now
 }

@@ -154,7 +154,8 @@ type FaultValue struct {
 	// requests arrive, only replies are late or lost; "rights" beside others: for want of a permission, so that a lock
 	// need not send again what is refused; "commands memory": commands are refused that may need memory; "clock-back"
 	// beside others: the clock of a server is set back until healed, so that keys last longer and none is lost; "data
-	// commands slots": keys move to another server. Empty: unknown, so everything.
+	// commands slots": keys move to another server; "requests": they are executed twice, and none is lost or late. Empty:
+	// unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 }
 
@@ -172,6 +173,7 @@ const (
 	AffectsClockBack     = "clock-back"
 	AffectsSlots         = "slots"
 	AffectsMemory        = "memory"
+	AffectsRequests      = "requests"
 )
 
 // Error is why an operation failed or has an unknown outcome.

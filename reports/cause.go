@@ -45,7 +45,7 @@ type inquiry struct {
 // the data, the first is the cause. The last two fit always.
 func mechanisms() []mechanism {
 	return []mechanism{
-		stallMechanism(), cutOffMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
+		stallMechanism(), cutOffMechanism(), executedTwiceMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
 		forgottenMajorityMechanism(), aheadMajorityMechanism(), forgottenEnsembleMechanism(),
 		movedAddressMechanism(), splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
 		restartMechanism(), deletedMechanism(), deletedNodeMechanism(), earlyExpiryMechanism(), clientClockMechanism(),

@@ -255,7 +255,8 @@ func findCountedTwice(q *inquiry) *cause {
 			continue
 		}
 		if twice := q.countAbove(h); twice != nil {
-			return q.countedTwice(f, asked, h, twice)
+			return q.countedTwice(f, asked, h, twice, fmt.Sprintf("was sent again because its reply was lost at %s (%s)",
+				q.s.instant(f.took()), quote(f.name)))
 		}
 	}
 	return nil
@@ -288,11 +289,12 @@ func (q *inquiry) countAbove(h *hold) *history.Sample {
 	return nil
 }
 
-func (q *inquiry) countedTwice(f *injection, asked *history.Span, h *hold, twice *history.Sample) *cause {
+func (q *inquiry) countedTwice(
+	f *injection, asked *history.Span, h *hold, twice *history.Sample, how string,
+) *cause {
 	s := q.s
-	text := fmt.Sprintf("counted twice: the reply to the acquire of %s, sent at %s, was lost at %s (%s), it was sent "+
-		"again, and %s counted %s holds at %s", clientName(h.Client), s.instant(eventAt(asked.Invoked, asked.Call)),
-		s.instant(f.took()), quote(f.name), twice.Node,
+	text := fmt.Sprintf("counted twice: the acquire of %s, sent at %s, %s, and %s counted %s holds at %s",
+		clientName(h.Client), s.instant(eventAt(asked.Invoked, asked.Call)), how, twice.Node,
 		s.add(proofCount, fmt.Sprint(twice.Keys[q.v.Key].Count), sampleAt(twice)), s.instant(sampleAt(twice)))
 	if kept := q.keptAfter(h, twice.Node); kept != nil {
 		text += fmt.Sprintf("; %s released it once, at %s, and %s still had it at %s", clientName(h.Client),

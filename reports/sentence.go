@@ -114,6 +114,8 @@ func faultVerb(fault string) string {
 		return "lost holders"
 	case "reply-lost", "grant-reply-lost":
 		return "lost replies"
+	case "request-resent", "request-duplicated":
+		return "had its requests executed twice"
 	case "reply-late", "grant-reply-late":
 		return "had its replies delayed"
 	case "message-lost":

@@ -124,6 +124,19 @@ const (
 	Cut       // reset open connections and refuse new ones
 )
 
+// Twice is when a request is executed a second time.
+type Twice int
+
+// The zero value is never.
+const (
+	// BeforeReply: the client gets the reply of the second execution, as from a proxy that resends a request because the
+	// first reply was lost. What the client sends on the same connection meanwhile waits.
+	BeforeReply Twice = iota + 1
+	// AfterReply: a late copy arrives when the client may have sent other requests. Copies that were not sent yet
+	// end with the rule.
+	AfterReply
+)
+
 // Rule is what a gate does in one direction of a link. The zero value passes
 // everything at once. Delays keep the order of bytes, and end with the rule:
 // delayed bytes are then delivered at once.
@@ -134,11 +147,15 @@ type Rule struct {
 	Delay  time.Duration // added to every packet
 	Jitter time.Duration // the most that is added on top, drawn for each packet
 	Reset  bool          // the connection is reset in place of a packet, which is lost
-	OneIn  uint64        // Jitter and Reset concern one packet in so many, drawn for each; 0: every packet
+	OneIn  uint64        // Jitter, Reset and Twice concern one packet (request) in so many, drawn for each; 0: every one
 	Seed   uint64        // of what is drawn; each connection draws from its own sequence
 	Rate   int64         // bytes per second of all connections of a caller together; 0: unlimited
 	Mute   bool          // drop published messages, and nothing else; in direction [Back] only
 	Silent bool          // connections open when it is set carry nothing from then on, even after it; new ones pass
+	// Twice has Redis servers execute clients' requests that write twice, once sent from a connection of the gate's own
+	// whose replies are dropped; in direction [Forward] only. TwiceBy is the longest time between the two, drawn for each.
+	Twice   Twice
+	TwiceBy time.Duration
 }
 
 // Delays reports whether r delays anything.
@@ -151,6 +168,7 @@ type Traffic struct {
 	Dropped  int64 // bytes discarded
 	Resets   int64 // connections reset by the gate
 	Messages int64 // published messages dropped, see Rule.Mute
+	Twice    int64 // requests that the server has executed a second time, see Rule.Twice
 }
 
 // Add adds more to t.
@@ -160,6 +178,7 @@ func (t *Traffic) Add(more Traffic) {
 	t.Dropped += more.Dropped
 	t.Resets += more.Resets
 	t.Messages += more.Messages
+	t.Twice += more.Twice
 }
 
 // Links sets the gates between clients, servers and Sentinels.

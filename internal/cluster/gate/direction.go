@@ -13,7 +13,7 @@ import (
 type direction struct {
 	current                          atomic.Pointer[state]
 	passed, waiting, dropped, resets atomic.Int64
-	messages                         atomic.Int64
+	messages, twice                  atomic.Int64
 
 	mu     sync.Mutex
 	idleAt time.Time // with a rate: when everything read so far has been sent
@@ -66,4 +66,5 @@ func (d *direction) addTo(sum *cluster.Traffic) {
 	sum.Dropped += d.dropped.Load()
 	sum.Resets += d.resets.Load()
 	sum.Messages += d.messages.Load()
+	sum.Twice += d.twice.Load()
 }

@@ -50,6 +50,8 @@ type Gate struct {
 	first    func([]byte)
 	addr     *net.TCPAddr
 	tasks    sync.WaitGroup
+	ctx      context.Context // done when it is closed
+	cancel   context.CancelFunc
 
 	mu       sync.Mutex
 	dialer   Dialer
@@ -88,7 +90,9 @@ func Open(cfg Config) (*Gate, error) {
 		dialer: dial, identify: identify, admits: cfg.Admit, late: cfg.Late, first: cfg.First, addr: addr,
 		callers: map[string]*caller{},
 	}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
 	if err := g.Admit(); err != nil {
+		g.cancel()
 		return nil, err
 	}
 	return g, nil
@@ -139,6 +143,7 @@ func (g *Gate) hangUp() error {
 // goroutines. It may be called twice.
 func (g *Gate) Close() error {
 	err := g.hangUp()
+	g.cancel()
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
@@ -254,6 +259,9 @@ func (g *Gate) serve(client *net.TCPConn, name string) {
 		return
 	}
 	c.dialer, c.late, c.pumps[0].first = g.dialer, g.late, g.first
+	if _, is := cluster.ClientNumber(name); is {
+		c.pumps[0].copies = &copies{gate: g}
+	}
 	from.conns[c] = struct{}{}
 	g.tasks.Go(func() {
 		c.serve()

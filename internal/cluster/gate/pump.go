@@ -47,6 +47,7 @@ type pump struct {
 	number   uint64         // of the connection among those of its caller
 	first    func([]byte)   // see [Config].First; nil: not to be called, or called already
 	messages *pubsub.Filter // nil in the direction of requests
+	copies   *copies        // nil in that of replies, and if the caller is not a client
 	rng      *rand.Rand     // of the rule with seed rngSeed
 	rngSeed  uint64
 	last     time.Time // when the last queued chunk is due: order is kept
@@ -89,7 +90,13 @@ func (p *pump) run() {
 
 // forward applies the rule to c. It does not keep c.data.
 func (p *pump) forward(c chunk) {
-	rule := p.dir.rule()
+	now := p.dir.current.Load()
+	rule := now.rule
+	if p.copies != nil && !c.end {
+		if all := p.copies.take(c.data, rule, p); all != nil {
+			defer p.copies.send(all, now, p)()
+		}
+	}
 	if p.messages != nil && !c.end {
 		if c.data = p.filterMessages(c.data, rule.Mute); len(c.data) == 0 {
 			return

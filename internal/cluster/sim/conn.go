@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/pubsub"
+	"github.com/lockchaos/lockchaos/internal/cluster/requests"
 )
 
 // conn is a connection: two flows between the dialing end and a server.
@@ -39,6 +40,9 @@ type segment struct {
 	size int64 // in bytes
 	due  int64 // instant of its arrival
 	once bool  // it passes a rule that holds, see cluster.Rule.Once
+
+	copied bool  // its requests were copied, see cluster.Rule.Twice
+	twice  int64 // of them, how many were executed before
 }
 
 type kind uint8
@@ -68,7 +72,8 @@ type flow struct {
 	silent bool // everything is dropped, and the connection is not reset for that
 
 	messages   pubsub.Filter // of published messages
-	jitterRand *rand.Rand    // of the rule with seed jitterSeed
+	requests   requests.Splitter
+	jitterRand *rand.Rand // of the rule with seed jitterSeed
 	jitterSeed uint64
 }
 
@@ -147,6 +152,10 @@ func (f *flow) fire() {
 			return
 		}
 	}
+	if f.copies(&f.queue[0]) {
+		return
+	}
+	s = f.queue[0]
 	f.take()
 	if f.dir == back && s.data != nil {
 		rest, lost := f.messages.Pass(s.data, f.gate.rule.Mute)
@@ -157,6 +166,7 @@ func (f *flow) fire() {
 		s.data, s.size = rest, int64(len(rest))
 	}
 	f.gate.passed += s.size
+	f.gate.twice += s.twice
 	c.deliver(f.dir, s)
 }
 

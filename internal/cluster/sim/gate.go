@@ -38,6 +38,7 @@ type gateDirection struct {
 	dropped int64
 	resets  int64
 	lost    int64 // published messages
+	twice   int64 // requests that were executed a second time
 	free    int64 // when a link with a rate has sent all bytes so far
 }
 
@@ -116,7 +117,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.flows[d].lost {
 			l.resets++
 			conn.reset()
-		} else if was.Delays() && !rule.Delays() {
+		} else if (was.Delays() || was.Twice == cluster.BeforeReply) && !rule.Delays() {
 			conn.flows[d].arriveNow()
 		}
 		for i := range conn.flows[d].queue {
@@ -145,6 +146,7 @@ func (c *caller) addTo(sum *cluster.Traffic, d int) {
 	sum.Dropped += l.dropped
 	sum.Resets += l.resets
 	sum.Messages += l.lost
+	sum.Twice += l.twice
 	if l.rule == (cluster.Rule{}) {
 		return
 	}

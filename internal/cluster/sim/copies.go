@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/requests"
+)
+
+// copies has the server execute requests of a client twice, see [cluster.Rule].Twice. s is about to arrive. It reports
+// whether s has to wait, because its requests have been executed for the first time.
+func (f *flow) copies(s *segment) (waits bool) {
+	n, redis := f.conn.to.program.(*node)
+	if !redis || f.dir != forward || s.data == nil || s.copied || f.conn.from.client == noClient {
+		return false
+	}
+	s.copied = true
+	rule, w := f.gate.rule, f.conn.world
+	if rule.Twice == 0 {
+		f.requests.Take(s.data, nil)
+		return false
+	}
+	var all []requests.Copy
+	f.requests.Take(s.data, func(copied func() requests.Copy) {
+		if f.concerned(rule) {
+			all = append(all, copied())
+		}
+	})
+	if rule.Twice == cluster.AfterReply {
+		for _, one := range all {
+			late := f.late(rule) + w.latency.draw(f.dice(rule))
+			w.at(w.slots.snap(w.now()+1+late, f.slot), f.rank(), &lateCopy{one, n, f, rule})
+		}
+		return false
+	}
+	for _, one := range all {
+		if n.execute(one, f.conn.source) {
+			s.twice++
+		}
+	}
+	if len(all) > 0 {
+		s.due = w.slots.snap(w.now()+1+f.late(rule), f.slot)
+		f.last = max(f.last, s.due)
+		w.at(s.due, f.rank(), f)
+	}
+	return len(all) > 0
+}
+
+// late draws the time between the two executions of a request.
+func (f *flow) late(rule cluster.Rule) int64 { return f.dice(rule).Int64N(int64(rule.TwiceBy) + 1) }
+
+// execute executes a copy, and reports whether the server did not refuse it. The gate sends it from a connection of its
+// own, on which the rules of the client's connections do not act.
+func (n *node) execute(one requests.Copy, source string) (executed bool) {
+	if !n.up || n.server.Refuse() != "" {
+		return false
+	}
+	var replies []byte
+	peer := n.server.Open(source, func(p []byte) { replies = append(replies, p...) })
+	peer.Feed(one.Data)
+	_, executed = one.Executed(replies)
+	peer.Close()
+	n.done()
+	return executed
+}
+
+// lateCopy is a request that its server is to execute a second time later.
+type lateCopy struct {
+	requests.Copy
+	node *node
+	flow *flow // of the request
+	rule cluster.Rule
+}
+
+func (c *lateCopy) fire() {
+	n, w := c.node, c.node.world
+	if c.flow.gate.rule != c.rule {
+		return
+	}
+	if wait, until := n.ready(); wait != nil {
+		*wait = append(*wait, c)
+		return
+	} else if until > w.now() {
+		w.at(w.slots.snap(until, c.flow.slot), c.flow.rank(), c)
+		return
+	}
+	if n.execute(c.Copy, c.flow.conn.source) {
+		c.flow.gate.twice++
+	}
+}
+
+func (c *lateCopy) retry() {
+	w := c.node.world
+	w.at(w.slots.snap(w.now()+1, c.flow.slot), c.flow.rank(), c)
+}
