@@ -50,7 +50,7 @@ func checkLatch(v *view, o Options) Result {
 			switch {
 			case f.states(history.AffectsClockBack): // until it is healed, and the clock jumps forward
 				c.until = min(c.until, f.until)
-			case f.may(history.AffectsData):
+			case f.may(history.AffectsData) && !affectsWord(f.affects, history.AffectsSlots): // keys that move are not lost
 				c.until = min(c.until, f.from)
 			}
 		}

@@ -38,7 +38,9 @@ func (k *copies) send(all []requests.Copy, now *state, p *pump) (then func()) {
 				executed++
 			}
 		}
-		now.wait(p.conn.ctx, p.late(now.rule))
+		if executed > 0 { // after an error nothing is resent
+			now.wait(p.conn.ctx, p.late(now.rule))
+		}
 		p.dir.twice.Add(executed) // before the request: what was replied to is counted
 		return func() {}
 	}

@@ -36,12 +36,12 @@ func (f *flow) copies(s *segment) (waits bool) {
 			s.twice++
 		}
 	}
-	if len(all) > 0 {
+	if s.twice > 0 { // after an error nothing is resent
 		s.due = w.slots.snap(w.now()+1+f.late(rule), f.slot)
 		f.last = max(f.last, s.due)
 		w.at(s.due, f.rank(), f)
 	}
-	return len(all) > 0
+	return s.twice > 0
 }
 
 // late draws the time between the two executions of a request.
