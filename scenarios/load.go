@@ -81,7 +81,7 @@ func Names() []string {
 		"mixed-calls-migration", "mixed-redlock", "mixed-redlock-network", "mixed-redlock-minority",
 		"mixed-redlock-outages", "mixed-redlock-forced", "mixed-redlock-halves", "mixed-redlock-emptied", "latch",
 		"latch-clock-back", "latch-packets-lost", "latch-replies-lost", "latch-resent",
-		"migration-latch-resent", "swarm-single", "swarm",
+		"migration-latch-resent", "migration-readers-resent", "swarm-single", "swarm",
 		"swarm-mixed", "swarm-mixed-redlock", "zk-failover", "zk-rolling-restart", "zk-partitioned-holder",
 		"zk-leader-paused", "zk-leader-cut-off", "zk-clock-jump", "zk-one-disk-lost", "zk-power-loss",
 		"zk-reply-lost-acquire", "zk-reply-lost-release", "zk-herd", "zk-loss-unreported", "zk-gc-pause",
