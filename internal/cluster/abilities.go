@@ -9,7 +9,7 @@ import (
 // cannot be added to a running server. The zero value is a plain server.
 type Requirements struct {
 	Clocks  bool // wall clocks that can be set, for [Clocks]
-	Disks   bool // disks that lose what was not fsynced, for Disks.PowerOff
+	Disks   bool // disks that lose what was not fsynced, for Disks.PowerOff and SlowDisks
 	Network bool // a network of their own, for [Network]
 }
 
@@ -45,6 +45,16 @@ type Disks interface {
 	PowerOff(ctx context.Context, node string) error
 	// Wipe empties the disk of a server that is not running.
 	Wipe(ctx context.Context, node string) error
+}
+
+// SlowDisks delays the fsyncs of servers' disks, as a disk does that is busy or fails. Writes to the page cache are not
+// delayed, except by an fsync of the same file that is in progress.
+type SlowDisks interface {
+	// SlowDisk makes each fsync of node's disk that starts from now on take that long; 0: the disk is as before, and
+	// the fsyncs in progress end. The node need not run.
+	SlowDisk(ctx context.Context, node string, each time.Duration) error
+	// SlowFsyncs is how many fsyncs of node were delayed so far, with those in progress.
+	SlowFsyncs(ctx context.Context, node string) (int, error)
 }
 
 // Concurrent acts on several nodes at the same time. Clusters whose events must have

@@ -42,6 +42,7 @@ type Disk struct {
 	mu     sync.Mutex          // also held while a file is written, so that a write is before or after an fsync
 	files  map[uint64]*durable // by inode: what a power cut leaves of it; nil: an empty file
 	closed bool
+	slow   slowness
 }
 
 // Mount mounts the directory backing at dir, which must exist and be empty.
@@ -267,7 +268,11 @@ func (f *file) Allocate(ctx context.Context, off, size uint64, mode uint32) sysc
 }
 
 // Fsync makes the file durable as it is. It does not sync the backing file: the machine does not lose its power.
+// On a slow disk that takes a while, in which the kernel lets nobody write to the file.
 func (f *file) Fsync(ctx context.Context, _ uint32) syscall.Errno {
+	if errno := f.disk.delay(ctx); errno != 0 {
+		return errno
+	}
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	var out fuse.AttrOut

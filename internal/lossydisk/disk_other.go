@@ -2,7 +2,10 @@
 
 package lossydisk
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 var errUnsupported = errors.New("a disk that loses unsynced writes needs Linux, FUSE and root")
 
@@ -20,6 +23,15 @@ func (*Disk) Cut() (int64, error) { return 0, errUnsupported }
 
 // Sync is not supported here.
 func (*Disk) Sync() error { return errUnsupported }
+
+// Slow is not supported here.
+func (*Disk) Slow(time.Duration) {}
+
+// Slowed is not supported here.
+func (*Disk) Slowed() int { return 0 }
+
+// Abandon is not supported here.
+func (*Disk) Abandon() {}
 
 // Close does nothing.
 func (*Disk) Close() error { return nil }

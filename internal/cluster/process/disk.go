@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
@@ -49,12 +50,36 @@ func (c *Cluster) closeDisks() error {
 	return errors.Join(errs...)
 }
 
-// PowerOff kills a node and drops what it had not fsynced.
-func (c *Cluster) PowerOff(_ context.Context, node string) error {
-	return c.with("cutting the power of", node, func(s *server) error {
+// withDisk calls do for the disk of a node that was mounted for this.
+func (c *Cluster) withDisk(doing, node string, do func(*server) error) error {
+	return c.with(doing, node, func(s *server) error {
 		if s.power == nil {
 			return fmt.Errorf("%w: the servers were started with plain disks", cluster.ErrEnvironment)
 		}
+		return do(s)
+	})
+}
+
+// SlowDisk makes every fsync of a node's disk take that long.
+func (c *Cluster) SlowDisk(_ context.Context, node string, each time.Duration) error {
+	return c.withDisk("slowing the disk of", node, func(s *server) error {
+		s.power.Slow(each)
+		return nil
+	})
+}
+
+// SlowFsyncs is how many fsyncs of a node were delayed.
+func (c *Cluster) SlowFsyncs(_ context.Context, node string) (n int, err error) {
+	err = c.withDisk("counting the fsyncs of", node, func(s *server) error {
+		n = s.power.Slowed()
+		return nil
+	})
+	return n, err
+}
+
+// PowerOff kills a node and drops what it had not fsynced.
+func (c *Cluster) PowerOff(_ context.Context, node string) error {
+	return c.withDisk("cutting the power of", node, func(s *server) error {
 		if err := s.kill(); err != nil {
 			return err
 		}

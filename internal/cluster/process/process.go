@@ -117,6 +117,7 @@ var (
 	_ cluster.Admin      = (*Cluster)(nil)
 	_ cluster.Clocks     = (*Cluster)(nil)
 	_ cluster.Disks      = (*Cluster)(nil)
+	_ cluster.SlowDisks  = (*Cluster)(nil)
 	_ cluster.Network    = (*Cluster)(nil)
 	_ cluster.Concurrent = (*Cluster)(nil)
 )

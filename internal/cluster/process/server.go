@@ -175,6 +175,9 @@ func (s *server) kill() error {
 	if p == nil {
 		return nil
 	}
+	if s.power != nil {
+		s.power.Abandon()
+	}
 	if err := errors.Join(s.eachGate((*gate.Gate).Refuse), p.Kill()); err != nil {
 		return err
 	}

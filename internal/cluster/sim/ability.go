@@ -20,6 +20,7 @@ var (
 	_ cluster.Links     = (*Cluster)(nil)
 	_ cluster.Clocks    = (*Cluster)(nil)
 	_ cluster.Disks     = (*Cluster)(nil)
+	_ cluster.SlowDisks = (*Cluster)(nil)
 	_ cluster.Admin     = (*Cluster)(nil)
 )
 
@@ -244,7 +245,7 @@ func (c *Cluster) ReadClock(ctx context.Context, node string) (time.Duration, er
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
-	if !h.up || h.paused {
+	if !h.up || h.stopped() {
 		return 0, fmt.Errorf("reading the clock of %s: %w", node, cluster.ErrDown)
 	}
 	return time.Until(h.wall()), nil

@@ -24,7 +24,7 @@ func (n *node) engineConfig() engine.Config {
 	return engine.Config{
 		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: version, Port: 6379,
 		Password: n.cluster.config.Password,
-		Guard:    n.guard, Propagate: n.propagate, Broadcast: broadcast, Info: n.info,
+		Guard:    n.guard, Propagate: n.propagate, Broadcast: broadcast, Info: n.info, AOF: n.infoDisk,
 		Extra: extra, Cluster: n.bus != nil,
 	}
 }

@@ -188,7 +188,13 @@ func recordSimulated(t *testing.T, cfg sim.Config, one func(*world) (recording, 
 // withReal runs f on real servers.
 func withReal(t *testing.T, topology cluster.Topology, f func(*process.Cluster)) {
 	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: topology, Dir: t.TempDir()})
+	withServers(t, process.Config{Topology: topology, Dir: t.TempDir()}, f)
+}
+
+// withServers calls f with real servers.
+func withServers(t *testing.T, cfg process.Config, f func(*process.Cluster)) {
+	t.Helper()
+	c, err := process.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ type disk struct {
 	records []record
 	synced  int   // records that were fsynced
 	second  int64 // of the last fsync (aof_last_fsync)
+
+	slow slowness
 }
 
 // record is the writes of one command, script or transaction.
@@ -40,6 +42,10 @@ func (d *disk) append(r record) {
 	}
 	d.settle(r.at)
 	d.records = append(d.records, r)
+	if d.isSlow() {
+		d.slow.unwritten++
+		return // see flush
+	}
 	if now := r.at / int64(time.Second); d.policy == "always" || d.policy == "everysec" && now > d.second {
 		d.synced, d.second = len(d.records), now
 	}
@@ -47,6 +53,9 @@ func (d *disk) append(r record) {
 
 // settle computes what is durable now.
 func (d *disk) settle(now int64) {
+	if d.isSlow() {
+		return
+	}
 	switch d.policy {
 	case "always":
 		d.synced = len(d.records)
@@ -70,6 +79,7 @@ func (d *disk) full() bool { return len(d.records) >= rewriteAt }
 func (d *disk) rewrite(snapshot *image) {
 	if d.on {
 		d.base, d.records, d.synced = snapshot, nil, 0
+		d.slow.unwritten, d.slow.covers = 0, 0
 	}
 }
 
@@ -80,4 +90,5 @@ func (d *disk) powerOff(now int64) {
 	d.records = d.records[:d.synced]
 }
 
+// wipe empties the disk of a server that does not run.
 func (d *disk) wipe() { d.base, d.records, d.synced = nil, nil, 0 }

@@ -23,7 +23,8 @@ type host struct {
 	up       bool
 	life     int // counts starts: events of an earlier life are ignored
 	paused   bool
-	deferred waiters // delivered when it resumes
+	blocked  bool    // its event loop waits for the disk
+	deferred waiters // delivered when it continues
 	busy     int64   // instant until which it is busy (DEBUG SLEEP)
 
 	clock cluster.Clock
@@ -52,7 +53,7 @@ func (c *Cluster) newHost(name, addr string) host {
 
 // start starts the program.
 func (h *host) start() {
-	h.up, h.paused, h.busy = true, false, 0
+	h.up, h.paused, h.blocked, h.busy = true, false, false, 0
 	h.life++
 	h.program.start()
 }
@@ -62,7 +63,7 @@ func (h *host) kill() {
 	if !h.up {
 		return
 	}
-	h.up, h.paused = false, false
+	h.up, h.paused, h.blocked = false, false, false
 	h.program.stop()
 	h.deferred = nil
 	for _, caller := range h.order {
@@ -95,18 +96,28 @@ func (h *host) pause() { h.paused = true }
 
 func (h *host) resume() {
 	h.paused = false
-	h.deferred.release()
+	h.proceed()
 }
+
+// proceed delivers what was deferred, unless something else still stops the program.
+func (h *host) proceed() {
+	if !h.stopped() {
+		h.deferred.release()
+	}
+}
+
+// stopped reports whether the program executes nothing: it is paused, or waits for its disk.
+func (h *host) stopped() bool { return h.paused || h.blocked }
 
 // ready implements end.ready for the ends on this host.
 func (h *host) ready() (*waiters, int64) {
-	if h.paused {
+	if h.stopped() {
 		return &h.deferred, 0
 	}
 	return nil, h.busy
 }
 
-// after calls do in d nanoseconds, if the host was not restarted meanwhile; if it is paused then, after it has
+// after calls do in d nanoseconds, if the host was not restarted meanwhile; if it is stopped then, after it has
 // resumed.
 func (h *host) after(d int64, do func()) { h.at(h.world.now()+max(d, 1), do) }
 
@@ -117,9 +128,10 @@ func (h *host) at(instant int64, do func()) {
 
 // task is a timer of a program.
 type task struct {
-	host *host
-	life int
-	do   func()
+	host   *host
+	life   int
+	do     func()
+	kernel bool // not of the program, but of the system: it is done also while the program is stopped
 }
 
 func (t *task) schedule(instant int64) {
@@ -132,7 +144,7 @@ func (t *task) fire() {
 	h := t.host
 	switch {
 	case t.life != h.life || !h.up:
-	case h.paused:
+	case h.stopped() && !t.kernel:
 		h.deferred = append(h.deferred, t)
 	default:
 		t.do()

@@ -127,6 +127,7 @@ func (n *node) read() {
 // stop ends the server and drops its memory.
 func (n *node) stop() {
 	n.disk.settle(n.world.now())
+	n.disk.forget()
 	n.server, n.dirty, n.waits, n.afterCommands, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
 	n.repl.up, n.repl.replicas = nil, nil
 }
@@ -134,7 +135,7 @@ func (n *node) stop() {
 // setClock sets the clock, by which keys expire.
 func (n *node) setClock(k cluster.Clock) {
 	n.host.setClock(k)
-	if n.up && !n.paused {
+	if n.up && !n.stopped() {
 		n.wake()
 	}
 }
@@ -146,7 +147,8 @@ func (n *node) done() {
 		n.afterCommands = n.afterCommands[1:]
 		do()
 	}
-	for len(n.dirty) > 0 {
+	n.flushDisk() // before the replies, as in Redis
+	for len(n.dirty) > 0 && !n.blocked {
 		list := n.dirty
 		n.dirty = nil
 		for _, s := range list {
@@ -154,7 +156,7 @@ func (n *node) done() {
 		}
 	}
 	n.plan()
-	if n.disk.full() {
+	if n.disk.full() && !n.blocked {
 		n.disk.rewrite(n.snapshot())
 	}
 }

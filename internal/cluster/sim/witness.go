@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-// Sample reads a node's role and the holders of keys. Of a node that is down or paused, Up is false.
+// Sample reads a node's role and the holders of keys. Of a node that is down or stopped, Up is false.
 func (c *Cluster) Sample(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	if c.members != nil {
@@ -26,7 +26,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 		c.sampled[key] = true
 	}
 	sample.Received = n.received()
-	if !n.up || n.paused || c.world.closed || n.server.Busy() || n.server.Loading() {
+	if !n.up || n.stopped() || c.world.closed || n.server.Busy() || n.server.Loading() {
 		return sample
 	}
 	sample.Keys, err = n.harness.keyStates(keys)
@@ -66,7 +66,7 @@ func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Durati
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
-	if !n.up || n.paused || c.world.closed || n.server.Loading() {
+	if !n.up || n.stopped() || c.world.closed || n.server.Loading() {
 		return nil, fmt.Errorf("listing the keys of %s: %w", node, cluster.ErrDown)
 	}
 	keys, err := cluster.KeyTTLs(func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil })
@@ -100,8 +100,8 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 	if !n.up || c.world.closed {
 		return nil, fmt.Errorf("asking %s: %w", node, cluster.ErrDown)
 	}
-	if n.paused {
-		return nil, fmt.Errorf("asking %s: it is paused: %w", node, context.DeadlineExceeded)
+	if n.stopped() {
+		return nil, fmt.Errorf("asking %s: it is stopped: %w", node, context.DeadlineExceeded)
 	}
 	admin := newHarness(n) // a separate connection: a blocking command blocks no other
 	replies := admin.ask(words)

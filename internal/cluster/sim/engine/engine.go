@@ -58,6 +58,8 @@ type Config struct {
 	Broadcast func(channel, message []byte, shard bool)
 	// Info replaces the text of a section of INFO; "" keeps the engine's own.
 	Info func(section string) string
+	// AOF is what INFO persistence has of an append-only file; "": there is none. It may be nil.
+	AOF func() string
 }
 
 // Server is the state of one node between two restarts. Its methods, and those of its

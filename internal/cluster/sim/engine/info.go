@@ -33,8 +33,12 @@ func sections() []section {
 
 func infoPersistence(s *Server) string {
 	status := map[bool]string{false: "ok", true: "err"}[s.saveFailed]
+	aof := ""
+	if s.cfg.AOF != nil {
+		aof = s.cfg.AOF()
+	}
 	return "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:0\r\nrdb_last_bgsave_status:" + status +
-		"\r\naof_enabled:0\r\naof_last_write_status:ok\r\n"
+		fmt.Sprintf("\r\naof_enabled:%d\r\naof_last_write_status:ok\r\n", bit(aof != "")) + aof
 }
 
 func bit(b bool) int {
