@@ -6,8 +6,10 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -76,6 +78,9 @@ type Spec struct {
 	OnlyRedis string
 	// NotOn are the kinds of topology that cannot have it, with the reason.
 	NotOn map[string]string
+	// Settings are what settings of the servers it needs, by name: the values that it allows, with "" for the default
+	// of the server, and first the one that a new scenario gets.
+	Settings map[string][]string
 	// Requires is what servers have to be started with.
 	Requires cluster.Requirements
 	// Lacks names what this backend lacks for it; "" if nothing.
@@ -165,11 +170,21 @@ func (s Spec) WrongTopology(kind string) string {
 	return "it needs topology " + strings.Join(s.Topologies, " or ")
 }
 
+// WrongSettings returns why servers with these settings cannot have the fault; "" if they can.
+func (s Spec) WrongSettings(settings map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
+		if allowed := s.Settings[name]; !slices.Contains(allowed, settings[name]) {
+			return fmt.Sprintf("it needs topology.options.%s: %q", name, allowed[0])
+		}
+	}
+	return ""
+}
+
 // Check returns, before anything is broken, why cluster c cannot have the fault.
 func (s Spec) Check(c cluster.Cluster) error {
 	why := s.WrongTopology(c.Topology().Kind)
 	if why == "" {
-		why = s.Lacks(c)
+		why = cmp.Or(s.Lacks(c), s.WrongSettings(c.Topology().Options))
 	}
 	if why != "" {
 		return fmt.Errorf("fault %s: %s", s.Name, why)

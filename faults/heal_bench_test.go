@@ -41,7 +41,11 @@ func BenchmarkHealToHealthy(b *testing.B) {
 
 func healOnce(b *testing.B, row Spec, kind string) {
 	b.Helper()
-	config := process.Config{Topology: cluster.Topology{Kind: kind}, Requirements: row.Requires, Dir: b.TempDir()}
+	topology := cluster.Topology{Kind: kind, Options: map[string]string{}}
+	for name, values := range row.Settings { // in any order: it fills a map
+		topology.Options[name] = values[0]
+	}
+	config := process.Config{Topology: topology, Requirements: row.Requires, Dir: b.TempDir()}
 	c, err := process.Start(b.Context(), config)
 	if err != nil {
 		b.Fatal(err)

@@ -33,6 +33,7 @@ type fake struct {
 	traffic cluster.Traffic   // beside what is waiting
 	offsets map[string]int64  // of replication, by node
 	holds   map[string]string // owner of the key orders, by node
+	fsyncs  map[string]int    // that were delayed, by node
 	rules   []cluster.Rule    // all that were set
 	ahead   time.Duration     // of every clock
 	passed  map[string]int64  // bytes, by the end that opened the connection
@@ -40,7 +41,7 @@ type fake struct {
 
 func newFake(kind string) *fake {
 	f := &fake{
-		planned: planned{cluster.Topology{Kind: kind}},
+		planned: planned{cluster.Topology{Kind: kind, Options: map[string]string{"appendonly": "yes"}}},
 		roles:   map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
 		offsets: map[string]int64{}, holds: map[string]string{},
 		passed: map[string]int64{},
@@ -154,7 +155,17 @@ func (f *fake) ReadClock(context.Context, string) (time.Duration, error) {
 	return f.ahead, f.errs["read clock"]
 }
 
-func (f *fake) PowerOff(_ context.Context, node string) error   { return f.do("power off %s", node) }
+func (f *fake) PowerOff(_ context.Context, node string) error { return f.do("power off %s", node) }
+func (f *fake) SlowDisk(_ context.Context, node string, each time.Duration) error {
+	return f.do("disk %s %v", node, each)
+}
+
+func (f *fake) SlowFsyncs(_ context.Context, node string) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fsyncs[node], f.errs["fsyncs"]
+}
+
 func (f *fake) Disconnect(_ context.Context, node string) error { return f.do("unplug %s", node) }
 func (f *fake) Reconnect(_ context.Context, node string) error  { return f.do("plug %s", node) }
 func (f *fake) Wipe(_ context.Context, node string) error       { return f.do("wipe %s", node) }

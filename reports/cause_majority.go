@@ -315,5 +315,21 @@ func (q *inquiry) restarted(f *injection, n int) string {
 	if f.healEvent >= 0 && f.heal <= q.p.b.From && f.heal > f.effectTime() {
 		text += fmt.Sprintf(" and %s at %s", f.back(n), q.s.instant(f.healed()))
 	}
-	return text + " (" + quote(f.name) + q.persistence() + ")"
+	return text + " (" + quote(f.name) + q.persistence() + ")" + q.unsynced(f)
+}
+
+// unsynced is what kept the data of nodes from the disk that lost their power; "" if nothing.
+func (q *inquiry) unsynced(f *injection) string {
+	if !f.is("power-loss") {
+		return ""
+	}
+	for i := range q.r.faults {
+		slow := &q.r.faults[i]
+		lost := f.nodes(q.r)
+		both := slices.ContainsFunc(slow.nodes(q.r), func(node string) bool { return slices.Contains(lost, node) })
+		if slow.is("slow-disk") && both && slow.effective(f.effectTime(), f.effectTime()) {
+			return fmt.Sprintf(" while fsyncs were delayed (%s, since %s)", quote(slow.name), q.s.instant(slow.took()))
+		}
+	}
+	return ""
 }

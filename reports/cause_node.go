@@ -314,7 +314,7 @@ func (q *inquiry) slowGrant(a, other *hold) *cause {
 
 // delayFaults are those that make servers reply late.
 func delayFaults() []string {
-	return []string{"slow-node", "latency", "jitter", "bandwidth", "pause-node", "reply-late"}
+	return []string{"slow-node", "latency", "jitter", "bandwidth", "pause-node", "reply-late", "slow-disk"}
 }
 
 // holder is the hold that the violation is about; nil: none.

@@ -96,6 +96,8 @@ func faultVerb(fault string) string {
 		return "got no acknowledgements from its replicas"
 	case "power-loss":
 		return "lost power"
+	case "slow-disk":
+		return "had its fsyncs delayed"
 	case "partition", "isolate", "partition-one-way", "split-brain", "unplug":
 		return "was cut off"
 	case "failover", "cluster-failover", "cluster-failover-force", "cluster-takeover":

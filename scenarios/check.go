@@ -311,6 +311,10 @@ func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 		c.add(path, "fault %s: %s, and this is topology %s", name, why, s.Topology.Kind)
 		return
 	}
+	if why := row.WrongSettings(s.Topology.Options); why != "" {
+		c.add(path, "fault %s: %s", name, why)
+		return
+	}
 	targetPath := strings.TrimSuffix(path, ".fault") + ".target"
 	if target == "" {
 		targetPath = path

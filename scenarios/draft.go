@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,13 @@ func (d Draft) Check() error {
 	if d.Fault != "" {
 		valid.Fault = "kill"
 		set = append(set, Override{As: "--fault " + d.Fault, Path: "faults[0].fault", Value: strconv.Quote(d.Fault)})
+		if row, err := faults.Lookup(d.Fault); err == nil {
+			for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
+				set = append(set, Override{
+					As: name, Path: "topology.options." + name, Value: strconv.Quote(row.Settings[name][0]),
+				})
+			}
+		}
 	}
 	for _, name := range d.Holds {
 		set = append(set, Override{As: "--holds " + name, Path: "expect." + name, Value: string(checker.Holds)})
@@ -74,6 +82,7 @@ func (d Draft) Text() string {
 	fmt.Fprintf(&b, "\n# %s\ntopology:\n", keyDoc("topology"))
 	kind := slices.IndexFunc(cluster.Topologies(), func(r cluster.TopologySpec) bool { return r.Name == d.topology() })
 	line(&b, "  kind: "+d.topology(), cluster.Topologies()[kind].Doc)
+	d.settingsText(&b)
 	fmt.Fprintf(&b, "\n# %s\nlock: %s\n", keyDoc("lock"), strconv.Quote(d.Lock))
 	d.workloadText(&b)
 	d.faultText(&b)
@@ -88,6 +97,18 @@ func (d Draft) Text() string {
 	}
 	fmt.Fprintf(&b, "\n# %s\n# thresholds: ['acquire.p99 < 2s', 'free_while_waited.max < 500ms']\n", keyDoc("thresholds"))
 	return b.String()
+}
+
+// settingsText writes the settings of servers that the fault needs.
+func (d Draft) settingsText(b *strings.Builder) {
+	row, err := faults.Lookup(d.Fault)
+	if err != nil || len(row.Settings) == 0 {
+		return
+	}
+	line(b, "  options:", keyDoc("topology.options"))
+	for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
+		fmt.Fprintf(b, "    %s: %q\n", name, row.Settings[name][0])
+	}
 }
 
 // summary is what happens, in one sentence.

@@ -39,7 +39,7 @@ func checkFaketime() diagnosis {
 func checkDisks() diagnosis {
 	d := diagnosis{
 		Feature: "disks that lose unsynced writes",
-		UsedFor: "fault power-loss (a FUSE file system that drops what was not fsynced)",
+		UsedFor: "faults power-loss and slow-disk (a FUSE file system that drops what was not fsynced, and delays fsyncs)",
 		Fix:     "run as root on a system with FUSE (modprobe fuse; in a container: --device /dev/fuse --cap-add SYS_ADMIN)",
 	}
 	return d.lacking(process.MissingDisks(), "FUSE file systems can be mounted")

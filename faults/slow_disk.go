@@ -1,0 +1,95 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// slow-disk makes every fsync take long, as on a busy or failing disk. With appendfsync always the server stops until
+// each is over, before it replies. With everysec a thread fsyncs: writes that come meanwhile are acknowledged but wait
+// in the server's memory, for up to two seconds; then the server stops too. Its effect is that an fsync was delayed: a
+// reply waits for it, or, with everysec, a write that was acknowledged.
+var slowDiskSpec = delayingFsyncs(Spec{
+	Name:       "slow-disk",
+	Doc:        "makes each fsync of a server's append-only file take `amount` until healed.",
+	Source:     "redis.io, Diagnosing latency issues: latency due to AOF and disk I/O",
+	Targets:    []Target{Master, Deciding, Node, Nodes, Minority, Majority},
+	Amount:     &Amount{"how long an fsync takes", time.Second, time.Millisecond, time.Minute},
+	Topologies: []string{cluster.Single, cluster.Quorum},
+	Settings:   map[string][]string{"appendonly": {"yes"}, "appendfsync": {"always", "everysec", ""}},
+	Resources:  ofEachNode("the disk of "),
+	Requires:   cluster.Requirements{Disks: true},
+	Lacks: func(c cluster.Cluster) string {
+		return lacks[cluster.SlowDisks](c, "delay the fsyncs of a server")
+	},
+})
+
+// delayingFsyncs completes a row.
+func delayingFsyncs(s Spec) Spec {
+	row := s
+	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
+		d := slowDisks{env.Cluster.(cluster.SlowDisks), nodesOf(target)}
+		before, err := d.fsyncs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		effect := "waits for an fsync before it replies"
+		if env.Cluster.Topology().Options["appendfsync"] != "always" {
+			effect = "has acknowledged writes that wait for an fsync"
+		}
+		in := &injection{
+			observe: func(ctx context.Context) (string, error) {
+				return await(ctx, "an fsync that is delayed", func() (string, bool) {
+					now, err := d.fsyncs(ctx)
+					if err != nil {
+						return "", false
+					}
+					i := slices.IndexFunc(d.nodes, func(node string) bool { return now[node] > before[node] })
+					if i < 0 {
+						return "", false
+					}
+					return d.nodes[i] + " " + effect, true
+				})
+			},
+			undo: func(ctx context.Context) (string, error) { return "fsyncs are no longer delayed", d.set(ctx, 0) },
+		}
+		if err := d.set(ctx, row.amount(env)); err != nil {
+			_, _ = in.Heal(ctx) // the caller gets no Injection to heal
+			return nil, err
+		}
+		return in, nil
+	}
+	return s
+}
+
+// slowDisks are the disks of some nodes.
+type slowDisks struct {
+	disks cluster.SlowDisks
+	nodes []string
+}
+
+// set makes each fsync take that long.
+func (d slowDisks) set(ctx context.Context, each time.Duration) error {
+	var errs []error
+	for _, node := range d.nodes {
+		errs = append(errs, d.disks.SlowDisk(ctx, node, each))
+	}
+	return errors.Join(errs...)
+}
+
+// fsyncs is how many each node has had delayed so far.
+func (d slowDisks) fsyncs(ctx context.Context) (map[string]int, error) {
+	all := map[string]int{}
+	for _, node := range d.nodes {
+		n, err := d.disks.SlowFsyncs(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		all[node] = n
+	}
+	return all, nil
+}
