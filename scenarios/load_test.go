@@ -53,6 +53,10 @@ func badAmounts() []badText {
 	return []badText{
 		{"amount of a fault that has none", good("faults: [{fault: kill, amount: 3s}]\n")},
 		{"amount out of bounds", good("faults:\n  - {fault: clock-jump, target: n2, amount: 25h}\n")},
+		{"a fault that needs other settings of the servers", edited("{kind: sentinel}", "{kind: single}") +
+			"faults: [{fault: slow-disk}]\n"},
+		{"a fault that needs another value of a setting", edited("{kind: sentinel}",
+			"{kind: single, options: {appendonly: \"yes\", appendfsync: \"no\"}}") + "faults: [{fault: slow-disk}]\n"},
 		{"for too short to notice", good("faults: [{fault: silent-connections, for: 1s}]\n")},
 		{"random for too short to notice", drawn("of: [silent-connections], every: 5s, for: 1s")},
 		{"half of every too short to notice", drawn("of: [silent-connections], every: 3s")},
