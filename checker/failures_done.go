@@ -201,7 +201,7 @@ func (v *view) judgeDoubt(o Options, found *findings) {
 		s := &v.h.Spans[u.Span]
 		during := segment{s.Call, u.Time}
 		idle := segment{v.lastUse(u.Span), u.Time} // connections may have broken meanwhile
-		if !isAcquire(s.Op) || s.Part || u.Timeout || u.Abandoned ||
+		if !isAcquire(s.Op) || s.Part || v.wasClosed(u.Span) || u.Timeout || u.Abandoned ||
 			!ran(v.client(u.Span), during) || excuses(concernOf(s)).away.touches(idle) {
 			continue
 		}

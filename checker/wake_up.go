@@ -24,6 +24,7 @@ const (
 	gaveUp               // an acquire ended with an error before its wait was over
 	failedWait           // an acquire ended with an error although the lock was free and the servers available
 	noReason             // a wait ended without a reply although there was no fault
+	closedWait           // an acquire did not return although its lock object had been closed
 	keptToItself         // a program kept the lock to itself while clients of others waited
 	keptInHand           // an acquire of several keys kept one that a client waited for, while it waited for another
 	unanswered           // an operation had no reply although only other servers than its own were unavailable
@@ -45,7 +46,8 @@ func wakeUpRules() []string {
 		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
 		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
-		gaveUp: "gave-up", failedWait: "failed-wait", keptToItself: "no-turns", keptInHand: "hold-and-wait",
+		gaveUp: "gave-up", failedWait: "failed-wait", closedWait: "closed-wait", keptToItself: "no-turns",
+		keptInHand: "hold-and-wait",
 		unanswered: "unanswered", doubtful: "doubt", ownGrant: "own-grant", noReason: "no-reason",
 		shownFreeWait: "shown-free",
 		wakeOutage:    "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
@@ -82,6 +84,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeVain(o, found)
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
+	v.judgeClosings(o, found)
 	v.judgeUnanswered(o, found)
 	v.judgeDoubt(o, found)
 	v.judgeTurns(o, found)
@@ -172,6 +175,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.failedWaitViolation(f)
 	case noReason:
 		return v.noReasonViolation(f)
+	case closedWait:
+		return v.closedWaitViolation(f)
 	case keptToItself:
 		return v.turnsViolation(f)
 	case keptInHand:

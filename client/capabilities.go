@@ -48,6 +48,7 @@ const (
 	InspectsOwner    Capability = "inspect-owner"     // op inspect-owner: whether an owner of this client holds the lock
 	CountsWaiters    Capability = "count-waiters"     // op count-waiters: how many waiters a server has in the queue
 	Reopens          Capability = "reopen"            // op reopen: close the lock object and open another one
+	EndsWaits        Capability = "ends-waits"        // an acquire with close_ms ends when the lock object is closed
 	Repeats          Capability = "repeats"           // a release without a reply is repeated for 1.5 s
 	Persists         Capability = "persists"          // retries acquires and releases after transient errors
 	EndsRenewals     Capability = "ends-renewals"     // a requested renewal ends when the hold does
@@ -72,6 +73,7 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, CountsUnnamed, SeveralKeys,
 		CanForceRelease, Scoped, Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
+		EndsWaits,
 		Repeats, Persists, EndsRenewals, AwaitsReplicas, NamesOwner, FallsBack, Migrates, BacksOff, Isolates, FullMemory,
 		Detached, Counts, Frugal, TakesTurns, CachesScripts,
 	}

@@ -39,13 +39,14 @@ type Acquire struct {
 	Limit  int  `json:"limit,omitempty"` // size of the semaphore, the same in all requests; 0: not a semaphore
 }
 
-// Request is one line to a client. On the wire its durations are in milliseconds: lease_ms, wait_ms and ms.
+// Request is one line to a client. On the wire its durations are in milliseconds: lease_ms, wait_ms, ms and close_ms.
 type Request struct {
 	ID     int64  `json:"id"`
 	Op     string `json:"op"`               // init, acquire, try, work, renew, release, close, …
 	Client string `json:"client,omitempty"` // name of the client in its process; empty: the only one
 	Acquire
 	Work  time.Duration `json:"-"`               // work: how long to sleep
+	Close time.Duration `json:"-"`               // acquire: after that the lock object is closed; 0: it stays open
 	Count int           `json:"count,omitempty"` // arm: the count of the latch
 	Token uint64        `json:"token,omitempty"` // count-down, await: generation of the latch; 0: the current one
 	Setup *Setup        `json:"setup,omitempty"` // init only

@@ -101,8 +101,12 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h hel
 		c.bounded = true
 		c.opts = append(c.opts, lock.WithTries(1), lock.WithWait(boundedWait))
 	}
+	rare := asksRarely(ctx)
+	if rare {
+		c.opts = append(c.opts, lock.WithRetryDelay(func(int) time.Duration { return rareRequests }))
+	}
 	check := func() error { return nil }
-	if l.varied && !a.Scoped && !c.bounded && !twice {
+	if l.varied && !rare && !a.Scoped && !c.bounded && !twice {
 		check = l.vary(&c, a)
 	}
 	if l.contexts || a.Scoped {

@@ -101,6 +101,14 @@ type Reopener interface {
 	Reopen(ctx context.Context) error
 }
 
+// WaitEnder is implemented by a [Locker] whose [Spec] has the capability [EndsWaits].
+type WaitEnder interface {
+	// AcquireUntilClosed acquires the lock. If that takes longer than after, it closes the lock, which has to end the
+	// acquire at once, and opens it again, as [Reopener] does. A hold that was granted meanwhile has ended as well: the
+	// outcome is then unknown, because what servers keep of it is left to its lease.
+	AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error)
+}
+
 // ErrStale is the error of a [Guard] that refuses a token.
 var ErrStale = errors.New("the token is older than one that was presented")
 
@@ -304,6 +312,14 @@ func (n *native) acquire(ctx context.Context, r Request) Reply {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.Wait)
 		defer cancel()
+	}
+	if r.Close > 0 {
+		l, ok := offers[WaitEnder](n.locker)
+		if !ok || !n.row.Can.Has(EndsWaits) {
+			return notOffered(r)
+		}
+		g, err := l.AcquireUntilClosed(ctx, a, r.Close)
+		return n.reply(r, g, err)
 	}
 	g, err := n.locker.Acquire(ctx, a)
 	return n.reply(r, g, err)

@@ -212,7 +212,7 @@ func TestAcquireFromTheWire(t *testing.T) {
 // TestRequestOnTheWire: one line has every field of a request, with durations in milliseconds.
 func TestRequestOnTheWire(t *testing.T) {
 	r := Request{
-		ID: 7, Op: "acquire", Client: "3", Work: time.Second, Setup: &Setup{Lock: "l"},
+		ID: 7, Op: "acquire", Client: "3", Work: time.Second, Close: 9 * time.Millisecond, Setup: &Setup{Lock: "l"},
 		Acquire: Acquire{
 			Key: "k", Owner: "o", Lease: 1500 * time.Microsecond, Wait: time.Minute, Mode: "read", Permits: 2, Limit: 5,
 		},
@@ -222,7 +222,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"id":7,"op":"acquire","client":"3","key":"k","owner":"o","mode":"read","permits":2,"limit":5,` +
-		`"setup":{"lock":"l","endpoints":{"kind":""}},"lease_ms":1.5,"wait_ms":60000,"ms":1000}`
+		`"setup":{"lock":"l","endpoints":{"kind":""}},"lease_ms":1.5,"wait_ms":60000,"ms":1000,"close_ms":9}`
 	if string(line) != want {
 		t.Errorf("got  %s\nwant %s", line, want)
 	}

@@ -51,6 +51,7 @@ type library struct {
 	seed    uint64        // of this client
 	closed  chan struct{} // by Close
 	reopen  func() (*lock.Client, error)
+	connect func() error                               // sets conns
 	order   func(server string, command func() string) // see Setup.Order; may be nil
 
 	contexts bool // see usesContexts
@@ -86,7 +87,11 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		l.maxHold, l.reentrant, l.varied = options.maxHold, k.reentrant && !options.refuses, options.varied
 		l.lease, l.poll = cmp.Or(options.Lease, defaultLease), options.PollMax
 		var err error
-		if l.conns, err = connect(s, options.slotReload); err != nil {
+		l.connect = func() (err error) {
+			l.conns, err = connect(s, options.slotReload)
+			return err
+		}
+		if err = l.connect(); err != nil {
 			return nil, err
 		}
 		l.reopen = func() (*lock.Client, error) { return k.newClient(l.conns, options.Options) }

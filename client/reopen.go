@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/crc32"
 	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
 )
 
 // Reopen closes the client of package lock and makes another one on the same connections. Each hold must have ended
@@ -13,20 +17,115 @@ func (l *library) Reopen(ctx context.Context) error {
 	if err := l.lock.Close(ctx); err != nil {
 		return err
 	}
-	var wrong error
+	wrong := l.closedHolds(func(what Hold, h held) { l.report(what, h.Deadline()) })
+	return errors.Join(wrong, l.openAgain())
+}
+
+// closedHolds checks that all holds have ended with the client, and calls each for them.
+func (l *library) closedHolds(each func(what Hold, h held)) (wrong error) {
 	for _, e := range l.holds.endAll() {
 		if e.hold.Err() == nil || e.hold.Context().Err() == nil || !isDone(e.hold) {
 			wrong = errors.Join(wrong, contradiction("the client was closed, and a hold of %q lasts", e.id.key))
 		}
-		what := Hold{Key: e.id.key, Owner: e.id.owner, Mode: e.id.mode, Keys: keysIn(e.id)}
-		l.report(what, e.hold.Deadline())
+		each(Hold{Key: e.id.key, Owner: e.id.owner, Mode: e.id.mode, Keys: keysIn(e.id)}, e.hold)
 	}
+	return wrong
+}
+
+func (l *library) openAgain() error {
 	l.events.forgetOutage()
 	next, err := l.reopen()
 	if err == nil {
 		l.lock = next
 	}
-	return errors.Join(wrong, err)
+	return err
+}
+
+// closeSlack is how long after Close an acquire may return; documented is: at once.
+const closeSlack = time.Second
+
+// rareRequests is the retry delay of some acquires whose client is closed while they wait: one that is not ended sleeps
+// for longer than closeSlack.
+const rareRequests = 3 * time.Second
+
+// rarelyKey is the key of a context whose acquire has that delay.
+type rarelyKey struct{}
+
+func asksRarely(ctx context.Context) bool { return ctx.Value(rarelyKey{}) != nil }
+
+var errEndedByClose = errors.New("the lock was granted, and its hold ended with the client")
+
+// grantOrEnd is what Acquire returns.
+type grantOrEnd struct {
+	g   Grant
+	err error
+}
+
+// AcquireUntilClosed closes the client while the acquire is in flight, and makes another one. Sometimes it closes the
+// connections first, as a program does that ends in the wrong order: the next request, which is due after a poll at the
+// latest, then ends the acquire. Only a lock whose waiters poll states [EndsWaits]: the end of a subscription involves
+// goroutines of go-redis that no simulation can order, and an acquire of several votes or locks that ends with the
+// client leaves what a part of the servers has granted to its lease.
+func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error) {
+	connsFirst := l.poll > 0 && crc32.ChecksumIEEE([]byte("connections first "+a.Owner))%4 == 0
+	asking := ctx
+	if l.bounded && isEven(a.Owner) && !connsFirst {
+		asking = context.WithValue(ctx, rarelyKey{}, true)
+	}
+	returned := make(chan grantOrEnd, 1)
+	go func() {
+		g, err := l.Acquire(asking, a)
+		returned <- grantOrEnd{g, err}
+	}()
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case o := <-returned:
+		return o.g, o.err
+	case <-timer.C:
+		l.settle()
+	}
+	o, err := l.closeDuring(context.WithoutCancel(ctx), a, connsFirst, returned)
+	lasts := l.closedHolds(func(what Hold, h held) {
+		if what.Owner != a.Owner { // of the acquire itself, the caller never had the hold
+			l.report(what, h.Deadline())
+		}
+	})
+	if connsFirst {
+		err = errors.Join(err, l.connect())
+	}
+	if err := errors.Join(err, lasts, l.openAgain()); err != nil {
+		return Grant{}, err
+	}
+	if o.err == nil {
+		o.err = errors.Join(lock.ErrUnknown, errEndedByClose)
+	}
+	return Grant{}, o.err
+}
+
+// closeDuring closes the client, or the connections and then the client, and returns what an acquire that is in flight
+// returns. The error says that it did not return in time.
+func (l *library) closeDuring(
+	ctx context.Context, a Acquire, connsFirst bool, returned <-chan grantOrEnd,
+) (o grantOrEnd, err error) {
+	limit := closeSlack
+	if connsFirst {
+		limit += l.poll
+		_ = closeAll(l.conns) // its requests end with an error
+	} else {
+		err = l.lock.Close(ctx)
+	}
+	select {
+	case o = <-returned:
+	case <-time.After(limit):
+		late := contradiction("the client was closed, and an acquire of %q did not return for %v", a.Key, limit)
+		err = errors.Join(err, late)
+		o = <-returned
+	}
+	if connsFirst {
+		err = errors.Join(err, l.lock.Close(ctx))
+	}
+	return o, err
 }
 
 func isDone(h held) bool {

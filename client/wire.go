@@ -14,12 +14,13 @@ type wireRequest struct {
 	LeaseMS float64 `json:"lease_ms,omitempty"`
 	WaitMS  float64 `json:"wait_ms,omitempty"`
 	MS      float64 `json:"ms,omitempty"`
+	CloseMS float64 `json:"close_ms,omitempty"`
 }
 
 // MarshalJSON writes durations as milliseconds.
 func (r Request) MarshalJSON() ([]byte, error) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return json.Marshal(wireRequest{plainRequest(r), ms(r.Lease), ms(r.Wait), ms(r.Work)})
+	return json.Marshal(wireRequest{plainRequest(r), ms(r.Lease), ms(r.Wait), ms(r.Work), ms(r.Close)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -29,7 +30,8 @@ func (r *Request) UnmarshalJSON(line []byte) error {
 		return err
 	}
 	*r = Request(w.plainRequest)
-	r.Lease, r.Wait, r.Work = millis(w.LeaseMS), millis(w.WaitMS), millis(w.MS)
+	r.Lease, r.Wait = millis(w.LeaseMS), millis(w.WaitMS)
+	r.Work, r.Close = millis(w.MS), millis(w.CloseMS)
 	return nil
 }
 

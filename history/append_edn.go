@@ -97,7 +97,7 @@ func (v *Value) appendEDN(b []byte) []byte {
 		name string
 		time.Duration
 	}{{"valid_ns", v.Valid}, {"lease_ns", v.Lease}, {"age_ns", v.Age},
-		{"wait_ns", v.Wait}, {"work_ns", v.Work}} {
+		{"wait_ns", v.Wait}, {"close_ns", v.Close}, {"work_ns", v.Work}} {
 		m.number(d.name, int64(d.Duration))
 	}
 	m.number("count", int64(v.Count))

@@ -56,6 +56,7 @@ func (v *Value) appendJSON(b []byte) []byte {
 	b = appendNonZero(b, `,"lease_ns":`, v.Lease)
 	b = appendNonZero(b, `,"age_ns":`, v.Age)
 	b = appendNonZero(b, `,"wait_ns":`, v.Wait)
+	b = appendNonZero(b, `,"close_ns":`, v.Close)
 	b = appendNonZero(b, `,"work_ns":`, v.Work)
 	b = appendField(b, `,"mode":`, v.Mode)
 	b = appendNonZero(b, `,"permits":`, time.Duration(v.Permits))

@@ -32,6 +32,7 @@ type Builder struct {
 	owners      map[string]int32
 	open        map[Process]*openOps    // operations without a completion
 	waits       map[int32]time.Duration // by the index of its invocation: how long an open acquire may wait
+	closings    map[int32]time.Duration // the same: when its client closes the lock object; nil: no client does
 	holder      map[processKey]int32    // who acquired last, for events without an owner
 	uncountable map[int32]bool          // keys with more than MaxPermits
 	sizes       map[int32]int32         // by key: its limit without resizes that are in flight or failed
@@ -194,6 +195,7 @@ func (b *Builder) invoke(e numbered) {
 		if s.Op == OpAcquire && v.Wait > 0 {
 			b.waits[s.Invoked] = v.Wait
 		}
+		b.closes(&s, v.Close)
 	}
 	open := b.open[e.Process]
 	if open == nil {
@@ -227,9 +229,8 @@ func (b *Builder) complete(e numbered) {
 	switch {
 	case ok:
 		b.completeSpan(&b.h.Spans[i], e)
-		wait := b.waits[b.h.Spans[i].Invoked]
-		delete(b.waits, b.h.Spans[i].Invoked)
-		if e.failed() {
+		wait := b.waited(i)
+		if closed := b.closed(i, e); e.failed() && !closed {
 			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i})
 		}
 		if e.hasCode(CodeContradiction) {

@@ -203,6 +203,7 @@ func valueOf(form edn.Value, value *Value) error {
 	value.Lease = time.Duration(n.int("lease_ns"))
 	value.Age = time.Duration(n.int("age_ns"))
 	value.Wait = time.Duration(n.int("wait_ns"))
+	value.Close = time.Duration(n.int("close_ns"))
 	value.Work = time.Duration(n.int("work_ns"))
 	value.Permits = int(n.int("permits"))
 	value.Limit = int(n.int("limit"))

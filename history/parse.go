@@ -118,6 +118,8 @@ func (p *parser) valueField(name []byte) (bit int, ok bool) {
 		return 31, p.duration(&v.Age)
 	case "wait_ns":
 		return 15, p.duration(&v.Wait)
+	case "close_ns":
+		return 34, p.duration(&v.Close)
 	case "work_ns":
 		return 16, p.duration(&v.Work)
 	case "mode":

@@ -41,7 +41,8 @@ func anyEvent(r *rand.Rand, index int64) history.Event {
 		e.Value = &history.Value{
 			Owner: name(), Token: r.Uint64() >> r.IntN(64), Valid: time.Duration(r.Int64()) >> r.IntN(64), Count: r.IntN(3),
 			Lease: time.Duration(r.IntN(2)), Wait: -time.Duration(r.IntN(2)), Work: time.Duration(r.IntN(2)),
-			Mode: name(), Permits: r.IntN(2), Age: time.Duration(r.IntN(2)), Undone: r.IntN(2) == 0,
+			Close: time.Duration(r.IntN(2)),
+			Mode:  name(), Permits: r.IntN(2), Age: time.Duration(r.IntN(2)), Undone: r.IntN(2) == 0,
 		}
 		if r.IntN(2) == 0 {
 			e.Value.Touch = &history.TouchValue{Read: -r.Int64(), Found: r.Int64(), MaxSeen: r.Uint64(), Fenced: r.IntN(2) == 0}

@@ -163,6 +163,7 @@ type History struct {
 	Faults       []Fault
 	Unknown      []Unknown
 	Failures     []Failure
+	Closings     []Closing       // acquires during which a client closed its lock object
 	Contradicted []Contradiction // operations about which a lock contradicts itself
 	Exits        []Exit          // unexpected exits of clients whose reason is known
 	TimedOut     []int32         // acquires whose wait ran out while the lock was held: indices into Spans

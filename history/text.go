@@ -234,7 +234,7 @@ func merge(args, results *Value) *Value {
 		v = *results
 	}
 	if args != nil {
-		v.Owner, v.Lease, v.Wait, v.Work = args.Owner, args.Lease, args.Wait, args.Work
+		v.Owner, v.Lease, v.Wait, v.Close, v.Work = args.Owner, args.Lease, args.Wait, args.Close, args.Work
 		v.Mode, v.Permits, v.Limit, v.Part = args.Mode, args.Permits, args.Limit, args.Part
 	}
 	if args != nil && args.Count > 0 { // of an arm
@@ -293,6 +293,8 @@ func textValue(name, value string, args, results *Value) (err error) {
 		args.Lease, err = textTime(value)
 	case "wait":
 		args.Wait, err = textTime(value)
+	case "close":
+		args.Close, err = textTime(value)
 	case "work":
 		args.Work, err = textTime(value)
 	case "part":

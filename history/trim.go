@@ -26,6 +26,7 @@ func (b *Builder) Trim(keep Keep) {
 	b.h.Spans = spans
 	b.h.Unknown = about(b.h.Unknown, func(u *Unknown) *int32 { return &u.Span }, to)
 	b.h.Failures = about(b.h.Failures, func(f *Failure) *int32 { return &f.Span }, to)
+	b.h.Closings = about(b.h.Closings, func(c *Closing) *int32 { return &c.Span }, to)
 	b.h.Contradicted = about(b.h.Contradicted, func(c *Contradiction) *int32 { return &c.Span }, to)
 	b.h.TimedOut, b.h.OneHeld = moved(b.h.TimedOut, to), moved(b.h.OneHeld, to)
 	b.h.Unanswered = moved(b.h.Unanswered, to)

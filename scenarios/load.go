@@ -75,6 +75,7 @@ func Names() []string {
 		"mixed-shop", "mixed-libraries", "multi-part-deleted", "multi-cluster-part-deleted",
 		"multi-cluster-part-released", "multi-backs-off", "multi-backs-off-permits", "multi-backs-off-cluster",
 		"multi-cut-short", "multi-hangs-briefly", "multi-slow-grants", "renewals-unanswered", "reopened",
+		"closed-polls",
 		"mixed-network", "mixed-replies", "mixed-replies-lost", "mixed-once-replies", "mixed-resent", "permits-resent",
 		"mixed-releases",
 		"mixed-reentries", "mixed-outages", "mixed-short-timeouts", "guarded-packets-lost", "mixed-fast-clock",

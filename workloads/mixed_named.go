@@ -17,6 +17,7 @@ func namedSequences() []sequence {
 			run: forcedLate},
 		{name: "lock object reopened", needs: client.Capabilities{client.Reopens, client.ReportsLoss}, run: reopened},
 		{name: "reopened after a release", needs: client.Capabilities{client.Reopens}, run: reopenedAfterRelease},
+		{name: "closed while it acquires", needs: client.Capabilities{client.EndsWaits}, run: closedWhileAcquiring},
 		{name: "renewed until the end", needs: client.Capabilities{client.CanRenew, client.ReportsLoss},
 			run: renewedUntilEnd},
 		{name: "held for long", needs: client.Capabilities{client.RenewsItself}, run: heldForLong},
@@ -76,6 +77,36 @@ func reopenedAfterRelease(m *mix) {
 		m.pause(afterRelease)
 		m.Session.Reopen(m.ctx, h.Key)
 	}
+}
+
+// Within soonClosed a request is in flight, and within lateClosed the acquire waits, if another client holds the lock.
+const (
+	soonClosed = 3 * time.Millisecond
+	lateClosed = 150 * time.Millisecond
+)
+
+// closedWhileAcquiring closes the lock object while an acquire is in flight, as a service does at its shutdown: while
+// the first request is, or while it waits. What a server may have granted meanwhile ends with its lease.
+func closedWhileAcquiring(m *mix) {
+	if m.Params.PerInstance > 1 {
+		plain(m)
+		return
+	}
+	m.key = m.keys[m.Rand.IntN(len(m.keys))]
+	a := m.request(m.owner(), m.lease())
+	a.Wait = m.Env.wait()
+	after := lateClosed
+	if m.chance(2) {
+		after = soonClosed
+	}
+	after = 1 + time.Duration(m.Rand.Int64N(int64(after)))
+	h, outcome := m.Session.AcquireUntilClosed(m.ctx, a, after)
+	if outcome == history.OK {
+		m.wait()
+		m.leave(h)
+		return
+	}
+	m.pause(backoff(m.Env))
 }
 
 // longHold is the length of a hold during which a fault should take effect.

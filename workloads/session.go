@@ -143,6 +143,7 @@ func (s *Session) send(ctx context.Context, r client.Request) (Hold, Answer) {
 	}
 	v := &history.Value{
 		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,
+		Close: r.Close,
 	}
 	answer := s.do(ctx, r, v, a.Wait+replyTimeout)
 	for _, notice := range s.ask("") {

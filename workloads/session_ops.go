@@ -100,6 +100,12 @@ func (s *Session) Reopen(ctx context.Context, key string) Answer {
 	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
 }
 
+// AcquireUntilClosed is an acquire during which the client closes its lock object, if it takes longer than after.
+func (s *Session) AcquireUntilClosed(ctx context.Context, a client.Acquire, after time.Duration) (Hold, history.Type) {
+	h, answer := s.send(ctx, client.Request{Op: history.Acquire, Acquire: a, Close: after})
+	return h, answer.Outcome
+}
+
 // Inspect asks who holds a lock, or for the state of a latch.
 func (s *Session) Inspect(ctx context.Context, key string) Answer {
 	r := client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}}
