@@ -29,6 +29,15 @@ func TestSlotMigrationOfRealServers(t *testing.T) {
 	client.send(t, "GET {orders}new")
 	client.expect(t, "-ASK 105 "+c.Nodes()[1].Addr)
 	takesEffect(t, in)
+	there := dial(t, c, 2)
+	there.send(t, "ASKING")
+	there.expect(t, "+OK")
+	there.send(t, "SET {orders}new owner PX 60000")
+	there.expect(t, "+OK")
+	sample := c.Sample(t.Context(), "n2", []string{"{orders}new"})
+	if got := sample.Keys["{orders}new"]; got.Owner != "owner" {
+		t.Errorf("the sample of the importing master has %+v of the new key", got)
+	}
 	// MIGRATE would wait for a gate that holds what unknown callers send, and the source with it.
 	held := cluster.Link{From: process.UnknownClient, To: "n2"}
 	if err := c.SetRule(held, cluster.Forward, cluster.Rule{Mode: cluster.Hold}); err != nil {
@@ -39,7 +48,6 @@ func TestSlotMigrationOfRealServers(t *testing.T) {
 	}
 	client.send(t, "GET orders")
 	client.expect(t, "-MOVED 105 "+c.Nodes()[1].Addr)
-	there := dial(t, c, 2)
 	there.send(t, "GET orders")
 	there.expect(t, "$1")
 	there.expect(t, "v")

@@ -35,27 +35,43 @@ func ParseRole(reply any) (Role, error) {
 	return Role{}, fmt.Errorf("ROLE: unexpected reply %v", reply)
 }
 
-// Reader is the command that lets a replica of a Redis Cluster read keys (redis.io,
-// READONLY); PING in other topologies.
-func Reader(kind string) []string {
-	if kind == Sharded {
-		return []string{"READONLY"}
+// Reading is ask for the keys of a node, whichever node of the topology it is. In a Redis Cluster, a replica reads keys
+// after READONLY, and a master reads those of a slot that migrates to it after ASKING, which is about one command
+// (redis.io, ASKING).
+func Reading(ask Ask, kind string) Ask {
+	if kind != Sharded {
+		return ask
 	}
-	return []string{"PING"}
+	return func(commands ...[]string) ([]any, error) {
+		sent := [][]string{{"READONLY"}}
+		for _, c := range commands {
+			sent = append(sent, []string{"ASKING"}, c)
+		}
+		all, err := ask(sent...)
+		if err != nil {
+			return nil, err
+		}
+		replies := make([]any, 0, len(commands))
+		for i := 2; i < len(all); i += 2 {
+			replies = append(replies, all[i])
+		}
+		return replies, nil
+	}
 }
 
 // SampleNode samples a real server in one round trip, and a second one if there are leased permits; see [Witness].
 func SampleNode(ask Ask, kind, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
-	replies, err := ask(slices.Concat([][]string{Reader(kind), {"ROLE"}}, KeyCommands(keys))...)
+	ask = Reading(ask, kind)
+	replies, err := ask(slices.Concat([][]string{{"ROLE"}}, KeyCommands(keys))...)
 	if err != nil {
 		return sample
 	}
-	role, err := ParseRole(replies[1])
+	role, err := ParseRole(replies[0])
 	if err != nil {
 		return sample
 	}
-	seen, err := ReadKeys(ask, keys, replies[2:])
+	seen, err := ReadKeys(ask, keys, replies[1:])
 	if err != nil {
 		return sample
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -30,8 +29,8 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 
 // sample reads roles and keys in one round trip.
 func (r redisSoftware) sample(ctx context.Context, s *server, keys []string) history.Sample {
-	return cluster.SampleNode(func(commands ...[]string) ([]any, error) { return s.admin.do(ctx, commands...) },
-		r.topology.Kind, s.name, keys)
+	ask := func(commands ...[]string) ([]any, error) { return s.admin.do(ctx, commands...) }
+	return cluster.SampleNode(ask, r.topology.Kind, s.name, keys)
 }
 
 // Role is "master" or "slave", as the node itself reports. It takes at most 200 ms.
@@ -77,11 +76,6 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 
 // keys blocks the server while it lists them.
 func (r redisSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
-	return cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
-		replies, err := s.admin.do(ctx, slices.Concat([][]string{cluster.Reader(r.topology.Kind)}, commands)...)
-		if err != nil {
-			return nil, err
-		}
-		return replies[1:], nil
-	})
+	ask := func(commands ...[]string) ([]any, error) { return s.admin.do(ctx, commands...) }
+	return cluster.KeyTTLs(cluster.Reading(ask, r.topology.Kind))
 }
