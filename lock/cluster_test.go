@@ -63,6 +63,7 @@ func TestCluster(t *testing.T) {
 	t.Run("messages-stay-with-the-slot", func(t *testing.T) { clusterShards(t, rdb, servers) })
 	t.Run("forced-release-wakes", func(t *testing.T) { clusterForces(t, rdb) })
 	t.Run("slot-moves-under-the-waiter", func(t *testing.T) { clusterWaiterMoves(t, rdb, servers) })
+	t.Run("slot-moves-with-replicas", func(t *testing.T) { clusterMovesWithReplicas(t, rdb, servers) })
 	t.Run("slot-moves-under-the-holder", func(t *testing.T) { clusterMoves(t, rdb, servers) })
 	t.Run("replicas-none-connected", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{Replicas: AllReplicas})
@@ -248,6 +249,19 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 	})
 	release(t, h)
 	release(t, within(t, testTimeout, "the waiter", served))
+}
+
+// A client that asks for replicas follows an ASK redirection with its own connection: here the grant by the importing
+// master is taken back, because that has no replica. Without the redirection, no lock of the slot could be acquired.
+func clusterMovesWithReplicas(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
+	c := newTestClient(t, rdb, Options{Replicas: 1, ReplicaTimeout: briefly})
+	m := startMove(t, servers, "copied")
+	for _, owner := range []string{"the first script", "a script that is known"} {
+		if _, err := c.Mutex("copied").TryAcquire(context.Background()); !errors.Is(err, ErrTooFewReplicas) {
+			t.Errorf("%s: error %v, want ErrTooFewReplicas", owner, err)
+		}
+	}
+	m.finish()
 }
 
 // The slot of a held lock moves to another master: first half (ASK, TRYAGAIN), then

@@ -314,6 +314,12 @@ type processor interface {
 // digests, and by their sources on a server that does not know them (a restart, a
 // failover and SCRIPT FLUSH empty the cache).
 func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
+	return bySource(ctx, rdb, calls, run)
+}
+
+// bySource sends calls by their digests, and those whose script the server does not know by their sources.
+func bySource(ctx context.Context, rdb redis.Cmdable, calls []call,
+	run func(_ context.Context, _ redis.Cmdable, _ []call, sources bool) []answer) []answer {
 	out := run(ctx, rdb, calls, false)
 	var missing []call
 	var at []int
