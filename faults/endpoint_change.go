@@ -11,14 +11,15 @@ import (
 )
 
 // endpoint-change is the failover of a managed service, whose clients know one DNS name or virtual IP: it promotes a
-// replica and moves the name to it. New connections reach the new master, while connections that are open stay with the
-// old one. With target master the old master becomes a read-only replica first. With target all it still accepts writes
-// until it is healed. With a client, whose resolver keeps the old address, it does too, but only that client reaches
-// it: the connections of the others are reset. Healing completes the failover.
+// replica and moves the name to it. New connections reach the new master, while open connections stay with the old one.
+// With target master the old master first becomes a read-only replica. With target all it accepts writes until the
+// fault is healed. With a client as target, whose resolver keeps the old address, the old master accepts writes too,
+// but only that client reaches it: the connections of the other clients are reset. Healing completes the failover.
 var endpointChangeSpec = Spec{
 	Name: "endpoint-change",
-	Doc: "moves the master's address to a promoted replica, while open connections stay with the old master: a " +
-		"read-only replica then, or with target all or a client (a stale resolver) a second master until healed.",
+	Doc: "moves the master's address to a promoted replica; open connections stay with the old master, which becomes a " +
+		"read-only replica, or, with target all, a second master until healed; with a client as target (a stale " +
+		"resolver), only that client still reaches the second master.",
 	Source: "redisson#241 and #1845 (ElastiCache moves the DNS name of the primary, and half of the connections stay); " +
 		"redisson#4983 (3 of 44 programs keep the old address); redis/go-redis#790 (READONLY on old connections)",
 	Targets:    []Target{Master, All, Holder, Waiter, Client},
@@ -63,12 +64,12 @@ func changeEndpoint(ctx context.Context, env Env, target string) (Injection, err
 	}, nil
 }
 
-// bytesTo is how many bytes node has sent to that client, or, without a name, to all clients.
+// bytesTo returns how many bytes node has sent to a client; "": to all clients.
 func bytesTo(c cluster.Cluster, node, client string) (int64, error) {
 	links, add := c.(cluster.Links), int64(1)
 	ends, sum := []string{cmp.Or(client, cluster.Any)}, int64(0)
 	if client == "" {
-		for _, n := range c.Nodes() { // those are not clients
+		for _, n := range c.Nodes() { // Any includes the servers, which are not clients
 			ends = append(ends, n.Name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,8 +79,8 @@ type Spec struct {
 	OnlyRedis string
 	// NotOn are the kinds of topology that cannot have it, with the reason.
 	NotOn map[string]string
-	// Settings are what settings of the servers it needs, by name: the values that it allows, with "" for the default
-	// of the server, and first the one that a new scenario gets.
+	// Settings are the server settings that it needs: the allowed values by name. The value "" is the server's default;
+	// a new scenario gets the first value.
 	Settings map[string][]string
 	// Requires is what servers have to be started with.
 	Requires cluster.Requirements
@@ -173,9 +174,17 @@ func (s Spec) WrongTopology(kind string) string {
 // WrongSettings returns why servers with these settings cannot have the fault; "" if they can.
 func (s Spec) WrongSettings(settings map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
-		if allowed := s.Settings[name]; !slices.Contains(allowed, settings[name]) {
-			return fmt.Sprintf("it needs topology.options.%s: %q", name, allowed[0])
+		allowed := s.Settings[name]
+		if slices.Contains(allowed, settings[name]) {
+			continue
 		}
+		var values []string
+		for _, value := range allowed {
+			if value != "" {
+				values = append(values, strconv.Quote(value))
+			}
+		}
+		return fmt.Sprintf("it needs topology.options.%s: %s", name, strings.Join(values, " or "))
 	}
 	return ""
 }

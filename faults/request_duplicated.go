@@ -7,10 +7,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// request-duplicated executes requests of a client a second time when the client may have its reply and may have sent
-// other requests: an acquire after its own release, or a release during the next hold. A proxy does that which resends
-// a request on another connection while the first one is still on its way. Locks that recognize a request that they
-// resend themselves need not recognize such a copy: they know that none is in flight once the reply is there.
+// request-duplicated executes requests of a client a second time, when the client may have received the reply and sent
+// other requests: an acquire after the release of its own hold, or a release during the next hold. A proxy does so when
+// it resends a request on another connection while the first one is still on its way. A lock that recognizes the
+// requests that it resends itself need not recognize such a copy: once it has a reply, it expects none in flight.
 var requestDuplicatedSpec = twice(cluster.AfterReply).spec(Spec{
 	Name:      "request-duplicated",
 	OnlyRedis: "requests",
@@ -18,7 +18,7 @@ var requestDuplicatedSpec = twice(cluster.AfterReply).spec(Spec{
 		"`amount` later.",
 	Source:    "envoyproxy/envoy#27273: one XADD through a proxy adds two entries",
 	Targets:   []Target{Holder, Waiter, Client, All, Pair},
-	Amount:    &Amount{"how late a copy is at most", 500 * time.Millisecond, time.Millisecond, time.Minute},
+	Amount:    &Amount{"how late a copy arrives at most", 500 * time.Millisecond, time.Millisecond, time.Minute},
 	Affects:   history.AffectsRequests,
 	Resources: requestsFrom,
 })

@@ -7,12 +7,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// resentIn is the share of requests that are executed twice. If all were, a second acquire that counts would be undone
-// by a second release.
+// resentIn: one request in resentIn is executed twice. If all were, a second release would undo an acquire that counts
+// twice.
 const resentIn = 2
 
 // request-resent executes requests of a client twice before the client gets the reply, as a client library or a proxy
-// does that resends a request whose reply was lost. Others may do something between the two executions.
+// does when it resends a request whose reply was lost. Other clients may act between the two executions.
 var requestResentSpec = twice(cluster.BeforeReply).spec(Spec{
 	Name:      "request-resent",
 	OnlyRedis: "requests",
@@ -26,7 +26,7 @@ var requestResentSpec = twice(cluster.BeforeReply).spec(Spec{
 	Resources: requestsFrom,
 })
 
-// twice executes requests twice.
+// twice is the fault that executes requests twice, the second time when the rule says.
 func twice(when cluster.Twice) linkFault {
 	return linkFault{
 		rule: func(env Env, s Spec) cluster.Rule {
@@ -37,7 +37,7 @@ func twice(when cluster.Twice) linkFault {
 	}
 }
 
-// requestsFrom is what a client sends to servers.
+// requestsFrom is the direction in which a client sends requests to servers.
 func requestsFrom(_ cluster.Cluster, target string) []Resource {
 	return around(target, cluster.Forward)
 }

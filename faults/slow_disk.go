@@ -9,10 +9,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// slow-disk makes every fsync take long, as on a busy or failing disk. With appendfsync always the server stops until
-// each is over, before it replies. With everysec a thread fsyncs: writes that come meanwhile are acknowledged but wait
-// in the server's memory, for up to two seconds; then the server stops too. Its effect is that an fsync was delayed: a
-// reply waits for it, or, with everysec, a write that was acknowledged.
+// slow-disk makes every fsync take long, as on a busy or failing disk. With appendfsync always, the server stops until
+// each fsync has ended, and then replies. With everysec a thread fsyncs: writes during the fsync are acknowledged but
+// wait in the server's memory for up to two seconds; then the server stops too. The effect is a delayed fsync, for
+// which a reply waits, or, with everysec, an acknowledged write.
 var slowDiskSpec = delayingFsyncs(Spec{
 	Name:       "slow-disk",
 	Doc:        "makes each fsync of a server's append-only file take `amount` until healed.",
@@ -28,7 +28,7 @@ var slowDiskSpec = delayingFsyncs(Spec{
 	},
 })
 
-// delayingFsyncs completes a row.
+// delayingFsyncs adds to a row how the fault is injected.
 func delayingFsyncs(s Spec) Spec {
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
@@ -81,7 +81,7 @@ func (d slowDisks) set(ctx context.Context, each time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// fsyncs is how many each node has had delayed so far.
+// fsyncs returns how many fsyncs of each node were delayed so far.
 func (d slowDisks) fsyncs(ctx context.Context) (map[string]int, error) {
 	all := map[string]int{}
 	for _, node := range d.nodes {

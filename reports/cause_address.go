@@ -8,17 +8,17 @@ import (
 func movedAddressMechanism() mechanism {
 	return mechanism{name: "moved-address", find: findMovedAddress, advice: []adviceItem{{
 		Text: "Make a grant wait for a replica (`WAIT 1`), or set `min-replicas-to-write 1` with a short " +
-			"`min-replicas-max-lag`: the replicas follow the new master, so that the old one can no longer grant the lock.",
+			"`min-replicas-max-lag`: the replicas follow the new master, so the old one can no longer grant the lock.",
 		Cost: "each grant takes a replication round trip, and fails while no replica is attached",
 	}, {
-		Text: "Let clients look up the name again whenever they connect, with a short time to live in every cache " +
-			"(`networkaddress.cache.ttl` of a JVM), and close their connections when the address has changed.",
-		Cost: "more lookups; the time until the last client has noticed becomes shorter, not zero",
+		Text: "Resolve the name at every connect, with a short time to live in every cache " +
+			"(`networkaddress.cache.ttl` of a JVM), and close a client's connections when the address has changed.",
+		Cost: "more lookups; clients use the old address for a shorter time, but still for some time",
 	}, quorumAdvice()}}
 }
 
-// findMovedAddress: the master's address had moved to another node, and a client that still reached the former one was
-// granted the lock there.
+// findMovedAddress: the master's address had moved to another node, and a client that still reached the old master was
+// granted the lock by it.
 func findMovedAddress(q *inquiry) *cause {
 	if !q.promoted() {
 		return nil

@@ -318,7 +318,7 @@ func (q *inquiry) restarted(f *injection, n int) string {
 	return text + " (" + quote(f.name) + q.persistence() + ")" + q.unsynced(f)
 }
 
-// unsynced is what kept the data of nodes from the disk that lost their power; "" if nothing.
+// unsynced names the fault that delayed the fsyncs of nodes before a power loss; "" if there was none.
 func (q *inquiry) unsynced(f *injection) string {
 	if !f.is("power-loss") {
 		return ""

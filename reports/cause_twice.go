@@ -13,7 +13,7 @@ import (
 func executedTwiceMechanism() mechanism {
 	return mechanism{name: "executed-twice", find: findExecutedTwice, advice: []adviceItem{{
 		Text: "Send an id with each request and store it at the server, with the reply, so that a request that arrives " +
-			"twice has no second effect; and delete a key only if it has the value of the own hold.",
+			"twice has no second effect; and delete a key only if its value is that of the client's own hold.",
 		Cost: "a field or a key for each hold, and a script in place of a single command",
 	}}}
 }
