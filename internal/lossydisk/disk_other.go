@@ -31,7 +31,7 @@ func (*Disk) Slow(time.Duration) {}
 func (*Disk) Slowed() int { return 0 }
 
 // Abandon is not supported here.
-func (*Disk) Abandon() {}
+func (*Disk) Abandon() (end func()) { return func() {} }
 
 // Close does nothing.
 func (*Disk) Close() error { return nil }

@@ -11,7 +11,7 @@ type slowness struct {
 	each      time.Duration // that every fsync takes; 0: it is not delayed
 	count     int           // fsyncs that were delayed
 	recovered chan struct{} // closed when the disk is fast again
-	abandoned chan struct{} // closed when the program that waits is about to be killed
+	abandoned chan struct{} // see leaving; nil: nobody has asked for it
 }
 
 // Slow makes every fsync that starts from now on take that long. With 0 the disk is fast again, and the fsyncs that
@@ -38,14 +38,25 @@ func (d *Disk) Slowed() int {
 }
 
 // Abandon is called before the program that uses the disk is killed: an fsync that waits ends without effect when the
-// signal interrupts it. A process that waits for a reply of FUSE cannot exit.
-func (d *Disk) Abandon() {
+// signal interrupts it, also one that begins before the signal. A process that waits for a reply of FUSE cannot exit.
+// end is called when the program has exited.
+func (d *Disk) Abandon() (end func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.slow.abandoned != nil {
-		close(d.slow.abandoned)
+	close(d.slow.leaving())
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		d.slow.abandoned = nil
 	}
+}
+
+// leaving is closed when the program that uses the disk is about to be killed.
+func (s *slowness) leaving() chan struct{} {
+	if s.abandoned == nil {
+		s.abandoned = make(chan struct{})
+	}
+	return s.abandoned
 }
 
 // delay waits as long as an fsync takes. ctx ends when a signal interrupts it: a SIGSTOP does too, and must not make an
@@ -53,14 +64,10 @@ func (d *Disk) Abandon() {
 func (d *Disk) delay(ctx context.Context) syscall.Errno {
 	d.mu.Lock()
 	s := &d.slow
-	each, recovered := s.each, s.recovered
+	each, recovered, abandoned := s.each, s.recovered, s.leaving()
 	if each > 0 {
 		s.count++
-		if s.abandoned == nil {
-			s.abandoned = make(chan struct{})
-		}
 	}
-	abandoned := s.abandoned
 	d.mu.Unlock()
 	if each == 0 {
 		return 0

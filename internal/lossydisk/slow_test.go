@@ -66,12 +66,67 @@ func TestSlowFsync(t *testing.T) {
 }
 
 // TestSlowFsyncOfAKilledProgram: a program can be stopped and continued while it waits for an fsync, and when the disk
-// is abandoned, it exits as soon as it is killed, and nothing is durable.
+// is abandoned, before or after the fsync has begun, it exits as soon as it is killed, and nothing is durable.
 func TestSlowFsyncOfAKilledProgram(t *testing.T) {
+	for name, before := range map[string]bool{"abandoned before the fsync": true, "abandoned during it": false} {
+		t.Run(name, func(t *testing.T) {
+			d, dir := mounted(t)
+			path := filepath.Join(dir, "log")
+			write(t, path, "", true)
+			d.Slow(time.Hour)
+			end := func() {}
+			if before {
+				end = d.Abandon()
+			}
+			program := fsyncing(t, path)
+			awaitSlowed(t, d, 1)
+			if !before {
+				for _, sig := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+					if err := program.Process.Signal(sig); err != nil {
+						t.Fatal(err)
+					}
+				}
+				end = d.Abandon()
+			}
+			if err := program.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			hangs := time.AfterFunc(30*time.Second, func() {
+				t.Error("it was killed, and has not exited")
+				d.Slow(0)
+			})
+			_ = program.Wait() // it was killed
+			hangs.Stop()
+			end()
+			cut(t, d, 9)
+		})
+	}
+}
+
+// TestSlowFsyncOfTheNextProgram: the disk delays the fsyncs of a program that is started after one was killed.
+func TestSlowFsyncOfTheNextProgram(t *testing.T) {
 	d, dir := mounted(t)
 	path := filepath.Join(dir, "log")
 	write(t, path, "", true)
+	d.Abandon()()
 	d.Slow(time.Hour)
+	done := fsyncs(t, d, path, "kept")
+	d.Abandon()()
+	select {
+	case err := <-done:
+		t.Errorf("an fsync that no signal has interrupted ended: %v", err)
+	default:
+	}
+	d.Slow(0)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	cut(t, d, 0)
+}
+
+// fsyncing is a program that writes 9 bytes to a file and fsyncs it.
+func fsyncing(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
 	script := "echo ready; exec dd if=/dev/zero of=" + path + " bs=9 count=1 conv=fsync"
 	program := exec.CommandContext(t.Context(), "sh", "-c", script)
 	out, err := program.StdoutPipe()
@@ -84,16 +139,5 @@ func TestSlowFsyncOfAKilledProgram(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	awaitSlowed(t, d, 1)
-	for _, sig := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-		if err := program.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.Abandon()
-	if err := program.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = program.Wait() // it was killed
-	cut(t, d, 9)
+	return program
 }

@@ -176,7 +176,7 @@ func (s *server) kill() error {
 		return nil
 	}
 	if s.power != nil {
-		s.power.Abandon()
+		defer s.power.Abandon()()
 	}
 	if err := errors.Join(s.eachGate((*gate.Gate).Refuse), p.Kill()); err != nil {
 		return err
