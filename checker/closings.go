@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// judgeClosings finds the acquires that had not returned for longer than the slack after their client had closed its
-// lock object, although the servers were available and the client was running.
+// judgeClosings finds the acquires that returned later than the slack after their client had closed its lock object,
+// although the servers were available and the client was running.
 func (v *view) judgeClosings(o Options, found *findings) {
 	if len(v.h.Closings) == 0 {
 		return

@@ -46,7 +46,7 @@ type Request struct {
 	Client string `json:"client,omitempty"` // name of the client in its process; empty: the only one
 	Acquire
 	Work  time.Duration `json:"-"`               // work: how long to sleep
-	Close time.Duration `json:"-"`               // acquire: after that the lock object is closed; 0: it stays open
+	Close time.Duration `json:"-"`               // acquire: closes the lock object after this time; 0: never
 	Count int           `json:"count,omitempty"` // arm: the count of the latch
 	Token uint64        `json:"token,omitempty"` // count-down, await: generation of the latch; 0: the current one
 	Setup *Setup        `json:"setup,omitempty"` // init only

@@ -103,9 +103,9 @@ type Reopener interface {
 
 // WaitEnder is implemented by a [Locker] whose [Spec] has the capability [EndsWaits].
 type WaitEnder interface {
-	// AcquireUntilClosed acquires the lock. If that takes longer than after, it closes the lock, which has to end the
-	// acquire at once, and opens it again, as [Reopener] does. A hold that was granted meanwhile has ended as well: the
-	// outcome is then unknown, because what servers keep of it is left to its lease.
+	// AcquireUntilClosed acquires the lock. If that takes longer than after, it closes the lock object, which has to end
+	// the acquire at once, and opens another one, as [Reopener] does. If the lock was granted meanwhile, the hold has
+	// ended, and the outcome is unknown, because servers keep the lock until its lease expires.
 	AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error)
 }
 

@@ -21,7 +21,7 @@ func (l *library) Reopen(ctx context.Context) error {
 	return errors.Join(wrong, l.openAgain())
 }
 
-// closedHolds checks that all holds have ended with the client, and calls each for them.
+// closedHolds checks that all holds have ended with the client, and calls each for every hold.
 func (l *library) closedHolds(each func(what Hold, h held)) (wrong error) {
 	for _, e := range l.holds.endAll() {
 		if e.hold.Err() == nil || e.hold.Context().Err() == nil || !isDone(e.hold) {
@@ -41,31 +41,31 @@ func (l *library) openAgain() error {
 	return err
 }
 
-// closeSlack is how long after Close an acquire may return; documented is: at once.
+// closeSlack is how long after Close an acquire may return. The documentation says: at once.
 const closeSlack = time.Second
 
-// rareRequests is the retry delay of some acquires whose client is closed while they wait: one that is not ended sleeps
-// for longer than closeSlack.
+// rareRequests is the retry delay of some acquires whose client is closed while they wait: an acquire that Close does
+// not end sleeps for longer than closeSlack.
 const rareRequests = 3 * time.Second
 
-// rarelyKey is the key of a context whose acquire has that delay.
+// rarelyKey is the key of a context value: the acquire has the delay rareRequests.
 type rarelyKey struct{}
 
 func asksRarely(ctx context.Context) bool { return ctx.Value(rarelyKey{}) != nil }
 
 var errEndedByClose = errors.New("the lock was granted, and its hold ended with the client")
 
-// grantOrEnd is what Acquire returns.
+// grantOrEnd holds the results of Acquire.
 type grantOrEnd struct {
 	g   Grant
 	err error
 }
 
 // AcquireUntilClosed closes the client while the acquire is in flight, and makes another one. Sometimes it closes the
-// connections first, as a program does that ends in the wrong order: the next request, which is due after a poll at the
-// latest, then ends the acquire. Only a lock whose waiters poll states [EndsWaits]: the end of a subscription involves
+// connections first, as a program does that shuts down in the wrong order: the next request, at the latest at the next
+// poll, then ends the acquire. Only a lock whose waiters poll states [EndsWaits]. The end of a subscription involves
 // goroutines of go-redis that no simulation can order, and an acquire of several votes or locks that ends with the
-// client leaves what a part of the servers has granted to its lease.
+// client leaves grants of some servers until their lease expires.
 func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error) {
 	connsFirst := l.poll > 0 && crc32.ChecksumIEEE([]byte("connections first "+a.Owner))%4 == 0
 	asking := ctx
@@ -87,7 +87,7 @@ func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.
 	}
 	o, err := l.closeDuring(context.WithoutCancel(ctx), a, connsFirst, returned)
 	lasts := l.closedHolds(func(what Hold, h held) {
-		if what.Owner != a.Owner { // of the acquire itself, the caller never had the hold
+		if what.Owner != a.Owner { // the caller never got the hold of the acquire itself
 			l.report(what, h.Deadline())
 		}
 	})
@@ -103,8 +103,8 @@ func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.
 	return Grant{}, o.err
 }
 
-// closeDuring closes the client, or the connections and then the client, and returns what an acquire that is in flight
-// returns. The error says that it did not return in time.
+// closeDuring closes the client, or the connections and then the client, and returns the results of the acquire in
+// flight. If the acquire does not return in time, err says so.
 func (l *library) closeDuring(
 	ctx context.Context, a Acquire, connsFirst bool, returned <-chan grantOrEnd,
 ) (o grantOrEnd, err error) {

@@ -2,15 +2,15 @@ package history
 
 import "time"
 
-// Closing is the completion of an acquire whose client had closed the lock object meanwhile (Value.Close). Whatever its
-// error, it is no [Failure].
+// Closing is the completion of an acquire during which the client closed the lock object (Value.Close). Its error, if
+// any, is no [Failure].
 type Closing struct {
 	Time   time.Duration // of the completion
 	Closed time.Duration // when the lock object was to be closed; a slow client closes it later
 	Span   int32         // index into History.Spans
 }
 
-// closes notes that the client of an acquire closes its lock object after that time; 0: it does not.
+// closes records when the client of an acquire closes its lock object; after is 0 if it does not.
 func (b *Builder) closes(s *Span, after time.Duration) {
 	if s.Op == OpAcquire && after > 0 {
 		if b.closings == nil {
@@ -20,14 +20,14 @@ func (b *Builder) closes(s *Span, after time.Duration) {
 	}
 }
 
-// waited is how long acquire i, which has ended, could wait; 0: without limit, or it is no acquire.
+// waited returns how long acquire i, which has ended, could wait; 0: without limit, or i is no acquire.
 func (b *Builder) waited(i int32) time.Duration {
 	invoked := b.h.Spans[i].Invoked
 	defer delete(b.waits, invoked)
 	return b.waits[invoked]
 }
 
-// closed notes and reports whether operation i, which e completes, had not ended when its lock object was closed.
+// closed reports whether the lock object was closed before e completed operation i, and records it as a Closing.
 func (b *Builder) closed(i int32, e numbered) bool {
 	invoked := b.h.Spans[i].Invoked
 	closed, closes := b.closings[invoked]

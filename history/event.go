@@ -101,7 +101,7 @@ type Value struct {
 	Lease   time.Duration  `json:"lease_ns,omitempty"` // invoke: requested lease; 0: the lock renews by itself
 	Age     time.Duration  `json:"age_ns,omitempty"`   // notice: how long before this event it was sent; 0: unknown
 	Wait    time.Duration  `json:"wait_ns,omitempty"`  // invoke: how long to wait at most
-	Close   time.Duration  `json:"close_ns,omitempty"` // invoke: after that the lock object is closed; 0: it stays open
+	Close   time.Duration  `json:"close_ns,omitempty"` // invoke: closes the lock object after this time; 0: never
 	Work    time.Duration  `json:"work_ns,omitempty"`  // invoke: how long the critical section takes
 	Mode    string         `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
 	Permits int            `json:"permits,omitempty"`  // requested or granted; 0 means 1

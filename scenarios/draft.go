@@ -99,7 +99,7 @@ func (d Draft) Text() string {
 	return b.String()
 }
 
-// settingsText writes the settings of servers that the fault needs.
+// settingsText writes the server settings that the fault needs.
 func (d Draft) settingsText(b *strings.Builder) {
 	row, err := faults.Lookup(d.Fault)
 	if err != nil || len(row.Settings) == 0 {

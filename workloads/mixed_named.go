@@ -79,14 +79,14 @@ func reopenedAfterRelease(m *mix) {
 	}
 }
 
-// Within soonClosed a request is in flight, and within lateClosed the acquire waits, if another client holds the lock.
+// During soonClosed the first request is in flight; until lateClosed the acquire waits if another one holds the lock.
 const (
 	soonClosed = 3 * time.Millisecond
 	lateClosed = 150 * time.Millisecond
 )
 
-// closedWhileAcquiring closes the lock object while an acquire is in flight, as a service does at its shutdown: while
-// the first request is, or while it waits. What a server may have granted meanwhile ends with its lease.
+// closedWhileAcquiring closes the lock object during an acquire, as a service does when it shuts down: while the first
+// request is in flight, or while the acquire waits. A lock that a server granted meanwhile ends with its lease.
 func closedWhileAcquiring(m *mix) {
 	if m.Params.PerInstance > 1 {
 		plain(m)

@@ -100,7 +100,7 @@ func (s *Session) Reopen(ctx context.Context, key string) Answer {
 	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
 }
 
-// AcquireUntilClosed is an acquire during which the client closes its lock object, if it takes longer than after.
+// AcquireUntilClosed acquires a lock. If that takes longer than after, the client closes its lock object meanwhile.
 func (s *Session) AcquireUntilClosed(ctx context.Context, a client.Acquire, after time.Duration) (Hold, history.Type) {
 	h, answer := s.send(ctx, client.Request{Op: history.Acquire, Acquire: a, Close: after})
 	return h, answer.Outcome

@@ -47,13 +47,13 @@ type Disks interface {
 	Wipe(ctx context.Context, node string) error
 }
 
-// SlowDisks delays the fsyncs of servers' disks, as a disk does that is busy or fails. Writes to the page cache are not
-// delayed, except by an fsync of the same file that is in progress.
+// SlowDisks delays the fsyncs of servers, as a busy or failing disk does. Writes to the page cache are not delayed,
+// except while an fsync of the same file is in progress.
 type SlowDisks interface {
-	// SlowDisk makes each fsync of node's disk that starts from now on take that long; 0: the disk is as before, and
-	// the fsyncs in progress end. The node need not run.
+	// SlowDisk makes each fsync of node that starts from now on take as long as each; 0: fsyncs are fast again, and
+	// those in progress end. The node need not run.
 	SlowDisk(ctx context.Context, node string, each time.Duration) error
-	// SlowFsyncs is how many fsyncs of node were delayed so far, with those in progress.
+	// SlowFsyncs returns how many fsyncs of node were delayed so far, including those in progress.
 	SlowFsyncs(ctx context.Context, node string) (int, error)
 }
 
@@ -95,27 +95,27 @@ type Substrate interface {
 	Err() error            // why; nil as long as it is there
 }
 
-// Address moves the address by which clients know the one master of topology replicated, as a managed service moves
-// the DNS name or the virtual IP of its master.
+// Address moves the address by which clients know the master of topology replicated, as a managed service moves the
+// DNS name or the virtual IP of its master.
 type Address interface {
-	// MoveAddress promotes the replica that has the most data and moves the master's address to it: new connections reach
-	// it, and the other replicas follow it. It returns the names of both servers.
+	// MoveAddress promotes the replica with the most data and moves the master's address to it: new connections reach the
+	// new master, and the other replicas follow it. It returns the names of the old and the new master.
 	MoveAddress(ctx context.Context, how Move) (from, to string, err error)
 	// SettleAddress completes the last move: the old master, if it runs, becomes a replica of the new one, and no client
-	// is stale. Open connections stay with the server that they have.
+	// has a stale address. Open connections stay where they are.
 	SettleAddress(ctx context.Context) error
 }
 
-// Move is how an address moves. With the zero value the old master still accepts writes, and connections that clients
-// have open stay with it.
+// Move is how an address moves. With the zero value the old master still accepts writes, and the open connections of
+// clients stay with it.
 type Move struct {
 	Demote bool // the old master becomes a replica of the new one first, so that it refuses writes
-	// Stale is the one client whose resolver keeps the old address: its connections, also new ones, stay with the old
-	// master, while those of all other clients are reset, so that they reach the new one; "": none.
+	// Stale is the client whose resolver keeps the old address; "": none. Its connections, also new ones, stay with the
+	// old master. The connections of all other clients are reset, so that they reach the new master.
 	Stale string
 }
 
-// Resets reports whether m resets the open connections of an end, by its name: replicas always follow.
+// Resets reports whether m resets the open connections of an end, by its name. Those of replicas are always reset.
 func (m Move) Resets(end string) bool {
 	_, client := ClientNumber(end)
 	return !client || m.Stale != "" && end != m.Stale

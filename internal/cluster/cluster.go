@@ -124,16 +124,16 @@ const (
 	Cut       // reset open connections and refuse new ones
 )
 
-// Twice is when a request is executed a second time.
+// Twice is when a request is executed a second time. The zero value is never.
 type Twice int
 
-// The zero value is never.
+// When a request is executed twice.
 const (
-	// BeforeReply: the client gets the reply of the second execution, as from a proxy that resends a request because the
-	// first reply was lost. What the client sends on the same connection meanwhile waits.
+	// BeforeReply: the client gets the reply to the second execution, as from a proxy that resends a request because the
+	// first reply was lost. Requests that the client sends on the same connection meanwhile wait.
 	BeforeReply Twice = iota + 1
-	// AfterReply: a late copy arrives when the client may have sent other requests. Copies that were not sent yet
-	// end with the rule.
+	// AfterReply: a late copy arrives when the client may have sent other requests. Copies that have not been sent when
+	// the rule ends are dropped.
 	AfterReply
 )
 
@@ -152,8 +152,8 @@ type Rule struct {
 	Rate   int64         // bytes per second of all connections of a caller together; 0: unlimited
 	Mute   bool          // drop published messages, and nothing else; in direction [Back] only
 	Silent bool          // connections open when it is set carry nothing from then on, even after it; new ones pass
-	// Twice has Redis servers execute clients' requests that write twice, once sent from a connection of the gate's own
-	// whose replies are dropped; in direction [Forward] only. TwiceBy is the longest time between the two, drawn for each.
+	// Twice makes Redis servers execute clients' requests that write twice. The gate sends the copy on a connection of its
+	// own and drops the reply; in direction [Forward] only. TwiceBy is the longest time between the two, drawn for each.
 	Twice   Twice
 	TwiceBy time.Duration
 }

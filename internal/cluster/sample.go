@@ -35,8 +35,8 @@ func ParseRole(reply any) (Role, error) {
 	return Role{}, fmt.Errorf("ROLE: unexpected reply %v", reply)
 }
 
-// Reading is ask for the keys of a node, whichever node of the topology it is. In a Redis Cluster, a replica reads keys
-// after READONLY, and a master reads those of a slot that migrates to it after ASKING, which is about one command
+// Reading returns an ask that can read the keys of any node of the topology. In a Redis Cluster, a replica reads keys
+// after READONLY, and a master reads those of a slot that migrates to it after ASKING, which applies to one command
 // (redis.io, ASKING).
 func Reading(ask Ask, kind string) Ask {
 	if kind != Sharded {

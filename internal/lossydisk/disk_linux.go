@@ -268,7 +268,7 @@ func (f *file) Allocate(ctx context.Context, off, size uint64, mode uint32) sysc
 }
 
 // Fsync makes the file durable as it is. It does not sync the backing file: the machine does not lose its power.
-// On a slow disk that takes a while, in which the kernel lets nobody write to the file.
+// On a slow disk it takes a while, during which the kernel blocks writes to the file.
 func (f *file) Fsync(ctx context.Context, _ uint32) syscall.Errno {
 	if errno := f.disk.delay(ctx); errno != 0 {
 		return errno

@@ -3,7 +3,7 @@
 // then (an undo log). After the power cut a file has the content of that fsync, whether a program appends, as Redis
 // does to its append-only file, or writes in place, as etcd does to its log and its database. A real disk may also
 // keep some of what was not fsynced; this one keeps none of it. Names, truncations and removals are durable at once.
-// The idea is from LazyFS (dsrhaslab/lazyfs). It can also be slow: an fsync then takes as long as it is set to.
+// The idea is from LazyFS (dsrhaslab/lazyfs). It can also be slow: each fsync then takes as long as [Disk.Slow] sets.
 //
 // Read [Disk] first. It needs Linux, FUSE and root.
 package lossydisk

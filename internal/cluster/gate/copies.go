@@ -8,13 +8,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/requests"
 )
 
-// copies has the server execute requests of one connection twice, see [cluster.Rule].Twice.
+// copies makes the server execute requests of one connection twice, see [cluster.Rule].Twice.
 type copies struct {
 	gate     *Gate
 	requests requests.Splitter
 }
 
-// take takes what the caller sends under a rule, and returns the copies of its requests that the rule concerns.
+// take parses what the caller sends, and returns copies of the requests that the rule concerns.
 func (k *copies) take(data []byte, rule cluster.Rule, p *pump) (all []requests.Copy) {
 	if rule.Twice == 0 {
 		k.requests.Take(data, nil)
@@ -28,8 +28,8 @@ func (k *copies) take(data []byte, rule cluster.Rule, p *pump) (all []requests.C
 	return all
 }
 
-// send sends the copies: now, and waits before the requests themselves pass; or later, in a function that is called
-// when these have passed.
+// send sends the copies. With BeforeReply it sends them at once, and waits before the requests themselves pass; with
+// AfterReply the function that it returns, to be called when the requests have passed, sends them later.
 func (k *copies) send(all []requests.Copy, now *state, p *pump) (then func()) {
 	if now.rule.Twice == cluster.BeforeReply {
 		executed := int64(0)
@@ -41,7 +41,7 @@ func (k *copies) send(all []requests.Copy, now *state, p *pump) (then func()) {
 		if executed > 0 { // after an error nothing is resent
 			now.wait(p.conn.ctx, p.late(now.rule))
 		}
-		p.dir.twice.Add(executed) // before the request: what was replied to is counted
+		p.dir.twice.Add(executed) // before the request passes, so that it is counted before the client gets the reply
 		return func() {}
 	}
 	return func() {

@@ -57,10 +57,10 @@ type Gate struct {
 	dialer   Dialer
 	closed   bool
 	listener *net.TCPListener // nil while refusing
-	moved    *Gate            // new connections are its; nil: they are this gate's
-	stale    string           // the caller whose connections are still those of former; "": none
-	former   *Gate            // to which they were before the last move; nil: it never moved
-	fronts   []*Gate          // moved to this one
+	moved    *Gate            // serves new connections; nil: this gate does
+	stale    string           // the caller whose connections former still serves; "": none
+	former   *Gate            // served them before the last move; nil: none
+	fronts   []*Gate          // gates whose address has moved to this one
 	callers  map[string]*caller
 	defaults [2]cluster.Rule // for callers not seen yet
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Move makes the address of g one of gate to, like a DNS name or a service address that moves to another server: new
-// connections are connections of that gate, under its rules, and are refused when it refuses. Those of the caller
-// named stale, whose resolver keeps the old address, still reach the gate that had it, until [Gate.Settle]; "": none.
-// Open connections continue, see [Gate.Reset]. A gate that is moved to itself has its address back.
+// Move moves the address of g to gate to, like a DNS name or a service address that moves to another server: gate to
+// serves new connections under its rules, and refuses them if it refuses its own. Connections of the caller named stale
+// ("": none), whose resolver keeps the old address, still reach the gate that had the address, until [Gate.Settle].
+// Open connections continue, see [Gate.Reset]. Moving g to itself gives it its address back.
 func (g *Gate) Move(to *Gate, stale string) error {
 	g.mu.Lock()
 	former := cmp.Or(g.moved, g)
@@ -51,7 +51,7 @@ func (g *Gate) Reset(of func(caller string) bool) {
 	}
 }
 
-// leadsTo is the gate whose connection a new one of the caller of that name is.
+// leadsTo returns the gate that serves a new connection of the caller of that name.
 func (g *Gate) leadsTo(name string) *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()

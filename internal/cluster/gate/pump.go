@@ -47,7 +47,7 @@ type pump struct {
 	number   uint64         // of the connection among those of its caller
 	first    func([]byte)   // see [Config].First; nil: not to be called, or called already
 	messages *pubsub.Filter // nil in the direction of requests
-	copies   *copies        // nil in that of replies, and if the caller is not a client
+	copies   *copies        // nil in the pump of replies, and if the caller is not a client
 	rng      *rand.Rand     // of the rule with seed rngSeed
 	rngSeed  uint64
 	last     time.Time // when the last queued chunk is due: order is kept

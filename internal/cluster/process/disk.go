@@ -50,7 +50,7 @@ func (c *Cluster) closeDisks() error {
 	return errors.Join(errs...)
 }
 
-// withDisk calls do for the disk of a node that was mounted for this.
+// withDisk calls do for a node that was started with a disk that can lose writes.
 func (c *Cluster) withDisk(doing, node string, do func(*server) error) error {
 	return c.with(doing, node, func(s *server) error {
 		if s.power == nil {
@@ -60,7 +60,7 @@ func (c *Cluster) withDisk(doing, node string, do func(*server) error) error {
 	})
 }
 
-// SlowDisk makes every fsync of a node's disk take that long.
+// SlowDisk makes every fsync of a node take as long as each.
 func (c *Cluster) SlowDisk(_ context.Context, node string, each time.Duration) error {
 	return c.withDisk("slowing the disk of", node, func(s *server) error {
 		s.power.Slow(each)

@@ -98,7 +98,7 @@ type Cluster struct {
 
 	nodes     []*server
 	sentinels []*server
-	address   address // that of the master, which moves by hand
+	address   address // of the master
 
 	close    sync.Once
 	closeErr error

@@ -1,5 +1,5 @@
-// Package requests finds the requests in what a client sends to a Redis server, so that a gate can send one of them a
-// second time on a connection of its own. It does not check what a command means.
+// Package requests parses what a client sends to a Redis server, so that a gate can send a request a second time on a
+// connection of its own. It does not interpret commands, except those that change the state of a connection.
 //
 // Read [Splitter] first.
 package requests

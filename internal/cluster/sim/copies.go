@@ -5,8 +5,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/requests"
 )
 
-// copies has the server execute requests of a client twice, see [cluster.Rule].Twice. s is about to arrive. It reports
-// whether s has to wait, because its requests have been executed for the first time.
+// copies makes the server execute requests of a client twice, see [cluster.Rule].Twice, when s is about to arrive. It
+// reports whether s has to wait, because its requests have been executed for the first time.
 func (f *flow) copies(s *segment) (waits bool) {
 	n, redis := f.conn.to.program.(*node)
 	if !redis || f.dir != forward || s.data == nil || s.copied || f.conn.from.client == noClient {
@@ -47,8 +47,8 @@ func (f *flow) copies(s *segment) (waits bool) {
 // late draws the time between the two executions of a request.
 func (f *flow) late(rule cluster.Rule) int64 { return f.dice(rule).Int64N(int64(rule.TwiceBy) + 1) }
 
-// execute executes a copy, and reports whether the server did not refuse it. The gate sends it from a connection of its
-// own, on which the rules of the client's connections do not act.
+// execute executes a copy, and reports whether the server did not refuse it. The gate sends it on a connection of its
+// own, to which the rules of the client's connections do not apply.
 func (n *node) execute(one requests.Copy, source string) (executed bool) {
 	if !n.up || n.server.Refuse() != "" {
 		return false

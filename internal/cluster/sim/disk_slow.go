@@ -8,8 +8,8 @@ import (
 
 // slowness is the state of a disk whose fsyncs take time. Without it an fsync takes none, see disk.append.
 type slowness struct {
-	each   int64 // that every fsync takes
-	fsyncs int   // that were delayed so far
+	each   int64 // how long every fsync takes
+	fsyncs int   // how many were delayed so far
 
 	unwritten int   // records that are only in the server's memory (aof_buf)
 	covers    int   // records that the fsync in progress makes durable; 0: none is in progress
@@ -22,12 +22,12 @@ type slowness struct {
 // postponedFor is for how many seconds a write waits for an fsync in progress, before it blocks the server.
 const postponedFor = 2
 
-// isSlow reports whether fsyncs take time, or one that did is not over. With appendfsync no the server never waits.
+// isSlow reports whether fsyncs take time, or a slow one is in progress. With appendfsync no the server never waits.
 func (d *disk) isSlow() bool {
 	return d.on && d.policy != "no" && (d.slow.each > 0 || d.slow.covers > 0 || d.slow.unwritten > 0)
 }
 
-// forget drops what only the memory of a server had that has ended.
+// forget drops what was only in the memory of a server that has ended.
 func (d *disk) forget() {
 	d.records = d.records[:len(d.records)-d.slow.unwritten]
 	d.slow = slowness{each: d.slow.each, fsyncs: d.slow.fsyncs}
@@ -90,7 +90,7 @@ func (n *node) flushDisk() {
 	})
 }
 
-// awaitDisk plans the end of the fsync in progress, which the kernel brings about also when the server is stopped.
+// awaitDisk plans the end of the fsync in progress. The kernel completes it even if the server is stopped.
 func (n *node) awaitDisk() {
 	t := &task{host: &n.host, life: n.life, kernel: true, do: func() {
 		if d := &n.disk; d.slow.covers > 0 && n.world.now() >= d.slow.ends {
@@ -116,7 +116,7 @@ func (n *node) unblock() {
 	n.proceed()
 }
 
-// SlowDisk makes each fsync of node's disk that starts from now on take that long.
+// SlowDisk makes each fsync of node that starts from now on take as long as each.
 func (c *Cluster) SlowDisk(ctx context.Context, node string, each time.Duration) error {
 	n, err := c.node(node)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Cluster) SlowFsyncs(ctx context.Context, node string) (int, error) {
 	return n.disk.slow.fsyncs, nil
 }
 
-// infoDisk is what INFO persistence has of an append-only file; "": there is none.
+// infoDisk is what INFO persistence reports about an append-only file; "": there is none.
 func (n *node) infoDisk() string {
 	d := &n.disk
 	if !d.on {

@@ -131,7 +131,7 @@ type task struct {
 	host   *host
 	life   int
 	do     func()
-	kernel bool // not of the program, but of the system: it is done also while the program is stopped
+	kernel bool // done by the system, not by the program, so also while the program is stopped
 }
 
 func (t *task) schedule(instant int64) {

@@ -58,7 +58,7 @@ type Config struct {
 	Broadcast func(channel, message []byte, shard bool)
 	// Info replaces the text of a section of INFO; "" keeps the engine's own.
 	Info func(section string) string
-	// AOF is what INFO persistence has of an append-only file; "": there is none. It may be nil.
+	// AOF returns what INFO persistence reports about an append-only file; "": there is none. It may be nil.
 	AOF func() string
 }
 
