@@ -23,7 +23,8 @@ func Lookup(name string) (Spec, error) {
 // serverFaults act on servers, their clocks, disks and data.
 func serverFaults() []Spec {
 	return []Spec{
-		killSpec, restartSpec, restartEmptySpec, powerLossSpec, slowDiskSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
+		killSpec, restartSpec, restartEmptySpec, powerLossSpec, slowDiskSpec, pauseNodeSpec, failoverSpec,
+		manualPromotionSpec, splitBrainSpec,
 		endpointChangeSpec, clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
 		readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, queueDeletedSpec, foreignWaiterSpec, nodeDeletedSpec,

@@ -87,7 +87,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 var asymmetric = []string{
 	"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover", "client-crash", "restart-empty",
 	"key-deleted", "queue-deleted", "node-deleted", "flushall", "script-flush", "pubsub-cut", "eviction", "memory-full",
-	"foreign-data", "foreign-waiter",
+	"foreign-data", "foreign-waiter", "manual-promotion",
 	"rights-revoked", "subscribe-refused", "channel-refused", "scripts-refused", "snapshots-failing",
 	"slot-migration", "busy-script", "connection-limit",
 }

@@ -75,8 +75,23 @@ func findFailover(q *inquiry) *cause {
 	} else if !reached && len(p.observedA) > 0 && w.sampled(p.granterB, p.a.From, p.b.From) {
 		text += fmt.Sprintf("; its write was never seen on %s", p.granterB)
 	}
+	if f := q.r.promotedByHand(p.granterB, p.a.From); f != nil { // it no longer replicated
+		c.faults = append(c.faults, f)
+		text += fmt.Sprintf("; %s was promoted by hand %s (%s)", p.granterB, f.when(s), quote(f.name))
+	}
 	c.text = text + "; " + q.takeover()
 	return c
+}
+
+// promotedByHand is the fault that promoted node before t without the Sentinels; nil if none did.
+func (r *Run) promotedByHand(node string, t time.Duration) *injection {
+	i := slices.IndexFunc(r.faults, func(f injection) bool {
+		return f.is("manual-promotion") && f.on(node) && f.inject <= t
+	})
+	if i < 0 {
+		return nil
+	}
+	return &r.faults[i]
 }
 
 // tokenNotNewer: two holds did not overlap, but the token of the second is older or the same, for the reason that find

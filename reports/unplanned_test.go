@@ -21,7 +21,9 @@ func unplanned(r *Run) string {
 			return text
 		}
 	}
-	promoted := slices.IndexFunc(r.notes, func(n history.Fault) bool { return n.Name == history.NodePromoted })
+	promoted := slices.IndexFunc(r.notes, func(n history.Fault) bool {
+		return n.Name == history.NodePromoted && r.promotedByHand(n.Target, n.Time) == nil
+	})
 	for i := range r.faults {
 		f := &r.faults[i]
 		switch {

@@ -105,6 +105,16 @@ func (n *recorder) look(keys ...string) {
 	n.log = append(n.log, last)
 }
 
+// byHand makes a replica that has key a a master, without the Sentinels.
+func (n *recorder) byHand(node string) {
+	n.t.Helper()
+	n.write(0, "a")
+	n.look("a")
+	_, err := n.c.(cluster.Admin).Do(n.ctx, node, "REPLICAOF", "NO", "ONE")
+	n.ok(err)
+	n.role(node, "master")
+}
+
 func (n *recorder) ok(err error) {
 	n.t.Helper()
 	if err != nil {
@@ -157,6 +167,32 @@ func scripts() map[string]script {
 				n.ok(n.c.Restart(n.ctx, "n1"))
 				n.role("n1", "slave")
 				n.look("a", "b")
+			},
+		},
+		"a replica promoted by hand while Sentinels promote another": {
+			cluster.Topology{Kind: cluster.Sentinel},
+			func(n *recorder) {
+				n.byHand("n3")
+				n.write(2, "lost")
+				n.ok(n.c.Kill(n.ctx, "n1"))
+				n.role("n2", "master")
+				n.write(1, "b")
+				n.role("n3", "slave")
+				n.look("a", "b", "lost")
+			},
+		},
+		"a replica promoted by hand, and then by Sentinels": {
+			cluster.Topology{Kind: cluster.Sentinel},
+			func(n *recorder) {
+				n.byHand("n2")
+				n.write(0, "lost")
+				n.ok(n.c.Kill(n.ctx, "n1"))
+				n.write(1, "b")
+				n.until("n3 has b", func() bool { // it follows n2
+					_, has := n.c.Sample(n.ctx, "n3", []string{"b"}).Keys["b"]
+					return has
+				})
+				n.look("a", "b", "lost")
 			},
 		},
 	}

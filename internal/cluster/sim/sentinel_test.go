@@ -95,6 +95,56 @@ func TestFormerMasterIsDemoted(t *testing.T) {
 	})
 }
 
+// TestReplicaPromotedByHandIsTurnedBack: once it has reported the role of master for more than 8 s, at the INFO after
+// that, which is sent every 10 s. One run of real servers took 17 s.
+func TestReplicaPromotedByHandIsTurnedBack(t *testing.T) {
+	for seed := range uint64(10) {
+		cfg := sentinels()
+		cfg.Seed = seed
+		simulate(t, cfg, func(w *world) {
+			pass(time.Duration(seed) * time.Second)
+			_, err := w.Do(w.ctx, "n3", "REPLICAOF", "NO", "ONE")
+			w.ok(err)
+			pass(10 * time.Millisecond)
+			direct := w.at(w.Client(0), w.Nodes()[2].Addr)
+			w.ok(direct.Set(w.ctx, "lost", "v", 0).Err())
+			after, _ := w.becomes("n3", "slave", 30*time.Second)
+			if after < 8*time.Second || after > 21*time.Second {
+				t.Errorf("seed %d: a replica again after %v", seed, after)
+			}
+			pass(3 * time.Second)
+			if s := w.Sample(w.ctx, "n3", []string{"lost"}); len(s.Keys) != 0 {
+				t.Errorf("seed %d: the replica has %v", seed, s.Keys)
+			}
+			if s := w.Sample(w.ctx, "n1", nil); s.Role != "master" {
+				t.Errorf("seed %d: n1 is %s", seed, s.Role)
+			}
+		})
+	}
+}
+
+// TestSentinelsMayPromoteAReplicaThatIsAMaster: they do not look at the role of a candidate, so that what the old
+// master wrote after the promotion by hand is lost, although n3 has it.
+func TestSentinelsMayPromoteAReplicaThatIsAMaster(t *testing.T) {
+	simulate(t, sentinels(), func(w *world) {
+		c := w.client(0)
+		w.ok(c.Set(w.ctx, "before", "v", 0).Err())
+		pass(10 * time.Millisecond)
+		_, err := w.Do(w.ctx, "n2", "REPLICAOF", "NO", "ONE")
+		w.ok(err)
+		w.ok(c.Set(w.ctx, "lost", "v", 0).Err())
+		pass(10 * time.Millisecond)
+		if s := w.Sample(w.ctx, "n3", []string{"lost"}); len(s.Keys) != 1 {
+			t.Errorf("n3 has %v", s.Keys)
+		}
+		w.ok(w.Kill(w.ctx, "n1"))
+		w.writes(c, 10*time.Second)
+		if s := w.Sample(w.ctx, "n2", []string{"before", "lost", "w"}); len(s.Keys) != 2 || s.Keys["lost"].Owner != "" {
+			t.Errorf("n2 has %v", s.Keys)
+		}
+	})
+}
+
 func TestPromoteMovesTheMaster(t *testing.T) {
 	simulate(t, sentinels(), func(w *world) {
 		c := w.client(0)

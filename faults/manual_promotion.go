@@ -1,0 +1,37 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// manual-promotion is an operator's REPLICAOF NO ONE on a replica that Sentinels watch. There are two masters, but only
+// clients that do not ask the Sentinels reach the new one. It no longer replicates; yet Sentinels may choose it in the
+// next failover, because they do not look at the role of a candidate. They make it a replica again after it has
+// reported the role of master for more than 8 s, so there is nothing to undo.
+var manualPromotionSpec = Spec{
+	Name:       "manual-promotion",
+	Doc:        "makes a replica a master (REPLICAOF NO ONE), as an operator does without SENTINEL FAILOVER.",
+	Source:     "sentinel.c, sentinelRefreshInstanceInfo: a replica that claims to be a master",
+	Targets:    []Target{Replica, Node},
+	Topologies: []string{cluster.Sentinel},
+	OneShot:    true,
+	Resources:  func(_ cluster.Cluster, node string) []Resource { return []Resource{{Name: "the role of " + node}} },
+	Lacks:      lacksAdmin,
+	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
+		for _, node := range withRole(sampleAll(ctx, env.Cluster), roleMaster) {
+			if node == target {
+				return nil, fmt.Errorf("promoting %s by hand: it is already a master", target)
+			}
+		}
+		if _, err := env.Cluster.(cluster.Admin).Do(ctx, target, "REPLICAOF", "NO", "ONE"); err != nil {
+			return nil, fmt.Errorf("promoting %s by hand: %w", target, err)
+		}
+		return &injection{
+			observe: awaitNodeIn(env.Cluster, roleMaster, target, target+" was promoted by hand"),
+			undo:    nothingToUndo,
+		}, nil
+	},
+}
