@@ -40,7 +40,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 		}
 		a := r.sendOn(ctx, master, []call{c}, sendAll)[0]
 		if addr, asked := redis.IsAskError(a.err); asked {
-			a = r.sendTo(ctx, master, addr, c)
+			a = r.sendTo(ctx, cluster, *master.Options(), addr, c)
 		}
 		if a.err != nil && redis.HasErrorPrefix(a.err, "MOVED") {
 			cluster.ReloadState(ctx)
@@ -50,18 +50,28 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 	return out
 }
 
-// sendTo sends a call to the master at addr, to which the slot of its key migrates (ASK). go-redis has no client for
-// an address, and does not know a master without slots: so the connection lasts for this call.
-func (r *replicas) sendTo(ctx context.Context, master *redis.Client, addr string, c call) answer {
-	o := *master.Options()
-	o.Addr, o.PoolSize, o.MinIdleConns = addr, 1, 0
-	importing := redis.NewClient(&o)
+// sendTo sends a call to the master at addr, to which the slot of its key migrates (ASK). o are the options of another
+// node. go-redis has no client for an address, and does not know a master without slots: so the connection lasts for
+// this call.
+func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o redis.Options, addr string,
+	c call) answer {
+	o.Addr, o.NodeAddress, o.PoolSize, o.MinIdleConns = addr, addr, 1, 0
+	// In the options of a client 0 means none, in those of a new one the default.
+	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
+		if *limit == 0 {
+			*limit = -1
+		}
+	}
+	if o.MaxRetries == 0 {
+		o.MaxRetries = -1
+	}
+	importing := cluster.Options().NewClient(&o)
 	defer importing.Close()
 	return r.sendOn(ctx, importing, []call{c}, sendAsking)[0]
 }
 
-// sendAsking is sendAll for the master to which the slot of the calls' keys migrates. ASKING is about the next command
-// on its connection, so rdb must be one connection.
+// sendAsking is sendAll for the master to which the slot of the calls' keys migrates. ASKING applies only to the next
+// command on its connection, so rdb must be one connection.
 func sendAsking(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
 	return bySource(ctx, rdb, calls, runAsking)
 }
