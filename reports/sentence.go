@@ -102,6 +102,8 @@ func faultVerb(fault string) string {
 		return "was cut off"
 	case "failover", "cluster-failover", "cluster-failover-force", "cluster-takeover":
 		return "was failed over"
+	case "manual-promotion":
+		return "was promoted by hand"
 	case "endpoint-change":
 		return "was affected when the master's address moved"
 	case "clock-jump", "clock-drift":
@@ -124,6 +126,21 @@ func faultVerb(fault string) string {
 		return "missed a message"
 	case "pubsub-cut":
 		return "disconnected its subscribers"
+	case "slot-migration":
+		return "took over the slots of the locks"
+	case "connection-reset", "packet-lost":
+		return "had its connections reset"
+	case "silent-connections":
+		return "lost its connections without a reset"
+	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":
+		return "was slowed down"
+	}
+	return refusalVerb(fault)
+}
+
+// refusalVerb is [faultVerb] of a fault that makes a server refuse requests.
+func refusalVerb(fault string) string {
+	switch fault {
 	case "rights-revoked", "subscribe-refused", "channel-refused":
 		return "refused subscriptions"
 	case "scripts-refused":
@@ -142,14 +159,6 @@ func faultVerb(fault string) string {
 		return "refused connections"
 	case "read-only-demotion":
 		return "was made a read-only replica"
-	case "slot-migration":
-		return "took over the slots of the locks"
-	case "connection-reset", "packet-lost":
-		return "had its connections reset"
-	case "silent-connections":
-		return "lost its connections without a reset"
-	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":
-		return "was slowed down"
 	}
 	return "was hit by fault " + quote(fault)
 }
