@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -153,7 +154,8 @@ func (s *servers) breaksAt(
 		x := &s.h.Samples[i]
 		is, state := s.keeps(x, h.owner, h.key)
 		u = unkept{receivedPromise: p, seen: x.Time, node: x.Node}
-		if is == absent && o.MayBeDown == 0 && s.movedFrom(node, h.key, x.Time) {
+		if is == absent && o.MayBeDown == 0 &&
+			(s.movedFrom(node, h.key, x.Time) || !keeps && s.unseenMaster(node, h.key, p.at, x.Time)) {
 			continue
 		}
 		if is == absent {
@@ -165,6 +167,24 @@ func (s *servers) breaksAt(
 		}
 	}
 	return u, false, keeps
+}
+
+// unseenMaster reports whether another node that has named an owner at a key was a master when it was last sampled
+// before at, which was before from: of two masters, it may be the one that granted the lock after that.
+func (s *servers) unseenMaster(node int, key int32, from, at time.Duration) bool {
+	for other, all := range s.nodes {
+		n := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Time > at })
+		if other == node || n == 0 || s.h.Samples[all[n-1]].Time >= from || s.named[nodeKey{int32(other), key}] == nil {
+			continue
+		}
+		last := int(all[n-1])
+		since := s.h.Samples[last+1:]
+		if !slices.ContainsFunc(since[:sort.Search(len(since), func(n int) bool { return since[n].Time > at })],
+			func(x history.Sample) bool { return x.Node == s.h.Samples[last].Node }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *honestyCheck) unkeptViolation(f finding) Violation {
