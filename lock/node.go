@@ -54,7 +54,7 @@ func newNode(rdb redis.UniversalClient, bg *background, o Options) *node {
 }
 
 func (n *node) newPipes(server string) *pipes {
-	send := func(ctx context.Context, calls []call) []answer { return sendAll(ctx, n.rdb, calls) }
+	send := func(ctx context.Context, calls []call) []answer { return sendAll(ctx, n.rdb, calls, false) }
 	p := &pipes{plain: &pipe{bg: n.bg, rdb: n.rdb, order: n.order, server: server, send: send}}
 	if n.replicas != nil {
 		p.safe = &pipe{bg: n.bg, order: n.order, server: server, send: n.replicas.send}

@@ -312,15 +312,10 @@ type processor interface {
 
 // sendAll runs calls on rdb, in one pipeline if there is more than one, by their
 // digests, and by their sources on a server that does not know them (a restart, a
-// failover and SCRIPT FLUSH empty the cache).
-func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
-	return bySource(ctx, rdb, calls, run)
-}
-
-// bySource sends calls by their digests, and those whose script the server does not know by their sources.
-func bySource(ctx context.Context, rdb redis.Cmdable, calls []call,
-	run func(_ context.Context, _ redis.Cmdable, _ []call, sources bool) []answer) []answer {
-	out := run(ctx, rdb, calls, false)
+// failover and SCRIPT FLUSH empty the cache). With asking each call comes after ASKING:
+// for the master to which the slot of its key migrates.
+func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call, asking bool) []answer {
+	out := run(ctx, rdb, calls, false, asking)
 	var missing []call
 	var at []int
 	for i, a := range out {
@@ -329,7 +324,7 @@ func bySource(ctx context.Context, rdb redis.Cmdable, calls []call,
 		}
 	}
 	if len(missing) > 0 {
-		for i, a := range run(ctx, rdb, missing, true) {
+		for i, a := range run(ctx, rdb, missing, true, asking) {
 			out[at[i]] = a
 		}
 	}
@@ -356,17 +351,20 @@ func answerOf(cmd *redis.Cmd) answer {
 }
 
 // run sends calls once, by their sources or by their digests.
-func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []answer {
+func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources, asking bool) []answer {
 	out := make([]answer, len(calls))
 	cmds := make([]noRetry, len(calls))
 	for i := range calls {
 		cmds[i] = noRetry{redis.NewCmd(ctx, calls[i].line(sources)...)}
 	}
-	if one, ok := rdb.(processor); ok && len(calls) == 1 && !crowded(ctx, rdb, calls[0].key()) {
+	if one, ok := rdb.(processor); ok && len(calls) == 1 && !asking && !crowded(ctx, rdb, calls[0].key()) {
 		_ = one.Process(ctx, cmds[0]) // the command has the error too
 	} else {
 		pipeline := rdb.Pipeline()
 		for _, cmd := range cmds {
+			if asking { // it applies only to the next command
+				_ = pipeline.Process(ctx, noRetry{redis.NewCmd(ctx, "asking")})
+			}
 			_ = pipeline.Process(ctx, cmd) // only queued
 		}
 		_, _ = pipeline.Exec(ctx) // each command has its own error

@@ -26,7 +26,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if !ok {
 		if one, ok := r.rdb.(*redis.Client); ok {
-			return r.sendOn(ctx, one, calls, sendAll)
+			return r.sendOn(ctx, one, calls, false)
 		}
 		return refuse(calls, fmt.Errorf("%T has no connection of its own to wait on: give a client or "+
 			"a cluster client", r.rdb))
@@ -38,7 +38,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 			out = append(out, answer{err: &requestError{notExecuted, err}})
 			continue
 		}
-		a := r.sendOn(ctx, master, []call{c}, sendAll)[0]
+		a := r.sendOn(ctx, master, []call{c}, false)[0]
 		if addr, asked := redis.IsAskError(a.err); asked {
 			a = r.sendTo(ctx, cluster, *master.Options(), addr, c)
 		}
@@ -67,30 +67,7 @@ func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o r
 	}
 	importing := cluster.Options().NewClient(&o)
 	defer importing.Close()
-	return r.sendOn(ctx, importing, []call{c}, sendAsking)[0]
-}
-
-// sendAsking is sendAll for the master to which the slot of the calls' keys migrates. ASKING applies only to the next
-// command on its connection, so rdb must be one connection.
-func sendAsking(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
-	return bySource(ctx, rdb, calls, runAsking)
-}
-
-// runAsking is run with ASKING before each call.
-func runAsking(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []answer {
-	out := make([]answer, len(calls))
-	pipeline := rdb.Pipeline()
-	cmds := make([]noRetry, len(calls))
-	for i := range calls {
-		cmds[i] = noRetry{redis.NewCmd(ctx, calls[i].line(sources)...)}
-		_ = pipeline.Process(ctx, noRetry{redis.NewCmd(ctx, "asking")}) // only queued
-		_ = pipeline.Process(ctx, cmds[i])
-	}
-	_, _ = pipeline.Exec(ctx) // each command has its own error
-	for i, cmd := range cmds {
-		out[i] = answerOf(cmd.Cmd)
-	}
-	return out
+	return r.sendOn(ctx, importing, []call{c}, true)[0]
 }
 
 // refuse is the answer to calls that are not sent.
@@ -102,12 +79,11 @@ func refuse(calls []call, why error) []answer {
 	return out
 }
 
-// sendOn runs calls with send, and then waits for replicas if a call wrote something.
-func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call,
-	send func(context.Context, redis.Cmdable, []call) []answer) []answer {
+// sendOn runs calls as sendAll does, and then waits for replicas if a call wrote something.
+func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call, asking bool) []answer {
 	conn := rdb.Conn()
 	defer conn.Close()
-	out := send(ctx, conn, calls)
+	out := sendAll(ctx, conn, calls, asking)
 	wrote := false
 	for _, a := range out {
 		wrote = wrote || a.granted()
