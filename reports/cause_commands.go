@@ -102,12 +102,9 @@ func (q *inquiry) delays(c *cause) (text string) {
 	if len(c.faults) > 0 {
 		return ""
 	}
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		if f.is(delayFaults()...) && f.effective(q.p.a.Asked, q.p.b.From) {
-			c.faults = append(c.faults, f)
-			text += fmt.Sprintf(" (%s from %s)", quote(f.name), q.s.instant(f.took()))
-		}
+	for _, f := range q.r.effectiveFaults(q.p.a.Asked, q.p.b.From, delayFaults()...) {
+		c.faults = append(c.faults, f)
+		text += fmt.Sprintf(" (%s from %s)", quote(f.name), q.s.instant(f.took()))
 	}
 	return text
 }

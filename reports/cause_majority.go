@@ -323,11 +323,9 @@ func (q *inquiry) unsynced(f *injection) string {
 	if !f.is("power-loss") {
 		return ""
 	}
-	for i := range q.r.faults {
-		slow := &q.r.faults[i]
-		lost := f.nodes(q.r)
-		both := slices.ContainsFunc(slow.nodes(q.r), func(node string) bool { return slices.Contains(lost, node) })
-		if slow.is("slow-disk") && both && slow.effective(f.effectTime(), f.effectTime()) {
+	lost := f.nodes(q.r)
+	for _, slow := range q.r.effectiveFaults(f.effectTime(), f.effectTime(), "slow-disk") {
+		if slices.ContainsFunc(slow.nodes(q.r), func(node string) bool { return slices.Contains(lost, node) }) {
 			return fmt.Sprintf(" while fsyncs were delayed (%s, since %s)", quote(slow.name), q.s.instant(slow.took()))
 		}
 	}

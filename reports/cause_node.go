@@ -136,6 +136,16 @@ func (q *inquiry) persistence() string {
 	return ""
 }
 
+// effectiveFaults are the faults of these names that were in effect at some time of an interval.
+func (r *Run) effectiveFaults(from, until time.Duration, names ...string) (all []*injection) {
+	for i := range r.faults {
+		if f := &r.faults[i]; f.is(names...) && f.effective(from, until) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // effectOn is the last fault of these names that took effect on node, or on any if
 // that is empty, in [from, to]; nil if there is none.
 func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *injection {
@@ -299,12 +309,9 @@ func (q *inquiry) slowGrant(a, other *hold) *cause {
 	ends := format.Texts(short, func(end point) string { return fmt.Sprintf("on %s by %s", end.Node, s.instant(end)) })
 	c := &cause{text: fmt.Sprintf("%s was granted %s at %s and promised it until %s, but its lease ended %s",
 		clientName(a.Client), it, s.instant(a.granted()), s.instant(promise), list(ends))}
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		if f.is(delayFaults()...) && f.effective(a.Asked, a.From) {
-			c.faults = append(c.faults, f)
-			c.text += fmt.Sprintf("; %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
-		}
+	for _, f := range q.r.effectiveFaults(a.Asked, a.From, delayFaults()...) {
+		c.faults = append(c.faults, f)
+		c.text += fmt.Sprintf("; %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
 	}
 	if other != nil {
 		c.text += fmt.Sprintf("; %s was granted it at %s", clientName(other.Client), s.instant(other.granted()))

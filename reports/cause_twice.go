@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -24,10 +23,11 @@ func findExecutedTwice(q *inquiry) *cause {
 	if q.p != nil {
 		from, until = q.p.a.Asked, q.p.b.From
 	}
-	f := q.r.effectiveFault(from, until, "request-resent", "request-duplicated")
-	if f == nil {
+	all := q.r.effectiveFaults(from, until, "request-resent", "request-duplicated")
+	if len(all) == 0 {
 		return nil
 	}
+	f := all[0]
 	if q.p != nil {
 		node := q.node()
 		if node == "" || q.p.outlived() {
@@ -46,16 +46,6 @@ func findExecutedTwice(q *inquiry) *cause {
 	}
 	return q.countedTwice(f, asked, h, twice, fmt.Sprintf("was executed twice (%s since %s)", quote(f.name),
 		q.s.instant(f.took())))
-}
-
-// effectiveFault is the first of these faults that was in effect at some time of an interval; nil if there is none.
-func (r *Run) effectiveFault(from, until time.Duration, names ...string) *injection {
-	for i := range r.faults {
-		if f := &r.faults[i]; f.is(names...) && f.effective(from, until) {
-			return f
-		}
-	}
-	return nil
 }
 
 // acquireOfEvidence is the first acquire that the violation names, and the hold that it began; nil if it names none.
