@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/crc32"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
@@ -38,9 +37,9 @@ func (l *library) settle() {
 	}
 }
 
-// grantOrError is what an acquire returns.
-type grantOrError struct {
-	h   held
+// acquired is what a function that acquires returns: a hold, or the [Grant] of one.
+type acquired[T any] struct {
+	got T
 	err error
 }
 
@@ -55,7 +54,7 @@ func (l *library) isTwice(a Acquire) bool {
 		return false
 	}
 	n, _ := l.holds.levels(a.Key, a.Owner)
-	return n == 0 && crc32.ChecksumIEEE([]byte("twice "+a.Owner))%4 == 0
+	return n == 0 && isOneInFour("twice ", a.Owner)
 }
 
 // acquireTwice acquires a for its owner in two goroutines. If both are granted it, it releases what one was granted, of
@@ -63,11 +62,11 @@ func (l *library) isTwice(a Acquire) bool {
 func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	got := make(chan grantOrError, 2)
+	got := make(chan acquired[held], 2)
 	for range 2 {
 		go func() {
 			h, err := l.acquire(ctx, l.lock, a)
-			got <- grantOrError{h, err}
+			got <- acquired[held]{h, err}
 		}()
 		l.headStart()
 	}
@@ -76,7 +75,7 @@ func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) 
 	if first.err == nil {
 		patience = time.After(twicePatience(l.poll))
 	}
-	var second grantOrError
+	var second acquired[held]
 	select {
 	case second = <-got:
 	case <-patience:
@@ -99,22 +98,22 @@ func (l *library) acquireTwice(parent context.Context, a Acquire) (held, error) 
 }
 
 // join makes one hold of what two acquires of one owner were granted: it keeps the first, if both were.
-func (l *library) join(ctx context.Context, first, second grantOrError) (held, error) {
+func (l *library) join(ctx context.Context, first, second acquired[held]) (held, error) {
 	switch {
 	case first.err != nil && second.err != nil && certainty(first.err) < certainty(second.err):
 		return nil, first.err
 	case first.err != nil && second.err != nil:
 		return nil, second.err
 	case errors.Is(first.err, lock.ErrUnknown): // its hold may be left
-		return nil, errors.Join(first.err, second.h.Release(context.WithoutCancel(ctx)))
+		return nil, errors.Join(first.err, second.got.Release(context.WithoutCancel(ctx)))
 	case first.err != nil:
-		return second.h, second.err
+		return second.got, second.err
 	case errors.Is(second.err, lock.ErrUnknown):
-		return nil, errors.Join(second.err, first.h.Release(context.WithoutCancel(ctx)))
+		return nil, errors.Join(second.err, first.got.Release(context.WithoutCancel(ctx)))
 	case second.err != nil:
-		return first.h, nil
+		return first.got, nil
 	}
-	keep, other := first.h, second.h
+	keep, other := first.got, second.got
 	if err := sameToken(ctx, keep, other); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestHoldsOfOneOwnerHaveOneToken(t *testing.T) {
 func TestBothCallsFail(t *testing.T) {
 	for _, row := range [][2]error{{lock.ErrUnknown, lock.ErrHeld}, {lock.ErrHeld, lock.ErrUnknown}} {
 		l := &library{}
-		_, err := l.join(t.Context(), grantOrError{err: row[0]}, grantOrError{err: row[1]})
+		_, err := l.join(t.Context(), acquired[held]{err: row[0]}, acquired[held]{err: row[1]})
 		if !errors.Is(err, lock.ErrUnknown) {
 			t.Errorf("of %v and %v: %v", row[0], row[1], err)
 		}

@@ -73,9 +73,8 @@ func AllCapabilities() Capabilities {
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, CanChangePermits, CanDrain, CanForcePermits, IsLatch, CanDelete, CountsUnnamed, SeveralKeys,
 		CanForceRelease, Scoped, Guards, FencedReaders, CanInspect, InspectsOwner, CountsWaiters, Reopens,
-		EndsWaits,
-		Repeats, Persists, EndsRenewals, AwaitsReplicas, NamesOwner, FallsBack, Migrates, BacksOff, Isolates, FullMemory,
-		Detached, Counts, Frugal, TakesTurns, CachesScripts,
+		EndsWaits, Repeats, Persists, EndsRenewals, AwaitsReplicas, NamesOwner, FallsBack, Migrates, BacksOff, Isolates,
+		FullMemory, Detached, Counts, Frugal, TakesTurns, CachesScripts,
 	}
 }
 

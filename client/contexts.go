@@ -158,11 +158,14 @@ func checkEnd(a Acquire, err error, also bool) error {
 // marks reports whether the metadata of a hold have the owner's name, which the server does not know otherwise: for
 // some of the clients that use contexts.
 func (l *library) marks(owner string) bool {
-	return l.unnamed && l.contexts && crc32.ChecksumIEEE([]byte("mark of "+owner))%4 == 0
+	return l.unnamed && l.contexts && isOneInFour("mark of ", owner)
 }
 
 // isEven chooses half of the owners.
 func isEven(owner string) bool { return crc32.ChecksumIEEE([]byte(owner))%2 == 0 }
+
+// isOneInFour chooses one owner in four, others for each purpose.
+func isOneInFour(purpose, owner string) bool { return crc32.ChecksumIEEE([]byte(purpose+owner))%4 == 0 }
 
 // ended reports whether a hold that is lost looks so to its user.
 func (l *library) ended(h held) bool {

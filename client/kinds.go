@@ -166,8 +166,8 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
-		Reopens, Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts,
-		Frugal, CachesScripts}
+		Reopens, Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal,
+		CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/crc32"
 	"slices"
 	"time"
 
@@ -55,33 +54,27 @@ func asksRarely(ctx context.Context) bool { return ctx.Value(rarelyKey{}) != nil
 
 var errEndedByClose = errors.New("the lock was granted, and its hold ended with the client")
 
-// grantOrEnd holds the results of Acquire.
-type grantOrEnd struct {
-	g   Grant
-	err error
-}
-
 // AcquireUntilClosed closes the client while the acquire is in flight, and makes another one. Sometimes it closes the
 // connections first, as a program does that shuts down in the wrong order: the next request, at the latest at the next
 // poll, then ends the acquire. Only a lock whose waiters poll states [EndsWaits]. The end of a subscription involves
 // goroutines of go-redis that no simulation can order, and an acquire of several votes or locks that ends with the
 // client leaves grants of some servers until their lease expires.
 func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error) {
-	connsFirst := l.poll > 0 && crc32.ChecksumIEEE([]byte("connections first "+a.Owner))%4 == 0
+	connsFirst := l.poll > 0 && isOneInFour("connections first ", a.Owner)
 	asking := ctx
 	if l.bounded && isEven(a.Owner) && !connsFirst {
 		asking = context.WithValue(ctx, rarelyKey{}, true)
 	}
-	returned := make(chan grantOrEnd, 1)
+	returned := make(chan acquired[Grant], 1)
 	go func() {
 		g, err := l.Acquire(asking, a)
-		returned <- grantOrEnd{g, err}
+		returned <- acquired[Grant]{g, err}
 	}()
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
 	case o := <-returned:
-		return o.g, o.err
+		return o.got, o.err
 	case <-timer.C:
 		l.settle()
 	}
@@ -106,8 +99,8 @@ func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.
 // closeDuring closes the client, or the connections and then the client, and returns the results of the acquire in
 // flight. If the acquire does not return in time, err says so.
 func (l *library) closeDuring(
-	ctx context.Context, a Acquire, connsFirst bool, returned <-chan grantOrEnd,
-) (o grantOrEnd, err error) {
+	ctx context.Context, a Acquire, connsFirst bool, returned <-chan acquired[Grant],
+) (o acquired[Grant], err error) {
 	limit := closeSlack
 	if connsFirst {
 		limit += l.poll
@@ -131,7 +124,7 @@ func (l *library) closeDuring(
 const closeSteps = 10
 
 // returnedWithin waits for what an acquire returns, and reports whether that took longer than limit.
-func returnedWithin(limit time.Duration, returned <-chan grantOrEnd) (o grantOrEnd, late bool) {
+func returnedWithin(limit time.Duration, returned <-chan acquired[Grant]) (o acquired[Grant], late bool) {
 	for range closeSteps {
 		select {
 		case o = <-returned:

@@ -58,9 +58,9 @@ func TestReturnedWithin(t *testing.T) {
 }
 
 // returnsAfter is an acquire that takes that long.
-func returnsAfter(d time.Duration) <-chan grantOrEnd {
-	returned := make(chan grantOrEnd, 1)
-	time.AfterFunc(d, func() { returned <- grantOrEnd{} })
+func returnsAfter(d time.Duration) <-chan acquired[Grant] {
+	returned := make(chan acquired[Grant], 1)
+	time.AfterFunc(d, func() { returned <- acquired[Grant]{} })
 	return returned
 }
 
@@ -70,14 +70,14 @@ const stoppedHere = "LOCKCHAOS_TEST_STOPPED"
 // TestStoppedWhileClosing: the time for which a process was stopped does not make an acquire late.
 func TestStoppedWhileClosing(t *testing.T) {
 	if os.Getenv(stoppedHere) != "" {
-		returned := make(chan grantOrEnd, 1)
+		returned := make(chan acquired[Grant], 1)
 		began := time.Now()
 		go func() {
 			<-time.After(100 * time.Millisecond)
 			_, _ = io.WriteString(os.Stdout, "waits\n")
 			<-time.After(400 * time.Millisecond) // sleeps before its next request, during which the process is stopped
 			<-time.After(50 * time.Millisecond)
-			returned <- grantOrEnd{}
+			returned <- acquired[Grant]{}
 		}()
 		_, late := returnedWithin(time.Second, returned)
 		if time.Since(began) < time.Second {
