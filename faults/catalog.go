@@ -24,9 +24,8 @@ func Lookup(name string) (Spec, error) {
 func serverFaults() []Spec {
 	return []Spec{
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, slowDiskSpec, pauseNodeSpec, failoverSpec,
-		manualPromotionSpec, splitBrainSpec,
-		endpointChangeSpec, clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
-		readOnlyDemotionSpec,
+		manualPromotionSpec, splitBrainSpec, endpointChangeSpec, clusterFailoverSpec, clusterFailoverForceSpec,
+		clusterTakeoverSpec, slotMigrationSpec, readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, queueDeletedSpec, foreignWaiterSpec, nodeDeletedSpec,
 		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,
 		scriptFlushSpec, snapshotsFailingSpec,

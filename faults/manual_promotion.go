@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
@@ -21,10 +22,8 @@ var manualPromotionSpec = Spec{
 	Resources:  func(_ cluster.Cluster, node string) []Resource { return []Resource{{Name: "the role of " + node}} },
 	Lacks:      lacksAdmin,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
-		for _, node := range withRole(sampleAll(ctx, env.Cluster), roleMaster) {
-			if node == target {
-				return nil, fmt.Errorf("promoting %s by hand: it is already a master", target)
-			}
+		if slices.Contains(withRole(sampleAll(ctx, env.Cluster), roleMaster), target) {
+			return nil, fmt.Errorf("promoting %s by hand: it is already a master", target)
 		}
 		if _, err := env.Cluster.(cluster.Admin).Do(ctx, target, "REPLICAOF", "NO", "ONE"); err != nil {
 			return nil, fmt.Errorf("promoting %s by hand: %w", target, err)

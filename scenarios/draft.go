@@ -59,13 +59,7 @@ func (d Draft) Check() error {
 	if d.Fault != "" {
 		valid.Fault = "kill"
 		set = append(set, Override{As: "--fault " + d.Fault, Path: "faults[0].fault", Value: strconv.Quote(d.Fault)})
-		if row, err := faults.Lookup(d.Fault); err == nil {
-			for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
-				set = append(set, Override{
-					As: name, Path: "topology.options." + name, Value: strconv.Quote(row.Settings[name][0]),
-				})
-			}
-		}
+		set = append(set, d.settings()...)
 	}
 	for _, name := range d.Holds {
 		set = append(set, Override{As: "--holds " + name, Path: "expect." + name, Value: string(checker.Holds)})
@@ -99,15 +93,26 @@ func (d Draft) Text() string {
 	return b.String()
 }
 
+// settings are the server settings that the fault needs, sorted by name.
+func (d Draft) settings() (all []Override) {
+	row, _ := faults.Lookup(d.Fault) // an unknown fault has none
+	for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
+		all = append(all, Override{
+			As: name, Path: "topology.options." + name, Value: strconv.Quote(row.Settings[name][0]),
+		})
+	}
+	return all
+}
+
 // settingsText writes the server settings that the fault needs.
 func (d Draft) settingsText(b *strings.Builder) {
-	row, err := faults.Lookup(d.Fault)
-	if err != nil || len(row.Settings) == 0 {
+	all := d.settings()
+	if len(all) == 0 {
 		return
 	}
 	line(b, "  options:", keyDoc("topology.options"))
-	for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
-		fmt.Fprintf(b, "    %s: %q\n", name, row.Settings[name][0])
+	for _, s := range all {
+		fmt.Fprintf(b, "    %s: %s\n", s.As, s.Value)
 	}
 }
 
