@@ -126,15 +126,11 @@ func (s *Server) unpermittedInExec(q queued) string {
 func cmdAclWhoami(c *Conn, _ [][]byte) { c.WriteBulkString("default") }
 
 func cmdAclSetuser(c *Conn, args [][]byte) {
-	if string(args[2]) != "default" {
-		c.WriteError("ERR a simulated server has no user but default")
-		return
-	}
+	c.FailIf(string(args[2]) != "default", "ERR a simulated server has no user but default")
 	changed := c.s.rights.clone()
 	for _, rule := range args[3:] {
 		if bad := changed.apply(c.s.table, string(rule)); bad != "" {
-			c.WriteError("ERR Error in ACL SETUSER modifier '" + cString(rule) + "': " + bad)
-			return
+			c.Fail("ERR Error in ACL SETUSER modifier '" + cString(rule) + "': " + bad)
 		}
 	}
 	c.s.rights = changed
@@ -239,31 +235,19 @@ func (r *rights) command(table map[string]*Spec, rule string) (bad string) {
 func cmdAclLog(c *Conn, args [][]byte) {
 	r := &c.s.rights
 	count := int64(10)
-	if len(args) > 3 {
-		c.WriteError("ERR unknown subcommand or wrong number of arguments for 'log'. Try ACL HELP.")
-		return
-	}
+	c.FailIf(len(args) > 3, "ERR unknown subcommand or wrong number of arguments for 'log'. Try ACL HELP.")
 	if len(args) == 3 {
 		if is(args[2], "reset") {
 			r.log = nil
 			c.writeOK()
 			return
 		}
-		var ok bool
-		if count, ok = c.integer(args[2]); !ok {
-			return
-		}
+		count = c.integer(args[2])
 	}
 	rows := r.log[:min(int64(len(r.log)), max(count, 0))]
 	c.WriteArray(len(rows))
 	for _, e := range rows {
-		c.WriteMap(7)
-		c.WriteBulkString("count")
-		c.WriteInt(e.count)
-		for _, f := range [][2]string{{"reason", e.reason}, {"context", e.context}, {"object", e.object},
-			{"username", "default"}, {"age-seconds", "0"}, {"client-info", ""}} {
-			c.WriteBulkString(f[0])
-			c.WriteBulkString(f[1])
-		}
+		c.Write(Fields{"count", e.count, "reason", e.reason, "context", e.context, "object", e.object,
+			"username", "default", "age-seconds", "0", "client-info", ""})
 	}
 }

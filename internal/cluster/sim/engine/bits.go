@@ -7,25 +7,16 @@ import (
 
 const errBitOffset = "ERR bit offset is not an integer or out of range"
 
-// bitOffset parses a bit offset, or writes the error.
-func (c *Conn) bitOffset(b []byte) (int, bool) {
-	n, ok := parseInt(b)
-	if !ok || n < 0 || n>>3 >= maxBulk {
-		c.WriteError(errBitOffset)
-		return 0, false
-	}
-	return int(n), true
+// bitOffset parses a bit offset.
+func (c *Conn) bitOffset(b []byte) int {
+	n := c.atLeast(0, b, errBitOffset)
+	c.FailIf(n>>3 >= maxBulk, errBitOffset)
+	return int(n)
 }
 
 func cmdGetbit(c *Conn, args [][]byte) {
-	n, ok := c.bitOffset(args[2])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+	n := c.bitOffset(args[2])
+	o := c.findKind(args[1], kindString)
 	c.WriteInt(int64(bitAt(o, n)))
 }
 
@@ -37,18 +28,9 @@ func bitAt(o *object, n int) int {
 }
 
 func cmdSetbit(c *Conn, args [][]byte) {
-	n, ok := c.bitOffset(args[2])
-	if !ok {
-		return
-	}
-	if len(args[3]) != 1 || args[3][0] != '0' && args[3][0] != '1' {
-		c.WriteError("ERR bit is not an integer or out of range")
-		return
-	}
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+	n := c.bitOffset(args[2])
+	c.FailIf(len(args[3]) != 1 || args[3][0] != '0' && args[3][0] != '1', "ERR bit is not an integer or out of range")
+	o := c.findKind(args[1], kindString)
 	was := bitAt(o, n)
 	to := int(args[3][0] - '0')
 	changes := o == nil || n>>3 >= len(o.str) || was != to
@@ -67,34 +49,24 @@ func cmdSetbit(c *Conn, args [][]byte) {
 // bitRange is a range of bits of a string, both ends included.
 type bitRange struct{ from, to int }
 
-// parseBits parses start, end and unit, or writes the error. unit is optional, and so
-// is end if open is true; then the range extends to the end of the string.
-func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
-	n := 0
-	if o != nil {
-		n = len(o.str)
-	}
+// parseBits parses start, end and unit, each of which may be missing: the range is the whole string then, in bytes.
+func (c *Conn) parseBits(args [][]byte, o *object) bitRange {
 	start, end, unit := int64(0), int64(-1), int64(8)
 	if len(args) > 0 {
-		if start, ok = c.integer(args[0]); !ok {
-			return r, false
-		}
+		start = c.integer(args[0])
 	}
 	if len(args) > 1 {
-		if end, ok = c.integer(args[1]); !ok {
-			return r, false
-		}
+		end = c.integer(args[1])
 	}
 	if len(args) > 2 {
 		switch {
 		case is(args[2], "bit"):
 			unit = 1
 		case !is(args[2], "byte"):
-			c.WriteError(errSyntax)
-			return r, false
+			c.Fail(errSyntax)
 		}
 	}
-	size := int64(n) * 8 / unit
+	size := int64(o.size()) * 8 / unit
 	if start < 0 {
 		start = max(start+size, 0)
 	}
@@ -102,7 +74,7 @@ func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
 		end = max(end+size, 0)
 	}
 	start, end = min(start, size), min(end, size-1) // so that neither overflows as a bit offset
-	return bitRange{int(start * unit), int(end*unit + unit - 1)}, true
+	return bitRange{int(start * unit), int(end*unit + unit - 1)}
 }
 
 func cmdBitcount(c *Conn, args [][]byte, o *object) {
@@ -110,14 +82,8 @@ func cmdBitcount(c *Conn, args [][]byte, o *object) {
 		c.WriteInt(0)
 		return
 	}
-	if len(args) == 3 || len(args) > 5 {
-		c.WriteError(errSyntax)
-		return
-	}
-	r, ok := c.parseBits(args[2:], o)
-	if !ok {
-		return
-	}
+	c.FailIf(len(args) == 3 || len(args) > 5, errSyntax)
+	r := c.parseBits(args[2:], o)
 	if len(args) > 3 && bothBehind(args[2], args[3]) {
 		c.WriteInt(0)
 		return
@@ -142,30 +108,15 @@ func bothBehind(a, b []byte) bool {
 }
 
 func cmdBitpos(c *Conn, args [][]byte) {
-	want, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	if want != 0 && want != 1 {
-		c.WriteError("ERR The bit argument must be 1 or 0.")
-		return
-	}
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+	want := c.integer(args[2])
+	c.FailIf(want != 0 && want != 1, "ERR The bit argument must be 1 or 0.")
+	o := c.findKind(args[1], kindString)
 	if o == nil {
 		c.WriteInt(-want)
 		return
 	}
-	if len(args) > 6 {
-		c.WriteError(errSyntax)
-		return
-	}
-	r, ok := c.parseBits(args[3:], o)
-	if !ok {
-		return
-	}
+	c.FailIf(len(args) > 6, errSyntax)
+	r := c.parseBits(args[3:], o)
 	for i := r.from; i <= r.to; i++ {
 		if int64(bitAt(o, i)) == want {
 			c.WriteInt(int64(i))
@@ -190,25 +141,14 @@ func cmdBitop(c *Conn, args [][]byte) {
 	case is(args[1], "xor"):
 		op = func(a, b byte) byte { return a ^ b }
 	case is(args[1], "not"):
-		if len(args) != 4 {
-			c.WriteError("ERR BITOP NOT must be called with a single source key.")
-			return
-		}
+		c.FailIf(len(args) != 4, "ERR BITOP NOT must be called with a single source key.")
 		op = func(a, _ byte) byte { return ^a }
 	default:
-		c.WriteError(errSyntax)
-		return
+		c.Fail(errSyntax)
 	}
 	sources, longest := make([][]byte, 0, len(args)-3), 0
 	for _, key := range args[3:] {
-		o, ok := c.findKind(key, kindString)
-		if !ok {
-			return
-		}
-		var b []byte
-		if o != nil {
-			b = o.str
-		}
+		b := c.findKind(key, kindString).text()
 		sources = append(sources, b)
 		longest = max(longest, len(b))
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func (c *Conn) serveFirst(keys [][]byte, k kind, w blockWait, take func(key []by
 		return true
 	}
 	for _, key := range keys {
-		if o, ok := c.findKind(key, k); !ok || o != nil && serve(key) {
+		if c.findKind(key, k) != nil && serve(key) {
 			return
 		}
 	}
@@ -81,25 +82,16 @@ func (c *Conn) blockOn(keys [][]byte, until time.Time, timeout func(), serve fun
 	c.wait.serve = serve
 	for _, key := range keys {
 		p := dbKey{c.db, string(key)}
-		twice := false
-		for _, k := range c.wait.keys {
-			twice = twice || k == p
-		}
-		if !twice {
+		if !slices.Contains(c.wait.keys, p) {
 			c.wait.keys = append(c.wait.keys, p)
 			c.s.waiting[p] = append(c.s.waiting[p], c)
 		}
 	}
 }
 
-// timeout parses how long to wait, in seconds with a fraction (zero: forever), or
-// writes the error.
-func (c *Conn) timeout(b []byte) (time.Time, bool) {
-	f, ok := parseExtended(b)
-	if !ok {
-		c.WriteError("ERR timeout is not a float or out of range")
-		return time.Time{}, false
-	}
+// timeout parses how long to wait, in seconds with a fraction (zero: forever).
+func (c *Conn) timeout(b []byte) time.Time {
+	f := c.extended(b, "ERR timeout is not a float or out of range")
 	ms := 0.0
 	if f.IsInf() {
 		ms = math.Inf(1)
@@ -109,13 +101,11 @@ func (c *Conn) timeout(b []byte) (time.Time, bool) {
 	now := c.s.cfg.Now()
 	switch {
 	case ms <= -1 || ms >= math.MaxInt64: // becomes negative as an integer
-		c.WriteError("ERR timeout is negative")
-		return time.Time{}, false
+		c.Fail("ERR timeout is negative")
 	case math.Ceil(ms) > float64(math.MaxInt64-now.UnixMilli()):
-		c.WriteError("ERR timeout is out of range")
-		return time.Time{}, false
+		c.Fail("ERR timeout is out of range")
 	case math.Ceil(ms) <= 0 || ms > float64(math.MaxInt64/time.Millisecond): // the latter is 292 years
-		return time.Time{}, true
+		return time.Time{}
 	}
-	return now.Add(time.Duration(math.Ceil(ms)) * time.Millisecond), true
+	return now.Add(time.Duration(math.Ceil(ms)) * time.Millisecond)
 }

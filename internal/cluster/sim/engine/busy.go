@@ -55,10 +55,7 @@ func (in *interpreter) endless(L *lua.LState) int {
 
 // keepRunning makes the server busy with a script of c that does not end. In a transaction it is killed at once.
 func (in *interpreter) keepRunning(c *Conn, reply string) {
-	if !c.MayBlock() {
-		c.WriteError(reply)
-		return
-	}
+	c.FailIf(!c.MayBlock(), reply)
 	c.s.busy = &busyScript{caller: c, reply: reply, wrote: in.wrote}
 	c.Block(time.Time{}, nil)
 }
@@ -79,11 +76,9 @@ func cmdScriptKill(c *Conn, _ [][]byte) {
 	b := c.s.busy
 	switch {
 	case b == nil:
-		c.WriteError("NOTBUSY No scripts in execution right now.")
-		return
+		c.Fail("NOTBUSY No scripts in execution right now.")
 	case b.wrote:
-		c.WriteError(errWrites)
-		return
+		c.Fail(errWrites)
 	}
 	c.s.busy = nil
 	c.writeOK()

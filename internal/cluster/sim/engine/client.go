@@ -17,10 +17,7 @@ func cmdClientGetname(c *Conn, _ [][]byte) {
 }
 
 func cmdClientSetname(c *Conn, args [][]byte) {
-	if !validName(args[2]) {
-		c.WriteError(errBadName)
-		return
-	}
+	c.FailIf(!validName(args[2]), errBadName)
 	c.name = string(args[2])
 	c.writeOK()
 }
@@ -70,44 +67,33 @@ func (c *Conn) flagLetters() string {
 	return b.String()
 }
 
-func errClientType(b []byte) string { return "ERR Unknown client type '" + cString(b) + "'" }
-
-// ofType reports whether a connection is of a type; false, false: unknown type.
-func (c *Conn) ofType(b []byte) (yes, known bool) {
+// ofType selects the connections of a type.
+func (c *Conn) ofType(b []byte) func(*Conn) bool {
 	switch {
 	case is(b, "normal"):
-		return !c.subscribed(), true
+		return func(o *Conn) bool { return !o.subscribed() }
 	case is(b, "pubsub"):
-		return c.subscribed(), true
+		return (*Conn).subscribed
 	case is(b, "master"), is(b, "replica"), is(b, "slave"):
-		return false, true
+		return func(*Conn) bool { return false }
 	}
-	return false, false
+	c.Fail("ERR Unknown client type '" + cString(b) + "'")
+	return nil
 }
 
 func cmdClientList(c *Conn, args [][]byte) {
 	keep := func(*Conn) bool { return true }
 	switch {
 	case len(args) == 4 && is(args[2], "type"):
-		if _, known := c.ofType(args[3]); !known {
-			c.WriteError(errClientType(args[3]))
-			return
-		}
-		keep = func(o *Conn) bool { yes, _ := o.ofType(args[3]); return yes }
+		keep = c.ofType(args[3])
 	case len(args) > 3 && is(args[2], "id"):
 		var ids []int64
 		for _, a := range args[3:] {
-			id, ok := parseInt(a)
-			if !ok || id < 1 {
-				c.WriteError("ERR Invalid client ID")
-				return
-			}
-			ids = append(ids, id)
+			ids = append(ids, c.atLeast(1, a, "ERR Invalid client ID"))
 		}
 		keep = func(o *Conn) bool { return slices.Contains(ids, o.id) }
 	case len(args) != 2:
-		c.WriteError(errSyntax)
-		return
+		c.Fail(errSyntax)
 	}
 	var b strings.Builder
 	for _, o := range c.s.conns {
@@ -116,15 +102,6 @@ func cmdClientList(c *Conn, args [][]byte) {
 		}
 	}
 	c.WriteVerbatim(b.String())
-}
-
-// killFilter selects connections for CLIENT KILL.
-type killFilter struct {
-	id       int64
-	addr     *string
-	laddr    *string
-	kind     []byte
-	skipSelf bool
 }
 
 // Kill closes all connections that f selects, from the server's side: a client reads
@@ -148,83 +125,56 @@ func (s *Server) kill(f func(*Conn) bool) int {
 
 func cmdClientKill(c *Conn, args [][]byte) {
 	if len(args) == 3 {
-		if c.s.kill(func(o *Conn) bool { return o.addr == string(args[2]) }) == 0 {
-			c.WriteError("ERR No such client")
-			return
-		}
+		c.FailIf(c.s.kill(func(o *Conn) bool { return o.addr == string(args[2]) }) == 0, "ERR No such client")
 		c.writeOK()
 		return
 	}
-	f, bad := parseKill(c, args[2:])
-	if bad != "" {
-		c.WriteError(bad)
-		return
-	}
-	n := c.s.kill(func(o *Conn) bool {
-		kind := true
-		if f.kind != nil {
-			kind, _ = o.ofType(f.kind)
-		}
-		return kind && (f.id == 0 || o.id == f.id) && (f.addr == nil || o.addr == *f.addr) &&
-			(f.laddr == nil || *f.laddr == c.s.localAddr()) && !(f.skipSelf && o == c)
-	})
-	c.WriteInt(int64(n))
+	c.WriteInt(int64(c.s.kill(c.parseKill(args[2:]))))
 }
 
-// parseKill parses the filters of CLIENT KILL, or returns the error.
-func parseKill(c *Conn, args [][]byte) (f killFilter, bad string) {
-	f.skipSelf = true
+// parseKill parses the filters of CLIENT KILL, of which the last of each kind counts.
+func (c *Conn) parseKill(args [][]byte) func(*Conn) bool {
+	filters, skipSelf := map[string]func(*Conn) bool{}, true
 	for i := 0; i < len(args); i += 2 {
-		if i+1 == len(args) {
-			return f, errSyntax
-		}
+		c.FailIf(i+1 == len(args), errSyntax)
 		value := args[i+1]
 		switch {
 		case is(args[i], "id"):
-			id, ok := parseInt(value)
-			if !ok || id < 1 {
-				return f, "ERR client-id should be greater than 0"
-			}
-			f.id = id
+			id := c.atLeast(1, value, "ERR client-id should be greater than 0")
+			filters["id"] = func(o *Conn) bool { return o.id == id }
 		case is(args[i], "type"):
-			if _, known := c.ofType(value); !known {
-				return f, errClientType(value)
-			}
-			f.kind = value
+			filters["type"] = c.ofType(value)
 		case is(args[i], "addr"):
-			addr := string(value)
-			f.addr = &addr
+			filters["addr"] = func(o *Conn) bool { return o.addr == string(value) }
 		case is(args[i], "laddr"):
-			addr := string(value)
-			f.laddr = &addr
+			filters["laddr"] = func(o *Conn) bool { return o.s.localAddr() == string(value) }
 		case is(args[i], "user"):
-			if string(value) != "default" {
-				return f, "ERR No such user '" + cString(value) + "'"
-			}
+			c.FailIf(string(value) != "default", "ERR No such user '"+cString(value)+"'")
 		case is(args[i], "skipme") && (is(value, "yes") || is(value, "no")):
-			f.skipSelf = is(value, "yes")
+			skipSelf = is(value, "yes")
 		default:
-			return f, errSyntax
+			c.Fail(errSyntax)
 		}
 	}
-	return f, ""
+	return func(o *Conn) bool {
+		for _, selects := range filters { // in any order: all have to
+			if !selects(o) {
+				return false
+			}
+		}
+		return !skipSelf || o != c
+	}
 }
 
 func cmdClientNoEvict(c *Conn, args [][]byte) {
-	if !is(args[2], "on") && !is(args[2], "off") {
-		c.WriteError(errSyntax)
-		return
-	}
+	c.FailIf(!is(args[2], "on") && !is(args[2], "off"), errSyntax)
 	c.noEvict = is(args[2], "on")
 	c.writeOK()
 }
 
 // cmdClientTracking accepts the plain form, but sends no invalidation messages.
 func cmdClientTracking(c *Conn, args [][]byte) {
-	if !is(args[2], "on") && !is(args[2], "off") || len(args) > 3 {
-		c.WriteError(errSyntax)
-		return
-	}
+	c.FailIf(!is(args[2], "on") && !is(args[2], "off") || len(args) > 3, errSyntax)
 	c.tracking = is(args[2], "on")
 	c.writeOK()
 }
@@ -249,21 +199,10 @@ func cmdClientGetredir(c *Conn, _ [][]byte) {
 }
 
 func cmdClientUnblock(c *Conn, args [][]byte) {
-	fail := false
-	if len(args) > 4 {
-		c.WriteError("ERR unknown subcommand or wrong number of arguments for 'unblock'. Try CLIENT HELP.")
-		return
-	}
-	if len(args) == 4 && is(args[3], "error") {
-		fail = true
-	} else if len(args) == 4 && !is(args[3], "timeout") {
-		c.WriteError("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
-		return
-	}
-	id, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
+	c.FailIf(len(args) > 4, "ERR unknown subcommand or wrong number of arguments for 'unblock'. Try CLIENT HELP.")
+	fail := len(args) == 4 && is(args[3], "error")
+	c.FailIf(len(args) == 4 && !fail && !is(args[3], "timeout"), "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+	id := c.integer(args[2])
 	for _, o := range c.s.blocked {
 		if o.id != id {
 			continue

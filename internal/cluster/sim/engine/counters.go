@@ -10,45 +10,27 @@ func cmdIncr(c *Conn, args [][]byte) { c.incr(args[1], 1) }
 func cmdDecr(c *Conn, args [][]byte) { c.incr(args[1], -1) }
 
 func cmdIncrby(c *Conn, args [][]byte) {
-	if n, ok := c.integer(args[2]); ok {
-		c.incr(args[1], n)
-	}
+	c.incr(args[1], c.integer(args[2]))
 }
 
 func cmdDecrby(c *Conn, args [][]byte) {
-	n, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	if n == math.MinInt64 {
-		c.WriteError("ERR decrement would overflow")
-		return
-	}
+	n := c.integer(args[2])
+	c.FailIf(n == math.MinInt64, "ERR decrement would overflow")
 	c.incr(args[1], -n)
 }
 
-// overflows reports whether a sum overflows 64 bits.
-func overflows(a, b int64) bool {
-	return b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b
+// sum adds numbers that must not overflow 64 bits.
+func (c *Conn) sum(a, b int64) int64 {
+	c.FailIf(b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b, "ERR increment or decrement would overflow")
+	return a + b
 }
 
 func (c *Conn) incr(key []byte, by int64) {
-	o, ok := c.findKind(key, kindString)
-	if !ok {
-		return
-	}
-	var n int64
+	o := c.findKind(key, kindString)
+	n := by
 	if o != nil {
-		if n, ok = c.integer(o.str); !ok {
-			return
-		}
-	}
-	if overflows(n, by) {
-		c.WriteError("ERR increment or decrement would overflow")
-		return
-	}
-	n += by
-	if o == nil {
+		n = c.sum(c.integer(o.str), by)
+	} else {
 		o = newString(nil)
 		c.s.store(c.db, key, o)
 	}
@@ -60,17 +42,12 @@ func (c *Conn) incr(key []byte, by int64) {
 
 func cmdIncrbyfloat(c *Conn, args [][]byte) {
 	key := args[1]
-	o, ok := c.findKind(key, kindString)
-	if !ok {
-		return
-	}
+	o := c.findKind(key, kindString)
 	sum := []byte("0")
 	if o != nil {
 		sum = o.str
 	}
-	if sum, ok = c.addFloat(sum, args[2], errNotFloat); !ok {
-		return
-	}
+	sum = c.addFloat(sum, args[2], errNotFloat)
 	if o == nil {
 		o = newString(nil)
 		c.s.store(c.db, key, o)
@@ -81,22 +58,9 @@ func cmdIncrbyfloat(c *Conn, args [][]byte) {
 	c.WriteBulk(sum)
 }
 
-// addFloat adds two numbers with the precision of Redis, or writes the error; notNumber
-// if the first is invalid.
-func (c *Conn) addFloat(a, b []byte, notNumber string) ([]byte, bool) {
-	x, ok := parseExtended(a)
-	if !ok {
-		c.WriteError(notNumber)
-		return nil, false
-	}
-	y, ok := parseExtended(b)
-	if !ok {
-		c.WriteError(errNotFloat)
-		return nil, false
-	}
-	if x.IsInf() || y.IsInf() {
-		c.WriteError("ERR increment would produce NaN or Infinity")
-		return nil, false
-	}
-	return []byte(formatExtended(x.Add(x, y))), true
+// addFloat adds two numbers with the precision of Redis; notNumber is the error if the first is invalid.
+func (c *Conn) addFloat(a, b []byte, notNumber string) []byte {
+	x, y := c.extended(a, notNumber), c.extended(b, errNotFloat)
+	c.FailIf(x.IsInf() || y.IsInf(), "ERR increment would produce NaN or Infinity")
+	return []byte(formatExtended(x.Add(x, y)))
 }

@@ -185,15 +185,19 @@ func (c *Conn) find(key []byte) *object {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// findKind finds a key that must be of a kind if it exists; otherwise it writes the
-// error, and ok is false.
-func (c *Conn) findKind(key []byte, k kind) (o *object, ok bool) {
-	o = c.find(key)
-	if o != nil && o.kind != k {
-		c.WriteError(wrongType)
-		return nil, false
+// findKind finds a key that must be of a kind if it exists.
+func (c *Conn) findKind(key []byte, k kind) *object {
+	o := c.find(key)
+	c.FailIf(o != nil && o.kind != k, wrongType)
+	return o
+}
+
+// text is a string; empty without an object.
+func (o *object) text() []byte {
+	if o == nil {
+		return nil
 	}
-	return o, true
+	return o.str
 }
 
 // size is the length of a string or the number of elements of a collection; 0 without an object.
@@ -219,24 +223,13 @@ func cmdLength(c *Conn, _ [][]byte, o *object) { c.WriteInt(int64(o.size())) }
 // on is a command whose first argument is a key: do gets the value there, nil if there is none. If it is of another
 // kind, the reply is the error.
 func on(k kind, do func(c *Conn, args [][]byte, o *object)) Command {
-	return func(c *Conn, args [][]byte) {
-		if o, ok := c.findKind(args[1], k); ok {
-			do(c, args, o)
-		}
-	}
+	return func(c *Conn, args [][]byte) { do(c, args, c.findKind(args[1], k)) }
 }
 
-// findRange parses KEY START END after the name of a command and finds the key as
-// [Conn.findKind] does; on an error it writes it, and ok is false.
-func (c *Conn) findRange(args [][]byte, k kind) (start, end int64, o *object, ok bool) {
-	if start, ok = c.integer(args[2]); !ok {
-		return 0, 0, nil, false
-	}
-	if end, ok = c.integer(args[3]); !ok {
-		return 0, 0, nil, false
-	}
-	o, ok = c.findKind(args[1], k)
-	return start, end, o, ok
+// findRange parses KEY START END after the name of a command and finds the key as [Conn.findKind] does.
+func (c *Conn) findRange(args [][]byte, k kind) (start, end int64, o *object) {
+	start, end = c.integer(args[2]), c.integer(args[3])
+	return start, end, c.findKind(args[1], k)
 }
 
 // changed records that key was changed, for watchers and the count of changes.

@@ -167,7 +167,7 @@ func (s *Server) call(c *Conn, spec *Spec, args [][]byte) {
 	}
 	s.instead, s.verbatim = nil, true
 	db := c.db
-	spec.do(c, args)
+	spec.run(c, args)
 	if s.dirty == before || spec.has(gathers) {
 		return
 	}
@@ -179,6 +179,16 @@ func (s *Server) call(c *Conn, spec *Spec, args [][]byte) {
 		s.propagate(db, cmd)
 	}
 	s.instead, s.verbatim = nil, true
+}
+
+// run executes a command to its end, or until it fails.
+func (spec *Spec) run(c *Conn, args [][]byte) {
+	defer func() {
+		if p := recover(); p != nil && p != (refusal{}) {
+			panic(p)
+		}
+	}()
+	spec.do(c, args)
 }
 
 // rewrite sets what to propagate in place of the current command; no arguments: nothing.

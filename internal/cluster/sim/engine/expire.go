@@ -27,20 +27,16 @@ func (o *conditions) add(arg []byte) bool {
 	return true
 }
 
-// parseExpireOptions parses NX, XX, GT and LT, or returns the error.
-func parseExpireOptions(args [][]byte) (o conditions, bad string) {
+// parseExpireOptions parses NX, XX, GT and LT.
+func (c *Conn) parseExpireOptions(args [][]byte) (o conditions) {
 	for _, a := range args {
 		if !o.add(a) {
-			return o, "ERR Unsupported option " + cString(a)
+			c.Fail("ERR Unsupported option " + cString(a))
 		}
 	}
-	if o.nx && (o.xx || o.gt || o.lt) {
-		return o, "ERR NX and XX, GT or LT options at the same time are not compatible"
-	}
-	if o.gt && o.lt {
-		return o, "ERR GT and LT options at the same time are not compatible"
-	}
-	return o, ""
+	c.FailIf(o.nx && (o.xx || o.gt || o.lt), "ERR NX and XX, GT or LT options at the same time are not compatible")
+	c.FailIf(o.gt && o.lt, "ERR GT and LT options at the same time are not compatible")
+	return o
 }
 
 // allow reports whether an expiry may be replaced; no expiry counts as the latest.
@@ -58,18 +54,10 @@ func (o conditions) allow(now, then int64) bool {
 
 // expire implements the EXPIRE family; base is what the time counts from, in milliseconds.
 func (c *Conn) expire(args [][]byte, unit, base int64, command string) {
-	o, bad := parseExpireOptions(args[3:])
-	if bad != "" {
-		c.WriteError(bad)
-		return
-	}
-	at, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
+	o := c.parseExpireOptions(args[3:])
+	at := c.integer(args[2])
 	if at > math.MaxInt64/unit || at < math.MinInt64/unit || at*unit > math.MaxInt64-base {
-		c.WriteError("ERR invalid expire time in '" + command + "' command")
-		return
+		c.Fail("ERR invalid expire time in '" + command + "' command")
 	}
 	at = max(at*unit+base, never+1)
 	key := args[1]

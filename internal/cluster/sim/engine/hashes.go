@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 )
 
@@ -20,13 +21,13 @@ func (o *object) hash() *hash { return o.val.(*hash) }
 func (o *object) fieldDict() *dict[[]byte] { return &o.hash().fields }
 
 // hashAt finds the hash at key, or creates it.
-func (c *Conn) hashAt(key []byte) (*object, bool) {
-	o, ok := c.findKind(key, kindHash)
-	if ok && o == nil {
+func (c *Conn) hashAt(key []byte) *object {
+	o := c.findKind(key, kindHash)
+	if o == nil {
 		o = &object{kind: kindHash, expires: never, val: &hash{}}
 		c.s.store(c.db, key, o)
 	}
-	return o, ok
+	return o
 }
 
 // setField sets a field, and reports whether it is new.
@@ -57,18 +58,12 @@ func cmdHmset(c *Conn, args [][]byte) { c.hset(args, "hmset") }
 
 func (c *Conn) hset(args [][]byte, name string) {
 	if len(args)%2 == 1 {
-		c.WriteError(wrongArgs(name))
-		return
+		c.Fail(wrongArgs(name))
 	}
-	o, ok := c.hashAt(args[1])
-	if !ok {
-		return
-	}
+	o := c.hashAt(args[1])
 	added := 0
 	for i := 2; i < len(args); i += 2 {
-		if o.setField(args[i], args[i+1]) {
-			added++
-		}
+		added += bit(o.setField(args[i], args[i+1]))
 	}
 	c.changed(args[1])
 	if name == "hset" {
@@ -83,8 +78,7 @@ func cmdHsetnx(c *Conn, args [][]byte, o *object) {
 		c.WriteInt(0)
 		return
 	}
-	o, _ = c.hashAt(args[1])
-	o.setField(args[2], args[3])
+	c.hashAt(args[1]).setField(args[2], args[3])
 	c.changed(args[1])
 	c.WriteInt(1)
 }
@@ -133,10 +127,7 @@ func cmdHkeys(c *Conn, args [][]byte)   { c.hgetall(args[1], true, false) }
 func cmdHvals(c *Conn, args [][]byte)   { c.hgetall(args[1], false, true) }
 
 func (c *Conn) hgetall(key []byte, names, values bool) {
-	o, ok := c.findKind(key, kindHash)
-	if !ok {
-		return
-	}
+	o := c.findKind(key, kindHash)
 	h := &hash{}
 	if o != nil {
 		h = o.hash()
@@ -157,64 +148,32 @@ func (c *Conn) hgetall(key []byte, names, values bool) {
 }
 
 func cmdHincrby(c *Conn, args [][]byte) {
-	by, ok := c.integer(args[3])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindHash)
-	if !ok {
-		return
-	}
-	var n int64
+	by := c.integer(args[3])
+	o := c.findKind(args[1], kindHash)
+	n := by
 	if v := o.field(args[2]); v != nil {
-		if n, ok = parseInt(v); !ok {
-			c.WriteError("ERR hash value is not an integer")
-			return
-		}
+		n = c.sum(c.atLeast(math.MinInt64, v, "ERR hash value is not an integer"), by)
 	}
-	if overflows(n, by) {
-		c.WriteError("ERR increment or decrement would overflow")
-		return
-	}
-	o, _ = c.hashAt(args[1])
 	var buf [20]byte
-	o.setField(args[2], strconv.AppendInt(buf[:0], n+by, 10))
+	c.hashAt(args[1]).setField(args[2], strconv.AppendInt(buf[:0], n, 10))
 	c.changed(args[1])
-	c.WriteInt(n + by)
+	c.WriteInt(n)
 }
 
 func cmdHincrbyfloat(c *Conn, args [][]byte) {
-	if f, ok := parseExtended(args[3]); !ok {
-		c.WriteError(errNotFloat)
-		return
-	} else if f.IsInf() {
-		c.WriteError("ERR value is NaN or Infinity")
-		return
-	}
-	o, ok := c.findKind(args[1], kindHash)
-	if !ok {
-		return
-	}
+	c.FailIf(c.extended(args[3], errNotFloat).IsInf(), "ERR value is NaN or Infinity")
+	o := c.findKind(args[1], kindHash)
 	sum := []byte("0")
 	if v := o.field(args[2]); v != nil {
 		sum = v
 	}
-	if sum, ok = c.addFloat(sum, args[3], "ERR hash value is not a float"); !ok {
-		return
-	}
-	o, _ = c.hashAt(args[1])
-	o.setField(args[2], sum)
+	sum = c.addFloat(sum, args[3], "ERR hash value is not a float")
+	c.hashAt(args[1]).setField(args[2], sum)
 	c.changed(args[1])
 	c.s.rewrite([]byte("HSET"), args[1], args[2], sum)
 	c.WriteBulk(sum)
 }
 
 func cmdHscan(c *Conn, args [][]byte) {
-	c.scanElements(args, kindHash, func(o *object, opts scanOptions) (uint64, []string) {
-		var found []string
-		next := scan(&o.hash().fields, opts, !o.raw, func(name string, value []byte) {
-			found = append(found, name, string(value))
-		})
-		return next, found
-	})
+	scanElements(c, args, kindHash, (*object).fieldDict, nil, func(value []byte) string { return string(value) })
 }

@@ -161,28 +161,23 @@ func cmdConfigGet(c *Conn, args [][]byte) {
 		}
 	}
 	slices.Sort(names)
-	c.WriteMap(len(names))
+	var fields Fields
 	for _, name := range names {
-		c.WriteBulkString(name)
-		c.WriteBulkString(c.s.config[name])
+		fields = append(fields, name, c.s.config[name])
 	}
+	c.Write(fields)
 }
 
 func cmdConfigSet(c *Conn, args [][]byte) {
-	if len(args)%2 == 1 {
-		c.WriteError(errSyntax)
-		return
-	}
+	c.FailIf(len(args)%2 == 1, errSyntax)
 	for i := 2; i < len(args); i += 2 {
 		if _, known := c.s.config[strings.ToLower(string(args[i]))]; !known {
-			c.WriteError("ERR Unknown option or number of arguments for CONFIG SET - '" + cString(args[i]) + "'")
-			return
+			c.Fail("ERR Unknown option or number of arguments for CONFIG SET - '" + cString(args[i]) + "'")
 		}
 	}
 	for i := 2; i < len(args); i += 2 {
 		if bad := checkSetting(strings.ToLower(string(args[i])), string(args[i+1])); bad != "" {
-			c.WriteError("ERR CONFIG SET failed (possibly related to argument '" + cString(args[i]) + "') - " + bad)
-			return
+			c.Fail("ERR CONFIG SET failed (possibly related to argument '" + cString(args[i]) + "') - " + bad)
 		}
 	}
 	for i := 2; i < len(args); i += 2 {
@@ -232,16 +227,16 @@ func cmdConfigResetstat(c *Conn, _ [][]byte) {
 }
 
 func cmdCommand(c *Conn, _ [][]byte) {
-	var rows []*Spec
-	for _, name := range c.s.Commands() {
-		if spec := c.s.table[name]; !strings.Contains(name, "|") {
-			rows = append(rows, spec)
-		}
+	names := c.s.mainCommands()
+	c.WriteArray(len(names))
+	for _, name := range names {
+		c.writeSpec(c.s.table[name])
 	}
-	c.WriteArray(len(rows))
-	for _, spec := range rows {
-		c.writeSpec(spec)
-	}
+}
+
+// mainCommands are the names in the table without those of subcommands, sorted.
+func (s *Server) mainCommands() []string {
+	return slices.DeleteFunc(s.Commands(), func(name string) bool { return strings.Contains(name, "|") })
 }
 
 // writeSpec writes one command as COMMAND does, without categories, tips and key
@@ -277,11 +272,7 @@ func (f Flags) names() []string {
 }
 
 func cmdCommandCount(c *Conn, _ [][]byte) {
-	n := 0
-	for name := range c.s.table {
-		n += bit(!strings.Contains(name, "|"))
-	}
-	c.WriteInt(int64(n))
+	c.WriteInt(int64(len(c.s.mainCommands())))
 }
 
 func cmdCommandDocs(c *Conn, _ [][]byte) { c.WriteMap(0) }
@@ -298,18 +289,6 @@ func cmdCommandInfo(c *Conn, args [][]byte) {
 }
 
 func cmdCommandList(c *Conn, args [][]byte) {
-	if len(args) > 2 {
-		c.WriteError(errSyntax)
-		return
-	}
-	var names []string
-	for _, name := range c.s.Commands() {
-		if !strings.Contains(name, "|") {
-			names = append(names, name)
-		}
-	}
-	c.WriteArray(len(names))
-	for _, name := range names {
-		c.WriteBulkString(name)
-	}
+	c.FailIf(len(args) > 2, errSyntax)
+	c.writeStrings(c.s.mainCommands())
 }

@@ -25,8 +25,6 @@ func cmdDel(c *Conn, args [][]byte) {
 	c.WriteInt(int64(n))
 }
 
-func cmdUnlink(c *Conn, args [][]byte) { cmdDel(c, args) }
-
 func cmdExists(c *Conn, args [][]byte) {
 	n := 0
 	for _, key := range args[1:] {
@@ -36,8 +34,6 @@ func cmdExists(c *Conn, args [][]byte) {
 	}
 	c.WriteInt(int64(n))
 }
-
-func cmdTouch(c *Conn, args [][]byte) { cmdExists(c, args) }
 
 func cmdType(c *Conn, args [][]byte) {
 	if o := c.find(args[1]); o != nil {
@@ -54,20 +50,14 @@ func cmdRenamenx(c *Conn, args [][]byte) { c.rename(args, true) }
 func (c *Conn) rename(args [][]byte, nx bool) {
 	from, to := args[1], args[2]
 	o := c.find(from)
-	if o == nil {
-		c.WriteError("ERR no such key")
-		return
-	}
-	if string(from) == string(to) {
-		if nx {
-			c.WriteInt(0)
-		} else {
-			c.writeOK()
-		}
-		return
-	}
-	if nx && c.find(to) != nil {
+	c.FailIf(o == nil, "ERR no such key")
+	same := string(from) == string(to)
+	if nx && (same || c.find(to) != nil) {
 		c.WriteInt(0)
+		return
+	}
+	if same {
+		c.writeOK()
 		return
 	}
 	c.s.find(c.db, view(to)) // an expired one is removed first
@@ -84,14 +74,8 @@ func (c *Conn) rename(args [][]byte, nx bool) {
 }
 
 func cmdMove(c *Conn, args [][]byte) {
-	db, ok := c.database(args[2], errNotInt)
-	if !ok {
-		return
-	}
-	if db == c.db {
-		c.WriteError("ERR source and destination objects are the same")
-		return
-	}
+	db := c.database(args[2])
+	c.FailIf(db == c.db, "ERR source and destination objects are the same")
 	o := c.find(args[1])
 	if o == nil || c.s.find(db, view(args[1])) != nil {
 		c.WriteInt(0)
@@ -104,22 +88,13 @@ func cmdMove(c *Conn, args [][]byte) {
 	c.WriteInt(1)
 }
 
-// database parses the number of a database, or writes the error.
-func (c *Conn) database(b []byte, notNumber string) (int, bool) {
-	n, ok := parseInt(b)
-	if !ok {
-		c.WriteError(notNumber)
-		return 0, false
-	}
-	if n < math.MinInt32 || n > math.MaxInt32 {
-		c.WriteError("ERR value is out of range, value must between -2147483648 and 2147483647")
-		return 0, false
-	}
-	if n < 0 || n >= databases {
-		c.WriteError("ERR DB index is out of range")
-		return 0, false
-	}
-	return int(n), true
+// database parses the number of a database.
+func (c *Conn) database(b []byte) int {
+	n := c.integer(b)
+	c.FailIf(n < math.MinInt32 || n > math.MaxInt32,
+		"ERR value is out of range, value must between -2147483648 and 2147483647")
+	c.FailIf(n < 0 || n >= databases, "ERR DB index is out of range")
+	return int(n)
 }
 
 func cmdCopy(c *Conn, args [][]byte) {
@@ -129,21 +104,14 @@ func cmdCopy(c *Conn, args [][]byte) {
 		case is(args[i], "replace"):
 			replace = true
 		case is(args[i], "db") && i+1 < len(args):
-			var ok bool
-			if db, ok = c.database(args[i+1], errNotInt); !ok {
-				return
-			}
+			db = c.database(args[i+1])
 			i++
 		default:
-			c.WriteError(errSyntax)
-			return
+			c.Fail(errSyntax)
 		}
 	}
 	from, to := args[1], args[2]
-	if db == c.db && string(from) == string(to) {
-		c.WriteError("ERR source and destination objects are the same")
-		return
-	}
+	c.FailIf(db == c.db && string(from) == string(to), "ERR source and destination objects are the same")
 	o := c.find(from)
 	if o == nil || c.s.find(db, view(to)) != nil && !replace {
 		c.WriteInt(0)
@@ -164,10 +132,7 @@ func cmdKeys(c *Conn, args [][]byte) {
 			found = append(found, key)
 		}
 	}
-	c.WriteArray(len(found))
-	for _, key := range found {
-		c.WriteBulkString(key)
-	}
+	c.writeStrings(found)
 }
 
 func cmdDbsize(c *Conn, _ [][]byte) { c.WriteInt(int64(c.s.dbs[c.db].keys.len())) }
@@ -195,10 +160,7 @@ func cmdFlushall(c *Conn, args [][]byte) {
 }
 
 func (c *Conn) flushDBs(args [][]byte, dbs []int) {
-	if len(args) > 2 || len(args) == 2 && !is(args[1], "async") && !is(args[1], "sync") {
-		c.WriteError(errSyntax)
-		return
-	}
+	c.FailIf(len(args) > 2 || len(args) == 2 && !is(args[1], "async") && !is(args[1], "sync"), errSyntax)
 	for _, db := range dbs {
 		c.s.flush(db)
 	}

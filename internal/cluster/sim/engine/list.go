@@ -57,10 +57,10 @@ func (l *list) pop(left bool) []byte {
 // set replaces all items.
 func (l *list) set(items [][]byte) { l.items, l.head = items, 0 }
 
-// listAt finds the list at key, or creates it; nil if the key has another type.
+// listAt finds the list at key, or creates it.
 func (c *Conn) listAt(key []byte) *object {
-	o, ok := c.findKind(key, kindList)
-	if ok && o == nil {
+	o := c.findKind(key, kindList)
+	if o == nil {
 		o = &object{kind: kindList, expires: never, val: &list{}}
 		c.s.store(c.db, key, o)
 	}
@@ -73,10 +73,7 @@ func cmdLpushx(c *Conn, args [][]byte) { c.pushTo(args, true, true) }
 func cmdRpushx(c *Conn, args [][]byte) { c.pushTo(args, false, true) }
 
 func (c *Conn) pushTo(args [][]byte, left, mustBeThere bool) {
-	o, ok := c.findKind(args[1], kindList)
-	if !ok {
-		return
-	}
+	o := c.findKind(args[1], kindList)
 	if o == nil && mustBeThere {
 		c.WriteInt(0)
 		return
@@ -94,19 +91,14 @@ func cmdRpop(c *Conn, args [][]byte) { c.popFrom(args, false, "rpop") }
 
 func (c *Conn) popFrom(args [][]byte, left bool, name string) {
 	if len(args) > 3 {
-		c.WriteError(wrongArgs(name))
-		return
+		c.Fail(wrongArgs(name))
 	}
 	count := int64(-1)
 	if len(args) == 3 {
-		var ok bool
-		if count, ok = c.positive(args[2]); !ok {
-			return
-		}
+		count = c.positive(args[2])
 	}
-	o, ok := c.findKind(args[1], kindList)
+	o := c.findKind(args[1], kindList)
 	switch {
-	case !ok:
 	case o == nil && count < 0:
 		c.WriteNull()
 	case o == nil:
@@ -139,10 +131,7 @@ func (c *Conn) popMany(key []byte, o *object, left bool, count int64) {
 }
 
 func cmdLrange(c *Conn, args [][]byte) {
-	start, end, o, ok := c.findRange(args, kindList)
-	if !ok {
-		return
-	}
+	start, end, o := c.findRange(args, kindList)
 	if o == nil {
 		c.WriteArray(0)
 		return
@@ -155,10 +144,7 @@ func cmdLrange(c *Conn, args [][]byte) {
 }
 
 func cmdLtrim(c *Conn, args [][]byte) {
-	start, end, o, ok := c.findRange(args, kindList)
-	if !ok {
-		return
-	}
+	start, end, o := c.findRange(args, kindList)
 	if o != nil {
 		from, to := span(start, end, o.list().len())
 		o.list().set(slices.Clone(o.list().all()[from:to]))
@@ -181,10 +167,7 @@ func cmdLindex(c *Conn, args [][]byte, o *object) {
 		c.WriteNull()
 		return
 	}
-	n, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
+	n := c.integer(args[2])
 	if i, ok := o.list().index(n); ok {
 		c.WriteBulk(o.list().at(i))
 	} else {
@@ -193,19 +176,10 @@ func cmdLindex(c *Conn, args [][]byte, o *object) {
 }
 
 func cmdLset(c *Conn, args [][]byte, o *object) {
-	if o == nil {
-		c.WriteError("ERR no such key")
-		return
-	}
-	n, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
+	c.FailIf(o == nil, "ERR no such key")
+	n := c.integer(args[2])
 	i, ok := o.list().index(n)
-	if !ok {
-		c.WriteError("ERR index out of range")
-		return
-	}
+	c.FailIf(!ok, "ERR index out of range")
 	o.list().all()[i] = append([]byte{}, args[3]...)
 	c.changed(args[1])
 	c.writeOK()
@@ -217,13 +191,9 @@ func cmdLinsert(c *Conn, args [][]byte) {
 	case is(args[2], "after"):
 		behind = 1
 	case !is(args[2], "before"):
-		c.WriteError(errSyntax)
-		return
+		c.Fail(errSyntax)
 	}
-	o, ok := c.findKind(args[1], kindList)
-	if !ok {
-		return
-	}
+	o := c.findKind(args[1], kindList)
 	if o == nil {
 		c.WriteInt(0)
 		return
@@ -241,14 +211,8 @@ func cmdLinsert(c *Conn, args [][]byte) {
 }
 
 func cmdLrem(c *Conn, args [][]byte) {
-	count, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindList)
-	if !ok {
-		return
-	}
+	count := c.integer(args[2])
+	o := c.findKind(args[1], kindList)
 	if o == nil {
 		c.WriteInt(0)
 		return

@@ -6,44 +6,26 @@ import (
 	"time"
 )
 
-// side parses LEFT or RIGHT, or writes the error.
-func (c *Conn) side(b []byte) (left, ok bool) {
-	switch {
-	case is(b, "left"):
-		return true, true
-	case is(b, "right"):
-		return false, true
-	}
-	c.WriteError(errSyntax)
-	return false, false
+// side parses LEFT or RIGHT.
+func (c *Conn) side(b []byte) (left bool) {
+	left = is(b, "left")
+	c.FailIf(!left && !is(b, "right"), errSyntax)
+	return left
 }
 
-func cmdLmove(c *Conn, args [][]byte) {
-	from, ok := c.side(args[3])
-	if !ok {
-		return
-	}
-	to, ok := c.side(args[4])
-	if ok {
-		c.lmove(args[1], args[2], from, to)
-	}
-}
+func cmdLmove(c *Conn, args [][]byte) { c.lmove(args[1], args[2], c.side(args[3]), c.side(args[4])) }
 
 func cmdRpoplpush(c *Conn, args [][]byte) { c.lmove(args[1], args[2], false, true) }
 
 // lmove moves one element, if there is any.
 func (c *Conn) lmove(source, dest []byte, from, to bool) {
-	o, ok := c.findKind(source, kindList)
-	if !ok {
-		return
-	}
+	o := c.findKind(source, kindList)
 	if o == nil {
 		c.WriteNull()
 		return
 	}
-	if _, ok := c.findKind(dest, kindList); ok {
-		c.WriteBulk(c.moveOne(source, dest, o, from, to))
-	}
+	c.findKind(dest, kindList)
+	c.WriteBulk(c.moveOne(source, dest, o, from, to))
 }
 
 func (c *Conn) moveOne(source, dest []byte, o *object, from, to bool) []byte {
@@ -60,53 +42,36 @@ func (c *Conn) moveOne(source, dest []byte, o *object, from, to bool) []byte {
 	return b
 }
 
-func cmdBlpop(c *Conn, args [][]byte) { c.bpop(args, true) }
-func cmdBrpop(c *Conn, args [][]byte) { c.bpop(args, false) }
-
-func sideName(left bool) []byte {
-	if left {
-		return []byte("LEFT")
+// either is the name of a command or of an option, for its propagation.
+func either(first bool, a, b string) []byte {
+	if first {
+		return []byte(a)
 	}
-	return []byte("RIGHT")
+	return []byte(b)
 }
 
-func (c *Conn) bpop(args [][]byte, left bool) {
-	keys := args[1 : len(args)-1]
-	until, ok := c.timeout(args[len(args)-1])
-	if !ok {
-		return
+func bpop(left bool) Command {
+	return func(c *Conn, args [][]byte) {
+		c.blockingPop(args, kindList, func(key []byte, o *object) {
+			c.WriteArray(2)
+			c.WriteBulk(key)
+			c.WriteBulk(c.popOne(key, o, left))
+			c.s.rewrite(either(left, "LPOP", "RPOP"), key)
+		})
 	}
-	name := []byte("RPOP")
-	if left {
-		name = []byte("LPOP")
-	}
-	c.serveFirst(keys, kindList, blockWait{until, c.MayBlock(), c.WriteNullArray}, func(key []byte, o *object) {
-		c.WriteArray(2)
-		c.WriteBulk(key)
-		c.WriteBulk(c.popOne(key, o, left))
-		c.s.rewrite(name, key)
-	})
+}
+
+// blockingPop executes a command with keys and a timeout: take replies with an element of the first one that has any.
+func (c *Conn) blockingPop(args [][]byte, k kind, take func(key []byte, o *object)) {
+	last := len(args) - 1
+	c.serveFirst(args[1:last], k, blockWait{c.timeout(args[last]), c.MayBlock(), c.WriteNullArray}, take)
 }
 
 func cmdBlmove(c *Conn, args [][]byte) {
-	from, ok := c.side(args[3])
-	if !ok {
-		return
-	}
-	to, ok := c.side(args[4])
-	if !ok {
-		return
-	}
-	if until, ok := c.timeout(args[5]); ok {
-		c.blmove(args, from, to, until)
-	}
+	c.blmove(args, c.side(args[3]), c.side(args[4]), c.timeout(args[5]))
 }
 
-func cmdBrpoplpush(c *Conn, args [][]byte) {
-	if until, ok := c.timeout(args[3]); ok {
-		c.blmove(args, false, true, until)
-	}
-}
+func cmdBrpoplpush(c *Conn, args [][]byte) { c.blmove(args, false, true, c.timeout(args[3])) }
 
 func (c *Conn) blmove(args [][]byte, from, to bool, until time.Time) {
 	dest := bytes.Clone(args[2])
@@ -116,7 +81,7 @@ func (c *Conn) blmove(args [][]byte, from, to bool, until time.Time) {
 			return
 		}
 		c.WriteBulk(c.moveOne(key, dest, o, from, to))
-		c.s.rewrite([]byte("LMOVE"), key, dest, sideName(from), sideName(to))
+		c.s.rewrite([]byte("LMOVE"), key, dest, either(from, "LEFT", "RIGHT"), either(to, "LEFT", "RIGHT"))
 	})
 }
 
@@ -127,113 +92,67 @@ type popRequest struct {
 	count int64
 }
 
-// parsePops parses "numkeys key … where [COUNT n]", or writes the error.
-func (c *Conn) parsePops(args [][]byte, first, last string) (r popRequest, ok bool) {
-	n, ok := parseInt(args[0])
-	if !ok || n <= 0 {
-		c.WriteError("ERR numkeys should be greater than 0")
-		return r, false
-	}
-	if n >= int64(len(args)-1) {
-		c.WriteError(errSyntax)
-		return r, false
-	}
+// parsePops parses "numkeys key … where [COUNT n]".
+func (c *Conn) parsePops(args [][]byte, first, last string) (r popRequest) {
+	n := c.atLeast(1, args[0], errNumkeys)
+	c.FailIf(n >= int64(len(args)-1), errSyntax)
 	r.keys, r.count = args[1:1+n], 1
 	rest := args[1+n:]
 	r.first = is(rest[0], first)
-	if !r.first && !is(rest[0], last) {
-		c.WriteError(errSyntax)
-		return r, false
-	}
+	c.FailIf(!r.first && !is(rest[0], last), errSyntax)
 	for i := 1; i < len(rest); i += 2 {
-		if i > 1 || !is(rest[i], "count") || i+1 == len(rest) {
-			c.WriteError(errSyntax)
-			return r, false
-		}
-		if r.count, ok = parseInt(rest[i+1]); !ok || r.count <= 0 {
-			c.WriteError("ERR count should be greater than 0")
-			return r, false
-		}
+		c.FailIf(i > 1 || !is(rest[i], "count") || i+1 == len(rest), errSyntax)
+		r.count = c.atLeast(1, rest[i+1], "ERR count should be greater than 0")
 	}
-	return r, true
+	return r
 }
 
-func cmdLmpop(c *Conn, args [][]byte)  { c.mpop(args[1:], "left", "right", c.lmpop) }
-func cmdBlmpop(c *Conn, args [][]byte) { c.bmpop(args, "left", "right", c.lmpop) }
-func cmdZmpop(c *Conn, args [][]byte)  { c.mpop(args[1:], "min", "max", c.zmpop) }
-func cmdBzmpop(c *Conn, args [][]byte) { c.bmpop(args, "min", "max", c.zmpop) }
+const errNumkeys = "ERR numkeys should be greater than 0"
 
-// popper executes a popRequest, and waits until an instant if it may block.
-type popper func(r popRequest, until time.Time, block bool)
+// popper executes a popRequest.
+type popper func(c *Conn, r popRequest, w blockWait)
 
-func (c *Conn) mpop(args [][]byte, first, last string, pop popper) {
-	if r, ok := c.parsePops(args, first, last); ok {
-		pop(r, time.Time{}, false)
+func mpop(first, last string, pop popper) Command {
+	return func(c *Conn, args [][]byte) {
+		pop(c, c.parsePops(args[1:], first, last), blockWait{null: c.WriteNullArray})
 	}
 }
 
-func (c *Conn) bmpop(args [][]byte, first, last string, pop popper) {
-	r, ok := c.parsePops(args[2:], first, last)
-	if !ok {
-		return
-	}
-	if until, ok := c.timeout(args[1]); ok {
-		pop(r, until, c.MayBlock())
+func bmpop(first, last string, pop popper) Command {
+	return func(c *Conn, args [][]byte) {
+		r := c.parsePops(args[2:], first, last)
+		pop(c, r, blockWait{c.timeout(args[1]), c.MayBlock(), c.WriteNullArray})
 	}
 }
 
-func (c *Conn) lmpop(r popRequest, until time.Time, block bool) {
-	c.serveFirst(r.keys, kindList, blockWait{until, block, c.WriteNullArray}, func(key []byte, o *object) {
+func (c *Conn) lmpop(r popRequest, w blockWait) {
+	c.serveFirst(r.keys, kindList, w, func(key []byte, o *object) {
 		n := min(r.count, int64(o.list().len()))
 		c.WriteArray(2)
 		c.WriteBulk(key)
 		c.popMany(key, o, r.first, n)
-		name := []byte("RPOP")
-		if r.first {
-			name = []byte("LPOP")
-		}
-		c.s.rewrite(name, key, itob(n))
+		c.s.rewrite(either(r.first, "LPOP", "RPOP"), key, itob(n))
 	})
 }
 
 func cmdLpos(c *Conn, args [][]byte) {
 	rank, count, limit := int64(1), int64(-1), int64(0)
 	for i := 3; i < len(args); i += 2 {
-		if i+1 == len(args) {
-			c.WriteError(errSyntax)
-			return
-		}
-		n, ok := int64(0), false
+		c.FailIf(i+1 == len(args), errSyntax)
 		switch {
 		case is(args[i], "rank"):
-			if rank, ok = c.integer(args[i+1]); !ok {
-				return
-			}
-			if rank == 0 {
-				c.WriteError("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... " +
-					"or use negative to start from the end of the list")
-				return
-			}
-			continue
+			rank = c.integer(args[i+1])
+			c.FailIf(rank == 0, "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... "+
+				"or use negative to start from the end of the list")
 		case is(args[i], "count"):
-			n, ok = parseInt(args[i+1])
-			count = n
+			count = c.atLeast(0, args[i+1], "ERR COUNT can't be negative")
 		case is(args[i], "maxlen"):
-			n, ok = parseInt(args[i+1])
-			limit = n
+			limit = c.atLeast(0, args[i+1], "ERR MAXLEN can't be negative")
 		default:
-			c.WriteError(errSyntax)
-			return
-		}
-		if !ok || n < 0 {
-			c.WriteError("ERR " + string(bytes.ToUpper(args[i])) + " can't be negative")
-			return
+			c.Fail(errSyntax)
 		}
 	}
-	o, ok := c.findKind(args[1], kindList)
-	if !ok {
-		return
-	}
+	o := c.findKind(args[1], kindList)
 	var found []int
 	if o != nil {
 		found = o.list().positions(args[2], rank, max(count, 0)+int64(bit(count < 0)), limit)

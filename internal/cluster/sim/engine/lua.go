@@ -191,49 +191,31 @@ func cmdEval(c *Conn, args [][]byte)           { c.eval(args, false, false) }
 func cmdEvalRo(c *Conn, args [][]byte)         { c.eval(args, false, true) }
 func cmdEvalsha(c *Conn, args [][]byte)        { c.eval(args, true, false) }
 func cmdEvalshaRo(c *Conn, args [][]byte)      { c.eval(args, true, true) }
-func noScript(c *Conn)                         { c.WriteError("NOSCRIPT No matching script. Please use EVAL.") }
 func (in *interpreter) digest(b []byte) string { return strings.ToLower(string(b)) }
 
+const errTooManyKeys = "ERR Number of keys can't be greater than number of args"
+
 func (c *Conn) eval(args [][]byte, bySHA, readOnly bool) {
-	n, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	if n > int64(len(args)-3) {
-		c.WriteError("ERR Number of keys can't be greater than number of args")
-		return
-	}
-	if n < 0 {
-		c.WriteError("ERR Number of keys can't be negative")
-		return
-	}
+	n := c.integer(args[2])
+	c.FailIf(n > int64(len(args)-3), errTooManyKeys)
+	c.FailIf(n < 0, "ERR Number of keys can't be negative")
 	in := c.s.scripts()
 	var sc *script
 	digest := view(args[1])
 	if bySHA {
-		if sc, ok = in.scripts.get(digest); !ok {
+		if sc, _ = in.scripts.get(digest); sc == nil {
 			digest = in.digest(args[1])
-			sc, ok = in.scripts.get(digest)
+			sc, _ = in.scripts.get(digest)
 		}
-		if !ok {
-			noScript(c)
-			return
-		}
+		c.FailIf(sc == nil, "NOSCRIPT No matching script. Please use EVAL.")
 	} else {
 		var bad string
-		if digest, sc, bad = in.load(string(args[1])); bad != "" {
-			c.WriteError(bad)
-			return
-		}
+		digest, sc, bad = in.load(string(args[1]))
+		c.FailIf(bad != "", bad)
 	}
-	switch withFlags := sc.flags && !sc.readOnly; {
-	case withFlags && readOnly:
-		c.WriteError("ERR Can not execute a script with write flag using *_ro command.")
-		return
-	case withFlags && !sc.allowOOM && c.s.memoryFull:
-		c.WriteError(errOOM)
-		return
-	}
+	withFlags := sc.flags && !sc.readOnly
+	c.FailIf(withFlags && readOnly, "ERR Can not execute a script with write flag using *_ro command.")
+	c.FailIf(withFlags && !sc.allowOOM && c.s.memoryFull, errOOM)
 	in.readOnly = readOnly || sc.readOnly
 	in.allowOOM, in.wrote = sc.allowOOM || sc.readOnly, false
 	in.run(c, sc, digest, args[3:3+n], args[3+n:])
@@ -320,10 +302,7 @@ func (in *interpreter) handleError(L *lua.LState) int {
 
 func cmdScriptLoad(c *Conn, args [][]byte) {
 	digest, _, bad := c.s.scripts().load(string(args[2]))
-	if bad != "" {
-		c.WriteError(bad)
-		return
-	}
+	c.FailIf(bad != "", bad)
 	c.WriteBulkString(digest)
 }
 
@@ -336,8 +315,7 @@ func cmdScriptExists(c *Conn, args [][]byte) {
 
 func cmdScriptFlush(c *Conn, args [][]byte) {
 	if len(args) > 3 || len(args) == 3 && !is(args[2], "sync") && !is(args[2], "async") {
-		c.WriteError("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
-		return
+		c.Fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
 	}
 	if c.s.lua != nil {
 		c.s.lua.scripts = dict[*script]{}

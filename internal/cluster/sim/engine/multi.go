@@ -22,19 +22,13 @@ type watch struct {
 }
 
 func cmdMulti(c *Conn, _ [][]byte) {
-	if c.multi != nil {
-		c.WriteError("ERR MULTI calls can not be nested")
-		return
-	}
+	c.FailIf(c.multi != nil, "ERR MULTI calls can not be nested")
 	c.multi = &transaction{}
 	c.writeOK()
 }
 
 func cmdDiscard(c *Conn, _ [][]byte) {
-	if c.multi == nil {
-		c.WriteError("ERR DISCARD without MULTI")
-		return
-	}
+	c.FailIf(c.multi == nil, "ERR DISCARD without MULTI")
 	c.discard()
 	c.writeOK()
 }
@@ -45,10 +39,7 @@ func (c *Conn) discard() {
 }
 
 func cmdExec(c *Conn, _ [][]byte) {
-	if c.multi == nil {
-		c.WriteError("ERR EXEC without MULTI")
-		return
-	}
+	c.FailIf(c.multi == nil, "ERR EXEC without MULTI")
 	spoiled, stale := c.multi.failed, c.stale()
 	if spoiled || stale {
 		c.discard()
@@ -74,10 +65,7 @@ func cmdExec(c *Conn, _ [][]byte) {
 }
 
 func cmdWatch(c *Conn, args [][]byte) {
-	if c.multi != nil {
-		c.WriteError("ERR WATCH inside MULTI is not allowed")
-		return
-	}
+	c.FailIf(c.multi != nil, "ERR WATCH inside MULTI is not allowed")
 	c.writeOK()
 	if c.dirtyCAS {
 		return

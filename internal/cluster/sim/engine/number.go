@@ -102,22 +102,28 @@ const (
 	errSyntax   = "ERR syntax error"
 )
 
-// integer parses an argument, or writes the error.
-func (c *Conn) integer(b []byte) (int64, bool) {
+// integer parses an argument.
+func (c *Conn) integer(b []byte) int64 { return c.atLeast(math.MinInt64, b, errNotInt) }
+
+// atLeast parses an argument that must be an integer and not below least.
+func (c *Conn) atLeast(least int64, b []byte, bad string) int64 {
 	n, ok := parseInt(b)
-	if !ok {
-		c.WriteError(errNotInt)
-	}
-	return n, ok
+	c.FailIf(!ok || n < least, bad)
+	return n
 }
 
-// float parses an argument, or writes the error.
-func (c *Conn) float(b []byte) (float64, bool) {
+// float parses an argument.
+func (c *Conn) float(b []byte, bad string) float64 {
 	f, ok := parseFloat(b)
-	if !ok {
-		c.WriteError(errNotFloat)
-	}
-	return f, ok
+	c.FailIf(!ok, bad)
+	return f
+}
+
+// extended parses an argument as a long double.
+func (c *Conn) extended(b []byte, bad string) *big.Float {
+	f, ok := parseExtended(b)
+	c.FailIf(!ok, bad)
+	return f
 }
 
 // is compares an argument with a word in lower case, ignoring case.
@@ -149,12 +155,7 @@ func span(start, end int64, n int) (from, to int) {
 	return int(start), int(min(end, size-1)) + 1
 }
 
-// positive parses a count that must not be negative, or writes the error.
-func (c *Conn) positive(b []byte) (int64, bool) {
-	n, ok := parseInt(b)
-	if !ok || n < 0 {
-		c.WriteError("ERR value is out of range, must be positive")
-		return 0, false
-	}
-	return n, true
+// positive parses a count that must not be negative.
+func (c *Conn) positive(b []byte) int64 {
+	return c.atLeast(0, b, "ERR value is out of range, must be positive")
 }

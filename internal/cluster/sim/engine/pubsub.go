@@ -119,10 +119,7 @@ func cmdSubscribe(c *Conn, args [][]byte)  { c.subscribe(c.channelFeed(), args[1
 func cmdPsubscribe(c *Conn, args [][]byte) { c.subscribe(c.patternFeed(), args[1:]) }
 
 func cmdSsubscribe(c *Conn, args [][]byte) {
-	if !c.MayBlock() {
-		c.WriteError("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
-		return
-	}
+	c.FailIf(!c.MayBlock(), "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
 	c.subscribe(c.shardFeed(), args[1:])
 }
 
@@ -186,8 +183,7 @@ func cmdPubsubShardchannels(c *Conn, args [][]byte) { c.listChannels(&c.s.shards
 func (c *Conn) listChannels(all *dict[*subscribers], args [][]byte) {
 	pattern := args[2:]
 	if len(pattern) > 1 {
-		c.WriteError("ERR unknown subcommand or wrong number of arguments for '" + cString(args[1]) + "'. Try PUBSUB HELP.")
-		return
+		c.Fail("ERR unknown subcommand or wrong number of arguments for '" + cString(args[1]) + "'. Try PUBSUB HELP.")
 	}
 	var found []string
 	for name := range all.all() {
@@ -195,10 +191,7 @@ func (c *Conn) listChannels(all *dict[*subscribers], args [][]byte) {
 			found = append(found, name)
 		}
 	}
-	c.WriteArray(len(found))
-	for _, name := range found {
-		c.WriteBulkString(name)
-	}
+	c.writeStrings(found)
 }
 
 func cmdPubsubNumsub(c *Conn, args [][]byte)      { c.countChannels(&c.s.channels, args[2:]) }

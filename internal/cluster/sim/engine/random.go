@@ -5,27 +5,21 @@ import (
 	"math/rand/v2"
 )
 
-// randomCount parses how many random elements to return, or writes the error; negative:
-// with repetition.
-func (c *Conn) randomCount(b []byte) (int64, bool) {
-	n, ok := c.integer(b)
-	if ok && n == math.MinInt64 {
-		c.WriteError("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
-		return 0, false
-	}
-	return n, ok
+// randomCount parses how many random elements to return; negative: with repetition.
+func (c *Conn) randomCount(b []byte) int64 {
+	n := c.integer(b)
+	c.FailIf(n == math.MinInt64,
+		"ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
+	return n
 }
 
-// optionalCount parses the count after a key, 1 if there is none, or writes the error.
-func (c *Conn) optionalCount(args [][]byte, parse func([]byte) (int64, bool)) (int64, bool) {
-	switch len(args) {
-	case 2:
-		return 1, true
-	case 3:
-		return parse(args[2])
+// optionalCount parses the count after a key, 1 if there is none.
+func (c *Conn) optionalCount(args [][]byte) int64 {
+	c.FailIf(len(args) > 3, errSyntax)
+	if len(args) == 2 {
+		return 1
 	}
-	c.WriteError(errSyntax)
-	return 0, false
+	return c.positive(args[2])
 }
 
 func cmdHrandfield(c *Conn, args [][]byte) {
@@ -43,13 +37,9 @@ func cmdSrandmember(c *Conn, args [][]byte) {
 // randomElements replies with random elements of a collection: one, or as many as the count says; with their values if
 // the arguments have the option.
 func randomElements[V any](c *Conn, args [][]byte, k kind, option string, in func(*object) *dict[V], write func(V)) {
-	count, values, ok := c.randomOptions(args, option)
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], k)
+	count, values := c.randomOptions(args, option)
+	o := c.findKind(args[1], k)
 	switch {
-	case !ok:
 	case o == nil && len(args) == 2:
 		c.WriteNull()
 	case o == nil:
@@ -66,28 +56,17 @@ func randomElements[V any](c *Conn, args [][]byte, k kind, option string, in fun
 	}
 }
 
-// randomOptions parses the count and the option, if the command has one, or writes the error.
-func (c *Conn) randomOptions(args [][]byte, option string) (count int64, values, ok bool) {
+// randomOptions parses the count and the option, if the command has one.
+func (c *Conn) randomOptions(args [][]byte, option string) (count int64, values bool) {
 	if len(args) < 3 {
-		return 1, false, true
+		return 1, false
 	}
-	if option == "" && len(args) > 3 {
-		c.WriteError(errSyntax)
-		return 0, false, false
-	}
-	if count, ok = c.randomCount(args[2]); !ok {
-		return 0, false, false
-	}
+	c.FailIf(option == "" && len(args) > 3, errSyntax)
+	count = c.randomCount(args[2])
 	values = len(args) == 4 && is(args[3], option)
-	switch {
-	case len(args) > 3 && !values:
-		c.WriteError(errSyntax)
-		return 0, false, false
-	case values && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
-		c.WriteError("ERR value is out of range")
-		return 0, false, false
-	}
-	return count, values, true
+	c.FailIf(len(args) > 3 && !values, errSyntax)
+	c.FailIf(values && (count < -math.MaxInt64/2 || count > math.MaxInt64/2), "ERR value is out of range")
+	return count, values
 }
 
 // writePairs writes n names, optionally each with a value: flat in RESP2, in pairs in RESP3.

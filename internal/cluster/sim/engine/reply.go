@@ -27,6 +27,22 @@ func (c *Conn) WriteError(s string) {
 	c.out = append(c.out, '\r', '\n')
 }
 
+// refusal ends a command that has written an error, see [Conn.Fail].
+type refusal struct{}
+
+// Fail writes an error and ends the command, from whatever depth: the parsers of arguments need not return errors.
+func (c *Conn) Fail(s string) {
+	c.WriteError(s)
+	panic(refusal{})
+}
+
+// FailIf is Fail under a condition.
+func (c *Conn) FailIf(bad bool, s string) {
+	if bad {
+		c.Fail(s)
+	}
+}
+
 // WriteInt writes an integer.
 func (c *Conn) WriteInt(n int64) { c.number(':', n) }
 
@@ -98,6 +114,48 @@ func (c *Conn) WriteVerbatim(s string) {
 	c.out = append(c.out, "txt:"...)
 	c.out = append(c.out, s...)
 	c.out = append(c.out, '\r', '\n')
+}
+
+// Fields are the names and values of a map, in order.
+type Fields []any
+
+// Write writes a value with all that is in it: a string, an integer, a double, a list, [Fields]; null for nil.
+func (c *Conn) Write(v any) {
+	switch v := v.(type) {
+	case string:
+		c.WriteBulkString(v)
+	case []byte:
+		c.WriteBulk(v)
+	case int:
+		c.WriteInt(int64(v))
+	case int64:
+		c.WriteInt(v)
+	case float64:
+		c.WriteDouble(v)
+	case []string:
+		c.writeStrings(v)
+	case []any:
+		c.WriteArray(len(v))
+		c.writeEach(v)
+	case Fields:
+		c.WriteMap(len(v) / 2)
+		c.writeEach(v)
+	default:
+		c.WriteNull()
+	}
+}
+
+func (c *Conn) writeEach(values []any) {
+	for _, v := range values {
+		c.Write(v)
+	}
+}
+
+func (c *Conn) writeStrings(list []string) {
+	c.WriteArray(len(list))
+	for _, s := range list {
+		c.WriteBulkString(s)
+	}
 }
 
 func (c *Conn) writeOK() { c.line('+', "OK") }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -13,59 +14,45 @@ type scanOptions struct {
 	kind    string // TYPE, SCAN only
 }
 
-// parseScan parses the options after the cursor, or writes the error.
-func (c *Conn) parseScan(args [][]byte, keys bool) (o scanOptions, ok bool) {
-	o = scanOptions{count: 10, pattern: "*"}
+// parseScan parses the options after the cursor.
+func (c *Conn) parseScan(cursor uint64, args [][]byte, keys bool) scanOptions {
+	o := scanOptions{cursor: cursor, count: 10, pattern: "*"}
 	for i := 0; i < len(args); i += 2 {
 		switch {
 		case i+1 < len(args) && is(args[i], "count"):
-			n, ok := c.integer(args[i+1])
-			if !ok {
-				return o, false
-			}
-			if n < 1 {
-				c.WriteError(errSyntax)
-				return o, false
-			}
+			n := c.integer(args[i+1])
+			c.FailIf(n < 1, errSyntax)
 			o.count = int(min(n, 1<<30))
 		case i+1 < len(args) && is(args[i], "match"):
 			o.pattern = string(args[i+1])
 		case i+1 < len(args) && is(args[i], "type") && keys:
 			o.kind = string(args[i+1])
 		default:
-			c.WriteError(errSyntax)
-			return o, false
+			c.Fail(errSyntax)
 		}
 	}
-	return o, true
+	return o
 }
 
-func (c *Conn) cursor(b []byte) (uint64, bool) {
+func (c *Conn) cursor(b []byte) uint64 {
 	// As C's strtoul: a sign is allowed, a negative number counts from 2^64, and an empty
 	// string is zero.
 	text := cString(b)
 	if text == "" {
-		return 0, true
+		return 0
 	}
 	digits := strings.TrimLeft(text, "+-")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || len(text)-len(digits) > 1 {
-		c.WriteError("ERR invalid cursor")
-		return 0, false
-	}
+	c.FailIf(err != nil || len(text)-len(digits) > 1, "ERR invalid cursor")
 	if text[0] == '-' {
 		n = -n
 	}
-	return n, true
+	return n
 }
 
 // scan continues after a cursor, which is the sequence number of the last insertion that
-// was returned: an element that stays is returned once. whole: all at once, as Redis does
-// with a small collection.
-func scan[V any](d *dict[V], o scanOptions, whole bool, visit func(key string, v V)) (next uint64) {
-	if whole {
-		o.cursor = 0 // in place of the argument
-	}
+// was returned: an element that stays is returned once.
+func scan[V any](d *dict[V], o scanOptions, visit func(key string, v V)) (next uint64) {
 	for i := d.after(o.cursor); i < len(d.list); i++ {
 		e := &d.list[i]
 		if !e.live {
@@ -74,7 +61,7 @@ func scan[V any](d *dict[V], o scanOptions, whole bool, visit func(key string, v
 		if match(o.pattern, e.key) {
 			visit(e.key, e.val)
 		}
-		if o.count--; o.count <= 0 && !whole && i+1 < len(d.list) {
+		if o.count--; o.count <= 0 && i+1 < len(d.list) {
 			return e.seq
 		}
 	}
@@ -82,26 +69,13 @@ func scan[V any](d *dict[V], o scanOptions, whole bool, visit func(key string, v
 }
 
 func (c *Conn) writeScan(next uint64, found []string) {
-	c.WriteArray(2)
-	c.WriteBulkString(strconv.FormatUint(next, 10))
-	c.WriteArray(len(found))
-	for _, f := range found {
-		c.WriteBulkString(f)
-	}
+	c.Write([]any{strconv.FormatUint(next, 10), found})
 }
 
 func cmdScan(c *Conn, args [][]byte) {
-	cursor, ok := c.cursor(args[1])
-	if !ok {
-		return
-	}
-	o, ok := c.parseScan(args[2:], true)
-	if !ok {
-		return
-	}
-	o.cursor = cursor
+	o := c.parseScan(c.cursor(args[1]), args[2:], true)
 	var found, over []string
-	next := scan(&c.s.dbs[c.db].keys, o, false, func(key string, v *object) {
+	next := scan(&c.s.dbs[c.db].keys, o, func(key string, v *object) {
 		switch {
 		case c.s.expired(v):
 			over = append(over, key)
@@ -115,24 +89,38 @@ func cmdScan(c *Conn, args [][]byte) {
 	c.writeScan(next, found)
 }
 
-// scanElements implements HSCAN, SSCAN and ZSCAN.
-func (c *Conn) scanElements(args [][]byte, k kind, visit func(o *object, opts scanOptions) (uint64, []string)) {
-	cursor, ok := c.cursor(args[2])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], k)
-	if !ok {
-		return
-	}
+// scanElements implements HSCAN, SSCAN and ZSCAN. A small collection is returned at once, in the order of sorted (nil:
+// of insertion); text is the text of an element's value (nil: there is none).
+func scanElements[V any](
+	c *Conn, args [][]byte, k kind, in func(*object) *dict[V], sorted func(*object) []string, text func(V) string,
+) {
+	cursor := c.cursor(args[2])
+	o := c.findKind(args[1], k)
 	if o == nil {
 		c.writeScan(0, nil)
 		return
 	}
-	opts, ok := c.parseScan(args[3:], false)
-	if !ok {
+	opts := c.parseScan(cursor, args[3:], false)
+	var found []string
+	add := func(name string, v V) {
+		if found = append(found, name); text != nil {
+			found = append(found, text(v))
+		}
+	}
+	switch {
+	case o.raw:
+	case sorted == nil:
+		opts.cursor, opts.count = 0, math.MaxInt
+	default:
+		for _, name := range sorted(o) {
+			if match(opts.pattern, name) {
+				v, _ := in(o).get(name)
+				add(name, v)
+			}
+		}
+		c.writeScan(0, found)
 		return
 	}
-	opts.cursor = cursor
-	c.writeScan(visit(o, opts))
+	next := scan(in(o), opts, add)
+	c.writeScan(next, found)
 }

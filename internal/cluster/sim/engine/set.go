@@ -76,14 +76,8 @@ func cmdSmove(c *Conn, args [][]byte) {
 		c.WriteInt(0)
 		return
 	}
-	to, ok := c.findKind(args[2], kindSet)
-	if !ok {
-		return
-	}
-	if from.kind != kindSet {
-		c.WriteError(wrongType)
-		return
-	}
+	to := c.findKind(args[2], kindSet)
+	c.FailIf(from.kind != kindSet, wrongType)
 	if from == to {
 		c.writeBool(from.hasMember(args[3]))
 		return
@@ -126,13 +120,9 @@ func (c *Conn) writeSet(names []string) {
 }
 
 func cmdSpop(c *Conn, args [][]byte) {
-	count, ok := c.optionalCount(args, c.positive)
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindSet)
+	count := c.optionalCount(args)
+	o := c.findKind(args[1], kindSet)
 	switch {
-	case !ok:
 	case o == nil && len(args) == 2:
 		c.WriteNull()
 	case o == nil || count == 0:
@@ -159,17 +149,5 @@ func cmdSpop(c *Conn, args [][]byte) {
 }
 
 func cmdSscan(c *Conn, args [][]byte) {
-	c.scanElements(args, kindSet, func(o *object, opts scanOptions) (uint64, []string) {
-		var found []string
-		if !o.raw {
-			for _, name := range o.memberList() {
-				if match(opts.pattern, name) {
-					found = append(found, name)
-				}
-			}
-			return 0, found
-		}
-		next := scan(&o.set().members, opts, false, func(name string, _ struct{}) { found = append(found, name) })
-		return next, found
-	})
+	scanElements(c, args, kindSet, (*object).memberDict, (*object).memberList, nil)
 }

@@ -36,24 +36,17 @@ func difference(sets []*object) []string {
 }
 
 // sets finds the sets; one that does not exist is nil.
-func (c *Conn) sets(keys [][]byte) ([]*object, bool) {
+func (c *Conn) sets(keys [][]byte) []*object {
 	sets := make([]*object, len(keys))
 	for i, key := range keys {
-		var ok bool
-		if sets[i], ok = c.findKind(key, kindSet); !ok {
-			return nil, false
-		}
+		sets[i] = c.findKind(key, kindSet)
 	}
-	return sets, true
+	return sets
 }
 
 // setOperation writes the result, or stores it at dest if that is not nil.
 func (c *Conn) setOperation(keys [][]byte, dest []byte, op func([]*object) []string) {
-	sets, ok := c.sets(keys)
-	if !ok {
-		return
-	}
-	names := op(sets)
+	names := op(c.sets(keys))
 	if dest == nil {
 		c.writeSet(names)
 		return
@@ -66,45 +59,19 @@ func (c *Conn) setOperation(keys [][]byte, dest []byte, op func([]*object) []str
 }
 
 func cmdSintercard(c *Conn, args [][]byte) {
-	keys, limit, ok := c.parseIntercard(args)
-	if !ok {
-		return
-	}
-	sets, ok := c.sets(keys)
-	if !ok {
-		return
-	}
-	c.writeLimited(len(intersection(sets)), limit)
+	n := c.atLeast(1, args[1], errNumkeys)
+	c.FailIf(n > int64(len(args)-2), errTooManyKeys)
+	limit := c.parseLimit(args[2+n:])
+	c.writeLimited(len(intersection(c.sets(args[2:2+n]))), limit)
 }
 
-// parseIntercard parses "numkeys key … [LIMIT n]", or writes the error.
-func (c *Conn) parseIntercard(args [][]byte) (keys [][]byte, limit int64, ok bool) {
-	n, ok := parseInt(args[1])
-	if !ok || n <= 0 {
-		c.WriteError("ERR numkeys should be greater than 0")
-		return nil, 0, false
-	}
-	if n > int64(len(args)-2) {
-		c.WriteError("ERR Number of keys can't be greater than number of args")
-		return nil, 0, false
-	}
-	limit, ok = c.parseLimit(args[2+n:])
-	return args[2 : 2+n], limit, ok
-}
-
-// parseLimit parses "[LIMIT n]", or writes the error.
-func (c *Conn) parseLimit(rest [][]byte) (limit int64, ok bool) {
+// parseLimit parses "[LIMIT n]".
+func (c *Conn) parseLimit(rest [][]byte) (limit int64) {
 	for i := 0; i < len(rest); i += 2 {
-		if !is(rest[i], "limit") || i+1 == len(rest) {
-			c.WriteError(errSyntax)
-			return 0, false
-		}
-		if limit, ok = parseInt(rest[i+1]); !ok || limit < 0 {
-			c.WriteError("ERR LIMIT can't be negative")
-			return 0, false
-		}
+		c.FailIf(!is(rest[i], "limit") || i+1 == len(rest), errSyntax)
+		limit = c.atLeast(0, rest[i+1], "ERR LIMIT can't be negative")
 	}
-	return limit, true
+	return limit
 }
 
 func (c *Conn) writeLimited(n int, limit int64) {

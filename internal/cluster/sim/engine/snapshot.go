@@ -12,10 +12,7 @@ const errDisk = "MISCONF Redis is configured to save RDB snapshots, but it's cur
 
 // cmdBgsave is BGSAVE. Redis replies before the snapshot has failed; here it has failed at once.
 func cmdBgsave(c *Conn, _ [][]byte) {
-	if len(c.s.config["dbfilename"]) <= maxFileName {
-		c.WriteError("ERR snapshots are not simulated")
-		return
-	}
+	c.FailIf(len(c.s.config["dbfilename"]) <= maxFileName, "ERR snapshots are not simulated")
 	c.s.saveFailed = true
 	c.WriteStatus("Background saving started")
 }

@@ -127,12 +127,7 @@ func newTable(extra map[string]Command) map[string]*Spec {
 
 // Commands are the names in the table, sorted; a subcommand is "client|id".
 func (s *Server) Commands() []string {
-	names := make([]string, 0, len(s.table))
-	for name := range s.table {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(s.table))
 }
 
 // containerOnly is the function of a command with subcommands; it is never called.

@@ -19,8 +19,8 @@ type setOptions struct {
 	value                         []byte
 }
 
-// parseSetOptions parses them, or writes the error.
-func (c *Conn) parseSetOptions(args [][]byte, getex bool) (o setOptions, ok bool) {
+// parseSetOptions parses them.
+func (c *Conn) parseSetOptions(args [][]byte, getex bool) (o setOptions) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		timed := o.unit != "" || o.keepTTL || o.persist
@@ -45,20 +45,15 @@ func (c *Conn) parseSetOptions(args [][]byte, getex bool) (o setOptions, ok bool
 			i++
 			o.unit, o.value = unit, args[i]
 		default:
-			c.WriteError(errSyntax)
-			return o, false
+			c.Fail(errSyntax)
 		}
 	}
-	return o, true
+	return o
 }
 
-// deadline converts a time in a unit to an expiry in Unix milliseconds, or writes the
-// error.
-func (c *Conn) deadline(o setOptions, command string) (int64, bool) {
-	n, ok := c.integer(o.value)
-	if !ok {
-		return 0, false
-	}
+// deadline converts a time in a unit to an expiry in Unix milliseconds.
+func (c *Conn) deadline(o setOptions, command string) int64 {
+	n := c.integer(o.value)
 	invalid := n <= 0
 	if o.unit[0] == 'e' {
 		invalid = invalid || n > math.MaxInt64/1000
@@ -69,34 +64,24 @@ func (c *Conn) deadline(o setOptions, command string) (int64, bool) {
 		n += c.s.ms
 	}
 	if invalid {
-		c.WriteError("ERR invalid expire time in '" + command + "' command")
-		return 0, false
+		c.Fail("ERR invalid expire time in '" + command + "' command")
 	}
-	return n, true
+	return n
 }
 
 func cmdSet(c *Conn, args [][]byte) {
-	o, ok := c.parseSetOptions(args[3:], false)
-	if ok {
-		c.setString(args, args[2], o, "set")
-	}
+	c.setString(args, args[2], c.parseSetOptions(args[3:], false), "set")
 }
 
 // setString implements SET with all its options; args[1] is the key.
 func (c *Conn) setString(args [][]byte, value []byte, o setOptions, command string) {
 	key, at := args[1], int64(never)
 	if o.unit != "" {
-		var ok bool
-		if at, ok = c.deadline(o, command); !ok {
-			return
-		}
+		at = c.deadline(o, command)
 	}
 	old := c.find(key)
 	if o.get {
-		if old != nil && old.kind != kindString {
-			c.WriteError(wrongType)
-			return
-		}
+		c.FailIf(old != nil && old.kind != kindString, wrongType)
 		c.writeString(old)
 	}
 	if o.nx && old != nil || o.xx && old == nil {
@@ -190,23 +175,15 @@ func cmdGetdel(c *Conn, args [][]byte, o *object) {
 }
 
 func cmdGetex(c *Conn, args [][]byte) {
-	opts, ok := c.parseSetOptions(args[2:], true)
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+	opts := c.parseSetOptions(args[2:], true)
+	o := c.findKind(args[1], kindString)
 	if o == nil {
 		c.WriteNull()
 		return
 	}
 	at := int64(never)
 	if opts.unit != "" {
-		if at, ok = c.deadline(opts, "getex"); !ok {
-			return
-		}
+		at = c.deadline(opts, "getex")
 	}
 	c.WriteBulk(o.str)
 	switch {
@@ -235,19 +212,12 @@ func cmdMget(c *Conn, args [][]byte) {
 	}
 }
 
-func cmdMset(c *Conn, args [][]byte) { c.mset(args, false) }
+func cmdMset(c *Conn, args [][]byte) { c.mset(args, false, "mset") }
 
-func cmdMsetnx(c *Conn, args [][]byte) { c.mset(args, true) }
+func cmdMsetnx(c *Conn, args [][]byte) { c.mset(args, true, "msetnx") }
 
-func (c *Conn) mset(args [][]byte, nx bool) {
-	if len(args)%2 == 0 {
-		if nx {
-			c.WriteError(wrongArgs("msetnx"))
-		} else {
-			c.WriteError(wrongArgs("mset"))
-		}
-		return
-	}
+func (c *Conn) mset(args [][]byte, nx bool, name string) {
+	c.FailIf(len(args)%2 == 0, wrongArgs(name))
 	for i := 1; nx && i < len(args); i += 2 {
 		if c.find(args[i]) != nil {
 			c.WriteInt(0)
@@ -271,10 +241,7 @@ func cmdAppend(c *Conn, args [][]byte, o *object) {
 		o = newString(args[2])
 		c.s.store(c.db, args[1], o)
 	} else {
-		if len(o.str)+len(args[2]) > maxBulk {
-			c.WriteError(errTooLong)
-			return
-		}
+		c.FailIf(len(o.str)+len(args[2]) > maxBulk, errTooLong)
 		o.str = append(o.str, args[2]...)
 		o.raw = true
 	}
@@ -283,30 +250,14 @@ func cmdAppend(c *Conn, args [][]byte, o *object) {
 }
 
 func cmdSetrange(c *Conn, args [][]byte) {
-	offset, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	if offset < 0 {
-		c.WriteError("ERR offset is out of range")
-		return
-	}
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+	offset := c.integer(args[2])
+	c.FailIf(offset < 0, "ERR offset is out of range")
+	o := c.findKind(args[1], kindString)
 	if len(args[3]) == 0 {
-		n := 0
-		if o != nil {
-			n = len(o.str)
-		}
-		c.WriteInt(int64(n))
+		c.WriteInt(int64(o.size()))
 		return
 	}
-	if offset > maxBulk || offset+int64(len(args[3])) > maxBulk {
-		c.WriteError(errTooLong)
-		return
-	}
+	c.FailIf(offset > maxBulk || offset+int64(len(args[3])) > maxBulk, errTooLong)
 	o = c.grown(args[1], o, int(offset)+len(args[3]))
 	copy(o.str[offset:], args[3])
 	c.changed(args[1])
@@ -327,10 +278,7 @@ func (c *Conn) grown(key []byte, o *object, n int) *object {
 }
 
 func cmdGetrange(c *Conn, args [][]byte) {
-	start, end, o, ok := c.findRange(args, kindString)
-	if !ok {
-		return
-	}
+	start, end, o := c.findRange(args, kindString)
 	if o == nil {
 		c.WriteBulk(nil)
 		return
@@ -346,5 +294,3 @@ func cmdGetrange(c *Conn, args [][]byte) {
 	from, to := span(start, end, len(o.str))
 	c.WriteBulk(o.str[from:to])
 }
-
-func cmdSubstr(c *Conn, args [][]byte) { cmdGetrange(c, args) }

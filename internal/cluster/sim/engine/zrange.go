@@ -107,8 +107,8 @@ func parseLexBound(b []byte) (bound, bool) {
 	return bound{}, false
 }
 
-// parseLimits parses both ends, or writes the error.
-func (c *Conn) parseLimits(lo, hi []byte, lex bool) (l limits, ok bool) {
+// parseLimits parses both ends.
+func (c *Conn) parseLimits(lo, hi []byte, lex bool) (l limits) {
 	parse, bad := parseScoreBound, "ERR min or max is not a float"
 	if lex {
 		parse, bad = parseLexBound, "ERR min or max not valid string range item"
@@ -117,11 +117,8 @@ func (c *Conn) parseLimits(lo, hi []byte, lex bool) (l limits, ok bool) {
 	l.lex = lex
 	l.min, okMin = parse(lo)
 	l.max, okMax = parse(hi)
-	if !okMin || !okMax {
-		c.WriteError(bad)
-		return l, false
-	}
-	return l, true
+	c.FailIf(!okMin || !okMax, bad)
+	return l
 }
 
 // rangeRequest is the arguments of a command of the ZRANGE family.
@@ -141,29 +138,13 @@ func cmdZrangestore(c *Conn, args [][]byte) {
 	c.zrange(args[2], args[3:], rangeRequest{by: 'i', store: args[1]}, true)
 }
 
-func cmdZrevrange(c *Conn, args [][]byte) {
-	c.zrange(args[1], args[2:], rangeRequest{by: 'i', rev: true}, false)
+// zrangeBy is one of the older commands, whose names say the kind of range.
+func zrangeBy(by byte, rev bool) Command {
+	return func(c *Conn, args [][]byte) { c.zrange(args[1], args[2:], rangeRequest{by: by, rev: rev}, false) }
 }
 
-func cmdZrangebyscore(c *Conn, args [][]byte) {
-	c.zrange(args[1], args[2:], rangeRequest{by: 's'}, false)
-}
-
-func cmdZrevrangebyscore(c *Conn, args [][]byte) {
-	c.zrange(args[1], args[2:], rangeRequest{by: 's', rev: true}, false)
-}
-
-func cmdZrangebylex(c *Conn, args [][]byte) {
-	c.zrange(args[1], args[2:], rangeRequest{by: 'l'}, false)
-}
-
-func cmdZrevrangebylex(c *Conn, args [][]byte) {
-	c.zrange(args[1], args[2:], rangeRequest{by: 'l', rev: true}, false)
-}
-
-// parseRange parses the options after both ends, or writes the error; general: those of
-// ZRANGE, which select the kind of range.
-func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) (rangeRequest, bool) {
+// parseRange parses the options after both ends; general: those of ZRANGE, which select the kind of range.
+func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) rangeRequest {
 	r.count = -1
 	limited := false
 	for i := 0; i < len(args); i++ {
@@ -172,13 +153,7 @@ func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) (rangeReq
 		case is(a, "withscores") && r.store == nil:
 			r.scores = true
 		case is(a, "limit") && i+2 < len(args):
-			var ok bool
-			if r.offset, ok = c.integer(args[i+1]); !ok {
-				return r, false
-			}
-			if r.count, ok = c.integer(args[i+2]); !ok {
-				return r, false
-			}
+			r.offset, r.count = c.integer(args[i+1]), c.integer(args[i+2])
 			limited = true
 			i += 2
 		case general && is(a, "rev"):
@@ -188,47 +163,29 @@ func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) (rangeReq
 		case general && is(a, "byscore"):
 			r.by = 's'
 		default:
-			c.WriteError(errSyntax)
-			return r, false
+			c.Fail(errSyntax)
 		}
 	}
-	if limited && r.count != -1 && r.by == 'i' {
-		c.WriteError("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
-		return r, false
-	}
-	if r.scores && r.by == 'l' {
-		c.WriteError("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
-		return r, false
-	}
-	return r, true
+	c.FailIf(limited && r.count != -1 && r.by == 'i',
+		"ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+	c.FailIf(r.scores && r.by == 'l', "ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+	return r
 }
 
 func (c *Conn) zrange(key []byte, args [][]byte, r rangeRequest, general bool) {
-	r, ok := c.parseRange(args[2:], r, general)
-	if !ok {
-		return
-	}
+	r = c.parseRange(args[2:], r, general)
 	var start, end int64
 	var l limits
 	if r.by == 'i' {
-		if start, ok = c.integer(args[0]); !ok {
-			return
-		}
-		end, ok = c.integer(args[1])
+		start, end = c.integer(args[0]), c.integer(args[1])
 	} else {
 		lo, hi := args[0], args[1]
 		if r.rev {
 			lo, hi = hi, lo
 		}
-		l, ok = c.parseLimits(lo, hi, r.by == 'l')
+		l = c.parseLimits(lo, hi, r.by == 'l')
 	}
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(key, kindZSet)
-	if !ok {
-		return
-	}
+	o := c.findKind(key, kindZSet)
 	items := slices.Clone(o.items())
 	if r.by != 'i' {
 		from, to := l.part(items, r.rev)
@@ -243,7 +200,11 @@ func (c *Conn) zrange(key []byte, args [][]byte, r rangeRequest, general bool) {
 	} else {
 		items = limitItems(items, r.offset, r.count)
 	}
-	c.answerRange(items, r)
+	if r.store == nil {
+		c.writeItems(items, r.scores)
+	} else {
+		c.storeItems(r.store, items)
+	}
 }
 
 // limitItems applies LIMIT; a negative offset selects nothing.
@@ -258,14 +219,6 @@ func limitItems(items []zitem, offset, count int64) []zitem {
 	return items
 }
 
-func (c *Conn) answerRange(items []zitem, r rangeRequest) {
-	if r.store == nil {
-		c.writeItems(items, r.scores)
-		return
-	}
-	c.storeItems(r.store, items)
-}
-
 // storeItems stores a sorted set at key, or removes the key if there are no items.
 func (c *Conn) storeItems(key []byte, items []zitem) {
 	o := newZSet()
@@ -275,33 +228,24 @@ func (c *Conn) storeItems(key []byte, items []zitem) {
 	c.storeResult(key, o)
 }
 
-func cmdZcount(c *Conn, args [][]byte)    { c.zcount(args, false) }
-func cmdZlexcount(c *Conn, args [][]byte) { c.zcount(args, true) }
-
-func (c *Conn) zcount(args [][]byte, lex bool) {
-	if from, to, _, ok := c.findLimits(args, lex); ok {
+func zcount(lex bool) Command {
+	return func(c *Conn, args [][]byte) {
+		from, to, _ := c.findLimits(args, lex)
 		c.WriteInt(int64(to - from))
 	}
 }
 
-// findLimits parses KEY MIN MAX after the name of a command and finds the key and the range of its items; on an error
-// it writes it, and ok is false.
-func (c *Conn) findLimits(args [][]byte, lex bool) (from, to int, o *object, ok bool) {
-	l, ok := c.parseLimits(args[2], args[3], lex)
-	if !ok {
-		return 0, 0, nil, false
-	}
-	if o, ok = c.findKind(args[1], kindZSet); ok {
-		from, to = l.part(o.items(), false)
-	}
-	return from, to, o, ok
+// findLimits parses KEY MIN MAX after the name of a command and finds the key and the range of its items.
+func (c *Conn) findLimits(args [][]byte, lex bool) (from, to int, o *object) {
+	l := c.parseLimits(args[2], args[3], lex)
+	o = c.findKind(args[1], kindZSet)
+	from, to = l.part(o.items(), false)
+	return from, to, o
 }
 
-func cmdZremrangebyscore(c *Conn, args [][]byte) { c.zremrange(args, false) }
-func cmdZremrangebylex(c *Conn, args [][]byte)   { c.zremrange(args, true) }
-
-func (c *Conn) zremrange(args [][]byte, lex bool) {
-	if from, to, o, ok := c.findLimits(args, lex); ok {
+func zremrange(lex bool) Command {
+	return func(c *Conn, args [][]byte) {
+		from, to, o := c.findLimits(args, lex)
 		c.removeRange(args[1], o, from, to)
 	}
 }
@@ -314,10 +258,7 @@ func (c *Conn) removeRange(key []byte, o *object, from, to int) {
 }
 
 func cmdZremrangebyrank(c *Conn, args [][]byte) {
-	start, end, o, ok := c.findRange(args, kindZSet)
-	if !ok {
-		return
-	}
+	start, end, o := c.findRange(args, kindZSet)
 	from, to := span(start, end, len(o.items()))
 	c.removeRange(args[1], o, from, to)
 }

@@ -97,9 +97,8 @@ type zaddOptions struct {
 	ch, incr bool
 }
 
-// parseZadd parses the options and returns the index of the first pair, or writes the
-// error.
-func (c *Conn) parseZadd(args [][]byte) (o zaddOptions, at int, ok bool) {
+// parseZadd parses the options and returns the index of the first pair.
+func (c *Conn) parseZadd(args [][]byte) (o zaddOptions, at int) {
 	at = 2
 options:
 	for ; at < len(args); at++ {
@@ -114,27 +113,17 @@ options:
 		}
 	}
 	pairs := len(args) - at
-	bad := ""
-	switch {
-	case pairs == 0 || pairs%2 == 1:
-		bad = errSyntax
-	case o.nx && o.xx:
-		bad = "ERR XX and NX options at the same time are not compatible"
-	case o.gt && o.nx || o.lt && o.nx || o.gt && o.lt:
-		bad = "ERR GT, LT, and/or NX options at the same time are not compatible"
-	case o.incr && pairs > 2:
-		bad = "ERR INCR option supports a single increment-element pair"
-	}
-	if bad != "" {
-		c.WriteError(bad)
-	}
-	return o, at, bad == ""
+	c.FailIf(pairs == 0 || pairs%2 == 1, errSyntax)
+	c.FailIf(o.nx && o.xx, "ERR XX and NX options at the same time are not compatible")
+	c.FailIf(o.gt && o.nx || o.lt && o.nx || o.gt && o.lt,
+		"ERR GT, LT, and/or NX options at the same time are not compatible")
+	c.FailIf(o.incr && pairs > 2, "ERR INCR option supports a single increment-element pair")
+	return o, at
 }
 
 func cmdZadd(c *Conn, args [][]byte) {
-	if o, at, ok := c.parseZadd(args); ok {
-		c.zadd(args[1], args[at:], o)
-	}
+	o, at := c.parseZadd(args)
+	c.zadd(args[1], args[at:], o)
 }
 
 func cmdZincrby(c *Conn, args [][]byte) { c.zadd(args[1], args[2:], zaddOptions{incr: true}) }
@@ -142,16 +131,9 @@ func cmdZincrby(c *Conn, args [][]byte) { c.zadd(args[1], args[2:], zaddOptions{
 func (c *Conn) zadd(key []byte, pairs [][]byte, opts zaddOptions) {
 	scores := make([]float64, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
-		f, ok := c.float(pairs[i])
-		if !ok {
-			return
-		}
-		scores = append(scores, f)
+		scores = append(scores, c.float(pairs[i], errNotFloat))
 	}
-	o, ok := c.findKind(key, kindZSet)
-	if !ok {
-		return
-	}
+	o := c.findKind(key, kindZSet)
 	if o == nil && opts.xx {
 		c.writeZadd(opts, 0, 0, 0, false)
 		return
@@ -167,10 +149,7 @@ func (c *Conn) zadd(key []byte, pairs [][]byte, opts zaddOptions) {
 		if opts.incr && there {
 			score += was
 		}
-		if math.IsNaN(score) {
-			c.WriteError("ERR resulting score is not a number (NaN)")
-			return
-		}
+		c.FailIf(math.IsNaN(score), "ERR resulting score is not a number (NaN)")
 		if there && (opts.nx || opts.gt && score <= was || opts.lt && score >= was) || !there && opts.xx {
 			continue
 		}
@@ -224,51 +203,37 @@ func cmdZscore(c *Conn, args [][]byte, o *object) {
 
 func cmdZmscore(c *Conn, args [][]byte, o *object) {
 	c.WriteArray(len(args) - 2)
-	for _, name := range args[2:] {
-		if f, ok := o.score(name); ok {
-			c.WriteDouble(f)
-		} else {
-			c.WriteNull()
-		}
+	for i := range args[2:] {
+		cmdZscore(c, args[i:], o)
 	}
 }
 
-func cmdZrank(c *Conn, args [][]byte)    { c.zrank(args, false) }
-func cmdZrevrank(c *Conn, args [][]byte) { c.zrank(args, true) }
-
-func (c *Conn) zrank(args [][]byte, rev bool) {
-	o, ok := c.findKind(args[1], kindZSet)
-	if !ok {
-		return
-	}
-	f, ok := o.score(args[2])
-	if !ok {
-		c.WriteNull()
-		return
-	}
-	i := o.zset().rank(zitem{f, string(args[2])})
-	if rev {
-		i = len(o.items()) - 1 - i
-	}
-	c.WriteInt(int64(i))
+func zrank(rev bool) Command {
+	return on(kindZSet, func(c *Conn, args [][]byte, o *object) {
+		f, ok := o.score(args[2])
+		if !ok {
+			c.WriteNull()
+			return
+		}
+		i := o.zset().rank(zitem{f, string(args[2])})
+		if rev {
+			i = len(o.items()) - 1 - i
+		}
+		c.WriteInt(int64(i))
+	})
 }
 
 func cmdZscan(c *Conn, args [][]byte) {
-	c.scanElements(args, kindZSet, func(o *object, opts scanOptions) (uint64, []string) {
-		var found []string
-		if !o.raw {
-			for _, item := range o.items() {
-				if match(opts.pattern, item.name) {
-					found = append(found, item.name, formatScore(item.score))
-				}
-			}
-			return 0, found
-		}
-		next := scan(&o.zset().scores, opts, false, func(name string, score float64) {
-			found = append(found, name, formatScore(score))
-		})
-		return next, found
-	})
+	scanElements(c, args, kindZSet, (*object).scoreDict, (*object).itemNames, formatScore)
+}
+
+// itemNames are the members in order.
+func (o *object) itemNames() []string {
+	names := make([]string, len(o.items()))
+	for i, item := range o.items() {
+		names[i] = item.name
+	}
+	return names
 }
 
 // writeItems writes members, optionally with scores.

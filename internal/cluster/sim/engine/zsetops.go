@@ -27,40 +27,22 @@ func addScores(a, b float64) float64 {
 	return 0 // of infinities of both signs
 }
 
-// parseZop parses "numkeys key … [WEIGHTS …] [AGGREGATE …] [WITHSCORES]", or writes the
-// error.
-func (c *Conn) parseZop(args [][]byte, name string, store bool) (op zoperation, sources []*object, ok bool) {
-	if sources, ok = c.parseSources(args, name); !ok {
-		return op, nil, false
-	}
-	n := len(sources)
-	op = zoperation{what: name[1], fold: addScores, weights: make([]float64, n)}
-	for i := range op.weights {
-		op.weights[i] = 1
-	}
-	ok = c.zopOptions(&op, args[1+n:], store)
-	return op, sources, ok
-}
-
-// parseSources parses "numkeys key …" and finds the sets, or writes the error.
-func (c *Conn) parseSources(args [][]byte, name string) ([]*object, bool) {
-	n, ok := c.integer(args[0])
-	if !ok {
-		return nil, false
-	}
+// parseSources parses "numkeys key …" and finds the sets.
+func (c *Conn) parseSources(args [][]byte, name string) []*object {
+	n := c.integer(args[0])
 	if n < 1 {
-		c.WriteError("ERR at least 1 input key is needed for '" + name + "' command")
-		return nil, false
+		c.Fail("ERR at least 1 input key is needed for '" + name + "' command")
 	}
-	if n > int64(len(args)-1) {
-		c.WriteError(errSyntax)
-		return nil, false
+	c.FailIf(n > int64(len(args)-1), errSyntax)
+	sources := make([]*object, n)
+	for i, key := range args[1 : 1+n] {
+		sources[i] = c.zsource(key)
 	}
-	return c.zsources(args[1 : 1+n])
+	return sources
 }
 
-// zopOptions parses the options after the keys.
-func (c *Conn) zopOptions(op *zoperation, rest [][]byte, store bool) bool {
+// zopOptions parses the options after the keys: "[WEIGHTS …] [AGGREGATE …] [WITHSCORES]".
+func (c *Conn) zopOptions(op *zoperation, rest [][]byte, store bool) {
 	folds := map[string]func(a, b float64) float64{"sum": addScores, "min": math.Min, "max": math.Max}
 	n := len(op.weights)
 	for len(rest) > 0 {
@@ -68,12 +50,7 @@ func (c *Conn) zopOptions(op *zoperation, rest [][]byte, store bool) bool {
 		switch {
 		case op.what != 'd' && is(rest[0], "weights") && len(rest) > n:
 			for i := range op.weights {
-				f, ok := parseFloat(rest[1+i])
-				if !ok {
-					c.WriteError("ERR weight value is not a float")
-					return false
-				}
-				op.weights[i] = f
+				op.weights[i] = c.float(rest[1+i], "ERR weight value is not a float")
 			}
 			used = 1 + n
 		case op.what != 'd' && is(rest[0], "aggregate") && len(rest) > 1:
@@ -81,50 +58,29 @@ func (c *Conn) zopOptions(op *zoperation, rest [][]byte, store bool) bool {
 		case !store && is(rest[0], "withscores"):
 			op.scores, used = true, 1
 		}
-		if used == 0 || op.fold == nil {
-			c.WriteError(errSyntax)
-			return false
-		}
+		c.FailIf(used == 0 || op.fold == nil, errSyntax)
 		rest = rest[used:]
 	}
-	return true
 }
 
 // zsource is one of the source sets; in a plain set every score is one.
-func (c *Conn) zsource(key []byte) (*object, bool) {
+func (c *Conn) zsource(key []byte) *object {
 	o := c.find(key)
-	switch {
-	case o == nil:
-		return newZSet(), true
-	case o.kind == kindZSet:
-		return o, true
-	case o.kind == kindSet:
-		z := newZSet()
-		for _, name := range o.memberList() {
-			z.setScore(name, 1)
-		}
-		return z, true
+	if o != nil && o.kind == kindZSet {
+		return o
 	}
-	c.WriteError(wrongType)
-	return nil, false
-}
-
-func (c *Conn) zsources(keys [][]byte) ([]*object, bool) {
-	sources := make([]*object, len(keys))
-	for i, key := range keys {
-		var ok bool
-		if sources[i], ok = c.zsource(key); !ok {
-			return nil, false
-		}
+	c.FailIf(o != nil && o.kind != kindSet, wrongType)
+	z := newZSet()
+	for _, name := range o.memberList() {
+		z.setScore(name, 1)
 	}
-	return sources, true
+	return z
 }
 
 func (c *Conn) zop(args [][]byte, dest []byte, name string) {
-	op, sources, ok := c.parseZop(args, name, dest != nil)
-	if !ok {
-		return
-	}
+	sources := c.parseSources(args, name)
+	op := zoperation{what: name[1], fold: addScores, weights: slices.Repeat([]float64{1}, len(sources))}
+	c.zopOptions(&op, args[1+len(sources):], dest != nil)
 	items := op.run(sources)
 	if dest != nil {
 		c.storeItems(dest, items)
@@ -168,14 +124,8 @@ func (op zoperation) run(sources []*object) []zitem {
 }
 
 func cmdZintercard(c *Conn, args [][]byte) {
-	sources, ok := c.parseSources(args[1:], "zintercard")
-	if !ok {
-		return
-	}
-	limit, ok := c.parseLimit(args[2+len(sources):])
-	if !ok {
-		return
-	}
+	sources := c.parseSources(args[1:], "zintercard")
+	limit := c.parseLimit(args[2+len(sources):])
 	op := zoperation{what: 'i', fold: addScores, weights: make([]float64, len(sources))}
 	c.writeLimited(len(op.run(sources)), limit)
 }
