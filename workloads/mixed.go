@@ -233,28 +233,98 @@ func (m *mix) writing(owner string, lease time.Duration) client.Acquire {
 // limit is the number of permits of a semaphore.
 func (m *mix) limit() int { return max(1, m.Params.Permits) }
 
+// asks, writes and reads are requests of a new owner with the lease of the workload.
+func (m *mix) asks() client.Acquire   { return m.request(m.owner(), m.lease()) }
+func (m *mix) writes() client.Acquire { return m.writing(m.owner(), m.lease()) }
+func (m *mix) reads() client.Acquire  { return m.reading(m.owner(), m.lease()) }
+
+// brief is a request with a lease that ends within a sequence.
+func (m *mix) brief() client.Acquire { return m.request(m.owner(), 2*m.short()) }
+
+// again is the request for h once more, by its owner.
+func (m *mix) again(h Hold) client.Acquire {
+	a := h.about()
+	a.Lease = h.Lease
+	return a
+}
+
+// holding is a sequence that begins with a hold, and ends if the acquire is not granted.
+func holding(request func(m *mix) client.Acquire, then func(m *mix, h Hold)) func(m *mix) {
+	return func(m *mix) {
+		if h := m.acquire(request(m)); h.held() {
+			then(m, h)
+		}
+	}
+}
+
 // acquire waits for the lock; not for long on the client's own key, where nobody else can release it.
-func (m *mix) acquire(a client.Acquire) (Hold, bool) {
+func (m *mix) acquire(a client.Acquire) Hold {
 	a.Wait = m.Env.wait()
 	if m.key == m.own {
 		a.Wait = min(a.Wait, 2*m.Params.Hold+grain)
 	}
-	h, outcome := m.Session.Acquire(m.ctx, a)
-	if outcome != history.OK {
+	h := m.await(a)
+	if !h.held() {
 		m.pause(backoff(m.Env))
 	}
-	return h, outcome == history.OK
+	return h
 }
 
 // try is a try, or an acquire that hardly waits if the lock has none.
-func (m *mix) try(a client.Acquire) (Hold, bool) {
+func (m *mix) try(a client.Acquire) Hold {
 	if m.Can.Has(client.CanTry) {
 		h, answer := m.Session.Try(m.ctx, a)
-		return h, answer.Outcome == history.OK
+		return granted(h, answer.Outcome)
 	}
 	a.Wait = grain
-	h, outcome := m.Session.Acquire(m.ctx, a)
-	return h, outcome == history.OK
+	return m.await(a)
+}
+
+// await waits for the lock as long as the request says.
+func (m *mix) await(a client.Acquire) Hold { return granted(m.Session.Acquire(m.ctx, a)) }
+
+// granted is the hold of a request, or none if it was not granted.
+func granted(h Hold, outcome history.Type) Hold {
+	if outcome != history.OK {
+		return Hold{}
+	}
+	return h
+}
+
+// patient is a request that waits as long as the workload says.
+func (m *mix) patient(a client.Acquire) client.Acquire {
+	a.Wait = m.Env.wait()
+	return a
+}
+
+// several is a request for some of the shared keys.
+func (m *mix) several(a client.Acquire) client.Acquire {
+	a.Keys = m.some(m.keys)
+	a.Key = a.Keys[0]
+	return a
+}
+
+// use waits for the lock, keeps it for as long as keep takes, and releases it.
+func (m *mix) use(a client.Acquire, keep func()) {
+	if h := m.await(a); h.held() {
+		keep()
+		m.release(h)
+	}
+}
+
+// sometimes makes a request, or none, each half of the time.
+func (m *mix) sometimes(send func(client.Acquire) Hold, request func() client.Acquire) (h Hold) {
+	if m.chance(2) {
+		h = send(request())
+	}
+	return h
+}
+
+// release releases a hold, if it is one.
+func (m *mix) release(h Hold) {
+	if h.held() {
+		m.Session.Release(m.ctx, h)
+	}
 }
 
 // visit tries to acquire the lock for another owner, which is refused if it is held, and releases it if it was granted.
@@ -263,7 +333,7 @@ func (m *mix) visit() {
 	if m.Can.Has(client.CanInspect) && m.chance(4) {
 		m.inspect()
 	}
-	a := m.request(m.owner(), m.lease())
+	a := m.asks()
 	if m.Can.Has(client.HasPermits) {
 		a.Permits = 1 + m.Rand.IntN(a.Limit)
 	}
@@ -274,9 +344,7 @@ func (m *mix) visit() {
 // time a release may return when the next try begins, and operations of one instant have no certain order.
 func (m *mix) tryOnce(a client.Acquire) {
 	m.pause(grain)
-	if h, ok := m.try(a); ok {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(m.try(a))
 	m.pause(grain)
 }
 

@@ -19,35 +19,30 @@ func forcedSequences() []sequence {
 }
 
 // takeOwn acquires the client's own key, and releases it by force.
-func (m *mix) takeOwn(lease time.Duration) (h Hold, taken bool) {
+func (m *mix) takeOwn(lease time.Duration) Hold {
 	m.key = m.own
-	h, ok := m.acquire(m.request(m.owner(), lease))
-	if !ok {
-		return h, false
+	h := m.acquire(m.request(m.owner(), lease))
+	if !h.held() {
+		return h
 	}
 	m.wait()
 	if m.Session.ForceRelease(m.ctx, m.key).Outcome != history.OK {
-		m.Session.Release(m.ctx, h)
-		return h, false
+		m.release(h)
+		return Hold{}
 	}
-	return h, true
+	return h
 }
 
 // forced releases a key by force, and then again, with nobody or another owner in between.
 func forced(m *mix) {
-	h, taken := m.takeOwn(m.lease())
-	if !taken {
+	h := m.takeOwn(m.lease())
+	if !h.held() {
 		return
 	}
-	next, held := Hold{}, false
-	if m.chance(2) {
-		next, held = m.try(m.request(m.owner(), m.lease()))
-	}
-	m.Session.Release(m.ctx, h)
+	next := m.sometimes(m.try, m.asks)
+	m.release(h)
 	m.visit()
-	if held {
-		m.Session.Release(m.ctx, next)
-	} else {
+	if m.release(next); !next.held() {
 		m.Session.ForceRelease(m.ctx, m.key) // nobody holds it
 	}
 	m.visit()
@@ -56,22 +51,18 @@ func forced(m *mix) {
 // forcedRenewal renews a hold that was taken away, and that another owner may have by now.
 func forcedRenewal(m *mix) {
 	lease := m.lease()
-	h, taken := m.takeOwn(max(lease, time.Second))
-	if !taken {
+	long := max(lease, time.Second)
+	h := m.takeOwn(long)
+	if !h.held() {
 		return
 	}
-	next, held := Hold{}, false
-	if m.chance(2) {
-		next, held = m.try(m.request(m.owner(), max(lease, time.Second)))
-	}
+	next := m.sometimes(m.try, func() client.Acquire { return m.request(m.owner(), long) })
 	m.Session.Renew(m.ctx, h, lease)
 	m.visit()
 	m.wait()
 	m.visit()
-	if held {
-		m.Session.Release(m.ctx, next)
-	}
-	m.Session.Release(m.ctx, h)
+	m.release(next)
+	m.release(h)
 	m.visit()
 }
 
@@ -84,30 +75,27 @@ func forcedSome(m *mix) {
 		return
 	}
 	a.Permits = 2 + m.Rand.IntN(a.Limit-1)
-	h, ok := m.acquire(a)
-	if !ok {
+	h := m.acquire(a)
+	if !h.held() {
 		return
 	}
 	m.wait()
 	some := 1 + m.Rand.IntN(a.Permits-1)
 	if m.Session.forceSome(m.ctx, h, some).Outcome != history.OK {
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 		return
 	}
-	next, held := Hold{}, false
-	if m.chance(2) {
+	next := m.sometimes(m.try, func() client.Acquire {
 		a.Owner, a.Permits = m.owner(), some
-		next, held = m.try(a)
-	}
+		return a
+	})
 	if m.Can.Has(client.CanRenew) && m.chance(2) {
 		m.Session.Renew(m.ctx, h, a.Lease)
 	}
 	m.wait()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.takeAll()
-	if held {
-		m.Session.Release(m.ctx, next)
-	}
+	m.release(next)
 }
 
 // takeAll takes permits one by one until one is refused, and releases them: no more may be granted than exist.
@@ -116,13 +104,13 @@ func (m *mix) takeAll() {
 	for n := m.limit(); n >= 0 && !m.over(); n-- {
 		a := m.writing(m.owner(), max(m.lease(), time.Second))
 		a.Permits = 1
-		h, ok := m.try(a)
-		if !ok {
+		h := m.try(a)
+		if !h.held() {
 			break
 		}
 		holds = append(holds, h)
 	}
 	for _, h := range holds {
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 }

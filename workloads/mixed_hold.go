@@ -12,7 +12,8 @@ func holdSequences() []sequence {
 	return []sequence{
 		{name: "plain", run: plain},
 		{name: "nested", needs: client.Capabilities{client.Reentrant}, run: nested},
-		{name: "nested leases", needs: client.Capabilities{client.Reentrant, client.ReportsLoss}, run: nestedLeases},
+		{name: "nested leases", needs: client.Capabilities{client.Reentrant, client.ReportsLoss},
+			run: holding((*mix).brief, nestedLeases)},
 		{name: "to the end", needs: client.Capabilities{client.ReportsLoss}, run: toTheEnd},
 		{name: "refused re-entry", needs: client.Capabilities{client.RefusesReentry}, run: refusedReentry},
 		{name: "tries", needs: client.Capabilities{client.CanTry}, run: tries},
@@ -22,16 +23,14 @@ func holdSequences() []sequence {
 
 // plain is the common use.
 func plain(m *mix) {
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
-	m.work(h)
-	m.visit()
-	m.Session.Release(m.ctx, h)
-	if m.key == m.own {
-		m.visit() // it is free now
-	}
+	holding((*mix).asks, func(m *mix, h Hold) {
+		m.work(h)
+		m.visit()
+		m.release(h)
+		if m.key == m.own {
+			m.visit() // it is free now
+		}
+	})(m)
 }
 
 // maxDepth is how often an owner holds a lock at the same time.
@@ -40,7 +39,7 @@ const maxDepth = 3
 // nested acquires the lock up to three times for one owner, with leases of different length, and visits it for
 // another owner at every depth on the way out.
 func nested(m *mix) {
-	holds := m.enterNested(m.request(m.owner(), m.lease()), m.wait)
+	holds := m.enterNested(m.asks(), m.wait)
 	for n := len(holds) - 1; n >= 0; n-- {
 		m.visit()
 		if !m.leave(holds[n]) {
@@ -54,8 +53,8 @@ func nested(m *mix) {
 // every grant. It returns what was granted, the outermost first.
 func (m *mix) enterNested(a client.Acquire, each func()) (holds []Hold) {
 	for range 2 + m.Rand.IntN(maxDepth-1) {
-		h, ok := m.enter(a)
-		if !ok {
+		h := m.enter(a)
+		if !h.held() {
 			break
 		}
 		holds = append(holds, h)
@@ -67,23 +66,18 @@ func (m *mix) enterNested(a client.Acquire, each func()) (holds []Hold) {
 	return holds
 }
 
-// leave releases one of several holds of an owner. After an unknown outcome the owner is left alone: the reply to the
-// next release might be that to this one.
+// leave releases one of several holds of an owner, if it is one. After an unknown outcome the owner is left alone: the
+// reply to the next release might be that to this one.
 func (m *mix) leave(h Hold) (known bool) {
-	return m.Session.Release(m.ctx, h).Outcome != history.Info
+	return !h.held() || m.Session.Release(m.ctx, h).Outcome != history.Info
 }
 
 // nestedLeases acquires a held lock again for a shorter lease, perhaps renews the inner hold by hand, and releases it
 // before its lease ends. The outer hold must last longer.
-func nestedLeases(m *mix) {
-	lease := 2 * m.short()
-	a := m.request(m.owner(), lease)
-	outer, ok := m.acquire(a)
-	if !ok {
-		return
-	}
-	a.Lease = (lease / 3).Truncate(grain)
-	if inner, ok := m.try(a); ok {
+func nestedLeases(m *mix, outer Hold) {
+	a := m.again(outer)
+	a.Lease = (outer.Lease / 3).Truncate(grain)
+	if inner := m.try(a); inner.held() {
 		if m.Can.Has(client.CanRenew) && m.chance(2) {
 			m.Session.Renew(m.ctx, inner, a.Lease)
 		}
@@ -92,9 +86,9 @@ func nestedLeases(m *mix) {
 			return
 		}
 	}
-	m.pause((lease * 3 / 5).Truncate(grain))
+	m.pause((outer.Lease * 3 / 5).Truncate(grain))
 	m.visit()
-	m.Session.Release(m.ctx, outer)
+	m.release(outer)
 }
 
 // toTheEnd holds until the end of the lease, and visits the lock for another owner shortly before, and a moment before
@@ -104,8 +98,8 @@ func toTheEnd(m *mix) {
 	if m.chance(2) {
 		lease += time.Second
 	}
-	h, ok := m.acquire(m.request(m.owner(), lease))
-	if !ok {
+	h := m.acquire(m.request(m.owner(), lease))
+	if !h.held() {
 		return
 	}
 	granted := time.Now()
@@ -115,11 +109,11 @@ func toTheEnd(m *mix) {
 		m.pause(left)
 	}
 	m.visit()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 }
 
 // enter acquires or tries.
-func (m *mix) enter(a client.Acquire) (Hold, bool) {
+func (m *mix) enter(a client.Acquire) Hold {
 	if m.chance(3) {
 		return m.try(a)
 	}
@@ -133,9 +127,9 @@ func (m *mix) otherLease(lease time.Duration) time.Duration {
 
 // refusedReentry requests again what the owner holds; of a readers-writer lock, in either mode.
 func refusedReentry(m *mix) {
-	a := m.request(m.owner(), m.lease())
-	h, ok := m.acquire(a)
-	if !ok {
+	a := m.asks()
+	h := m.acquire(a)
+	if !h.held() {
 		return
 	}
 	if m.Can.Has(client.SharesReads) && m.chance(2) {
@@ -143,22 +137,19 @@ func refusedReentry(m *mix) {
 	} else if m.Can.Has(client.SharesReads) {
 		a = m.writing(a.Owner, a.Lease)
 	}
-	if again, ok := m.enter(a); ok {
-		m.Session.Release(m.ctx, again)
-	}
+	m.release(m.enter(a))
 	m.work(h)
 	m.visit()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 }
 
 // tries asks several times without waiting.
 func tries(m *mix) {
 	for range 2 + m.Rand.IntN(3) {
-		h, ok := m.try(m.request(m.owner(), m.lease()))
-		if ok {
+		if h := m.try(m.asks()); h.held() {
 			m.wait()
 			m.visit()
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 		}
 		m.wait()
 	}
@@ -167,18 +158,14 @@ func tries(m *mix) {
 // shortWaits gives up at a random time, in any phase of a wait; another owner of this client may be the one that holds
 // the lock.
 func shortWaits(m *mix) {
-	h, held := m.try(m.request(m.owner(), m.lease()))
+	h := m.try(m.asks())
 	for range 1 + m.Rand.IntN(3) {
-		a := m.request(m.owner(), m.lease())
+		a := m.asks()
 		a.Wait = grain + random(m.Env, 2*m.Params.Hold)
-		if inner, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-			m.Session.Release(m.ctx, inner)
-		}
+		m.release(m.await(a))
 		if m.over() {
 			break
 		}
 	}
-	if held {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(h)
 }

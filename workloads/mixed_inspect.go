@@ -1,8 +1,6 @@
 package workloads
 
 import (
-	"time"
-
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -12,12 +10,15 @@ func inspectSequences() []sequence {
 	needs := client.Capabilities{client.CanInspect}
 	return []sequence{
 		{name: "inspected", needs: needs, run: inspected},
-		{name: "guarded", needs: client.Capabilities{client.Guards}, run: guarded},
-		{name: "guarded readers", needs: client.Capabilities{client.Guards, client.FencedReaders}, run: guardedReaders},
-		{name: "owner inspected", needs: client.Capabilities{client.InspectsOwner}, run: ownerInspected},
+		{name: "guarded", needs: client.Capabilities{client.Guards}, run: holding((*mix).writes, guarded)},
+		{name: "guarded readers", needs: client.Capabilities{client.Guards, client.FencedReaders},
+			run: holding((*mix).reads, guardedReaders)},
+		{name: "owner inspected", needs: client.Capabilities{client.InspectsOwner},
+			run: holding((*mix).sharing, ownerInspected)},
 		{name: "owner of several levels inspected", needs: client.Capabilities{client.InspectsOwner, client.Reentrant},
 			run: ownerNested},
-		{name: "waiters counted", needs: client.Capabilities{client.CountsWaiters}, run: waitersCounted},
+		{name: "waiters counted", needs: client.Capabilities{client.CountsWaiters},
+			run: holding((*mix).asks, waitersCounted)},
 		{name: "inspected while nested", needs: needs.With(client.Reentrant), run: inspectedNested},
 	}
 }
@@ -32,14 +33,14 @@ func (m *mix) inspect() {
 // inspected asks before, while and after it holds the lock, and after it has renewed it.
 func inspected(m *mix) {
 	m.inspect()
-	h, ok := m.acquire(m.writing(m.owner(), m.lease()))
-	if !ok {
+	h := m.acquire(m.writes())
+	if !h.held() {
 		return
 	}
 	m.inspect()
 	if m.Can.Has(client.CanRenew) && m.chance(2) {
 		if m.Session.Renew(m.ctx, h, m.otherLease(m.Params.Lease)).Outcome != history.OK {
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 			return
 		}
 		m.inspect()
@@ -53,7 +54,7 @@ func inspected(m *mix) {
 
 // inspectedNested asks at every depth, with leases of different length.
 func inspectedNested(m *mix) {
-	holds := m.enterNested(m.writing(m.owner(), m.lease()), m.inspect)
+	holds := m.enterNested(m.writes(), m.inspect)
 	for n := len(holds) - 1; n >= 0; n-- {
 		if !m.leave(holds[n]) {
 			return
@@ -63,11 +64,7 @@ func inspectedNested(m *mix) {
 }
 
 // guarded presents the token of a hold, twice perhaps, and again when another owner may have presented a greater one.
-func guarded(m *mix) {
-	h, ok := m.acquire(m.writing(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
+func guarded(m *mix, h Hold) {
 	m.Session.Guard(m.ctx, h)
 	if m.wait(); m.chance(2) {
 		m.Session.Guard(m.ctx, h)
@@ -75,33 +72,29 @@ func guarded(m *mix) {
 	if !m.leave(h) {
 		return
 	}
-	if next, ok := m.acquire(m.writing(m.owner(), m.lease())); ok {
+	if next := m.acquire(m.writes()); next.held() {
 		m.Session.Guard(m.ctx, next)
 		m.Session.Guard(m.ctx, h)
-		m.Session.Release(m.ctx, next)
+		m.release(next)
 	}
 }
 
 // guardedReaders presents the tokens of two readers that read together, the later one first: neither is older than the
 // other. When a writer has presented a greater one, a reader that has released is refused.
-func guardedReaders(m *mix) {
-	first, ok := m.acquire(m.reading(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
-	if second, both := m.try(m.reading(m.owner(), m.lease())); both {
+func guardedReaders(m *mix, first Hold) {
+	if second := m.try(m.reads()); second.held() {
 		m.Session.Guard(m.ctx, second)
 		m.Session.Guard(m.ctx, first)
-		m.Session.Release(m.ctx, second)
+		m.release(second)
 	}
 	m.Session.Guard(m.ctx, first)
 	if m.wait(); !m.leave(first) {
 		return
 	}
-	if next, ok := m.acquire(m.writing(m.owner(), m.lease())); ok {
+	if next := m.acquire(m.writes()); next.held() {
 		m.Session.Guard(m.ctx, next)
 		m.Session.Guard(m.ctx, first)
-		m.Session.Release(m.ctx, next)
+		m.release(next)
 	}
 }
 
@@ -115,8 +108,8 @@ func (m *mix) ask(h Hold) {
 }
 
 // sharing is a request that leaves room for others, if the lock can be shared.
-func (m *mix) sharing(lease time.Duration) client.Acquire {
-	a := m.writing(m.owner(), lease)
+func (m *mix) sharing() client.Acquire {
+	a := m.writes()
 	switch {
 	case m.Can.Has(client.SharesReads) && !m.chance(4):
 		a.Mode = "read"
@@ -127,28 +120,24 @@ func (m *mix) sharing(lease time.Duration) client.Acquire {
 }
 
 // ownerInspected asks what an owner holds while it does and after it has released it, perhaps beside another owner.
-func ownerInspected(m *mix) {
-	h, ok := m.acquire(m.sharing(m.lease()))
-	if !ok {
-		return
-	}
+func ownerInspected(m *mix, h Hold) {
 	m.ask(h)
-	other, both := m.try(m.sharing(m.lease()))
-	if both {
+	other := m.try(m.sharing())
+	if other.held() {
 		m.ask(other)
 	}
 	m.wait()
 	if m.leave(h) {
 		m.ask(h)
 	}
-	if both && m.leave(other) {
+	if other.held() && m.leave(other) {
 		m.ask(other)
 	}
 }
 
 // ownerNested inspects at every depth how often an owner holds the lock.
 func ownerNested(m *mix) {
-	a := m.writing(m.owner(), m.lease())
+	a := m.writes()
 	if m.Can.Has(client.SharesReads) && m.chance(2) {
 		a.Mode = "read"
 	}
@@ -162,17 +151,13 @@ func ownerNested(m *mix) {
 }
 
 // waitersCounted counts the waiters of a lock while it is held, after a refused try, and when it is released.
-func waitersCounted(m *mix) {
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
+func waitersCounted(m *mix, h Hold) {
 	m.visit()
 	m.Session.CountWaiters(m.ctx, m.key)
 	if m.chance(2) {
 		m.pause(beyondQueue)
 		m.Session.CountWaiters(m.ctx, m.key)
 	}
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.Session.CountWaiters(m.ctx, m.key)
 }

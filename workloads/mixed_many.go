@@ -25,12 +25,11 @@ func manySequences() []sequence {
 
 // permits takes some permits several times, and asks for more than are left.
 func permits(m *mix) {
-	a := m.request(m.owner(), m.lease())
+	a := m.asks()
 	var holds []Hold
 	for range 1 + m.Rand.IntN(maxDepth) {
 		a.Owner, a.Permits = m.owner(), 1+m.Rand.IntN(m.limit())
-		h, ok := m.try(a)
-		if ok {
+		if h := m.try(a); h.held() {
 			holds = append(holds, h)
 		}
 		m.wait()
@@ -38,7 +37,7 @@ func permits(m *mix) {
 	m.visit()
 	m.Rand.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
 	for _, h := range holds {
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 		m.visit()
 	}
 }
@@ -53,19 +52,17 @@ func latePermits(m *mix) {
 		return
 	}
 	a.Permits = 1
-	brief, ok := m.try(a)
-	if !ok {
+	brief := m.try(a)
+	if !brief.held() {
 		return
 	}
 	a.Owner, a.Lease, a.Permits = m.owner(), 2*beyondSlack+max(m.Params.Lease, lease), a.Limit-1
-	if rest, ok := m.try(a); ok {
+	if rest := m.try(a); rest.held() {
 		a.Owner, a.Lease, a.Permits, a.Wait = m.owner(), m.lease(), 1, lease+beyondSlack+grain
-		if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-			m.Session.Release(m.ctx, h)
-		}
-		m.Session.Release(m.ctx, rest)
+		m.release(m.await(a))
+		m.release(rest)
 	}
-	m.Session.Release(m.ctx, brief)
+	m.release(brief)
 }
 
 // deadPermits leaves permits to their short lease, and long after that takes all there are.
@@ -74,10 +71,10 @@ func deadPermits(m *mix) { m.leavePermits(func() {}) }
 // drainDead leaves permits to their short lease, and drains the semaphore long after that.
 func drainDead(m *mix) {
 	m.leavePermits(func() {
-		a := m.writing(m.owner(), m.lease())
+		a := m.writes()
 		if all, answer := m.Session.Drain(m.ctx, a); answer.Outcome == history.OK {
 			m.ask(all)
-			m.Session.Release(m.ctx, all)
+			m.release(all)
 		}
 	})
 }
@@ -89,23 +86,23 @@ func (m *mix) leavePermits(then func()) {
 	lease := m.short()
 	a := m.writing(m.owner(), lease)
 	a.Permits = 1 + m.Rand.IntN(a.Limit)
-	dead, ok := m.acquire(a)
-	if !ok {
+	dead := m.acquire(a)
+	if !dead.held() {
 		return
 	}
-	rest, both := Hold{}, false
+	var rest Hold
 	if a.Permits < a.Limit && m.chance(2) {
 		a.Owner, a.Lease, a.Permits = m.owner(), 3*beyondSlack+lease, 1
-		rest, both = m.try(a)
+		rest = m.try(a)
 	}
 	m.pause(lease + beyondSlack)
 	if m.chance(2) {
 		m.ask(dead)
 	}
 	then()
-	if both {
+	if rest.held() {
 		m.ask(rest)
-		m.Session.Release(m.ctx, rest)
+		m.release(rest)
 	}
 	m.takeAll()
 }
@@ -117,14 +114,14 @@ func severalKeys(m *mix) {
 	if m.key == m.own {
 		all = append(slices.Clone(all), m.own)
 	}
-	a := m.writing(m.owner(), m.lease())
+	a := m.writes()
 	if m.chance(3) {
 		a.Lease = 2 * m.short()
 	}
 	a.Keys = m.some(all)
 	a.Key = a.Keys[0]
-	h, ok := m.enter(a)
-	if !ok {
+	h := m.enter(a)
+	if !h.held() {
 		return
 	}
 	m.work(h)
@@ -135,7 +132,7 @@ func severalKeys(m *mix) {
 	if m.Can.Has(client.CanRenew) && m.chance(2) {
 		m.outlast(h)
 	}
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 }
 
 // outlast renews a hold of several keys and works for longer than it was granted for, while others try each key.
@@ -164,17 +161,16 @@ func oneFirst(m *mix) {
 	keys := m.some(m.keys)
 	m.key = keys[m.Rand.IntN(len(keys))]
 	a.Key = m.key
-	outer, ok := m.acquire(a)
-	if !ok {
+	outer := m.acquire(a)
+	if !outer.held() {
 		return
 	}
 	a.Keys, a.Key = keys, keys[0]
-	inner, ok := m.try(a)
-	if ok && !m.leave(inner) {
+	if !m.leave(m.try(a)) {
 		return
 	}
 	m.visit()
-	m.Session.Release(m.ctx, outer)
+	m.release(outer)
 }
 
 // some are two or three of keys, in any order.

@@ -15,9 +15,10 @@ func namedSequences() []sequence {
 		{name: "left to its watchdog", needs: renewing, run: leftToWatchdog},
 		{name: "released by force late", needs: client.Capabilities{client.CanForceRelease, client.ReportsLoss},
 			run: forcedLate},
-		{name: "lock object reopened", needs: client.Capabilities{client.Reopens, client.ReportsLoss}, run: reopened},
-		{name: "reopened after a release", needs: client.Capabilities{client.Reopens}, run: reopenedAfterRelease},
-		{name: "closed while it acquires", needs: client.Capabilities{client.EndsWaits}, run: closedWhileAcquiring},
+		{name: "lock object reopened", needs: client.Capabilities{client.Reopens, client.ReportsLoss},
+			run: unshared(reopened)},
+		{name: "reopened after a release", needs: client.Capabilities{client.Reopens}, run: unshared(reopenedAfterRelease)},
+		{name: "closed while it acquires", needs: client.Capabilities{client.EndsWaits}, run: unshared(closedWhileAcquiring)},
 		{name: "renewed until the end", needs: client.Capabilities{client.CanRenew, client.ReportsLoss},
 			run: renewedUntilEnd},
 		{name: "held for long", needs: client.Capabilities{client.RenewsItself}, run: heldForLong},
@@ -30,21 +31,28 @@ func namedSequences() []sequence {
 	}
 }
 
+// unshared is a sequence of a client that has a lock object of its own; another one executes the plain one instead.
+func unshared(run func(m *mix)) func(m *mix) {
+	return func(m *mix) {
+		if m.Params.PerInstance > 1 {
+			plain(m)
+			return
+		}
+		run(m)
+	}
+}
+
 // reopened closes the lock object while the client holds one lock or two, with a lease or renewed, and continues to
 // work. What servers keep of the holds ends with the lease.
 func reopened(m *mix) {
-	if m.Params.PerInstance > 1 {
-		plain(m)
-		return
-	}
 	m.key = m.own
-	first, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
+	first := m.acquire(m.asks())
+	if !first.held() {
 		return
 	}
 	if m.chance(2) {
 		m.key = m.keys[m.Rand.IntN(len(m.keys))]
-		m.try(m.request(m.owner(), m.lease()))
+		m.try(m.asks())
 	}
 	m.wait()
 	m.Session.Reopen(m.ctx, first.Key)
@@ -63,13 +71,9 @@ const afterRelease = 480 * time.Millisecond
 // reopenedAfterRelease holds a shared key, releases it, and closes its lock object a moment later. Close has to
 // complete what a server has not confirmed by then.
 func reopenedAfterRelease(m *mix) {
-	if m.Params.PerInstance > 1 {
-		plain(m)
-		return
-	}
 	m.key = m.keys[m.Rand.IntN(len(m.keys))]
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
+	h := m.acquire(m.asks())
+	if !h.held() {
 		return
 	}
 	m.wait()
@@ -88,13 +92,8 @@ const (
 // closedWhileAcquiring closes the lock object during an acquire, as a service does when it shuts down: while the first
 // request is in flight, or while the acquire waits. A lock that a server granted meanwhile ends with its lease.
 func closedWhileAcquiring(m *mix) {
-	if m.Params.PerInstance > 1 {
-		plain(m)
-		return
-	}
 	m.key = m.keys[m.Rand.IntN(len(m.keys))]
-	a := m.request(m.owner(), m.lease())
-	a.Wait = m.Env.wait()
+	a := m.patient(m.asks())
 	after := lateClosed
 	if m.chance(2) {
 		after = soonClosed
@@ -118,10 +117,9 @@ const longHold = 5 * time.Second
 func leftToWatchdog(m *mix) {
 	a := m.writing(m.owner(), 0)
 	if m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2) {
-		a.Keys = m.some(m.keys)
-		a.Key = a.Keys[0]
+		a = m.several(a)
 	}
-	if h, ok := m.acquire(a); ok {
+	if h := m.acquire(a); h.held() {
 		m.keepFor(h, longHold)
 	}
 }
@@ -135,7 +133,7 @@ func (m *mix) keepFor(h Hold, d time.Duration) {
 		}
 	}
 	if !m.Session.lost(h) {
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 }
 
@@ -146,7 +144,7 @@ const longestHold = 12 * time.Second
 // heldForLong holds one of the shared keys.
 func heldForLong(m *mix) {
 	m.key = m.keys[m.Rand.IntN(len(m.keys))]
-	if h, ok := m.acquire(m.writing(m.owner(), 0)); ok {
+	if h := m.acquire(m.writing(m.owner(), 0)); h.held() {
 		m.keepFor(h, longestHold)
 	}
 }
@@ -157,9 +155,9 @@ func allAtOnce(m *mix) {
 	a.Keys = slices.Clone(m.keys)
 	m.Rand.Shuffle(len(a.Keys), func(i, j int) { a.Keys[i], a.Keys[j] = a.Keys[j], a.Keys[i] })
 	m.key, a.Key = a.Keys[0], a.Keys[0]
-	if h, ok := m.acquire(a); ok {
+	if h := m.acquire(a); h.held() {
 		m.work(h)
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 }
 
@@ -171,18 +169,18 @@ func forcedLate(m *mix) {
 		return
 	}
 	m.key = m.own
-	h, ok := m.acquire(m.request(m.owner(), max(m.lease(), 2*longHold)))
-	if !ok {
+	h := m.acquire(m.request(m.owner(), max(m.lease(), 2*longHold)))
+	if !h.held() {
 		return
 	}
 	m.pause(random(m.Env, 2*time.Second))
 	forced := m.Session.ForceRelease(m.ctx, m.key).Outcome
 	if m.spoiled = forced == history.Info; forced != history.OK {
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 		return
 	}
 	m.pause(beyondQueue + random(m.Env, 2*time.Second))
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.visit()
 }
 
@@ -190,8 +188,8 @@ func forcedLate(m *mix) {
 // ends with the hold.
 func renewedUntilEnd(m *mix) {
 	lease := 2 * m.short()
-	h, ok := m.acquire(m.request(m.owner(), lease))
-	if !ok {
+	h := m.acquire(m.request(m.owner(), lease))
+	if !h.held() {
 		return
 	}
 	for until := time.Now().Add(longHold); time.Now().Before(until) && !m.over(); {
@@ -200,7 +198,7 @@ func renewedUntilEnd(m *mix) {
 			break
 		}
 	}
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 }
 
 // lateLease is the lease of a reader that joins late: it outlasts what the sequence waits for.
@@ -211,15 +209,15 @@ const lateLease = 10 * time.Second
 func joinsLate(m *mix) {
 	m.key = m.own
 	lease := m.short()
-	if _, ok := m.acquire(m.reading(m.owner(), lease)); !ok {
+	if first := m.acquire(m.reading(m.owner(), lease)); !first.held() {
 		return
 	}
 	m.pause(m.within(lease))
-	if h, ok := m.try(m.reading(m.owner(), lateLease)); ok {
+	if h := m.try(m.reading(m.owner(), lateLease)); h.held() {
 		m.pause(lease + random(m.Env, beyondSlack))
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
-	m.visitPatiently(m.writing(m.owner(), m.lease()))
+	m.visitPatiently(m.writes())
 }
 
 // readsLate leaves a writer of the client's own key to its short lease. Before that ends, its owner also reads, and
@@ -227,17 +225,17 @@ func joinsLate(m *mix) {
 func readsLate(m *mix) {
 	m.key = m.own
 	owner, lease := m.owner(), m.short()
-	if _, ok := m.acquire(m.writing(owner, lease)); !ok {
+	if write := m.acquire(m.writing(owner, lease)); !write.held() {
 		return
 	}
 	m.pause(m.within(lease))
-	h, ok := m.try(m.reading(owner, lateLease))
-	if !ok {
+	h := m.try(m.reading(owner, lateLease))
+	if !h.held() {
 		return
 	}
 	m.pause(lease)
-	m.visitPatiently(m.reading(m.owner(), m.lease()))
-	m.Session.Release(m.ctx, h)
+	m.visitPatiently(m.reads())
+	m.release(h)
 }
 
 // readAwaited leaves a writer of the client's own key to its short lease, while its owner also reads, for longer.
@@ -245,21 +243,18 @@ func readsLate(m *mix) {
 func readAwaited(m *mix) {
 	m.key = m.own
 	owner := m.owner()
-	if _, ok := m.acquire(m.writing(owner, m.short())); !ok {
+	if write := m.acquire(m.writing(owner, m.short())); !write.held() {
 		return
 	}
-	if h, ok := m.try(m.reading(owner, lateLease)); ok {
-		m.visitPatiently(m.reading(m.owner(), m.lease()))
-		m.Session.Release(m.ctx, h)
+	if h := m.try(m.reading(owner, lateLease)); h.held() {
+		m.visitPatiently(m.reads())
+		m.release(h)
 	}
 }
 
 // visitPatiently acquires the lock, for which it waits as long as the workload says, also on the client's own key.
 func (m *mix) visitPatiently(a client.Acquire) {
-	a.Wait = m.Env.wait()
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(m.await(m.patient(a)))
 }
 
 // within is a random part of a lease, or all of it but some milliseconds, so that the next request arrives as it ends.

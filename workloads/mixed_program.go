@@ -18,20 +18,15 @@ func programSequences() []sequence {
 // forcedWhileRenewed leaves a hold that was released by force to the lock that renews it, while another owner perhaps
 // acquires it: the lock has to notice, and must not bring the hold back.
 func forcedWhileRenewed(m *mix) {
-	h, taken := m.takeOwn(0)
-	if !taken {
+	h := m.takeOwn(0)
+	if !h.held() {
 		return
 	}
-	next, held := Hold{}, false
-	if m.chance(2) {
-		next, held = m.try(m.request(m.owner(), 0))
-	}
+	next := m.sometimes(m.try, func() client.Acquire { return m.request(m.owner(), 0) })
 	m.outlive(h)
 	m.visit()
-	m.Session.Release(m.ctx, h)
-	if held {
-		m.Session.Release(m.ctx, next)
-	}
+	m.release(h)
+	m.release(next)
 	m.visit()
 }
 
@@ -44,7 +39,7 @@ func forcedOneOfSeveral(m *mix) {
 	own := false
 	for _, key := range keys {
 		m.key = key
-		if h, ok := m.try(m.request(m.owner(), 0)); ok {
+		if h := m.try(m.request(m.owner(), 0)); h.held() {
 			holds = append(holds, h)
 			own = own || key == m.own
 		}
@@ -55,6 +50,6 @@ func forcedOneOfSeveral(m *mix) {
 	for _, h := range holds {
 		m.key = h.Key
 		m.visit()
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 }

@@ -8,41 +8,31 @@ import (
 // releaseSequences are about releases of what the owner does not hold.
 func releaseSequences() []sequence {
 	return []sequence{
-		{name: "released twice", run: releasedTwice},
-		{name: "release of nothing", run: releaseNothing},
-		{name: "release of a caller that has given up", needs: client.Capabilities{client.Detached}, run: releaseCanceled},
+		{name: "released twice", run: holding((*mix).asks, releasedTwice)},
+		{name: "release of nothing", run: holding((*mix).asks, releaseNothing)},
+		{name: "release of a caller that has given up", needs: client.Capabilities{client.Detached},
+			run: holding((*mix).asks, releaseCanceled)},
 		{name: "block of code", needs: client.Capabilities{client.Scoped, client.ReportsLoss}, run: scoped},
-		{name: "released twice while nested", needs: client.Capabilities{client.Reentrant}, run: releasedTooOften},
+		{name: "released twice while nested", needs: client.Capabilities{client.Reentrant},
+			run: holding((*mix).asks, releasedTooOften)},
 	}
 }
 
 // releasedTwice releases again, before or after another owner has acquired the lock.
-func releasedTwice(m *mix) {
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
+func releasedTwice(m *mix, h Hold) {
 	m.wait()
 	if !m.leave(h) {
 		return
 	}
-	other, taken := Hold{}, false
-	if m.chance(2) {
-		other, taken = m.acquire(m.writing(m.owner(), m.lease()))
-	}
-	m.Session.Release(m.ctx, h)
-	if taken {
+	other := m.sometimes(m.acquire, m.writes)
+	if m.release(h); other.held() {
 		m.visit()
-		m.Session.Release(m.ctx, other)
+		m.release(other)
 	}
 }
 
 // releaseCanceled releases when the context of its caller has ended, as a deferred release often does.
-func releaseCanceled(m *mix) {
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
+func releaseCanceled(m *mix, h Hold) {
 	m.wait()
 	if m.Session.releaseCanceled(m.ctx, h).Outcome != history.Info {
 		m.visit()
@@ -50,37 +40,28 @@ func releaseCanceled(m *mix) {
 }
 
 // releaseNothing releases for an owner that never held the lock, while another one does.
-func releaseNothing(m *mix) {
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
+func releaseNothing(m *mix, h Hold) {
 	stranger := h
 	stranger.Owner, stranger.Token = m.owner(), 0
-	m.Session.Release(m.ctx, stranger)
+	m.release(stranger)
 	m.visit()
 	m.wait()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 }
 
 // releasedTooOften releases once more than it has acquired.
-func releasedTooOften(m *mix) {
-	a := m.request(m.owner(), m.lease())
-	h, ok := m.acquire(a)
-	if !ok {
-		return
-	}
-	_, again := m.enter(a)
+func releasedTooOften(m *mix, h Hold) {
+	again := m.enter(m.again(h))
 	if !m.leave(h) {
 		return
 	}
-	if again {
+	if again.held() {
 		m.visit()
 		if !m.leave(h) {
 			return
 		}
 	}
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.visit()
 }
 
@@ -89,15 +70,15 @@ func releasedTooOften(m *mix) {
 func scoped(m *mix) {
 	a := m.request(m.owner(), m.short())
 	a.Scoped = true
-	h, ok := m.acquire(a)
-	if !ok {
+	h := m.acquire(a)
+	if !h.held() {
 		return
 	}
 	m.visit()
-	other, taken := Hold{}, false
+	var other Hold
 	if m.chance(2) {
 		m.Session.Work(m.ctx, h, a.Lease+grain)
-		other, taken = m.acquire(m.writing(m.owner(), m.lease()))
+		other = m.acquire(m.writes())
 	}
 	release := m.Session.Release
 	if m.chance(2) {
@@ -107,7 +88,5 @@ func scoped(m *mix) {
 		return
 	}
 	m.visit()
-	if taken {
-		m.Session.Release(m.ctx, other)
-	}
+	m.release(other)
 }

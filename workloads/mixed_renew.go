@@ -10,9 +10,11 @@ import (
 // renewSequences are about leases.
 func renewSequences() []sequence {
 	return []sequence{
-		{name: "renewed by hand", needs: client.Capabilities{client.CanRenew}, run: renewed},
-		{name: "renewed for less", needs: client.Capabilities{client.CanRenew}, run: renewedForLess},
-		{name: "renewal of what is not held", needs: client.Capabilities{client.CanRenew}, run: renewNothing},
+		{name: "renewed by hand", needs: client.Capabilities{client.CanRenew}, run: holding((*mix).brief, renewed)},
+		{name: "renewed for less", needs: client.Capabilities{client.CanRenew},
+			run: holding((*mix).brief, renewedForLess)},
+		{name: "renewal of what is not held", needs: client.Capabilities{client.CanRenew},
+			run: holding((*mix).asks, renewNothing)},
 		{name: "expired", needs: client.Capabilities{client.ReportsLoss}, run: expired},
 		{name: "watchdog", needs: client.Capabilities{client.RenewsItself}, run: watched},
 		{name: "short beside long", needs: client.Capabilities{client.ReportsLoss, client.SharesReads}, run: shortBesideLong},
@@ -20,15 +22,10 @@ func renewSequences() []sequence {
 }
 
 // renewed holds for longer than the lease that was granted and renews it by hand, for the same time or another.
-func renewed(m *mix) {
-	lease := 2 * m.short()
-	h, ok := m.acquire(m.request(m.owner(), lease))
-	if !ok {
-		return
-	}
+func renewed(m *mix, h Hold) {
 	for range 1 + m.Rand.IntN(3) {
-		m.pause((lease / 2).Truncate(grain))
-		longer := m.otherLease(lease)
+		m.pause((h.Lease / 2).Truncate(grain))
+		longer := m.otherLease(h.Lease)
 		if m.Can.Has(client.RenewsItself) && m.chance(3) {
 			longer = 0 // the lease that it was granted with
 		}
@@ -38,35 +35,26 @@ func renewed(m *mix) {
 		m.visit()
 	}
 	m.visit()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.visit()
 }
 
 // renewedForLess renews a hold for less than is left, which must not shorten it: the hold is used for longer than that.
-func renewedForLess(m *mix) {
-	lease := 2 * m.short()
-	h, ok := m.acquire(m.request(m.owner(), lease))
-	if !ok {
-		return
-	}
-	m.Session.Renew(m.ctx, h, (lease / 2).Truncate(grain))
-	m.pause((lease * 3 / 5).Truncate(grain))
+func renewedForLess(m *mix, h Hold) {
+	m.Session.Renew(m.ctx, h, (h.Lease / 2).Truncate(grain))
+	m.pause((h.Lease * 3 / 5).Truncate(grain))
 	m.visit()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.visit()
 }
 
 // renewNothing renews for owners that do not hold the lock, or no longer hold it.
-func renewNothing(m *mix) {
-	h, ok := m.acquire(m.request(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
+func renewNothing(m *mix, h Hold) {
 	stranger := h
 	stranger.Owner, stranger.Token = m.owner(), 0
 	m.Session.Renew(m.ctx, stranger, m.Params.Lease)
 	m.wait()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.Session.Renew(m.ctx, h, m.Params.Lease)
 	m.visit() // that renewal must not have acquired it
 }
@@ -78,8 +66,8 @@ const beyondSlack = 1200 * time.Millisecond
 // expired holds the lock beyond its lease, and then works, renews and releases, perhaps while another owner holds it.
 func expired(m *mix) {
 	lease := m.short()
-	h, ok := m.acquire(m.request(m.owner(), lease))
-	if !ok {
+	h := m.acquire(m.request(m.owner(), lease))
+	if !h.held() {
 		return
 	}
 	late := random(m.Env, lease)
@@ -87,19 +75,14 @@ func expired(m *mix) {
 		late += beyondSlack // only its lease ends it
 	}
 	m.Session.Work(m.ctx, h, lease+grain+late)
-	other, taken := Hold{}, false
-	if m.chance(2) {
-		other, taken = m.acquire(m.writing(m.owner(), m.lease()))
-	}
+	other := m.sometimes(m.acquire, m.writes)
 	if m.Can.Has(client.CanRenew) && m.chance(2) {
 		m.Session.Renew(m.ctx, h, m.Params.Lease)
 	}
 	m.visit()
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.visit()
-	if taken {
-		m.Session.Release(m.ctx, other)
-	}
+	m.release(other)
 }
 
 // watched holds one key, or two at once, without requesting a lease: the lock renews them. It may acquire the first
@@ -108,35 +91,34 @@ func watched(m *mix) {
 	if m.chance(4) {
 		m.pause(random(m.Env, time.Second))
 	}
-	h, ok := m.acquire(m.request(m.owner(), 0))
-	if !ok {
+	h := m.acquire(m.request(m.owner(), 0))
+	if !h.held() {
 		return
 	}
-	second, both := Hold{}, false
-	if key := m.key; m.chance(2) {
+	second := m.sometimes(m.try, func() client.Acquire {
 		m.key = m.keys[m.Rand.IntN(len(m.keys))]
-		second, both = m.try(m.request(m.owner(), 0))
-		m.key = key
-	}
+		return m.request(m.owner(), 0)
+	})
+	m.key = h.Key
 	if m.chance(3) {
 		m.outlive(h)
 	}
-	if both && m.Can.Has(client.Reentrant) && m.chance(2) && !m.reenter(h) {
+	if second.held() && m.Can.Has(client.Reentrant) && m.chance(2) && !m.reenter(h) {
 		return
 	}
-	if key := m.key; both && m.chance(2) { // under the context of the first, if the client uses contexts
+	if second.held() && m.chance(2) { // under the context of the first, if the client uses contexts
 		m.key = second.Key
 		m.visit()
-		m.key = key
+		m.key = h.Key
 	}
 	for range 1 + m.Rand.IntN(3) {
 		m.Session.Work(m.ctx, h, grain+random(m.Env, 4*m.Params.Hold))
 		m.visit()
 	}
-	if m.Session.Release(m.ctx, h); both {
+	if m.release(h); second.held() {
 		m.key = second.Key
 		m.visit()
-		m.Session.Release(m.ctx, second)
+		m.release(second)
 	}
 }
 
@@ -144,8 +126,7 @@ func watched(m *mix) {
 // releases that. False: the outcome of the release is not known.
 func (m *mix) reenter(h Hold) (known bool) {
 	a := client.Acquire{Key: h.Key, Owner: h.Owner, Mode: h.Mode}
-	again, ok := m.enter(a)
-	return !ok || m.leave(again)
+	return m.leave(m.enter(a))
 }
 
 // longestLease is the longest lease of a lock that a sequence waits for.
@@ -160,18 +141,17 @@ func (m *mix) outlive(h Hold) {
 
 // shortBesideLong is a reader with a short lease beside one with a long one: a writer must wait for the second.
 func shortBesideLong(m *mix) {
-	long, ok := m.acquire(m.reading(m.owner(), max(m.Params.Lease, time.Second)))
-	if !ok {
+	long := m.acquire(m.reading(m.owner(), max(m.Params.Lease, time.Second)))
+	if !long.held() {
 		return
 	}
 	lease := m.short()
-	brief, ok := m.try(m.reading(m.owner(), lease))
-	if ok {
+	if brief := m.try(m.reading(m.owner(), lease)); brief.held() {
 		m.Session.Work(m.ctx, brief, lease+random(m.Env, lease))
 		m.writeVisit()
-		m.Session.Release(m.ctx, brief)
+		m.release(brief)
 	}
 	m.writeVisit()
-	m.Session.Release(m.ctx, long)
+	m.release(long)
 	m.writeVisit()
 }

@@ -10,11 +10,11 @@ import (
 func sharedSequences() []sequence {
 	needs := client.Capabilities{client.SharesReads}
 	return []sequence{
-		{name: "readers", needs: needs, run: readers},
-		{name: "downgrade", needs: needs.With(client.CanDowngrade), run: downgrade},
-		{name: "upgrade", needs: needs.With(client.CanDowngrade), run: upgrade},
-		{name: "write after a read", needs: needs, run: writeAfterRead},
-		{name: "nested reads", needs: needs.With(client.Reentrant), run: nestedReads},
+		{name: "readers", needs: needs, run: holding((*mix).reads, readers)},
+		{name: "downgrade", needs: needs.With(client.CanDowngrade), run: holding((*mix).writes, downgrade)},
+		{name: "upgrade", needs: needs.With(client.CanDowngrade), run: holding((*mix).reads, upgrade)},
+		{name: "write after a read", needs: needs, run: holding((*mix).reads, writeAfterRead)},
+		{name: "nested reads", needs: needs.With(client.Reentrant), run: holding((*mix).reads, nestedReads)},
 		{name: "dead reader", needs: needs.With(client.ReportsLoss), run: deadReader},
 		// Its loss has to be reported with the mode.
 		{name: "write that ends inside a read", run: deadWrite,
@@ -30,110 +30,80 @@ func (m *mix) reading(owner string, lease time.Duration) client.Acquire {
 }
 
 // readVisit is visit for reading.
-func (m *mix) readVisit() { m.tryOnce(m.reading(m.owner(), m.lease())) }
+func (m *mix) readVisit() { m.tryOnce(m.reads()) }
 
 // writeVisit is visit for writing.
-func (m *mix) writeVisit() { m.tryOnce(m.writing(m.owner(), m.lease())) }
+func (m *mix) writeVisit() { m.tryOnce(m.writes()) }
 
 // readers are two owners that read at once. A writer has to wait for both.
-func readers(m *mix) {
-	first, ok := m.acquire(m.reading(m.owner(), m.lease()))
-	if !ok {
-		return
-	}
-	second, both := m.try(m.reading(m.owner(), m.lease()))
+func readers(m *mix, first Hold) {
+	second := m.try(m.reads())
 	m.work(first)
 	m.writeVisit()
-	m.Session.Release(m.ctx, first)
+	m.release(first)
 	m.writeVisit()
-	if both {
+	if second.held() {
 		m.wait()
-		m.Session.Release(m.ctx, second)
+		m.release(second)
 		m.writeVisit()
 	}
 }
 
 // downgrade reads inside a write, and still reads after it has released the write: readers may join then.
-func downgrade(m *mix) {
-	owner := m.owner()
-	write, ok := m.acquire(m.writing(owner, m.lease()))
-	if !ok {
-		return
-	}
+func downgrade(m *mix, write Hold) {
 	m.readVisit()
-	read, ok := m.enter(m.reading(owner, m.lease()))
+	read := m.enter(m.reading(write.Owner, m.lease()))
 	m.work(write)
 	m.readVisit()
-	if !m.leave(write) || !ok {
+	if !m.leave(write) || !read.held() {
 		return
 	}
 	m.readVisit()
 	m.writeVisit()
 	m.wait()
-	m.Session.Release(m.ctx, read)
+	m.release(read)
 	m.writeVisit()
 }
 
 // writeAfterRead requests to write after it has stopped reading, while another owner may still read: only that reader
 // may be the reason for a refusal, not its own former read.
-func writeAfterRead(m *mix) {
-	owner := m.owner()
-	read, ok := m.acquire(m.reading(owner, m.lease()))
-	if !ok {
-		return
-	}
-	other, both := m.try(m.reading(m.owner(), m.lease()))
+func writeAfterRead(m *mix, read Hold) {
+	other := m.try(m.reads())
 	m.wait()
 	if !m.leave(read) {
 		return
 	}
-	m.tryOnce(m.writing(owner, m.lease()))
-	if both {
-		m.Session.Release(m.ctx, other)
-	}
-	m.tryOnce(m.writing(owner, m.lease()))
+	m.tryOnce(m.writing(read.Owner, m.lease()))
+	m.release(other)
+	m.tryOnce(m.writing(read.Owner, m.lease()))
 }
 
 // upgrade requests to write while it reads, which would wait for itself forever. Another owner may read as well.
-func upgrade(m *mix) {
-	owner := m.owner()
-	read, ok := m.acquire(m.reading(owner, m.lease()))
-	if !ok {
-		return
-	}
-	other, both := Hold{}, false
-	if m.chance(2) {
-		other, both = m.try(m.reading(m.owner(), m.lease()))
-	}
-	if write, ok := m.enter(m.writing(owner, m.lease())); ok && !m.leave(write) {
+func upgrade(m *mix, read Hold) {
+	other := m.sometimes(m.try, m.reads)
+	if write := m.enter(m.writing(read.Owner, m.lease())); !m.leave(write) {
 		return
 	}
 	m.readVisit()
 	m.wait()
-	m.Session.Release(m.ctx, read)
-	if both {
+	m.release(read)
+	if other.held() {
 		m.writeVisit()
-		m.Session.Release(m.ctx, other)
+		m.release(other)
 	}
 }
 
 // nestedReads reads twice for one owner.
-func nestedReads(m *mix) {
-	a := m.reading(m.owner(), m.lease())
-	h, ok := m.acquire(a)
-	if !ok {
-		return
-	}
-	_, again := m.enter(a)
-	m.wait()
-	if again {
+func nestedReads(m *mix, h Hold) {
+	again := m.enter(m.again(h))
+	if m.wait(); again.held() {
 		if !m.leave(h) {
 			return
 		}
 		m.writeVisit()
 		m.wait()
 	}
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 	m.writeVisit()
 }
 
@@ -141,11 +111,11 @@ func nestedReads(m *mix) {
 // Long after both have ended, a writer is granted the lock.
 func deadReader(m *mix) {
 	lease := m.short()
-	dead, ok := m.acquire(m.reading(m.owner(), lease))
-	if !ok {
+	dead := m.acquire(m.reading(m.owner(), lease))
+	if !dead.held() {
 		return
 	}
-	if h, ok := m.try(m.reading(m.owner(), 2*beyondSlack)); ok {
+	if h := m.try(m.reading(m.owner(), 2*beyondSlack)); h.held() {
 		if m.Can.Has(client.CanRenew) && m.chance(2) {
 			m.Session.Renew(m.ctx, h, 3*beyondSlack)
 		}
@@ -155,7 +125,7 @@ func deadReader(m *mix) {
 			m.ask(h)
 		}
 		m.writeVisit()
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 	m.pause(beyondSlack)
 	m.writeVisit()
@@ -164,17 +134,17 @@ func deadReader(m *mix) {
 // deadWrite reads inside a write whose lease ends long before: readers may join then, and writers may not.
 func deadWrite(m *mix) {
 	owner, lease := m.owner(), m.short()
-	if _, ok := m.acquire(m.writing(owner, lease)); !ok {
+	if write := m.acquire(m.writing(owner, lease)); !write.held() {
 		return
 	}
-	read, ok := m.try(m.reading(owner, 3*beyondSlack))
-	if !ok {
+	read := m.try(m.reading(owner, 3*beyondSlack))
+	if !read.held() {
 		return
 	}
 	m.readVisit()
 	m.pause(lease + beyondSlack)
 	m.readVisit()
 	m.writeVisit()
-	m.Session.Release(m.ctx, read)
+	m.release(read)
 	m.writeVisit()
 }

@@ -18,12 +18,10 @@ func sizedSequences() []sequence {
 
 // tooMany waits for more permits than there are.
 func tooMany(m *mix) {
-	a := m.request(m.owner(), m.lease())
+	a := m.asks()
 	a.Permits = a.Limit + 1 + m.Rand.IntN(2)
 	a.Wait = grain + random(m.Env, 2*m.Params.Hold)
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(m.await(a))
 }
 
 // resize changes the size of a semaphore that no other client uses, up and down, while some permits are held, and
@@ -36,22 +34,20 @@ func resize(m *mix) {
 		if m.Session.Resize(m.ctx, m.key, size).Outcome != history.OK {
 			break
 		}
-		a := m.request(m.owner(), m.lease())
+		a := m.asks()
 		a.Permits = 1 + m.Rand.IntN(size)
-		if h, ok := m.try(a); ok {
+		if h := m.try(a); h.held() {
 			holds = append(holds, h)
 		}
 		m.wait()
 		m.visit()
 	}
 	for _, h := range holds {
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 		m.visit()
 	}
 	m.Session.Resize(m.ctx, m.key, m.limit())
-	if h, ok := m.try(m.request(m.owner(), m.lease())); ok {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(m.try(m.asks()))
 }
 
 // change adds permits to a semaphore that no other client uses, and removes some, sometimes more than there are, while
@@ -62,9 +58,9 @@ func change(m *mix) {
 	if m.Session.Resize(m.ctx, m.key, size).Outcome != history.OK {
 		return
 	}
-	a := m.request(m.owner(), m.lease())
+	a := m.asks()
 	a.Permits = 1 + m.Rand.IntN(size)
-	h, held := m.try(a)
+	h := m.try(a)
 	for range 2 + m.Rand.IntN(6) {
 		m.pause(grain)
 		by := 1 + m.Rand.IntN(m.limit())
@@ -80,28 +76,21 @@ func change(m *mix) {
 		}
 		m.visit()
 	}
-	if held {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(h)
 	m.Session.Resize(m.ctx, m.key, m.limit())
 }
 
 // drain takes all permits that are free, on a key of its own while some are held, and asks for one more.
 func drain(m *mix) {
-	a := m.request(m.owner(), m.lease())
+	a := m.asks()
 	a.Permits = 1
-	h, held := Hold{}, false
-	if m.chance(2) {
-		h, held = m.try(a)
-	}
+	h := m.sometimes(m.try, func() client.Acquire { return a })
 	a.Owner = m.owner()
 	all, answer := m.Session.Drain(m.ctx, a)
 	m.wait()
 	m.visit()
 	if answer.Outcome == history.OK {
-		m.Session.Release(m.ctx, all)
+		m.release(all)
 	}
-	if held {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(h)
 }

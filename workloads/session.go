@@ -49,6 +49,7 @@ type Hold struct {
 	Mode    string
 	Token   uint64
 	Permits int
+	Lease   time.Duration // that was requested, whether the lock has leases or not
 	Valid   time.Duration // for how long it was promised when it was granted; 0: without an end
 }
 
@@ -138,24 +139,24 @@ func (s *Session) send(ctx context.Context, r client.Request) (Hold, Answer) {
 		a.Owner = s.nextOwner()
 		s.ask(a.Owner)
 	}
+	lease := a.Lease
 	if s.unleased {
 		a.Lease = 0
 	}
-	v := &history.Value{
-		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,
-		Close: r.Close,
-	}
-	answer := s.do(ctx, r, v, a.Wait+replyTimeout)
+	answer := s.perform(ctx, r)
 	for _, notice := range s.ask("") {
 		s.note(notice)
 	}
 	h := Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits, Token: answer.Token,
-		Valid: answer.Valid}
+		Lease: lease, Valid: answer.Valid}
 	if r.Drain {
 		h.Permits = answer.Permits
 	}
 	return h, answer
 }
+
+// held is false for the zero value: a request that was not granted.
+func (h Hold) held() bool { return h.Owner != "" }
 
 // about is the part of a request that names h.
 func (h Hold) about() client.Acquire {
@@ -164,27 +165,29 @@ func (h Hold) about() client.Acquire {
 
 // Work spends d in the critical section, inside the client.
 func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
-	r := client.Request{Op: history.Work, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Work: d}
-	return s.do(ctx, r, &history.Value{Owner: h.Owner, Work: d}, d+workTimeout).Outcome
+	a := client.Acquire{Key: h.Key, Owner: h.Owner}
+	return s.perform(ctx, client.Request{Op: history.Work, Acquire: a, Work: d}).Outcome
 }
 
 // Release releases h.
-func (s *Session) Release(ctx context.Context, h Hold) Answer {
-	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
-	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about()}, v, 3*replyTimeout)
+func (s *Session) Release(ctx context.Context, h Hold) Answer { return s.end(ctx, h, client.Request{}) }
+
+// end releases h as r says.
+func (s *Session) end(ctx context.Context, h Hold, r client.Request) Answer {
+	r.Op, r.Acquire = history.Release, h.about()
+	v := valueOf(r)
+	v.Token = h.Token // which the lock does not need
+	return s.do(ctx, r, v)
 }
 
 // releaseCanceled releases h for a caller that has given up, which the lock does all the same ([client.Detached]).
 func (s *Session) releaseCanceled(ctx context.Context, h Hold) Answer {
-	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
-	r := client.Request{Op: history.Release, Acquire: h.about(), Canceled: true}
-	return s.do(ctx, r, v, 3*replyTimeout)
+	return s.end(ctx, h, client.Request{Canceled: true})
 }
 
 // releaseFailed releases h, which is a scoped hold, because its block of code has ended with an error.
 func (s *Session) releaseFailed(ctx context.Context, h Hold) Answer {
-	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
-	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about(), Failed: true}, v, 3*replyTimeout)
+	return s.end(ctx, h, client.Request{Failed: true})
 }
 
 // Renew extends the lease of h to lease; 0: the one that the lock renews it with.
@@ -197,8 +200,7 @@ func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) Answer
 	}
 	a := h.about()
 	a.Lease = lease
-	v := &history.Value{Owner: h.Owner, Lease: lease, Mode: h.Mode, Permits: h.Permits}
-	return s.do(ctx, client.Request{Op: history.Renew, Acquire: a}, v, replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.Renew, Acquire: a})
 }
 
 // Listen records the notices of the client until it has exited.
@@ -250,15 +252,41 @@ func (s *Session) isEarly(r client.Reply) bool {
 	return true
 }
 
-// do sends one operation, records it on both ends, and turns the reply, or the lack of one, into ok, fail or info.
-// The outcome is unknown after timeout. A client that has exited executes nothing, and nothing is recorded.
-func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, timeout time.Duration) Answer {
+// valueOf is what the history has of a request.
+func valueOf(r client.Request) *history.Value {
+	return &history.Value{
+		Owner: r.Owner, Token: r.Token, Lease: r.Lease, Wait: r.Wait, Mode: r.Mode, Permits: r.Permits, Limit: r.Limit,
+		Work: r.Work, Close: r.Close, Count: r.Count,
+	}
+}
+
+// timeoutOf is how long the harness waits for the reply to a request.
+func timeoutOf(r client.Request) time.Duration {
+	switch r.Op {
+	case history.Acquire, history.Try, history.Await:
+		return r.Wait + replyTimeout
+	case history.Work:
+		return r.Work + workTimeout
+	case history.Renew, history.Guard, history.Inspect, history.InspectOwner, history.CountWaiters:
+		return replyTimeout
+	}
+	return 3 * replyTimeout
+}
+
+// perform is do for an operation that the history has as it is sent.
+func (s *Session) perform(ctx context.Context, r client.Request) Answer {
+	return s.do(ctx, r, valueOf(r))
+}
+
+// do sends one operation, records it on both ends, as v, and turns the reply, or the lack of one, into ok, fail or
+// info. The outcome is unknown after a time. A client that has exited executes nothing, and nothing is recorded.
+func (s *Session) do(ctx context.Context, r client.Request, v *history.Value) Answer {
 	if !s.Alive() {
 		return Answer{Outcome: history.Info}
 	}
 	s.noteEnded()
 	events := s.invoke(r, v)
-	ctx, cancel := context.WithTimeout(ctx, timeout+s.allowedPause)
+	ctx, cancel := context.WithTimeout(ctx, timeoutOf(r)+s.allowedPause)
 	defer cancel()
 	start := time.Now()
 	reply, err := s.client.Do(ctx, r)

@@ -12,51 +12,46 @@ import (
 
 // Arm sets the count of a latch.
 func (s *Session) Arm(ctx context.Context, key string, count int) Answer {
-	r := client.Request{Op: history.Arm, Acquire: client.Acquire{Key: key}, Count: count}
-	return s.do(ctx, r, &history.Value{Count: count}, 3*replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.Arm, Acquire: client.Acquire{Key: key}, Count: count})
 }
 
 // CountDown counts a generation of a latch down for a participant; generation 0 is the present one. An empty
 // participant is a new one: only the history has a name for it.
 func (s *Session) CountDown(ctx context.Context, key, participant string, generation uint64) Answer {
-	r := client.Request{
-		Op: history.CountDown, Acquire: client.Acquire{Key: key, Owner: participant}, Token: generation,
-	}
+	a := client.Acquire{Key: key, Owner: participant}
+	r := client.Request{Op: history.CountDown, Acquire: a, Token: generation}
+	v := valueOf(r)
 	if participant == "" {
-		participant = s.nextOwner()
+		v.Owner = s.nextOwner()
 	}
-	return s.do(ctx, r, &history.Value{Owner: participant, Token: generation}, 3*replyTimeout)
+	return s.do(ctx, r, v)
 }
 
 // Await waits until a generation of a latch is open; generation 0 is the present one.
 func (s *Session) Await(ctx context.Context, key string, generation uint64, wait time.Duration) Answer {
-	r := client.Request{Op: history.Await, Acquire: client.Acquire{Key: key, Wait: wait}, Token: generation}
-	return s.do(ctx, r, &history.Value{Wait: wait, Token: generation}, wait+replyTimeout)
+	a := client.Acquire{Key: key, Wait: wait}
+	return s.perform(ctx, client.Request{Op: history.Await, Acquire: a, Token: generation})
 }
 
 // Delete removes a latch.
 func (s *Session) Delete(ctx context.Context, key string) Answer {
-	r := client.Request{Op: history.Delete, Acquire: client.Acquire{Key: key}}
-	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.Delete, Acquire: client.Acquire{Key: key}})
 }
 
 // Resize sets the number of permits of a semaphore.
 func (s *Session) Resize(ctx context.Context, key string, permits int) Answer {
-	r := client.Request{Op: history.Resize, Acquire: client.Acquire{Key: key, Limit: permits}}
-	return s.do(ctx, r, &history.Value{Limit: permits}, 3*replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.Resize, Acquire: client.Acquire{Key: key, Limit: permits}})
 }
 
 // ForceRelease takes a lock from all who hold it.
 func (s *Session) ForceRelease(ctx context.Context, key string) Answer {
-	r := client.Request{Op: history.ForceRelease, Acquire: client.Acquire{Key: key}}
-	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.ForceRelease, Acquire: client.Acquire{Key: key}})
 }
 
 // forceSome takes some of the permits of h from its owner.
 func (s *Session) forceSome(ctx context.Context, h Hold, permits int) Answer {
-	r := client.Request{Op: history.ForceRelease,
-		Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: permits}}
-	return s.do(ctx, r, &history.Value{Owner: h.Owner, Permits: permits}, 3*replyTimeout)
+	a := client.Acquire{Key: h.Key, Owner: h.Owner, Permits: permits}
+	return s.perform(ctx, client.Request{Op: history.ForceRelease, Acquire: a})
 }
 
 // ChangePermits adds permits to a semaphore, or removes them if by is negative.
@@ -65,8 +60,7 @@ func (s *Session) ChangePermits(ctx context.Context, key string, by int) Answer 
 	if by < 0 {
 		op, by = history.DropPermits, -by
 	}
-	r := client.Request{Op: op, Acquire: client.Acquire{Key: key, Permits: by}}
-	return s.do(ctx, r, &history.Value{Permits: by}, 3*replyTimeout)
+	return s.perform(ctx, client.Request{Op: op, Acquire: client.Acquire{Key: key, Permits: by}})
 }
 
 // Drain requests all permits that are free, of a.Limit.
@@ -77,27 +71,24 @@ func (s *Session) Drain(ctx context.Context, a client.Acquire) (Hold, Answer) {
 
 // Guard presents the token of h to the resource that the lock guards ([client.Guards]).
 func (s *Session) Guard(ctx context.Context, h Hold) Answer {
-	r := client.Request{Op: history.Guard, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Token: h.Token}
-	return s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token}, replyTimeout)
+	a := client.Acquire{Key: h.Key, Owner: h.Owner}
+	return s.perform(ctx, client.Request{Op: history.Guard, Acquire: a, Token: h.Token})
 }
 
 // InspectOwner asks what the owner of h holds at its key.
 func (s *Session) InspectOwner(ctx context.Context, h Hold) Answer {
-	r := client.Request{Op: history.InspectOwner, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}}
-	return s.do(ctx, r, &history.Value{Owner: h.Owner}, replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.InspectOwner, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}})
 }
 
 // CountWaiters asks how many acquires wait in the queue of a lock.
 func (s *Session) CountWaiters(ctx context.Context, key string) Answer {
-	r := client.Request{Op: history.CountWaiters, Acquire: client.Acquire{Key: key}}
-	return s.do(ctx, r, &history.Value{}, replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.CountWaiters, Acquire: client.Acquire{Key: key}})
 }
 
 // Reopen closes the lock object of the client and opens another one. It is recorded under a key that the client uses,
 // and concerns all.
 func (s *Session) Reopen(ctx context.Context, key string) Answer {
-	r := client.Request{Op: history.Reopen, Acquire: client.Acquire{Key: key}}
-	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.Reopen, Acquire: client.Acquire{Key: key}})
 }
 
 // AcquireUntilClosed acquires a lock. If that takes longer than after, the client closes its lock object meanwhile.
@@ -108,6 +99,5 @@ func (s *Session) AcquireUntilClosed(ctx context.Context, a client.Acquire, afte
 
 // Inspect asks who holds a lock, or for the state of a latch.
 func (s *Session) Inspect(ctx context.Context, key string) Answer {
-	r := client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}}
-	return s.do(ctx, r, &history.Value{}, replyTimeout)
+	return s.perform(ctx, client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}})
 }

@@ -257,7 +257,8 @@ func TestRecordedValues(t *testing.T) {
 		}
 		s := NewSession(c, tape, 0, 1, func() int64 { return time.Now().UnixNano() })
 		h, _ := s.Acquire(t.Context(), client.Acquire{Key: "k", Lease: 2 * time.Second, Wait: time.Second})
-		if diff := cmp.Diff(Hold{Key: "k", Owner: "c0-1", Token: 7, Valid: 1700 * time.Millisecond}, h); diff != "" {
+		held := Hold{Key: "k", Owner: "c0-1", Token: 7, Lease: 2 * time.Second, Valid: 1700 * time.Millisecond}
+		if diff := cmp.Diff(held, h); diff != "" {
 			t.Errorf("hold (-want +got):\n%s", diff)
 		}
 		want := &history.Value{Owner: "c0-1", Token: 7, Count: 2, Valid: 1700 * time.Millisecond}

@@ -62,17 +62,15 @@ func (m *mix) round() time.Duration { return cmp.Or(m.Params.Think, defaultRound
 
 // takePart is the part of a client in one round.
 func (m *mix) takePart() {
-	a := m.writing(m.owner(), m.lease())
+	a := m.patient(m.writes())
 	switch {
 	case m.Can.Has(client.SharesReads) && m.chance(2):
 		a.Mode = "read"
 	case m.Can.Has(client.HasPermits):
 		a.Permits = 1 + m.Rand.IntN(m.limit())
 	case m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && !m.chance(3):
-		a.Keys = m.some(m.keys)
-		a.Key = a.Keys[0]
+		a = m.several(a)
 	}
-	a.Wait = m.Env.wait()
 	switch m.Rand.IntN(8) {
 	case 0, 1:
 		m.giveUp(a)
@@ -90,12 +88,7 @@ func (m *mix) takePart() {
 }
 
 // hold waits until it is served.
-func (m *mix) hold(a client.Acquire) {
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.keep()
-		m.Session.Release(m.ctx, h)
-	}
-}
+func (m *mix) hold(a client.Acquire) { m.use(a, m.keep) }
 
 // keep is for how long a lock is held. If others may hold it as well, it is sometimes so long that those who could
 // should be served before it ends.
@@ -112,24 +105,24 @@ func (m *mix) change(a client.Acquire) {
 	switch {
 	case m.Can.Has(client.CanDowngrade):
 		a.Mode = "write"
-		write, outcome := m.Session.Acquire(m.ctx, a)
-		if outcome != history.OK {
+		write := m.await(a)
+		if !write.held() {
 			return
 		}
 		a.Mode, a.Wait = "read", grain
-		read, reads := m.try(a)
+		read := m.try(a)
 		m.wait()
-		if m.Session.Release(m.ctx, write); reads {
+		if m.release(write); read.held() {
 			m.keep()
-			m.Session.Release(m.ctx, read)
+			m.release(read)
 		}
 	case m.Can.Has(client.CanResize):
 		m.Session.Resize(m.ctx, m.key, a.Permits)
-		h, ok := m.try(a)
+		h := m.try(a)
 		m.wait()
-		if m.Session.Resize(m.ctx, m.key, m.limit()); ok {
+		if m.Session.Resize(m.ctx, m.key, m.limit()); h.held() {
 			m.keep()
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 		}
 	default:
 		m.hold(a)
@@ -150,7 +143,7 @@ func (m *mix) giveUp(a client.Acquire) {
 		}
 		if outcome == history.OK {
 			m.wait()
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 		}
 		if a.Owner = m.owner(); outcome == history.Info {
 			return
@@ -177,7 +170,7 @@ func (m *mix) takeAway(a client.Acquire) {
 		m.hold(a)
 		return
 	}
-	if _, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+	if h := m.await(a); h.held() {
 		m.wait()
 		m.Session.ForceRelease(m.ctx, m.key)
 	}
@@ -189,18 +182,17 @@ func (m *mix) nest(a client.Acquire) {
 		m.hold(a)
 		return
 	}
-	h, outcome := m.Session.Acquire(m.ctx, a)
-	if outcome != history.OK {
+	h := m.await(a)
+	if !h.held() {
 		return
 	}
 	a.Wait = grain + random(m.Env, m.Params.Hold)
-	inner, again := m.Session.Acquire(m.ctx, a)
-	m.wait()
-	if again == history.OK {
-		m.Session.Release(m.ctx, inner)
+	inner := m.await(a)
+	if m.wait(); inner.held() {
+		m.release(inner)
 		m.wait()
 	}
-	m.Session.Release(m.ctx, h)
+	m.release(h)
 }
 
 // awaitLatch waits for a latch, or opens or deletes it while the others wait.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/history"
 )
 
 // This file is about the rounds of workload waiters in which those who have waited longest give up just when the lock
@@ -24,12 +23,7 @@ const (
 func (m *mix) desert(r ledRound) {
 	begun, held := time.Now(), 6*m.Params.Hold+time.Duration(m.Params.Clients)*apart
 	if r.leads() {
-		a := m.writing(m.owner(), m.lease())
-		a.Wait = m.Env.wait()
-		if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-			m.pause((held - time.Since(begun)).Truncate(grain))
-			m.Session.Release(m.ctx, h)
-		}
+		m.use(m.patient(m.writes()), func() { m.pause((held - time.Since(begun)).Truncate(grain)) })
 		return
 	}
 	m.pause(2*m.Params.Hold + time.Duration(r.place)*apart)
@@ -37,10 +31,7 @@ func (m *mix) desert(r ledRound) {
 	if r.place <= m.Params.Clients/2 {
 		a.Wait = max(grain, (held-time.Since(begun)).Truncate(grain)+random(m.Env, deserting))
 	}
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.wait()
-		m.Session.Release(m.ctx, h)
-	}
+	m.use(a, m.wait)
 }
 
 // forsake is the part of the first waiter in a round in which the lease of the leader ends: it leaves just before.
@@ -49,10 +40,7 @@ func (m *mix) forsake(r ledRound) {
 	m.pause(2 * m.Params.Hold)
 	a := m.smaller()
 	a.Wait = max(grain, (r.lease - time.Since(begun) - random(m.Env, r.lease/8)).Truncate(grain))
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.wait()
-		m.Session.Release(m.ctx, h)
-	}
+	m.use(a, m.wait)
 }
 
 // lapse is a round in which the first clients take a permit each and leave it to its lease; the others wait for them.
@@ -61,8 +49,8 @@ func (m *mix) lapse(r ledRound) {
 		m.lapseReaders(r)
 		return
 	}
-	a := m.writing(m.owner(), m.lease())
-	a.Permits, a.Wait = 1, m.Env.wait()
+	a := m.patient(m.writes())
+	a.Permits = 1
 	if r.place < m.limit() {
 		m.pause(time.Duration(r.place) * grain)
 		a.Lease = r.lease + time.Duration(r.place)*3*m.Params.Hold
@@ -70,10 +58,7 @@ func (m *mix) lapse(r ledRound) {
 		return
 	}
 	m.pause(2*m.Params.Hold + time.Duration(r.place)*apart)
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.pause(2 * beyondSlack)
-		m.Session.Release(m.ctx, h)
-	}
+	m.use(a, func() { m.pause(2 * beyondSlack) })
 }
 
 // lapseReaders is a round in which two clients read, one of them with a long lease. It releases, and the other leaves
@@ -81,17 +66,15 @@ func (m *mix) lapse(r ledRound) {
 func (m *mix) lapseReaders(r ledRound) {
 	switch r.place {
 	case 0:
-		if h, ok := m.acquire(m.reading(m.owner(), m.lease())); ok {
+		if h := m.acquire(m.reads()); h.held() {
 			m.pause(6 * m.Params.Hold)
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 		}
 	case 1:
 		m.pause(grain)
 		m.acquire(m.reading(m.owner(), r.lease))
 	default:
 		m.pause(2*m.Params.Hold + time.Duration(r.place)*apart)
-		a := m.writing(m.owner(), m.lease())
-		a.Wait = m.Env.wait()
-		m.hold(a)
+		m.hold(m.patient(m.writes()))
 	}
 }

@@ -138,8 +138,7 @@ func (m *mix) straggle(r ledRound) {
 // squeeze is a round in which a single permit is released while the first waiter wants all: it is of use only to those
 // behind it, if the lock lets them pass.
 func (m *mix) squeeze(r ledRound) {
-	a := m.writing(m.owner(), m.lease())
-	a.Wait = m.Env.wait()
+	a := m.patient(m.writes())
 	keep := grain + random(m.Env, m.Params.Hold)
 	switch {
 	case r.leads():
@@ -156,22 +155,18 @@ func (m *mix) squeeze(r ledRound) {
 		m.straggle(r)
 		a.Permits = 1
 	}
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.pause(keep)
-		m.Session.Release(m.ctx, h)
-	}
+	m.use(a, func() { m.pause(keep) })
 }
 
 // smaller is a request that leaves room for others, if the lock can be shared.
 func (m *mix) smaller() client.Acquire {
-	a := m.writing(m.owner(), m.lease())
+	a := m.patient(m.writes())
 	switch {
 	case m.Can.Has(client.SharesReads):
 		a.Mode = "read"
 	case m.Can.Has(client.HasPermits):
 		a.Permits = 1 + m.Rand.IntN((m.limit()+1)/2)
 	}
-	a.Wait = m.Env.wait()
 	return a
 }
 
@@ -180,12 +175,7 @@ func (m *mix) trySeveral() {
 	if !m.Can.Has(client.SeveralKeys, client.CanTry) || len(m.keys) < 2 || !m.chance(3) {
 		return
 	}
-	a := m.writing(m.owner(), m.lease())
-	a.Keys = m.some(m.keys)
-	a.Key = a.Keys[0]
-	if h, ok := m.try(a); ok {
-		m.Session.Release(m.ctx, h)
-	}
+	m.release(m.try(m.several(m.writes())))
 }
 
 // follow waits for the leader. A client that shares the lock often keeps it for long; with always, it always does.
@@ -195,17 +185,14 @@ func (m *mix) follow(always bool) {
 		m.giveUp(a)
 		return
 	}
-	h, outcome := m.Session.Acquire(m.ctx, a)
-	if outcome != history.OK {
-		return
-	}
-	switch m.wait(); {
-	case m.shares() && always:
-		m.pause(beyondSlack + 2*m.Params.Hold)
-	case m.shares() && m.chance(2):
-		m.pause(beyondSlack + random(m.Env, time.Second))
-	}
-	m.Session.Release(m.ctx, h)
+	m.use(a, func() {
+		switch m.wait(); {
+		case m.shares() && always:
+			m.pause(beyondSlack + 2*m.Params.Hold)
+		case m.shares() && m.chance(2):
+			m.pause(beyondSlack + random(m.Env, time.Second))
+		}
+	})
 }
 
 // share takes a part of the lock and keeps it while the leader waits for all of it; or comes only then.
@@ -213,30 +200,22 @@ func (m *mix) share() {
 	if m.pause(random(m.Env, m.Params.Hold)); m.chance(2) {
 		m.pause(beyondQueue + 2*m.Params.Hold + random(m.Env, beyondQueue))
 	}
-	h, outcome := m.Session.Acquire(m.ctx, m.smaller())
-	if outcome != history.OK {
-		return
-	}
-	m.pause(2*beyondSlack + random(m.Env, beyondQueue))
-	m.Session.Release(m.ctx, h)
+	m.use(m.smaller(), func() { m.pause(2*beyondSlack + random(m.Env, beyondQueue)) })
 }
 
 // wantAll waits for all of the lock while others share it, and gives up half of the time.
 func (m *mix) wantAll() {
-	a := m.writing(m.owner(), m.lease())
-	if a.Wait = m.Env.wait(); m.chance(2) {
+	a := m.patient(m.writes())
+	if m.chance(2) {
 		a.Wait = beyondQueue + random(m.Env, beyondQueue)
 	}
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.wait()
-		m.Session.Release(m.ctx, h)
-	}
+	m.use(a, m.wait)
 }
 
 // lead takes all of the lock and keeps it until the others have come. Then it releases it, it does so by force, its
 // lease ends, or it admits others while it keeps a part.
 func (m *mix) lead(r ledRound) {
-	a, kind := m.writing(m.owner(), m.lease()), r.kind
+	a, kind := m.patient(m.writes()), r.kind
 	switch {
 	case kind == admits && m.Can.Has(client.CanDowngrade):
 		m.admitReaders(a)
@@ -245,15 +224,13 @@ func (m *mix) lead(r ledRound) {
 		m.admitMore(a)
 		return
 	case kind != isForced && m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2):
-		a.Keys = m.some(m.keys)
-		a.Key = a.Keys[0]
+		a = m.several(a)
 	}
 	if kind == expires {
 		a.Lease = r.lease
 	}
-	a.Wait = m.Env.wait()
-	h, outcome := m.Session.Acquire(m.ctx, a)
-	if outcome != history.OK {
+	h := m.await(a)
+	if !h.held() {
 		return
 	}
 	granted := time.Now()
@@ -268,14 +245,14 @@ func (m *mix) lead(r ledRound) {
 		}
 		m.countWaiters()
 		if m.Session.ForceRelease(m.ctx, m.key).Outcome != history.OK { // it may still have the lock
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 		}
 	default:
 		if m.chance(2) {
 			m.pause(2 * beyondQueue)
 		}
 		m.countWaiters()
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 }
 
@@ -292,13 +269,9 @@ func (m *mix) succeed(r ledRound) {
 		return
 	case 2:
 		m.pause(2*m.Params.Hold + beyondQueue)
-		a = m.writing(a.Owner, m.lease())
-		a.Wait = m.Env.wait()
+		a = m.patient(m.writing(a.Owner, m.lease()))
 	}
-	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.wait()
-		m.Session.Release(m.ctx, h)
-	}
+	m.use(a, m.wait)
 }
 
 // beyondDeath is the time after which a dead waiter must no longer be counted.
@@ -324,10 +297,10 @@ func (m *mix) barge() {
 		ok := false
 		if m.pause(grain); m.Can.Has(client.CanTry) && m.chance(2) {
 			var answer Answer
-			h, answer = m.Session.Try(m.ctx, m.writing(m.owner(), m.lease()))
+			h, answer = m.Session.Try(m.ctx, m.writes())
 			ok = answer.Outcome == history.OK
 		} else {
-			a := m.writing(m.owner(), m.lease())
+			a := m.writes()
 			a.Wait = grain
 			var outcome history.Type
 			if h, outcome = m.Session.Acquire(m.ctx, a); outcome == history.Info {
@@ -337,7 +310,7 @@ func (m *mix) barge() {
 		}
 		if ok {
 			m.wait()
-			m.Session.Release(m.ctx, h)
+			m.release(h)
 			return
 		}
 	}
@@ -346,17 +319,16 @@ func (m *mix) barge() {
 // admitReaders holds the lock for writing until the others wait, and then for reading, long enough to show readers that
 // were not woken.
 func (m *mix) admitReaders(a client.Acquire) {
-	a.Wait = m.Env.wait()
-	write, outcome := m.Session.Acquire(m.ctx, a)
-	if outcome != history.OK {
+	write := m.await(a)
+	if !write.held() {
 		return
 	}
 	m.pause(4 * m.Params.Hold)
 	a.Mode = "read"
-	read, reads := m.try(a)
-	if m.Session.Release(m.ctx, write); reads {
+	read := m.try(a)
+	if m.release(write); read.held() {
 		m.pause(2 * beyondSlack)
-		m.Session.Release(m.ctx, read)
+		m.release(read)
 	}
 }
 
@@ -366,12 +338,12 @@ func (m *mix) admitMore(a client.Acquire) {
 	if m.Session.Resize(m.ctx, m.key, some).Outcome != history.OK {
 		return
 	}
-	a.Permits, a.Wait = some, m.Env.wait()
-	h, outcome := m.Session.Acquire(m.ctx, a)
+	a.Permits = some
+	h := m.await(m.patient(a))
 	m.pause(4 * m.Params.Hold)
-	if m.grow(some); outcome == history.OK {
+	if m.grow(some); h.held() {
 		m.pause(2 * beyondSlack)
-		m.Session.Release(m.ctx, h)
+		m.release(h)
 	}
 }
 
