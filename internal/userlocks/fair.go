@@ -2,7 +2,6 @@ package userlocks
 
 import (
 	"context"
-	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 )
@@ -18,12 +17,12 @@ func fairLock() Lock {
 			"quitter-stays":   "who gives up stays in the queue until its heartbeat is missed",
 			"heartbeat-moves": "a heartbeat moves the waiter to the end",
 		},
-		open: func(b base) client.Locker { return &fair{b} },
+		open: func(b base) client.Locker { return &fair{plain{b}} },
 	}
 }
 
-// fair is a string, a list of those that wait, and the time of the last heartbeat of each.
-type fair struct{ base }
+// fair is the string of the plain lock, a list of those that wait, and the time of the last heartbeat of each.
+type fair struct{ plain }
 
 const (
 	// KEYS: lock, queue, heartbeats; ARGV: owner, lease, queues, bug. Reply: 1 granted.
@@ -53,15 +52,12 @@ const (
 func (l *fair) keys(key string) []string { return []string{key, key + ":queue", key + ":alive"} }
 
 func (l *fair) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
-	var start time.Time
 	queues := 0
 	if a.Wait > 0 {
 		queues = 1
 	}
-	err := poll(ctx, a.Wait, func() (bool, error) {
-		start = time.Now()
-		n, err := run(ctx, l.rdb(), enterQueue, l.keys(a.Key), a.Owner, ms(a.Lease), queues, l.bug)
-		return n == 1, err
+	start, err := poll(ctx, a.Wait, func() (bool, error) {
+		return l.ask(ctx, enterQueue, l.keys(a.Key), a.Owner, ms(a.Lease), queues, l.bug)
 	})
 	if err != nil && l.bug != "quitter-stays" {
 		c, cancel := cleanup()
@@ -71,12 +67,4 @@ func (l *fair) Acquire(ctx context.Context, a client.Acquire) (client.Grant, err
 		}
 	}
 	return valid(start.Add(a.Lease), err)
-}
-
-func (l *fair) Renew(ctx context.Context, h client.Hold, lease time.Duration) (client.Grant, error) {
-	return (&plain{l.base}).Renew(ctx, h, lease)
-}
-
-func (l *fair) Release(ctx context.Context, h client.Hold) (int, error) {
-	return (&plain{l.base}).Release(ctx, h)
 }

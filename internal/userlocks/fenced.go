@@ -3,7 +3,6 @@ package userlocks
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 )
@@ -40,7 +39,6 @@ const takeToken = `if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2
 
 func (l *fenced) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	keys := append([]string{a.Key}, counter(a.Key)...)
-	var start time.Time
 	first, token := int64(0), 0
 	if l.bug == "token-first" {
 		var err error
@@ -48,8 +46,7 @@ func (l *fenced) Acquire(ctx context.Context, a client.Acquire) (client.Grant, e
 			return client.Grant{}, errors.Join(errUnknown, err)
 		}
 	}
-	err := poll(ctx, a.Wait, func() (_ bool, err error) {
-		start = time.Now()
+	start, err := poll(ctx, a.Wait, func() (_ bool, err error) {
 		token, err = run(ctx, l.rdb(), takeToken, keys, a.Owner, ms(a.Lease), l.bug)
 		return token > 0, err
 	})

@@ -33,9 +33,7 @@ const (
 )
 
 func (l *plain) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
-	var start time.Time
-	err := poll(ctx, a.Wait, func() (bool, error) {
-		start = time.Now()
+	start, err := poll(ctx, a.Wait, func() (bool, error) {
 		if l.bug == "expires-later" {
 			ok, err := l.rdb().SetNX(ctx, a.Key, a.Owner, 0).Result()
 			if ok {
@@ -73,11 +71,7 @@ func (l *plain) Renew(ctx context.Context, h client.Hold, lease time.Duration) (
 		}
 		return valid(start.Add(lease), err)
 	}
-	n, err := run(ctx, l.rdb(), renewIfMine, []string{h.Key}, h.Owner, ms(lease))
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return valid(start.Add(lease), err)
+	return valid(start.Add(lease), l.change(ctx, renewIfMine, []string{h.Key}, h.Owner, ms(lease)))
 }
 
 func (l *plain) Release(ctx context.Context, h client.Hold) (int, error) {
@@ -87,9 +81,5 @@ func (l *plain) Release(ctx context.Context, h client.Hold) (int, error) {
 		}
 		return 0, l.rdb().Del(ctx, h.Key).Err()
 	}
-	n, err := run(ctx, l.rdb(), deleteIfMine, []string{h.Key}, h.Owner)
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return 0, err
+	return 0, l.change(ctx, deleteIfMine, []string{h.Key}, h.Owner)
 }

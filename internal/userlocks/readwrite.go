@@ -60,11 +60,8 @@ func (l *rw) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error
 	if a.Mode == "read" {
 		script = enterRead
 	}
-	var start time.Time
-	err := poll(ctx, a.Wait, func() (bool, error) {
-		start = time.Now()
-		n, err := run(ctx, l.rdb(), script, l.keys(a.Key), a.Owner, ms(a.Lease), l.bug)
-		return n == 1, err
+	start, err := poll(ctx, a.Wait, func() (bool, error) {
+		return l.ask(ctx, script, l.keys(a.Key), a.Owner, ms(a.Lease), l.bug)
 	})
 	return valid(start.Add(a.Lease), err)
 }
@@ -75,11 +72,7 @@ func (l *rw) Renew(ctx context.Context, h client.Hold, lease time.Duration) (cli
 		script = renewRead
 	}
 	start := time.Now()
-	n, err := run(ctx, l.rdb(), script, l.keys(h.Key), h.Owner, ms(lease), l.bug)
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return valid(start.Add(lease), err)
+	return valid(start.Add(lease), l.change(ctx, script, l.keys(h.Key), h.Owner, ms(lease), l.bug))
 }
 
 func (l *rw) Release(ctx context.Context, h client.Hold) (int, error) {
@@ -87,9 +80,5 @@ func (l *rw) Release(ctx context.Context, h client.Hold) (int, error) {
 	if h.Mode == "read" {
 		script = leaveRead
 	}
-	n, err := run(ctx, l.rdb(), script, l.keys(h.Key), h.Owner, l.bug)
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return 0, err
+	return 0, l.change(ctx, script, l.keys(h.Key), h.Owner, l.bug)
 }

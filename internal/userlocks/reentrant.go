@@ -77,13 +77,10 @@ func (l *reentrant) Acquire(ctx context.Context, a client.Acquire) (client.Grant
 	if lease == 0 {
 		lease = ownLease
 	}
-	var start time.Time
 	count := 0
-	err := poll(ctx, a.Wait, func() (bool, error) {
-		start = time.Now()
-		n, err := run(ctx, l.rdb(), enterHash, []string{a.Key}, a.Owner, ms(lease), l.flag("reentry-cuts", "cut"))
-		count = n
-		return n > 0, err
+	start, err := poll(ctx, a.Wait, func() (_ bool, err error) {
+		count, err = run(ctx, l.rdb(), enterHash, []string{a.Key}, a.Owner, ms(lease), l.flag("reentry-cuts", "cut"))
+		return count > 0, err
 	})
 	failed := err != nil && !errors.Is(err, errBusy) && l.bug == "failed-acquire-renewed"
 	g, err := valid(start.Add(lease), err)
@@ -168,11 +165,7 @@ func (l *reentrant) Renew(ctx context.Context, h client.Hold, lease time.Duratio
 		lease = ownLease
 	}
 	start := time.Now()
-	n, err := run(ctx, l.rdb(), renewHash, []string{h.Key}, h.Owner, ms(lease), "")
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return valid(start.Add(lease), err)
+	return valid(start.Add(lease), l.change(ctx, renewHash, []string{h.Key}, h.Owner, ms(lease), ""))
 }
 
 func (l *reentrant) Release(ctx context.Context, h client.Hold) (int, error) {

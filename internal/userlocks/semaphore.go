@@ -55,7 +55,6 @@ const (
 )
 
 func (l *semaphore) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
-	var start time.Time
 	limit := a.Limit
 	if l.bug == "one-too-many" {
 		limit++
@@ -65,11 +64,9 @@ func (l *semaphore) Acquire(ctx context.Context, a client.Acquire) (client.Grant
 		if l.bug == "client-clock" {
 			clock = time.Now().UnixMilli()
 		}
-		n, err := run(ctx, l.rdb(), takePermits, []string{a.Key}, a.Owner, ms(a.Lease), a.Permits, limit, how, clock)
-		return n == 1, err
+		return l.ask(ctx, takePermits, []string{a.Key}, a.Owner, ms(a.Lease), a.Permits, limit, how, clock)
 	}
-	err := poll(ctx, a.Wait, func() (bool, error) {
-		start = time.Now()
+	start, err := poll(ctx, a.Wait, func() (bool, error) {
 		if l.bug != "two-requests" {
 			return ask("both")
 		}
@@ -83,10 +80,7 @@ func (l *semaphore) Acquire(ctx context.Context, a client.Acquire) (client.Grant
 
 func (l *semaphore) Renew(ctx context.Context, h client.Hold, lease time.Duration) (client.Grant, error) {
 	start := time.Now()
-	n, err := run(ctx, l.rdb(), renewPermits, []string{h.Key}, h.Owner, ms(lease), max(h.Permits, 1), l.bug)
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
+	err := l.change(ctx, renewPermits, []string{h.Key}, h.Owner, ms(lease), max(h.Permits, 1), l.bug)
 	return valid(start.Add(lease), err)
 }
 
@@ -95,9 +89,5 @@ func (l *semaphore) Release(ctx context.Context, h client.Hold) (int, error) {
 	if l.bug == "keeps-permits" {
 		permits = 1
 	}
-	n, err := run(ctx, l.rdb(), givePermits, []string{h.Key}, h.Owner, permits)
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return 0, err
+	return 0, l.change(ctx, givePermits, []string{h.Key}, h.Owner, permits)
 }

@@ -87,22 +87,25 @@ func (l Lock) With(bug string) simtest.Lock {
 	}
 }
 
-// poll calls try until it is granted, fails, or ctx ends. A wait of 0 is one try.
-func poll(ctx context.Context, wait time.Duration, try func() (granted bool, err error)) error {
+// poll calls try until it is granted, fails, or ctx ends, and returns when the last call began. A wait of 0 is one try.
+func poll(
+	ctx context.Context, wait time.Duration, try func() (granted bool, err error),
+) (start time.Time, err error) {
 	for {
+		start = time.Now()
 		granted, err := try()
 		switch {
 		case err != nil:
-			return errors.Join(errUnknown, err)
+			return start, errors.Join(errUnknown, err)
 		case granted:
-			return nil
+			return start, nil
 		case wait == 0:
-			return errBusy
+			return start, errBusy
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return errBusy
+			return start, errBusy
 		}
 	}
 }
@@ -120,6 +123,21 @@ func valid(deadline time.Time, err error) (client.Grant, error) {
 // run executes a script whose reply is a number.
 func run(ctx context.Context, r *redis.Client, script string, keys []string, args ...any) (int, error) {
 	return r.Eval(ctx, script, keys, args...).Int()
+}
+
+// ask executes a script that replies 0 if it refuses.
+func (b *base) ask(ctx context.Context, script string, keys []string, args ...any) (bool, error) {
+	n, err := run(ctx, b.rdb(), script, keys, args...)
+	return n != 0, err
+}
+
+// change executes a script that changes a hold, and refuses if there is none.
+func (b *base) change(ctx context.Context, script string, keys []string, args ...any) error {
+	ok, err := b.ask(ctx, script, keys, args...)
+	if err == nil && !ok {
+		err = client.ErrNotHeld
+	}
+	return err
 }
 
 // ms is a duration in the unit of PX.

@@ -110,9 +110,5 @@ func (l *wakes) Release(ctx context.Context, h client.Hold) (int, error) {
 	case "other-channel":
 		to = channel(h.Owner)
 	}
-	n, err := run(ctx, l.rdb(), releaseAndWake, []string{h.Key, to}, h.Owner, publishes)
-	if err == nil && n == 0 {
-		err = client.ErrNotHeld
-	}
-	return 0, err
+	return 0, l.change(ctx, releaseAndWake, []string{h.Key, to}, h.Owner, publishes)
 }
