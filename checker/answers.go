@@ -123,10 +123,13 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 			if !was && (gone == never || s.Op != history.OpRenew || s.Call <= gone) {
 				continue
 			}
-			if !was {
+			why := "its loss had been reported"
+			if was {
+				why = fmt.Sprintf("the lock had replied at %s that it did not hold it", format.Instant(c.h.Spans[x].Return))
+			} else {
 				x = none
 			}
-			c.found.add(finding{rule: revived, x: x, y: i, start: s.Call, end: s.Return})
+			c.found.add(finding{rule: revived, x: x, y: i, start: s.Call, end: s.Return, note: why})
 		}
 	}
 }
@@ -182,7 +185,7 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	if c.o.applies(honestData) && dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {
 		return
 	}
-	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return})
+	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return, note: promiseEnd(h.lastPromise())})
 }
 
 // allPromised reports whether the promise to each level of a hold that ended was in force at t.
@@ -250,7 +253,7 @@ func (c *honestyCheck) judgeRenewed() {
 			c.o.Starves && c.o.applies(honestStarved) && dis.touch(traffic, client, history.AffectsDelays) {
 			continue
 		}
-		c.found.add(finding{rule: notRenewed, x: int32(i), y: int32(i), start: t, end: t})
+		c.found.add(finding{rule: notRenewed, x: int32(i), y: h.span, start: t, end: t})
 	}
 }
 
@@ -281,56 +284,4 @@ func (v *view) lostNotice(h *hold) int {
 		return -1
 	}
 	return n
-}
-
-// answerViolation words the findings of this file.
-func (v *view) answerViolation(f finding) Violation {
-	if f.rule == notRenewed {
-		h := &v.holds[f.x]
-		w := v.involving(BrokenPromise, h.span)
-		w.Rule = "a lock that renews its leases renews each before it ends, while its holder lives"
-		w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
-		w.Text = fmt.Sprintf("client %d held %s, which renews its lease by itself, and the lease was not renewed before %s",
-			w.Clients[0], lockName(w.Key), format.Instant(f.start))
-		return w
-	}
-	if f.rule == notExtended {
-		return v.extendedViolation(f)
-	}
-	s := &v.h.Spans[f.y]
-	if f.rule == grantOver {
-		w := v.spanViolation(f.y, "a grant is valid when the client gets it", "")
-		w.Text = fmt.Sprintf("client %d was granted %s at %s with a validity that had ended", w.Clients[0], lockName(w.Key),
-			format.Instant(s.Return))
-		return w
-	}
-	verb, noun := "released", "release"
-	if s.Op == history.OpRenew {
-		verb, noun = "renewed", "renewal"
-	}
-	w := v.spanViolation(f.y, ruleHolderOnly, "")
-	who, key := w.Clients[0], lockName(w.Key)
-	switch {
-	case f.rule == notForced:
-		by := &v.h.Spans[f.x]
-		w.Events = slices.Concat([]int{int(by.Ended)}, w.Events)
-		w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although it had been released by force at %s", who,
-			verb, key, format.Instant(s.Return), format.Instant(by.Return))
-	case f.rule == deniedHolder:
-		h := &v.holds[f.x]
-		w.Rule = "the holder can release and renew the lock until its promise ends"
-		w.Events = slices.Concat([]int{v.granted(h)}, w.Events)
-		w.Text = fmt.Sprintf("client %d was denied the %s of %s at %s: the lock replied that it did not hold it, although "+
-			"it was granted at %s and the promise %s", who, noun, key, format.Instant(s.Return), format.Instant(h.from),
-			promiseEnd(h.lastPromise()))
-	case f.x < 0:
-		w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although its loss had been reported", who, verb, key,
-			format.Instant(s.Return))
-	default:
-		before := &v.h.Spans[f.x]
-		w.Events = slices.Concat([]int{int(before.Ended)}, w.Events)
-		w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although the lock had replied at %s that it did not "+
-			"hold it", who, verb, key, format.Instant(s.Return), format.Instant(before.Return))
-	}
-	return w
 }

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -38,17 +37,9 @@ func (c *honestyCheck) judgeExtended() {
 			if s.Valid == 0 || s.Call+length <= before.until+extendError || p.until > before.until+keepError(0, c.o) {
 				continue
 			}
-			c.found.add(finding{rule: notExtended, x: int32(i), y: p.span, start: s.Call, end: s.Return})
+			c.found.add(finding{rule: notExtended, x: int32(i), y: p.span, start: s.Call, end: s.Return,
+				note: format.Instant(promised(s))})
 			break
 		}
 	}
-}
-
-func (v *view) extendedViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a renewal that succeeds extends the promise", "")
-	w.Events = []int{v.granted(&v.holds[f.x]), int(s.Invoked), int(s.Ended)}
-	w.Text = fmt.Sprintf("client %d renewed %s at %s without an error, and the promise still ended at %s", w.Clients[0],
-		lockName(w.Key), format.Instant(s.Return), format.Instant(promised(s)))
-	return w
 }

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -66,7 +65,7 @@ func (v *view) judgeKept(o Options, found *findings) {
 				bound = keptWhileSilent
 			}
 			if p.until-p.from > bound+o.slack() {
-				found.add(finding{rule: keptInHand, x: k.span, y: i, start: p.from, end: p.until})
+				found.add(finding{rule: keptInHand, x: k.span, y: i, start: p.from, end: p.until, note: v.waitedFor(k.span, p)})
 			}
 		}
 	})
@@ -172,18 +171,6 @@ func pendingHoldsIn(marks []pendingMark) (all []pendingHold) {
 		now = pendingHold{segment{m.at, never}, by}
 	}
 	return all
-}
-
-// keptInHandViolation describes a finding of this file.
-func (v *view) keptInHandViolation(f finding) Violation {
-	w := v.involving("", f.x, f.y)
-	w.Rule = "an acquire of several keys that has to wait for one of them does not keep the others"
-	w.Events = []int{int(v.h.Spans[f.x].Invoked), int(v.h.Spans[f.y].Invoked), int(v.h.Spans[f.y].Ended)}
-	p := segment{f.start, f.end}
-	w.Text = fmt.Sprintf("client %d waited for %s %s although no client held it: only client %d can have had it, inside "+
-		"an acquire of several keys that waited for %s", w.Clients[1], lockName(w.Key), p.text(), w.Clients[0],
-		v.waitedFor(f.x, p))
-	return w
 }
 
 // waitedFor names the other key of an acquire of several keys that was held for the longest part of p.

@@ -1,8 +1,6 @@
 package checker
 
 import (
-	"fmt"
-
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -20,16 +18,8 @@ func (c *honestyCheck) judgeContradictions() {
 		if c.o.applies(honestData) && dis.touch(during, anyClient, history.AffectsData) {
 			continue
 		}
-		c.found.add(finding{rule: contradicted, x: none, y: x.Span, note: int32(i), start: x.Time, end: x.Time})
+		c.found.add(finding{rule: contradicted, x: none, y: x.Span, note: format.Line(x.Text), start: x.Time, end: x.Time})
 	}
-}
-
-// contradictionViolation describes a finding of this file.
-func (c *honestyCheck) contradictionViolation(f finding) Violation {
-	w := c.spanViolation(f.y, "the replies of a lock about a hold or an operation do not contradict each other", "")
-	w.Text = fmt.Sprintf("client %d, %s of %s at %s: %s", w.Clients[0], c.h.Spans[f.y].Op, lockName(w.Key),
-		format.Instant(f.start), format.Line(c.h.Contradicted[f.note].Text))
-	return w
 }
 
 // judgeForeign finds the acquires and tries that were refused because the key holds something that is not a lock,
@@ -50,15 +40,6 @@ func (c *honestyCheck) judgeForeign() {
 	}
 }
 
-// foreignViolation describes a finding of judgeForeign.
-func (c *honestyCheck) foreignViolation(f finding) Violation {
-	w := c.spanViolation(f.y, "a key is refused as foreign only if it holds something that is not a lock", "")
-	w.Class = ""
-	w.Text = fmt.Sprintf("client %d was refused %s at %s because its key holds something that is not a lock, although "+
-		"only locks were acquired there", w.Clients[0], lockName(w.Key), format.Instant(f.end))
-	return w
-}
-
 // judgeNotSetUp finds the acquires and tries that state the size of a semaphore and failed because it does not exist:
 // the lock could have set it up, unless a fault may have removed it in the meantime.
 func (c *honestyCheck) judgeNotSetUp() {
@@ -73,13 +54,4 @@ func (c *honestyCheck) judgeNotSetUp() {
 		}
 		c.found.add(finding{rule: notSetUp, x: none, y: i, start: s.Call, end: s.Return})
 	}
-}
-
-// notSetUpViolation describes a finding of judgeNotSetUp.
-func (c *honestyCheck) notSetUpViolation(f finding) Violation {
-	w := c.spanViolation(f.y, "a request that states the size of a semaphore sets it up", "")
-	w.Class = ""
-	w.Text = fmt.Sprintf("client %d was refused %s at %s because it does not exist, although the request stated its size",
-		w.Clients[0], lockName(w.Key), format.Instant(f.end))
-	return w
 }

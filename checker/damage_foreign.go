@@ -53,9 +53,10 @@ func (v *view) dataChanged(o Options, from, to *history.Fault) bool {
 // foreignViolation describes a finding of this file.
 func (v *view) foreignViolation(f finding) Violation {
 	from, to := &v.h.Faults[f.x], &v.h.Faults[f.y]
-	w := v.involving(BrokenPromise, f.note)
+	used := f.note.(int32)
+	w := v.involving(BrokenPromise, used)
 	w.Rule = foreignRule
-	w.Events = []int{int(from.Index), int(v.h.Spans[f.note].Invoked), int(to.Index)}
+	w.Events = []int{int(from.Index), int(v.h.Spans[used].Invoked), int(to.Index)}
 	w.Text = fmt.Sprintf("data of another program, written to %s at %s under the name of %s, were changed or deleted "+
 		"by %s", from.Target, format.Instant(from.Time), lockName(w.Key), format.Instant(to.Time))
 	return w

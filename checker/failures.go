@@ -1,12 +1,10 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // This file is about operations that ended with an error which is no answer of the lock (history.Failure), at a lock
@@ -87,17 +85,6 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 	}
 }
 
-// noReasonViolation describes a finding of judgeNoReason.
-func (v *view) noReasonViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "the error of a wait that is over states the servers' replies",
-		fmt.Sprintf("client %d requested %s "+
-			"at %s, and its wait ended after %s as if no server had replied, although no fault prevented a reply", v.client(f.y),
-			lockName(v.h.Keys[s.Key]), format.Instant(s.Call), format.Duration(f.end-f.start)))
-	w.Class = ""
-	return w
-}
-
 // clockGrain is by how much the clock of a client may round a wait.
 const clockGrain = 10 * time.Millisecond
 
@@ -157,38 +144,18 @@ func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	return false
 }
 
-// failedWaitViolation describes a finding of judgeFailedWait.
-func (v *view) failedWaitViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "an acquire of a free lock does not end with an error", fmt.Sprintf("client %d "+
-		"requested %s at %s, and the acquire ended with an error, although the lock was free and the servers were available "+
-		"for %s of its wait (%s to %s)", v.client(f.y), lockName(v.h.Keys[s.Key]), format.Instant(s.Call),
-		format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end)))
-	w.Class = ""
-	return w
-}
-
-// failureViolation words another finding of this file.
-func (v *view) failureViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "an operation ends with an error only if the lock has no alternative", "")
-	after := format.Duration(f.end - f.start)
-	switch w.Class = ""; s.Op {
-	case history.OpAcquire:
-		w.Rule = "a wait continues after a transient error"
-		w.Text = fmt.Sprintf("client %d requested %s at %s, and its wait ended with an error after %s, before it was over",
-			w.Clients[0], lockName(w.Key), format.Instant(f.start), after)
+// failureViolation puts a finding of judgeFailures into words.
+func (c *honestyCheck) failureViolation(f finding) Violation {
+	w := wording{"", nothing, "an operation ends with an error only if the lock has no alternative",
+		"the $op of $lock by client $client at $start ended with an error after $length, although there had been no fault"}
+	switch c.h.Spans[f.y].Op {
 	case history.OpRelease:
-		w.Rule = "a release is retried after a transient error"
-		w.Text = fmt.Sprintf("client %d released %s at %s, and the lock gave up with an error after %s", w.Clients[0],
-			lockName(w.Key), format.Instant(f.start), after)
+		w.rule = "a release is retried after a transient error"
+		w.text = "client $client released $lock at $start, and the lock gave up with an error after $length"
 	case history.OpRenew:
-		w.Rule = "a renewal is retried after a transient error"
-		w.Text = fmt.Sprintf("client %d renewed %s at %s, and the lock gave up with an error after %s, long before the "+
-			"promise ended", w.Clients[0], lockName(w.Key), format.Instant(f.start), after)
-	default:
-		w.Text = fmt.Sprintf("the %s of %s by client %d at %s ended with an error after %s, although there had "+
-			"been no fault", s.Op, lockName(w.Key), w.Clients[0], format.Instant(f.start), after)
+		w.rule = "a renewal is retried after a transient error"
+		w.text = "client $client renewed $lock at $start, and the lock gave up with an error after $length, long before " +
+			"the promise ended"
 	}
-	return w
+	return c.word(f, w)
 }

@@ -174,21 +174,6 @@ func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 	return kills, others
 }
 
-// unansweredViolation describes a finding of judgeUnanswered.
-func (v *view) unansweredViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a server that hangs does not delay operations on keys of other servers", "")
-	w.Class = ""
-	why := "only servers that do not keep it were unavailable"
-	if v.quorum {
-		w.Rule = "the replies of a majority decide the outcome"
-		why = "a majority of the servers had the hold, and was available"
-	}
-	w.Text = fmt.Sprintf("client %d had no reply to its %s of %s after %s, although %s", w.Clients[0], s.Op,
-		lockName(w.Key), format.Duration(f.end-f.start), why)
-	return w
-}
-
 // judgeDoubt finds the acquires and tries of a quorum whose outcome stayed unknown although no more servers than may be
 // down were unavailable from their invocation on: the others can say what they keep, and a claim that a majority has
 // not, or has given back, is no hold.
@@ -218,15 +203,4 @@ func (v *view) lastUse(span int32) time.Duration {
 		}
 	}
 	return 0
-}
-
-// doubtViolation describes a finding of judgeDoubt.
-func (v *view) doubtViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "an acquire that a majority replies to has a known outcome", "")
-	w.Class = ""
-	w.Text = fmt.Sprintf("client %d requested %s at %s, and after %s it was unknown whether it has it, although a "+
-		"majority of the servers was available", w.Clients[0], lockName(w.Key), format.Instant(s.Call),
-		format.Duration(f.end-f.start))
-	return w
 }

@@ -128,7 +128,7 @@ func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings)
 		if !guilty[y] && !found.off.has(rule) {
 			guilty[y] = true
 			t := v.holds[y].from
-			found.add(finding{rule: rule, x: x, y: y, start: t, end: t})
+			found.add(finding{rule: rule, x: x, y: v.holds[y].span, start: t, end: t})
 		}
 	}
 	alone := func(i int32) bool { return !v.holds[i].reader && v.h.Limit(v.holds[i].key)|1 == 1 }
@@ -215,40 +215,50 @@ func (v *view) judgeResource(found *findings) int {
 	return fenced
 }
 
+// fencingWords are the wordings of the rules of fencing, except for those about what a resource did.
+func fencingWords() map[int]wording {
+	const (
+		first = "client $other acquired $lock with token $former at $since"
+		guard = "a guard accepts a token unless it has seen a greater one"
+	)
+	return map[int]wording{
+		tokenOrder: {BrokenPromise, otherHold, "a later grant has a greater token",
+			first + "; client $client requested it later, at $call, and got token $token"},
+		tokenTwice: {BrokenPromise, otherHold, "no two holds have the same token",
+			first + "; client $client got the same token at $return"},
+		tokenOfHolder: {BrokenPromise, otherHold, "tokens grow in the order of the holds",
+			first + " and held it until $until; the next holder, client $client, has token $token"},
+		noToken: {BrokenPromise, nothing, "each grant of a fenced lock has a token",
+			"client $client was granted $lock at $start without a fencing token"},
+		guardAccepted: {BrokenPromise, anOp, guard,
+			"the guard of $lock accepted token $token of client $client at $return, although it had accepted token $former " +
+				"at $since"},
+		guardRefused: {BrokenPromise, anOp, guard,
+			"the guard of $lock refused token $token of client $client at $return, and no greater one had been presented"},
+		readerRefused: {BrokenPromise, anOp, "a guard accepts the token of a reader while it may read",
+			"the guard of $lock refused token $token of client $client at $return, which reads, after token $former of " +
+				"another reader"},
+	}
+}
+
+// fencingViolation puts a finding of [Fencing] into words.
 func (v *view) fencingViolation(f finding) Violation {
-	if f.rule == noToken {
-		w := v.spanViolation(f.y, "each grant of a fenced lock has a token", "")
-		w.Text = fmt.Sprintf("client %d was granted %s at %s without a fencing token", w.Clients[0], lockName(w.Key),
-			format.Instant(f.start))
-		return w
-	}
-	if f.rule == guardAccepted || f.rule == guardRefused || f.rule == readerRefused {
-		return v.guardViolation(f)
-	}
-	if f.rule >= acceptedOld {
+	if f.rule == acceptedOld || f.rule == refusedCurrent {
 		return v.resourceViolation(f)
 	}
-	x, y := &v.holds[f.x], &v.holds[f.y]
-	w := v.involving(BrokenPromise, x.span, y.span)
-	w.Events = []int{v.granted(x), v.granted(y)}
-	clients := fmt.Sprintf("client %d acquired %s with token %d at %s", w.Clients[0], lockName(w.Key), x.token,
-		format.Instant(x.from))
+	w, s := v.word(f, fencingWords()[f.rule]), &v.h.Spans[f.y]
 	switch f.rule {
 	case tokenOrder:
-		w.Rule = "a later grant has a greater token"
-		w.Events = append(w.Events, int(v.h.Spans[y.span].Invoked))
-		w.Text = clients + fmt.Sprintf("; client %d requested it later, at %s, and got token %d",
-			w.Clients[1], format.Instant(y.asked), y.token)
+		w.Events = []int{w.Events[0], int(s.Ended), int(s.Invoked)}
 	case tokenTwice:
-		w.Rule = "no two holds have the same token"
-		w.Text = clients + fmt.Sprintf("; client %d got the same token at %s", w.Clients[1], format.Instant(y.from))
+		w.Events = []int{w.Events[0], int(s.Ended)}
 	case tokenOfHolder:
-		w.Rule = "tokens grow in the order of the holds"
-		if x.endEvent >= 0 {
-			w.Events = append(w.Events, int(x.endEvent))
+		w.Events = []int{w.Events[0], int(s.Ended)}
+		if end := v.holds[f.x].endEvent; end >= 0 {
+			w.Events = append(w.Events, int(end))
 		}
-		w.Text = clients + fmt.Sprintf(" and held it until %s; the next holder, client %d, has token %d",
-			format.Instant(x.until), w.Clients[1], y.token)
+	case readerRefused:
+		w.Events[0] = int(v.h.Spans[f.x].Invoked)
 	}
 	return w
 }

@@ -2,11 +2,9 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeGuards judges what a guard that belongs to the lock did with the tokens that were presented to it, and returns
@@ -88,30 +86,4 @@ func (v *view) readsOn(s *history.Span) bool {
 		return acquires && w.Write && w.Key == s.Key && w.Call <= s.Return && w.Return >= h.asked &&
 			(w.Outcome != history.Fail || w.Undone)
 	})
-}
-
-// guardViolation describes a finding of this file.
-func (v *view) guardViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a guard accepts a token unless it has seen a greater one", "")
-	what := "refused"
-	if f.rule == guardAccepted {
-		what = "accepted"
-	}
-	w.Text = fmt.Sprintf("the guard of %s %s token %d of client %d at %s", lockName(w.Key), what, s.Token, w.Clients[0],
-		format.Instant(s.Return))
-	if f.rule == guardRefused {
-		w.Text += ", and no greater one had been presented"
-		return w
-	}
-	x := &v.h.Spans[f.x]
-	if f.rule == readerRefused {
-		w.Rule = "a guard accepts the token of a reader while it may read"
-		w.Events = slices.Concat([]int{int(x.Invoked)}, w.Events)
-		w.Text += fmt.Sprintf(", which reads, after token %d of another reader", x.Token)
-		return w
-	}
-	w.Events = slices.Concat([]int{int(x.Ended)}, w.Events)
-	w.Text += fmt.Sprintf(", although it had accepted token %d at %s", x.Token, format.Instant(x.Return))
-	return w
 }

@@ -14,7 +14,7 @@ type finding struct {
 	rule       int
 	x, y       int32
 	start, end time.Duration
-	note       int32 // index into what the rule has noted about it
+	note       any // what else the rule knows about it
 }
 
 // findings counts violations and keeps the worst of them, so that a lock without exclusion does not fill the memory.
@@ -80,12 +80,5 @@ func (v *view) involving(class Class, spans ...int32) Violation {
 		w.Key = v.h.Keys[s.Key]
 		w.Clients, w.Owners = append(w.Clients, v.client(i)), append(w.Owners, v.h.Owners[s.Owner])
 	}
-	return w
-}
-
-// spanViolation is a violation by one operation.
-func (v *view) spanViolation(i int32, rule, text string) Violation {
-	w := v.involving(BrokenPromise, i)
-	w.Rule, w.Text, w.Events = rule, text, []int{int(v.h.Spans[i].Invoked), int(v.h.Spans[i].Ended)}
 	return w
 }

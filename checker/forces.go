@@ -1,12 +1,9 @@
 package checker
 
 import (
-	"fmt"
-	"slices"
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeForces judges what forced releases reply: that they have taken the lock from somebody, or that nobody had it.
@@ -51,20 +48,4 @@ func (c *honestyCheck) mayBeBetween(s *history.Span) bool {
 	return c.unknown[s.Key] <= s.Return || c.hasRare(func(x *history.Span) bool {
 		return x.Undone && x.Key == s.Key && x.Call <= s.Return && x.Return >= s.Call
 	})
-}
-
-// forceViolation describes a finding of this file.
-func (c *honestyCheck) forceViolation(f finding) Violation {
-	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "a forced release says whether the lock was held", "")
-	begin := fmt.Sprintf("client %d released %s by force at %s", w.Clients[0], lockName(w.Key), format.Instant(s.Return))
-	if f.rule == forcedNothing {
-		w.Text = begin + " with the reply that it had been held, although nobody can have held it"
-		return w
-	}
-	h := &c.holds[f.x]
-	w.Events = slices.Concat([]int{c.granted(h)}, w.Events)
-	w.Text = begin + fmt.Sprintf(" with the reply that nobody held it, although client %d had held it since %s",
-		c.client(h.span), format.Instant(h.from))
-	return w
 }

@@ -188,7 +188,7 @@ func (c *holdCounts) freed(l *level) {
 			continue
 		}
 		if x.promisedAt(y.from) || !c.o.applies(countLapsed) {
-			c.found.add(finding{rule: freedTooSoon, x: l.span, y: holds[n], start: y.from,
+			c.found.add(finding{rule: freedTooSoon, x: l.span, y: y.span, start: y.from,
 				end: c.clipped(segment{y.from, min(x.until, y.until)})})
 		}
 		return

@@ -1,11 +1,9 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeReentered finds the requests that were refused because their owner held the lock (code reentered), or read and
@@ -26,7 +24,11 @@ func (c *holdCounts) judgeReentered() {
 		if s.Part || several[i] != nil || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
 			continue
 		}
-		c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return})
+		why := "held it already"
+		if slices.Contains(c.h.Upgrades, i) {
+			why = "was reading"
+		}
+		c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return, note: why})
 	}
 }
 
@@ -59,15 +61,6 @@ func (c *holdCounts) mayBeGone(l *level) bool {
 		dis.touch(since, c.client(h.span), history.AffectsTraffic, history.AffectsClients)
 }
 
-func (v *view) reentryTokenViolation(f finding) Violation {
-	h, s := &v.holds[v.levels[f.x].hold], &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a re-entry repeats the token of its hold", fmt.Sprintf(
-		"client %d held %s with token %d, entered it again at %s and got token %d", v.client(f.y),
-		lockName(v.h.Keys[s.Key]), h.token, format.Instant(s.Return), s.Token))
-	w.Events = []int{v.granted(h), int(s.Ended)}
-	return w
-}
-
 // mayHaveHeld reports whether the owner of a request may have held its key at some instant of it, through another
 // request.
 func (c *holdCounts) mayHaveHeld(request int32) bool {
@@ -79,15 +72,4 @@ func (c *holdCounts) mayHaveHeld(request int32) bool {
 		}
 	}
 	return false
-}
-
-func (v *view) reenteredViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	why := "held it already"
-	if slices.Contains(v.h.Upgrades, f.y) {
-		why = "was reading"
-	}
-	return v.spanViolation(f.y, "an owner that does not hold a lock is not refused as its holder", fmt.Sprintf(
-		"client %d was refused %s at %s because its owner %s, which is not true", v.client(f.y),
-		lockName(v.h.Keys[s.Key]), format.Instant(s.Return), why))
 }

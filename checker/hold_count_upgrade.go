@@ -1,10 +1,7 @@
 package checker
 
 import (
-	"fmt"
-
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeUpgrades finds owners that were granted the lock to write while they certainly read, at a lock that states that
@@ -27,15 +24,4 @@ func (c *holdCounts) judgeUpgrades() {
 		}
 		c.found.add(finding{rule: upgraded, x: int32(i), y: h.span, start: s.Return, end: s.Return})
 	}
-}
-
-func (v *view) upgradeViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	asked, held := "write", "read"
-	if !s.Write {
-		asked, held = "read", "write"
-	}
-	return v.spanViolation(f.y, "an owner that "+held+"s is not granted the lock to "+asked, fmt.Sprintf(
-		"client %d was granted %s to %s at %s, although it held it to %s", v.client(f.y), lockName(v.h.Keys[s.Key]), asked,
-		format.Instant(s.Return), held))
 }

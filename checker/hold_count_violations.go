@@ -1,68 +1,57 @@
 package checker
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/format"
 )
+
+// holdCountWords are the wordings of the rules of hold-count.
+func holdCountWords() map[int]wording {
+	return map[int]wording{
+		wrongCount: {BrokenPromise, anOp, "the hold count in a reply equals the owner's hold count",
+			"client $client got hold count $count for $lock at $return, but held it $note"},
+		ownerRefused: {BrokenPromise, anOp, "an owner can acquire a reentrant lock that it holds",
+			"client $client was refused $lock at $return although it had held it since $since"},
+		takenAgain: {BrokenPromise, anOp, "a mutex that is not reentrant is not granted to its holder",
+			"client $client was granted $lock at $return although it had held it since $since"},
+		overReleased: {BrokenPromise, anOp, "a lock is released as often as it was acquired, and not more",
+			"client $client released $lock at $return once more than it had acquired it, without an error"},
+		freedTooSoon: {BrokenPromise, otherOp, "a lock that was acquired several times is free only after as many releases",
+			"client $other released one of its holds of $lock at $since and still held it, but client $client was granted it " +
+				"at $return"},
+		heldTooLong: {BrokenPromise, endedHold, "a lock is free when it has been released as often as it was acquired",
+			"client $other had released $lock as often as it had acquired it by $freed, but client $client was refused it at " +
+				"$return"},
+		upgraded: {BrokenPromise, nothing, "an owner that ${opposite}s is not granted the lock to $mode",
+			"client $client was granted $lock to $mode at $return, although it held it to $opposite"},
+		otherToken: {BrokenPromise, aHold, "a re-entry repeats the token of its hold",
+			"client $client held $lock with token $former, entered it again at $return and got token $token"},
+		strangerRefused: {BrokenPromise, nothing, "an owner that does not hold a lock is not refused as its holder",
+			"client $client was refused $lock at $return because its owner $note, which is not true"},
+	}
+}
 
 // holdCountViolation puts a finding of [HoldCount] into words.
 func (v *view) holdCountViolation(f finding) Violation {
 	switch f.rule {
 	case serverCount:
 		return v.keptViolation(f)
-	case upgraded:
-		return v.upgradeViolation(f)
 	case otherToken:
-		return v.reentryTokenViolation(f)
-	case strangerRefused:
-		return v.reenteredViolation(f)
-	case freedTooSoon:
-		r, y := &v.h.Spans[f.x], &v.holds[f.y]
-		w := v.involving(BrokenPromise, f.x, y.span)
-		w.Rule = "a lock that was acquired several times is free only after as many releases"
-		w.Events = []int{int(r.Ended), v.granted(y)}
-		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and still held it, but client %d was granted "+
-			"it at %s", w.Clients[0], lockName(w.Key), format.Instant(r.Return), w.Clients[1], format.Instant(y.from))
-		return w
-	case heldTooLong:
-		x, s := &v.holds[f.x], &v.h.Spans[f.y]
-		w := v.involving(BrokenPromise, x.span, f.y)
-		w.Rule = "a lock is free when it has been released as often as it was acquired"
-		w.Events = []int{int(x.endEvent), int(s.Invoked), int(s.Ended)}
-		w.Text = fmt.Sprintf("client %d had released %s as often as it had acquired it by %s, but client %d was refused it "+
-			"at %s", w.Clients[0], lockName(w.Key), format.Instant(x.freeBy), w.Clients[1], format.Instant(s.Return))
-		return w
-	}
-	grant, depth := f.x, int32(0)
-	if f.rule != overReleased {
+		f.x = v.levels[f.x].hold
+	case wrongCount, ownerRefused, takenAgain:
 		l := &v.levels[f.x]
-		grant, depth = v.holds[l.hold].span, l.depth
+		f.note = format.Count(l.depth, "time")
+		if f.x = v.holds[l.hold].span; f.x == f.y { // the grant that began it
+			f.x = none
+		}
 	}
-	g, s := &v.h.Spans[grant], &v.h.Spans[f.y]
-	w := v.involving(BrokenPromise, f.y)
-	w.Events = []int{int(g.Ended), int(s.Ended)}
-	if grant == f.y {
-		w.Events[0] = int(s.Invoked)
-	}
-	who, key := w.Clients[0], lockName(w.Key)
+	w := v.word(f, holdCountWords()[f.rule])
 	switch f.rule {
-	case wrongCount:
-		w.Rule = "the hold count in a reply equals the owner's hold count"
-		w.Text = fmt.Sprintf("client %d got hold count %d for %s at %s, but held it %s", who, s.Count, key,
-			format.Instant(s.Return), format.Count(depth, "time"))
-	case ownerRefused:
-		w.Rule = "an owner can acquire a reentrant lock that it holds"
-		w.Text = fmt.Sprintf("client %d was refused %s at %s although it had held it since %s", who, key,
-			format.Instant(s.Return), format.Instant(g.Return))
-	case takenAgain:
-		w.Rule = "a mutex that is not reentrant is not granted to its holder"
-		w.Text = fmt.Sprintf("client %d was granted %s at %s although it had held it since %s", who, key,
-			format.Instant(s.Return), format.Instant(g.Return))
-	case overReleased:
-		w.Rule = "a lock is released as often as it was acquired, and not more"
-		w.Text = fmt.Sprintf("client %d released %s at %s once more than it had acquired it, without an error",
-			who, key, format.Instant(s.Return))
+	case freedTooSoon:
+		w.Events = []int{int(v.h.Spans[f.x].Ended), int(v.h.Spans[f.y].Ended)}
+	case wrongCount, ownerRefused, takenAgain, overReleased, otherToken: // two events: the grant of the hold, and the last
+		w.Events = slices.Delete(w.Events, 1, len(w.Events)-1)
 	}
 	return w
 }

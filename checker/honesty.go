@@ -146,12 +146,6 @@ type honestyCheck struct {
 	found *findings
 
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
-	unkept                    []unkept        // promises, by findings
-	gone                      []goneHold      // by findings
-	before                    []heldBefore    // by findings
-	back                      []broughtBack   // by findings
-	sums                      []permitSum     // by findings
-	shown                     []string        // by findings: what an inspect showed
 	opsShown                  map[ownerKey][]int32
 	received                  *promiseIndex           // see promises
 	seen                      map[int]time.Duration   // see lastSeen; nil until needed

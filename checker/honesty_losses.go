@@ -122,7 +122,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pa
 		}
 	}
 	if until-from > c.o.slack() && until > from {
-		c.found.add(finding{rule: lossLate, x: i, y: i, start: from, end: until})
+		c.found.add(finding{rule: lossLate, x: i, y: h.span, start: from, end: until})
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	if c.mayBeGrantedBy(i, t) {
 		return
 	}
-	c.found.add(finding{rule: lossUnfounded, x: i, y: int32(n), start: t, end: t})
+	c.found.add(finding{rule: lossUnfounded, x: i, y: h.span, start: t, end: t})
 }
 
 // reopened reports whether the client of a hold closed its lock object when the loss was reported, or within the slack

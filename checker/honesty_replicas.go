@@ -1,14 +1,12 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // waitStarved is the fault that holds the acknowledgements that replicas send to a master.
@@ -78,14 +76,4 @@ func (c *honestyCheck) starvedTimes() (starved []segment) {
 		}
 	}
 	return starved
-}
-
-// unacknowledgedViolation describes a finding of this file.
-func (c *honestyCheck) unacknowledgedViolation(f finding) Violation {
-	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "a grant or a change waits for replicas", fmt.Sprintf(
-		"the %s of %s by client %d at %s succeeded, although the acknowledgements of all replicas were held", s.Op,
-		lockName(c.h.Keys[s.Key]), c.client(f.y), format.Instant(s.Call)))
-	w.Class = ""
-	return w
 }

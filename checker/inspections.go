@@ -53,10 +53,10 @@ func (c *honestyCheck) judgeShownHolder(i int32, few bool) {
 	n, held := c.certainHolder(s)
 	switch {
 	case held && !s.Absent && c.holds[n].owner != s.Owner:
-		c.showed(shownOther, n, i, "")
+		c.showed(shownOther, n, i, c.h.Owners[c.holds[n].owner])
 	case few:
 	case held && s.Absent:
-		c.showed(shownFree, n, i, "")
+		c.showed(shownFree, n, i, "it free")
 	case held:
 		if what := c.shownWrongly(&c.holds[n], s); what != "" {
 			c.showed(shownWrong, n, i, what)
@@ -68,8 +68,7 @@ func (c *honestyCheck) judgeShownHolder(i int32, few bool) {
 
 func (c *honestyCheck) showed(rule int, hold, span int32, what string) {
 	s := &c.h.Spans[span]
-	c.shown = append(c.shown, what)
-	c.found.add(finding{rule: rule, x: hold, y: span, start: s.Call, end: s.Return, note: int32(len(c.shown) - 1)})
+	c.found.add(finding{rule: rule, x: hold, y: span, start: s.Call, end: s.Return, note: what})
 }
 
 // certainHolder is the hold that excludes all others and was promised in all of an operation, if there is one.
@@ -174,36 +173,4 @@ func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (l
 		}
 	}
 	return levels, true
-}
-
-// shownViolation describes a finding of this file.
-func (c *honestyCheck) shownViolation(f finding) Violation {
-	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "an inspection shows who holds the lock, and what was granted", "")
-	client := w.Clients[0]
-	begin := fmt.Sprintf("client %d inspected %s at %s", client, lockName(w.Key), format.Instant(s.Return))
-	switch f.rule {
-	case shownGone:
-		w.Text = fmt.Sprintf("%s and was shown %s, which did not hold it", begin, c.h.Owners[s.Owner])
-		return w
-	case shownExpired:
-		w.Text = fmt.Sprintf("%s and was shown %s, whose lease had ended", begin, c.h.Owners[s.Owner])
-		return w
-	}
-	h := &c.holds[f.x]
-	w.Events = []int{c.granted(h), int(s.Invoked), int(s.Ended)}
-	held := fmt.Sprintf("client %d held it since %s", c.client(h.span), format.Instant(h.from))
-	switch f.rule {
-	case shownFree:
-		found := "it free"
-		if s.Op == history.OpInspectOwner {
-			found = "no hold of " + c.h.Owners[s.Owner]
-		}
-		w.Text = fmt.Sprintf("%s and found %s, although %s", begin, found, held)
-	case shownOther:
-		w.Text = fmt.Sprintf("%s and was shown another owner, although %s as %s", begin, held, c.h.Owners[h.owner])
-	default:
-		w.Text = fmt.Sprintf("%s and was shown %s; %s", begin, c.shown[f.note], held)
-	}
-	return w
 }

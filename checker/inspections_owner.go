@@ -17,7 +17,7 @@ func (c *honestyCheck) judgeOwner(i int32) {
 	held = held && c.certainIn(&c.holds[n], s)
 	switch {
 	case held && s.Absent:
-		c.showed(shownFree, n, i, "")
+		c.showed(shownFree, n, i, "no hold of "+c.h.Owners[s.Owner])
 	case s.Absent:
 	case c.certainlyGone(s):
 		c.showed(shownGone, none, i, "")

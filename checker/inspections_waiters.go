@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // This file compares how many waiters a lock counts with how many acquires are in flight.
@@ -31,17 +30,11 @@ func (c *honestyCheck) judgeWaiters() {
 		certain, possible := c.waitersIn(s, dis, crashed)
 		switch {
 		case s.Count > possible:
-			c.counted(waitersBeyond, i, fmt.Sprintf("at most %d", possible))
+			c.showed(waitersBeyond, none, i, fmt.Sprintf("at most %d", possible))
 		case s.Count < certain:
-			c.counted(waitersMissing, i, fmt.Sprintf("at least %d", certain))
+			c.showed(waitersMissing, none, i, fmt.Sprintf("at least %d", certain))
 		}
 	}
-}
-
-func (c *honestyCheck) counted(rule int, span int32, what string) {
-	s := &c.h.Spans[span]
-	c.shown = append(c.shown, what)
-	c.found.add(finding{rule: rule, x: none, y: span, start: s.Call, end: s.Return, note: int32(len(c.shown) - 1)})
 }
 
 // waitersIn are how many acquires certainly waited in all of a count of waiters, and how many can have waited. It is
@@ -78,18 +71,4 @@ func (c *honestyCheck) leftBy(x *history.Span, crashed map[int]time.Duration) ti
 		return later(t, deadWaiter+c.o.slack())
 	}
 	return never
-}
-
-// waitersViolation describes a finding of this file.
-func (c *honestyCheck) waitersViolation(f finding) Violation {
-	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "a lock counts its waiters correctly", "")
-	w.Class = ""
-	did := "can have waited"
-	if f.rule == waitersMissing {
-		did = "waited"
-	}
-	w.Text = fmt.Sprintf("client %d was shown %s at %s by %s, for which %s %s", w.Clients[0],
-		format.Count(int(s.Count), "waiter"), format.Instant(s.Return), lockName(w.Key), c.shown[f.note], did)
-	return w
 }

@@ -71,7 +71,7 @@ func checkLatch(v *view, o Options) Result {
 			}
 		}
 	}
-	r := c.found.result(Latch, c.violation)
+	r := c.found.result(Latch, func(f finding) Violation { return c.word(f, latchWords()[f.rule]) })
 	awaits, waited := v.awaits(all)
 	r.Counts = map[string]int64{"latch_operations": int64(judged), "awaits": int64(awaits), "awaits_waited": int64(waited)}
 	switch {
@@ -235,45 +235,31 @@ func (c *latchCheck) counted(meant []*arming, i int32) {
 	c.add(latchMiscounted, meant[len(meant)-1], i, s.Call)
 }
 
-func (c *latchCheck) violation(f finding) Violation {
-	s := &c.h.Spans[f.y]
-	name, client := lockName(c.h.Keys[s.Key]), c.client(f.y)
-	var rule, text string
-	switch f.rule {
-	case passedEarly:
-		rule = "an await returns when the latch is open"
-		text = fmt.Sprintf("client %d passed latch %s by %s, before enough participants had counted it down",
-			client, name, format.Instant(s.Return))
-	case keptWaiting:
-		rule = "a waiter for an open latch passes"
-		text = fmt.Sprintf("client %d waited for latch %s for %s until %s although it was open", client, name,
-			format.Duration(f.end-f.start), format.Instant(f.end))
-	case armedCounting:
-		rule = "a latch that is still counting is not armed"
-		text = fmt.Sprintf("client %d armed latch %s by %s, while it was still counting", client, name,
-			format.Instant(s.Return))
-	case refusedOpen:
-		rule = "a latch that is open or does not exist can be armed"
-		text = fmt.Sprintf("client %d could not arm latch %s at %s although it was not counting", client, name,
-			format.Instant(s.Return))
-	case latchGone:
-		rule = "a latch that was armed exists"
-		text = fmt.Sprintf("at %s client %d found no latch %s, or not its generation, although it had been armed",
-			format.Instant(s.Return), client, name)
-	case neverArmed:
-		rule = "a latch that was never armed neither opens nor counts"
-		text = fmt.Sprintf("client %d passed or counted down latch %s by %s, and it had never been armed", client, name,
-			format.Instant(s.Return))
-	case latchMiscounted:
-		rule = "a latch replies with its count"
-		text = fmt.Sprintf("client %d got count %d for latch %s at %s, which was armed with %d and cannot have had it",
-			client, s.Count, name, format.Instant(s.Return), c.h.Spans[f.x].Asked)
-	default:
-		rule, text = c.deletedText(f)
+// latchWords are the wordings of the rules of latch.
+func latchWords() map[int]wording {
+	return map[int]wording{
+		passedEarly: {"", anOp, "an await returns when the latch is open",
+			"client $client passed latch $lock by $return, before enough participants had counted it down"},
+		keptWaiting: {"", anOp, "a waiter for an open latch passes",
+			"client $client waited for latch $lock for $length until $end although it was open"},
+		armedCounting: {"", anOp, "a latch that is still counting is not armed",
+			"client $client armed latch $lock by $return, while it was still counting"},
+		refusedOpen: {"", anOp, "a latch that is open or does not exist can be armed",
+			"client $client could not arm latch $lock at $return although it was not counting"},
+		latchGone: {"", anOp, "a latch that was armed exists",
+			"at $return client $client found no latch $lock, or not its generation, although it had been armed"},
+		neverArmed: {"", anOp, "a latch that was never armed neither opens nor counts",
+			"client $client passed or counted down latch $lock by $return, and it had never been armed"},
+		latchMiscounted: {"", anOp, "a latch replies with its count",
+			"client $client got count $count for latch $lock at $return, which was armed with $size and cannot have had it"},
+		latchRepeated: {"", anOp, "each arm starts a new generation",
+			"client $client armed latch $lock at $return, and the reply has generation $token, as an earlier one had"},
+		latchShownOld: {"", anOp, "an inspection shows the current generation",
+			"client $client inspected latch $lock at $return and was shown generation $token, although a later one had been " +
+				"armed"},
+		latchKeptDeleted: {"", anOp, "a client that waits for a latch is refused when the latch is deleted",
+			"client $client waited for latch $lock for $length until $end although it had been deleted"},
+		latchUsedDeleted: {"", anOp, "operations on a deleted latch are refused",
+			"client $client used latch $lock at $return although it had been deleted"},
 	}
-	w := c.spanViolation(f.y, rule, text)
-	if w.Class = ""; f.x >= 0 {
-		w.Events = append([]int{int(c.h.Spans[f.x].Ended)}, w.Events...)
-	}
-	return w
 }

@@ -1,11 +1,9 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // This file has the rules of latch about generations that are over: deleted, or followed by others.
@@ -53,26 +51,4 @@ func (c *latchCheck) waitedDeleted(l *latchKey, i int32) {
 	if p := longestOutside(segment{from, s.Return}, without); p.until-p.from > c.o.slack() {
 		c.found.add(finding{rule: latchKeptDeleted, x: meant[len(meant)-1].span, y: i, start: p.from, end: p.until})
 	}
-}
-
-// deletedText describes a finding of this file, or of an arm with the generation of another.
-func (c *latchCheck) deletedText(f finding) (rule, text string) {
-	s := &c.h.Spans[f.y]
-	name, client, at := lockName(c.h.Keys[s.Key]), c.client(f.y), format.Instant(s.Return)
-	switch f.rule {
-	case latchRepeated:
-		return "each arm starts a new generation",
-			fmt.Sprintf("client %d armed latch %s at %s, and the reply has generation %d, as an earlier one had", client, name,
-				at, s.Token)
-	case latchShownOld:
-		return "an inspection shows the current generation",
-			fmt.Sprintf("client %d inspected latch %s at %s and was shown generation %d, although a later one had been armed",
-				client, name, at, s.Token)
-	case latchKeptDeleted:
-		return "a client that waits for a latch is refused when the latch is deleted",
-			fmt.Sprintf("client %d waited for latch %s for %s until %s although it had been deleted", client, name,
-				format.Duration(f.end-f.start), format.Instant(f.end))
-	}
-	return "operations on a deleted latch are refused",
-		fmt.Sprintf("client %d used latch %s at %s although it had been deleted", client, name, at)
 }

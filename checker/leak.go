@@ -122,12 +122,9 @@ func (v *view) leakViolation(f finding) Violation {
 	case requestsLeft, channelsLeft:
 		return v.excessViolation(f)
 	case permitsKept:
-		w := v.permitSumViolation(v.morePermits[f.y], "a server counts no more permits as taken than clients have",
-			"but clients can have only")
-		w.Class = ""
-		return w
-	}
-	if f.rule == acquireLeaked {
+		return v.word(f, wording{"", nothing, "a server counts no more permits as taken than clients have",
+			"at $start $note"})
+	case acquireLeaked:
 		return v.leakedViolation(f)
 	}
 	l := &v.h.Leftovers[f.y]
@@ -164,22 +161,16 @@ func keysOf(keys []string, lock string) string {
 }
 
 func (v *view) leakedViolation(f finding) Violation {
-	x, s := &v.h.Spans[f.x], &v.h.Spans[f.y]
-	w := v.involving("", f.x, f.y)
-	w.Rule = "an acquire of unknown outcome blocks the lock no longer than its lease"
-	w.Events = []int{int(x.Invoked), int(s.Invoked), int(s.Ended)}
+	x := &v.h.Spans[f.x]
 	if x.Undone {
-		w.Rule = "a grant that was undone blocks the lock no longer"
-		w.Text = fmt.Sprintf("a grant of %s to client %d was undone by %s, but client %d waited for %s longer",
-			lockName(w.Key), w.Clients[0], format.Instant(x.Return), w.Clients[1], format.Duration(f.end-f.start))
-		return w
+		return v.word(f, wording{"", otherOp, "a grant that was undone blocks the lock no longer",
+			"a grant of $lock to client $other was undone by $since, but client $client waited for $length longer"})
 	}
-	what := "its lease"
+	f.note = "its lease"
 	if v.fair && x.Op == history.OpAcquire {
-		what = "a grant to it"
+		f.note = "a grant to it"
 	}
-	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; %s would have ended by %s, "+
-		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call), what,
-		format.Instant(f.start), w.Clients[1], format.Duration(f.end-f.start))
-	return w
+	return v.word(f, wording{"", otherOp, "an acquire of unknown outcome blocks the lock no longer than its lease",
+		"client $other requested $lock at $asked and never learned the outcome; $note would have ended by $start, but " +
+			"client $client waited for $length longer"})
 }

@@ -15,27 +15,25 @@ func (c *linearCheck) linearViolation(f finding) Violation {
 		return c.overlapViolation(f)
 	case opNoPermits:
 		return c.crowdedViolation(f)
-	case opBadToken:
-		return c.tokenViolation(f)
 	case opHorizon:
-		s := &c.h.Spans[f.y]
-		return c.spanViolation(f.y, "the operations have an order that is legal for a "+lockKind(f.x).String(),
-			fmt.Sprintf("the operations on %s have no legal order", lockName(c.h.Keys[s.Key])))
+		f.note = lockKind(f.x)
+	case opBadToken:
+		if f.x >= 0 {
+			return c.tokenViolation(f)
+		}
 	}
-	s := &c.h.Spans[f.y]
-	who, key := s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key])
-	if opKind(f.rule) == opBusyTry {
-		return c.spanViolation(f.y, "a try fails only if another owner can have held the lock",
-			fmt.Sprintf("client %d was refused %s between %s and %s, when no client can have held it",
-				who, key, format.Instant(s.Call), format.Instant(s.Return)))
-	}
-	if opKind(f.rule) == opRegrant {
-		return c.spanViolation(f.y, "a mutex that is not reentrant is not granted to its holder",
-			fmt.Sprintf("client %d was granted %s at %s although it already held it", who, key, format.Instant(s.Return)))
-	}
-	return c.spanViolation(f.y, "only the holder can release",
-		fmt.Sprintf("client %d released %s at %s without holding it, and without an error",
-			who, key, format.Instant(s.Return)))
+	return c.word(f, map[opKind]wording{
+		opHorizon: {BrokenPromise, nothing, "the operations have an order that is legal for a $note",
+			"the operations on $lock have no legal order"},
+		opBusyTry: {BrokenPromise, nothing, "a try fails only if another owner can have held the lock",
+			"client $client was refused $lock between $call and $return, when no client can have held it"},
+		opRegrant: {BrokenPromise, nothing, "a mutex that is not reentrant is not granted to its holder",
+			"client $client was granted $lock at $return although it already held it"},
+		opRelease: {BrokenPromise, nothing, "only the holder can release",
+			"client $client released $lock at $return without holding it, and without an error"},
+		opBadToken: {BrokenPromise, nothing, "a re-entry repeats the token of its hold",
+			"client $client re-entered $lock at $return and got token $token, which is not that of its hold"},
+	}[opKind(f.rule)])
 }
 
 func (c *linearCheck) overlapViolation(f finding) Violation {
@@ -55,12 +53,6 @@ func (c *linearCheck) overlapViolation(f finding) Violation {
 }
 
 func (c *linearCheck) tokenViolation(f finding) Violation {
-	if f.x < 0 {
-		s := &c.h.Spans[f.y]
-		return c.spanViolation(f.y, "a re-entry repeats the token of its hold",
-			fmt.Sprintf("client %d re-entered %s at %s and got token %d, which is not that of its hold",
-				s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key]), format.Instant(s.Return), s.Token))
-	}
 	x, y := &c.holds[f.x], &c.holds[f.y]
 	w := c.involving(BrokenPromise, x.span, y.span)
 	w.Rule, w.Events = "tokens grow in the order of the holds", []int{c.granted(x), c.granted(y)}
@@ -71,15 +63,16 @@ func (c *linearCheck) tokenViolation(f finding) Violation {
 }
 
 func (c *linearCheck) crowdedViolation(f finding) Violation {
-	y := &c.permitHolds[f.y]
-	s := &c.h.Spans[y.span]
-	w := c.spanViolation(y.span, "the operations have an order in which no more permits are held than exist",
-		fmt.Sprintf("client %d was granted %s of %s at %s, more than were available", c.client(y.span),
-			format.Count(int(y.permits), "permit"), lockName(c.h.Keys[s.Key]), format.Instant(y.from)))
-	if f.x < 0 {
+	crowd := f.note.([]permitHold) // what was granted, and what was held, if anything
+	y, s := &crowd[0], &c.h.Spans[f.y]
+	f.note = format.Count(int(y.permits), "permit")
+	w := c.word(f, wording{BrokenPromise, nothing,
+		"the operations have an order in which no more permits are held than exist",
+		"client $client was granted $note of $lock at $return, more than were available"})
+	if len(crowd) == 1 {
 		return w
 	}
-	x := &c.permitHolds[f.x]
+	x := &crowd[1]
 	by := c.involving("", x.span, y.span)
 	w.Clients, w.Owners, w.Events = by.Clients, by.Owners, []int{int(c.h.Spans[x.span].Ended), int(s.Ended)}
 	held := fmt.Sprintf("client %d held %s", w.Clients[0], format.Count(int(x.permits), "permit"))

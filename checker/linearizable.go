@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,13 +79,12 @@ func (o Options) searchTime() time.Duration {
 // linearCheck is one run of the check over all keys.
 type linearCheck struct {
 	*view
-	o           Options
-	found       *findings
-	searcher    *searcher
-	budget      int    // operations that may still be searched
-	undecided   string // why nothing is decided; empty if everything is
-	kinds       map[lockKind]int
-	permitHolds []permitHold // of flaws of semaphores
+	o         Options
+	found     *findings
+	searcher  *searcher
+	budget    int    // operations that may still be searched
+	undecided string // why nothing is decided; empty if everything is
+	kinds     map[lockKind]int
 
 	keys, searched, swept, windows, parts int
 }
@@ -150,12 +150,8 @@ func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
 func (c *linearCheck) note(k *keyOps, f flaw) {
 	n := finding{rule: int(f.kind), x: f.x, y: f.y, start: f.from, end: c.clipped(f.segment)}
 	if f.kind == opNoPermits { // keyOps does not outlive the check of its key
-		n.y = int32(len(c.permitHolds))
-		c.permitHolds = append(c.permitHolds, k.permitHolds[f.y])
-		if n.x = -1; f.x >= 0 {
-			n.x = int32(len(c.permitHolds))
-			c.permitHolds = append(c.permitHolds, k.permitHolds[f.x])
-		}
+		n.y = k.permitHolds[f.y].span
+		n.note = slices.Concat(k.permitHolds[f.y:f.y+1], k.permitHolds[max(f.x, 0):f.x+1])
 	}
 	c.found.add(n)
 }

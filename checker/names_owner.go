@@ -1,11 +1,9 @@
 package checker
 
 import (
-	"fmt"
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeNamed finds the releases that were refused with code lost although another owner certainly had the lock, at a
@@ -77,16 +75,4 @@ func (c *honestyCheck) sureOf(h *hold, during segment) (sure bool) {
 		}
 	}
 	return sure
-}
-
-// unnamedViolation describes a finding of this file.
-func (c *honestyCheck) unnamedViolation(f finding) Violation {
-	x, s := &c.holds[f.x], &c.h.Spans[f.y]
-	w := c.involving("", x.span, f.y)
-	w.Rule = "a release of a lost hold says whether another owner has the lock"
-	w.Events = []int{c.granted(x), int(s.Invoked), int(s.Ended)}
-	w.Text = fmt.Sprintf("the release of %s by client %d at %s replied that the hold was lost, and not that another "+
-		"owner had the lock, which client %d had held since %s", lockName(w.Key), s.Process.Client(c.h.Clients),
-		format.Instant(s.Return), w.Clients[0], format.Instant(x.from))
-	return w
 }

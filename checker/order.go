@@ -69,7 +69,7 @@ func checkOrder(v *view, o Options) Result {
 					continue
 				}
 				if by, ok := v.overtakenUnexcused(class, h.span, h.from, b.by, dis, o); ok {
-					found.add(finding{rule: overtaken, x: by, y: b.hold, start: h.asked, end: h.from})
+					found.add(finding{rule: overtaken, x: by, y: h.span, start: h.asked, end: h.from})
 				}
 			}
 		}
@@ -240,27 +240,23 @@ func (f fenwick) sum(n int) (s int32) {
 	return s
 }
 
+// orderViolation puts a finding of [Order] into words.
 func (v *view) orderViolation(f finding, o Options) Violation {
-	if f.rule == readerFirst {
-		return v.precedenceViolation(f)
-	}
-	x := &v.holds[f.x]
+	later := format.Count(o.MaxBypass, "later request")
+	most := "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
+	w := v.word(f, map[int]wording{
+		overtaken: {"", otherHold, most, "client $client requested $lock at $call and got it at $return, after more than " +
+			later + "; the last of them, by client $other, came at $asked"},
+		passedOver: {"", otherHold, most, "client $client requested $lock at $call and gave up at $return, after more than " +
+			later + " had been granted; the last of them, by client $other, came at $asked"},
+		readerFirst: {"", otherHold, "no new reader is granted the lock while a writer waits",
+			"client $other requested $lock to read at $asked and got it at $since, although client $client had been waiting " +
+				"to write since $call, and waited until $return"},
+	}[f.rule])
+	s, x := &v.h.Spans[f.y], &v.holds[f.x]
+	w.Events = []int{int(s.Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)}
 	if f.rule == passedOver {
-		s := &v.h.Spans[f.y]
-		w := v.involving("", x.span, f.y)
-		w.Events = []int{int(s.Invoked), int(v.h.Spans[x.span].Invoked), int(s.Ended)}
-		w.Rule = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
-		w.Text = fmt.Sprintf("client %d requested %s at %s and gave up at %s, after more than %s had been granted; the last "+
-			"of them, by client %d, came at %s", w.Clients[1], lockName(w.Key), format.Instant(s.Call), format.Instant(s.Return),
-			format.Count(o.MaxBypass, "later request"), w.Clients[0], format.Instant(x.asked))
-		return w
+		w.Events[2] = int(s.Ended)
 	}
-	y := &v.holds[f.y]
-	w := v.involving("", x.span, y.span)
-	w.Events = []int{int(v.h.Spans[y.span].Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)}
-	w.Rule = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
-	w.Text = fmt.Sprintf("client %d requested %s at %s and got it at %s, after more than %s; the last of them, by "+
-		"client %d, came at %s", w.Clients[1], lockName(w.Key), format.Instant(y.asked), format.Instant(y.from),
-		format.Count(o.MaxBypass, "later request"), w.Clients[0], format.Instant(x.asked))
 	return w
 }

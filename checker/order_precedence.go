@@ -2,13 +2,11 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // writerWait is the time in which a writer certainly waited in the queue.
@@ -110,16 +108,4 @@ func (v *view) writerUnknown(o Options) bool {
 		}
 	}
 	return false
-}
-
-// precedenceViolation words a reader that was granted the lock before a writer.
-func (v *view) precedenceViolation(f finding) Violation {
-	x, s := &v.holds[f.x], &v.h.Spans[f.y]
-	w := v.involving("", x.span, f.y)
-	w.Events = []int{int(s.Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)}
-	w.Rule = "no new reader is granted the lock while a writer waits"
-	w.Text = fmt.Sprintf("client %d requested %s to read at %s and got it at %s, although client %d had been waiting to "+
-		"write since %s, and waited until %s", w.Clients[0], lockName(w.Key), format.Instant(x.asked), format.Instant(x.from),
-		w.Clients[1], format.Instant(s.Call), format.Instant(s.Return))
-	return w
 }

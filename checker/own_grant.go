@@ -1,12 +1,10 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeOwnGrants finds the acquires that waited for their own grant. A server had granted such an acquire, because its
@@ -108,14 +106,4 @@ func within(all []segment, s segment) []segment {
 	first := sort.Search(len(all), func(n int) bool { return all[n].until >= s.from })
 	last := sort.Search(len(all), func(n int) bool { return all[n].from > s.until })
 	return all[first:max(first, last)]
-}
-
-// ownGrantViolation describes a finding of this file.
-func (v *view) ownGrantViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "an acquire does not wait for its own grant", "")
-	w.Class = ""
-	w.Text = fmt.Sprintf("client %d waited for %s until %s, and returned what it had been granted, although no other "+
-		"client can have held it %s", w.Clients[0], lockName(w.Key), format.Instant(s.Return), segment{f.start, f.end}.text())
-	return w
 }

@@ -190,24 +190,22 @@ func merged(a, b []segment) []segment {
 	return all
 }
 
+// recoveryViolation puts a finding of [Recovery] into words.
 func (v *view) recoveryViolation(f finding) Violation {
 	switch f.rule {
 	case keptBeyond:
 		return v.keptViolation(f)
-	case renewedBeyond:
-		return v.limitViolation(f)
-	}
-	if f.rule == probeFailed || f.rule == neverFree {
+	case probeFailed, neverFree:
 		return v.probeViolation(f)
+	case renewedBeyond:
+		return v.word(f, wording{"", nothing, "a lock renews a hold for no longer than its limit",
+			"client $client was granted $lock at $return, and the lock renewed that hold until $end or later, although it may " +
+				"do so only until $start"})
 	}
-	w, s := v.involving("", f.y), &v.h.Spans[f.y]
-	w.Rule = "a lock that its holder does not release is granted again when its lease has ended"
-	x := &v.holds[f.x]
-	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
-	w.Text = fmt.Sprintf("%s, and its lease had ended by %s; client %d waited for %s until %s, and no client was granted "+
-		"it", v.unreleased(x), format.Instant(v.leaseOver(f)), w.Clients[0], format.Duration(f.end-f.start),
-		format.Instant(f.end))
-	return w
+	f.note = fmt.Sprintf("%s, and its lease had ended by %s", v.unreleased(&v.holds[f.x]), format.Instant(v.leaseOver(f)))
+	return v.word(f, wording{"", aHold,
+		"a lock that its holder does not release is granted again when its lease has ended",
+		"$note; client $client waited for $length until $end, and no client was granted it"})
 }
 
 // unreleased says that a hold was left to its lease: its release, if there is one, may have had no effect.

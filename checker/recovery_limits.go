@@ -1,10 +1,7 @@
 package checker
 
 import (
-	"fmt"
-
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeLimits finds the holds that a lock renewed by itself after the time for which it may (Options.MaxHold): a holder
@@ -31,20 +28,8 @@ func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 		}
 		judged++
 		if renewed := end - (s.Valid - s.Call); renewed > later(h.from, o.MaxHold+o.slack()) {
-			found.add(finding{rule: renewedBeyond, x: int32(i), y: int32(i), start: later(h.from, o.MaxHold), end: renewed})
+			found.add(finding{rule: renewedBeyond, x: int32(i), y: h.span, start: later(h.from, o.MaxHold), end: renewed})
 		}
 	}
 	return judged
-}
-
-// limitViolation describes a finding of this file.
-func (v *view) limitViolation(f finding) Violation {
-	h := &v.holds[f.x]
-	w := v.involving("", h.span)
-	w.Rule = "a lock renews a hold for no longer than its limit"
-	w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
-	w.Text = fmt.Sprintf("client %d was granted %s at %s, and the lock renewed that hold until %s or later, although it "+
-		"may do so only until %s", w.Clients[0], lockName(w.Key), format.Instant(h.from), format.Instant(f.end),
-		format.Instant(f.start))
-	return w
 }

@@ -1,12 +1,10 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeLateRenewals finds the renewals by hand that returned, or to which there was no reply, more than the slack after
@@ -51,14 +49,4 @@ func (c *honestyCheck) stops(f *faultTime, span int32) bool {
 	at := f.client()
 	return f.states(history.AffectsClients) && (at < 0 || at == c.client(span)) ||
 		f.affects == "" && slices.Contains(c.harnessStalls(), f.segment)
-}
-
-// lateRenewalViolation describes a finding of this file.
-func (c *honestyCheck) lateRenewalViolation(f finding) Violation {
-	s := &c.h.Spans[f.y]
-	w := c.spanViolation(f.y, "a renewal ends when its hold ends", "")
-	w.Class = ""
-	w.Text = fmt.Sprintf("client %d requested to renew %s at %s, and had no reply %s after the end of its promise at %s",
-		w.Clients[0], lockName(w.Key), format.Instant(s.Call), format.Duration(f.end-f.start), format.Instant(f.start))
-	return w
 }

@@ -166,8 +166,7 @@ func (v *view) addExcess(found *findings, rule int, x excess) {
 	if x.span == none {
 		return
 	}
-	v.excesses = append(v.excesses, x)
-	found.add(finding{rule: rule, x: none, y: int32(len(v.excesses) - 1), start: x.during.from, end: x.during.until})
+	found.add(finding{rule: rule, x: none, y: x.span, start: x.during.from, end: x.during.until, note: x})
 }
 
 // judgeHerds finds processes with several waiting clients that sent more requests about a key than their operations
@@ -335,38 +334,38 @@ func (v *view) judgeChannels(o Options, found *findings) {
 
 // excessViolation describes a finding of this file.
 func (v *view) excessViolation(f finding) Violation {
-	x := &v.excesses[f.y]
-	w := v.spanViolation(x.span, "", "")
-	w.Class = ""
+	x := f.note.(excess)
 	who := fmt.Sprintf("client %d", x.of.client)
 	if x.of.clients > 1 {
 		who = fmt.Sprintf("the process of clients %d to %d", x.of.client, x.of.client+x.of.clients-1)
 	}
-	from, until := format.Instant(x.during.from), format.Instant(x.during.until)
-	if x.key == none {
-		w.Key = ""
-	}
+	f.note = x.of.node
+	var w wording
 	switch x.what {
 	case tooManyWoken:
-		w.Rule = "a release wakes no more waiters of a process than can be granted the lock"
-		w.Text = fmt.Sprintf("%s sent %s %d requests about %s by %s, where its operations and the releases need at most %d",
-			who, x.of.node, x.count, lockName(w.Key), until, x.allowed)
+		w.rule = "a release wakes no more waiters of a process than can be granted the lock"
+		w.text = fmt.Sprintf("%s sent $note %d requests about $lock by $end, where its operations and the releases need "+
+			"at most %d", who, x.count, x.allowed)
 	case sentAfterUse:
-		w.Rule = "a process that neither holds nor requests a lock sends no requests about it"
-		w.Text = fmt.Sprintf("%s had %s until %s and did not request it again, but until %s it sent %s %d more requests",
-			who, lockName(w.Key), from, until, x.of.node, x.count)
+		w.rule = "a process that neither holds nor requests a lock sends no requests about it"
+		w.text = fmt.Sprintf("%s had $lock until $start and did not request it again, but until $end it sent $note %d more "+
+			"requests", who, x.count)
 	case tooManyChannels:
-		w.Rule = "a process is not subscribed for long to what it does not wait for"
-		w.Text = fmt.Sprintf("%s was subscribed to %d channels at %s at %s, although it had used only %s in the %s before",
-			who, x.count, x.of.node, until, format.Count(x.allowed, "key"), format.Duration(lingerAtMost))
+		w.rule = "a process is not subscribed for long to what it does not wait for"
+		w.text = fmt.Sprintf("%s was subscribed to %d channels at $note at $end, although it had used only %s in the %s "+
+			"before", who, x.count, format.Count(x.allowed, "key"), format.Duration(lingerAtMost))
 	case tooOften:
-		w.Rule = "a waiter pauses between its requests"
-		w.Text = fmt.Sprintf("%s sent %s %d requests and attempts to connect from %s to %s; its operations need at most %d",
-			who, x.of.node, x.count, from, until, x.allowed)
+		w.rule = "a waiter pauses between its requests"
+		w.text = fmt.Sprintf("%s sent $note %d requests and attempts to connect from $start to $end; its operations need "+
+			"at most %d", who, x.count, x.allowed)
 	case tooManyDials:
-		w.Rule = "a process pauses before it connects again"
-		w.Text = fmt.Sprintf("%s tried %d times to connect to %s from %s to %s; its operations and holds need at most %d",
-			who, x.count, x.of.node, from, until, x.allowed)
+		w.rule = "a process pauses before it connects again"
+		w.text = fmt.Sprintf("%s tried %d times to connect to $note from $start to $end; its operations and holds need at "+
+			"most %d", who, x.count, x.allowed)
 	}
-	return w
+	violation := v.word(f, w)
+	if x.key == none {
+		violation.Key = ""
+	}
+	return violation
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // This file finds out where there was certainly room for a request: at a semaphore enough permits that nobody can have
@@ -32,10 +31,21 @@ func (v *view) judgeRoom(o Options, found *findings) {
 	for _, k := range v.sharedKeys() {
 		v.refusedTries(&k, o, func(span int32, taken int64) {
 			s := &v.h.Spans[span]
-			found.add(finding{rule: tryRefused, x: int32(taken), y: span, start: s.Call, end: s.Return})
+			why := "no client can have held it at the time"
+			switch size, _ := v.sizesIn(s.Key, segment{s.Call, s.Return}); {
+			case k.semaphore:
+				why = fmt.Sprintf("others can have had only %d of %d", taken, size)
+			case !s.Write:
+				why = "no client can have written at the time"
+			}
+			found.add(finding{rule: tryRefused, x: int32(taken), y: span, start: s.Call, end: s.Return, note: why})
 		})
 		v.waitedWithRoom(&k, gaveUp, o, func(span int32, s segment) {
-			found.add(finding{rule: notAdmitted, x: none, y: span, start: s.from, end: s.until})
+			why := "no client wrote or waited to write"
+			if k.semaphore {
+				why = "so many were free"
+			}
+			found.add(finding{rule: notAdmitted, x: none, y: span, start: s.from, end: s.until, note: why})
 		})
 	}
 }
@@ -183,32 +193,4 @@ func (s *demandSums) in(x segment) demandSum {
 	b := s.begun[sort.Search(len(s.from), func(n int) bool { return s.from[n] > x.until })]
 	e := s.ended[sort.Search(len(s.until), func(n int) bool { return s.until[n] >= x.from })]
 	return demandSum{b.permits - e.permits, b.writers - e.writers, b.count - e.count}
-}
-
-// roomViolation describes a finding of this file.
-func (v *view) roomViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a request is granted if no other client is in its way", "")
-	what, permits := lockName(w.Key), v.h.Limit(s.Key) > 0
-	if w.Class = ""; permits {
-		what = fmt.Sprintf("%s of %s", format.Count(s.Permits, "permit"), what)
-	}
-	if f.rule == notAdmitted {
-		why := "no client wrote or waited to write"
-		if permits {
-			why = "so many were free"
-		}
-		w.Text = fmt.Sprintf("client %d waited for %s %s although %s", w.Clients[0], what,
-			segment{f.start, f.end}.text(), why)
-		return w
-	}
-	why := "no client can have held it at the time"
-	switch size, _ := v.sizesIn(s.Key, segment{s.Call, s.Return}); {
-	case permits:
-		why = fmt.Sprintf("others can have had only %d of %d", f.x, size)
-	case !s.Write:
-		why = "no client can have written at the time"
-	}
-	w.Text = fmt.Sprintf("client %d was refused %s at %s, although %s", w.Clients[0], what, format.Instant(s.Return), why)
-	return w
 }

@@ -42,7 +42,6 @@ type nodeKey struct{ node, key int32 }
 type serversState struct {
 	serversOnce sync.Once
 	seen        *servers
-	morePermits []permitSum // by findings of leak
 }
 
 // servers reads the samples; nil if there are none that can be read.

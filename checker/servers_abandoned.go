@@ -1,12 +1,10 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // abandoned reports whether a server keeps a hold that its owner gave up, although the lock states that it repeats what
@@ -52,16 +50,4 @@ func (s *servers) activeUntil(client int) (t time.Duration) {
 		}
 	}
 	return t
-}
-
-// abandonedViolation describes a finding about a hold that was given up.
-func (v *view) abandonedViolation(k *kept, w Violation) Violation {
-	w.Rule = "a lock that retries releases leaves no hold on a server that replies"
-	what := "gave up its acquire of"
-	if v.h.Spans[k.span].Op == history.OpRelease {
-		what = "requested to release"
-	}
-	w.Text = fmt.Sprintf("client %d %s %s at %s, but at %s %s still kept it for that owner", w.Clients[0], what,
-		lockName(w.Key), format.Instant(k.since), format.Instant(k.seen), k.node)
-	return w
 }

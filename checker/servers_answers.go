@@ -1,28 +1,20 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // This file compares what a lock replied to releases and renewals with what servers kept of the hold before.
 
-// goneHold is a hold of which a server no longer had anything when its owner released or renewed it.
-type goneHold struct {
-	op   *history.Span // the release or renewal, which succeeded
-	span int32
-	seen *history.Sample
-}
-
-// goneHolds finds the releases and renewals that succeeded although the only master had lost the hold before they
+// judgeGone finds the releases and renewals that succeeded although the only master had lost the hold before they
 // were invoked: the reply must be that it is not held, whatever removed it. Only owners are judged whose operations
 // have known outcomes, and which did nothing else with the lock in between.
-func (s *servers) goneHolds(o Options) (all []goneHold) {
-	if o.MayBeDown > 0 {
-		return nil
+func (c *honestyCheck) judgeGone() {
+	s := c.servers()
+	if s == nil || c.o.MayBeDown > 0 {
+		return
 	}
 	for at, l := range s.ledgers() { // in any order: findings are sorted
 		for n := 1; n < len(l.ops); n++ {
@@ -31,12 +23,11 @@ func (s *servers) goneHolds(o Options) (all []goneHold) {
 				l.depths[n-1] < 1 || !granted(before) {
 				continue
 			}
-			if x := s.goneBetween(at, before.Call, segment{before.Return, op.Call}, o); x != nil {
-				all = append(all, goneHold{op, l.ops[n], x})
+			if x := s.goneBetween(at, before.Call, segment{before.Return, op.Call}, c.o); x != nil {
+				c.found.add(finding{rule: goneConfirmed, x: none, y: l.ops[n], start: x.Time, end: op.Return, note: x.Node})
 			}
 		}
 	}
-	return all
 }
 
 // granted reports whether an operation gave its owner a hold, or a new lease of one.
@@ -80,29 +71,4 @@ func (s *servers) elsewhere(node int, key int32, t, slack time.Duration) bool {
 		}
 	}
 	return false
-}
-
-// judgeGone adds the releases and renewals that succeeded although the hold was gone from the server.
-func (c *honestyCheck) judgeGone() {
-	seen := c.servers()
-	if seen == nil {
-		return
-	}
-	for _, g := range seen.goneHolds(c.o) {
-		c.gone = append(c.gone, g)
-		c.found.add(finding{rule: goneConfirmed, x: int32(len(c.gone) - 1), y: g.span, start: g.seen.Time, end: g.op.Return})
-	}
-}
-
-// goneViolation describes a finding of this file.
-func (c *honestyCheck) goneViolation(f finding) Violation {
-	g := &c.gone[f.x]
-	w := c.spanViolation(f.y, ruleHolderOnly, "")
-	verb := "released"
-	if g.op.Op == history.OpRenew {
-		verb = "renewed"
-	}
-	w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although %s no longer had it for that owner at %s",
-		w.Clients[0], verb, lockName(w.Key), format.Instant(g.op.Return), g.seen.Node, format.Instant(g.seen.Time))
-	return w
 }

@@ -42,8 +42,7 @@ func (c *honestyCheck) judgeBroughtBack() {
 			continue
 		}
 		if b, is := seen.back(int32(i), r.grant, dis, c.o); is {
-			c.back = append(c.back, b)
-			c.found.add(finding{rule: restored, x: none, y: int32(len(c.back) - 1), start: n.Time, end: b.seen})
+			c.found.add(finding{rule: restored, x: none, y: r.grant, start: n.Time, end: b.seen, note: b})
 		}
 	}
 }
@@ -108,7 +107,7 @@ func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b brou
 
 // backViolation describes a finding of this file.
 func (c *honestyCheck) backViolation(f finding) Violation {
-	b := &c.back[f.y]
+	b := f.note.(broughtBack)
 	n := &c.h.Notices[b.notice]
 	w := c.involving(BrokenPromise, b.grant)
 	w.Rule, w.Events = "a hold that was lost is not brought back", []int{int(c.h.Spans[b.grant].Ended), int(n.Index)}

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -166,13 +165,4 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 		}
 	}
 	return mergedSegments(all)
-}
-
-// shownFreeViolation describes a finding of this file.
-func (v *view) shownFreeViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a waiter for a free lock gets it", fmt.Sprintf("client %d waited for %s %s although the "+
-		"servers had no hold of it", v.client(f.y), lockName(v.h.Keys[s.Key]), segment{f.start, f.end}.text()))
-	w.Class = ""
-	return w
 }

@@ -214,41 +214,42 @@ func (v *view) addKept(o Options, what keptKind, rule int, found *findings) {
 		return
 	}
 	seen.keptOnce.Do(func() { seen.wrongly = seen.keptWrongly(o) })
-	for i, k := range seen.wrongly {
+	for _, k := range seen.wrongly {
 		if k.what == what {
-			found.add(finding{rule: rule, x: none, y: int32(i), start: k.since, end: k.seen})
+			found.add(finding{rule: rule, x: none, y: k.span, start: k.since, end: k.seen, note: k})
 		}
 	}
 }
 
 // keptViolation describes a finding about a hold at a server.
 func (v *view) keptViolation(f finding) Violation {
-	k := &v.seen.wrongly[f.y]
-	w := v.spanViolation(k.span, "", "")
-	s, who, key := &v.h.Spans[k.span], w.Clients[0], lockName(w.Key)
-	at := format.Instant(k.seen)
-	switch k.what {
+	k, op := f.note.(kept), v.h.Spans[f.y].Op
+	f.note = k.node
+	w := wording{class: BrokenPromise}
+	switch did := "was refused"; k.what {
 	case keptAbandoned:
-		return v.abandonedViolation(k, w)
-	case keptForNobody:
-		w.Rule = "a server does not keep a hold that was released or refused"
-		what := "was refused"
-		switch s.Op {
-		case history.OpRelease:
-			what = "released"
-		case history.OpForceRelease:
-			what = "released by force"
+		if did = "gave up its acquire of"; op == history.OpRelease {
+			did = "requested to release"
 		}
-		w.Text = fmt.Sprintf("client %d %s %s at %s, but at %s %s kept it for that owner", who, what, key,
-			format.Instant(k.since), at, k.node)
+		w.rule = "a lock that retries releases leaves no hold on a server that replies"
+		w.text = "client $client " + did + " $lock at $start, but at $end $note still kept it for that owner"
+	case keptForNobody:
+		switch op {
+		case history.OpRelease:
+			did = "released"
+		case history.OpForceRelease:
+			did = "released by force"
+		}
+		w.rule = "a server does not keep a hold that was released or refused"
+		w.text = "client $client " + did + " $lock at $start, but at $end $note kept it for that owner"
 	case keptMiscounted:
-		w.Rule = "the hold count on a server equals the owner's hold count"
-		w.Text = fmt.Sprintf("client %d held %s %s, but at %s its hold count at %s was %d", who, key,
-			format.Count(k.depth, "time"), at, k.node, k.state.Count)
+		w.rule = "the hold count on a server equals the owner's hold count"
+		w.text = fmt.Sprintf("client $client held $lock %s, but at $end its hold count at $note was %d",
+			format.Count(k.depth, "time"), k.state.Count)
 	case keptTooLong:
-		w.Rule = "a server keeps a hold no longer than its lease"
-		w.Text = fmt.Sprintf("client %d holds %s with a lease of %s, but at %s %s kept it for another %s", who, key,
-			format.Duration(k.lease), at, k.node, format.Duration(k.state.TTL))
+		w.rule = "a server keeps a hold no longer than its lease"
+		w.text = fmt.Sprintf("client $client holds $lock with a lease of %s, but at $end $note kept it for another %s",
+			format.Duration(k.lease), format.Duration(k.state.TTL))
 	}
-	return w
+	return v.word(f, w)
 }

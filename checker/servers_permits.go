@@ -14,14 +14,6 @@ import (
 // they are, samples do not show: only sums are compared. A key that several masters have kept is not judged, because
 // it is not known whose state counts.
 
-// permitSum is a sample of a semaphore whose permits are not those of its clients.
-type permitSum struct {
-	key, span int32 // a grant that is part of the clients' sum, or the last request
-	node      string
-	at        time.Duration
-	kept, sum int64
-}
-
 // permitSamples visits the samples of each semaphore in the order of time, with the permits that the server keeps,
 // until visit returns false.
 func (s *servers) permitSamples(visit func(key int32, x *history.Sample, kept int64) bool) {
@@ -78,8 +70,8 @@ func (c *honestyCheck) fewerPermits() {
 		if sum <= kept {
 			return true
 		}
-		c.sums = append(c.sums, permitSum{key: k, span: span, node: x.Node, at: x.Time, kept: kept, sum: sum})
-		c.found.add(finding{rule: fewerPermits, x: none, y: int32(len(c.sums) - 1), start: x.Time, end: x.Time})
+		c.found.add(finding{rule: fewerPermits, x: none, y: span, start: x.Time, end: x.Time,
+			note: fmt.Sprintf("%s, but clients were promised %d", c.keptPermits(x, k), sum)})
 		return false
 	})
 }
@@ -140,12 +132,10 @@ func (v *view) judgeMorePermits(o Options, found *findings) {
 		if dis.touch(segment{0, x.Time}, anyClient, history.AffectsData) {
 			return false
 		}
-		p := permitSum{key: key, span: v.lastRequest(key, x.Sent), node: x.Node, at: x.Time, kept: kept, sum: sum}
-		if p.span == none {
-			return false
+		if span := v.lastRequest(key, x.Sent); span != none {
+			found.add(finding{rule: permitsKept, x: none, y: span, start: x.Time, end: x.Time,
+				note: fmt.Sprintf("%s, but clients can have only %d", v.keptPermits(x, key), sum)})
 		}
-		v.morePermits = append(v.morePermits, p)
-		found.add(finding{rule: permitsKept, x: none, y: int32(len(v.morePermits) - 1), start: x.Time, end: x.Time})
 		return false
 	})
 }
@@ -211,8 +201,8 @@ func (v *view) lastRequest(key int32, t time.Duration) int32 {
 	return last
 }
 
-// permitSumViolation describes a finding of this file.
-func (v *view) permitSumViolation(p permitSum, rule, text string) Violation {
-	return v.spanViolation(p.span, rule, fmt.Sprintf("at %s %s kept %s of %s, %s %d", format.Instant(p.at), p.node,
-		format.Count(p.kept, "permit"), lockName(v.h.Keys[p.key]), text, p.sum))
+// keptPermits says how many permits a server kept.
+func (v *view) keptPermits(x *history.Sample, key int32) string {
+	name := v.h.Keys[key]
+	return fmt.Sprintf("%s kept %s of %s", x.Node, format.Count(x.Keys[name].Permits, "permit"), lockName(name))
 }

@@ -60,7 +60,6 @@ func (l levelPromises) longest() (longest receivedPromise) {
 // unkept is a promise that servers did not keep.
 type unkept struct {
 	receivedPromise
-	hold int32
 	seen time.Duration // when the deciding sample was taken
 	node string        // whose sample it is
 	keep time.Duration // until when that node kept the hold at most; 0: it did not have it
@@ -95,9 +94,7 @@ func (c *honestyCheck) judgeKept() {
 			if !broken || c.o.applies(honestData) && dis.changed(h, longest, u.seen) {
 				continue
 			}
-			u.hold = int32(i)
-			c.unkept = append(c.unkept, u)
-			f := finding{rule: notKept, x: int32(i), y: int32(len(c.unkept) - 1), start: u.seen, end: min(h.until, u.until)}
+			f := finding{rule: notKept, x: int32(i), y: h.span, start: u.seen, end: min(h.until, u.until), note: u}
 			if u.keep > 0 {
 				f.rule, f.start, f.end = keptShorter, u.keep, u.until
 			}
@@ -188,7 +185,7 @@ func (s *servers) unseenMaster(node int, key int32, from, at time.Duration) bool
 }
 
 func (c *honestyCheck) unkeptViolation(f finding) Violation {
-	h, u := &c.holds[f.x], &c.unkept[f.y]
+	h, u := &c.holds[f.x], f.note.(unkept)
 	w := c.involving(BrokenPromise, h.span)
 	first := c.h.Spans[h.span].Invoked
 	if u.event != c.h.Spans[h.span].Ended {

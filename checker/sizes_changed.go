@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -53,8 +52,7 @@ func (v *view) judgeChanges(o Options, found *findings) {
 			rule, wrong = refusedChange, known && want >= 0 && s.Call > v.h.Spans[c.before].Return
 		}
 		if wrong && !dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
-			v.changes = append(v.changes, c)
-			found.add(finding{rule: rule, x: int32(len(v.changes) - 1), y: i, start: s.Call, end: s.Return})
+			found.add(finding{rule: rule, x: c.before, y: i, start: s.Call, end: s.Return, note: c.known})
 		}
 		if !refused {
 			last[s.Key] = sizeChange{i, int64(s.Count)}
@@ -77,13 +75,12 @@ func changeBy(s *history.Span) int64 {
 
 // changeViolation describes a finding of this file.
 func (v *view) changeViolation(f finding) Violation {
-	c, s := v.changes[f.x], &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a change of the number of permits counts once and never makes it negative", "")
-	w.Class, w.Events = "", slices.Concat([]int{int(v.h.Spans[c.before].Ended)}, w.Events)
+	s, known := &v.h.Spans[f.y], f.note.(int64)
+	w := v.word(f, wording{rule: "a change of the number of permits counts once and never makes it negative", x: anOp})
 	if f.rule == refusedChange {
 		w.Rule = "permits that exist can be removed"
 		w.Text = fmt.Sprintf("client %d removed %s of %s at %s, and was refused although it had %d", w.Clients[0],
-			format.Count(-changeBy(s), "permit"), lockName(w.Key), format.Instant(s.Return), c.known)
+			format.Count(-changeBy(s), "permit"), lockName(w.Key), format.Instant(s.Return), known)
 		return w
 	}
 	verb, by := "added", changeBy(s)
@@ -91,10 +88,10 @@ func (v *view) changeViolation(f finding) Violation {
 		verb, by = "removed", -by
 	}
 	now := fmt.Sprintf("has %d since", s.Count)
-	if verb == "removed" && by > c.known {
+	if verb == "removed" && by > known {
 		now = "cannot have a negative number"
 	}
 	w.Text = fmt.Sprintf("client %d %s %s at %s, which had %d, and %s", w.Clients[0], verb,
-		format.Count(by, "permit")+" of "+lockName(w.Key), format.Instant(s.Return), c.known, now)
+		format.Count(by, "permit")+" of "+lockName(w.Key), format.Instant(s.Return), known, now)
 	return w
 }

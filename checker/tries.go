@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -27,7 +26,10 @@ func (v *view) judgeTries(o Options, found *findings) {
 			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
 			return
 		}
-		found.add(finding{rule: tryWaited, x: none, y: i, start: during.from, end: until})
+		did := map[history.Type]string{history.OK: "the try was granted only", history.Fail: "the try was refused only",
+			history.Info: "had not replied"}[v.h.Spans[i].Outcome]
+		did += " after " + format.Duration(until-during.from)
+		found.add(finding{rule: tryWaited, x: none, y: i, start: during.from, end: until, note: did})
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
@@ -42,34 +44,4 @@ func (v *view) judgeTries(o Options, found *findings) {
 			judge(u.Span, u.Time)
 		}
 	}
-}
-
-// tryViolation describes a finding of this file.
-func (v *view) tryViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	if s.Op == history.OpRelease {
-		return v.releaseWaited(f)
-	}
-	w := v.spanViolation(f.y, "a try does not wait", "")
-	what := "was refused"
-	if s.Outcome == history.OK {
-		what = "was granted"
-	}
-	w.Class = ""
-	if s.Outcome == history.Info {
-		w.Text = fmt.Sprintf("client %d tried to acquire %s at %s, and had not replied after %s", w.Clients[0],
-			lockName(w.Key), format.Instant(s.Call), format.Duration(f.end-f.start))
-		return w
-	}
-	w.Text = fmt.Sprintf("client %d tried to acquire %s at %s, and the try %s only after %s", w.Clients[0],
-		lockName(w.Key), format.Instant(s.Call), what, format.Duration(f.end-f.start))
-	return w
-}
-
-func (v *view) releaseWaited(f finding) Violation {
-	w := v.spanViolation(f.y, "a release does not wait for the end of a fault that the lock tolerates", "")
-	w.Class = ""
-	w.Text = fmt.Sprintf("client %d released %s at %s, and the release returned only after %s", w.Clients[0],
-		lockName(w.Key), format.Instant(f.start), format.Duration(f.end-f.start))
-	return w
 }

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -98,15 +97,4 @@ func (v *view) grantsIn(grants []int32, s segment) (n int, last int32) {
 		}
 	}
 	return n, last
-}
-
-// turnsViolation describes a finding of this file.
-func (v *view) turnsViolation(f finding) Violation {
-	x := &v.holds[f.x]
-	w := v.involving("", x.span, f.y)
-	w.Rule = "no program keeps the lock to itself while a client of another one waits"
-	w.Events = []int{int(v.h.Spans[f.y].Invoked), v.granted(x)}
-	w.Text = fmt.Sprintf("client %d waited for %s %s, while it was granted again and again, and only to the program of "+
-		"client %d", w.Clients[1], lockName(w.Key), segment{f.start, f.end}.text(), w.Clients[0])
-	return w
 }

@@ -1,11 +1,9 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // judgeVain finds the acquires whose wait ran out although they could never be granted, at a lock that states that it
@@ -66,25 +64,4 @@ func (v *view) holdsThroughout(owner, key int32, s segment, reading bool) bool {
 		}
 	}
 	return holds
-}
-
-// vainViolation describes a finding of this file.
-func (v *view) vainViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := v.spanViolation(f.y, "a request that can never be granted is refused at once", "")
-	waited := format.Duration(f.end - f.start)
-	if w.Class = ""; v.h.Limit(s.Key) > 0 {
-		_, most := v.sizesIn(s.Key, segment{s.Call, s.Return})
-		w.Text = fmt.Sprintf("client %d waited for %s of %s for %s, although there are only %d", w.Clients[0],
-			format.Count(s.Permits, "permit"), lockName(w.Key), waited, most)
-		return w
-	}
-	if !v.holdsThroughout(s.Owner, s.Key, segment{s.Call, s.Return}, true) {
-		w.Text = fmt.Sprintf("client %d held %s, requested it again at %s, and was refused as if another owner held it",
-			w.Clients[0], lockName(w.Key), format.Instant(s.Call))
-		return w
-	}
-	w.Text = fmt.Sprintf("client %d waited %s to write %s, although it held that lock for reading itself, all the time",
-		w.Clients[0], waited, lockName(w.Key))
-	return w
 }

@@ -43,8 +43,6 @@ type view struct {
 	idleState
 	serversState
 	homesState
-	excesses []excess     // by findings of wake-up and leak
-	changes  []sizeChange // by findings of permits
 	sizeState
 }
 

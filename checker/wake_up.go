@@ -146,56 +146,85 @@ func (v *view) heardOf(s *history.Span, t time.Duration) bool {
 	})
 }
 
-func (v *view) wakeUpViolation(f finding) Violation {
-	if f.rule == notReturned {
-		w := v.spanViolation(f.y, "an acquire returns when its wait ends", fmt.Sprintf("client %d requested %s at %s, and "+
-			"the acquire had not returned by %s, long after the end of its wait", v.client(f.y),
-			lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Instant(f.start), format.Instant(f.end)))
-		w.Class = ""
-		return w
+// wakeUpWords are the wordings of the rules of wake-up, except for those that [view.wakeUpViolation] words itself.
+func wakeUpWords() map[int]wording {
+	return map[int]wording{
+		notReturned: {"", nothing, "an acquire returns when its wait ends",
+			"client $client requested $lock at $start, and the acquire had not returned by $end, long after the end of its " +
+				"wait"},
+		notWoken: {"", endedHold, "a waiter for a free lock gets it",
+			"client $client waited for $lock $during although no client held it: client $other had released it by $freed"},
+		notAdmitted: {"", nothing, "a request is granted if no other client is in its way",
+			"client $client waited for $what $during although $note"},
+		tryRefused: {"", nothing, "a request is granted if no other client is in its way",
+			"client $client was refused $what at $return, although $note"},
+		tryWaited: {"", nothing, "a try does not wait", "client $client tried to acquire $lock at $call, and $note"},
+		ownGrant: {"", nothing, "an acquire does not wait for its own grant",
+			"client $client waited for $lock until $return, and returned what it had been granted, although no other client " +
+				"can have held it $during"},
+		shownFreeWait: {"", nothing, "a waiter for a free lock gets it",
+			"client $client waited for $lock $during although the servers had no hold of it"},
+		waitedInVain: {"", nothing, "a request that can never be granted is refused at once",
+			"client $client waited $length to write $lock, although it held that lock for reading itself, all the time"},
+		gaveUp: {"", nothing, "a wait continues after a transient error",
+			"client $client requested $lock at $start, and its wait ended with an error after $length, before it was over"},
+		doubtful: {"", nothing, "an acquire that a majority replies to has a known outcome",
+			"client $client requested $lock at $call, and after $length it was unknown whether it has it, although a " +
+				"majority of the servers was available"},
+		failedWait: {"", nothing, "an acquire of a free lock does not end with an error",
+			"client $client requested $lock at $call, and the acquire ended with an error, although the lock was free and " +
+				"the servers were available for $length of its wait ($start to $end)"},
+		noReason: {"", nothing, "the error of a wait that is over states the servers' replies",
+			"client $client requested $lock at $call, and its wait ended after $length as if no server had replied, although " +
+				"no fault prevented a reply"},
+		closedWait: {"", nothing, "an acquire ends when its lock object is closed",
+			"client $client requested $lock at $call and closed its lock object at $start, but the acquire returned only " +
+				"$length later"},
+		unanswered: {"", nothing, "a server that hangs does not delay operations on keys of other servers",
+			"client $client had no reply to its $op of $lock after $length, although only servers that do not keep it were " +
+				"unavailable"},
+		keptToItself: {"", otherHold, "no program keeps the lock to itself while a client of another one waits",
+			"client $client waited for $lock $during, while it was granted again and again, and only to the program of " +
+				"client $other"},
+		keptInHand: {"", otherOp, "an acquire of several keys that has to wait for one of them does not keep the others",
+			"client $client waited for $lock $during although no client held it: only client $other can have had it, inside " +
+				"an acquire of several keys that waited for $note"},
 	}
+}
+
+// wakeUpViolation puts a finding of [WakeUp] into words.
+func (v *view) wakeUpViolation(f finding) Violation {
+	s, w := &v.h.Spans[f.y], wakeUpWords()[f.rule]
 	switch f.rule {
-	case notAdmitted, tryRefused:
-		return v.roomViolation(f)
-	case tryWaited:
-		return v.tryViolation(f)
-	case ownGrant:
-		return v.ownGrantViolation(f)
-	case shownFreeWait:
-		return v.shownFreeViolation(f)
-	case waitedInVain:
-		return v.vainViolation(f)
-	case gaveUp:
-		return v.failureViolation(f)
-	case doubtful:
-		return v.doubtViolation(f)
-	case unanswered:
-		return v.unansweredViolation(f)
-	case failedWait:
-		return v.failedWaitViolation(f)
-	case noReason:
-		return v.noReasonViolation(f)
-	case closedWait:
-		return v.closedWaitViolation(f)
-	case keptToItself:
-		return v.turnsViolation(f)
-	case keptInHand:
-		return v.keptInHandViolation(f)
 	case requestStorm, dialStorm, wokenInVain:
 		return v.excessViolation(f)
+	case notWoken:
+		if f.x < 0 {
+			w.text = "client $client waited for $lock $during although no client held it, or ever had"
+		}
+	case tryWaited:
+		if s.Op == history.OpRelease {
+			w.rule = "a release does not wait for the end of a fault that the lock tolerates"
+			w.text = "client $client released $lock at $start, and the release returned only after $length"
+		}
+	case unanswered:
+		if v.quorum {
+			w.rule = "the replies of a majority decide the outcome"
+			w.text = "client $client had no reply to its $op of $lock after $length, although a majority of the servers had " +
+				"the hold, and was available"
+		}
+	case waitedInVain:
+		switch during := (segment{s.Call, s.Return}); {
+		case v.h.Limit(s.Key) > 0:
+			_, most := v.sizesIn(s.Key, during)
+			w.text = fmt.Sprintf("client $client waited for $what for $length, although there are only %d", most)
+		case !v.holdsThroughout(s.Owner, s.Key, during, true):
+			w.text = "client $client held $lock, requested it again at $call, and was refused as if another owner held it"
+		}
+	case keptToItself:
+		x := v.word(f, w)
+		x.Events = []int{int(s.Invoked), v.granted(&v.holds[f.x])}
+		return x
 	}
-	text := fmt.Sprintf("client %d waited for %s %s although no client held it", v.client(f.y),
-		lockName(v.h.Keys[v.h.Spans[f.y].Key]), segment{f.start, f.end}.text())
-	w := v.spanViolation(f.y, "a waiter for a free lock gets it", text+", or ever had")
-	if w.Class = ""; f.x < 0 {
-		return w
-	}
-	x := &v.holds[f.x]
-	by := v.involving("", x.span, f.y)
-	w.Clients, w.Owners = by.Clients, by.Owners
-	if x.endEvent >= 0 {
-		w.Events = append([]int{int(x.endEvent)}, w.Events...)
-	}
-	w.Text = fmt.Sprintf("%s: client %d had released it by %s", text, w.Clients[0], format.Instant(x.freeBy))
-	return w
+	return v.word(f, w)
 }
