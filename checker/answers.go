@@ -25,41 +25,39 @@ func aboutHold(op history.Op) bool {
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func (c *honestyCheck) judgeAnswers() {
 	suspects, ofClient, forced := make(map[ownerKey][]int32), make(map[ownerKey]int), c.forced()
-	for _, i := range c.rare {
-		if s := &c.h.Spans[i]; s.Denied {
+	for _, s := range those(c.h.Spans, c.rare) {
+		if s.Denied {
 			suspects[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
 	if len(forced) > 0 {
-		for i := range c.h.Spans {
-			s := &c.h.Spans[i]
+		for _, s := range every(c.h.Spans) {
 			if _, is := forced[s.Key]; is && (s.Op == history.OpRenew || s.Op == history.OpRelease) {
 				suspects[ownerKey{s.Owner, s.Key}] = nil
 			}
 		}
 	}
 	lost := make(map[ownerKey][]int32) // notices
-	for i := range c.h.Notices {
-		if n := &c.h.Notices[i]; n.F == history.Lost && n.Left == 0 {
+	for i, n := range every(c.h.Notices) {
+		if n.F == history.Lost && n.Left == 0 {
 			at := ownerKey{n.Owner, n.Key}
-			suspects[at], lost[at] = nil, append(lost[at], int32(i))
+			suspects[at], lost[at] = nil, append(lost[at], i)
 		}
 	}
 	if len(suspects) == 0 {
 		return
 	}
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		list, is := suspects[at]
 		if !is || !aboutHold(s.Op) {
 			continue
 		}
-		client := c.client(int32(i))
+		client := c.client(i)
 		if first, known := ofClient[at]; known && first != client {
 			client = anyClient // it is not known which of them holds the lock
 		}
-		ofClient[at], suspects[at] = client, append(list, int32(i))
+		ofClient[at], suspects[at] = client, append(list, i)
 	}
 	dis := c.disturbances(c.o)
 	for at, list := range suspects { // in any order: findings are sorted
@@ -85,8 +83,7 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 		return true
 	}
 	acquires := 0
-	for _, i := range list {
-		s := &c.h.Spans[i]
+	for _, s := range those(c.h.Spans, list) {
 		if isAcquire(s.Op) && (s.Outcome != history.Fail || s.Undone) {
 			acquires++
 		}
@@ -100,8 +97,7 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 // promised.
 func (c *honestyCheck) revivals(list, notices []int32) {
 	denied, gone := make(map[bool]int32), never // denied: by Write; gone: by a notice
-	for _, i := range list {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, list) {
 		for len(notices) > 0 && c.h.Notices[notices[0]].Index < s.Invoked {
 			gone = c.h.Notices[notices[0]].Time
 			notices = notices[1:]
@@ -138,8 +134,7 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 // it a hold.
 func (c *honestyCheck) judgeForced(list, forced []int32) {
 	var grant *history.Span // the last one; nil: unknown
-	for _, i := range list {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, list) {
 		switch {
 		case isAcquire(s.Op):
 			grant = grantAfter(grant, s)
@@ -228,8 +223,7 @@ func (c *honestyCheck) judgeRenewed() {
 		return
 	}
 	excuses := c.excusesOf(c.o)
-	for i := range c.holds {
-		h := &c.holds[i]
+	for i, h := range every(c.holds) {
 		s := &c.h.Spans[h.span]
 		end := h.lastPromise()
 		if s.Lease != 0 || s.Valid == 0 || end == never || s.Valid-s.Return < c.o.slack()*9/10 {
@@ -253,7 +247,7 @@ func (c *honestyCheck) judgeRenewed() {
 			c.o.Starves && c.o.applies(honestStarved) && dis.touch(traffic, client, history.AffectsDelays) {
 			continue
 		}
-		c.found.add(finding{rule: notRenewed, x: int32(i), y: h.span, start: t, end: t})
+		c.found.add(finding{rule: notRenewed, x: i, y: h.span, start: t, end: t})
 	}
 }
 
@@ -261,8 +255,7 @@ func (c *honestyCheck) judgeRenewed() {
 // a hold cannot be relied on. A client that was paused may be late.
 func (c *honestyCheck) judgeExpired() {
 	var dis *disturbances
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.rare) {
 		if !s.Expired || s.Op == history.OpInspect { // an inspection promises nothing
 			continue
 		}

@@ -19,8 +19,7 @@ func (c *honestyCheck) judgeExtended() {
 	}) {
 		return
 	}
-	for i := range c.holds {
-		h := &c.holds[i]
+	for i, h := range every(c.holds) {
 		if c.h.Limit(h.key) != 0 {
 			continue
 		}
@@ -37,7 +36,7 @@ func (c *honestyCheck) judgeExtended() {
 			if s.Valid == 0 || s.Call+length <= before.until+extendError || p.until > before.until+keepError(0, c.o) {
 				continue
 			}
-			c.found.add(finding{rule: notExtended, x: int32(i), y: p.span, start: s.Call, end: s.Return,
+			c.found.add(finding{rule: notExtended, x: i, y: p.span, start: s.Call, end: s.Return,
 				note: format.Instant(promised(s))})
 			break
 		}

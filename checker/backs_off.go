@@ -102,8 +102,8 @@ func (v *view) pendingHolds(several map[int32][]int32, o Options) map[int32][]pe
 func (v *view) endsOf(several map[int32][]int32) map[int32]time.Duration {
 	ends := make(map[int32]time.Duration)
 	for _, spans := range several {
-		for _, i := range spans {
-			if s := &v.h.Spans[i]; s.Outcome != history.Info {
+		for i, s := range those(v.h.Spans, spans) {
+			if s.Outcome != history.Info {
 				ends[i] = s.Return
 			} else if s.Ended >= 0 {
 				ends[i] = never
@@ -140,8 +140,8 @@ func (e *extents) heldBeside(key int32, ends map[int32]time.Duration) (held []se
 
 // slowTries are the tries at a key that took longer than the slack: a try of several keys may have had it for as long.
 func (v *view) slowTries(key int32, o Options) (slow []segment) {
-	for _, i := range v.rare {
-		if s := &v.h.Spans[i]; s.Key == key && s.Op == history.OpTry && s.Return-s.Call > o.slack() {
+	for _, s := range those(v.h.Spans, v.rare) {
+		if s.Key == key && s.Op == history.OpTry && s.Return-s.Call > o.slack() {
 			slow = append(slow, segment{s.Call, s.Return})
 		}
 	}
@@ -182,8 +182,7 @@ func (v *view) waitedFor(part int32, p segment) string {
 		}
 		for _, i := range spans {
 			key := v.h.Spans[i].Key
-			for _, n := range v.byKey[key] {
-				h := &v.holds[n]
+			for _, h := range those(v.holds, v.byKey[key]) {
 				if d := min(h.freeBy, p.until) - max(h.from, p.from); i != part && d > longest {
 					best, longest = lockName(v.h.Keys[key]), d
 				}

@@ -12,8 +12,7 @@ func (c *honestyCheck) judgeContradictions() {
 		return
 	}
 	dis := c.disturbances(c.o)
-	for i := range c.h.Contradicted {
-		x := &c.h.Contradicted[i]
+	for _, x := range every(c.h.Contradicted) {
 		during := segment{0, x.Time}
 		if c.o.applies(honestData) && dis.touch(during, anyClient, history.AffectsData) {
 			continue
@@ -30,8 +29,7 @@ func (c *honestyCheck) judgeForeign() {
 		return
 	}
 	dis := c.disturbances(c.o)
-	for _, i := range c.h.Foreign {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.h.Foreign) {
 		if c.o.applies(honestData) &&
 			dis.touch(segment{0, s.Return}, anyClient, history.AffectsData, history.AffectsCommands) {
 			continue
@@ -47,8 +45,7 @@ func (c *honestyCheck) judgeNotSetUp() {
 		return
 	}
 	dis := c.disturbances(c.o)
-	for _, i := range c.h.NotSetUp {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.h.NotSetUp) {
 		if c.o.applies(honestData) && dis.touch(segment{s.Call, s.Return}, anyClient, history.AffectsData) {
 			continue
 		}

@@ -15,18 +15,17 @@ const foreignRule = "a lock does not change other programs' data"
 // changed or deleted. Another fault that may change data, and was in force at the same time, excuses the lock.
 func (v *view) foreignDamage(o Options, found *findings) {
 	injected := make(map[int]int32) // by fault id
-	for i := range v.h.Faults {
-		f := &v.h.Faults[i]
+	for i, f := range every(v.h.Faults) {
 		from, known := injected[f.ID]
 		lost, isLoss := strings.CutPrefix(f.Detail, history.ForeignDataLost+": ")
 		switch {
 		case f.Phase == history.Injected:
-			injected[f.ID] = int32(i)
+			injected[f.ID] = i
 		case f.Phase != history.Healed || !known || !isLoss || v.dataChanged(o, &v.h.Faults[from], f):
 		default:
 			during := segment{v.h.Faults[from].Time, f.Time}
 			if s := v.usedIn(strings.Split(lost, ", "), during); s != none {
-				found.add(finding{rule: foreignLost, x: from, y: int32(i), note: s, start: during.from, end: during.until})
+				found.add(finding{rule: foreignLost, x: from, y: i, note: s, start: during.from, end: during.until})
 			}
 		}
 	}

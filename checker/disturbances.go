@@ -20,8 +20,7 @@ type faultTime struct {
 // faultTimes returns the times of all faults, ordered by their beginnings.
 func (v *view) faultTimes() (all []faultTime) {
 	open := make(map[int]int) // by fault id: index in all
-	for i := range v.h.Faults {
-		f := &v.h.Faults[i]
+	for _, f := range every(v.h.Faults) {
 		n, in := open[f.ID]
 		switch {
 		case f.Phase == history.Injected && !in:
@@ -113,8 +112,8 @@ func (d disturbances) touch(s segment, client int, what ...string) bool {
 
 // some reports whether a fault that satisfies is was in force at some time in s.
 func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
-	for i := range d.times {
-		if f := &d.times[i]; f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
+	for _, f := range every(d.times) {
+		if f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
 			return true
 		}
 	}

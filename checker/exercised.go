@@ -129,8 +129,7 @@ func (v *view) contended() int {
 		}
 		var asked latestTwo // of those invoked before the end of the hold
 		n := 0
-		for _, i := range byEnd {
-			x := &v.holds[i]
+		for _, x := range those(v.holds, byEnd) {
 			if x.inner {
 				continue
 			}
@@ -153,8 +152,8 @@ func (v *view) attempts() [][]int32 {
 	asks := func(s *history.Span) bool {
 		return isAcquire(s.Op) && int(s.Key) < len(byKey)
 	}
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; asks(s) {
+	for _, s := range every(v.h.Spans) {
+		if asks(s) {
 			count[s.Key]++
 			total++
 		}
@@ -163,9 +162,9 @@ func (v *view) attempts() [][]int32 {
 	for key, n := range count {
 		byKey[key], all = all[:0:n], all[n:]
 	}
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; asks(s) {
-			byKey[s.Key] = append(byKey[s.Key], int32(i))
+	for i, s := range every(v.h.Spans) {
+		if asks(s) {
+			byKey[s.Key] = append(byKey[s.Key], i)
 		}
 	}
 	return byKey

@@ -92,8 +92,7 @@ func (v *view) withoutEffect(hadEffect map[int]bool) (silent []history.Fault) {
 // one during the probes at the end, can no longer affect the run. A waiter counts until its acquire returns.
 func (v *view) lastActive() time.Duration {
 	last := time.Duration(-1)
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		if !isLockOp(s) {
 			continue
 		}
@@ -131,8 +130,7 @@ func (v *view) missingExpiry() string {
 		if !ok {
 			until = v.h.End
 		}
-		for i := range v.holds {
-			h := &v.holds[i]
+		for _, h := range every(v.holds) {
 			if h.from > f.Time || h.until <= f.Time || "client:"+strconv.Itoa(v.client(h.span)) != f.Target {
 				continue
 			}
@@ -168,8 +166,7 @@ func (h *hold) promisedUntil(t time.Duration) time.Duration {
 
 // heldBy reports whether the client with that number certainly held any key at t.
 func (v *view) heldBy(client string, t time.Duration) bool {
-	for i := range v.holds {
-		h := &v.holds[i]
+	for _, h := range every(v.holds) {
 		if h.from > t {
 			return false
 		}
@@ -183,12 +180,11 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 // hasRequestInFlight reports whether the client with that number had a request about a lock or a latch in flight at t:
 // a fault of its connections then affects it.
 func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		if s.Call > t {
 			return false
 		}
-		if s.Return >= t && (isLockOp(s) || isLatchOp(s.Op)) && strconv.Itoa(v.client(int32(i))) == client {
+		if s.Return >= t && (isLockOp(s) || isLatchOp(s.Op)) && strconv.Itoa(v.client(i)) == client {
 			return true
 		}
 	}

@@ -75,8 +75,7 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 		dis = v.allDisturbances(o)
 	}
 	noDelay := func(f *faultTime) bool { return f.affects != history.AffectsDelays }
-	for _, i := range v.h.Unanswered {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, v.h.Unanswered) {
 		during := segment{s.Call, s.Return}
 		if s.Return-s.Call > o.slack() && !s.Part &&
 			!(o.applies(wakeOutage) && dis.some(during, noDelay)) {
@@ -134,8 +133,7 @@ func (c *honestyCheck) unsure(s *history.Span, t time.Duration, all disturbances
 // promiseOver reports whether the hold that s renews was promised until t at most: then the lock can wait no longer for
 // a reply.
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
-	for _, i := range c.byKey[s.Key] {
-		h := &c.holds[i]
+	for _, h := range those(c.holds, c.byKey[s.Key]) {
 		open := h.until >= s.Call || h.lastPromise() >= s.Call // the client does not know of a forced release
 		if h.owner == s.Owner && h.from <= s.Call && open && h.lastPromise() <= t {
 			return true

@@ -42,8 +42,7 @@ func (c *honestyCheck) judgeDone() {
 
 // grantedWithin is the first hold of another owner that excludes h and was granted in s; none if there is none.
 func (v *view) grantedWithin(h *hold, s segment) int32 {
-	for _, i := range v.byKey[h.key] {
-		g := &v.holds[i]
+	for i, g := range those(v.holds, v.byKey[h.key]) {
 		if g.owner != h.owner && g.from > s.from && g.from < s.until && !(g.reader && h.reader) {
 			return i
 		}
@@ -53,8 +52,7 @@ func (v *view) grantedWithin(h *hold, s segment) int32 {
 
 // releasedIn reports whether another release than failed, by its owner or by force, may have taken effect in s.
 func (v *view) releasedIn(failed *history.Span, s segment) bool {
-	for i := range v.h.Spans {
-		x := &v.h.Spans[i]
+	for _, x := range every(v.h.Spans) {
 		own := x.Op == history.OpRelease && x.Owner == failed.Owner && x != failed
 		if x.Key == failed.Key && (own || x.Op == history.OpForceRelease) && x.Outcome != history.Fail &&
 			x.Call <= s.until && x.Return >= s.from {
@@ -154,8 +152,7 @@ func (v *view) availableMajority(o Options) func(s *history.Span, client int, du
 // the first kill ended; never: there is none.
 func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 	kills, others = make(map[string]segment), never
-	for i := range v.h.Faults {
-		f := &v.h.Faults[i]
+	for _, f := range every(v.h.Faults) {
 		killed := f.Name == "kill"
 		switch _, down := kills[f.Target]; {
 		case killed && f.Phase == history.Injected:

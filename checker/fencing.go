@@ -88,12 +88,11 @@ func checkFencing(v *view, o Options) Result {
 // withoutToken finds the grants without a token. That of a reader may be hidden, unless the lock states that readers
 // have one, and only the first of several keys has one.
 func (v *view) withoutToken(found *findings, readers bool) {
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		acquires := isAcquire(s.Op)
 		if acquires && s.Outcome == history.OK && (s.Write || readers) && !s.Part && s.Token == 0 && !s.Zero &&
 			v.h.Limit(s.Key) == 0 {
-			found.add(finding{rule: noToken, x: none, y: int32(i), start: s.Return, end: s.Return})
+			found.add(finding{rule: noToken, x: none, y: i, start: s.Return, end: s.Return})
 		}
 	}
 }
@@ -197,19 +196,18 @@ func (v *view) greatestBefore(xs, ys []int32, before func(x, y *hold) bool) []in
 func (v *view) judgeResource(found *findings) int {
 	log := newTouchLog(len(v.h.Keys))
 	fenced := 0
-	for i := range v.h.Touches {
-		t := &v.h.Touches[i]
+	for i, t := range every(v.h.Touches) {
 		newest, by := log.newest(t)
-		log.add(int32(i), t)
+		log.add(i, t)
 		if !t.Fenced {
 			continue
 		}
 		fenced++
 		switch {
 		case t.Accepted && t.Token < newest:
-			found.add(finding{rule: acceptedOld, x: by, y: int32(i), start: t.Time, end: t.Time})
+			found.add(finding{rule: acceptedOld, x: by, y: i, start: t.Time, end: t.Time})
 		case !t.Accepted && t.Token != 0 && t.Token >= newest:
-			found.add(finding{rule: refusedCurrent, x: by, y: int32(i), start: t.Time, end: t.Time})
+			found.add(finding{rule: refusedCurrent, x: by, y: i, start: t.Time, end: t.Time})
 		}
 	}
 	return fenced

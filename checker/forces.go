@@ -14,8 +14,7 @@ func (c *honestyCheck) judgeForces() {
 	}
 	dis := c.allDisturbances(c.o)
 	around := make(map[int32]reach)
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.rare) {
 		if s.Op != history.OpForceRelease || s.Some || c.h.Limit(s.Key) != 0 || s.Outcome == history.Info ||
 			c.o.applies(forceFault) && dis.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
 			continue

@@ -93,8 +93,8 @@ func (c *holdCounts) judge() {
 		}
 	}
 	c.regranted = make(map[ownerKey]bool)
-	for i := range c.levels {
-		if l := &c.levels[i]; l.what == reentered && !c.uncertain[c.h.Spans[l.span].Owner] {
+	for _, l := range every(c.levels) {
+		if l.what == reentered && !c.uncertain[c.h.Spans[l.span].Owner] {
 			c.nested++
 			c.deep = append(c.deep, c.holds[l.hold].span)
 			c.regranted[ownerKey{c.h.Spans[l.span].Owner, c.h.Spans[l.span].Key}] = true
@@ -102,13 +102,12 @@ func (c *holdCounts) judge() {
 	}
 	reentrant := (c.nested > 0 && c.kind != Mutex) || c.kind == Reentrant || c.kind == ReadersWriterLock
 	timedOut := slices.Sorted(slices.Values(c.h.TimedOut))
-	for i := range c.levels {
-		l := &c.levels[i]
+	for i, l := range every(c.levels) {
 		s := &c.h.Spans[l.span]
 		if c.uncertain[s.Owner] || l.lapsed && c.o.applies(countLapsed) {
 			continue
 		}
-		f := finding{x: int32(i), y: l.span, start: s.Return, end: s.Return}
+		f := finding{x: i, y: l.span, start: s.Return, end: s.Return}
 		switch _, gaveUp := slices.BinarySearch(timedOut, l.span); {
 		case l.what == wrongDepth:
 			f.rule = wrongCount
@@ -147,14 +146,12 @@ func (c *holdCounts) findUncertain() {
 	for owner, is := range c.ownerOrder {
 		c.uncertain[owner] = is == concurrent
 	}
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for _, s := range those(c.h.Spans, c.rare) {
 		if s.Outcome == history.Info && isLockOp(s) && c.o.applies(countUnproved) {
 			c.uncertain[s.Owner] = true
 		}
 	}
-	for i := range c.holds {
-		h := &c.holds[i]
+	for _, h := range every(c.holds) {
 		if h.ending == endLost && (h.more().lostLevels == 0 || c.endOf(h) != Released) {
 			c.uncertain[h.owner] = true
 		}

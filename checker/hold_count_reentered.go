@@ -19,8 +19,7 @@ func (c *holdCounts) judgeReentered() {
 		c.findUncertain()
 	}
 	several := c.severalKeys()
-	for _, i := range refused {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, refused) {
 		if s.Part || several[i] != nil || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
 			continue
 		}
@@ -39,14 +38,13 @@ func (c *holdCounts) judgeReentryTokens() {
 	if c.kind != ReadersWriterLock {
 		return
 	}
-	for i := range c.levels {
-		l := &c.levels[i]
+	for i, l := range every(c.levels) {
 		h, s := &c.holds[l.hold], &c.h.Spans[l.span]
 		if l.what != reentered || l.blurred || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
 			s.Token == 0 || h.token == 0 || s.Token == h.token || c.mayBeGone(l) {
 			continue
 		}
-		c.found.add(finding{rule: otherToken, x: int32(i), y: l.span, start: s.Return, end: s.Return})
+		c.found.add(finding{rule: otherToken, x: i, y: l.span, start: s.Return, end: s.Return})
 	}
 }
 
@@ -65,8 +63,7 @@ func (c *holdCounts) mayBeGone(l *level) bool {
 // request.
 func (c *holdCounts) mayHaveHeld(request int32) bool {
 	s := &c.h.Spans[request]
-	for _, i := range c.byKey[s.Key] {
-		h := &c.holds[i]
+	for _, h := range those(c.holds, c.byKey[s.Key]) {
 		if h.owner == s.Owner && h.asked <= s.Return && later(h.freeBy, c.o.ClockError) >= s.Call {
 			return true
 		}

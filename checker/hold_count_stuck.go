@@ -21,8 +21,7 @@ func (c *holdCounts) stuck() {
 	}
 	around := make([]reach, len(c.byKey))
 	slices.Sort(c.deep)
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.rare) {
 		if !s.Busy || unknown[s.Key] <= s.Return || keys != nil && keys[s.Key].explained(i) {
 			continue
 		}

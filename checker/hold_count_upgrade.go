@@ -13,8 +13,7 @@ func (c *holdCounts) judgeUpgrades() {
 		return
 	}
 	dis := c.disturbances(c.o)
-	for i := range c.holds {
-		h := &c.holds[i]
+	for i, h := range every(c.holds) {
 		s := &c.h.Spans[h.span]
 		during := segment{s.Call, s.Return}
 		if h.reader && !c.o.RefusesReentry || !h.inner || c.ownerOrder[h.owner] != sequential ||
@@ -22,6 +21,6 @@ func (c *holdCounts) judgeUpgrades() {
 			dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue
 		}
-		c.found.add(finding{rule: upgraded, x: int32(i), y: h.span, start: s.Return, end: s.Return})
+		c.found.add(finding{rule: upgraded, x: i, y: h.span, start: s.Return, end: s.Return})
 	}
 }

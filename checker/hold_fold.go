@@ -324,8 +324,8 @@ func (b *holdFold) notice(n *history.Notice) {
 
 // crash ends every hold of a client, under any of its process numbers.
 func (b *holdFold) crash(n *history.Notice) {
-	for _, i := range b.clients.since(b.view, n.Process.Client(b.h.Clients)) {
-		if h := &b.holds[i]; h.ending == endOpen {
+	for _, h := range those(b.holds, b.clients.since(b.view, n.Process.Client(b.h.Clients))) {
+		if h.ending == endOpen {
 			h.end(endLost, max(n.Time, h.from), n.Index) // it may have been killed before the grant was recorded
 			b.noteLost(h)
 		}

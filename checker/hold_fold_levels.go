@@ -76,16 +76,15 @@ func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 // acquiresAround lists the acquires, by owner and key, where an owner lost one of several levels.
 func acquiresAround(h *history.History) map[ownerKey][]int32 {
 	acquires := make(map[ownerKey][]int32)
-	for i := range h.Notices {
-		if n := &h.Notices[i]; n.F == history.Lost && n.Left > 0 {
+	for _, n := range every(h.Notices) {
+		if n.F == history.Lost && n.Left > 0 {
 			acquires[ownerKey{n.Owner, n.Key}] = nil
 		}
 	}
-	for i := range h.Spans {
-		s := &h.Spans[i]
+	for i, s := range every(h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		if some, concerned := acquires[at]; concerned && isAcquire(s.Op) {
-			acquires[at] = append(some, int32(i))
+			acquires[at] = append(some, i)
 		}
 	}
 	return acquires

@@ -27,8 +27,7 @@ func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 		}
 		b.effects[n] = by
 	}
-	for i := range b.holds {
-		h := &b.holds[i]
+	for _, h := range every(b.holds) {
 		switch {
 		case h.key != s.Key || h.asked >= by || s.Some && h.owner != s.Owner:
 			continue
@@ -58,11 +57,10 @@ func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 
 // heldBefore is a hold that excludes all others and was certainly there until a forced release took effect, or none.
 func (b *holdFold) heldBefore(s *history.Span) int32 {
-	for i := range b.holds {
-		h := &b.holds[i]
+	for i, h := range every(b.holds) {
 		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until >= s.Return && s.Outcome == history.OK &&
 			b.h.Limit(s.Key) == 0 && h.promisedAt(s.Call) && h.promisedAt(s.Return) {
-			return int32(i)
+			return i
 		}
 	}
 	return none
@@ -77,8 +75,8 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.
 func (b *holdFold) forcedUnknown() {
-	for _, i := range b.rare {
-		if s := &b.h.Spans[i]; s.Op == history.OpForceRelease && s.Outcome == history.Info {
+	for i, s := range those(b.h.Spans, b.rare) {
+		if s.Op == history.OpForceRelease && s.Outcome == history.Info {
 			before, by := b.proven(i)
 			b.forcedBy(i, before, by)
 		}
@@ -95,18 +93,17 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 		return none, never
 	}
 	before, by = none, never
-	for n := range b.holds {
-		h := &b.holds[n]
+	for n, h := range every(b.holds) {
 		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until > s.Call && h.promisedAt(s.Call) {
-			before = int32(n)
+			before = n
 		}
 	}
 	if before == none {
 		return none, never
 	}
 	h := &b.holds[before]
-	for n := range b.holds {
-		if g := &b.holds[n]; g.key == s.Key && g.owner != h.owner && g.from > s.Call {
+	for _, g := range every(b.holds) {
+		if g.key == s.Key && g.owner != h.owner && g.from > s.Call {
 			by = min(by, g.from)
 		}
 	}
@@ -122,8 +119,7 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 // forcedElse reports whether another forced release than i may have ended h before a time. One that was proven to have
 // ended a hold before h was granted has not.
 func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
-	for _, n := range b.rare {
-		x := &b.h.Spans[n]
+	for n, x := range those(b.h.Spans, b.rare) {
 		if n == i || x.Op != history.OpForceRelease || x.Outcome == history.Fail || x.Key != h.key || x.Call >= until {
 			continue
 		}
@@ -138,8 +134,7 @@ func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
 // forced are, by key, the forced releases that succeeded.
 func (v *view) forced() map[int32][]int32 {
 	var all map[int32][]int32
-	for _, i := range v.rare {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, v.rare) {
 		if s.Op != history.OpForceRelease || s.Outcome != history.OK {
 			continue
 		}
@@ -154,8 +149,7 @@ func (v *view) forced() map[int32][]int32 {
 // forcedBetween is one of some forced releases that certainly happened after a grant and before an operation; none if
 // there is none.
 func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
-	for _, i := range all {
-		f := &v.h.Spans[i]
+	for i, f := range those(v.h.Spans, all) {
 		if f.Call >= grant.Return && f.Return <= s.Call && (!f.Some || f.Owner == s.Owner) {
 			return i
 		}

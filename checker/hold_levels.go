@@ -62,8 +62,7 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 
 // levelsLostDuring counts the levels of the owner's hold of which a loss was reported between request and reply of s.
 func (b *holdFold) levelsLostDuring(s *history.Span) (levels int32) {
-	for i := range b.h.Notices {
-		n := &b.h.Notices[i]
+	for _, n := range every(b.h.Notices) {
 		if n.F == history.Lost && n.Left > 0 && n.Owner == s.Owner && n.Key == s.Key &&
 			n.Time >= s.Call && n.Time <= s.Return {
 			levels++

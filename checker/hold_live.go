@@ -95,8 +95,7 @@ func (l *LiveHolds) Conflict(key string) bool {
 	}
 	permits, writer, owners := 0, false, false
 	var first *LiveHold
-	for i := range k.holds {
-		h := &k.holds[i]
+	for _, h := range every(k.holds) {
 		if k.forces.mayEnd(h) {
 			continue
 		}

@@ -191,8 +191,8 @@ func (k *liveKey) loseAll(owner string, e *history.Event) {
 		ended = sent
 	}
 	other := func(h *LiveHold) bool { return mode != "" && h.Reader != (mode == "read") }
-	for i := range k.holds {
-		if h := &k.holds[i]; mode != "" && h.Owner == owner && !other(h) {
+	for _, h := range every(k.holds) {
+		if mode != "" && h.Owner == owner && !other(h) {
 			ended = min(ended, h.Valid)
 		}
 	}

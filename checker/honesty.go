@@ -156,8 +156,7 @@ type honestyCheck struct {
 
 // releasesOfNothing judges releases by owners without a hold.
 func (c *honestyCheck) releasesOfNothing() {
-	for _, i := range c.orphans {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.orphans) {
 		rule := releasedNothing
 		if _, before := c.lastHold(s.Owner, s.Key, s.Call); before {
 			rule = releasedTwice
@@ -169,8 +168,7 @@ func (c *honestyCheck) releasesOfNothing() {
 // operationsOfOthers judges releases and renewals that lie inside the hold of another owner.
 func (c *honestyCheck) operationsOfOthers() {
 	before := make([]int, len(c.byKey)) // by key: how many holds began before the operation
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		if (s.Op != history.OpRelease && s.Op != history.OpRenew) || s.Outcome != history.OK {
 			continue
 		}
@@ -185,10 +183,10 @@ func (c *honestyCheck) operationsOfOthers() {
 			continue
 		}
 		if c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
-			c.renewalOfNothing(int32(i), s)
+			c.renewalOfNothing(i, s)
 			continue
 		}
-		c.within(int32(i), s, n)
+		c.within(i, s, n)
 	}
 }
 
@@ -200,8 +198,7 @@ func (c *honestyCheck) renewalOfNothing(i int32, s *history.Span) {
 	if _, held := c.lastHold(s.Owner, s.Key, s.Return); held {
 		return
 	}
-	for j := range c.h.Spans {
-		a := &c.h.Spans[j]
+	for _, a := range every(c.h.Spans) {
 		if a.Owner == s.Owner && a.Key == s.Key && isAcquire(a.Op) &&
 			a.Outcome != history.Fail {
 			return

@@ -78,11 +78,10 @@ func (c *honestyCheck) noticedActs() map[ownerKey]*ownerActs {
 
 // listSpans appends to each of lists the operations of its owner and key that satisfy is, in the order of their calls.
 func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.Span) bool) {
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		if list, wanted := lists[at]; wanted && is(s) {
-			lists[at] = append(list, int32(i))
+			lists[at] = append(list, i)
 		}
 	}
 }
@@ -90,8 +89,8 @@ func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.
 // sum sums up what an owner did.
 func (c *honestyCheck) sum(a *ownerActs) {
 	ended := make(map[int32]time.Duration, len(a.unknown))
-	for _, i := range a.unknown {
-		if u := &c.h.Unknown[i]; !u.Timeout && !u.Abandoned {
+	for _, u := range those(c.h.Unknown, a.unknown) {
+		if !u.Timeout && !u.Abandoned {
 			ended[u.Span] = u.Time
 		}
 	}

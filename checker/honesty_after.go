@@ -14,8 +14,7 @@ import (
 // whose grant was undone.
 func (c *honestyCheck) judgeAfterRelease() {
 	var dis *disturbances
-	for i := range c.h.Notices {
-		n := &c.h.Notices[i]
+	for i, n := range every(c.h.Notices) {
 		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] == concurrent {
 			continue
 		}
@@ -40,7 +39,7 @@ func (c *honestyCheck) judgeAfterRelease() {
 			history.AffectsTraffic) {
 			continue
 		}
-		c.found.add(finding{rule: noticedAfter, x: last.span, y: int32(i), start: last.at, end: n.Time})
+		c.found.add(finding{rule: noticedAfter, x: last.span, y: i, start: last.at, end: n.Time})
 	}
 }
 

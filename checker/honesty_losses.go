@@ -11,8 +11,7 @@ import (
 // judgeLosses judges the reported losses, and those that were not reported.
 func (c *honestyCheck) judgeLosses() {
 	reported, ofLeases := false, false // ofLeases: of holds for which a lease was requested
-	for i := range c.h.Notices {
-		n := &c.h.Notices[i]
+	for _, n := range every(c.h.Notices) {
 		if n.F != history.Lost {
 			continue
 		}
@@ -24,17 +23,16 @@ func (c *honestyCheck) judgeLosses() {
 	}
 	pauses := c.clientPauses()
 	excuses := c.excusesOf(c.o)
-	for i := range c.holds {
-		h := &c.holds[i]
+	for i, h := range every(c.holds) {
 		if valid := c.validUntil(h); valid < h.until {
-			c.judgeLate(int32(i), valid, ofLeases, pauses)
+			c.judgeLate(i, valid, ofLeases, pauses)
 		}
 		if reported && h.endEvent >= 0 {
 			var away outageWindows
 			if c.o.applies(honestOutage) {
 				away = excuses(concern{h.key, true, false}).away
 			}
-			c.judgeUnfounded(int32(i), away)
+			c.judgeUnfounded(i, away)
 		}
 	}
 }
@@ -44,23 +42,21 @@ func (c *honestyCheck) judgeLosses() {
 // no completion.
 func (c *honestyCheck) lastSeen() map[int]time.Duration {
 	seen := make(map[int]time.Duration)
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		t := s.Return
 		if s.Outcome == history.Info {
 			if t = c.h.End; s.Ended >= 0 {
 				t = s.Call // see Unknown
 			}
 		}
-		client := c.client(int32(i))
+		client := c.client(i)
 		seen[client] = max(seen[client], min(t, c.h.End))
 	}
 	for _, u := range c.h.Unknown {
 		client := c.client(u.Span)
 		seen[client] = max(seen[client], u.Time)
 	}
-	for i := range c.h.Notices {
-		n := &c.h.Notices[i]
+	for _, n := range every(c.h.Notices) {
 		client := n.Process.Client(c.h.Clients)
 		seen[client] = max(seen[client], n.Time)
 	}

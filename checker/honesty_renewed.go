@@ -16,8 +16,7 @@ import (
 // the slack.
 func (c *honestyCheck) judgeRenewedOthers() {
 	var all *disturbances
-	for i := range c.h.Notices {
-		n := &c.h.Notices[i]
+	for i, n := range every(c.h.Notices) {
 		if n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] != sequential {
 			continue
 		}
@@ -36,7 +35,7 @@ func (c *honestyCheck) judgeRenewedOthers() {
 		if c.o.applies(honestData) && all.explainRenewal(&c.holds[mine], &c.holds[other], n.Time) {
 			continue
 		}
-		c.found.add(finding{rule: selfRenewed, x: other, y: int32(i), start: c.holds[other].from, end: n.Time})
+		c.found.add(finding{rule: selfRenewed, x: other, y: i, start: c.holds[other].from, end: n.Time})
 	}
 }
 

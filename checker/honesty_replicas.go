@@ -22,8 +22,7 @@ func (c *honestyCheck) judgeUnacknowledged() {
 		return
 	}
 	dis := c.allDisturbances(c.o)
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		if s.Outcome != history.OK || !awaitsReplicas(s.Op) {
 			continue
 		}
@@ -31,7 +30,7 @@ func (c *honestyCheck) judgeUnacknowledged() {
 		for _, t := range starved {
 			if t.from < during.from && during.until < t.until &&
 				!dis.some(during, func(f *faultTime) bool { return f.segment != t }) {
-				c.found.add(finding{rule: unacknowledged, x: none, y: int32(i), start: s.Call, end: s.Return})
+				c.found.add(finding{rule: unacknowledged, x: none, y: i, start: s.Call, end: s.Return})
 			}
 		}
 	}

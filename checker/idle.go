@@ -81,8 +81,7 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 			now = freeInterval{segment: segment{until, never}, key: key, last: last, cause: why}
 		}
 	}
-	for _, i := range holds {
-		h := &e.holds[i]
+	for i, h := range those(e.holds, holds) {
 		for len(extra) > 0 && extra[0].from <= h.from {
 			next(extra[0].from, extra[0].until, extra[0].last, extra[0].cause)
 			extra = extra[1:]
@@ -141,9 +140,9 @@ func (d *idle) meet(v *view, slack time.Duration) {
 
 // longWaits visits the operations that were granted after more than slack, and the acquires whose wait ran out.
 func (v *view) longWaits(slack time.Duration, visit func(i int32)) {
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; s.Return-s.Call > slack && s.Outcome == history.OK {
-			visit(int32(i))
+	for i, s := range every(v.h.Spans) {
+		if s.Return-s.Call > slack && s.Outcome == history.OK {
+			visit(i)
 		}
 	}
 	for _, list := range [][]int32{v.h.TimedOut, v.h.Unanswered, v.h.OneHeld} {
@@ -174,8 +173,7 @@ func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
 		renewals = renewals || s.Op == history.OpRenew
 		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
@@ -235,26 +233,25 @@ func (v *view) mayHold(s *history.Span) bool {
 
 // unknowns adds the acquires of unknown outcome.
 func (e *extents) unknowns() {
-	for i := range e.h.Spans {
-		s := &e.h.Spans[i]
+	for i, s := range every(e.h.Spans) {
 		if !e.mayHold(s) {
 			continue
 		}
-		end, lease := e.latestEffect(int32(i)), s.Lease
+		end, lease := e.latestEffect(i), s.Lease
 		if s.Outcome == history.OK {
 			end = never
 		}
 		if k, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
-			end, lease = min(end, e.faults.delivery(k, e.client(int32(i)))), cmp.Or(lease, e.longestLease)
+			end, lease = min(end, e.faults.delivery(k, e.client(i))), cmp.Or(lease, e.longestLease)
 		}
 		if lease == 0 { // its client is alive, and may renew what it may hold
 			end = never
 		}
 		until := max(later(end, lease), e.enteredAgain(s))
 		if e.fair && s.Op == history.OpAcquire && s.Outcome == history.Info {
-			until = max(until, e.handedOver(int32(i)))
+			until = max(until, e.handedOver(i))
 		}
-		x := freeInterval{key: s.Key, last: int32(i), cause: afterUnknownAcquire, segment: segment{s.Call, until}}
+		x := freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}}
 		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
 }
@@ -278,11 +275,10 @@ func (e *extents) pausedGrants() {
 	if len(pauses) == 0 {
 		return
 	}
-	for i := range e.holds {
-		h := &e.holds[i]
+	for i, h := range every(e.holds) {
 		for _, p := range pauses[e.client(h.span)] {
 			if begin := max(h.asked, p.from); begin < min(h.from, p.until) {
-				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: int32(i), cause: afterRelease}
+				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: i, cause: afterRelease}
 				e.possible[h.key] = append(e.possible[h.key], x)
 			}
 		}
@@ -296,8 +292,8 @@ func (v *view) firstUnknown() []time.Duration {
 	for k := range first {
 		first[k] = never
 	}
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; v.mayHold(s) || s.Undone {
+	for _, s := range every(v.h.Spans) {
+		if v.mayHold(s) || s.Undone {
 			first[s.Key] = min(first[s.Key], s.Call)
 		}
 	}

@@ -24,10 +24,9 @@ func (v *view) severalKeys() (of map[int32][]int32) {
 		return nil
 	}
 	of = make(map[int32][]int32)
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		if !s.Part {
-			last[s.Process] = int32(i)
+			last[s.Process] = i
 			continue
 		}
 		first, known := last[s.Process]
@@ -37,7 +36,7 @@ func (v *view) severalKeys() (of map[int32][]int32) {
 		if len(of[first]) == 0 {
 			of[first] = []int32{first}
 		}
-		of[first] = append(of[first], int32(i))
+		of[first] = append(of[first], i)
 	}
 	return of
 }
@@ -81,8 +80,7 @@ func (d *idle) meetNobody(v *view, spans []int32, slack time.Duration) (best fre
 		}
 	}
 	for _, i := range spans { // the hold that ended last says why they are free
-		for _, n := range v.byKey[v.h.Spans[i].Key] {
-			h := &v.holds[n]
+		for n, h := range those(v.holds, v.byKey[v.h.Spans[i].Key]) {
 			if h.freeBy > best.from || best.last != none && h.freeBy <= v.holds[best.last].freeBy {
 				continue
 			}

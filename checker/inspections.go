@@ -19,8 +19,7 @@ func (c *honestyCheck) judgeShown() {
 	var dis disturbances
 	var latches map[int32]*latchKey
 	known := false
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.rare) {
 		ofOwner := s.Op == history.OpInspectOwner
 		if !ofOwner && s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent ||
 			!ofOwner && c.h.Limit(s.Key) != 0 {
@@ -90,8 +89,8 @@ func (c *honestyCheck) shownOps() map[ownerKey][]int32 {
 		return c.opsShown
 	}
 	c.opsShown = make(map[ownerKey][]int32)
-	for _, i := range c.rare {
-		if s := &c.h.Spans[i]; s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
+	for _, s := range those(c.h.Spans, c.rare) {
+		if s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
 			c.opsShown[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
@@ -144,8 +143,7 @@ func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 // overlapped the inspection, and if the outcome of one is unknown, as that of a refused release is.
 func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (levels int32, known bool) {
 	counting := false
-	for _, i := range c.shownOps()[of] {
-		x := &c.h.Spans[i]
+	for i, x := range those(c.h.Spans, c.shownOps()[of]) {
 		if x.Op == history.OpRenew {
 			continue
 		}

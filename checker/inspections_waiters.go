@@ -16,8 +16,7 @@ const deadWaiter = 6 * time.Second
 func (c *honestyCheck) judgeWaiters() {
 	var dis disturbances
 	var crashed map[int]time.Duration
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.rare) {
 		if s.Op != history.OpCountWaiters || s.Outcome != history.OK {
 			continue
 		}
@@ -42,8 +41,7 @@ func (c *honestyCheck) judgeWaiters() {
 func (c *honestyCheck) waitersIn(s *history.Span, dis disturbances, crashed map[int]time.Duration) (
 	certain, possible int32) {
 	n, held := c.certainHolder(s)
-	for i := range c.h.Spans {
-		x := &c.h.Spans[i]
+	for _, x := range every(c.h.Spans) {
 		if x.Call > s.Return {
 			break
 		}

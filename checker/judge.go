@@ -120,8 +120,7 @@ func (s Spec) safely(v *view, o Options) (r Result) {
 func (j *Judgement) decide(o Options) {
 	j.Verdict = Safe
 	var open, broken []*Result
-	for i := range j.Results {
-		r := &j.Results[i]
+	for _, r := range every(j.Results) {
 		required := len(o.Require) == 0 || slices.Contains(o.Require, r.Property)
 		switch {
 		case required && r.Outcome == Violated:
@@ -154,8 +153,7 @@ func (j *Judgement) nameProcesses(h *history.History) {
 	if len(h.ProcessNames) == 0 {
 		return
 	}
-	for i := range j.Results {
-		r := &j.Results[i]
+	for _, r := range every(j.Results) {
 		r.Summary = h.NameProcesses(r.Summary)
 		for n := range r.Violations {
 			r.Violations[n].Text = h.NameProcesses(r.Violations[n].Text)
@@ -167,8 +165,7 @@ func (j *Judgement) nameProcesses(h *history.History) {
 // a verdict of their own.
 func (j *Judgement) onOneLine() {
 	j.Sentence = format.Line(j.Sentence)
-	for i := range j.Results {
-		r := &j.Results[i]
+	for _, r := range every(j.Results) {
 		r.Summary = format.Line(r.Summary)
 		for n := range r.Violations {
 			r.Violations[n].Text = format.Line(r.Violations[n].Text)
@@ -184,8 +181,7 @@ func (j *Judgement) onOneLine() {
 // names them, and those that were not applicable.
 func (j *Judgement) decideOnly(o Options) {
 	var kept, idle []string
-	for i := range j.Results {
-		r := &j.Results[i]
+	for _, r := range every(j.Results) {
 		switch {
 		case !slices.Contains(o.Only, r.Property):
 		case r.Outcome == NotApplicable:

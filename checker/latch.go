@@ -114,8 +114,8 @@ func (c *latchCheck) use(l *latchKey, i int32) {
 		c.absent(l, i)
 		c.waitedDeleted(l, i)
 	case s.Op == history.OpArm && s.Outcome == history.OK:
-		for n := range l.armings {
-			switch a := &l.armings[n]; {
+		for _, a := range every(l.armings) {
+			switch {
 			case a.back < s.Call && a.opens > s.Return && !l.mayBeDeleted(a, s.Return):
 				c.add(armedCounting, a, i, s.Call)
 				return
@@ -138,8 +138,7 @@ func (c *latchCheck) use(l *latchKey, i int32) {
 // absent judges an operation that was refused because the latch, or its generation, does not exist.
 func (c *latchCheck) absent(l *latchKey, i int32) {
 	s := &c.h.Spans[i]
-	for n := range l.armings {
-		a := &l.armings[n]
+	for _, a := range every(l.armings) {
 		if a.back < s.Call && (s.Token == 0 || c.h.Spans[a.span].Token == s.Token) && !l.mayBeDeleted(a, s.Return) {
 			c.add(latchGone, a, i, s.Call)
 			return
@@ -151,8 +150,7 @@ func (c *latchCheck) absent(l *latchKey, i int32) {
 func (c *latchCheck) refused(l *latchKey, i int32) {
 	s := &c.h.Spans[i]
 	var last *arming
-	for n := range l.armings {
-		a := &l.armings[n]
+	for _, a := range every(l.armings) {
 		if a.call <= s.Return && min(a.opened, a.deleted) >= s.Call {
 			return
 		}

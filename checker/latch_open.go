@@ -34,8 +34,7 @@ type arming struct {
 func (v *view) latches() map[int32]*latchKey {
 	var all map[int32]*latchKey
 	counts := make(map[int32][]int32)
-	for _, i := range v.rare {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, v.rare) {
 		if !isLatchOp(s.Op) && (s.Op != history.OpInspect || all[s.Key] == nil) {
 			continue
 		}
@@ -107,8 +106,7 @@ func (l *latchKey) deletedBy(a *arming, t time.Duration) (n int, found bool) {
 // then, and only that delete can have ended it. A delete has one effect, so it cannot have deleted the new generation
 // too.
 func (l *latchKey) orderDeletes() {
-	for n := range l.armings {
-		a := &l.armings[n]
+	for n, a := range every(l.armings) {
 		later := l.armings[n+1:] // in the order of their calls
 		i := slices.IndexFunc(later, func(b arming) bool { return b.call > a.back })
 		if i < 0 || a.opens <= later[i].back {
@@ -128,8 +126,7 @@ func (l *latchKey) orderDeletes() {
 // it was open by then.
 func (v *view) findOpenings(l *latchKey, counts []int32) {
 	byToken := make(map[uint64][]int32) // 0: those that may have counted for any generation
-	for _, i := range counts {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, counts) {
 		byToken[s.Token] = append(byToken[s.Token], i)
 	}
 	slices.SortFunc(l.armings, func(a, b arming) int { return int(a.span) - int(b.span) })
@@ -137,8 +134,7 @@ func (v *view) findOpenings(l *latchKey, counts []int32) {
 		a := &l.armings[n]
 		s := &v.h.Spans[a.span]
 		first, last := make(map[int32]time.Duration), make(map[int32]time.Duration)
-		for _, i := range slices.Concat(byToken[s.Token], byToken[0]) {
-			c := &v.h.Spans[i]
+		for _, c := range those(v.h.Spans, slices.Concat(byToken[s.Token], byToken[0])) {
 			if at, known := first[c.Owner]; !known || c.Call < at {
 				first[c.Owner] = c.Call
 			}
@@ -181,13 +177,13 @@ func nth(times []time.Duration, n int32) time.Duration {
 // certainly followed by another one before it.
 func (l *latchKey) current(s segment) (found []*arming) {
 	var over time.Duration // the latest invocation of an arm that returned before s
-	for n := range l.armings {
-		if a := &l.armings[n]; a.back < s.from {
+	for _, a := range every(l.armings) {
+		if a.back < s.from {
 			over = max(over, a.call)
 		}
 	}
-	for n := range l.armings {
-		if a := &l.armings[n]; a.call <= s.until && a.back >= over {
+	for _, a := range every(l.armings) {
+		if a.call <= s.until && a.back >= over {
 			found = append(found, a)
 		}
 	}
@@ -202,8 +198,8 @@ func (v *view) meant(l *latchKey, i int32) []*arming {
 		return l.current(segment{s.Call, s.Return})
 	}
 	var found []*arming
-	for n := range l.armings {
-		if a := &l.armings[n]; v.h.Spans[a.span].Token == s.Token && a.call <= s.Return {
+	for _, a := range every(l.armings) {
+		if v.h.Spans[a.span].Token == s.Token && a.call <= s.Return {
 			found = append(found, a)
 		}
 	}
@@ -217,8 +213,7 @@ func (a *arming) countsAt(t time.Duration) bool { return a.back <= t && a.opens 
 // invoked.
 func (v *view) awaits(all map[int32]*latchKey) (total, waited int) {
 	for _, l := range all { // order does not matter
-		for _, i := range l.uses {
-			s := &v.h.Spans[i]
+		for i, s := range those(v.h.Spans, l.uses) {
 			if s.Op != history.OpAwait {
 				continue
 			}

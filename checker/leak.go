@@ -100,13 +100,12 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 // waitingAt is how many acquires of a key may still be in flight at t, or were within slack before.
 func (v *view) waitingAt(key int32, t, slack time.Duration) (n int) {
 	crashed := make(map[int]bool)
-	for i := range v.h.Notices {
-		if x := &v.h.Notices[i]; x.F == history.Crash && x.Time <= t-slack {
+	for _, x := range every(v.h.Notices) {
+		if x.F == history.Crash && x.Time <= t-slack {
 			crashed[x.Process.Client(v.h.Clients)] = true
 		}
 	}
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t-slack &&
 			!crashed[s.Process.Client(v.h.Clients)] {
 			n++

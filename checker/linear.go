@@ -78,13 +78,11 @@ type flaw struct {
 // slack is by how much an event may be recorded too late.
 func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	clean := v.sweepHolds(k, slack, visit)
-	for _, i := range k.orphans {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, k.orphans) {
 		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
 	}
 	if k.kind == plainMutex || k.kind == fencedMutex {
-		for _, i := range k.regrants {
-			s := &v.h.Spans[i]
+		for i, s := range those(v.h.Spans, k.regrants) {
 			visit(flaw{x: -1, y: i, kind: opRegrant, segment: segment{s.Return, s.Return}})
 			clean = false
 		}
@@ -168,8 +166,7 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 			}
 		}
 	}
-	for _, i := range k.renumbered {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, k.renumbered) {
 		if v.ownerOrder[s.Owner] != sequential {
 			continue
 		}
@@ -196,8 +193,7 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 	var lapses []lockOp
 	next := make(map[int32]int32)  // by owner: known operations so far
 	depth := make(map[int64]int64) // by self
-	for _, i := range k.spans {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, k.spans) {
 		op := lockOp{call: s.Call, ret: s.Return, owner: s.Owner, span: i, process: s.Process}
 		op.unknown, op.permits, op.write, op.token = s.Outcome == history.Info, 1, s.Write, s.Token
 		if k.kind == semaphore {
@@ -257,8 +253,8 @@ func (op *lockOp) gain() int64 {
 
 // placeDrops sets the position of the owner's lost holds that come after one of its known operations.
 func (k *keyOps) placeDrops(owner, event, known int32) {
-	for i := range k.drops {
-		if d := &k.drops[i]; d.owner == owner && k.dropped[i] >= event {
+	for i, d := range every(k.drops) {
+		if d.owner == owner && k.dropped[i] >= event {
 			d.pos = known
 		}
 	}
@@ -269,8 +265,7 @@ func (k *keyOps) placeDrops(owner, event, known int32) {
 // no legal order, the history has none.
 func (v *view) windowOps(holds []int32) []lockOp {
 	var ops []lockOp
-	for _, i := range holds {
-		h := &v.holds[i]
+	for i, h := range those(v.holds, holds) {
 		grant := lockOp{call: h.asked, ret: h.from, owner: h.owner, epoch: i, pos: -1, depth: -1, span: h.span,
 			process: v.h.Spans[h.span].Process, permits: 1, write: !h.reader, token: h.orderingToken()}
 		ops = appendHold(ops, grant, h.core, h.freeBy, h.ending)

@@ -44,8 +44,8 @@ func (v *view) keyedOps() []keyOps {
 	count := make([]int32, len(keys))
 	ownLeases := false
 	forced := make(map[int32]bool) // by key: it may have been released by force
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; s.Op == history.OpForceRelease && s.Outcome != history.Fail {
+	for i, s := range every(v.h.Spans) {
+		if s.Op == history.OpForceRelease && s.Outcome != history.Fail {
 			forced[s.Key] = true
 		}
 		if s := &v.h.Spans[i]; isLockOp(s) {
@@ -58,15 +58,15 @@ func (v *view) keyedOps() []keyOps {
 			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0,
 			spans:     make([]int32, 0, count[k])}
 	}
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; isLockOp(s) {
+	for i, s := range every(v.h.Spans) {
+		if isLockOp(s) {
 			k := &keys[s.Key]
-			k.spans = append(k.spans, int32(i))
-			k.count(int32(i), s, v.ownerOrder[s.Owner], v.doubts[s.Owner])
+			k.spans = append(k.spans, i)
+			k.count(i, s, v.ownerOrder[s.Owner], v.doubts[s.Owner])
 		}
 	}
-	for i := range v.holds {
-		if h := &v.holds[i]; h.remains && h.core < never {
+	for _, h := range every(v.holds) {
+		if h.remains && h.core < never {
 			keys[h.key].undone = append(keys[h.key].undone, segment{h.core, never})
 		}
 	}
@@ -90,8 +90,7 @@ func (v *view) keyedOps() []keyOps {
 		k := &keys[v.h.Spans[i].Key]
 		k.regrants = append(k.regrants, i)
 	}
-	for i := range keys {
-		k := &keys[i]
+	for i, k := range every(keys) {
 		k.permits = v.h.Limit(k.key)
 		_, resized := v.resizes()[k.key]
 		if resized || k.permits > 0 && forced[k.key] { // the model has one size, and no forced release
@@ -193,8 +192,8 @@ func (v *view) prepare(k *keyOps) {
 	}
 	k.epochs = v.ownerEpochs(k.key)
 	k.drops, k.dropped = nil, nil
-	for _, i := range holds {
-		if h := &v.holds[i]; h.ending == endLost {
+	for _, h := range those(v.holds, holds) {
+		if h.ending == endLost {
 			k.dropped = append(k.dropped, h.endEvent)
 			k.drops = append(k.drops, lockOp{call: h.core, ret: never, owner: h.owner, epoch: k.epochs.of(h.owner, h.endEvent),
 				span: -1, process: v.h.Spans[h.span].Process, kind: opHoldLost, unknown: true, depth: -1})
@@ -206,8 +205,7 @@ func (v *view) prepare(k *keyOps) {
 // write until its lease ended, let its owner read inside it, and refused others.
 func (v *view) writesLeft(holds []int32) (all []segment) {
 	var lost map[int32]time.Duration // by owner
-	for _, i := range holds {
-		h := &v.holds[i]
+	for _, h := range those(v.holds, holds) {
 		if core, is := lost[h.owner]; h.reader && is && core < h.from {
 			all = append(all, segment{core, never})
 		}
@@ -228,8 +226,7 @@ type epochs map[int32][]int32
 func (v *view) ownerEpochs(key int32) epochs {
 	var l epochs
 	var lost map[int32]bool
-	for _, i := range v.byKey[key] {
-		h := &v.holds[i]
+	for _, h := range those(v.holds, v.byKey[key]) {
 		if h.ending != endLost && lost == nil {
 			continue
 		}

@@ -125,8 +125,8 @@ func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
 		evidence[e] = true
 	}
 	y, x := holds[0], int32(-1)
-	for _, i := range holds {
-		switch h := &v.holds[i]; {
+	for i, h := range those(v.holds, holds) {
+		switch {
 		case evidence[v.granted(h)] && x < 0:
 			x, y = i, i
 		case evidence[v.granted(h)], x < 0 && h.from <= worst.Start:

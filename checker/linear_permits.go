@@ -43,8 +43,8 @@ func (v *view) preparePermits(k *keyOps) {
 		at, what int32 // event, and span or -1 minus the notice or, after the notices, the refused renewal
 	}
 	marks := make([]mark, 0, len(k.spans))
-	for _, i := range k.spans {
-		switch s := &v.h.Spans[i]; {
+	for i, s := range those(v.h.Spans, k.spans) {
+		switch {
 		case v.ownerOrder[s.Owner] == concurrent:
 		case s.Op == history.OpRelease:
 			marks = append(marks, mark{s.Invoked, i})
@@ -52,9 +52,9 @@ func (v *view) preparePermits(k *keyOps) {
 			marks = append(marks, mark{s.Ended, i})
 		}
 	}
-	for i := range v.h.Notices {
-		if n := &v.h.Notices[i]; n.F == history.Crash || (n.F == history.Lost && n.Key == k.key) {
-			marks = append(marks, mark{n.Index, int32(-i - 1)})
+	for i, n := range every(v.h.Notices) {
+		if n.F == history.Crash || (n.F == history.Lost && n.Key == k.key) {
+			marks = append(marks, mark{n.Index, -i - 1})
 			if n.F == history.Crash && d.byClient == nil {
 				d.byClient = make(map[int][]int32)
 			}
@@ -192,8 +192,7 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 		d.k.exact = false
 	}
 	first := t
-	for _, i := range p.open {
-		y := &d.k.permitHolds[i]
+	for _, y := range those(d.k.permitHolds, p.open) {
 		y.core, y.ending = t, endLost
 		if end, is := d.promised[y.span]; is {
 			y.core = min(t, end)
@@ -213,14 +212,13 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 //
 // Holds that the clock error may have reduced to nothing are skipped.
 func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
-	for _, i := range k.orphans {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, k.orphans) {
 		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
 	}
 	begin := make([]int32, 0, len(k.permitHolds))
-	for i := range k.permitHolds {
-		if y := &k.permitHolds[i]; y.core >= later(y.from, slack) {
-			begin = append(begin, int32(i))
+	for i, y := range every(k.permitHolds) {
+		if y.core >= later(y.from, slack) {
+			begin = append(begin, i)
 		}
 	}
 	moment := func(y *permitHold) int { // within an instant: those of no length before those that last
@@ -238,8 +236,7 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 		return cmp.Compare(k.permitHolds[a].core, k.permitHolds[b].core)
 	})
 	out, n, last := int64(0), 0, int32(-1)
-	for _, i := range begin {
-		y := &k.permitHolds[i]
+	for i, y := range those(k.permitHolds, begin) {
 		for ; n < len(finish) && k.permitHolds[finish[n]].core <= later(y.from, slack); n++ {
 			if x := &k.permitHolds[finish[n]]; moment(x) == 1 {
 				out -= int64(x.permits)
@@ -261,12 +258,11 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 // one release, and each as if it had its own owner.
 func (k *keyOps) permitOps(v *view, t time.Duration) []lockOp {
 	var ops []lockOp
-	for i := range k.permitHolds {
-		y := &k.permitHolds[i]
+	for i, y := range every(k.permitHolds) {
 		if y.from > t || y.core < t {
 			continue
 		}
-		grant := lockOp{call: y.asked, ret: y.from, owner: y.owner, epoch: int32(i), pos: -1, span: y.span,
+		grant := lockOp{call: y.asked, ret: y.from, owner: y.owner, epoch: i, pos: -1, span: y.span,
 			process: v.h.Spans[y.span].Process, permits: y.permits, write: true, depth: -1}
 		ops = appendHold(ops, grant, y.core, y.freeBy, y.ending)
 	}

@@ -34,8 +34,8 @@ func checkLinearizable(v *view, o Options) Result {
 	if o.MayBeDown > 0 {
 		v.excuseRefusals(keys, o)
 	}
-	for i := range keys {
-		if k := &keys[i]; len(k.spans) > 0 {
+	for _, k := range every(keys) {
+		if len(k.spans) > 0 {
 			c.key(k)
 		}
 	}
@@ -214,8 +214,8 @@ func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
 		return c.windowOps(around(holds, f.y, f.x))
 	}
 	var near []int32
-	for _, i := range holds { // those that can have held the lock during the operation
-		if h := &c.holds[i]; h.asked <= later(f.until, c.o.ClockError) && later(h.freeBy, c.o.ClockError) >= f.from {
+	for i, h := range those(c.holds, holds) { // those that can have held the lock during the operation
+		if h.asked <= later(f.until, c.o.ClockError) && later(h.freeBy, c.o.ClockError) >= f.from {
 			near = append(near, i)
 		}
 	}

@@ -17,18 +17,17 @@ func (c *honestyCheck) judgeNamed() {
 		return
 	}
 	repeats, forced := make(map[ownerKey]bool), make(map[int32]bool)
-	for _, i := range c.rare {
-		if s := &c.h.Spans[i]; s.Op == history.OpForceRelease {
+	for _, s := range those(c.h.Spans, c.rare) {
+		if s.Op == history.OpForceRelease {
 			forced[s.Key] = true
 		}
 	}
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		switch {
 		case s.Op != history.OpRelease:
 		case s.Lost && !s.Part && !repeats[at] && !forced[s.Key] && c.h.Limit(s.Key) == 0:
-			c.judgeUnnamed(int32(i), s)
+			c.judgeUnnamed(i, s)
 		case s.Outcome != history.OK && !s.Denied:
 			repeats[at] = true
 		}

@@ -120,8 +120,7 @@ func (v *view) timedOut() map[int32][]int32 {
 // overtaken, too.
 func (v *view) gaveUp(timedOut, granted []int32, readers bool, dis disturbances, o Options, found *findings) {
 	settle := o.queueDelay()
-	for _, i := range timedOut {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, timedOut) {
 		if s.Write == readers {
 			continue
 		}
@@ -173,8 +172,7 @@ func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 		settle = 0
 	}
 	latest, suspects := time.Duration(-1), false
-	for _, i := range queue {
-		h := &v.holds[i]
+	for _, h := range those(v.holds, queue) {
 		suspects = suspects || latest > later(h.asked, settle)
 		latest = max(latest, h.asked)
 	}
@@ -190,8 +188,7 @@ func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 	tree := make(fenwick, len(queue)+1)
 	byEnd := v.sorted(queue, func(h *hold) time.Duration { return h.until })
 	n := 0
-	for _, i := range queue {
-		h := &v.holds[i]
+	for i, h := range those(v.holds, queue) {
 		for n < len(byEnd) && v.endedBefore(&v.holds[byEnd[n]], h, o) { // it was certainly granted before
 			tree.add(rank(v.holds[byEnd[n]].asked))
 			n++

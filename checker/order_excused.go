@@ -57,8 +57,7 @@ func (v *view) firstAfter(class []int32, t time.Duration) int {
 func (v *view) mayBeFree(key int32, s segment) bool {
 	holds, free := v.byKey[key], s.from
 	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > s.from })
-	for _, i := range holds[max(n-1, 0):] {
-		h := &v.holds[i]
+	for _, h := range those(v.holds, holds[max(n-1, 0):]) {
 		if h.reader || v.h.Limit(key) != 0 || min(h.from, s.until)-free > absentAfter {
 			return true
 		}

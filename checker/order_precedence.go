@@ -27,8 +27,7 @@ func (v *view) judgePrecedence(o Options, found *findings) (writers int) {
 	for key, holds := range v.byKey {
 		list := waits[int32(key)]
 		writers += len(list)
-		for _, i := range holds {
-			h := &v.holds[i]
+		for i, h := range those(v.holds, holds) {
 			if s := &v.h.Spans[h.span]; !h.reader || h.inner || s.Op != history.OpAcquire {
 				continue
 			}
@@ -60,9 +59,9 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 			all[s.Key] = append(all[s.Key], writerWait{segment: segment{from, until}, span: i})
 		}
 	}
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; s.Outcome == history.OK {
-			add(int32(i), s.Return)
+	for i, s := range every(v.h.Spans) {
+		if s.Outcome == history.OK {
+			add(i, s.Return)
 		}
 	}
 	for _, i := range v.h.TimedOut { // when it gave up is not known exactly
@@ -94,16 +93,15 @@ func (v *view) writerUnknown(o Options) bool {
 	for _, u := range v.h.Unknown {
 		ended[u.Span] = u.Time
 	}
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		if s.Op != history.OpAcquire || s.Outcome != history.Info || !s.Write {
 			continue
 		}
-		t, completed := ended[int32(i)]
+		t, completed := ended[i]
 		if !completed {
 			t = v.h.End
 		}
-		if !v.waitDisturbed(int32(i), t, dis) {
+		if !v.waitDisturbed(i, t, dis) {
 			return true
 		}
 	}

@@ -29,8 +29,7 @@ func (v *view) outagesFor(c concern, o Options) outageWindows {
 	open := make(map[int][]string)  // by fault id: the servers that it affects
 	silent := make(map[string]bool) // by node
 	bridged := make(map[int]bool)   // by fault id: waiters ask again by themselves
-	for i := range v.h.Faults {
-		f := &v.h.Faults[i]
+	for _, f := range every(v.h.Faults) {
 		_, in := open[f.ID]
 		switch {
 		case strings.HasPrefix(f.Target, "client:"), f.Affects == history.AffectsDelays:

@@ -16,8 +16,7 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 		return
 	}
 	several, waited := v.severalKeys(), []int32(nil)
-	for _, i := range v.h.TimedOut {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, v.h.TimedOut) {
 		least, _ := v.sizesIn(s.Key, segment{s.Call, s.Return})
 		fits := v.h.Limit(s.Key) == 0 || int64(s.Permits) <= least
 		if s.Undone && !s.Part && several[i] == nil && s.Return-s.Call > o.slack() && fits {
@@ -28,8 +27,7 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 		return
 	}
 	others := v.newOthers(o)
-	for _, i := range waited {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, waited) {
 		if p := longestOutside(segment{s.Call, s.Return}, others.inTheWay(i)); p.until-p.from > o.slack() {
 			found.add(finding{rule: ownGrant, x: none, y: i, start: p.from, end: p.until})
 		}

@@ -159,8 +159,7 @@ type crowd struct {
 // crowdAt are those who held permits when hold y began, and y itself.
 func (v *view) crowdAt(y int32, o Options) (c crowd) {
 	last := &v.holds[y]
-	for _, i := range v.byKey[last.key] {
-		h := &v.holds[i]
+	for i, h := range those(v.holds, v.byKey[last.key]) {
 		out := v.outAfter(i, last.from, o.ClockError)
 		if i == y {
 			out = v.weight(i)
@@ -178,8 +177,7 @@ func (v *view) crowdAt(y int32, o Options) (c crowd) {
 // crowdClass is a broken promise only if more permits were promised when y was granted than exist.
 func (v *view) crowdClass(y *hold, o Options) Class {
 	promised := int64(0)
-	for _, i := range v.byKey[y.key] {
-		h := &v.holds[i]
+	for i, h := range those(v.holds, v.byKey[y.key]) {
 		switch {
 		case h == y:
 			promised += v.weight(i)

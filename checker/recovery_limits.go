@@ -14,21 +14,19 @@ func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 		return 0
 	}
 	requests := make(map[ownerKey]int)
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		if s.Outcome != history.Fail && (isAcquire(s.Op) || s.Op == history.OpRenew) {
 			requests[ownerKey{s.Owner, s.Key}]++
 		}
 	}
-	for i := range v.holds {
-		h := &v.holds[i]
+	for i, h := range every(v.holds) {
 		s, end := &v.h.Spans[h.span], h.lastPromise()
 		if s.Lease != 0 || s.Valid == 0 || end == never || requests[ownerKey{h.owner, h.key}] != 1 {
 			continue
 		}
 		judged++
 		if renewed := end - (s.Valid - s.Call); renewed > later(h.from, o.MaxHold+o.slack()) {
-			found.add(finding{rule: renewedBeyond, x: int32(i), y: h.span, start: later(h.from, o.MaxHold), end: renewed})
+			found.add(finding{rule: renewedBeyond, x: i, y: h.span, start: later(h.from, o.MaxHold), end: renewed})
 		}
 	}
 	return judged

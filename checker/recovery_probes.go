@@ -16,8 +16,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 		return 0, ""
 	}
 	d, away := v.idleTimes(o.slack()), v.outages(o)
-	for i := range v.h.Probes {
-		p := &v.h.Probes[i]
+	for i, p := range every(v.h.Probes) {
 		free := &d.free[p.Key]
 		undecided := func(why string) {
 			if open == "" {
@@ -42,14 +41,14 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 		case o.Fair && o.applies(recoverQueued) && v.mayQueue(p.Key, p.Time, o):
 			undecided("a waiter that a fault kept from leaving may still be in the queue")
 		case !o.applies(recoverHeld) || free.from <= p.Time:
-			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: max(min(free.from, p.Time), 0), end: p.Time})
+			found.add(finding{rule: probeFailed, x: free.last, y: i, start: max(min(free.from, p.Time), 0), end: p.Time})
 		default:
 			lost, never := v.neverFreed(p.Key, p.Time, o.slack())
 			if !never {
 				undecided(fmt.Sprintf("client %d may still have held it", v.client(v.spanOf(p.Key, free.last))))
 				continue
 			}
-			found.add(finding{rule: neverFree, x: free.last, y: int32(i), start: lost, end: p.Time})
+			found.add(finding{rule: neverFree, x: free.last, y: i, start: lost, end: p.Time})
 		}
 	}
 	return granted, open
@@ -76,8 +75,7 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 		lost = max(lost, at)
 		return end == history.Infinity && later(at, slack) <= t
 	}
-	for _, i := range v.byKey[key] {
-		h := &v.holds[i]
+	for i, h := range those(v.holds, v.byKey[key]) {
 		end := e.freeAt(i)
 		if end > t && (h.ending != endLost || v.releaseFailed(h) || !lose(h.until, end)) {
 			return 0, false
@@ -130,8 +128,8 @@ func (v *view) leasedBeyond(key int32, t time.Duration) bool {
 // crashes is, by client, when it last crashed.
 func (v *view) crashes() map[int]time.Duration {
 	crashed := make(map[int]time.Duration)
-	for i := range v.h.Notices {
-		if n := &v.h.Notices[i]; n.F == history.Crash {
+	for _, n := range every(v.h.Notices) {
+		if n.F == history.Crash {
 			crashed[n.Process.Client(v.h.Clients)] = n.Time
 		}
 	}
@@ -180,8 +178,7 @@ func (v *view) waitedInVain(d *idle, probed map[int32]bool, o Options) string {
 		return ""
 	}
 	away, pauses := v.outages(o), v.clientPauses()
-	for _, i := range v.h.TimedOut {
-		s := &v.h.Spans[i]
+	for _, s := range those(v.h.Spans, v.h.TimedOut) {
 		if limit := v.h.Limit(s.Key); probed[s.Key] || d.free[s.Key].from < never || limit > 0 && s.Permits > limit {
 			continue
 		}

@@ -19,8 +19,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 		unanswered[u.Span] = u.Time
 	}
 	dis := c.disturbances(c.o)
-	for _, i := range c.rare {
-		s := &c.h.Spans[i]
+	for i, s := range those(c.h.Spans, c.rare) {
 		if s.Op != history.OpRenew || s.Outcome == history.OK {
 			continue
 		}

@@ -51,13 +51,11 @@ func (v *view) requestSeries() (all []requestSeries) {
 	}
 	index := make(map[source]int)
 	byNode, end := make(map[string][]int), v.lastActivity()
-	for i := range v.h.Samples {
-		x := &v.h.Samples[i]
+	for _, x := range every(v.h.Samples) {
 		if x.Time > end {
 			continue
 		}
-		for n := range x.Received {
-			r := &x.Received[n]
+		for _, r := range every(x.Received) {
 			at, known := index[source{x.Node, r.Client}]
 			if !known {
 				at = len(all)
@@ -83,8 +81,8 @@ func (v *view) knownUntil(h *hold) (until time.Duration) {
 	if h.ending == endReleased {
 		return h.freeBy
 	}
-	for i := range v.h.Notices {
-		if n := &v.h.Notices[i]; n.F == history.Lost && n.Owner == h.owner && n.Key == h.key && n.Time >= h.from {
+	for _, n := range every(v.h.Notices) {
+		if n.F == history.Lost && n.Owner == h.owner && n.Key == h.key && n.Time >= h.from {
 			until = max(until, n.Time)
 		}
 	}
@@ -97,14 +95,14 @@ func (v *view) knownUntil(h *hold) (until time.Duration) {
 // useTimes are the times in which a process used a key: its operations and its holds, longest possible, merged.
 func (v *view) useTimes(of *requestSeries, o Options) (byKey [][]segment) {
 	byKey = make([][]segment, len(v.h.Keys))
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; of.has(v.client(int32(i))) {
+	for i, s := range every(v.h.Spans) {
+		if of.has(v.client(i)) {
 			byKey[s.Key] = append(byKey[s.Key], segment{s.Call, s.Return})
 		}
 	}
 	e := v.idleTimes(o.slack()).extents
-	for i := range e.holds {
-		if h := &e.holds[i]; of.has(v.client(h.span)) {
+	for _, h := range every(e.holds) {
+		if of.has(v.client(h.span)) {
 			byKey[h.key] = append(byKey[h.key], segment{h.from, v.knownUntil(h)})
 		}
 	}
@@ -130,11 +128,10 @@ func mergedSegments(all []segment) (out []segment) {
 // lastSpan is the last operation of a process that was invoked before t, at a key or (none) at any; none: it has none.
 func (v *view) lastSpan(of *requestSeries, key int32, t time.Duration) (last int32) {
 	last = none
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
-		if s.Call <= t && (key == none || s.Key == key) && s.Ended >= 0 && of.has(v.client(int32(i))) &&
+	for i, s := range every(v.h.Spans) {
+		if s.Call <= t && (key == none || s.Key == key) && s.Ended >= 0 && of.has(v.client(i)) &&
 			(last == none || s.Call >= v.h.Spans[last].Call) {
-			last = int32(i)
+			last = i
 		}
 	}
 	return last
@@ -219,8 +216,8 @@ const shortestPause = 10 * time.Millisecond
 // that was renewed meanwhile: no later than askAgain.
 func (v *view) leaseMayBeOver(key int32, o Options) time.Duration {
 	shortest := askAgain(o)
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; s.Key == key && s.Outcome == history.OK && s.Valid > 0 && s.Op != history.OpInspect {
+	for _, s := range every(v.h.Spans) {
+		if s.Key == key && s.Outcome == history.OK && s.Valid > 0 && s.Op != history.OpInspect {
 			shortest = min(shortest, (s.Valid-s.Return)*2/3)
 		}
 	}
@@ -230,8 +227,7 @@ func (v *view) leaseMayBeOver(key int32, o Options) time.Duration {
 // requestsNeeded is how many requests about a key the operations of a process may need.
 func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 	ends, waiting, held, first := 0, time.Duration(0), time.Duration(0), never
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		if s.Key != key {
 			continue
 		}
@@ -239,7 +235,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 		if s.Op == history.OpRelease || s.Op == history.OpForceRelease || setsSize(s) {
 			ends += max(1, int(v.h.Limit(key)))
 		}
-		if !of.has(v.client(int32(i))) {
+		if !of.has(v.client(i)) {
 			continue
 		}
 		n += 3
@@ -248,8 +244,8 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 		}
 		waiting += min(s.Return, v.h.End) - s.Call
 	}
-	for _, i := range v.byKey[key] {
-		if h := &v.holds[i]; of.has(v.client(h.span)) {
+	for _, h := range those(v.holds, v.byKey[key]) {
+		if of.has(v.client(h.span)) {
 			held += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
 		}
 	}

@@ -82,18 +82,17 @@ func (v *view) sharedKeys() (all []sharedKey) {
 			share(int32(key))
 		}
 	}
-	for _, i := range v.rare {
-		if s := &v.h.Spans[i]; !s.Write && isAcquire(s.Op) {
+	for _, s := range those(v.h.Spans, v.rare) {
+		if !s.Write && isAcquire(s.Op) {
 			share(s.Key)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		if n := at[s.Key]; n > 0 && isAcquire(s.Op) {
-			all[n-1].requests = append(all[n-1].requests, int32(i))
+			all[n-1].requests = append(all[n-1].requests, i)
 		}
 	}
 	slices.SortFunc(all, func(a, b sharedKey) int { return cmp.Compare(a.key, b.key) })
@@ -103,8 +102,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 // held are the longest possible times of all holds of a key, and of what may be one. A hold counts from the return of
 // its acquire or, if early, from its invocation. One that was not released counts until late after its lease.
 func (e *extents) held(key int32, early bool, late time.Duration) (all []demand) {
-	for _, i := range e.byKey[key] {
-		h := &e.holds[i]
+	for i, h := range those(e.holds, e.byKey[key]) {
 		from := h.from
 		if early {
 			from = h.asked
@@ -140,14 +138,13 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	}
 	e := v.idleTimes(o.slack()).extents
 	all := e.held(k.key, true, o.slack())
-	for _, i := range k.requests {
-		if s := &v.h.Spans[i]; s.Outcome == history.Fail {
+	for _, s := range those(v.h.Spans, k.requests) {
+		if s.Outcome == history.Fail {
 			all = append(all, newDemand(s, s.Call, s.Return))
 		}
 	}
 	sums, dis := newDemandSums(all), v.disturbances(o)
-	for _, i := range busy {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, busy) {
 		sum := sums.in(segment{s.Call, s.Return})
 		size, _ := v.sizesIn(k.key, segment{s.Call, s.Return})
 		fits := sum.permits <= size // with its own

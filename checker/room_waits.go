@@ -117,8 +117,7 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 	r := v.newRoomSweep(k, o)
 	pauses, away := v.clientPauses(), v.outages(o)
 	gaps := make(map[int64][]segment) // by permits
-	for _, i := range long {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, long) {
 		permits := int64(0)
 		if o.Overtakes && k.semaphore {
 			permits = int64(s.Permits)
@@ -152,8 +151,7 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 // servedBefore are the instants during the wait of s, an acquire at a fair lock, at which an earlier acquire ended.
 // Only then s may be the next, and a waiter that no message reaches learns that when it polls.
 func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (instants []segment) {
-	for _, i := range k.requests {
-		x := &v.h.Spans[i]
+	for _, x := range those(v.h.Spans, k.requests) {
 		if x.Call > later(s.Call, o.queueDelay()) {
 			break
 		}
@@ -183,8 +181,8 @@ func (e *extents) waiterTimeout(s *history.Span) time.Duration {
 func (e *extents) longestRequested(client int) time.Duration {
 	e.requestedOnce.Do(func() {
 		e.requested = make(map[int]time.Duration)
-		for i := range e.h.Spans {
-			if s := &e.h.Spans[i]; isAcquire(s.Op) && s.Lease > 0 {
+		for _, s := range every(e.h.Spans) {
+			if isAcquire(s.Op) && s.Lease > 0 {
 				of := s.Process.Client(e.h.Clients)
 				e.requested[of] = max(e.requested[of], s.Lease)
 			}
@@ -225,8 +223,7 @@ func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 	for _, d := range e.held(k.key, false, 0) {
 		r.add(d, false)
 	}
-	for _, i := range k.requests {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, k.requests) {
 		if s.Op != history.OpAcquire {
 			continue
 		}

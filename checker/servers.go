@@ -62,8 +62,7 @@ func (v *view) servers() *servers {
 
 func (s *servers) read() {
 	index := make(map[string]int)
-	for i := range s.h.Samples {
-		x := &s.h.Samples[i]
+	for i, x := range every(s.h.Samples) {
 		if !x.Up || x.Role != "master" {
 			continue
 		}
@@ -73,7 +72,7 @@ func (s *servers) read() {
 			index[x.Node] = n
 			s.nodes = append(s.nodes, nil)
 		}
-		s.nodes[n] = append(s.nodes[n], int32(i))
+		s.nodes[n] = append(s.nodes[n], i)
 		for key, name := range s.h.Keys {
 			if state, held := x.Keys[name]; held && s.names(state) {
 				at := nodeKey{int32(n), int32(key)}

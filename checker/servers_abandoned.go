@@ -44,8 +44,8 @@ func (s *servers) abandoned(x *history.Sample, k kept, l *ownerLedger, o Options
 
 // activeUntil is the end of the last operation of a client whose outcome is known.
 func (s *servers) activeUntil(client int) (t time.Duration) {
-	for i := range s.h.Spans {
-		if x := &s.h.Spans[i]; x.Outcome != history.Info && s.client(int32(i)) == client {
+	for i, x := range every(s.h.Spans) {
+		if x.Outcome != history.Info && s.client(i) == client {
 			t = max(t, x.Return)
 		}
 	}

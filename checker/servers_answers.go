@@ -42,8 +42,7 @@ func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, 
 	changed := o.applies(honestData) && s.allDisturbances(o).touch(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
 		had := absent
-		for _, i := range s.between(node, asked, during.until) {
-			x := &s.h.Samples[i]
+		for _, x := range those(s.h.Samples, s.between(node, asked, during.until)) {
 			state, _ := s.keeps(x, at.owner, at.key)
 			after := x.Sent >= during.from
 			if state == present || after && state != absent {

@@ -29,8 +29,7 @@ func (c *honestyCheck) judgeBroughtBack() {
 	dis := c.allDisturbances(c.o)
 	done := make(map[ownerKey]bool)
 	all := c.lastRequests()
-	for i := range c.h.Notices {
-		n := &c.h.Notices[i]
+	for i, n := range every(c.h.Notices) {
 		at := ownerKey{n.Owner, n.Key}
 		if n.F != history.Lost || n.Left > 0 || done[at] || c.h.Limit(n.Key) != 0 ||
 			c.issueOrder[n.Owner] != sequential {
@@ -41,7 +40,7 @@ func (c *honestyCheck) judgeBroughtBack() {
 		if !requested || r.grant != r.last || c.h.Spans[r.grant].Return >= n.Time {
 			continue
 		}
-		if b, is := seen.back(int32(i), r.grant, dis, c.o); is {
+		if b, is := seen.back(i, r.grant, dis, c.o); is {
 			c.found.add(finding{rule: restored, x: none, y: r.grant, start: n.Time, end: b.seen, note: b})
 		}
 	}
@@ -56,8 +55,7 @@ type requests struct {
 // lastRequests are the requests of all owners that have requested a lock.
 func (c *honestyCheck) lastRequests() map[ownerKey]requests {
 	all := make(map[ownerKey]requests)
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
+	for i, s := range every(c.h.Spans) {
 		if !isAcquire(s.Op) {
 			continue
 		}
@@ -66,7 +64,7 @@ func (c *honestyCheck) lastRequests() map[ownerKey]requests {
 		if !known {
 			r.grant = none
 		}
-		if r.last = int32(i); s.Outcome == history.OK && r.grant == none {
+		if r.last = i; s.Outcome == history.OK && r.grant == none {
 			r.grant = r.last
 		}
 		all[at] = r
@@ -80,8 +78,7 @@ func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b brou
 	var all []broughtBack
 	for node := range s.nodes {
 		had, without := false, time.Duration(-1)
-		for _, i := range s.between(node, span.Return, history.Infinity) {
-			x := &s.h.Samples[i]
+		for _, x := range those(s.h.Samples, s.between(node, span.Return, history.Infinity)) {
 			is, _ := s.keeps(x, span.Owner, span.Key)
 			switch {
 			case is == absent && had:

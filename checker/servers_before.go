@@ -36,8 +36,7 @@ func (c *honestyCheck) judgeHeldBefore() {
 // firstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
 func (s *servers) firstNamed(at ownerKey, during segment) (first *history.Sample) {
 	for node := range s.nodes {
-		for _, i := range s.between(node, during.from, during.until) {
-			x := &s.h.Samples[i]
+		for _, x := range those(s.h.Samples, s.between(node, during.from, during.until)) {
 			if state, _ := s.keeps(x, at.owner, at.key); state == present && (first == nil || x.Time < first.Time) {
 				first = x
 			}

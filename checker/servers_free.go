@@ -97,8 +97,7 @@ func (q *freeAtServers) freeTimes(key int32) (free []segment) {
 		}
 		from = never
 	}
-	for i := range q.h.Samples {
-		x := &q.h.Samples[i]
+	for _, x := range every(q.h.Samples) {
 		master := x.Up && x.Role == "master"
 		if !master && !seen[x.Node] {
 			continue
@@ -122,8 +121,8 @@ func (q *freeAtServers) freeTimes(key int32) (free []segment) {
 
 // grantsOf is when the grants of a key returned.
 func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
-	for i := range q.h.Spans {
-		if s := &q.h.Spans[i]; s.Key == key && isAcquire(s.Op) && s.Outcome == history.OK {
+	for _, s := range every(q.h.Spans) {
+		if s.Key == key && isAcquire(s.Op) && s.Outcome == history.OK {
 			at = append(at, s.Return)
 		}
 	}

@@ -29,12 +29,11 @@ func (s *servers) ledgers() map[ownerKey]*ownerLedger {
 
 func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
-	for i := range s.h.Spans {
-		x := &s.h.Spans[i]
+	for i, x := range every(s.h.Spans) {
 		if x.Op == history.OpForceRelease && x.Outcome != history.Fail {
 			for at, l := range all { // in any order: each is treated alike
 				if at.key == x.Key {
-					l.force(int32(i), x, s.h.Spans)
+					l.force(i, x, s.h.Spans)
 				}
 			}
 		}
@@ -44,13 +43,12 @@ func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 		at := ownerKey{x.Owner, x.Key}
 		l := all[at]
 		if l == nil {
-			l = &ownerLedger{client: s.client(int32(i))}
+			l = &ownerLedger{client: s.client(i)}
 			all[at] = l
 		}
-		l.add(int32(i), x, s.client(int32(i)), s.h.Spans)
+		l.add(i, x, s.client(i), s.h.Spans)
 	}
-	for i := range s.h.Notices {
-		n := &s.h.Notices[i]
+	for _, n := range every(s.h.Notices) {
 		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.F == history.Lost {
 			l.uncertainFrom(n.Time, s.h.Spans)
 		}
@@ -149,8 +147,7 @@ func (s *servers) keptWrongly(o Options) (all []kept) {
 	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)
 	for node, samples := range s.nodes {
-		for _, i := range samples {
-			x := &s.h.Samples[i]
+		for _, x := range those(s.h.Samples, samples) {
 			for key, name := range s.h.Keys {
 				state, held := x.Keys[name]
 				owner, known := s.owners[state.Owner]

@@ -31,8 +31,8 @@ func (s *servers) permitSamples(visit func(key int32, x *history.Sample, kept in
 		if home == none || s.h.Limit(int32(key)) <= 0 {
 			continue
 		}
-		for _, i := range s.nodes[home] {
-			if x := &s.h.Samples[i]; !visit(int32(key), x, int64(x.Keys[name].Permits)) {
+		for _, x := range those(s.h.Samples, s.nodes[home]) {
+			if !visit(int32(key), x, int64(x.Keys[name].Permits)) {
 				break
 			}
 		}
@@ -57,8 +57,7 @@ func (c *honestyCheck) fewerPermits() {
 		}
 		open = slices.DeleteFunc(open, func(i int32) bool { return c.holds[i].until < x.Time })
 		sum, span := int64(0), none
-		for _, i := range open {
-			h := &c.holds[i]
+		for i, h := range those(c.holds, open) {
 			if !h.promisedAt(x.Sent) || !h.promisedAt(later(x.Time, keepError(0, c.o))) ||
 				c.o.applies(honestData) && dis.touch(segment{c.requested(h, x.Sent, dis), x.Time}, anyClient, history.AffectsData) {
 				continue
@@ -142,8 +141,7 @@ func (v *view) judgeMorePermits(o Options, found *findings) {
 
 // lastActivity is when the last operation of a client was invoked, or returned.
 func (v *view) lastActivity() (last time.Duration) {
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		if last = max(last, s.Call); s.Return < never {
 			last = max(last, s.Return)
 		}
@@ -154,8 +152,7 @@ func (v *view) lastActivity() (last time.Duration) {
 // mayHavePermits are the longest possible times of all permits of a key.
 func (v *view) mayHavePermits(key int32, o Options) []demand {
 	valid := false
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		valid = valid || s.Key == key && s.Valid != 0 && s.Op != history.OpInspect
 	}
 	all := v.idleTimes(o.slack()).extents.held(key, true, o.slack())
@@ -166,8 +163,7 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 			}
 		}
 	}
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		if s.Key != key || s.Outcome != history.Fail || !isAcquire(s.Op) {
 			continue
 		}
@@ -191,11 +187,10 @@ func (v *view) extentOf(key int32, i int) int32 {
 // lastRequest is the last acquire or try of a key before t; none if there is none.
 func (v *view) lastRequest(key int32, t time.Duration) int32 {
 	last := none
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		if s.Key == key && s.Ended >= 0 && s.Call <= t && isAcquire(s.Op) &&
 			(last == none || cmp.Compare(s.Call, v.h.Spans[last].Call) >= 0) {
-			last = int32(i)
+			last = i
 		}
 	}
 	return last

@@ -75,8 +75,7 @@ func (c *honestyCheck) judgeKept() {
 		return
 	}
 	dis := c.allDisturbances(c.o)
-	for i := range c.holds {
-		h := &c.holds[i]
+	for i, h := range every(c.holds) {
 		if c.h.Limit(h.key) != 0 {
 			continue
 		}
@@ -94,7 +93,7 @@ func (c *honestyCheck) judgeKept() {
 			if !broken || c.o.applies(honestData) && dis.changed(h, longest, u.seen) {
 				continue
 			}
-			f := finding{rule: notKept, x: int32(i), y: h.span, start: u.seen, end: min(h.until, u.until), note: u}
+			f := finding{rule: notKept, x: i, y: h.span, start: u.seen, end: min(h.until, u.until), note: u}
 			if u.keep > 0 {
 				f.rule, f.start, f.end = keptShorter, u.keep, u.until
 			}
@@ -147,8 +146,7 @@ func (s *servers) breaksAt(
 	if !home {
 		return u, false, false
 	}
-	for _, i := range s.between(node, p.at, until) {
-		x := &s.h.Samples[i]
+	for _, x := range those(s.h.Samples, s.between(node, p.at, until)) {
 		is, state := s.keeps(x, h.owner, h.key)
 		u = unkept{receivedPromise: p, seen: x.Time, node: x.Node}
 		if is == absent && o.MayBeDown == 0 &&

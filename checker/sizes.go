@@ -37,8 +37,7 @@ type sizeState struct {
 func (v *view) resizes() map[int32]resized {
 	v.sizeOnce.Do(func() {
 		spans := make(map[int32][]*history.Span)
-		for _, i := range v.rare {
-			s := &v.h.Spans[i]
+		for _, s := range those(v.h.Spans, v.rare) {
 			if setsSize(s) && s.Outcome != history.Fail && v.h.Limit(s.Key) > 0 {
 				spans[s.Key] = append(spans[s.Key], s)
 			}

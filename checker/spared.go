@@ -92,8 +92,8 @@ func (v *view) longestOutage() (longest time.Duration) {
 			longest = max(longest, min(f.until, v.h.End)-f.from)
 		}
 	}
-	for i := range v.h.Faults {
-		switch f := &v.h.Faults[i]; {
+	for _, f := range every(v.h.Faults) {
+		switch {
 		case f.Phase != history.Noted:
 		case f.Name == history.NodeSilent:
 			silent[f.Target] = f.Time - f.Lasted

@@ -15,8 +15,8 @@ import (
 
 // harnessStalls are these times, in their order.
 func (v *view) harnessStalls() (stalls []segment) {
-	for i := range v.h.Faults {
-		if f := &v.h.Faults[i]; f.Phase == history.Noted && f.Name == history.HarnessStalled {
+	for _, f := range every(v.h.Faults) {
+		if f.Phase == history.Noted && f.Name == history.HarnessStalled {
 			stalls = append(stalls, segment{f.Time - f.Lasted, f.Time})
 		}
 	}
@@ -30,8 +30,8 @@ func (v *view) endStalled() {
 	if len(stalls) == 0 {
 		return
 	}
-	for i := range v.holds {
-		if h := &v.holds[i]; h.lastPromise() < h.until && contains(stalls, h.lastPromise()) {
+	for _, h := range every(v.holds) {
+		if h.lastPromise() < h.until && contains(stalls, h.lastPromise()) {
 			v.endPromised(h)
 		}
 	}
@@ -44,8 +44,7 @@ func (v *view) endReported(delay time.Duration) {
 	if delay == 0 {
 		return
 	}
-	for i := range v.holds {
-		h := &v.holds[i]
+	for _, h := range every(v.holds) {
 		end := max(h.lastPromise(), h.more().furthest)
 		if end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
 			v.endHold(h, end)
@@ -101,8 +100,8 @@ func (v *view) writtenStalled(touch int32) bool {
 
 // undoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.
 func (e *extents) undoneGrants() {
-	for _, i := range e.rare {
-		if s := &e.h.Spans[i]; s.Undone {
+	for i, s := range those(e.h.Spans, e.rare) {
+		if s.Undone {
 			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: i, cause: afterUnknownAcquire}
 			e.possible[s.Key] = append(e.possible[s.Key], x)
 		}
@@ -125,8 +124,7 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 		return busy
 	}
 	var kept []int32
-	for _, i := range busy {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, busy) {
 		if c := (outageWindows{undone}); !c.touches(segment{s.Call, s.Return}) {
 			kept = append(kept, i)
 		}
@@ -145,8 +143,7 @@ func (v *view) excuseRefusals(keys []keyOps, o Options) {
 			away = append(away, segment{f.from, later(f.until, o.slack())})
 		}
 	}
-	for i := range keys {
-		k := &keys[i]
+	for _, k := range every(keys) {
 		k.undone = append(k.undone, away...)
 		k.quorum = true
 		k.busy = v.withoutRivals(k, v.withoutUndone(k.busy, k.undone), o.slack())
@@ -160,8 +157,7 @@ func (v *view) withoutRivals(k *keyOps, busy []int32, slack time.Duration) []int
 		return busy
 	}
 	var all []demand
-	for _, i := range k.spans {
-		s := &v.h.Spans[i]
+	for _, s := range those(v.h.Spans, k.spans) {
 		if s.Op == history.OpRelease {
 			continue
 		}

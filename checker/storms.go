@@ -61,9 +61,8 @@ func (v *view) judgeDials(o Options, found *findings) {
 // each point back, until it returns false.
 func (s *requestSeries) eachWindow(length time.Duration, visit func(a, b *requestPoint, during segment) (more bool)) {
 	first := 0
-	for i := range s.points {
-		b := &s.points[i]
-		for first+1 < i && b.sent-s.points[first+1].time >= length {
+	for i, b := range every(s.points) {
+		for first+1 < int(i) && b.sent-s.points[first+1].time >= length {
 			first++
 		}
 		a := &s.points[first]
@@ -77,14 +76,14 @@ func (s *requestSeries) eachWindow(length time.Duration, visit func(a, b *reques
 // the length of s.
 func (v *view) busyTime(of *requestSeries, s segment, o Options) (sum time.Duration) {
 	within := func(from, until time.Duration) time.Duration { return max(0, min(until, s.until)-max(from, s.from)) }
-	for i := range v.h.Spans {
-		if x := &v.h.Spans[i]; of.has(v.client(int32(i))) {
+	for i, x := range every(v.h.Spans) {
+		if of.has(v.client(i)) {
 			sum += within(x.Call, x.Return)
 		}
 	}
 	e := v.idleTimes(o.slack()).extents
-	for i := range e.holds {
-		if h := &e.holds[i]; of.has(v.client(h.span)) {
+	for _, h := range every(e.holds) {
+		if of.has(v.client(h.span)) {
 			sum += within(h.from, v.knownUntil(h))
 		}
 	}
@@ -93,8 +92,8 @@ func (v *view) busyTime(of *requestSeries, s segment, o Options) (sum time.Durat
 
 // opsOf is how many operations of a process were in flight during s.
 func (v *view) opsOf(of *requestSeries, s segment) (n int) {
-	for i := range v.h.Spans {
-		if x := &v.h.Spans[i]; x.Call <= s.until && x.Return >= s.from && of.has(v.client(int32(i))) {
+	for i, x := range every(v.h.Spans) {
+		if x.Call <= s.until && x.Return >= s.from && of.has(v.client(i)) {
 			n++
 		}
 	}

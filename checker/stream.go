@@ -145,14 +145,12 @@ func (s *Stream) look(over bool) {
 // an inner level.
 func (v *view) endNow() {
 	releasing := make(map[ownerKey]time.Duration)
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for _, s := range every(v.h.Spans) {
 		if _, known := releasing[ownerKey{s.Owner, s.Key}]; s.Ended < 0 && s.Op == history.OpRelease && !known {
 			releasing[ownerKey{s.Owner, s.Key}] = s.Call
 		}
 	}
-	for i := range v.holds {
-		h := &v.holds[i]
+	for _, h := range every(v.holds) {
 		if h.until == never {
 			h.until = max(h.from, v.h.End)
 		}

@@ -65,13 +65,12 @@ func (k *retention) pending(clockError time.Duration) {
 		k.since[key], k.sure[key] = k.h.End-clockError, k.h.End-clockError
 	}
 	crashed := make(map[int]int32) // clients that crashed, and the event
-	for i := range k.h.Notices {
-		if n := &k.h.Notices[i]; n.F == history.Crash {
+	for _, n := range every(k.h.Notices) {
+		if n.F == history.Crash {
 			crashed[n.Process.Client(k.h.Clients)] = n.Index
 		}
 	}
-	for i := range k.h.Spans {
-		s := &k.h.Spans[i]
+	for _, s := range every(k.h.Spans) {
 		if s.Ended >= 0 {
 			continue
 		}
@@ -95,19 +94,18 @@ func (k *retention) pending(clockError time.Duration) {
 func (k *retention) findConcurrent() {
 	k.concurrentOps = make(map[int32]bool)
 	last := make(map[int32]int32) // by owner: 1 + the operation that completed last; -1: the evidence is found
-	for i := range k.h.Spans {
-		s := &k.h.Spans[i]
+	for i, s := range every(k.h.Spans) {
 		before := last[s.Owner]
 		if k.ownerOrder[s.Owner] != concurrent || !isLockOp(s) || before < 0 {
 			continue
 		}
 		if before > 0 && s.Invoked < k.h.Spans[before-1].Ended {
-			k.concurrentOps[before-1], k.concurrentOps[int32(i)] = true, true
+			k.concurrentOps[before-1], k.concurrentOps[i] = true, true
 			last[s.Owner] = -1
 			continue
 		}
 		if s.Outcome != history.Info {
-			last[s.Owner] = int32(i) + 1
+			last[s.Owner] = i + 1
 		}
 	}
 }
@@ -115,8 +113,7 @@ func (k *retention) findConcurrent() {
 // link finds the chains. Holds are in the order of their grants.
 func (k *retention) link() {
 	k.of = make([]int32, len(k.holds))
-	for i := range k.holds {
-		h := &k.holds[i]
+	for i, h := range every(k.holds) {
 		at := ownerKey{h.owner, h.key}
 		list := k.chains[at]
 		end := int32(math.MaxInt32)
@@ -144,9 +141,9 @@ func (k *retention) mark() {
 // recent keeps the holds that ended so recently that it is not certain yet which others overlapped with them, or for
 // how long: a hold that has not ended may end at this very instant.
 func (k *retention) recent() {
-	for i := range k.holds {
-		if h := &k.holds[i]; max(h.from, h.until) >= k.sure[h.key] {
-			k.keep(int32(i))
+	for i, h := range every(k.holds) {
+		if max(h.from, h.until) >= k.sure[h.key] {
+			k.keep(i)
 		}
 	}
 }
@@ -155,8 +152,7 @@ func (k *retention) recent() {
 func (k *retention) tokens() {
 	for key, holds := range k.byKey {
 		best, ended := none, none // the greatest token, and the greatest of a hold that has ended
-		for _, i := range holds {
-			h := &k.holds[i]
+		for i, h := range those(k.holds, holds) {
 			switch {
 			case !k.hasToken(i):
 				continue
@@ -181,10 +177,9 @@ func (k *retention) tokens() {
 	for key := range k.touch {
 		k.touch[key] = none
 	}
-	for i := range k.h.Touches {
-		t := &k.h.Touches[i]
+	for i, t := range every(k.h.Touches) {
 		if best := k.touch[t.Key]; best < 0 || t.Token > k.h.Touches[best].Token {
-			k.touch[t.Key] = int32(i)
+			k.touch[t.Key] = i
 		}
 	}
 }

@@ -31,12 +31,11 @@ func (v *view) judgeTries(o Options, found *findings) {
 		did += " after " + format.Duration(until-during.from)
 		found.add(finding{rule: tryWaited, x: none, y: i, start: during.from, end: until, note: did})
 	}
-	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
+	for i, s := range every(v.h.Spans) {
 		waits := s.Op == history.OpTry && (s.Outcome == history.OK || s.Busy) ||
 			outlasts && s.Op == history.OpRelease && s.Outcome != history.Info
 		if waits && s.Return-s.Call > slack {
-			judge(int32(i), s.Return)
+			judge(i, s.Return)
 		}
 	}
 	for _, u := range v.h.Unknown {

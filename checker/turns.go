@@ -60,8 +60,8 @@ func (v *view) judgeTurns(o Options, found *findings) {
 // meanwhile, because the outcome of an acquire or what its owner held is unknown, it finds none.
 func (v *view) longTurns(clients int) map[int32][]turn {
 	unsure := make(map[int32]bool)
-	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; s.Outcome == history.Info || v.ownerOrder[s.Owner] == concurrent {
+	for _, s := range every(v.h.Spans) {
+		if s.Outcome == history.Info || v.ownerOrder[s.Owner] == concurrent {
 			unsure[s.Key] = true
 		}
 	}
@@ -91,8 +91,8 @@ func (v *view) longTurns(clients int) map[int32][]turn {
 // grantsIn is how many of some holds were asked for and granted in s, and the last of them.
 func (v *view) grantsIn(grants []int32, s segment) (n int, last int32) {
 	last = none
-	for _, i := range grants {
-		if h := &v.holds[i]; h.asked >= s.from && h.from <= s.until {
+	for i, h := range those(v.holds, grants) {
+		if h.asked >= s.from && h.from <= s.until {
 			n, last = n+1, i
 		}
 	}

@@ -19,8 +19,7 @@ func (v *view) judgeVain(o Options, found *findings) {
 		refused = slices.Concat(refused, v.busyTries())
 	}
 	dis := v.disturbances(o)
-	for _, i := range refused {
-		s := &v.h.Spans[i]
+	for i, s := range those(v.h.Spans, refused) {
 		during := segment{s.Call, s.Return}
 		vain := false
 		if v.h.Limit(s.Key) > 0 {
@@ -51,8 +50,7 @@ func (v *view) busyTries() (found []int32) {
 // other mode.
 func (v *view) holdsThroughout(owner, key int32, s segment, reading bool) bool {
 	holds := false
-	for _, i := range v.byKey[key] {
-		h := &v.holds[i]
+	for _, h := range those(v.holds, v.byKey[key]) {
 		switch {
 		case h.from > s.from:
 			return holds

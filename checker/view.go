@@ -175,8 +175,8 @@ func prefault(n int) []hold {
 
 // countGrants is the largest possible number of holds.
 func countGrants(h *history.History) (n int) {
-	for i := range h.Spans {
-		if s := &h.Spans[i]; s.Outcome == history.OK && isAcquire(s.Op) {
+	for _, s := range every(h.Spans) {
+		if s.Outcome == history.OK && isAcquire(s.Op) {
 			n++
 		}
 	}
@@ -187,12 +187,11 @@ func countGrants(h *history.History) (n int) {
 // a reason that is no flag of theirs, failed. So a rule about other operations, unknown outcomes or flags does not read
 // every span.
 func rareSpans(h *history.History) (rare []int32) {
-	for i := range h.Spans {
-		s := &h.Spans[i]
+	for i, s := range every(h.Spans) {
 		common := s.Op == history.OpAcquire && s.Write || s.Op == history.OpRelease
 		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Expired || s.Zero || s.Absent || s.Part
 		if !common || flagged || s.Outcome == history.Info {
-			rare = append(rare, int32(i))
+			rare = append(rare, i)
 		}
 	}
 	return rare
@@ -236,8 +235,7 @@ func orders(h *history.History) ([]programOrder, []doubt) {
 	of, why := make([]programOrder, len(h.Owners)), make([]doubt, len(h.Owners))
 	ends := make([]int32, len(h.Owners))           // latest completion of known outcome
 	unknown := make([]programOrder, len(h.Owners)) // what the next acquire makes of it
-	for i := range h.Spans {
-		s := &h.Spans[i]
+	for _, s := range every(h.Spans) {
 		if !isLockOp(s) {
 			continue
 		}
@@ -289,8 +287,7 @@ func effectOrder(h *history.History) []int32 {
 }
 
 func eachEffect(h *history.History, visit func(at, what int32)) {
-	for i := range h.Spans {
-		s := &h.Spans[i]
+	for i, s := range every(h.Spans) {
 		at := int32(-1)
 		switch s.Op {
 		case history.OpRelease:
@@ -303,12 +300,12 @@ func eachEffect(h *history.History, visit func(at, what int32)) {
 			}
 		}
 		if at >= 0 {
-			visit(at, int32(i))
+			visit(at, i)
 		}
 	}
-	for i := range h.Notices {
-		if n := &h.Notices[i]; n.Index >= 0 {
-			visit(n.Index, int32(-i-1))
+	for i, n := range every(h.Notices) {
+		if n.Index >= 0 {
+			visit(n.Index, -i-1)
 		}
 	}
 }
