@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -32,7 +33,7 @@ type Builder struct {
 	owners      map[string]int32
 	open        map[Process]*openOps    // operations without a completion
 	waits       map[int32]time.Duration // by the index of its invocation: how long an open acquire may wait
-	closings    map[int32]time.Duration // the same: when its client closes the lock object; nil: no client does
+	closings    map[int32]time.Duration // the same: when its client closes the lock object
 	holder      map[processKey]int32    // who acquired last, for events without an owner
 	uncountable map[int32]bool          // keys with more than MaxPermits
 	sizes       map[int32]int32         // by key: its limit without resizes that are in flight or failed
@@ -60,6 +61,7 @@ func NewBuilder() *Builder {
 		owners:   make(map[string]int32),
 		open:     make(map[Process]*openOps),
 		waits:    make(map[int32]time.Duration),
+		closings: make(map[int32]time.Duration), uncountable: make(map[int32]bool),
 		resizing: make(map[int32]map[int32]int),
 		holder:   make(map[processKey]int32),
 		kinds:    make(problemKinds),
@@ -256,10 +258,7 @@ func (b *Builder) complete(e numbered) {
 
 // refused notes why operation i, which e completes, was refused.
 func (b *Builder) refused(i int32, e *Event) {
-	code := ""
-	if e.Error != nil {
-		code = e.Error.Code
-	}
+	code := cmp.Or(e.Error, &Error{}).Code
 	switch {
 	case e.timedOut():
 		b.h.TimedOut = append(b.h.TimedOut, i)

@@ -13,9 +13,6 @@ type Closing struct {
 // closes records when the client of an acquire closes its lock object; after is 0 if it does not.
 func (b *Builder) closes(s *Span, after time.Duration) {
 	if s.Op == OpAcquire && after > 0 {
-		if b.closings == nil {
-			b.closings = make(map[int32]time.Duration)
-		}
 		b.closings[s.Invoked] = s.Call + min(after, Infinity-s.Call)
 	}
 }

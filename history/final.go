@@ -134,9 +134,6 @@ func (b *Builder) limit(e numbered, s *Span) {
 		b.h.Limits = append(b.h.Limits, 0)
 	}
 	if n := max(v.Limit, v.Permits); n > MaxPermits {
-		if b.uncountable == nil {
-			b.uncountable = make(map[int32]bool)
-		}
 		b.uncountable[s.Key] = true
 		b.problem(e, "%d permits exceed the maximum of %d; the size of the semaphore counts as unknown", n, MaxPermits)
 	}

@@ -54,32 +54,33 @@ const (
 	CodeUnasked  = "client-error"    // the request could not be sent, or the run was abandoned before the reply
 )
 
+// typeWords are the words for the types in a history file.
+func typeWords() [Info + 1]string {
+	return [...]string{Invoke: "invoke", OK: "ok", Fail: "fail", Info: "info"}
+}
+
 // String returns the word for t in a history file.
 func (t Type) String() string {
-	switch t {
-	case Invoke:
-		return "invoke"
-	case OK:
-		return "ok"
-	case Fail:
-		return "fail"
-	case Info:
-		return "info"
+	if t < Invoke || t > Info {
+		return "type(" + strconv.Itoa(int(t)) + ")"
 	}
-	return "type(" + strconv.Itoa(int(t)) + ")"
+	return typeWords()[t]
+}
+
+// typeOf is the type with that word; 0: there is none.
+func typeOf[T string | []byte](word T) Type {
+	for t, known := range typeWords() {
+		if string(word) == known && known != "" {
+			return Type(t)
+		}
+	}
+	return 0
 }
 
 // parseType is the inverse of [Type.String]. A leading colon, as in a Clojure keyword, is allowed.
 func parseType(word string) (Type, error) {
-	switch strings.TrimPrefix(word, ":") {
-	case "invoke":
-		return Invoke, nil
-	case "ok":
-		return OK, nil
-	case "fail":
-		return Fail, nil
-	case "info":
-		return Info, nil
+	if t := typeOf(strings.TrimPrefix(word, ":")); t != 0 {
+		return t, nil
 	}
 	return 0, fmt.Errorf("type %q: expected invoke, ok, fail or info", word)
 }

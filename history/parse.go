@@ -173,23 +173,9 @@ func (p *parser) faultField(name []byte) (bit int, ok bool) {
 }
 
 func (p *parser) typeWord() bool {
-	b, ok := p.raw()
-	if !ok {
-		return false
-	}
-	switch string(b) {
-	case "invoke":
-		p.event.Type = Invoke
-	case "ok":
-		p.event.Type = OK
-	case "fail":
-		p.event.Type = Fail
-	case "info":
-		p.event.Type = Info
-	default:
-		return false
-	}
-	return true
+	word, _ := p.raw()
+	p.event.Type = typeOf(word)
+	return p.event.Type != 0
 }
 
 func (p *parser) process() bool {

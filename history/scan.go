@@ -121,29 +121,23 @@ func (s *Scanner) fail(err error, column int) {
 // Clone returns a deep copy of e.
 func (e *Event) Clone() Event {
 	c := *e
-	if e.Error != nil {
-		cause := *e.Error
-		c.Error = &cause
-	}
-	if e.Value == nil {
-		return c
-	}
-	v := *e.Value
-	c.Value = &v
-	if v.Touch != nil {
-		touch := *v.Touch
-		v.Touch = &touch
-	}
-	if v.Fault != nil {
-		fault := *v.Fault
-		v.Fault = &fault
-	}
-	if v.Left != nil {
-		left := *v.Left
-		left.Keys = slices.Clone(left.Keys)
-		v.Left = &left
+	c.Error, c.Value = copied(e.Error), copied(e.Value)
+	if v := c.Value; v != nil {
+		v.Touch, v.Fault, v.Left = copied(v.Touch), copied(v.Fault), copied(v.Left)
+		if v.Left != nil {
+			v.Left.Keys = slices.Clone(v.Left.Keys)
+		}
 	}
 	return c
+}
+
+// copied is a shallow copy of *p; nil if p is.
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }
 
 // column returns where encoding/json failed, from 1; 0: unknown.

@@ -189,45 +189,10 @@ type History struct {
 
 // opOf is the operation that an event names.
 func opOf(f string) Op {
-	switch f {
-	case Acquire:
-		return OpAcquire
-	case Try:
-		return OpTry
-	case Release:
-		return OpRelease
-	case Renew:
-		return OpRenew
-	case Work:
-		return OpWork
-	case Touch:
-		return OpTouch
-	case Arm:
-		return OpArm
-	case CountDown:
-		return OpCountDown
-	case Await:
-		return OpAwait
-	case Resize:
-		return OpResize
-	case ForceRelease:
-		return OpForceRelease
-	case Inspect:
-		return OpInspect
-	case AddPermits:
-		return OpAddPermits
-	case DropPermits:
-		return OpDropPermits
-	case Guard:
-		return OpGuard
-	case Delete:
-		return OpDelete
-	case InspectOwner:
-		return OpInspectOwner
-	case CountWaiters:
-		return OpCountWaiters
-	case Reopen:
-		return OpReopen
+	for o := OpAcquire; o <= OpReopen; o++ {
+		if o.String() == f {
+			return o
+		}
 	}
 	return OpOther
 }

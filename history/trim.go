@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // Current returns the history so far, for checking a run that continues. The next Add changes it. Operations without a
 // completion have an unknown outcome.
 func (b *Builder) Current() *History { return b.h }
@@ -14,65 +16,48 @@ type Keep struct {
 // Trim removes the spans, notices and touches that keep does not select, and the owners that nothing refers to any
 // more; indices change. Keys, faults and problems stay. So a run of any length can be checked in bounded memory.
 func (b *Builder) Trim(keep Keep) {
-	to := make([]int32, len(b.h.Spans)) // old index to new one, or -1
-	spans := b.h.Spans[:0:0]
-	for i := range b.h.Spans {
-		s := &b.h.Spans[i]
-		if to[i] = -1; s.Ended < 0 || keep.Span(int32(i), s) {
-			to[i] = int32(len(spans))
-			spans = append(spans, *s)
+	to, next := make([]int32, len(b.h.Spans)), int32(0) // old index to new one, or -1
+	b.h.Spans = kept(b.h.Spans, func(i int32, s *Span) bool {
+		if s.Ended >= 0 && !keep.Span(i, s) {
+			to[i] = -1
+			return false
 		}
-	}
-	b.h.Spans = spans
+		to[i] = next
+		next++
+		return true
+	})
 	b.h.Unknown = about(b.h.Unknown, func(u *Unknown) *int32 { return &u.Span }, to)
 	b.h.Failures = about(b.h.Failures, func(f *Failure) *int32 { return &f.Span }, to)
 	b.h.Closings = about(b.h.Closings, func(c *Closing) *int32 { return &c.Span }, to)
 	b.h.Contradicted = about(b.h.Contradicted, func(c *Contradiction) *int32 { return &c.Span }, to)
-	b.h.TimedOut, b.h.OneHeld = moved(b.h.TimedOut, to), moved(b.h.OneHeld, to)
-	b.h.Unanswered = moved(b.h.Unanswered, to)
-	b.h.Reentered = moved(b.h.Reentered, to)
-	b.h.Upgrades = moved(b.h.Upgrades, to)
-	b.h.Foreign = moved(b.h.Foreign, to)
-	b.h.NotSetUp = moved(b.h.NotSetUp, to)
-	b.h.OutOfRange = moved(b.h.OutOfRange, to)
-	notices := b.h.Notices[:0:0]
-	for i := range b.h.Notices {
-		if n := &b.h.Notices[i]; keep.Notice(n) {
-			notices = append(notices, *n)
-		}
+	for _, list := range []*[]int32{&b.h.TimedOut, &b.h.OneHeld, &b.h.Unanswered, &b.h.Reentered, &b.h.Upgrades,
+		&b.h.Foreign, &b.h.NotSetUp, &b.h.OutOfRange} {
+		*list = about(*list, func(i *int32) *int32 { return i }, to)
 	}
-	touches := b.h.Touches[:0:0]
-	for i := range b.h.Touches {
-		if t := &b.h.Touches[i]; keep.Touch(int32(i), t) {
-			touches = append(touches, *t)
-		}
-	}
-	b.h.Notices, b.h.Touches = notices, touches
+	b.h.Notices = kept(b.h.Notices, func(_ int32, n *Notice) bool { return keep.Notice(n) })
+	b.h.Touches = kept(b.h.Touches, keep.Touch)
 	b.reopen()
 	b.trimOwners()
 }
 
-// about are those of list whose span is kept, with its new index.
-func about[T any](list []T, span func(*T) *int32, to []int32) []T {
-	kept := list[:0:0]
-	for _, v := range list {
-		s := span(&v)
-		if *s = to[*s]; *s >= 0 {
-			kept = append(kept, v)
+// kept are those elements of a list, by index, that satisfy keeps.
+func kept[T any](list []T, keeps func(i int32, v *T) bool) []T {
+	all := list[:0:0]
+	for i := range list {
+		if keeps(int32(i), &list[i]) {
+			all = append(all, list[i])
 		}
 	}
-	return kept
+	return all
 }
 
-// moved are the indices of spans that are kept, where they are now.
-func moved(list, to []int32) []int32 {
-	kept := list[:0:0]
-	for _, i := range list {
-		if to[i] >= 0 {
-			kept = append(kept, to[i])
-		}
-	}
-	return kept
+// about are those of list whose span is kept, with its new index.
+func about[T any](list []T, span func(*T) *int32, to []int32) []T {
+	return kept(slices.Clone(list), func(_ int32, v *T) bool {
+		s := span(v)
+		*s = to[*s]
+		return *s >= 0
+	})
 }
 
 // reopen recomputes the open operations of each process.
