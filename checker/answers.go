@@ -59,7 +59,6 @@ func (c *honestyCheck) judgeAnswers() {
 		}
 		ofClient[at], suspects[at] = client, append(list, i)
 	}
-	dis := c.disturbances(c.o)
 	for at, list := range suspects { // in any order: findings are sorted
 		if ofClient[at] == anyClient || c.issueOrder[at.owner] != sequential || !c.oneHold(at.key, list) {
 			continue
@@ -70,7 +69,7 @@ func (c *honestyCheck) judgeAnswers() {
 		c.judgeForced(list, forced[at.key])
 		for _, i := range list {
 			if c.h.Spans[i].Denied {
-				c.judgeDenied(i, dis)
+				c.judgeDenied(i)
 			}
 		}
 	}
@@ -161,7 +160,7 @@ func grantAfter(last, s *history.Span) *history.Span {
 // judgeDenied judges a release or renewal that was denied: if the promises to all levels of the hold were in force, and
 // no other owner can have been granted the lock meanwhile, its owner had it. Only what changes the data at the servers
 // excuses the lock.
-func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
+func (c *honestyCheck) judgeDenied(i int32) {
 	s := &c.h.Spans[i]
 	n, held := c.lastHold(s.Owner, s.Key, s.Call)
 	if !held {
@@ -177,7 +176,7 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	if c.h.Limit(h.key) == 0 && c.mayBeGrantedBy(n, s.Return) { // what others have of a semaphore does not matter
 		return
 	}
-	if c.o.applies(honestData) && dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {
+	if c.touched(c.dis, segment{h.asked, s.Return}) {
 		return
 	}
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return, note: promiseEnd(h.lastPromise())})
@@ -254,16 +253,11 @@ func (c *honestyCheck) judgeRenewed() {
 // judgeExpired judges the grants and renewals whose validity had ended when the client replied, by its own clock: such
 // a hold cannot be relied on. A client that was paused may be late.
 func (c *honestyCheck) judgeExpired() {
-	var dis *disturbances
 	for i, s := range those(c.h.Spans, c.rare) {
 		if !s.Expired || s.Op == history.OpInspect { // an inspection promises nothing
 			continue
 		}
-		if dis == nil {
-			d := c.disturbances(c.o)
-			dis = &d
-		}
-		if c.o.applies(honestPaused) && dis.touch(segment{s.Call, s.Return}, c.client(i), history.AffectsClients) {
+		if c.o.applies(honestPaused) && c.dis.touch(segment{s.Call, s.Return}, c.client(i), history.AffectsClients) {
 			continue
 		}
 		c.found.add(finding{rule: grantOver, x: none, y: i, start: s.Return, end: s.Return})

@@ -50,7 +50,7 @@ func (v *view) judgeKept(o Options, found *findings) {
 	if len(held) == 0 {
 		return
 	}
-	pauses, silent := v.clientPauses(), v.outages(o)
+	silent := v.outages(o)
 	v.longWaits(o.slack(), func(i int32) {
 		s := &v.h.Spans[i]
 		limit := v.h.Limit(s.Key)
@@ -59,7 +59,7 @@ func (v *view) judgeKept(o Options, found *findings) {
 		}
 		for _, k := range held[s.Key] {
 			p := longestOutside(segment{max(k.from, s.Call), min(k.until, s.Return)},
-				merged(pauses[v.client(i)], pauses[v.client(k.span)]))
+				v.clientPauses()[v.client(i)], v.clientPauses()[v.client(k.span)])
 			bound := keptWhileHeld
 			if silent.touches(p) {
 				bound = keptWhileSilent
@@ -74,7 +74,7 @@ func (v *view) judgeKept(o Options, found *findings) {
 // pendingHolds finds, by key, the times longer than keptWhileHeld in which only one acquire of several keys can have
 // had it.
 func (v *view) pendingHolds(several map[int32][]int32, o Options) map[int32][]pendingHold {
-	e, ends := v.idleTimes(o.slack()).extents, v.endsOf(several)
+	e, ends := v.idleTimes().extents, v.endsOf(several)
 	marks := make(map[int32][]pendingMark)
 	for i, end := range ends {
 		s := &v.h.Spans[i]

@@ -9,20 +9,11 @@ import (
 // judgeClosings finds the acquires that returned later than the slack after their client had closed its lock object,
 // although the servers were available and the client was running.
 func (v *view) judgeClosings(o Options, found *findings) {
-	if len(v.h.Closings) == 0 {
-		return
-	}
-	pauses := v.clientPauses()
 	for _, c := range v.h.Closings {
-		s := &v.h.Spans[c.Span]
-		var without []segment
-		if o.applies(wakePaused) {
-			without = pauses[v.client(c.Span)]
-		}
-		if o.applies(wakeOutage) {
-			without = merged(v.outagesFor(concernOf(s), o).windows, without)
-		}
-		if p := longestOutside(segment{c.Closed, c.Time}, without); p.until-p.from > o.slack() {
+		away := v.outagesFor(concernOf(&v.h.Spans[c.Span]), o)
+		p := longestOutside(segment{c.Closed, c.Time}, o.by(wakePaused, v.clientPauses()[v.client(c.Span)]),
+			o.by(wakeOutage, away.windows))
+		if p.until-p.from > o.slack() {
 			found.add(finding{rule: closedWait, x: none, y: c.Span, start: c.Closed, end: c.Time})
 		}
 	}

@@ -17,8 +17,8 @@ type faultTime struct {
 	changesRoles          bool // a note: a server became master or replica
 }
 
-// faultTimes returns the times of all faults, ordered by their beginnings.
-func (v *view) faultTimes() (all []faultTime) {
+// findFaults returns the times of all faults, ordered by their beginnings.
+func (v *view) findFaults() (all []faultTime) {
 	open := make(map[int]int) // by fault id: index in all
 	for _, f := range every(v.h.Faults) {
 		n, in := open[f.ID]
@@ -163,15 +163,12 @@ func (d disturbances) delivery(t time.Duration, client int) time.Duration {
 	return t
 }
 
-// clientPauses returns, by client, the times in which a fault stopped it or its connections, or the harness did not
+// findPauses finds, by client, the times in which a fault stopped it or its connections, or the harness did not
 // run.
-func (v *view) clientPauses() map[int][]segment {
-	var pauses map[int][]segment
+func (v *view) findPauses() map[int][]segment {
+	pauses := make(map[int][]segment)
 	for _, f := range v.faultTimes() {
 		if client := f.client(); client >= 0 {
-			if pauses == nil {
-				pauses = make(map[int][]segment)
-			}
 			pauses[client] = append(pauses[client], f.segment)
 		}
 	}

@@ -47,11 +47,8 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	if s.Outcome != history.Fail || slices.Contains(v.h.Unanswered, f.Span) {
 		return
 	}
-	without := v.clientPauses()[v.client(f.Span)]
-	if o.applies(wakeOutage) {
-		without = merged(v.outagesFor(concernOf(s), o).windows, without)
-	}
-	for _, g := range v.idleTimes(o.slack()).gaps {
+	without := merged(v.clientPauses()[v.client(f.Span)], o.by(wakeOutage, v.outagesFor(concernOf(s), o).windows))
+	for _, g := range v.idleTimes().gaps {
 		p := segment{max(g.from, s.Call), min(g.until, f.Time)}
 		if g.key != s.Key || p.until-p.from <= o.slack() {
 			continue
@@ -94,18 +91,17 @@ func (c *honestyCheck) judgeFailures() {
 	if !c.o.Persists {
 		return
 	}
-	dis := c.allDisturbances(c.o)
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
 			continue
 		}
-		excused := dis.refusedForGood(segment{s.Call, f.Time}, c.o)
+		excused := c.all.refusedForGood(segment{s.Call, f.Time}, c.o)
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
 			excused = c.mayBeSlow() ||
-				dis.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
+				c.all.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
 		}
-		if s.Op == history.OpRelease && c.unsure(s, f.Time, dis) ||
+		if s.Op == history.OpRelease && c.unsure(s, f.Time) ||
 			s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
 			continue
 		}
@@ -124,10 +120,10 @@ func (c *honestyCheck) mayBeSlow() bool {
 // unsure reports whether the outcome of a release until t may be unknown at once: its reply may have been lost while
 // keys moved, and what the servers remember of it is at a master that another request of the same release did not
 // reach.
-func (c *honestyCheck) unsure(s *history.Span, t time.Duration, all disturbances) bool {
+func (c *honestyCheck) unsure(s *history.Span, t time.Duration) bool {
 	during := segment{s.Call, t}
-	return s.Outcome == history.Info && all.touch(during, anyClient, history.AffectsSlots) &&
-		all.touch(during, anyClient, history.AffectsTraffic)
+	return s.Outcome == history.Info && c.all.touch(during, anyClient, history.AffectsSlots) &&
+		c.all.touch(during, anyClient, history.AffectsTraffic)
 }
 
 // promiseOver reports whether the hold that s renews was promised until t at most: then the lock can wait no longer for

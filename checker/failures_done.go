@@ -13,7 +13,6 @@ import (
 // was granted the lock before the promise to the releaser had ended: they had it. What may have changed the data of the
 // servers since the grant excuses the lock, as does a forced release.
 func (c *honestyCheck) judgeDone() {
-	dis := c.disturbances(c.o)
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		if s.Op != history.OpRelease || s.Outcome != history.Fail || s.Held || c.h.Limit(s.Key) != 0 {
@@ -32,11 +31,9 @@ func (c *honestyCheck) judgeDone() {
 			continue
 		}
 		during := segment{h.asked, c.holds[other].from}
-		if c.o.applies(honestData) && dis.touch(during, anyClient, history.AffectsData) ||
-			c.releasedIn(s, during) {
-			continue
+		if !c.touched(c.dis, during) && !c.releasedIn(s, during) {
+			c.found.add(finding{rule: failedDone, x: other, y: f.Span, start: s.Call, end: c.holds[other].from})
 		}
-		c.found.add(finding{rule: failedDone, x: other, y: f.Span, start: s.Call, end: c.holds[other].from})
 	}
 }
 
@@ -103,10 +100,10 @@ func (v *view) judgeUnanswered(o Options, found *findings) {
 // running returns a function that reports whether a client did not crash after the beginning of an operation, and was
 // not paused during it or within grace before it.
 func (v *view) running(grace time.Duration) func(client int, during segment) bool {
-	pauses, crashed := v.clientPauses(), v.crashes()
+	crashed := v.crashes()
 	return func(client int, during segment) bool {
 		at, is := crashed[client]
-		return !(is && at >= during.from) && !slices.ContainsFunc(pauses[client], func(p segment) bool {
+		return !(is && at >= during.from) && !slices.ContainsFunc(v.clientPauses()[client], func(p segment) bool {
 			return p.from <= during.until && during.from <= later(p.until, grace)
 		})
 	}

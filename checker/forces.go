@@ -12,11 +12,10 @@ func (c *honestyCheck) judgeForces() {
 	if c.o.MayBeDown > 0 {
 		return
 	}
-	dis := c.allDisturbances(c.o)
 	around := make(map[int32]reach)
 	for i, s := range those(c.h.Spans, c.rare) {
 		if s.Op != history.OpForceRelease || s.Some || c.h.Limit(s.Key) != 0 || s.Outcome == history.Info ||
-			c.o.applies(forceFault) && dis.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
+			c.o.applies(forceFault) && c.all.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
 			continue
 		}
 		if s.Absent {
@@ -41,10 +40,7 @@ func (c *honestyCheck) judgeForces() {
 
 // mayBeBetween reports whether an acquire that no hold is known of may have held the lock during s.
 func (c *honestyCheck) mayBeBetween(s *history.Span) bool {
-	if c.unknown == nil {
-		c.unknown = c.firstUnknown()
-	}
-	return c.unknown[s.Key] <= s.Return || c.hasRare(func(x *history.Span) bool {
+	return c.unknown()[s.Key] <= s.Return || c.hasRare(func(x *history.Span) bool {
 		return x.Undone && x.Key == s.Key && x.Call <= s.Return && x.Return >= s.Call
 	})
 }

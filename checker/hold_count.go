@@ -51,7 +51,7 @@ func checkHoldCount(v *view, o Options) Result {
 	c.judgeReentryTokens()
 	c.judgeUpgrades()
 	c.judgeReentered()
-	v.addKept(o, keptMiscounted, serverCount, c.found)
+	v.addKept(keptMiscounted, serverCount, c.found)
 	r := c.found.result(HoldCount, v.holdCountViolation)
 	r.Counts = map[string]int64{"counts": int64(c.counted), "nested": int64(c.nested)}
 	switch {

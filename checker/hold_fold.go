@@ -16,7 +16,6 @@ type holdFold struct {
 	blurred    map[ownerKey]bool
 	kept       map[ownerKey]keptLevels // lost levels of holds that were released
 	effects    map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
-	faults     *disturbances           // nil until needed
 	acquires   map[ownerKey][]int32    // see acquiring; nil until needed
 }
 
@@ -334,9 +333,6 @@ func (b *holdFold) crash(n *history.Notice) {
 
 // noteLost notes that an open hold is lost.
 func (b *holdFold) noteLost(h *hold) {
-	if b.hasLost == nil {
-		b.hasLost = make(map[ownerKey]bool)
-	}
 	b.hasLost[ownerKey{h.owner, h.key}] = true
 }
 

@@ -107,9 +107,6 @@ func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
 	case h.depth == 0:
 		h.endBelief(s.Call, s.Invoked)
 	default:
-		if b.parts == nil {
-			b.parts = make(map[int32][]partialReturn)
-		}
 		b.parts[n] = append(b.parts[n], partialReturn{s.Call, permits})
 	}
 }

@@ -22,9 +22,6 @@ func (b *holdFold) forced(i int32, s *history.Span) {
 func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 	s := &b.h.Spans[n]
 	if before != none {
-		if b.effects == nil {
-			b.effects = make(map[int32]time.Duration)
-		}
 		b.effects[n] = by
 	}
 	for _, h := range every(b.holds) {
@@ -133,13 +130,10 @@ func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
 
 // forced are, by key, the forced releases that succeeded.
 func (v *view) forced() map[int32][]int32 {
-	var all map[int32][]int32
+	all := make(map[int32][]int32)
 	for i, s := range those(v.h.Spans, v.rare) {
 		if s.Op != history.OpForceRelease || s.Outcome != history.OK {
 			continue
-		}
-		if all == nil {
-			all = make(map[int32][]int32)
 		}
 		all[s.Key] = append(all[s.Key], i)
 	}

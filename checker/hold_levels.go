@@ -94,9 +94,6 @@ func (b *holdFold) blur(s *history.Span, h *hold) {
 	case other == nil && h.depth+h.more().failedReleases == 0:
 		delete(b.blurred, at)
 	case other != nil && s.Write:
-		if b.blurred == nil {
-			b.blurred = make(map[ownerKey]bool)
-		}
 		b.blurred[at] = true
 	}
 }
@@ -120,9 +117,6 @@ type keptLevels struct {
 
 // keepLevels notes the lost levels of a hold whose other levels were released.
 func (b *holdFold) keepLevels(h *hold) {
-	if b.kept == nil {
-		b.kept = make(map[ownerKey]keptLevels)
-	}
 	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.more().lostLevels, b.leaseEnd(h)}
 }
 

@@ -118,9 +118,6 @@ type byClient struct {
 
 // since is the holds of a client since its last crash.
 func (c *byClient) since(v *view, client int) []int32 {
-	if c.of == nil {
-		c.of = make(map[int][]int32)
-	}
 	for ; c.seen < len(v.holds); c.seen++ {
 		who := v.client(v.holds[c.seen].span)
 		c.of[who] = append(c.of[who], int32(c.seen))

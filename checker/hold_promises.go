@@ -128,13 +128,11 @@ func (b *holdFold) keptUntil(h *hold) time.Duration {
 		return 0
 	}
 	if s := &b.h.Spans[h.span]; s.Lease == 0 {
-		if b.faults == nil {
-			b.faults = &disturbances{times: b.faultTimes()}
-		}
+		faults := disturbances{times: b.faultTimes()}
 		client, lease := b.client(h.span), s.Valid-s.Call
 		sent := segment{max(h.from, h.until-lease), h.until} // the renewals without a reply
-		if b.faults.touch(sent, client, history.AffectsTraffic, history.AffectsDelays, history.AffectsClients) {
-			end = max(end, later(b.faults.delivery(h.until, client), lease+lease/20))
+		if faults.touch(sent, client, history.AffectsTraffic, history.AffectsDelays, history.AffectsClients) {
+			end = max(end, later(faults.delivery(h.until, client), lease+lease/20))
 		}
 	}
 	return end

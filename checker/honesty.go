@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -97,7 +98,10 @@ func honestyRules() []string {
 // losses, because the validity says everything. A loss has no cause if the promise was in force, no other owner was
 // granted the lock by then, and the servers were available.
 func checkHonesty(v *view, o Options) Result {
-	c := honestyCheck{view: v, o: o, found: newFindings(o)}
+	c := honestyCheck{view: v, o: o, found: newFindings(o), dis: v.disturbances(o), all: v.allDisturbances(o)}
+	c.unknown = sync.OnceValue(v.firstUnknown)
+	c.promises = sync.OnceValue(func() *promiseIndex { return newPromiseIndex(v) })
+	c.seen, c.acts, c.shownOps = sync.OnceValue(c.lastSeen), sync.OnceValue(c.noticedActs), sync.OnceValue(c.findShownOps)
 	c.releasesOfNothing()
 	c.operationsOfOthers()
 	c.judgeLosses()
@@ -145,13 +149,22 @@ type honestyCheck struct {
 	o     Options
 	found *findings
 
-	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
-	opsShown                  map[ownerKey][]int32
-	received                  *promiseIndex           // see promises
-	seen                      map[int]time.Duration   // see lastSeen; nil until needed
-	acts                      map[ownerKey]*ownerActs // see actsOf; nil until needed
+	dis, all disturbances // those that may explain anything except what operators do; those of all faults
+
+	// computed when needed
+	unknown  func() []time.Duration         // by key: when the first acquire of unknown outcome was invoked
+	promises func() *promiseIndex           // of all promises of the history
+	seen     func() map[int]time.Duration   // see lastSeen
+	acts     func() map[ownerKey]*ownerActs // see noticedActs
+	shownOps func() map[ownerKey][]int32    // see findShownOps
+
 	replies, losses, outlived int
 	unjudged                  bool // an owner whose holds are unknown released or renewed
+}
+
+// touched reports whether one of some faults may have changed what servers keep in s, which excuses the lock.
+func (c *honestyCheck) touched(by disturbances, s segment) bool {
+	return c.o.applies(honestData) && by.touch(s, anyClient, history.AffectsData)
 }
 
 // releasesOfNothing judges releases by owners without a hold.

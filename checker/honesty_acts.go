@@ -41,14 +41,6 @@ type holdsSum struct {
 	more bool  // one was not released
 }
 
-// actsOf is what the owner in a notice did at its key.
-func (c *honestyCheck) actsOf(n *history.Notice) *ownerActs {
-	if c.acts == nil {
-		c.acts = c.noticedActs()
-	}
-	return c.acts[ownerKey{n.Owner, n.Key}]
-}
-
 // noticedActs lists what the owners of all notices did at their keys.
 func (c *honestyCheck) noticedActs() map[ownerKey]*ownerActs {
 	spans := make(map[ownerKey][]int32)
@@ -149,7 +141,7 @@ func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if len(c.forced()[n.Key]) > 0 {
 		return last, false
 	}
-	a := c.actsOf(n)
+	a := c.acts()[ownerKey{n.Owner, n.Key}]
 	if a.sums == nil {
 		c.sum(a)
 	}

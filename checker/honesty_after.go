@@ -13,7 +13,6 @@ import (
 // outcome ends the renewals too: its caller has nothing left to release, unless it tries again. So does an acquire
 // whose grant was undone.
 func (c *honestyCheck) judgeAfterRelease() {
-	var dis *disturbances
 	for i, n := range every(c.h.Notices) {
 		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] == concurrent {
 			continue
@@ -29,17 +28,12 @@ func (c *honestyCheck) judgeAfterRelease() {
 		if !over || n.Time <= later(last.at, c.o.slack()) {
 			continue
 		}
-		if dis == nil {
-			d := c.disturbances(c.o)
-			dis = &d
-		}
 		// A fault that was over before that has delayed nothing until now; it may be why the outcome is unknown.
 		since := segment{n.Time - 2*c.o.slack(), n.Time}
-		if c.o.applies(honestPaused) && dis.touch(since, c.client(last.span), history.AffectsClients,
-			history.AffectsTraffic) {
-			continue
+		if !c.o.applies(honestPaused) ||
+			!c.dis.touch(since, c.client(last.span), history.AffectsClients, history.AffectsTraffic) {
+			c.found.add(finding{rule: noticedAfter, x: last.span, y: i, start: last.at, end: n.Time})
 		}
-		c.found.add(finding{rule: noticedAfter, x: last.span, y: i, start: last.at, end: n.Time})
 	}
 }
 

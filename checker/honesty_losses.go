@@ -100,10 +100,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pa
 	if c.o.applies(honestSilent) && !ofLeases && !c.o.ReportsLoss && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}
-	if c.seen == nil {
-		c.seen = c.lastSeen()
-	}
-	until := min(h.until, c.seen[c.client(h.span)])
+	until := min(h.until, c.seen()[c.client(h.span)])
 	from := max(valid, h.from)
 	if s.Valid == 0 && len(h.more().laterPromises) == 0 {
 		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
@@ -156,10 +153,7 @@ func (c *honestyCheck) reopened(h *hold) bool {
 // known grant, within the slack, or one whose acquire had an unknown outcome.
 func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 	h := &c.holds[i]
-	if c.unknown == nil {
-		c.unknown = c.firstUnknown()
-	}
-	if c.unknown[h.key] <= t {
+	if c.unknown()[h.key] <= t {
 		return true
 	}
 	holds := c.byKey[h.key]

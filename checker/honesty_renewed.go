@@ -15,7 +15,6 @@ import (
 // other, or has made the first one again. When the request was sent is unknown: the other grant has to be older than
 // the slack.
 func (c *honestyCheck) judgeRenewedOthers() {
-	var all *disturbances
 	for i, n := range every(c.h.Notices) {
 		if n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] != sequential {
 			continue
@@ -28,14 +27,9 @@ func (c *honestyCheck) judgeRenewedOthers() {
 		if other < 0 || c.mayHaveEntered(n, c.holds[mine].from) {
 			continue
 		}
-		if all == nil {
-			d := c.allDisturbances(c.o)
-			all = &d
+		if !c.o.applies(honestData) || !c.all.explainRenewal(&c.holds[mine], &c.holds[other], n.Time) {
+			c.found.add(finding{rule: selfRenewed, x: other, y: i, start: c.holds[other].from, end: n.Time})
 		}
-		if c.o.applies(honestData) && all.explainRenewal(&c.holds[mine], &c.holds[other], n.Time) {
-			continue
-		}
-		c.found.add(finding{rule: selfRenewed, x: other, y: i, start: c.holds[other].from, end: n.Time})
 	}
 }
 
@@ -58,7 +52,7 @@ func (c *honestyCheck) grantedAfter(i int32, t time.Duration) int32 {
 
 // mayHaveEntered reports whether the owner in n was granted the lock, or may have been, after t and before n.
 func (c *honestyCheck) mayHaveEntered(n *history.Notice, t time.Duration) bool {
-	spans := c.actsOf(n).spans
+	spans := c.acts()[ownerKey{n.Owner, n.Key}].spans
 	next := sort.Search(len(spans), func(i int) bool { return c.h.Spans[spans[i]].Call >= n.Time })
 	for _, i := range slices.Backward(spans[:next]) {
 		switch s := &c.h.Spans[i]; {

@@ -21,7 +21,6 @@ func (c *honestyCheck) judgeUnacknowledged() {
 	if !c.o.AwaitsReplicas || len(starved) == 0 {
 		return
 	}
-	dis := c.allDisturbances(c.o)
 	for i, s := range every(c.h.Spans) {
 		if s.Outcome != history.OK || !awaitsReplicas(s.Op) {
 			continue
@@ -29,7 +28,7 @@ func (c *honestyCheck) judgeUnacknowledged() {
 		during := segment{c.notBefore(s), later(s.Return, c.o.slack())}
 		for _, t := range starved {
 			if t.from < during.from && during.until < t.until &&
-				!dis.some(during, func(f *faultTime) bool { return f.segment != t }) {
+				!c.all.some(during, func(f *faultTime) bool { return f.segment != t }) {
 				c.found.add(finding{rule: unacknowledged, x: none, y: i, start: s.Call, end: s.Return})
 			}
 		}

@@ -44,28 +44,18 @@ type idle struct {
 	extents *extents
 	waits   []wait // acquires longer than the slack that overlap a gap, by gap
 
-	nobodyOnce sync.Once
-	nobody     []segment // see [idle.nobodyHolds]
+	nobodyHolds func() []segment // see [idle.findNobody]
 }
 
-// idleTimes finds the gaps longer than slack. It is computed once.
-func (v *view) idleTimes(slack time.Duration) *idle {
-	v.idleOnce.Do(func() {
-		v.idle = &idle{free: make([]freeInterval, len(v.byKey))}
-		e := newExtents(v)
-		v.idle.extents = e
-		for key := range v.byKey {
-			v.idle.key(e, int32(key), slack)
-		}
-		v.idle.meet(v, slack)
-	})
-	return v.idle
-}
-
-// idleState is computed once; see [view.idleTimes].
-type idleState struct {
-	idleOnce sync.Once
-	idle     *idle
+// findIdle finds the gaps longer than slack.
+func (v *view) findIdle(slack time.Duration) *idle {
+	d := &idle{free: make([]freeInterval, len(v.byKey)), extents: newExtents(v)}
+	d.nobodyHolds = sync.OnceValue(func() []segment { return d.findNobody(v, slack) })
+	for key := range v.byKey {
+		d.key(d.extents, int32(key), slack)
+	}
+	d.meet(v, slack)
+	return d
 }
 
 // key goes through everything that may have held a key, in the order of its beginning.
@@ -160,18 +150,21 @@ type extents struct {
 	// renewedInMode is renewed without grants in the other mode (see [extents.endInMode]).
 	renewedInMode []time.Duration
 	regranted     map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
-	unknownTimes  []history.Unknown      // of operations of unknown outcome, by span; nil until needed
+	unknownTimes  []history.Unknown      // of operations of unknown outcome, by span
 	faults        disturbances
 	longestLease  time.Duration         // of a lock that renews by itself, as its promises show it; 0: unknown
 	crashed       map[int]time.Duration // see [view.crashes]
 
-	requestedOnce sync.Once
-	requested     map[int]time.Duration // see [extents.longestRequested]
+	longestRequested func() map[int]time.Duration // by client, the longest lease that it requested
 }
 
 func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
+	e.longestRequested = sync.OnceValue(e.findRequested)
+	e.unknownTimes = slices.SortedFunc(slices.Values(v.h.Unknown), func(a, b history.Unknown) int {
+		return cmp.Compare(a.Span, b.Span)
+	})
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
 	for _, s := range every(v.h.Spans) {
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
@@ -307,11 +300,6 @@ func (e *extents) latestEffect(i int32) time.Duration {
 	if s.Outcome != history.Info || s.Ended < 0 {
 		return s.Return
 	}
-	if e.unknownTimes == nil {
-		e.unknownTimes = slices.SortedFunc(slices.Values(e.h.Unknown), func(a, b history.Unknown) int {
-			return cmp.Compare(a.Span, b.Span)
-		})
-	}
 	n, ok := slices.BinarySearchFunc(e.unknownTimes, i, func(u history.Unknown, i int32) int {
 		return cmp.Compare(u.Span, i)
 	})
@@ -323,7 +311,7 @@ func (e *extents) latestEffect(i int32) time.Duration {
 
 // leaseOver is when the key that a finding is about became free.
 func (v *view) leaseOver(f finding) time.Duration {
-	for _, g := range v.idle.gaps {
+	for _, g := range v.idleTimes().gaps {
 		if g.last == f.x && g.cause == afterExpiry && g.from <= f.start && f.end <= g.until {
 			return g.from
 		}
@@ -333,7 +321,7 @@ func (v *view) leaseOver(f finding) time.Duration {
 
 // spanOf is the operation behind what was last before a key became free.
 func (v *view) spanOf(key, last int32) int32 {
-	if v.idle.free[key].cause == afterUnknownAcquire {
+	if v.idleTimes().free[key].cause == afterUnknownAcquire {
 		return last
 	}
 	return v.holds[last].span

@@ -11,8 +11,8 @@ import (
 // This file is about acquires of several keys, which wait until all of them are free, and may keep one that is free
 // from others while they wait for the rest.
 
-// severalKeys are the acquires of several keys: the spans of each by the first.
-func (v *view) severalKeys() (of map[int32][]int32) {
+// findSeveral finds the acquires of several keys: the spans of each by the first.
+func (v *view) findSeveral() (of map[int32][]int32) {
 	var last map[history.Process]int32 // the first span of the latest operation of a process
 	for _, i := range v.rare {
 		if v.h.Spans[i].Part {
@@ -60,7 +60,7 @@ func (d *idle) meetAll(v *view, spans []int32, slack time.Duration, gaps func(ke
 		best = longest
 	}
 	if best.until-best.from <= slack {
-		best = d.meetNobody(v, spans, slack)
+		best = d.meetNobody(v, spans)
 	}
 	if best.until-best.from > slack {
 		d.gaps = append(d.gaps, best)
@@ -71,10 +71,10 @@ func (d *idle) meetAll(v *view, spans []int32, slack time.Duration, gaps func(ke
 // meetNobody finds the longest time in which an acquire of several keys waited and no client held any key. A lock that
 // takes the keys one after the other may have had some of them for others, whose acquires were in flight: these wait
 // for each other then, because nobody else is in the way of all of them.
-func (d *idle) meetNobody(v *view, spans []int32, slack time.Duration) (best freeInterval) {
+func (d *idle) meetNobody(v *view, spans []int32) (best freeInterval) {
 	s := &v.h.Spans[spans[0]]
 	best = freeInterval{key: s.Key, last: none}
-	for _, g := range d.nobodyHolds(v, slack) {
+	for _, g := range d.nobodyHolds() {
 		if p := (segment{max(g.from, s.Call), min(g.until, s.Return)}); p.until-p.from > best.until-best.from {
 			best.segment = p
 		}
@@ -90,23 +90,21 @@ func (d *idle) meetNobody(v *view, spans []int32, slack time.Duration) (best fre
 	return best
 }
 
-// nobodyHolds are the times in which no client can have held any key, except one whose acquire was in flight, and no
-// fault was in force in the slack before. They are computed once.
-func (d *idle) nobodyHolds(v *view, slack time.Duration) []segment {
-	d.nobodyOnce.Do(func() {
-		var held []segment
-		for key := range v.byKey {
-			held = append(held, d.extents.heldBeside(int32(key), nil)...)
+// findNobody finds the times in which no client can have held any key, except one whose acquire was in flight, and no
+// fault was in force in the slack before.
+func (d *idle) findNobody(v *view, slack time.Duration) (nobody []segment) {
+	var held []segment
+	for key := range v.byKey {
+		held = append(held, d.extents.heldBeside(int32(key), nil)...)
+	}
+	for _, f := range v.faultTimes() {
+		if f.affects != history.AffectsDelays {
+			held = append(held, segment{f.from, later(f.until, slack)})
 		}
-		for _, f := range v.faultTimes() {
-			if f.affects != history.AffectsDelays {
-				held = append(held, segment{f.from, later(f.until, slack)})
-			}
-		}
-		slices.SortFunc(held, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
-		eachOutside(segment{0, v.h.End}, held, func(part segment) { d.nobody = append(d.nobody, part) })
-	})
-	return d.nobody
+	}
+	slices.SortFunc(held, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
+	eachOutside(segment{0, v.h.End}, held, func(part segment) { nobody = append(nobody, part) })
+	return nobody
 }
 
 // byGap sorts waits by gap and acquire.
@@ -128,7 +126,7 @@ func (v *view) keptBySeveral(o Options) func(i int32) []segment {
 			of[i], parts[key] = first, append(parts[key], i)
 		}
 	}
-	nobody := v.idleTimes(o.slack()).nobodyHolds(v, o.slack())
+	nobody := v.idleTimes().nobodyHolds()
 	return func(i int32) (kept []segment) {
 		own := several[i]
 		if own == nil {

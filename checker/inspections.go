@@ -16,27 +16,19 @@ import (
 // masters may be down, any earlier fault does, since those that reply may not be a majority of those that granted the
 // lock; but not if the lock shows another owner than the one that has a majority.
 func (c *honestyCheck) judgeShown() {
-	var dis disturbances
-	var latches map[int32]*latchKey
-	known := false
+	latches := c.latches()
 	for i, s := range those(c.h.Spans, c.rare) {
 		ofOwner := s.Op == history.OpInspectOwner
 		if !ofOwner && s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent ||
 			!ofOwner && c.h.Limit(s.Key) != 0 {
 			continue
 		}
-		if !known {
-			dis, latches, known = c.allDisturbances(c.o), c.latches(), true
-		}
-		if latches[s.Key] != nil {
-			continue
-		}
 		before := segment{0, s.Return}
-		if c.o.applies(honestData) && dis.touch(before, anyClient, history.AffectsData) {
+		if latches[s.Key] != nil || c.touched(c.all, before) {
 			continue
 		}
 		few := c.o.MayBeDown > 0 && c.o.applies(honestMinority) &&
-			dis.some(before, func(*faultTime) bool { return true })
+			c.all.some(before, func(*faultTime) bool { return true })
 		switch {
 		case !ofOwner:
 			c.judgeShownHolder(i, few)
@@ -83,19 +75,16 @@ func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
 	return none, false
 }
 
-// shownOps are the acquires, releases and renewals of the owners that inspections were about.
-func (c *honestyCheck) shownOps() map[ownerKey][]int32 {
-	if c.opsShown != nil {
-		return c.opsShown
-	}
-	c.opsShown = make(map[ownerKey][]int32)
+// findShownOps lists the acquires, releases and renewals of the owners that inspections were about.
+func (c *honestyCheck) findShownOps() map[ownerKey][]int32 {
+	ops := make(map[ownerKey][]int32)
 	for _, s := range those(c.h.Spans, c.rare) {
 		if s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
-			c.opsShown[ownerKey{s.Owner, s.Key}] = nil
+			ops[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
-	c.listSpans(c.opsShown, func(s *history.Span) bool { return isLockOp(s) || s.Op == history.OpRenew })
-	return c.opsShown
+	c.listSpans(ops, func(s *history.Span) bool { return isLockOp(s) || s.Op == history.OpRenew })
+	return ops
 }
 
 // shownWrongly says what an inspection during a hold showed of its grant that is wrong; "" if nothing is.

@@ -14,19 +14,12 @@ const deadWaiter = 6 * time.Second
 
 // judgeWaiters judges the counts of waiters. An earlier fault that may have changed what servers keep excuses the lock.
 func (c *honestyCheck) judgeWaiters() {
-	var dis disturbances
-	var crashed map[int]time.Duration
+	crashed := c.crashes()
 	for i, s := range those(c.h.Spans, c.rare) {
-		if s.Op != history.OpCountWaiters || s.Outcome != history.OK {
+		if s.Op != history.OpCountWaiters || s.Outcome != history.OK || c.touched(c.all, segment{0, s.Return}) {
 			continue
 		}
-		if crashed == nil {
-			dis, crashed = c.allDisturbances(c.o), c.crashes()
-		}
-		if c.o.applies(honestData) && dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
-			continue
-		}
-		certain, possible := c.waitersIn(s, dis, crashed)
+		certain, possible := c.waitersIn(s, crashed)
 		switch {
 		case s.Count > possible:
 			c.showed(waitersBeyond, none, i, fmt.Sprintf("at most %d", possible))
@@ -38,8 +31,7 @@ func (c *honestyCheck) judgeWaiters() {
 
 // waitersIn are how many acquires certainly waited in all of a count of waiters, and how many can have waited. It is
 // certain of one that was in flight while another owner certainly held the lock, if nothing disturbed it.
-func (c *honestyCheck) waitersIn(s *history.Span, dis disturbances, crashed map[int]time.Duration) (
-	certain, possible int32) {
+func (c *honestyCheck) waitersIn(s *history.Span, crashed map[int]time.Duration) (certain, possible int32) {
 	n, held := c.certainHolder(s)
 	for _, x := range every(c.h.Spans) {
 		if x.Call > s.Return {
@@ -52,7 +44,7 @@ func (c *honestyCheck) waitersIn(s *history.Span, dis disturbances, crashed map[
 		during := segment{x.Call, s.Return}
 		if held && x.Op == history.OpAcquire && c.holds[n].owner != x.Owner && x.Outcome != history.Info &&
 			x.Return > s.Return && later(x.Call, c.o.queueDelay()) < s.Call && c.holds[n].from < x.Call &&
-			!dis.some(during, func(*faultTime) bool { return true }) {
+			!c.all.some(during, func(*faultTime) bool { return true }) {
 			certain++
 		}
 	}

@@ -55,12 +55,7 @@ func checkLatch(v *view, o Options) Result {
 			}
 		}
 	}
-	if o.applies(latchOutage) {
-		c.away = v.outages(o).windows
-	}
-	if o.applies(latchPaused) {
-		c.pauses = v.clientPauses()
-	}
+	c.away = o.by(latchOutage, v.outages(o).windows)
 	judged := 0
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		l := all[key]
@@ -89,12 +84,11 @@ func checkLatch(v *view, o Options) Result {
 // latchCheck judges the replies about latches.
 type latchCheck struct {
 	*view
-	o      Options
-	found  *findings
-	until  time.Duration // what returned later is not judged
-	away   []segment
-	pauses map[int][]segment
-	dis    disturbances
+	o     Options
+	found *findings
+	until time.Duration // what returned later is not judged
+	away  []segment
+	dis   disturbances
 }
 
 func (c *latchCheck) add(rule int, a *arming, i int32, from time.Duration) {
@@ -191,12 +185,15 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 		c.add(passedEarly, last, i, s.Call)
 		return
 	}
-	if opened >= s.Return {
-		return
-	}
-	without := merged(c.away, c.pauses[c.client(i)])
-	if p := longestOutside(segment{opened, s.Return}, without); p.until-p.from > c.o.slack() {
-		c.found.add(finding{rule: keptWaiting, x: last.span, y: i, start: p.from, end: p.until})
+	c.addWait(keptWaiting, last, i, opened)
+}
+
+// addWait adds an await that did not return within the slack after an instant at which it should have.
+func (c *latchCheck) addWait(rule int, a *arming, i int32, from time.Duration) {
+	wait := segment{from, c.h.Spans[i].Return}
+	p := longestOutside(wait, c.away, c.o.by(latchPaused, c.clientPauses()[c.client(i)]))
+	if from < wait.until && p.until-p.from > c.o.slack() {
+		c.found.add(finding{rule: rule, x: a.span, y: i, start: p.from, end: p.until})
 	}
 }
 

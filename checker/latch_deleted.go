@@ -44,11 +44,7 @@ func (c *latchCheck) waitedDeleted(l *latchKey, i int32) {
 	for _, a := range meant {
 		from = max(from, a.deleted)
 	}
-	if len(meant) == 0 || from >= s.Return {
-		return
-	}
-	without := merged(c.away, c.pauses[c.client(i)])
-	if p := longestOutside(segment{from, s.Return}, without); p.until-p.from > c.o.slack() {
-		c.found.add(finding{rule: latchKeptDeleted, x: meant[len(meant)-1].span, y: i, start: p.from, end: p.until})
+	if len(meant) > 0 {
+		c.addWait(latchKeptDeleted, meant[len(meant)-1], i, from)
 	}
 }

@@ -50,8 +50,8 @@ func checkLeak(v *view, o Options) Result {
 			looked++
 		}
 	}
-	v.addKept(o, keptForNobody, keptLeft, found)
-	v.addKept(o, keptAbandoned, abandonedLeft, found)
+	v.addKept(keptForNobody, keptLeft, found)
+	v.addKept(keptAbandoned, abandonedLeft, found)
 	v.judgeMorePermits(o, found)
 	v.judgeQuiet(o, found)
 	v.judgeChannels(o, found)
@@ -73,7 +73,7 @@ func checkLeak(v *view, o Options) Result {
 // judgeLeft judges one note, and says whether it could be judged.
 func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	l := &v.h.Leftovers[i]
-	free := &v.idleTimes(o.slack()).free[l.Key]
+	free := &v.idleTimes().free[l.Key]
 	if free.last < 0 {
 		return false // the key was not used
 	}

@@ -39,7 +39,7 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 	if _, held := c.lastHold(s.Owner, s.Key, s.Call); !held {
 		return
 	}
-	holds, dis := c.byKey[s.Key], c.allDisturbances(c.o)
+	holds := c.byKey[s.Key]
 	began := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
 	for n := began - 1; n >= max(0, began-maxLookBack); n-- {
 		h := &c.holds[holds[n]]
@@ -47,7 +47,7 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 			continue
 		}
 		since := segment{h.asked, s.Return}
-		if c.o.applies(honestData) && dis.touch(since, anyClient, history.AffectsData, history.AffectsCommands,
+		if c.o.applies(honestData) && c.all.touch(since, anyClient, history.AffectsData, history.AffectsCommands,
 			history.AffectsRights, history.AffectsClockBack, history.AffectsSlots, history.AffectsMemory) {
 			continue // what servers keep, or how they reply, may have changed
 		}

@@ -36,7 +36,7 @@ func (v *view) overtakenUnexcused(
 	}
 	s := &v.h.Spans[span]
 	again := d.over(segment{s.Call, t}, v.client(span))
-	again = later(again, later(v.idleTimes(o.slack()).extents.waiterTimeout(s), o.queueDelay()))
+	again = later(again, later(v.idleTimes().extents.waiterTimeout(s), o.queueDelay()))
 	times := 0
 	for n := v.firstAfter(class, again); n < len(class) && v.holds[class[n]].from < t; n++ {
 		x := &v.holds[class[n]]

@@ -124,10 +124,10 @@ func (c outageWindows) touches(s segment) bool {
 	return false
 }
 
-// longestOutside is the longest part of s outside the segments of without.
-func longestOutside(s segment, without []segment) segment {
+// longestOutside is the longest part of s outside the segments of all lists.
+func longestOutside(s segment, without ...[]segment) segment {
 	best := segment{s.from, s.from}
-	eachOutside(s, without, func(part segment) {
+	eachOutside(s, merged(without...), func(part segment) {
 		if part.until-part.from > best.until-best.from {
 			best = part
 		}

@@ -37,11 +37,10 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 // others is what an acquire may have to wait for besides its own grant.
 type others struct {
 	*view
-	e      *extents
-	away   []segment
-	pauses map[int][]segment
-	held   map[int32][]segment // by key, computed when needed: when it may be held; disjoint, by time
-	left   map[int32][]leftWaiter
+	e    *extents
+	away []segment
+	held map[int32][]segment // by key, computed when needed: when it may be held; disjoint, by time
+	left map[int32][]leftWaiter
 }
 
 // leftWaiter is the time in which a failed acquire may still be in the queue.
@@ -51,7 +50,7 @@ type leftWaiter struct {
 }
 
 func (v *view) newOthers(o Options) *others {
-	w := &others{view: v, e: v.idleTimes(o.slack()).extents, away: v.outages(o).windows, pauses: v.clientPauses(),
+	w := &others{view: v, e: v.idleTimes().extents, away: v.outages(o).windows,
 		held: make(map[int32][]segment), left: make(map[int32][]leftWaiter)}
 	dis := v.disturbances(o)
 	for n := range v.h.Spans {
@@ -83,7 +82,7 @@ func (w *others) inTheWay(i int32) []segment {
 			add(x.segment)
 		}
 	}
-	return merged(merged(w.away, all), w.pauses[w.client(i)])
+	return merged(w.away, all, w.clientPauses()[w.client(i)])
 }
 
 // heldAt are the times in which a key may be held.

@@ -18,14 +18,6 @@ type promiseIndex struct {
 	found   []receivedPromise
 }
 
-// promises is the index of all promises of the history.
-func (c *honestyCheck) promises() *promiseIndex {
-	if c.received == nil {
-		c.received = newPromiseIndex(c.view)
-	}
-	return c.received
-}
-
 func newPromiseIndex(v *view) *promiseIndex {
 	x := &promiseIndex{view: v}
 	all := effectOrder(v.h)

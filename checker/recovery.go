@@ -46,7 +46,7 @@ func recoveryRules() []string {
 // no client requested the lock.
 func checkRecovery(v *view, o Options) Result {
 	found := newFindings(o)
-	unreleased, recovered := v.notGivenBack(o)
+	unreleased, recovered := v.notGivenBack()
 	waits := 0
 	if unreleased > 0 {
 		timed, rules := o.unhurried(recoverSteps), acquittals{notGrantedAgain, recoverOutage, recoverPaused}
@@ -59,7 +59,7 @@ func checkRecovery(v *view, o Options) Result {
 	if open == "" && recovered == 0 && probed == 0 {
 		open = v.unrecovered(o)
 	}
-	v.addKept(o, keptTooLong, keptBeyond, found)
+	v.addKept(keptTooLong, keptBeyond, found)
 	limited := v.judgeLimits(o, found)
 	r := found.result(Recovery, v.recoveryViolation)
 	r.Counts = map[string]int64{"holds_not_released": int64(unreleased), "granted_again": int64(recovered),
@@ -83,14 +83,14 @@ func checkRecovery(v *view, o Options) Result {
 
 // notGivenBack counts the holds that were not released, and those of them after which the lock was granted again:
 // only these have shown anything.
-func (v *view) notGivenBack(o Options) (unreleased, recovered int) {
+func (v *view) notGivenBack() (unreleased, recovered int) {
 	for _, holds := range v.byKey {
 		for n, i := range holds {
 			if v.holds[i].ending == endReleased {
 				continue
 			}
 			unreleased++
-			if n+1 < len(holds) && v.idleTimes(o.slack()).extents.leaseEnd(i) <= v.h.End {
+			if n+1 < len(holds) && v.idleTimes().extents.leaseEnd(i) <= v.h.End {
 				recovered++
 			}
 		}
@@ -107,33 +107,25 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 	if v.quorum && o.Starves && o.applies(e.outage) {
 		o.MayBeDown = 0
 	}
-	d, excuses := v.idleTimes(o.slack()), v.excusesOf(o)
+	d, excuses := v.idleTimes(), v.excusesOf(o)
 	left, kept := v.leftByClose(), v.keptBySeveral(o)
-	var pauses map[int][]segment
-	if o.applies(e.paused) {
-		pauses = v.clientPauses()
-	}
 	met := 0
 	for n := 0; n < len(d.waits); {
 		g := &d.gaps[d.waits[n].gap]
 		best := finding{rule: e.convict, x: g.last, y: -1}
 		first := d.waits[n].gap
-		var away outageWindows
-		if o.applies(e.outage) {
-			away = excuses(concern{key: g.key}).away
-		}
+		away := o.by(e.outage, excuses(concern{key: g.key}).away.windows)
 		for ; n < len(d.waits) && d.waits[n].gap == first; n++ {
 			if !slices.Contains(causes, g.cause) {
 				continue
 			}
 			met++
-			s := &v.h.Spans[d.waits[n].span]
-			without := merged(merged(away.windows, pauses[s.Process.Client(v.h.Clients)]), kept(d.waits[n].span))
+			s, client := &v.h.Spans[d.waits[n].span], v.client(d.waits[n].span)
 			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
 			if at, is := left[g.key]; is && o.applies(e.outage) {
 				wait.until = max(wait.from, min(wait.until, at))
 			}
-			p := longestOutside(wait, without)
+			p := longestOutside(wait, away, o.by(e.paused, v.clientPauses()[client]), kept(d.waits[n].span))
 			if p.until-p.from > best.end-best.start {
 				best.y, best.start, best.end = d.waits[n].span, p.from, p.until
 			}
@@ -180,12 +172,9 @@ func (v *view) leftByClose() map[int32]time.Duration {
 	return left
 }
 
-// merged is both lists in one, sorted.
-func merged(a, b []segment) []segment {
-	if len(b) == 0 {
-		return a
-	}
-	all := append(slices.Clone(a), b...)
+// merged is all lists in one, sorted.
+func merged(lists ...[]segment) []segment {
+	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(x, y segment) int { return cmp.Compare(x.from, y.from) })
 	return all
 }

@@ -15,7 +15,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 	if len(v.h.Probes) == 0 {
 		return 0, ""
 	}
-	d, away := v.idleTimes(o.slack()), v.outages(o)
+	d, away := v.idleTimes(), v.outages(o)
 	for i, p := range every(v.h.Probes) {
 		free := &d.free[p.Key]
 		undecided := func(why string) {
@@ -56,7 +56,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 
 // mayQueue reports whether a waiter that has failed or died may still be in the queue of a key at t.
 func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
-	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
+	e, dis := v.idleTimes().extents, v.disturbances(o)
 	for i := range v.h.Spans {
 		if i := int32(i); v.h.Spans[i].Key == key && v.mayLinger(i, dis) && e.dequeued(i) > t {
 			return true
@@ -70,7 +70,7 @@ func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
 // lease that no client stated may be seen at the servers. A release that failed with an error which is no answer of the
 // lock had no effect: its owner has not lost the lock, and may release it again.
 func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration, never bool) {
-	e := v.idleTimes(slack).extents
+	e := v.idleTimes().extents
 	lose := func(at, end time.Duration) (unexplained bool) {
 		lost = max(lost, at)
 		return end == history.Infinity && later(at, slack) <= t
@@ -140,7 +140,7 @@ func (v *view) crashes() map[int]time.Duration {
 // it. A client has waited for it in vain since then, or its last holder crashed, and nobody was granted it after that.
 // Whether it would have been granted later is unknown. "": none.
 func (v *view) unprobed(o Options) string {
-	d, probed := v.idleTimes(o.slack()), make(map[int32]bool)
+	d, probed := v.idleTimes(), make(map[int32]bool)
 	for i := range v.h.Probes {
 		probed[v.h.Probes[i].Key] = true
 	}
@@ -174,17 +174,14 @@ func (v *view) crashedLast(key int32, holds []int32, o Options) string {
 
 // waitedInVain finds a wait for a key without a probe after all that can hold it was lost; "": there is none.
 func (v *view) waitedInVain(d *idle, probed map[int32]bool, o Options) string {
-	if len(v.h.TimedOut) == 0 {
-		return ""
-	}
-	away, pauses := v.outages(o), v.clientPauses()
+	away := v.outages(o)
 	for _, s := range those(v.h.Spans, v.h.TimedOut) {
 		if limit := v.h.Limit(s.Key); probed[s.Key] || d.free[s.Key].from < never || limit > 0 && s.Permits > limit {
 			continue
 		}
 		lost, is := v.neverFreed(s.Key, s.Return, o.slack())
 		client := s.Process.Client(v.h.Clients)
-		p := longestOutside(segment{max(lost, s.Call), s.Return}, merged(away.windows, pauses[client]))
+		p := longestOutside(segment{max(lost, s.Call), s.Return}, away.windows, v.clientPauses()[client])
 		if !is || p.until-p.from <= o.slack() {
 			continue
 		}
@@ -200,7 +197,7 @@ func (v *view) waitedInVain(d *idle, probed map[int32]bool, o Options) string {
 // after the end of that lease: what it was answered, or what kept it from being granted the lock, shows nothing. "":
 // there is none.
 func (v *view) unrecovered(o Options) string {
-	e := v.idleTimes(o.slack()).extents
+	e := v.idleTimes().extents
 	asked := func(span int32, until time.Duration) string {
 		s := &v.h.Spans[span]
 		if limit := v.h.Limit(s.Key); s.Op != history.OpAcquire || limit > 0 && s.Permits > limit {

@@ -18,7 +18,6 @@ func (c *honestyCheck) judgeLateRenewals() {
 	for _, u := range c.h.Unknown {
 		unanswered[u.Span] = u.Time
 	}
-	dis := c.disturbances(c.o)
 	for i, s := range those(c.h.Spans, c.rare) {
 		if s.Op != history.OpRenew || s.Outcome == history.OK {
 			continue
@@ -36,7 +35,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 		}
 		late := segment{end, until}
 		if !known || len(promises) == 0 || until-end <= c.o.slack() ||
-			c.o.applies(honestPaused) && dis.some(late, func(f *faultTime) bool { return c.stops(f, i) }) {
+			c.o.applies(honestPaused) && c.dis.some(late, func(f *faultTime) bool { return c.stops(f, i) }) {
 			continue
 		}
 		c.found.add(finding{rule: renewalWaited, x: none, y: i, start: end, end: until})

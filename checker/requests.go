@@ -93,14 +93,14 @@ func (v *view) knownUntil(h *hold) (until time.Duration) {
 }
 
 // useTimes are the times in which a process used a key: its operations and its holds, longest possible, merged.
-func (v *view) useTimes(of *requestSeries, o Options) (byKey [][]segment) {
+func (v *view) useTimes(of *requestSeries) (byKey [][]segment) {
 	byKey = make([][]segment, len(v.h.Keys))
 	for i, s := range every(v.h.Spans) {
 		if of.has(v.client(i)) {
 			byKey[s.Key] = append(byKey[s.Key], segment{s.Call, s.Return})
 		}
 	}
-	e := v.idleTimes(o.slack()).extents
+	e := v.idleTimes().extents
 	for _, h := range every(e.holds) {
 		if of.has(v.client(h.span)) {
 			byKey[h.key] = append(byKey[h.key], segment{h.from, v.knownUntil(h)})
@@ -266,7 +266,7 @@ func (v *view) judgeQuiet(o Options, found *findings) {
 	}
 	dis := v.allDisturbances(o)
 	for _, of := range v.requestSeries() {
-		usage := v.useTimes(&of, o)
+		usage := v.useTimes(&of)
 		for key, name := range v.h.Keys {
 			for n, u := range usage[key] {
 				gap := segment{later(u.until, quietAfter), v.h.End}
@@ -309,7 +309,7 @@ func (v *view) judgeChannels(o Options, found *findings) {
 				continue
 			}
 			if usage == nil {
-				usage = v.useTimes(&of, o)
+				usage = v.useTimes(&of)
 			}
 			during, recent := segment{p.sent - lingerAtMost, p.time}, 0
 			for _, times := range usage {

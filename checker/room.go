@@ -136,7 +136,7 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	if len(busy) == 0 || o.MayBeDown > 0 {
 		return
 	}
-	e := v.idleTimes(o.slack()).extents
+	e := v.idleTimes().extents
 	all := e.held(k.key, true, o.slack())
 	for _, s := range those(v.h.Spans, k.requests) {
 		if s.Outcome == history.Fail {

@@ -115,7 +115,7 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 		return
 	}
 	r := v.newRoomSweep(k, o)
-	pauses, away := v.clientPauses(), v.outages(o)
+	away := v.outages(o)
 	gaps := make(map[int64][]segment) // by permits
 	for i, s := range those(v.h.Spans, long) {
 		permits := int64(0)
@@ -130,7 +130,7 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 		first, _ := slices.BinarySearchFunc(list, s.Call, func(g segment, t time.Duration) int {
 			return cmp.Compare(g.until, t)
 		})
-		without := merged(away.windows, pauses[v.client(i)])
+		without := merged(away.windows, v.clientPauses()[v.client(i)])
 		for _, g := range list[first:] {
 			if g.from >= s.Return {
 				break
@@ -138,7 +138,7 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
 			p := longestOutside(wait, without)
 			if p.until-p.from > slack && o.Fair && o.applies(wakeAhead) {
-				p = longestOutside(wait, merged(without, v.servedBefore(k, s, o)))
+				p = longestOutside(wait, without, v.servedBefore(k, s, o))
 			}
 			if p.until-p.from > slack {
 				visit(i, p)
@@ -174,21 +174,19 @@ func (e *extents) waiterTimeout(s *history.Span) time.Duration {
 	if lease == 0 {
 		return never
 	}
-	return max(10*time.Second, lease, e.longestRequested(s.Process.Client(e.h.Clients)))
+	return max(10*time.Second, lease, e.longestRequested()[s.Process.Client(e.h.Clients)])
 }
 
-// longestRequested is the longest lease that a client requested.
-func (e *extents) longestRequested(client int) time.Duration {
-	e.requestedOnce.Do(func() {
-		e.requested = make(map[int]time.Duration)
-		for _, s := range every(e.h.Spans) {
-			if isAcquire(s.Op) && s.Lease > 0 {
-				of := s.Process.Client(e.h.Clients)
-				e.requested[of] = max(e.requested[of], s.Lease)
-			}
+// findRequested finds, by client, the longest lease that it requested.
+func (e *extents) findRequested() map[int]time.Duration {
+	requested := make(map[int]time.Duration)
+	for _, s := range every(e.h.Spans) {
+		if isAcquire(s.Op) && s.Lease > 0 {
+			of := s.Process.Client(e.h.Clients)
+			requested[of] = max(requested[of], s.Lease)
 		}
-	})
-	return e.requested[client]
+	}
+	return requested
 }
 
 // dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
@@ -219,7 +217,7 @@ func (v *view) mayLinger(i int32, dis disturbances) bool {
 // newRoomSweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
-	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
+	e, dis := v.idleTimes().extents, v.disturbances(o)
 	for _, d := range e.held(k.key, false, 0) {
 		r.add(d, false)
 	}

@@ -29,35 +29,25 @@ type servers struct {
 	owners map[string]int32            // index into History.Owners
 	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
 
-	keptOnce sync.Once
-	wrongly  []kept // see [servers.keptWrongly]
-
-	ledgersOnce sync.Once
-	byOwner     map[ownerKey]*ownerLedger // see [servers.ledgers]
+	wrongly func() []kept                    // see [servers.keptWrongly]
+	ledgers func() map[ownerKey]*ownerLedger // of the owners that samples name
 }
 
 type nodeKey struct{ node, key int32 }
 
-// serversState is computed once; see [view.servers].
-type serversState struct {
-	serversOnce sync.Once
-	seen        *servers
-}
-
-// servers reads the samples; nil if there are none that can be read.
-func (v *view) servers() *servers {
-	v.serversOnce.Do(func() {
-		if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
-			return
-		}
-		s := &servers{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
-		for i, name := range v.h.Owners {
-			s.owners[name] = int32(i)
-		}
-		s.read()
-		v.seen = s
-	})
-	return v.seen
+// readServers reads the samples; nil if there are none that can be read.
+func (v *view) readServers(o Options) *servers {
+	if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
+		return nil
+	}
+	s := &servers{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
+	s.wrongly = sync.OnceValue(func() []kept { return s.keptWrongly(o) })
+	s.ledgers = sync.OnceValue(s.newLedgers)
+	for i, name := range v.h.Owners {
+		s.owners[name] = int32(i)
+	}
+	s.read()
+	return s
 }
 
 func (s *servers) read() {

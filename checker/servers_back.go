@@ -26,7 +26,6 @@ func (c *honestyCheck) judgeBroughtBack() {
 	if seen == nil {
 		return
 	}
-	dis := c.allDisturbances(c.o)
 	done := make(map[ownerKey]bool)
 	all := c.lastRequests()
 	for i, n := range every(c.h.Notices) {
@@ -40,7 +39,7 @@ func (c *honestyCheck) judgeBroughtBack() {
 		if !requested || r.grant != r.last || c.h.Spans[r.grant].Return >= n.Time {
 			continue
 		}
-		if b, is := seen.back(i, r.grant, dis, c.o); is {
+		if b, is := seen.back(i, r.grant, c.all, c.o); is {
 			c.found.add(finding{rule: restored, x: none, y: r.grant, start: n.Time, end: b.seen, note: b})
 		}
 	}

@@ -16,7 +16,6 @@ func (c *honestyCheck) judgeHeldBefore() {
 	if s == nil || !c.o.Repeats || c.quorum || c.o.MayBeDown > 0 {
 		return
 	}
-	dis := c.disturbances(c.o)
 	for at, l := range s.ledgers() { // in any order: findings are sorted
 		x := &c.h.Spans[l.ops[0]]
 		if !isAcquire(x.Op) || x.Outcome != history.Fail || x.Undone || x.Part ||
@@ -25,11 +24,9 @@ func (c *honestyCheck) judgeHeldBefore() {
 		}
 		during := segment{x.Call, x.Return}
 		seen := s.firstNamed(at, during)
-		if seen == nil || c.releasedIn(x, during) ||
-			c.o.applies(honestData) && dis.touch(during, anyClient, history.AffectsData) {
-			continue
+		if seen != nil && !c.releasedIn(x, during) && !c.touched(c.dis, during) {
+			c.found.add(finding{rule: deniedGrant, x: none, y: l.ops[0], start: seen.Time, end: x.Return, note: seen.Node})
 		}
-		c.found.add(finding{rule: deniedGrant, x: none, y: l.ops[0], start: seen.Time, end: x.Return, note: seen.Node})
 	}
 }
 

@@ -35,7 +35,6 @@ type freeAtServers struct {
 	*servers
 	o        Options
 	away     []segment
-	pauses   map[int][]segment
 	until    time.Duration // start of the first fault that is not one of a client
 	shared   map[int32]bool
 	free     map[int32][]segment // by key, computed when needed: without a hold and without a grant
@@ -43,11 +42,9 @@ type freeAtServers struct {
 }
 
 func (v *view) newShownFree(s *servers, o Options) *freeAtServers {
-	q := &freeAtServers{servers: s, o: o, pauses: v.clientPauses(), until: never,
+	q := &freeAtServers{servers: s, o: o, until: never,
 		shared: make(map[int32]bool), free: make(map[int32][]segment), hindered: make(map[int32][]segment)}
-	if o.applies(wakeOutage) {
-		q.away = v.outages(o).windows
-	}
+	q.away = o.by(wakeOutage, v.outages(o).windows)
 	for _, f := range v.faultTimes() {
 		if f.client() < 0 {
 			q.until = min(q.until, f.from)
@@ -65,7 +62,7 @@ func (q *freeAtServers) longest(i int32) (best segment) {
 	if _, known := q.free[s.Key]; !known {
 		q.free[s.Key], q.hindered[s.Key] = q.freeTimes(s.Key), q.inTheWay(s.Key)
 	}
-	without := merged(merged(q.away, q.hindered[s.Key]), q.pauses[q.client(i)])
+	without := merged(q.away, q.hindered[s.Key], q.clientPauses()[q.client(i)])
 	for _, f := range within(q.free[s.Key], segment{s.Call, s.Return}) {
 		wait := segment{max(f.from, s.Call), min(f.until, s.Return, q.until)}
 		if wait.until-wait.from <= q.o.slack() {
@@ -133,7 +130,7 @@ func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
 // inTheWay are the times in which an earlier request may have kept a waiter from a free key, in a queue or as a writer
 // that waits, and those in which the operations alone show that the key was free.
 func (q *freeAtServers) inTheWay(key int32) (all []segment) {
-	d := q.idleTimes(q.o.slack())
+	d := q.idleTimes()
 	for _, g := range d.gaps {
 		if g.key == key {
 			all = append(all, g.segment)
@@ -154,7 +151,7 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 		}
 		all = append(all, segment{s.Call, left})
 	}
-	for client, pauses := range q.pauses {
+	for client, pauses := range q.clientPauses() {
 		crash, crashed := d.extents.crashed[client]
 		for _, p := range pauses {
 			if crashed && crash <= later(p.from, q.o.slack()) {

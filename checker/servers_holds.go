@@ -21,12 +21,6 @@ type ownerLedger struct {
 	client int
 }
 
-// ledgers are those of the owners that samples name. They are computed once.
-func (s *servers) ledgers() map[ownerKey]*ownerLedger {
-	s.ledgersOnce.Do(func() { s.byOwner = s.newLedgers() })
-	return s.byOwner
-}
-
 func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
 	for i, x := range every(s.h.Spans) {
@@ -205,13 +199,12 @@ func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLed
 }
 
 // addKept adds the findings of one kind about holds at servers.
-func (v *view) addKept(o Options, what keptKind, rule int, found *findings) {
+func (v *view) addKept(what keptKind, rule int, found *findings) {
 	seen := v.servers()
 	if seen == nil {
 		return
 	}
-	seen.keptOnce.Do(func() { seen.wrongly = seen.keptWrongly(o) })
-	for _, k := range seen.wrongly {
+	for _, k := range seen.wrongly() {
 		if k.what == what {
 			found.add(finding{rule: rule, x: none, y: k.span, start: k.since, end: k.seen, note: k})
 		}

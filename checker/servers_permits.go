@@ -46,7 +46,6 @@ func (c *honestyCheck) fewerPermits() {
 	if seen == nil {
 		return
 	}
-	dis := c.allDisturbances(c.o)
 	key, next, open := none, 0, []int32(nil)
 	seen.permitSamples(func(k int32, x *history.Sample, kept int64) bool {
 		if k != key {
@@ -59,7 +58,7 @@ func (c *honestyCheck) fewerPermits() {
 		sum, span := int64(0), none
 		for i, h := range those(c.holds, open) {
 			if !h.promisedAt(x.Sent) || !h.promisedAt(later(x.Time, keepError(0, c.o))) ||
-				c.o.applies(honestData) && dis.touch(segment{c.requested(h, x.Sent, dis), x.Time}, anyClient, history.AffectsData) {
+				c.touched(c.all, segment{c.requested(h, x.Sent), x.Time}) {
 				continue
 			}
 			if n := c.outAt(i, x.Time); n > 0 {
@@ -77,7 +76,7 @@ func (c *honestyCheck) fewerPermits() {
 
 // requested is since when the promise of h that is in force at t was requested: the acquire, or a later renewal if it
 // is certain which hold of its owner that was about.
-func (c *honestyCheck) requested(h *hold, t time.Duration, dis disturbances) time.Duration {
+func (c *honestyCheck) requested(h *hold, t time.Duration) time.Duration {
 	since := h.asked
 	for _, p := range c.promises().all(h.owner, h.key) {
 		switch {
@@ -86,7 +85,7 @@ func (c *honestyCheck) requested(h *hold, t time.Duration, dis disturbances) tim
 		case p.what == promiseMade && p.span != h.span: // another hold of the owner
 			return h.asked
 		case p.what == promiseReplaced && (p.span != none ||
-			!dis.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients)):
+			!c.all.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients)):
 			since = p.asked
 		}
 	}
@@ -155,7 +154,7 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 	for _, s := range every(v.h.Spans) {
 		valid = valid || s.Key == key && s.Valid != 0 && s.Op != history.OpInspect
 	}
-	all := v.idleTimes(o.slack()).extents.held(key, true, o.slack())
+	all := v.idleTimes().extents.held(key, true, o.slack())
 	if !valid {
 		for i := range all {
 			if h := v.extentOf(key, i); h == none || v.holds[h].freeBy == never {

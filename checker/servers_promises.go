@@ -74,7 +74,6 @@ func (c *honestyCheck) judgeKept() {
 	if seen == nil {
 		return
 	}
-	dis := c.allDisturbances(c.o)
 	for i, h := range every(c.holds) {
 		if c.h.Limit(h.key) != 0 {
 			continue
@@ -90,7 +89,7 @@ func (c *honestyCheck) judgeKept() {
 			}
 			longest.at = p.at
 			u, broken := seen.breaks(h, longest, next, c.o)
-			if !broken || c.o.applies(honestData) && dis.changed(h, longest, u.seen) {
+			if !broken || c.o.applies(honestData) && c.all.changed(h, longest, u.seen) {
 				continue
 			}
 			f := finding{rule: notKept, x: i, y: h.span, start: u.seen, end: min(h.until, u.until), note: u}

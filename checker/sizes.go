@@ -3,7 +3,6 @@ package checker
 import (
 	"slices"
 	"sort"
-	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -27,27 +26,19 @@ type resized struct {
 	known time.Duration // when the size with which it was created was certainly replaced
 }
 
-// sizeState is computed once; see [view.resizes].
-type sizeState struct {
-	sizeOnce sync.Once
-	resized  map[int32]resized
-}
-
-// resizes are the semaphores that were resized, by key.
-func (v *view) resizes() map[int32]resized {
-	v.sizeOnce.Do(func() {
-		spans := make(map[int32][]*history.Span)
-		for _, s := range those(v.h.Spans, v.rare) {
-			if setsSize(s) && s.Outcome != history.Fail && v.h.Limit(s.Key) > 0 {
-				spans[s.Key] = append(spans[s.Key], s)
-			}
+// findResizes finds the semaphores that were resized, by key.
+func (v *view) findResizes() map[int32]resized {
+	spans := make(map[int32][]*history.Span)
+	for _, s := range those(v.h.Spans, v.rare) {
+		if setsSize(s) && s.Outcome != history.Fail && v.h.Limit(s.Key) > 0 {
+			spans[s.Key] = append(spans[s.Key], s)
 		}
-		v.resized = make(map[int32]resized, len(spans))
-		for key, list := range spans {
-			v.resized[key] = newResized(list, int64(v.h.Limit(key)))
-		}
-	})
-	return v.resized
+	}
+	all := make(map[int32]resized, len(spans))
+	for key, list := range spans {
+		all[key] = newResized(list, int64(v.h.Limit(key)))
+	}
+	return all
 }
 
 // newResized finds the times of the sizes that some resizes set, which are in the order of their invocations. A size

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -37,8 +36,7 @@ func (v *view) spares(node, affects string, c concern, o Options) bool {
 	case o.Isolates == 0 || c.key == none || !isServer(node):
 		return false
 	}
-	v.homesOnce.Do(func() { v.homes = v.findHomes(o) })
-	home := v.homes[c.key]
+	home := v.homes()[c.key]
 	return home != "" && home != node
 }
 
@@ -50,18 +48,12 @@ func (o Options) unhurried(acquits int) Options {
 	return o
 }
 
-// homesState is computed once; see [view.findHomes].
-type homesState struct {
-	homesOnce sync.Once
-	homes     []string
-}
-
 // findHomes finds, by key, the only server that has kept a hold, by the samples of its masters; "" if there are
 // several, as after a failover, or if none is known. After a server was away for longer than Options.Isolates, the
 // others may have refused all commands: then none counts as known.
-func (v *view) findHomes(o Options) []string {
+func (v *view) findHomes(isolates time.Duration) []string {
 	homes, s := make([]string, len(v.h.Keys)), v.servers()
-	if s == nil || v.longestOutage() > o.Isolates {
+	if s == nil || v.longestOutage() > isolates {
 		return homes
 	}
 	for key := range homes {
@@ -120,7 +112,7 @@ func (v *view) sparesAll(f *faultTime, c concern, o Options) bool {
 // concerning is what may explain the lock's behavior about c in place of the lock.
 func (v *view) concerning(c concern, o Options) disturbances {
 	d := v.allDisturbances(o)
-	d.times = slices.DeleteFunc(d.times, func(f faultTime) bool { return v.sparesAll(&f, c, o) })
+	d.times = slices.DeleteFunc(slices.Clone(d.times), func(f faultTime) bool { return v.sparesAll(&f, c, o) })
 	return d
 }
 

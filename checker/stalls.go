@@ -61,9 +61,6 @@ func (v *view) endHold(h *hold, end time.Duration) {
 		return
 	}
 	h.core = min(h.core, h.until)
-	if v.promised == nil {
-		v.promised = make(map[int32]time.Duration)
-	}
 	v.promised[h.span] = h.core
 }
 

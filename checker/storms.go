@@ -47,7 +47,7 @@ func (v *view) judgeDials(o Options, found *findings) {
 			if count <= int(dialsPerSecond*(during.until-during.from).Seconds()) {
 				return true
 			}
-			allowed := int(dialsPerSecond * v.busyTime(&of, during, o).Seconds())
+			allowed := int(dialsPerSecond * v.busyTime(&of, during).Seconds())
 			if count <= allowed {
 				return true
 			}
@@ -74,14 +74,14 @@ func (s *requestSeries) eachWindow(length time.Duration, visit func(a, b *reques
 
 // busyTime adds up how much of s the operations of a process were in flight and it may have had holds, at least once
 // the length of s.
-func (v *view) busyTime(of *requestSeries, s segment, o Options) (sum time.Duration) {
+func (v *view) busyTime(of *requestSeries, s segment) (sum time.Duration) {
 	within := func(from, until time.Duration) time.Duration { return max(0, min(until, s.until)-max(from, s.from)) }
 	for i, x := range every(v.h.Spans) {
 		if of.has(v.client(i)) {
 			sum += within(x.Call, x.Return)
 		}
 	}
-	e := v.idleTimes(o.slack()).extents
+	e := v.idleTimes().extents
 	for _, h := range every(e.holds) {
 		if of.has(v.client(h.span)) {
 			sum += within(h.from, v.knownUntil(h))

@@ -17,11 +17,11 @@ func (v *view) judgeTries(o Options, found *findings) {
 		return
 	}
 	slack, outlasts := o.slack(), o.Migrates || o.Isolates > 0 || o.FullMemory
-	excuses, pauses := v.excusesOf(o), v.clientPauses()
+	excuses := v.excusesOf(o)
 	judge := func(i int32, until time.Duration) {
 		client, during := v.client(i), segment{v.h.Spans[i].Call, until}
 		e := excuses(concernOf(&v.h.Spans[i]))
-		p := longestOutside(during, merged(e.away.windows, pauses[client]))
+		p := longestOutside(during, e.away.windows, v.clientPauses()[client])
 		if p.until-p.from <= slack || e.dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
 			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
 			return

@@ -33,7 +33,6 @@ func (v *view) judgeTurns(o Options, found *findings) {
 	if len(turns) == 0 {
 		return
 	}
-	pauses := v.clientPauses()
 	for i := range v.h.Spans {
 		s, client := &v.h.Spans[i], v.client(int32(i))
 		if s.Op != history.OpAcquire || s.Return-s.Call <= keptFor {
@@ -44,7 +43,7 @@ func (v *view) judgeTurns(o Options, found *findings) {
 				continue
 			}
 			during := segment{v.holds[t.grants[0]].from, v.holds[t.grants[len(t.grants)-1]].from}
-			p := longestOutside(segment{max(during.from, s.Call), min(during.until, s.Return)}, pauses[client])
+			p := longestOutside(segment{max(during.from, s.Call), min(during.until, s.Return)}, v.clientPauses()[client])
 			if p.until-p.from <= keptFor {
 				continue
 			}

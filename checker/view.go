@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -37,13 +38,18 @@ type view struct {
 	doubts     []doubt                   // by owner: why it is concurrent, if it is
 	concurrent int                       // number of concurrent owners
 	doubtful   [doubts]int               // the same, by doubt
-	owners     ownerIndex
-	levels     []level // what owners did inside their holds
-	counted    []int32 // spans: replies with a hold count that can be compared
-	idleState
-	serversState
-	homesState
-	sizeState
+	levels     []level                   // what owners did inside their holds
+	counted    []int32                   // spans: replies with a hold count that can be compared
+
+	// computed when needed, once
+	byOwner      func() []int32           // see orderByOwner
+	idleTimes    func() *idle             // see findIdle
+	clientPauses func() map[int][]segment // see findPauses
+	severalKeys  func() map[int32][]int32 // see findSeveral
+	faultTimes   func() []faultTime       // see findFaults
+	resizes      func() map[int32]resized // see findResizes
+	servers      func() *servers          // see readServers
+	homes        func() []string          // see findHomes
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -103,10 +109,18 @@ func (s segment) text() string {
 
 // bareView is a view without holds.
 func bareView(h *history.History, o Options) *view {
-	return &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll}
+	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll,
+		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
+	v.byOwner, v.idleTimes = sync.OnceValue(v.orderByOwner), sync.OnceValue(func() *idle { return v.findIdle(o.slack()) })
+	v.clientPauses = sync.OnceValue(v.findPauses)
+	v.severalKeys, v.faultTimes = sync.OnceValue(v.findSeveral), sync.OnceValue(v.findFaults)
+	v.resizes, v.servers = sync.OnceValue(v.findResizes), sync.OnceValue(func() *servers { return v.readServers(o) })
+	isolates := cmp.Or(o.Isolates, o.NodeTimeout)
+	v.homes = sync.OnceValue(func() []string { return v.findHomes(isolates) })
+	return v
 }
 
-// newView makes a view of a lock. It uses only the options LockKind, Fair, Poll, MayBeDown and ReportDelay.
+// newView makes a view of a lock. It uses only the options that the lock and its servers state, Slack and ReportDelay.
 func newView(h *history.History, o Options) *view {
 	v := bareView(h, o)
 	v.fold(false)
@@ -132,7 +146,9 @@ func (v *view) fold(all bool) {
 	order := inBackground(func() { marks = effectOrder(h) })
 	v.ownerOrder, v.doubts = orders(h)
 	v.issueOrder = slices.Clone(v.ownerOrder)
-	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool), all: all}
+	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool),
+		hasLost: make(map[ownerKey]bool), clients: byClient{of: make(map[int][]int32)}, all: all,
+		blurred: make(map[ownerKey]bool), kept: make(map[ownerKey]keptLevels), effects: make(map[int32]time.Duration)}
 	v.usage = make([]usage, len(h.Keys))
 	room()
 	order()

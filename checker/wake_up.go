@@ -93,7 +93,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeDials(o, found)
 	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
-	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
+	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes().gaps))}
 	switch {
 	case r.Outcome == Violated:
 	case asked == 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
@@ -110,28 +110,18 @@ func checkWakeUp(v *view, o Options) Result {
 
 // unreturned finds the acquires that never returned; it returns how many the harness stopped waiting for.
 func (v *view) unreturned(o Options, found *findings) (asked int) {
-	var pauses map[int][]segment
 	excuses := v.excusesOf(o)
 	for _, u := range v.h.Unknown {
 		s := &v.h.Spans[u.Span]
 		if !u.Timeout || s.Op != history.OpAcquire {
 			continue
 		}
-		if asked++; asked == 1 {
-			pauses = v.clientPauses()
+		asked++
+		p := longestOutside(segment{max(s.Call, u.Time-2*o.slack()), u.Time},
+			o.by(wakeOutage, excuses(concernOf(s)).away.windows), o.by(wakePaused, v.clientPauses()[v.client(u.Span)]))
+		if p.until-p.from > o.slack() && !(o.applies(wakeLate) && v.heardOf(s, u.Time)) {
+			found.add(finding{rule: notReturned, x: none, y: u.Span, start: s.Call, end: u.Time})
 		}
-		var without []segment
-		if o.applies(wakeOutage) {
-			without = excuses(concernOf(s)).away.windows
-		}
-		if o.applies(wakePaused) {
-			without = merged(without, pauses[v.client(u.Span)])
-		}
-		last := segment{max(s.Call, u.Time-2*o.slack()), u.Time}
-		if p := longestOutside(last, without); p.until-p.from <= o.slack() || o.applies(wakeLate) && v.heardOf(s, u.Time) {
-			continue
-		}
-		found.add(finding{rule: notReturned, x: -1, y: u.Span, start: s.Call, end: u.Time})
 	}
 	return asked
 }
