@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // adminFault is a fault that an operator's commands inject and undo, and whose effect the server counts.
@@ -45,15 +44,7 @@ func (f adminFault) spec(s Spec) Spec {
 		}
 		var undo []undoing
 		in := &injection{
-			observe: func(ctx context.Context) (string, error) {
-				if f.count == nil {
-					return f.noun, nil
-				}
-				return await(ctx, "any "+f.noun, func() (string, bool) {
-					now, err := f.total(ctx, a, nodes)
-					return format.Count(now-before, f.noun), err == nil && now > before
-				})
-			},
+			observe: already(f.noun),
 			undo: func(ctx context.Context) (string, error) {
 				var errs []error
 				for _, do := range undo {
@@ -62,17 +53,17 @@ func (f adminFault) spec(s Spec) Spec {
 				return f.healed, errors.Join(errs...)
 			},
 		}
+		if f.count != nil {
+			in.observe = awaitMore("any "+f.noun, f.noun, before,
+				func(ctx context.Context) (int, error) { return f.total(ctx, a, nodes) })
+		}
 		for _, node := range nodes {
 			one, err := f.set(ctx, a, node, env)
 			if one != nil {
 				undo = append(undo, one)
 			}
 			if err != nil {
-				// The caller gets no Injection to heal, and ctx may have ended.
-				undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-				defer cancel()
-				_, _ = in.Heal(undoing)
-				return nil, fmt.Errorf("%s on %s: %w", s.Name, node, err)
+				return in.started(ctx, fmt.Errorf("%s on %s: %w", s.Name, node, err))
 			}
 		}
 		return in, nil

@@ -18,7 +18,7 @@ var clockDriftSpec = Spec{
 	Targets:   []Target{Master, Replica, Behind, Deciding, Node},
 	Amount:    &Amount{"what the clock gains each second", defaultDrift, -900 * time.Millisecond, time.Minute},
 	Requires:  cluster.Requirements{Clocks: true},
-	Resources: wallClock,
+	Resources: ofEachNode("the clock of "),
 	Lacks:     lacksClocks,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		rate := cmp.Or(env.Amount, defaultDrift)

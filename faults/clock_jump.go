@@ -23,7 +23,7 @@ var clockJumpSpec = Spec{
 	Targets:   []Target{Master, Replica, Behind, Deciding, Node},
 	Amount:    &Amount{"how far the clock jumps", defaultJump, -24 * time.Hour, 24 * time.Hour},
 	Requires:  cluster.Requirements{Clocks: true},
-	Resources: wallClock,
+	Resources: ofEachNode("the clock of "),
 	Lacks:     lacksClocks,
 	AffectsBack: strings.Join([]string{history.AffectsData, history.AffectsTraffic, history.AffectsDelays,
 		history.AffectsMessages, history.AffectsSubscriptions, history.AffectsCommands, history.AffectsClients,
@@ -47,7 +47,7 @@ func noClocks() map[string]string {
 }
 
 func lacksClocks(c cluster.Cluster) string {
-	return lacks[cluster.Clocks](c, "set the clock of a server")
+	return lacks[cluster.Clocks]("set the clock of a server")(c)
 }
 
 // setClock sets the clock of node. shows reports whether a clock that is so far ahead shows the effect.

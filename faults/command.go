@@ -19,6 +19,21 @@ type command struct {
 	healed bool
 }
 
+// breaking is what such a fault does to a node, given the names of the locks: its effect, and whether it had one.
+type breaking func(ctx context.Context, a cluster.Admin, node string, locks []string) (string, bool, error)
+
+// commandFault completes a row of such a fault.
+func commandFault(do breaking, s Spec) Spec {
+	s.OneShot = true
+	s.Lacks = lacksAdmin
+	s.Inject = func(_ context.Context, env Env, target string) (Injection, error) {
+		return newCommand(target, func(ctx context.Context) (string, bool, error) {
+			return do(ctx, env.Cluster.(cluster.Admin), target, env.Keys)
+		}), nil
+	}
+	return s
+}
+
 func newCommand(node string, do func(ctx context.Context) (string, bool, error)) *command {
 	return &command{node: node, do: do, turn: make(chan struct{}, 1)}
 }

@@ -27,7 +27,7 @@ var endpointChangeSpec = Spec{
 	Resources: func(cluster.Cluster, string) []Resource {
 		return []Resource{{Name: "the address of the master"}, {Name: "the role of n1"}}
 	},
-	Lacks:  func(c cluster.Cluster) string { return lacks[cluster.Address](c, "move the address of the master") },
+	Lacks:  lacks[cluster.Address]("move the address of the master"),
 	Inject: changeEndpoint,
 }
 

@@ -9,26 +9,22 @@ import (
 
 // eviction is a cache that is also the lock server: memory is full, and the policy allkeys-lru removes keys that have
 // not expired, locks among them.
-var evictionSpec = Spec{
+var evictionSpec = commandFault(evictLocks, Spec{
 	Name:      "eviction",
 	OnlyRedis: "a memory limit",
 	Doc:       "makes a server evict its keys (maxmemory with allkeys-lru), once, as soon as it has a lock's key.",
 	Source:    "redis.io, Key eviction: allkeys-lru; rueidislock's README: a deleted key is a lost lock",
 	Targets:   []Target{Master, Deciding, Node},
-	OneShot:   true,
-	Resources: memoryOf,
-	Lacks:     lacksAdmin,
-	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		a := env.Cluster.(cluster.Admin)
-		return newCommand(target, func(ctx context.Context) (string, bool, error) {
-			for _, key := range env.Keys { // one by one: in a Redis Cluster they may be in different slots
-				if n, err := number(ctx, a, target, "EXISTS", key); err == nil && n > 0 {
-					return evict(ctx, a, target)
-				}
-			}
-			return "", false, nil
-		}), nil
-	},
+	Resources: ofEachNode(memoryLimit),
+})
+
+func evictLocks(ctx context.Context, a cluster.Admin, node string, keys []string) (string, bool, error) {
+	for _, key := range keys { // one by one: in a Redis Cluster they may be in different slots
+		if n, err := number(ctx, a, node, "EXISTS", key); err == nil && n > 0 {
+			return evict(ctx, a, node)
+		}
+	}
+	return "", false, nil
 }
 
 // evict limits the memory until keys were evicted.

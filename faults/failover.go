@@ -17,7 +17,7 @@ var failoverSpec = Spec{
 	Targets:    []Target{Master},
 	Topologies: []string{cluster.Sentinel, cluster.Replicated},
 	OneShot:    true,
-	Lacks:      func(c cluster.Cluster) string { return lacks[cluster.Promoter](c, "promote a replica") },
+	Lacks:      lacks[cluster.Promoter]("promote a replica"),
 	Inject: func(ctx context.Context, env Env, old string) (Injection, error) {
 		if err := env.Cluster.(cluster.Promoter).Promote(ctx); err != nil {
 			return nil, fmt.Errorf("requesting a failover: %w", err)

@@ -201,20 +201,26 @@ func (s Spec) Check(c cluster.Cluster) error {
 	return nil
 }
 
-// lacks names what a backend without ability A cannot do; "" if c has it.
-func lacks[A any](c cluster.Cluster, what string) string {
-	if _, ok := c.(A); ok {
-		return ""
+// lacks names what a backend without ability A cannot do; "" if it has it.
+func lacks[A any](what string) func(cluster.Cluster) string {
+	return func(c cluster.Cluster) string {
+		if _, ok := c.(A); ok {
+			return ""
+		}
+		return "this backend cannot " + what
 	}
-	return "this backend cannot " + what
 }
 
 func lacksKiller(c cluster.Cluster) string {
-	return lacks[cluster.Killer](c, "kill and restart a server")
+	return lacks[cluster.Killer]("kill and restart a server")(c)
 }
 
 func lacksAdmin(c cluster.Cluster) string {
-	return lacks[cluster.Admin](c, "send commands to a server")
+	return lacks[cluster.Admin]("send commands to a server")(c)
+}
+
+func lacksLinks(c cluster.Cluster) string {
+	return lacks[cluster.Links]("hold, delay or cut connections")(c)
 }
 
 func lacksNothing(cluster.Cluster) string { return "" }

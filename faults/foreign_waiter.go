@@ -9,7 +9,7 @@ import (
 
 // foreign-waiter is another program, or another version of a library, that queues at a fair lock in a format of its
 // own.
-var foreignWaiterSpec = Spec{
+var foreignWaiterSpec = commandFault(forFirst(addForeignWaiter), Spec{
 	Name:      "foreign-waiter",
 	OnlyRedis: "keys",
 	Doc: "adds an entry that no client of the lock wrote to the head of a fair lock's wait queue, with a deadline an " +
@@ -18,20 +18,7 @@ var foreignWaiterSpec = Spec{
 	Source:  "redisson#5989: a queue entry without a deadline stopped every acquire",
 	Targets: []Target{Master, Deciding, Node},
 	Affects: history.AffectsCommands,
-	OneShot: true,
-	Lacks:   lacksAdmin,
-	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		a := env.Cluster.(cluster.Admin)
-		return newCommand(target, func(ctx context.Context) (string, bool, error) {
-			for _, key := range env.Keys {
-				if queue, err := addForeignWaiter(ctx, a, target, key); queue != "" || err != nil {
-					return "an entry of another program heads " + queue, queue != "", err
-				}
-			}
-			return "", false, nil
-		}), nil
-	},
-}
+})
 
 // foreignWaiter adds an entry to the head of a list and to a sorted set, if the set has the head of the list too.
 const foreignWaiter = "local head = redis.call('LINDEX', KEYS[1], 0) " +
@@ -39,9 +26,9 @@ const foreignWaiter = "local head = redis.call('LINDEX', KEYS[1], 0) " +
 	"local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] " +
 	"redis.call('ZADD', KEYS[2], last + 3600000, ARGV[1]) return redis.call('LPUSH', KEYS[1], ARGV[1])"
 
-// addForeignWaiter adds an entry to the queue of a lock, and returns the name of the list; "": no client waits there.
-func addForeignWaiter(ctx context.Context, a cluster.Admin, node, key string) (queue string, err error) {
-	queue, _, err = waitQueue(ctx, a, node, key, 1)
+// addForeignWaiter adds an entry to the queue of a lock; "": no client waits there.
+func addForeignWaiter(ctx context.Context, a cluster.Admin, node, key string) (effect string, err error) {
+	queue, _, err := waitQueue(ctx, a, node, key, 1)
 	if err != nil || queue == "" {
 		return "", err
 	}
@@ -49,7 +36,7 @@ func addForeignWaiter(ctx context.Context, a cluster.Admin, node, key string) (q
 	for _, name := range deadlines {
 		n, err := number(ctx, a, node, "EVAL", foreignWaiter, "2", queue, name, "another-program")
 		if err != nil || n > 0 {
-			return queue, err
+			return "an entry of another program heads " + queue, err
 		}
 	}
 	return "", err

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,10 +40,7 @@ func grantReplySpec(s Spec, mode cluster.Mode) Spec {
 	s.Targets = []Target{Waiter, Holder, Client}
 	s.Resources = repliesTo
 	s.Lacks = func(c cluster.Cluster) string {
-		if why := lacks[cluster.Links](c, "hold, delay or cut connections"); why != "" {
-			return why
-		}
-		return lacks[cluster.Witness](c, "sample nodes")
+		return cmp.Or(lacksLinks(c), lacks[cluster.Witness]("sample nodes")(c))
 	}
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
 		number, _ := cluster.ClientNumber(target)

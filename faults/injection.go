@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // injection is an Injection made of two functions; undo is called once.
@@ -19,6 +20,26 @@ type injection struct {
 	once sync.Once
 	how  string
 	err  error
+}
+
+// undoLimit bounds the recovery of servers after an injection that failed.
+const undoLimit = 15 * time.Second
+
+// recovery is the context of what undoes an injection that failed: the reason may be that ctx has ended.
+func recovery(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+}
+
+// started returns the injection. If it failed, what is in force already is undone, because the caller gets no
+// Injection to heal.
+func (i *injection) started(ctx context.Context, err error) (Injection, error) {
+	if err == nil {
+		return i, nil
+	}
+	undo, cancel := recovery(ctx)
+	defer cancel()
+	_, _ = i.Heal(undo)
+	return nil, err
 }
 
 func (i *injection) Observe(ctx context.Context) (string, error) { return i.observe(ctx) }
@@ -51,6 +72,18 @@ func await(ctx context.Context, what string, seen func() (string, bool)) (string
 		case <-ctx.Done():
 			return "", fmt.Errorf("%s was not observed: %w", what, ctx.Err())
 		}
+	}
+}
+
+// awaitMore observes that a count has grown; noun is what it counts, in the singular.
+func awaitMore(
+	what, noun string, before int, count func(context.Context) (int, error),
+) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		return await(ctx, what, func() (string, bool) {
+			now, err := count(ctx)
+			return format.Count(now-before, noun), err == nil && now > before
+		})
 	}
 }
 

@@ -20,9 +20,7 @@ type linkFault struct {
 
 // spec completes a row whose Resources are links.
 func (l linkFault) spec(s Spec) Spec {
-	s.Lacks = func(c cluster.Cluster) string {
-		return lacks[cluster.Links](c, "hold, delay or cut connections")
-	}
+	s.Lacks = lacksLinks
 	s.Affects = cmp.Or(s.Affects, history.AffectsTraffic)
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
@@ -46,8 +44,7 @@ func (l linkFault) spec(s Spec) Spec {
 		}
 		for _, r := range held {
 			if err := links.SetRule(r.Link, r.Dir, l.rule(env, row)); err != nil {
-				_, _ = in.Heal(ctx) // the caller gets no Injection to heal
-				return nil, fmt.Errorf("setting a rule for %s: %w", r, err)
+				return in.started(ctx, fmt.Errorf("setting a rule for %s: %w", r, err))
 			}
 		}
 		return in, nil

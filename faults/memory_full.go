@@ -26,13 +26,11 @@ var memoryFullSpec = adminFault{
 	Doc:       "sets maxmemory below the used memory, without eviction: a server replies OOM to writes until healed.",
 	Affects:   history.AffectsCommands + " " + history.AffectsMemory,
 	Source:    "redis.io, Key eviction: noeviction",
-	Resources: memoryOf,
+	Resources: ofEachNode(memoryLimit),
 })
 
-// memoryOf is the resource of faults that limit a server's memory.
-func memoryOf(c cluster.Cluster, target string) []Resource {
-	return ofEachNode("the memory limit of ")(c, target)
-}
+// memoryLimit names the resource of faults that limit a server's memory.
+const memoryLimit = "the memory limit of "
 
 // limitMemory sets maxmemory to one byte, and returns the command that restores limit and policy.
 func limitMemory(ctx context.Context, a cluster.Admin, node, policy string) (undo []any, err error) {

@@ -18,9 +18,7 @@ var nodeDeletedSpec = Spec{
 	Targets:    []Target{Master, Node},
 	Topologies: []string{cluster.ZooKeeper, cluster.Etcd},
 	OneShot:    true,
-	Lacks: func(c cluster.Cluster) string {
-		return lacks[cluster.Entries](c, "delete the nodes of holders")
-	},
+	Lacks:      lacks[cluster.Entries]("delete the nodes of holders"),
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		return newCommand(target, func(ctx context.Context) (string, bool, error) {
 			deleted := 0

@@ -1,10 +1,10 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -25,9 +25,6 @@ func killed(target string, down, up func(context.Context, string) error) outage 
 	return outage{down: down, up: up, effect: effect, healed: "restarted"}
 }
 
-// undoLimit bounds the recovery of servers after an injection that failed.
-const undoLimit = 15 * time.Second
-
 // inject takes the nodes of target down: at the same time where the cluster can, because machines that share a power
 // supply fail together. If one of them cannot be taken down, the others are brought back at once, also when the reason
 // is that ctx has ended: the caller gets no Injection to heal.
@@ -41,7 +38,7 @@ func (o outage) inject(ctx context.Context, c cluster.Cluster, target string) (I
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+		undo, cancel := recovery(ctx)
 		defer cancel()
 		return nil, errors.Join(err, o.bringBack(undo, c, down))
 	}
@@ -68,10 +65,5 @@ func each(c cluster.Cluster, nodes []string, do func(node string) error) []error
 }
 
 func lacksDisks(what string) func(cluster.Cluster) string {
-	return func(c cluster.Cluster) string {
-		if why := lacksKiller(c); why != "" {
-			return why
-		}
-		return lacks[cluster.Disks](c, what)
-	}
+	return func(c cluster.Cluster) string { return cmp.Or(lacksKiller(c), lacks[cluster.Disks](what)(c)) }
 }

@@ -18,7 +18,7 @@ var pauseNodeSpec = Spec{
 	Source:  "jepsen hammer-time; redis.io Sentinel: a partitioned master",
 	Targets: []Target{Master, Replica, Node},
 	Down:    true,
-	Lacks:   func(c cluster.Cluster) string { return lacks[cluster.Pauser](c, "pause a server") },
+	Lacks:   lacks[cluster.Pauser]("pause a server"),
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		servers := env.Cluster.(cluster.Pauser)
 		if err := servers.Pause(ctx, target); err != nil {

@@ -10,19 +10,16 @@ import (
 
 // pubsub-cut disconnects every subscriber of a server, once. A message that is published before a subscriber is back is
 // lost to it: pub/sub stores nothing.
-var pubsubCutSpec = Spec{
+var pubsubCutSpec = commandFault(disconnectSubscribers, Spec{
 	Name:      "pubsub-cut",
 	OnlyRedis: "published messages",
 	Doc:       "disconnects every subscriber of a server (CLIENT KILL TYPE pubsub), once.",
 	Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions,
 	Source:    "redisson#4744, redisson#3287: waiters that are never woken",
 	Targets:   []Target{Master, Replica, Node},
-	OneShot:   true,
-	Lacks:     lacksAdmin,
-	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		return newCommand(target, func(ctx context.Context) (string, bool, error) {
-			n, err := number(ctx, env.Cluster.(cluster.Admin), target, "CLIENT", "KILL", "TYPE", "pubsub")
-			return format.Count(n, "subscriber") + " disconnected", n > 0, err
-		}), nil
-	},
+})
+
+func disconnectSubscribers(ctx context.Context, a cluster.Admin, node string, _ []string) (string, bool, error) {
+	n, err := number(ctx, a, node, "CLIENT", "KILL", "TYPE", "pubsub")
+	return format.Count(n, "subscriber") + " disconnected", n > 0, err
 }

@@ -12,7 +12,7 @@ import (
 
 // queue-deleted deletes a part of a fair lock's state: the list of waiters. The other keys of the lock, which may name
 // the same waiters, stay.
-var queueDeletedSpec = Spec{
+var queueDeletedSpec = commandFault(forFirst(deleteQueue), Spec{
 	Name:      "queue-deleted",
 	OnlyRedis: "keys",
 	Doc: "deletes the list in which a fair lock keeps its waiters (a list with the lock's name in its own), but none of " +
@@ -20,19 +20,18 @@ var queueDeletedSpec = Spec{
 	Source:  "redisson#5989: one of the two keys of a fair lock's queue was lost; redis.io, Key eviction",
 	Targets: []Target{Master, Deciding, Node},
 	Affects: history.AffectsData + " " + history.AffectsMessages, // no waiter is woken until it is in the queue again
-	OneShot: true,
-	Lacks:   lacksAdmin,
-	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		a := env.Cluster.(cluster.Admin)
-		return newCommand(target, func(ctx context.Context) (string, bool, error) {
-			for _, key := range env.Keys {
-				if effect, err := deleteQueue(ctx, a, target, key); effect != "" || err != nil {
-					return effect, effect != "", err
-				}
+})
+
+// forFirst is the command that has an effect on the first lock for which it can.
+func forFirst(do func(ctx context.Context, a cluster.Admin, node, key string) (effect string, err error)) breaking {
+	return func(ctx context.Context, a cluster.Admin, node string, keys []string) (string, bool, error) {
+		for _, key := range keys {
+			if effect, err := do(ctx, a, node, key); effect != "" || err != nil {
+				return effect, effect != "", err
 			}
-			return "", false, nil
-		}), nil
-	},
+		}
+		return "", false, nil
+	}
 }
 
 // deleteQueue deletes the queue of a lock if two clients wait in it. "": they do not.

@@ -55,11 +55,6 @@ func serverProcess(c cluster.Cluster, target string) []Resource {
 	return ofEachNode("the process of ")(c, target)
 }
 
-// wallClock is the resource of faults that set clocks.
-func wallClock(_ cluster.Cluster, node string) []Resource {
-	return []Resource{{Name: "the clock of " + node}}
-}
-
 // link is the traffic in direction dir of the connections that from opens to to.
 func link(from, to string, dir cluster.Direction) Resource {
 	return Resource{Link: cluster.Link{From: from, To: to}, Dir: dir}

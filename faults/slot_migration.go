@@ -38,19 +38,10 @@ var slotMigrationSpec = Spec{
 			return nil, err
 		}
 		in := &injection{
-			observe: func(ctx context.Context) (string, error) {
-				return await(ctx, "any redirection of a client", func() (string, bool) {
-					now, err := m.redirects(ctx)
-					return format.Count(now-before, "ASK or TRYAGAIN reply"), err == nil && now > before
-				})
-			},
-			undo: m.finish,
+			observe: awaitMore("any redirection of a client", "ASK or TRYAGAIN reply", before, m.redirects),
+			undo:    m.finish,
 		}
-		if err := m.start(ctx); err != nil {
-			_, _ = in.Heal(ctx) // the caller gets no Injection to heal
-			return nil, err
-		}
-		return in, nil
+		return in.started(ctx, m.start(ctx))
 	},
 }
 

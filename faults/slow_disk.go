@@ -23,9 +23,7 @@ var slowDiskSpec = delayingFsyncs(Spec{
 	Settings:   map[string][]string{"appendonly": {"yes"}, "appendfsync": {"always", "everysec", ""}},
 	Resources:  ofEachNode("the disk of "),
 	Requires:   cluster.Requirements{Disks: true},
-	Lacks: func(c cluster.Cluster) string {
-		return lacks[cluster.SlowDisks](c, "delay the fsyncs of a server")
-	},
+	Lacks:      lacks[cluster.SlowDisks]("delay the fsyncs of a server"),
 })
 
 // delayingFsyncs adds to a row how the fault is injected.
@@ -57,11 +55,7 @@ func delayingFsyncs(s Spec) Spec {
 			},
 			undo: func(ctx context.Context) (string, error) { return "fsyncs are no longer delayed", d.set(ctx, 0) },
 		}
-		if err := d.set(ctx, row.amount(env)); err != nil {
-			_, _ = in.Heal(ctx) // the caller gets no Injection to heal
-			return nil, err
-		}
-		return in, nil
+		return in.started(ctx, d.set(ctx, row.amount(env)))
 	}
 	return s
 }

@@ -22,9 +22,7 @@ var unplugSpec = Spec{
 	Resources: func(c cluster.Cluster, target string) []Resource {
 		return append(serverProcess(c, target), around(target, cluster.Both)...) // a restarted server would be connected
 	},
-	Lacks: func(c cluster.Cluster) string {
-		return lacks[cluster.Network](c, "disconnect a server from the network")
-	},
+	Lacks: lacks[cluster.Network]("disconnect a server from the network"),
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		n := env.Cluster.(cluster.Network)
 		o := outage{down: n.Disconnect, up: n.Reconnect, effect: "disconnected", healed: "reconnected"}

@@ -84,6 +84,18 @@ func Parse(p []byte) (reply any, rest []byte, err error) {
 	return reply, in.rest, nil
 }
 
+// ParseAll reads the complete replies in p, and returns what follows them.
+func ParseAll(p []byte) (replies []any, rest []byte) {
+	for len(p) > 0 {
+		reply, rest, err := Parse(p)
+		if err != nil {
+			break
+		}
+		replies, p = append(replies, reply), rest
+	}
+	return replies, p
+}
+
 // source is what a reply is read from. What its methods return is valid until the next call.
 type source interface {
 	line() ([]byte, error) // with the newline

@@ -45,32 +45,30 @@ func (c *Cluster) host(name string) (*host, error) {
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
 }
 
-// node finds a Redis server by name.
-func (c *Cluster) node(name string) (*node, error) {
-	for _, n := range c.nodes {
-		if n.name == name {
-			return n, nil
-		}
-	}
-	if _, err := c.host(name); err == nil {
-		return nil, fmt.Errorf("%s: %w: it is not a Redis server", name, errors.ErrUnsupported)
-	}
-	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
-}
-
-// disk is the disk of a server.
-func (c *Cluster) disk(name string) (*host, durable, error) {
+// with calls do for a node or Sentinel, at the next instant of the actor in ctx and with the world locked. Its error
+// says what was done to which.
+func (c *Cluster) with(ctx context.Context, doing, name string, do func(*host) error) error {
 	h, err := c.host(name)
 	if err != nil {
-		return nil, nil, err
+		return fmt.Errorf("%s %w", doing, err)
 	}
-	switch p := h.program.(type) {
-	case *node:
-		return h, &p.disk, nil
-	case *member:
-		return h, &p.disk, nil
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	if err := do(h); err != nil {
+		return fmt.Errorf("%s %s: %w", doing, name, err)
 	}
-	return nil, nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
+	return nil
+}
+
+// withNode is with for a Redis server.
+func (c *Cluster) withNode(ctx context.Context, doing, name string, do func(*node) error) error {
+	return c.with(ctx, doing, name, func(h *host) error {
+		n, is := h.program.(*node)
+		if !is {
+			return fmt.Errorf("%w: it is not a Redis server", errors.ErrUnsupported)
+		}
+		return do(n)
+	})
 }
 
 // durable is what a disk keeps.
@@ -79,57 +77,48 @@ type durable interface {
 	wipe()
 }
 
+// withDisk is with for a server that has a disk.
+func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*host, durable) error) error {
+	return c.with(ctx, doing, name, func(h *host) error {
+		switch p := h.program.(type) {
+		case *node:
+			return do(h, &p.disk)
+		case *member:
+			return do(h, &p.disk)
+		}
+		return cluster.ErrNoNode
+	})
+}
+
 // Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it wrote to its append-only file survives, fsynced
 // or not.
 func (c *Cluster) Kill(ctx context.Context, node string) error {
-	h, err := c.host(node)
-	if err != nil {
-		return fmt.Errorf("killing %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	h.kill()
-	return nil
+	return c.with(ctx, "killing", node, func(h *host) error {
+		h.kill()
+		return nil
+	})
 }
 
 // Restart starts a killed node or Sentinel at the same address with the same disk.
 func (c *Cluster) Restart(ctx context.Context, node string) error {
-	h, err := c.host(node)
-	if err != nil {
-		return fmt.Errorf("restarting %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	if h.up {
-		return fmt.Errorf("starting %s: it is already running", node)
-	}
-	h.start()
-	return nil
+	return c.with(ctx, "starting", node, func(h *host) error {
+		if h.up {
+			return errors.New("it is already running")
+		}
+		h.start()
+		return nil
+	})
 }
 
 // Pause stops a node or Sentinel as SIGSTOP does. The error wraps
 // [cluster.ErrDown] if it does not run.
 func (c *Cluster) Pause(ctx context.Context, node string) error {
-	return c.signal(ctx, "pausing", node, (*host).pause)
+	return c.with(ctx, "pausing", node, (*host).pause)
 }
 
 // Resume resumes a paused node or Sentinel, as SIGCONT does.
 func (c *Cluster) Resume(ctx context.Context, node string) error {
-	return c.signal(ctx, "resuming", node, (*host).resume)
-}
-
-func (c *Cluster) signal(ctx context.Context, doing, node string, do func(*host)) error {
-	h, err := c.host(node)
-	if err != nil {
-		return fmt.Errorf("%s %w", doing, err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	if !h.up {
-		return fmt.Errorf("%s %s: %w", doing, node, cluster.ErrDown)
-	}
-	do(h)
-	return nil
+	return c.with(ctx, "resuming", node, (*host).resume)
 }
 
 // Promote sends SENTINEL FAILOVER to one Sentinel after another until one accepts. In a replicated topology it
@@ -220,61 +209,43 @@ func (c *Cluster) checkEnd(name string) error {
 
 // SetClock sets node's clock to k, from which it continues, also while the node is down.
 func (c *Cluster) SetClock(ctx context.Context, name string, k cluster.Clock) error {
-	h, err := c.host(name)
-	if err != nil {
-		return fmt.Errorf("setting the clock of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	switch p := h.program.(type) {
-	case *node:
-		p.setClock(k)
-	case *member:
-		p.setClock(k)
-	default:
-		return fmt.Errorf("setting the clock of %s: %w: it is a Sentinel", name, errors.ErrUnsupported)
-	}
-	return nil
+	return c.with(ctx, "setting the clock of", name, func(h *host) error {
+		if _, is := h.program.(*sentinel); is {
+			return fmt.Errorf("%w: it is a Sentinel", errors.ErrUnsupported)
+		}
+		h.program.setClock(k)
+		return nil
+	})
 }
 
 // ReadClock is how far the clock of node is ahead of true time.
-func (c *Cluster) ReadClock(ctx context.Context, node string) (time.Duration, error) {
-	h, err := c.host(node)
-	if err != nil {
-		return 0, fmt.Errorf("reading the clock of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	if !h.up || h.stopped() {
-		return 0, fmt.Errorf("reading the clock of %s: %w", node, cluster.ErrDown)
-	}
-	return time.Until(h.wall()), nil
+func (c *Cluster) ReadClock(ctx context.Context, node string) (ahead time.Duration, err error) {
+	err = c.with(ctx, "reading the clock of", node, func(h *host) error {
+		if !h.up || h.stopped() {
+			return cluster.ErrDown
+		}
+		ahead = time.Until(h.wall())
+		return nil
+	})
+	return ahead, err
 }
 
 // PowerOff kills the server and drops what it had not fsynced.
 func (c *Cluster) PowerOff(ctx context.Context, node string) error {
-	h, disk, err := c.disk(node)
-	if err != nil {
-		return fmt.Errorf("cutting the power of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	h.kill()
-	disk.powerOff(c.world.now())
-	return nil
+	return c.withDisk(ctx, "cutting the power of", node, func(h *host, disk durable) error {
+		h.kill()
+		disk.powerOff(c.world.now())
+		return nil
+	})
 }
 
 // Wipe empties the disk of a server that is not running.
 func (c *Cluster) Wipe(ctx context.Context, node string) error {
-	h, disk, err := c.disk(node)
-	if err != nil {
-		return fmt.Errorf("wiping the disk of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	if h.up {
-		return fmt.Errorf("wiping the disk of %s: it is running: kill it first", node)
-	}
-	disk.wipe()
-	return nil
+	return c.withDisk(ctx, "wiping the disk of", node, func(h *host, disk durable) error {
+		if h.up {
+			return errors.New("it is running: kill it first")
+		}
+		disk.wipe()
+		return nil
+	})
 }

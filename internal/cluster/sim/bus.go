@@ -108,7 +108,7 @@ func (c *Cluster) sharded() bool { return c.topology.Kind == cluster.Sharded }
 // newBus is the state of nodes.conf when the cluster was created.
 func (n *node) newBus() *bus {
 	c := n.cluster
-	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.index + 1),
+	b := &bus{id: newID(n.rng), epoch: int64(c.topology.Size()), config: int64(n.index + 1),
 		timeout: int64(n.number("cluster-node-timeout")), slots: newResharding()}
 	for i := range c.topology.MasterCount() {
 		b.owner = append(b.owner, i)
@@ -142,8 +142,6 @@ func (n *node) join() {
 	}
 	n.after(first, n.busTimer)
 }
-
-func (n *node) ms() int64 { return n.world.now()/int64(time.Millisecond) + 1 }
 
 func (n *node) peer(index int) *peer {
 	for _, p := range n.bus.peers {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,10 +10,7 @@ import (
 
 // cmdCluster is CLUSTER and its subcommands.
 func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
-	if len(args) < 2 {
-		c.WriteError("ERR wrong number of arguments for 'cluster' command")
-		return
-	}
+	c.FailIf(len(args) < 2, "ERR wrong number of arguments for 'cluster' command")
 	switch sub := strings.ToLower(string(args[1])); {
 	case sub == "slots":
 		n.cmdClusterSlots(c)
@@ -33,14 +29,15 @@ func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
 	case sub == "getkeysinslot" && len(args) == 4:
 		n.cmdGetKeysInSlot(c, args)
 	case sub == "keyslot" && len(args) == 3:
-		c.WriteInt(int64(keySlot(args[2])))
+		c.Write(keySlot(args[2]))
 	default:
 		c.WriteError(fmt.Sprintf("ERR unknown subcommand '%.128s'. Try CLUSTER HELP.", args[1]))
 	}
 }
 
-// group is a master and its replicas, as this node knows them.
-func (n *node) group(owner int) (master *node, replicas []*node) {
+// group is a master, the first one, and its replicas, as this node knows them.
+func (n *node) group(owner int) []*node {
+	group := []*node{n.cluster.nodes[owner]}
 	for i, other := range n.cluster.nodes {
 		of := n.masterIndex()
 		if p := n.peer(i); p != nil {
@@ -50,53 +47,43 @@ func (n *node) group(owner int) (master *node, replicas []*node) {
 			}
 		}
 		if of == owner && i != owner {
-			replicas = append(replicas, other)
+			group = append(group, other)
 		}
 	}
-	return n.cluster.nodes[owner], replicas
+	return group
 }
 
 func (n *node) cmdClusterSlots(c *engine.Conn) {
-	ranges := n.slotRanges()
-	c.WriteArray(len(ranges))
-	for _, r := range ranges {
-		master, replicas := n.group(r.owner)
-		c.WriteArray(3 + len(replicas))
-		c.WriteInt(int64(r.first))
-		c.WriteInt(int64(r.last))
-		for _, o := range append([]*node{master}, replicas...) {
+	var rows []any
+	for _, r := range n.slotRanges() {
+		row := []any{r.first, r.last}
+		for _, o := range n.group(r.owner) {
 			host, port := split(o.addr)
-			c.WriteArray(4)
-			c.WriteBulkString(host)
-			c.WriteInt(int64(port))
-			c.WriteBulkString(o.bus.id)
-			c.WriteArray(0)
+			row = append(row, []any{host, port, o.bus.id, []any{}})
 		}
+		rows = append(rows, row)
 	}
+	c.Write(rows)
 }
 
 func (n *node) cmdClusterShards(c *engine.Conn) {
-	c.WriteArray(len(n.bus.owner))
-	ranges := n.slotRanges()
+	var shards []any
 	for _, owner := range n.bus.owner {
-		master, replicas := n.group(owner)
-		own := slices.DeleteFunc(slices.Clone(ranges), func(r slotRange) bool { return r.owner != owner })
-		c.WriteMap(2)
-		c.WriteBulkString("slots")
-		c.WriteArray(2 * len(own))
-		for _, r := range own {
-			c.WriteInt(int64(r.first))
-			c.WriteInt(int64(r.last))
+		var slots, nodes []any
+		for _, r := range n.slotRanges() {
+			if r.owner == owner {
+				slots = append(slots, r.first, r.last)
+			}
 		}
-		c.WriteBulkString("nodes")
-		c.WriteArray(1 + len(replicas))
-		for i, o := range append([]*node{master}, replicas...) {
-			n.writeShardNode(c, o, i == 0)
+		for i, o := range n.group(owner) {
+			nodes = append(nodes, n.shardNode(o, i == 0))
 		}
+		shards = append(shards, engine.Fields{"slots", slots, "nodes", nodes})
 	}
+	c.Write(shards)
 }
 
-func (n *node) writeShardNode(c *engine.Conn, o *node, master bool) {
+func (n *node) shardNode(o *node, master bool) engine.Fields {
 	host, port := split(o.addr)
 	role, offset, health := "replica", n.repl.offset, "online"
 	if master {
@@ -108,15 +95,8 @@ func (n *node) writeShardNode(c *engine.Conn, o *node, master bool) {
 			health = "fail"
 		}
 	}
-	c.WriteMap(7)
-	for _, f := range [][2]string{{"id", o.bus.id}, {"ip", host}, {"endpoint", host}, {"role", role}, {"health", health}} {
-		c.WriteBulkString(f[0])
-		c.WriteBulkString(f[1])
-	}
-	c.WriteBulkString("port")
-	c.WriteInt(int64(port))
-	c.WriteBulkString("replication-offset")
-	c.WriteInt(offset)
+	return engine.Fields{"id", o.bus.id, "ip", host, "endpoint", host, "role", role, "health", health, "port", port,
+		"replication-offset", offset}
 }
 
 func (n *node) cmdClusterNodes(c *engine.Conn) {
@@ -199,14 +179,9 @@ func (n *node) cmdClusterFailover(c *engine.Conn, args [][]byte) {
 	if len(args) > 2 {
 		how = strings.ToUpper(string(args[2]))
 	}
-	if len(args) > 3 || how != "" && how != "FORCE" && how != "TAKEOVER" {
-		c.WriteError("ERR syntax error")
-		return
-	}
-	if why := n.manualFailover(how); why != "" {
-		c.WriteError(why)
-		return
-	}
+	c.FailIf(len(args) > 3 || how != "" && how != "FORCE" && how != "TAKEOVER", "ERR syntax error")
+	why := n.manualFailover(how)
+	c.FailIf(why != "", why)
 	c.WriteStatus("OK")
 }
 

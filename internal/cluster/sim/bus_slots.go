@@ -85,47 +85,35 @@ func (n *node) cmdAsking(c *engine.Conn, _ [][]byte) {
 func (n *node) cmdSetSlot(c *engine.Conn, args [][]byte) {
 	r := &n.bus.slots
 	slot, err := strconv.Atoi(string(args[2]))
-	if err != nil || slot < 0 || slot >= slots {
-		c.WriteError("ERR Invalid or out of range slot")
-		return
-	}
-	if n.masterIndex() >= 0 {
-		c.WriteError("ERR Please use SETSLOT only with masters.")
-		return
-	}
+	c.FailIf(err != nil || slot < 0 || slot >= slots, "ERR Invalid or out of range slot")
+	c.FailIf(n.masterIndex() >= 0, "ERR Please use SETSLOT only with masters.")
 	how, other := strings.ToLower(string(args[3])), -1
 	if len(args) == 5 {
 		other = slices.IndexFunc(n.cluster.nodes, func(o *node) bool { return o.bus.id == string(args[4]) })
-		if other < 0 {
-			c.WriteError("ERR I don't know about node " + string(args[4]))
-			return
-		}
+		c.FailIf(other < 0, "ERR I don't know about node "+string(args[4]))
 	}
 	mine := n.slotOwner(slot) == n.index
 	switch {
 	case how == "migrating" && other >= 0 && !mine:
-		c.WriteError("ERR I'm not the owner of hash slot " + strconv.Itoa(slot))
+		c.Fail("ERR I'm not the owner of hash slot " + strconv.Itoa(slot))
 	case how == "importing" && other >= 0 && mine:
-		c.WriteError("ERR I'm already the owner of hash slot " + strconv.Itoa(slot))
+		c.Fail("ERR I'm already the owner of hash slot " + strconv.Itoa(slot))
 	case how == "migrating" && other >= 0:
 		r.migrating[slot] = other
-		c.WriteStatus("OK")
 	case how == "importing" && other >= 0:
 		r.importing[slot] = other
-		c.WriteStatus("OK")
 	case how == "stable" && other < 0:
 		delete(r.migrating, slot)
 		delete(r.importing, slot)
-		c.WriteStatus("OK")
 	case how == "node" && other >= 0 && mine && other != n.index && len(n.keysInSlot(slot)) > 0:
-		c.WriteError("ERR Can't assign hashslot " + strconv.Itoa(slot) +
+		c.Fail("ERR Can't assign hashslot " + strconv.Itoa(slot) +
 			" to a different node while I still hold keys for this hash slot.")
 	case how == "node" && other >= 0:
 		n.assign(slot, other)
-		c.WriteStatus("OK")
 	default:
-		c.WriteError("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP")
+		c.Fail("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP")
 	}
+	c.WriteStatus("OK")
 }
 
 // closeSlots ends the migrations of a node that becomes a replica (clusterCloseAllSlots).
@@ -243,16 +231,9 @@ func (n *node) keysInSlot(slot int) (names []string) {
 func (n *node) cmdGetKeysInSlot(c *engine.Conn, args [][]byte) {
 	slot, err1 := strconv.Atoi(string(args[2]))
 	count, err2 := strconv.Atoi(string(args[3]))
-	if err1 != nil || err2 != nil || slot < 0 || slot >= slots || count < 0 {
-		c.WriteError("ERR Invalid slot or number of keys")
-		return
-	}
+	c.FailIf(err1 != nil || err2 != nil || slot < 0 || slot >= slots || count < 0, "ERR Invalid slot or number of keys")
 	names := n.keysInSlot(slot)
-	names = names[:min(len(names), count)]
-	c.WriteArray(len(names))
-	for _, name := range names {
-		c.WriteBulkString(name)
-	}
+	c.Write(names[:min(len(names), count)])
 }
 
 // noAuth is the reply of a server with another password.
@@ -270,27 +251,17 @@ func (n *node) cmdMigrate(c *engine.Conn, args [][]byte) {
 	if len(args) > 8 && strings.EqualFold(string(args[6]), "auth") {
 		password, keysAt = string(args[7]), 9
 	}
-	if len(args) < keysAt || len(args[3]) > 0 || !strings.EqualFold(string(args[keysAt-1]), "keys") {
-		c.WriteError("ERR syntax error")
-		return
-	}
-	if password != n.cluster.config.Password {
-		c.WriteError("ERR Target instance replied with error: " + noAuth(password))
-		return
-	}
+	c.FailIf(len(args) < keysAt || len(args[3]) > 0 || !strings.EqualFold(string(args[keysAt-1]), "keys"),
+		"ERR syntax error")
+	c.FailIf(password != n.cluster.config.Password, "ERR Target instance replied with error: "+noAuth(password))
 	h := n.cluster.hosts[string(args[1])+":"+string(args[2])]
-	if h == nil || !h.up || h.paused {
-		c.WriteError("IOERR error or timeout reading to target instance")
-		return
-	}
+	c.FailIf(h == nil || !h.up || h.paused, "IOERR error or timeout reading to target instance")
 	if r := &n.bus.slots; len(args) > keysAt { // a slot that is open is the node's own business
 		slot := keySlot(args[keysAt])
 		_, migrates := r.migrating[slot]
 		_, imports := r.importing[slot]
-		if elsewhere := n.routed(args[keysAt:], false, false); elsewhere != "" && !migrates && !imports {
-			c.WriteError(elsewhere)
-			return
-		}
+		elsewhere := n.routed(args[keysAt:], false, false)
+		c.FailIf(elsewhere != "" && !migrates && !imports, elsewhere)
 	}
 	var names []string
 	for _, key := range args[keysAt:] {

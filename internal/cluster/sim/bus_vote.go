@@ -7,8 +7,8 @@ import (
 
 // busWire is a node's connection to another one's bus. It is an end of that connection.
 type busWire struct {
+	hostEnd
 	node  *node
-	life  int
 	peer  *peer
 	conn  *conn
 	up    bool
@@ -17,11 +17,10 @@ type busWire struct {
 
 func (n *node) dialPeer(p *peer) {
 	h := &p.node.host
-	w := &busWire{node: n, life: n.life, peer: p, since: n.ms()}
+	w := &busWire{hostEnd: n.end(), node: n, peer: p, since: n.ms()}
 	p.wire = w
 	n.repl.dials++
-	slot := n.world.slots.server(nameHash(n.name) ^ nameHash(h.name))
-	w.conn = n.world.connect(n.name, h, w, slot, n.repl.dials)
+	w.conn = n.connect(h, w, n.repl.dials)
 }
 
 func (w *busWire) send(msg any) { w.conn.send(forward, segment{msg: msg, size: headerSize}) }
@@ -32,9 +31,7 @@ func (p *peer) send(msg any) {
 	}
 }
 
-func (w *busWire) ready() (*waiters, int64) { return w.node.ready() }
-
-func (w *busWire) current() bool { return w.node.up && w.node.life == w.life && w.peer.wire == w }
+func (w *busWire) current() bool { return w.alive() && w.peer.wire == w }
 
 func (w *busWire) receive(s segment) {
 	if !w.current() {

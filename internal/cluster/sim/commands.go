@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,26 +65,15 @@ func (n *node) cmdRole(c *engine.Conn, _ [][]byte) {
 	r := &n.repl
 	if r.master != "" {
 		host, port := split(r.master)
-		c.WriteArray(5)
-		c.WriteBulkString("slave")
-		c.WriteBulkString(host)
-		c.WriteInt(int64(port))
-		c.WriteBulkString(n.linkState())
-		c.WriteInt(n.shownOffset())
+		c.Write([]any{"slave", host, port, n.linkState(), n.shownOffset()})
 		return
 	}
-	c.WriteArray(3)
-	c.WriteBulkString("master")
-	c.WriteInt(r.offset)
-	online := n.online()
-	c.WriteArray(len(online))
-	for _, a := range online {
-		host, port := split(a.addr)
-		c.WriteArray(3)
-		c.WriteBulkString(host)
-		c.WriteBulkString(strconv.Itoa(port))
-		c.WriteBulkString(strconv.FormatInt(a.offset, 10))
+	var replicas []any
+	for _, a := range n.online() {
+		host, port, _ := strings.Cut(a.addr, ":")
+		replicas = append(replicas, []any{host, port, strconv.FormatInt(a.offset, 10)})
 	}
+	c.Write([]any{"master", r.offset, replicas})
 }
 
 // shownOffset is the offset in a replica's ROLE, -1 while it is not connected.
@@ -113,31 +103,13 @@ type wait struct {
 
 // cmdWait is WAIT: it counts the replicas that have acknowledged the connection's last write.
 func (n *node) cmdWait(c *engine.Conn, args [][]byte) {
-	if n.repl.master != "" {
-		c.WriteError("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a " +
-			"replica is configured to be writable (which is not the default) writes to replicas are just local and " +
-			"are not propagated.")
-		return
-	}
-	need, err1 := strconv.Atoi(string(args[1]))
-	ms, err2 := strconv.ParseInt(string(args[2]), 10, 64)
-	switch {
-	case err1 != nil:
-		c.WriteError("ERR value is not an integer or out of range")
-		return
-	case err2 != nil:
-		c.WriteError("ERR timeout is not an integer or out of range")
-		return
-	case ms < 0:
-		c.WriteError("ERR timeout is negative")
-		return
-	}
-	w := &wait{conn: c, need: need}
+	need, ms := c.ParseWait(args)
+	w := &wait{conn: c, need: int(need)}
 	if s := n.feeding; s != nil && s.peer == c {
 		n.keepOffset(s)
 		w.offset = s.wrote
 	}
-	if have := n.acknowledged(w.offset); have >= need || !c.MayBlock() {
+	if have := n.acknowledged(w.offset); have >= w.need || !c.MayBlock() {
 		c.WriteInt(int64(have))
 		return
 	}
@@ -174,12 +146,7 @@ func (n *node) acknowledged(offset int64) int {
 }
 
 func (n *node) forgetWait(gone *wait) {
-	for i, w := range n.waits {
-		if w == gone {
-			n.waits = append(n.waits[:i], n.waits[i+1:]...)
-			return
-		}
-	}
+	n.waits = slices.DeleteFunc(n.waits, func(w *wait) bool { return w == gone })
 }
 
 // endWaits unblocks clients in WAIT whose replicas have acknowledged, and all of them at a server that became a
@@ -212,16 +179,12 @@ func (n *node) endWaits() {
 // cmdReplicaOf is REPLICAOF. It takes effect after the command: it may unblock other clients, which is not allowed
 // within a command.
 func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
-	if len(args) != 3 {
-		c.WriteError("ERR wrong number of arguments for '" + strings.ToLower(string(args[0])) + "' command")
-		return
-	}
+	c.FailIf(len(args) != 3, "ERR wrong number of arguments for '"+strings.ToLower(string(args[0]))+"' command")
 	addr := net.JoinHostPort(string(args[1]), string(args[2]))
 	if strings.EqualFold(string(args[1]), "no") && strings.EqualFold(string(args[2]), "one") {
 		addr = ""
 	} else if port, err := strconv.Atoi(string(args[2])); err != nil || port < 0 || port > 65535 {
-		c.WriteError("ERR Invalid master port")
-		return
+		c.Fail("ERR Invalid master port")
 	} else if addr == n.repl.master {
 		c.WriteStatus("OK Already connected to specified master")
 		return

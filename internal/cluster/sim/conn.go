@@ -143,14 +143,8 @@ func (f *flow) fire() {
 		return
 	}
 	s := f.queue[0]
-	if s.kind != open { // the kernel accepts connections for a paused process
-		if wait, until := c.ends[1-f.dir].ready(); wait != nil {
-			*wait = append(*wait, f)
-			return
-		} else if until > now {
-			w.at(w.slots.snap(until, f.slot), f.rank(), f)
-			return
-		}
+	if s.kind != open && f.defers(c.ends[1-f.dir], f) { // the kernel accepts connections for a paused process
+		return
 	}
 	if f.copies(&f.queue[0]) {
 		return
@@ -168,6 +162,33 @@ func (f *flow) fire() {
 	f.gate.passed += s.size
 	f.gate.twice += s.twice
 	c.deliver(f.dir, s)
+}
+
+// deferrable is an event that can wait for its receiver.
+type deferrable interface {
+	action
+	waiter
+}
+
+// defers reports whether e, which is due on the flow, has to wait until its receiver can take it.
+func (f *flow) defers(to interface{ ready() (*waiters, int64) }, e deferrable) bool {
+	w := f.conn.world
+	wait, until := to.ready()
+	switch {
+	case wait != nil:
+		*wait = append(*wait, e)
+	case until > w.now():
+		w.at(w.slots.snap(until, f.slot), f.rank(), e)
+	default:
+		return false
+	}
+	return true
+}
+
+// retryNext plans e for the next instant of the flow.
+func (f *flow) retryNext(e action) {
+	w := f.conn.world
+	w.at(w.slots.snap(w.now()+1, f.slot), f.rank(), e)
 }
 
 // arriveNow delivers everything that a slow link still carries, in order.
@@ -271,7 +292,7 @@ func (c *conn) reset() {
 	}
 	c.end()
 	for i, e := range c.ends {
-		n := &resetNotice{conn: c, to: e, dir: 1 - i, err: syscall.ECONNRESET}
+		n := &resetNotice{&c.flows[1-i], e}
 		n.retry()
 	}
 }
@@ -295,29 +316,17 @@ func (closedEnd) broken(error)             {}
 
 // resetNotice is a reset on its way to one end of a connection.
 type resetNotice struct {
-	conn *conn
+	flow *flow // to that end
 	to   end
-	dir  int
-	err  error
 }
 
 func (n *resetNotice) fire() {
-	if wait, until := n.to.ready(); wait != nil {
-		*wait = append(*wait, n)
-		return
-	} else if until > n.conn.world.now() {
-		n.at(until)
-		return
+	if !n.flow.defers(n.to, n) {
+		n.to.broken(syscall.ECONNRESET)
 	}
-	n.to.broken(n.err)
 }
 
-func (n *resetNotice) retry() { n.at(n.conn.world.now() + 1) }
-
-func (n *resetNotice) at(instant int64) {
-	w, f := n.conn.world, &n.conn.flows[n.dir]
-	w.at(w.slots.snap(instant, f.slot), f.rank(), n)
-}
+func (n *resetNotice) retry() { n.flow.retryNext(n) }
 
 // acceptingEnd is the server's end before the connection is established.
 type acceptingEnd struct{ conn *conn }

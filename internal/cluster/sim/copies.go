@@ -71,23 +71,12 @@ type lateCopy struct {
 }
 
 func (c *lateCopy) fire() {
-	n, w := c.node, c.node.world
-	if c.flow.gate.rule != c.rule {
+	if c.flow.gate.rule != c.rule || c.flow.defers(c.node, c) {
 		return
 	}
-	if wait, until := n.ready(); wait != nil {
-		*wait = append(*wait, c)
-		return
-	} else if until > w.now() {
-		w.at(w.slots.snap(until, c.flow.slot), c.flow.rank(), c)
-		return
-	}
-	if n.execute(c.Copy, c.flow.conn.source) {
+	if c.node.execute(c.Copy, c.flow.conn.source) {
 		c.flow.gate.twice++
 	}
 }
 
-func (c *lateCopy) retry() {
-	w := c.node.world
-	w.at(w.slots.snap(w.now()+1, c.flow.slot), c.flow.rank(), c)
-}
+func (c *lateCopy) retry() { c.flow.retryNext(c) }

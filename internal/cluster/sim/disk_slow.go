@@ -117,32 +117,26 @@ func (n *node) unblock() {
 }
 
 // SlowDisk makes each fsync of node that starts from now on take as long as each.
-func (c *Cluster) SlowDisk(ctx context.Context, node string, each time.Duration) error {
-	n, err := c.node(node)
-	if err != nil {
-		return fmt.Errorf("slowing the disk of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	d := &n.disk
-	d.settle(c.world.now())
-	d.slow.each = int64(each)
-	if each == 0 && d.slow.covers > 0 {
-		d.slow.ends = c.world.now() + 1
-		n.awaitDisk()
-	}
-	return nil
+func (c *Cluster) SlowDisk(ctx context.Context, name string, each time.Duration) error {
+	return c.withNode(ctx, "slowing the disk of", name, func(n *node) error {
+		d := &n.disk
+		d.settle(c.world.now())
+		d.slow.each = int64(each)
+		if each == 0 && d.slow.covers > 0 {
+			d.slow.ends = c.world.now() + 1
+			n.awaitDisk()
+		}
+		return nil
+	})
 }
 
 // SlowFsyncs is how many fsyncs of node were delayed so far.
-func (c *Cluster) SlowFsyncs(ctx context.Context, node string) (int, error) {
-	n, err := c.node(node)
-	if err != nil {
-		return 0, fmt.Errorf("counting the fsyncs of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	return n.disk.slow.fsyncs, nil
+func (c *Cluster) SlowFsyncs(ctx context.Context, name string) (fsyncs int, err error) {
+	err = c.withNode(ctx, "counting the fsyncs of", name, func(n *node) error {
+		fsyncs = n.disk.slow.fsyncs
+		return nil
+	})
+	return fsyncs, err
 }
 
 // infoDisk is what INFO persistence reports about an append-only file; "": there is none.

@@ -123,15 +123,11 @@ func (q *masterQuery) receive(seg segment) {
 	if seg.kind != payload {
 		return
 	}
-	for rest := seg.data; len(rest) > 0; { // the first reply may be that of AUTH
-		reply, after, err := resp.Parse(rest)
-		if err != nil {
-			break
-		}
+	replies, _ := resp.ParseAll(seg.data)
+	for _, reply := range replies { // the first reply may be that of AUTH
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
 		}
-		rest = after
 	}
 	q.actor.world.wake(&q.changed)
 }
@@ -166,18 +162,13 @@ func (a *Actor) subscribeSwitchMaster() {
 func (e *masterSubscription) ready() (*waiters, int64) { return e.actor.ready() }
 
 func (e *masterSubscription) receive(seg segment) {
-	e.buf = append(e.buf, seg.data...)
-	for len(e.buf) > 0 {
-		reply, rest, err := resp.Parse(e.buf)
-		if err != nil {
-			return
-		}
-		e.buf = rest
+	replies, rest := resp.ParseAll(append(e.buf, seg.data...))
+	e.buf = rest
+	for _, reply := range replies {
 		if words, ok := reply.([]any); ok && len(words) == 3 && words[0] == "message" {
 			e.switched(words[2].(string))
 		}
 	}
-	e.buf = nil
 }
 
 // switched closes the connections to a former master; the text is "name oldip oldport newip newport".

@@ -98,25 +98,14 @@ func (h *harness) ask(commands ...[]string) []any {
 	h.got = h.got[:0]
 	before := h.node.world.commands
 	for _, words := range commands {
-		args := make([][]byte, len(words))
-		for i, w := range words {
-			args[i] = []byte(w)
-		}
-		h.peer.Do(args)
+		h.peer.Do(argv(words...))
 	}
 	h.node.world.commands = before // not commands of a client
 	return h.replies()
 }
 
 func (h *harness) replies() []any {
-	var replies []any
-	for rest := h.got; len(rest) > 0; {
-		reply, after, err := resp.Parse(rest)
-		if err != nil {
-			break
-		}
-		replies, rest = append(replies, reply), after
-	}
+	replies, _ := resp.ParseAll(h.got)
 	return replies
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"time"
 
@@ -45,6 +47,7 @@ type program interface {
 	start()
 	stop()
 	accept(c *conn) end // a connection that the kernel accepted
+	setClock(k cluster.Clock)
 }
 
 func (c *Cluster) newHost(name, addr string) host {
@@ -92,11 +95,21 @@ func (h *host) stop() {
 	}
 }
 
-func (h *host) pause() { h.paused = true }
+func (h *host) pause() error {
+	if !h.up {
+		return cluster.ErrDown
+	}
+	h.paused = true
+	return nil
+}
 
-func (h *host) resume() {
+func (h *host) resume() error {
+	if !h.up {
+		return cluster.ErrDown
+	}
 	h.paused = false
 	h.proceed()
+	return nil
 }
 
 // proceed delivers what was deferred, unless something else still stops the program.
@@ -115,6 +128,31 @@ func (h *host) ready() (*waiters, int64) {
 		return &h.deferred, 0
 	}
 	return nil, h.busy
+}
+
+// hostEnd is an end on a host, from one start of its program to the next.
+type hostEnd struct {
+	host *host
+	life int
+}
+
+func (h *host) end() hostEnd { return hostEnd{h, h.life} }
+
+func (e hostEnd) ready() (*waiters, int64) { return e.host.ready() }
+
+func (e hostEnd) alive() bool { return e.host.up && e.host.life == e.life }
+
+// connect opens the k-th connection from the program to one on another host.
+func (h *host) connect(to *host, near end, k int) *conn {
+	return h.world.connect(h.name, to, near, h.world.slots.server(nameHash(h.name)^nameHash(to.name)), k)
+}
+
+// ms is the time in milliseconds; 0 stands for never.
+func (h *host) ms() int64 { return h.world.now()/int64(time.Millisecond) + 1 }
+
+// newID is a replication ID, a run ID or the ID of a node.
+func newID(rng *rand.Rand) string {
+	return fmt.Sprintf("%016x%016x%08x", rng.Uint64(), rng.Uint64(), rng.Uint32())
 }
 
 // after calls do in d nanoseconds, if the host was not restarted meanwhile; if it is stopped then, after it has

@@ -138,22 +138,20 @@ func (m *member) leave() {
 }
 
 // accept accepts a connection: of a client, of a follower, or for votes.
-func (m *member) accept(c *conn) end { return &inbound{member: m, life: m.life, conn: c} }
+func (m *member) accept(c *conn) end { return &inbound{hostEnd: m.end(), member: m, conn: c} }
 
 // inbound is the server's end of a connection. Its first message decides what it is for.
 type inbound struct {
+	hostEnd
 	member  *member
-	life    int
 	conn    *conn
 	client  *clientConn
 	learner *learner
 }
 
-func (e *inbound) ready() (*waiters, int64) { return e.member.ready() }
-
 func (e *inbound) receive(s segment) {
 	m := e.member
-	if !m.up || m.life != e.life {
+	if !e.alive() {
 		return
 	}
 	switch msg := s.msg.(type) {
@@ -173,7 +171,7 @@ func (e *inbound) receive(s segment) {
 // broken: the other end has gone.
 func (e *inbound) broken(error) {
 	m := e.member
-	if !m.up || m.life != e.life {
+	if !e.alive() {
 		return
 	}
 	if e.client != nil {

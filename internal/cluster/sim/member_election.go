@@ -2,8 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -159,8 +157,8 @@ func (m *member) join(n notification) {
 		}
 	}
 	sameRound := 0
-	for _, from := range slices.Sorted(maps.Keys(e.others)) {
-		if o := e.others[from]; o.round == m.round && o.vote.leader == n.vote.leader {
+	for _, o := range e.others { // a count: order does not matter
+		if o.round == m.round && o.vote.leader == n.vote.leader {
 			sameRound++
 		}
 	}
@@ -226,7 +224,7 @@ func (l *voteLink) send(n notification) {
 func (l *voteLink) dial() {
 	m := l.from
 	l.dials++
-	end := &voteEnd{link: l, life: m.life}
+	end := &voteEnd{hostEnd: m.end(), link: l}
 	c := m.world.connect(m.name, &l.to.host, end, m.peerSlot(l.to), 2*l.dials)
 	end.conn, l.conn = c, c
 	m.after(connectWait, func() {
@@ -244,17 +242,12 @@ func (m *member) peerSlot(to *member) int {
 
 // voteEnd is the dialing end of a voteLink.
 type voteEnd struct {
+	hostEnd
 	link *voteLink
-	life int
 	conn *conn
 }
 
-func (e *voteEnd) ready() (*waiters, int64) { return e.link.from.ready() }
-
-func (e *voteEnd) current() bool {
-	m := e.link.from
-	return m.up && m.life == e.life && e.link.conn == e.conn
-}
+func (e *voteEnd) current() bool { return e.alive() && e.link.conn == e.conn }
 
 func (e *voteEnd) receive(s segment) {
 	if l := e.link; e.current() && s.kind == accepted {

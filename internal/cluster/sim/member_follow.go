@@ -14,9 +14,9 @@ const (
 
 // followership is the state of a follower, which dials the connection to the leader.
 type followership struct {
+	hostEnd
 	member  *member
 	conn    *conn
-	life    int
 	tries   int
 	epoch   int64 // 0: not known yet
 	heard   int64 // instant
@@ -28,7 +28,7 @@ type followership struct {
 // beginFollowing connects to the leader.
 func (m *member) beginFollowing() {
 	m.follow = &followership{
-		member: m, life: m.life, heard: m.world.now(), touched: map[int64]int32{}, asked: map[int64]*clientConn{},
+		hostEnd: m.end(), member: m, heard: m.world.now(), touched: map[int64]int32{}, asked: map[int64]*clientConn{},
 	}
 	m.follow.dial()
 	m.follow.watch(m.world.now() + m.settings.tick)
@@ -74,11 +74,8 @@ type followEnd struct {
 }
 
 func (e *followEnd) current() bool {
-	m := e.member
-	return m.up && m.life == e.life && m.follow == e.followership && e.conn == e.own
+	return e.alive() && e.member.follow == e.followership && e.conn == e.own
 }
-
-func (e *followEnd) ready() (*waiters, int64) { return e.member.ready() }
 
 func (e *followEnd) receive(s segment) {
 	if !e.current() {

@@ -84,7 +84,7 @@ func (n *node) number(option string) int {
 
 // start starts the server with the data on its disk.
 func (n *node) start() {
-	n.id = n.newID()
+	n.id = newID(n.rng)
 	n.server = engine.New(n.engineConfig())
 	if n.disk.base != nil {
 		n.load(n.disk.base)
@@ -94,7 +94,7 @@ func (n *node) start() {
 	}
 	n.wakeAt = never
 	saved, dials := n.repl.saved, n.repl.dials
-	n.repl = replication{master: saved, saved: saved, replid: n.newID(), dials: dials, downAt: n.world.now()}
+	n.repl = replication{master: saved, saved: saved, replid: newID(n.rng), dials: dials, downAt: n.world.now()}
 	n.harness = newHarness(n)
 	n.roleChanged()
 	n.read()
@@ -190,8 +190,8 @@ func (n *node) wake() {
 // session is the server's end of a connection.
 type session struct {
 	output
+	hostEnd
 	node  *node
-	life  int
 	peer  *engine.Conn // nil: no command received yet
 	wrote int64        // replication offset after its last write
 }
@@ -226,16 +226,16 @@ func (o *output) flush(wait int64) {
 }
 
 // accept accepts a connection.
-func (n *node) accept(c *conn) end { return &session{output: output{conn: c}, node: n, life: n.life} }
-
-func (s *session) alive() bool { return s.node.up && s.node.life == s.life }
+func (n *node) accept(c *conn) end {
+	return &session{output: output{conn: c}, hostEnd: n.end(), node: n}
+}
 
 // ready: clients are paused during a manual failover of their master.
 func (s *session) ready() (*waiters, int64) {
 	if b := s.node.bus; s.peer != nil && b != nil && b.manual.until != 0 && s.node.repl.master == "" {
 		return &b.manual.writers, 0
 	}
-	return s.node.ready()
+	return s.hostEnd.ready()
 }
 
 // receive carries out commands.

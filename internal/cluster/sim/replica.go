@@ -12,6 +12,7 @@ const (
 
 // upstream is a replica's connection to its master. It is an end of that connection.
 type upstream struct {
+	hostEnd
 	node  *node
 	conn  *conn
 	state string
@@ -25,15 +26,13 @@ func (n *node) connectMaster() {
 	if h == nil {
 		return // an address without a host
 	}
-	u := &upstream{node: n, state: linkConnecting, heard: n.world.now()}
+	u := &upstream{hostEnd: n.end(), node: n, state: linkConnecting, heard: n.world.now()}
 	r.up = u
 	r.dials++
-	u.conn = n.world.connect(n.name, h, u, n.world.slots.server(nameHash(n.name)^nameHash(h.name)), r.dials)
+	u.conn = n.connect(h, u, r.dials)
 }
 
-func (u *upstream) ready() (*waiters, int64) { return u.node.ready() }
-
-func (u *upstream) current() bool { return u.node.up && u.node.repl.up == u }
+func (u *upstream) current() bool { return u.alive() && u.node.repl.up == u }
 
 func (u *upstream) receive(s segment) {
 	if !u.current() {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -235,7 +234,7 @@ func (n *node) follow(addr string) {
 	if addr == "" {
 		if wasReplica {
 			r.replid2, r.offset2 = r.replid, r.offset+1
-			r.replid = n.newID()
+			r.replid = newID(n.rng)
 		}
 		n.roleChanged()
 		return
@@ -249,9 +248,4 @@ func (n *node) follow(addr string) {
 	n.closeSlots()
 	n.endWaits()
 	n.connectMaster()
-}
-
-// newID is a new replication ID or run ID.
-func (n *node) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", n.rng.Uint64(), n.rng.Uint64(), n.rng.Uint32())
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -120,15 +119,11 @@ func (c *Cluster) newSentinel(i int) *sentinel {
 	s := &sentinel{host: c.newHost("s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort)}
 	s.program = s
 	s.rng = c.world.stream(nameHash(s.name))
-	s.id = s.newID()
+	s.id = newID(s.rng)
 	s.quorum = c.topology.SentinelQuorum
 	c.sentinels = append(c.sentinels, s)
 	c.hosts[s.addr] = &s.host
 	return s
-}
-
-func (s *sentinel) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint32())
 }
 
 // initialize gives a Sentinel that never ran all instances, as its configuration file does.
@@ -158,9 +153,6 @@ func (s *sentinel) refresh(i *instance) {
 	*i = instance{kind: i.kind, addr: i.addr, id: i.id, role: i.kind, priority: 100, configEpoch: i.configEpoch,
 		leaderEpoch: i.leaderEpoch, actPing: now, lastPong: now, lastAvail: now, roleAt: now, confAt: now}
 }
-
-// ms is the time in milliseconds.
-func (s *sentinel) ms() int64 { return s.world.now()/int64(time.Millisecond) + 1 } // 0 means never
 
 // start starts the process. Epochs, votes and known instances are kept.
 func (s *sentinel) start() {
@@ -248,13 +240,18 @@ func (s *sentinel) checkSubjectively(i *instance) {
 		i.wire.close()
 	}
 	demoted := i.kind == aMaster && i.role == aReplica && now-i.roleAt > down+infoPeriod*2
-	switch is := silent > down || demoted; {
-	case is && !i.sdown:
-		i.sdown, i.sdownSince = true, now
-		s.event("+sdown", i)
-	case !is && i.sdown:
-		i.sdown = false
-		s.event("-sdown", i)
+	s.mark(i, "sdown", silent > down || demoted, &i.sdown, &i.sdownSince)
+}
+
+// mark changes whether an instance is down, and publishes the change.
+func (s *sentinel) mark(i *instance, event string, is bool, down *bool, since *int64) {
+	switch {
+	case is && !*down:
+		*down, *since = true, s.ms()
+		s.event("+"+event, i)
+	case !is && *down:
+		*down = false
+		s.event("-"+event, i)
 	}
 }
 
@@ -269,14 +266,7 @@ func (s *sentinel) checkObjectively(m *instance) {
 			}
 		}
 	}
-	switch is := count >= s.quorum; {
-	case is && !m.odown:
-		m.odown, m.odownSince = true, s.ms()
-		s.event("+odown", m)
-	case !is && m.odown:
-		m.odown = false
-		s.event("-odown", m)
-	}
+	s.mark(m, "odown", count >= s.quorum, &m.odown, &m.odownSince)
 }
 
 // downAfter is down-after-milliseconds.

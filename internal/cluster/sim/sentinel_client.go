@@ -62,23 +62,16 @@ func (s *sentinel) info(section string) string {
 }
 
 func (s *sentinel) cmdRole(c *engine.Conn, _ [][]byte) {
-	c.WriteArray(2)
-	c.WriteBulkString("sentinel")
-	c.WriteArray(1)
-	c.WriteBulkString(masterName)
+	c.Write([]any{"sentinel", []string{masterName}})
 }
 
 // cmdSentinel is SENTINEL and its subcommands.
 func (s *sentinel) cmdSentinel(c *engine.Conn, args [][]byte) {
-	if len(args) < 2 {
-		c.WriteError("ERR wrong number of arguments for 'sentinel' command")
-		return
-	}
+	c.FailIf(len(args) < 2, "ERR wrong number of arguments for 'sentinel' command")
 	sub := strings.ToLower(string(args[1]))
 	switch sub {
 	case "masters":
-		c.WriteArray(1)
-		s.writeInstance(c, s.master)
+		s.writeList(c, []*instance{s.master})
 		return
 	case "myid":
 		c.WriteBulkString(s.id)
@@ -105,10 +98,7 @@ func (s *sentinel) cmdSentinel(c *engine.Conn, args [][]byte) {
 }
 
 func (s *sentinel) writeMasterAddr(c *engine.Conn) {
-	host, port := split(s.currentMaster())
-	c.WriteArray(2)
-	c.WriteBulkString(host)
-	c.WriteBulkString(strconv.Itoa(port))
+	c.Write(strings.Split(s.currentMaster(), ":"))
 }
 
 func (s *sentinel) writeReplicas(c *engine.Conn) { s.writeList(c, s.replicas) }
@@ -124,8 +114,7 @@ func (s *sentinel) writeList(c *engine.Conn, list []*instance) {
 
 func (s *sentinel) writeFailover(c *engine.Conn) {
 	if err := s.forceFailover(); err != nil {
-		c.WriteError(err.Error())
-		return
+		c.Fail(err.Error())
 	}
 	c.WriteStatus("OK")
 }
@@ -239,7 +228,7 @@ func (s *sentinel) done() {
 	for len(s.owed) > 0 {
 		m := s.owed[0]
 		s.owed = s.owed[1:]
-		s.events.Do([][]byte{[]byte("PUBLISH"), []byte(m[0]), []byte(m[1])})
+		s.events.Do(argv("PUBLISH", m[0], m[1]))
 	}
 	for len(s.dirty) > 0 {
 		list := s.dirty
@@ -253,18 +242,14 @@ func (s *sentinel) done() {
 // sentinelSession is the Sentinel's end of a connection from a client or another Sentinel.
 type sentinelSession struct {
 	output
+	hostEnd
 	sentinel *sentinel
-	life     int
 	peer     *engine.Conn // nil: not a client, or no data yet
 }
 
 func (s *sentinel) accept(c *conn) end {
-	return &sentinelSession{output: output{conn: c}, sentinel: s, life: s.life}
+	return &sentinelSession{output: output{conn: c}, hostEnd: s.end(), sentinel: s}
 }
-
-func (v *sentinelSession) ready() (*waiters, int64) { return v.sentinel.ready() }
-
-func (v *sentinelSession) alive() bool { return v.sentinel.up && v.sentinel.life == v.life }
 
 func (v *sentinelSession) receive(seg segment) {
 	if !v.alive() {

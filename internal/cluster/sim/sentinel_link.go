@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // Messages between Sentinels and servers, in place of the bytes of the commands and replies of the same names.
 type (
 	ping        struct{}
@@ -37,8 +39,8 @@ type report struct {
 
 // wire is a Sentinel's connection to an instance.
 type wire struct {
+	hostEnd
 	sentinel *sentinel
-	life     int
 	instance *instance
 	conn     *conn
 	up       bool
@@ -53,10 +55,10 @@ func (s *sentinel) reconnect(i *instance) {
 	}
 	i.lastReconn = now
 	h := s.cluster.hosts[i.addr]
-	w := &wire{sentinel: s, life: s.life, instance: i, since: now}
+	w := &wire{hostEnd: s.end(), sentinel: s, instance: i, since: now}
 	i.wire = w
 	s.dials++
-	w.conn = s.world.connect(s.name, h, w, s.world.slots.server(nameHash(s.name)^nameHash(h.name)), s.dials)
+	w.conn = s.connect(h, w, s.dials)
 	s.sendPing(i) // sent once connected; the timeout counts from now
 }
 
@@ -71,11 +73,7 @@ func (s *sentinel) sendPing(i *instance) {
 
 func (w *wire) send(msg any, size int64) { w.conn.send(forward, segment{msg: msg, size: size}) }
 
-func (w *wire) ready() (*waiters, int64) { return w.sentinel.ready() }
-
-func (w *wire) current() bool {
-	return w.sentinel.up && w.sentinel.life == w.life && w.instance.wire == w
-}
+func (w *wire) current() bool { return w.alive() && w.instance.wire == w }
 
 func (w *wire) receive(seg segment) {
 	s, i := w.sentinel, w.instance
@@ -156,11 +154,7 @@ func (s *sentinel) receiveHello(m hello) {
 	if m.from == s.id {
 		return
 	}
-	known := false
-	for _, o := range s.others {
-		known = known || o.id == m.from
-	}
-	if !known {
+	if !slices.ContainsFunc(s.others, func(o *instance) bool { return o.id == m.from }) {
 		o := s.newInstance(aSentinel, m.addr)
 		o.id = m.from
 		s.others = append(s.others, o)

@@ -11,38 +11,30 @@ import (
 )
 
 // Sample reads a node's role and the holders of keys. Of a node that is down or stopped, Up is false.
-func (c *Cluster) Sample(ctx context.Context, node string, keys []string) history.Sample {
-	sample := history.Sample{Node: node}
+func (c *Cluster) Sample(ctx context.Context, name string, keys []string) history.Sample {
+	sample := history.Sample{Node: name}
 	if c.members != nil {
-		return c.sampleMember(ctx, node, keys)
+		return c.sampleMember(ctx, name, keys)
 	}
-	n, err := c.node(node)
-	if err != nil {
-		return sample
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	for _, key := range keys {
-		c.sampled[key] = true
-	}
-	sample.Received = n.received()
-	if !n.up || n.stopped() || c.world.closed || n.server.Busy() || n.server.Loading() {
-		return sample
-	}
-	sample.Keys, err = n.harness.keyStates(keys)
-	n.done()
-	if err != nil {
-		return sample
-	}
-	sample.Up, sample.Offset = true, n.repl.offset
-	if sample.Role = "master"; n.repl.master != "" {
-		sample.Role = "slave"
-	}
-	for _, a := range n.repl.replicas {
-		if a.online {
-			sample.Replicas++
+	_ = c.withNode(ctx, "sampling", name, func(n *node) (err error) {
+		for _, key := range keys {
+			c.sampled[key] = true
 		}
-	}
+		sample.Received = n.received()
+		if !n.up || n.stopped() || c.world.closed || n.server.Busy() || n.server.Loading() {
+			return nil
+		}
+		sample.Keys, err = n.harness.keyStates(keys)
+		n.done()
+		if err != nil {
+			return err
+		}
+		sample.Up, sample.Offset, sample.Replicas = true, n.repl.offset, len(n.online())
+		if sample.Role = "master"; n.repl.master != "" {
+			sample.Role = "slave"
+		}
+		return nil
+	})
 	return sample
 }
 
@@ -56,21 +48,18 @@ func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 }
 
 // Keys lists the keys of a node with their TTLs.
-func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Duration, error) {
+func (c *Cluster) Keys(ctx context.Context, name string) (keys map[string]time.Duration, err error) {
 	if c.members != nil {
-		return c.lockNodes(ctx, node)
+		return c.lockNodes(ctx, name)
 	}
-	n, err := c.node(node)
-	if err != nil {
-		return nil, fmt.Errorf("listing the keys of %w", err)
-	}
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	if !n.up || n.stopped() || c.world.closed || n.server.Loading() {
-		return nil, fmt.Errorf("listing the keys of %s: %w", node, cluster.ErrDown)
-	}
-	keys, err := cluster.KeyTTLs(func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil })
-	n.done()
+	err = c.withNode(ctx, "listing the keys of", name, func(n *node) (err error) {
+		if !n.up || n.stopped() || c.world.closed || n.server.Loading() {
+			return cluster.ErrDown
+		}
+		keys, err = cluster.KeyTTLs(func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil })
+		n.done()
+		return err
+	})
 	return keys, err
 }
 
@@ -86,38 +75,35 @@ func adminTimeout(ctx context.Context) time.Duration {
 }
 
 // Do executes a command at a node as an operator does, bypassing the gates.
-func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error) {
-	n, err := c.node(node)
-	if err != nil {
-		return nil, fmt.Errorf("asking %w", err)
-	}
+func (c *Cluster) Do(ctx context.Context, name string, args ...any) (reply any, err error) {
 	if len(args) == 0 {
-		return nil, fmt.Errorf("asking %s: no command was given", node)
+		return nil, fmt.Errorf("asking %s: no command was given", name)
 	}
 	words := cluster.Words(args)
-	c.act(ctx)
-	defer c.world.mu.Unlock()
-	if !n.up || c.world.closed {
-		return nil, fmt.Errorf("asking %s: %w", node, cluster.ErrDown)
-	}
-	if n.stopped() {
-		return nil, fmt.Errorf("asking %s: it is stopped: %w", node, context.DeadlineExceeded)
-	}
-	admin := newHarness(n) // a separate connection: a blocking command blocks no other
-	replies := admin.ask(words)
-	n.done()
-	if len(replies) == 0 {
-		replies = admin.await(adminTimeout(ctx))
-	}
-	if admin.node.up && admin.life == n.life {
-		admin.peer.Close()
-	}
-	if len(replies) == 0 {
-		return nil, fmt.Errorf("asking %s: no reply to %s within %v: %w", node, words[0], adminWait,
-			context.DeadlineExceeded)
-	}
-	if err, ok := replies[0].(resp.Error); ok {
-		return nil, fmt.Errorf("asking %s: %w", node, err)
-	}
-	return replies[0], nil
+	err = c.withNode(ctx, "asking", name, func(n *node) error {
+		switch {
+		case !n.up || c.world.closed:
+			return cluster.ErrDown
+		case n.stopped():
+			return fmt.Errorf("it is stopped: %w", context.DeadlineExceeded)
+		}
+		admin := newHarness(n) // a separate connection: a blocking command blocks no other
+		replies := admin.ask(words)
+		n.done()
+		if len(replies) == 0 {
+			replies = admin.await(adminTimeout(ctx))
+		}
+		if admin.node.up && admin.life == n.life {
+			admin.peer.Close()
+		}
+		if len(replies) == 0 {
+			return fmt.Errorf("no reply to %s within %v: %w", words[0], adminWait, context.DeadlineExceeded)
+		}
+		if err, ok := replies[0].(resp.Error); ok {
+			return err
+		}
+		reply = replies[0]
+		return nil
+	})
+	return reply, err
 }

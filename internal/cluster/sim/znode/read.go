@@ -71,11 +71,7 @@ func (w *Watches[W]) Trigger(e Event) []W {
 	}
 	if e.Type == ChildrenChanged || e.Type == Deleted {
 		for _, who := range w.child[e.Path] {
-			twice := false
-			for _, there := range all {
-				twice = twice || there == who
-			}
-			if !twice {
+			if !slices.Contains(all, who) {
 				all = append(all, who)
 			}
 		}
@@ -91,13 +87,8 @@ func (w *Watches[W]) Trigger(e Event) []W {
 func (w *Watches[W]) Drop(who W) {
 	for _, m := range []map[string][]W{w.data, w.child} {
 		for path, list := range m { // in any order: they are independent
-			kept := list[:0:0]
-			for _, there := range list {
-				if there != who {
-					kept = append(kept, there)
-				}
-			}
-			if m[path] = kept; len(kept) == 0 {
+			m[path] = slices.DeleteFunc(list, func(there W) bool { return there == who })
+			if len(m[path]) == 0 {
 				delete(m, path)
 			}
 		}
