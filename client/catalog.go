@@ -39,7 +39,7 @@ type Spec struct {
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
 	ensembles := slices.Concat(zkSpecs(), []Spec{goZooKeeperSpec}, etcdSpecs(), []Spec{etcdSpec})
-	return withoutReentry(slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), ensembles, historicSpecs()))
+	return withoutReentry(slices.Concat([]Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
 }
 
 // Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].

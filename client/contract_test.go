@@ -15,7 +15,7 @@ import (
 // TestScopes: a hold of a block of code ends with it, whether it succeeds, fails or panics, and a loss is reported.
 func TestScopes(t *testing.T) {
 	server := locktest.StartServer(t)
-	for _, row := range slices.Concat([]Spec{reentrantSpec}, kindSpecs()) {
+	for _, row := range slices.Concat([]Spec{reentrantSpec()}, kindSpecs()) {
 		if !row.Can.Has(Scoped) {
 			continue
 		}
@@ -68,7 +68,7 @@ func TestContradictions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Dial(t).FlushAll(t.Context())
-			n, _ := onServer(t, reentrantSpec, server.Addr, 1, nil)
+			n, _ := onServer(t, reentrantSpec(), server.Addr, 1, nil)
 			l := n.locker.(*library)
 			a, asked := Acquire{Key: "k", Owner: "o"}, time.Now()
 			h, owner, err := l.acquireHeld(t.Context(), a, false)
@@ -207,7 +207,7 @@ func (canceledHold) Context() context.Context {
 // TestContextOfHold: a hold that lasts must have a context that lasts.
 func TestContextOfHold(t *testing.T) {
 	server := locktest.StartServer(t)
-	n, _ := onServer(t, reentrantSpec, server.Addr, 1, nil)
+	n, _ := onServer(t, reentrantSpec(), server.Addr, 1, nil)
 	l := n.locker.(*library)
 	l.contexts = true
 	owner := "o"

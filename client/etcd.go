@@ -11,41 +11,35 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/etcd"
 )
 
 // etcdSpecs are the locks of package lock/etcd. The lease of a request is that of etcd, in whole seconds.
 func etcdSpecs() []Spec {
-	row := func(name, doc, source string, can Capabilities, acquire etcdAcquire) Spec {
-		return Spec{
-			Name: name, Doc: doc, Source: source, Topologies: []string{Etcd},
-			Can: Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair}.With(can...),
-			Open: func(s Setup, notify func(Reply)) (Locker, error) {
-				return openEtcd(s, notify, acquire, can.Has(Fenced))
-			},
-			CheckOptions: checkSession(optionLease),
-			Definite:     lock.Definite, Undone: etcd.Undone, Code: lockCode,
-		}
-	}
+	row := sessionBackend[*etcd.Client, *etcd.Hold]{Etcd, optionLease, etcd.Undone, openEtcd}.row
 	const recipe = "etcd, client/v3/concurrency"
 	return []Spec{
 		row("etcd-mutex", "package lock/etcd's mutex: each acquire creates a key with a lease and waits for the key before "+
-			"its own; a hold ends with its lease.", recipe, Capabilities{Fenced}, acquireSessionMutex),
+			"its own; a hold ends with its lease.", recipe,
+			Capabilities{Fenced}, func(c *etcd.Client, a Acquire) etcdMutex { return c.Mutex(a.Key) }),
 		row("etcd-readers-writer", "package lock/etcd's readers-writer lock: a reader waits for earlier writers, a "+
 			"writer for everyone before it; requests without a mode write.", "etcd, client/v3/experimental/recipes, RWMutex",
-			Capabilities{Fenced, SharesReads}, acquireSessionRW),
+			Capabilities{Fenced, SharesReads}, func(c *etcd.Client, a Acquire) etcdMutex { return sideFor(c.RW(a.Key), a) }),
 		row("etcd-semaphore", "package lock/etcd's semaphore: a key for each request, granted when it and all requests "+
 			"before it fit. It has one permit, unless the workload has more.", recipe,
-			Capabilities{HasPermits, RefusesExcess}, acquireSessionPermits),
+			Capabilities{HasPermits, RefusesExcess}, func(c *etcd.Client, a Acquire) etcdMutex {
+				return sessionPermits[*etcd.Hold]{c.Semaphore(a.Key, a.Limit), a.Permits}
+			}),
 		row("etcd-multi", "package lock/etcd's lock of several names, whose keys one transaction creates and removes; a "+
 			"request for one key takes two locks.", "etcd documentation, API guarantees, transactions",
-			Capabilities{Fenced, SeveralKeys}, acquireSessionMulti),
+			Capabilities{Fenced, SeveralKeys}, func(c *etcd.Client, a Acquire) etcdMutex {
+				first, more := sessionNames(a)
+				return c.Multi(first, more...)
+			}),
 	}
 }
 
-type etcdAcquire func(ctx context.Context, c *etcd.Client, a Acquire) (*etcd.Hold, error)
+type etcdMutex = sessionMutex[*etcd.Hold]
 
 // etcdLease is the lease where a request has none and a scenario sets none.
 const etcdLease = 4 * time.Second
@@ -80,17 +74,15 @@ func connectEtcd(s Setup) (*clientv3.Client, error) {
 type etcdLocker = sessionLocker[*etcd.Client, *etcd.Hold]
 
 // openEtcd opens a locker on package lock/etcd.
-func openEtcd(s Setup, notify func(Reply), acquire etcdAcquire, tokens bool) (*etcdLocker, error) {
-	l := &etcdLocker{notify: notify, tokens: tokens, acquire: acquire, lease: etcdLease}
-	o := etcd.Options{
-		Root: EtcdRoot, LeaderFirst: true, OnLost: l.report(history.Lost), OnRenewed: l.report(history.Renewed),
-	}
+func openEtcd(l *etcdLocker, s Setup, lost, renewed func(*etcd.Hold)) error {
+	l.lease = etcdLease
+	o := etcd.Options{Root: EtcdRoot, LeaderFirst: true, OnLost: lost, OnRenewed: renewed}
 	if err := sessionOptions(s.Options, optionLease, &l.lease, &o.Margin, &o.Timeout); err != nil {
-		return nil, err
+		return err
 	}
 	connection, err := connectEtcd(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.close = connection.Close
 	l.open = func(lease time.Duration) (*etcd.Client, error) {
@@ -98,5 +90,5 @@ func openEtcd(s Setup, notify func(Reply), acquire etcdAcquire, tokens bool) (*e
 		o.Lease = lease
 		return etcd.Open(connection, o)
 	}
-	return l, l.prepare(s.Options[optionLease] != "")
+	return nil
 }

@@ -35,7 +35,7 @@ func onServer(t *testing.T, row Spec, addr string, seed uint64, options map[stri
 func TestKindsConformToTheirRows(t *testing.T) {
 	server := locktest.StartServer(t)
 	direct := server.Dial(t)
-	for _, row := range append([]Spec{reentrantSpec}, kindSpecs()...) {
+	for _, row := range append([]Spec{reentrantSpec()}, kindSpecs()...) {
 		if row.Can.Has(IsLatch) {
 			continue
 		}

@@ -203,14 +203,9 @@ func (n *native) latch(ctx context.Context, r Request) Reply {
 		defer cancel()
 		return n.reply(r, Grant{Token: r.Token}, l.Await(ctx, r.Key, r.Token))
 	case history.Delete:
-		if l, ok := offers[LatchDeleter](n.locker); ok && n.row.Can.Has(CanDelete) {
-			return n.reply(r, Grant{}, l.Delete(ctx, r.Key))
-		}
+		return with(n, r, CanDelete, func(l LatchDeleter) (Grant, error) { return Grant{}, l.Delete(ctx, r.Key) })
 	case history.Inspect:
-		if l, ok := offers[LatchInspector](n.locker); ok && n.row.Can.Has(CanInspect) {
-			g, err := l.State(ctx, r.Key)
-			return n.reply(r, g, err)
-		}
+		return with(n, r, CanInspect, func(l LatchInspector) (Grant, error) { return l.State(ctx, r.Key) })
 	}
 	return notOffered(r)
 }
@@ -219,21 +214,13 @@ func (n *native) latch(ctx context.Context, r Request) Reply {
 func (n *native) administer(ctx context.Context, r Request) Reply {
 	switch r.Op {
 	case history.Resize:
-		if l, ok := offers[Resizer](n.locker); ok && n.row.Can.Has(CanResize) {
-			return n.reply(r, Grant{}, l.Resize(ctx, r.Key, r.Limit))
-		}
+		return with(n, r, CanResize, func(l Resizer) (Grant, error) { return Grant{}, l.Resize(ctx, r.Key, r.Limit) })
 	case history.ForceRelease:
 		return n.force(ctx, r)
 	case history.AddPermits, history.DropPermits:
 		return n.changePermits(ctx, r)
 	case history.Guard:
-		if l, ok := offers[Guard](n.locker); ok && n.row.Can.Has(Guards) {
-			err := l.Guard(ctx, r.Key, r.Token)
-			if errors.Is(err, ErrStale) {
-				return fail(r, history.CodeStale, err.Error())
-			}
-			return n.reply(r, Grant{}, err)
-		}
+		return with(n, r, Guards, func(l Guard) (Grant, error) { return Grant{}, l.Guard(ctx, r.Key, r.Token) })
 	case history.Inspect:
 		if l, ok := offers[Inspector](n.locker); ok && n.row.Can.Has(CanInspect) {
 			owner, g, err := l.Inspect(ctx, r.Key)
@@ -245,22 +232,33 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 			return reply
 		}
 	case history.InspectOwner:
-		if l, ok := offers[OwnerInspector](n.locker); ok && n.row.Can.Has(InspectsOwner) {
-			count, err := l.InspectOwner(ctx, r.hold())
-			return n.reply(r, Grant{Count: count}, err)
-		}
+		return with(n, r, InspectsOwner, func(l OwnerInspector) (Grant, error) {
+			return counted(l.InspectOwner(ctx, r.hold()))
+		})
 	case history.Reopen:
 		if l, ok := n.locker.(Reopener); ok && n.row.Can.Has(Reopens) {
 			return n.reply(r, Grant{}, l.Reopen(ctx))
 		}
 	case history.CountWaiters:
-		if l, ok := offers[WaiterCounter](n.locker); ok && n.row.Can.Has(CountsWaiters) {
-			waiters, err := l.CountWaiters(ctx, r.Key)
-			return n.reply(r, Grant{Count: waiters}, err)
-		}
+		return with(n, r, CountsWaiters, func(l WaiterCounter) (Grant, error) {
+			return counted(l.CountWaiters(ctx, r.Key))
+		})
 	}
 	return notOffered(r)
 }
+
+// with executes r on the lock as a T, if it is one and states the capability.
+func with[T any](n *native, r Request, needs Capability, do func(T) (Grant, error)) Reply {
+	l, ok := offers[T](n.locker)
+	if !ok || !n.row.Can.Has(needs) {
+		return notOffered(r)
+	}
+	g, err := do(l)
+	return n.reply(r, g, err)
+}
+
+// counted is a grant that only counts.
+func counted(count int, err error) (Grant, error) { return Grant{Count: count}, err }
 
 func notOffered(r Request) Reply {
 	return fail(r, "unknown-op", fmt.Sprintf("this lock has no op %q", r.Op))
@@ -314,12 +312,7 @@ func (n *native) acquire(ctx context.Context, r Request) Reply {
 		defer cancel()
 	}
 	if r.Close > 0 {
-		l, ok := offers[WaitEnder](n.locker)
-		if !ok || !n.row.Can.Has(EndsWaits) {
-			return notOffered(r)
-		}
-		g, err := l.AcquireUntilClosed(ctx, a, r.Close)
-		return n.reply(r, g, err)
+		return with(n, r, EndsWaits, func(l WaitEnder) (Grant, error) { return l.AcquireUntilClosed(ctx, a, r.Close) })
 	}
 	g, err := n.locker.Acquire(ctx, a)
 	return n.reply(r, g, err)
@@ -332,6 +325,9 @@ func (n *native) reply(r Request, g Grant, err error) Reply {
 		reply := Reply{ID: r.ID, Type: "ok", Token: g.Token, Count: g.Count, Undone: g.Undone}
 		reply.setValidity(g.Deadline, n.mono())
 		return reply
+	}
+	if r.Op == history.Guard && errors.Is(err, ErrStale) {
+		return fail(r, history.CodeStale, err.Error())
 	}
 	if errors.Is(err, ErrContradiction) {
 		return Reply{ID: r.ID, Type: "info", Code: history.CodeContradiction, Error: err.Error()}

@@ -34,7 +34,7 @@ func TestOptionsOfTheLibrary(t *testing.T) {
 
 // TestLimitOfHolds: a lock renews a hold no longer than option max_hold, and one that has no such limit refuses it.
 func TestLimitOfHolds(t *testing.T) {
-	for _, s := range slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs()) {
+	for _, s := range slices.Concat([]Spec{reentrantSpec(), redlockSpec()}, kindSpecs()) {
 		limits := s.Can.Has(RenewsItself) && !s.Can.Has(SeveralKeys)
 		if err := s.CheckOptions(map[string]string{"max_hold": "300ms"}); (err == nil) != limits {
 			t.Errorf("%s: %v", s.Name, err)
@@ -46,7 +46,7 @@ func TestLimitOfHolds(t *testing.T) {
 func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 	for timeout, repeats := range map[string]bool{"": true, "1499ms": false, "1500ms": true, "5s": true} {
 		options := map[string]string{optionTimeout: timeout}
-		if can := reentrantSpec.can(options); can.Has(Repeats) != repeats || can.Has(Persists) != repeats {
+		if can := reentrantSpec().can(options); can.Has(Repeats) != repeats || can.Has(Persists) != repeats {
 			t.Errorf("timeout %q: the lock states %s", timeout, can)
 		}
 	}

@@ -7,20 +7,15 @@ import (
 )
 
 // redlockSpec is the reentrant mutex on a majority of independent masters.
-var redlockSpec = Spec{
-	Name: "redlock",
-	Doc: "package lock's quorum mutex: a majority of independent masters, " +
+func redlockSpec() Spec {
+	row := kindRow("redlock", "package lock's quorum mutex: a majority of independent masters, "+
 		"validity = lease - elapsed - drift, enforced.",
-	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
-	Topologies: []string{Quorum},
-	Can:        plainCan().Without(Wakes, FallsBack, Isolates, FullMemory, Fenced).With(CanInspect, NamesOwner),
-	Open: opener(kind{
-		newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true, inspect: inspectVotes,
-	}),
-	CheckOptions: checkOptions,
-	Definite:     lock.Definite,
-	Undone:       lock.Undone,
-	Code:         lockCode,
+		"redis.io, Distributed Locks: the Redlock algorithm", kind{
+			newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true, inspect: inspectVotes,
+		})
+	row.Topologies, row.PersistentKeys, row.ExpiringKeys = []string{Quorum}, nil, nil
+	row.Can = row.Can.Without(Wakes, FallsBack, Isolates, FullMemory, Fenced).With(CanInspect, NamesOwner)
+	return row
 }
 
 func newQuorum(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error) {

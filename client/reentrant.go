@@ -15,23 +15,15 @@ import (
 )
 
 // reentrantSpec is the mutex of package lock on one master, alone or behind Sentinel.
-var reentrantSpec = Spec{
-	Name: "reentrant",
-	Doc: "package lock's reentrant mutex: a hash with owner and count, Lua scripts, watchdog, pub/sub, " +
-		"fencing tokens.",
-	Source:         "Redisson's RLock, made idempotent (redisson#7367)",
-	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
-	Can:            plainCan().With(TakesTurns, CanInspect, Guards, NamesOwner),
-	PersistentKeys: fencedKeys,
-	ExpiringKeys:   tokenKey,
-	Open: opener(kind{
-		newClient: newClient, acquire: acquireHold(fencedMutex), force: forceMutex,
-		inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
-	}),
-	CheckOptions: checkOptions,
-	Definite:     lock.Definite,
-	Undone:       lock.Undone,
-	Code:         lockCode,
+func reentrantSpec() Spec {
+	row := kindRow("reentrant", "package lock's reentrant mutex: a hash with owner and count, Lua scripts, watchdog, "+
+		"pub/sub, fencing tokens.",
+		"Redisson's RLock, made idempotent (redisson#7367)", kind{
+			acquire: acquireHold(fencedMutex), force: forceMutex,
+			inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
+		})
+	row.Can, row.PersistentKeys = row.Can.With(TakesTurns, CanInspect, Guards, NamesOwner), fencedKeys
+	return row
 }
 
 // library is a [Locker] on package lock.

@@ -151,14 +151,11 @@ func (n *native) force(ctx context.Context, r Request) Reply {
 
 // changePermits executes op add-permits and op drop-permits.
 func (n *native) changePermits(ctx context.Context, r Request) Reply {
-	l, ok := offers[PermitChanger](n.locker)
-	if !ok || !n.row.Can.Has(CanChangePermits) {
-		return notOffered(r)
-	}
 	by := max(1, r.Permits)
 	if r.Op == history.DropPermits {
 		by = -by
 	}
-	total, err := l.ChangePermits(ctx, r.Key, by)
-	return n.reply(r, Grant{Count: total}, err)
+	return with(n, r, CanChangePermits, func(l PermitChanger) (Grant, error) {
+		return counted(l.ChangePermits(ctx, r.Key, by))
+	})
 }

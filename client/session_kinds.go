@@ -1,6 +1,11 @@
 package client
 
-import "context"
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/lock"
+)
 
 // sessionMutex is what a client of packages lock/zookeeper and lock/etcd acquires.
 type sessionMutex[H sessionHold] interface {
@@ -8,71 +13,71 @@ type sessionMutex[H sessionHold] interface {
 	TryAcquire(ctx context.Context, owner string) (H, error)
 }
 
-func acquireSession[H sessionHold](ctx context.Context, m sessionMutex[H], a Acquire) (H, error) {
-	if a.Wait == 0 {
-		return m.TryAcquire(ctx, a.Owner)
+// sessionBackend is one of these packages, with clients C.
+type sessionBackend[C sessionClient, H sessionHold] struct {
+	topology string
+	length   string // the option with the length of a session
+	undone   func(err error) bool
+	// open prepares l for the connections of s. Its clients call lost and renewed.
+	open func(l *sessionLocker[C, H], s Setup, lost, renewed func(H)) error
+}
+
+// row is the row of a kind of lock; of finds the one that a request is about.
+func (b sessionBackend[C, H]) row(
+	name, doc, source string, can Capabilities, of func(c C, a Acquire) sessionMutex[H],
+) Spec {
+	return Spec{
+		Name: name, Doc: doc, Source: source, Topologies: []string{b.topology},
+		Can: Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair}.With(can...),
+		Open: func(s Setup, notify func(Reply)) (Locker, error) {
+			l := &sessionLocker[C, H]{notify: notify, tokens: can.Has(Fenced), mutex: of}
+			if err := b.open(l, s, l.report(history.Lost), l.report(history.Renewed)); err != nil {
+				return nil, err
+			}
+			return l, l.prepare(s.Options[b.length] != "")
+		},
+		CheckOptions: checkSession(b.length),
+		Definite:     lock.Definite, Undone: b.undone, Code: lockCode,
 	}
-	return m.Acquire(ctx, a.Owner)
 }
 
-// acquireSessionMutex acquires the mutex of a client.
-func acquireSessionMutex[H sessionHold, M sessionMutex[H], C interface{ Mutex(name string) M }](
-	ctx context.Context, c C, a Acquire,
-) (H, error) {
-	return acquireSession(ctx, c.Mutex(a.Key), a)
-}
-
-// sessionRW is a readers-writer lock of such a client.
-type sessionRW[M any] interface {
+// sideFor is the side of a readers-writer lock that a request is for; without a mode, to write.
+func sideFor[M any](l interface {
 	Read() M
 	Write() M
-}
-
-// acquireSessionRW acquires one side of a readers-writer lock of a client; without a mode, to write.
-func acquireSessionRW[H sessionHold, M sessionMutex[H], R sessionRW[M], C interface{ RW(name string) R }](
-	ctx context.Context, c C, a Acquire,
-) (H, error) {
+}, a Acquire,
+) M {
 	if a.Mode == "read" {
-		return acquireSession(ctx, c.RW(a.Key).Read(), a)
+		return l.Read()
 	}
-	return acquireSession(ctx, c.RW(a.Key).Write(), a)
+	return l.Write()
 }
 
-// sessionMulti is a client with locks of several names.
-type sessionMulti[M any] interface {
-	Multi(first string, more ...string) M
-}
-
-// acquireSessionMulti acquires the locks of all keys of a request; of one key, two locks.
-func acquireSessionMulti[H sessionHold, M sessionMutex[H], C sessionMulti[M]](
-	ctx context.Context, c C, a Acquire,
-) (H, error) {
+// sessionNames are the names of the locks for all keys of a request; for one key, of two locks.
+func sessionNames(a Acquire) (first string, more []string) {
 	names := a.Keys
 	if len(names) == 0 {
 		two := multiKeys(a.Key)
 		names = two[:2]
 	}
-	return acquireSession(ctx, c.Multi(names[0], names[1:]...), a)
+	return names[0], names[1:]
 }
 
-// sessionSemaphore is a semaphore of such a client.
-type sessionSemaphore[H sessionHold] interface {
-	Acquire(ctx context.Context, owner string, n int) (H, error)
-	TryAcquire(ctx context.Context, owner string, n int) (H, error)
-}
-
-// sessionSemaphores is a client with semaphores.
-type sessionSemaphores[S any] interface {
-	Semaphore(name string, total int) S
-}
-
-// acquireSessionPermits acquires permits of a semaphore of a client.
-func acquireSessionPermits[H sessionHold, S sessionSemaphore[H], C sessionSemaphores[S]](
-	ctx context.Context, c C, a Acquire,
-) (H, error) {
-	s := c.Semaphore(a.Key, a.Limit)
-	if a.Wait == 0 {
-		return s.TryAcquire(ctx, a.Owner, a.Permits)
+// sessionPermits are some permits of a semaphore.
+type sessionPermits[H sessionHold] struct {
+	semaphore interface {
+		Acquire(ctx context.Context, owner string, n int) (H, error)
+		TryAcquire(ctx context.Context, owner string, n int) (H, error)
 	}
-	return s.Acquire(ctx, a.Owner, a.Permits)
+	n int
+}
+
+// Acquire waits for the permits.
+func (p sessionPermits[H]) Acquire(ctx context.Context, owner string) (H, error) {
+	return p.semaphore.Acquire(ctx, owner, p.n)
+}
+
+// TryAcquire takes the permits if they are free.
+func (p sessionPermits[H]) TryAcquire(ctx context.Context, owner string) (H, error) {
+	return p.semaphore.TryAcquire(ctx, owner, p.n)
 }

@@ -55,12 +55,12 @@ type sessionHold interface {
 
 // sessionLocker is a [Locker] on clients C, one for each lease, which is the length of its session.
 type sessionLocker[C sessionClient, H sessionHold] struct {
-	tokens  bool // grants have them
-	notify  func(Reply)
-	lease   time.Duration // of requests that have none
-	open    func(lease time.Duration) (C, error)
-	acquire func(ctx context.Context, c C, a Acquire) (H, error)
-	close   func() error // closes what the clients share; nil: nothing
+	tokens bool // grants have them
+	notify func(Reply)
+	lease  time.Duration // of requests that have none
+	open   func(lease time.Duration) (C, error)
+	mutex  func(c C, a Acquire) sessionMutex[H] // that a request is about
+	close  func() error                         // closes what the clients share; nil: nothing
 
 	mu      sync.Mutex
 	clients map[time.Duration]C
@@ -143,12 +143,14 @@ func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a Acquire) (Grant, er
 	if err != nil {
 		return Grant{}, err
 	}
+	acquire := l.mutex(c, a).Acquire
 	if a.Wait == 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, readTimeout)
 		defer cancel()
+		acquire = l.mutex(c, a).TryAcquire
 	}
-	h, err := l.acquire(ctx, c, a)
+	h, err := acquire(ctx, a.Owner)
 	if err != nil {
 		return Grant{}, err
 	}
