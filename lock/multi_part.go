@@ -97,11 +97,11 @@ func (s *RWSide) part() part {
 // somePermits are permits of a semaphore as one lock.
 type somePermits struct {
 	pool
-	n, most int
+	n int
 }
 
 func (p *somePermits) part() part {
-	return part{named: p.named, oneMaster: true, permits: p.n, most: p.most, take: p.take}
+	return part{named: p.named, oneMaster: true, permits: p.n, most: p.limit(), take: p.take}
 }
 
 // take takes the permits: they have no owner, and of a [Semaphore] no lease.
@@ -110,7 +110,7 @@ func (p *somePermits) take(ctx context.Context, s *settings, wait bool) (partHol
 	if p.store.leased {
 		own.lease = s.lease
 	}
-	permits, err := pool{p.named.with(own), p.store}.acquire(ctx, p.n, p.most, wait, nil)
+	permits, err := pool{p.named.with(own), p.store}.acquire(ctx, p.n, wait, nil)
 	if err != nil {
 		return nil, err
 	}

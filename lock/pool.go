@@ -19,10 +19,18 @@ func checkCount(n, low, high int) error {
 	return nil
 }
 
-// pool is what both kinds of semaphore have in common: a total, and who has how much of it.
+// pool is what all kinds of semaphore have in common: a total, and who has how much of it.
 type pool struct {
 	named
 	store *permitStore
+}
+
+// limit is how many permits one acquire may take: each with a lease has an id of its own.
+func (p pool) limit() int {
+	if p.store.leased {
+		return maxLeased
+	}
+	return maxCount
 }
 
 // SemaphoreState is the state of a semaphore at its server.
@@ -66,8 +74,10 @@ func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 	}, 0, true)
 }
 
-func (p pool) trySet(ctx context.Context, n int) (bool, error) {
-	err := checkCount(n, 0, maxCount)
+// TrySetPermits sets up a semaphore of n permits, unless it exists: then it is left as it is, even if no permit is free
+// (redisson#4678), and set is false. n may be 0.
+func (p pool) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
+	err = checkCount(n, 0, maxCount)
 	var r reply
 	if err == nil {
 		r, err = p.set(ctx, setUpOnce, n)
@@ -75,7 +85,10 @@ func (p pool) trySet(ctx context.Context, n int) (bool, error) {
 	return r.code == codeOK, failed("set up", p.store.kind(), p.name, err)
 }
 
-func (p pool) replace(ctx context.Context, n int) error {
+// SetPermits sets the total to n, which may be 0. Permits that are held stay held, even if they are more than n: then
+// none is granted until enough have been released. A waiter of a [FairSemaphore] for more than the new total is refused
+// with [ErrPermits].
+func (p pool) SetPermits(ctx context.Context, n int) error {
 	err := checkCount(n, 0, maxCount)
 	if err == nil {
 		_, err = p.set(ctx, "set", n)
@@ -83,8 +96,10 @@ func (p pool) replace(ctx context.Context, n int) error {
 	return failed("set", p.store.kind(), p.name, err)
 }
 
-func (p pool) add(ctx context.Context, n int) (int, error) {
-	err := checkCount(max(n, -n), 1, maxCount)
+// AddPermits adds n to the total, or removes permits if n is negative, and returns the new total. Its error is
+// [ErrPermits] if that is negative, and [ErrAbsent] if the semaphore does not exist.
+func (p pool) AddPermits(ctx context.Context, n int) (total int, err error) {
+	err = checkCount(max(n, -n), 1, maxCount)
 	var r reply
 	if err == nil {
 		r, err = p.set(ctx, "add", n)
@@ -98,7 +113,8 @@ func (p pool) add(ctx context.Context, n int) (int, error) {
 	return int(r.int(0)), failed("add permits to", p.store.kind(), p.name, err)
 }
 
-func (p pool) state(ctx context.Context) (SemaphoreState, error) {
+// State returns the permits of the semaphore and their holders; [ErrAbsent] if it does not exist.
+func (p pool) State(ctx context.Context) (SemaphoreState, error) {
 	s, err := p.inspect(ctx)
 	return s, failed("inspect", p.store.kind(), p.name, err)
 }
@@ -126,18 +142,36 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 	return s, nil
 }
 
-// force releases ids, under the id of a request of its own, and returns how many permits were held.
-func (p pool) force(ctx context.Context, ids []string) (int, error) {
-	err := p.client.checkCounted(p.key)
+// ForceRelease releases permits by their ids ([Permits.IDs]), regardless of their owner, and returns how many of them
+// were held. The holders learn of it when they release: [ErrLost].
+func (p pool) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
+	err = p.client.checkCounted(p.key)
 	var r reply
 	if err == nil {
+		// It is under the id of a request of its own.
 		r, err = p.client.request(ctx, p.store.releaseCall(p.key, p.client.random.id(), ids), 1, false)
 	}
 	return int(r.int(0)), failed("release permits of", p.store.kind(), p.name, err)
 }
 
-// acquire acquires n permits, at most limit. A semaphore that does not exist is set up first if its total is known.
-func (p pool) acquire(ctx context.Context, n, limit int, wait bool, opts []Option) (*Permits, error) {
+// Acquire waits until n permits are free, of a [FairSemaphore] also for its turn, and takes them all at once. Of
+// permits with a lease, n is at most 10,000. Its error is [ErrNoPermits] if ctx ended before, [ErrPermits] if n is less
+// than one or more than the total, [ErrAbsent] if the semaphore does not exist, and [ErrUnknown] if permits may have
+// been taken and could not be released: then a waiter of a [FairSemaphore] may also stay in the queue until it is
+// skipped after three heartbeats.
+func (p pool) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return p.acquire(ctx, n, true, opts)
+}
+
+// TryAcquire takes n permits if they are free now, and nobody waits for a [FairSemaphore]: its error is [ErrQueued] if
+// enough are free but others wait. Other errors are those of Acquire.
+func (p pool) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return p.acquire(ctx, n, false, opts)
+}
+
+// acquire acquires n permits. A semaphore that does not exist is set up first if its total is known.
+func (p pool) acquire(ctx context.Context, n int, wait bool, opts []Option) (*Permits, error) {
+	limit := p.limit()
 	doing := "try to acquire"
 	if wait {
 		doing = "acquire"
@@ -153,15 +187,17 @@ func (p pool) acquire(ctx context.Context, n, limit int, wait bool, opts []Optio
 
 // setUp sets up the semaphore for an acquire, which certainly has no permits if that fails or has no reply.
 func (p pool) setUp(ctx context.Context, total int) error {
-	if _, err := p.trySet(ctx, total); err != nil {
+	if _, err := p.TrySetPermits(ctx, total); err != nil {
 		return definiteError{err: err}
 	}
 	return nil
 }
 
-// drain acquires all permits that are free, at most limit.
-func (p pool) drain(ctx context.Context, limit int, opts []Option) (*Permits, error) {
-	for {
+// Drain takes all free permits, at least one; of permits with a lease, at most 10,000. Its error is [ErrHeld] if none
+// is free, else that of TryAcquire. It first asks how many are free and then takes as many: permits that are released
+// in between stay free.
+func (p pool) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
+	for limit := p.limit(); ; {
 		s, err := p.inspect(ctx)
 		if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
 			err = p.setUp(ctx, total)
@@ -224,8 +260,12 @@ func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []O
 	return permits, nil
 }
 
-func (p pool) do(ctx context.Context, n, limit int, work func(ctx context.Context) error, opts []Option) error {
-	permits, err := p.acquire(ctx, n, limit, true, opts)
+// Permits is n permits as one of the locks of [Multi]. The semaphore may have [WithTotal], and no other options.
+func (p pool) Permits(n int) AnyLock { return &somePermits{p, n} }
+
+// Do calls work with n permits, as [Mutex.Do].
+func (p pool) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
+	permits, err := p.Acquire(ctx, n, opts...)
 	if err != nil {
 		return err
 	}
