@@ -84,8 +84,7 @@ var _ store = (*fairStore)(nil)
 
 func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	c.fenced = true // every grant has a token
-	sent := time.Now()
-	value, err := s.node.doSafe(ctx, call{
+	g, err := s.node.grant(ctx, call{
 		script: s.node.kinds.fair.acquire,
 		keys:   fairKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL, c.metadata},
@@ -93,7 +92,6 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	g, err := decodeGrant(value, err, sent)
 	return s.node.fence(ctx, c, g, err)
 }
 

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -70,9 +71,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 	}
 	started := l.client.startTime()
 	r, err := l.change(ctx, l.client.kinds().latch.count, o.Participant, o.Generation)
-	if err == nil {
-		err = r.err()
-	}
+	err = cmp.Or(err, r.err())
 	l.emit(Counted, o.Participant, started, err)
 	return r.latchState(err), failed("count down", "latch", l.name, err)
 }
@@ -84,9 +83,7 @@ func (l *Latch) State(ctx context.Context) (LatchState, error) {
 	if err == nil {
 		r, err = l.client.request(ctx, l.stateCall(0), 2, false)
 	}
-	if err == nil {
-		err = r.err()
-	}
+	err = cmp.Or(err, r.err())
 	return r.latchState(err), failed("inspect", "latch", l.name, err)
 }
 
@@ -113,15 +110,8 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	started := l.client.startTime()
 	w := &waitLoop{client: l.client, name: l.name, mode: independent, channel: openChannel(l.key)}
 	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
-		value, err := l.client.node.do(ctx, l.stateCall(generation))
-		var r reply
-		if err == nil {
-			r, err = decode(value, 2)
-		}
-		if err == nil {
-			err = r.err()
-		}
-		if err != nil {
+		r, err := l.client.node.ask(ctx, l.stateCall(generation), 2)
+		if err = cmp.Or(err, r.err()); err != nil {
 			return turn{}, err
 		}
 		generation = uint64(r.int(1)) // later ones do not matter

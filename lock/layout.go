@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Layout is the format in which the servers keep the mutexes of a client; see [Options].
@@ -78,12 +77,11 @@ type redissonStore struct {
 var _ store = (*redissonStore)(nil)
 
 func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
-	sent := time.Now()
 	keys := []string{c.key, c.tombstoneKey()}
 	if c.fenced {
 		keys = append(keys, c.tokenKey())
 	}
-	value, err := s.node.doSafe(ctx, call{
+	g, err := s.node.grant(ctx, call{
 		script: redissonScript.acquire,
 		keys:   keys,
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone)},
@@ -91,7 +89,7 @@ func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	return decodeGrant(value, err, sent)
+	return g, err
 }
 
 // acquireMigrating decides by the hash alone; see migrating.go.
@@ -132,16 +130,15 @@ func (s *redissonStore) mint(ctx context.Context, c claim) (int64, error) {
 // decide acquires the lock by its hash alone. A grant that was decided so by an earlier request, and that has no
 // fencing token yet, has the token [unminted].
 func (s *redissonStore) decide(ctx context.Context, c claim) (grant, error) {
-	sent, words := time.Now(), flags(c.nonReentrant, notifyNone)
+	words := flags(c.nonReentrant, notifyNone)
 	if c.fenced {
 		words += "f"
 	}
-	value, err := s.node.doSafe(ctx, call{
+	return s.node.grant(ctx, call{
 		script: redissonScript.acquire,
 		keys:   []string{c.key},
 		args:   []any{c.id, c.lease, c.owner, words, c.tombstoneKey()},
 	})
-	return decodeGrant(value, err, sent)
 }
 
 // token is the value of a counter.

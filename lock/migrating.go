@@ -153,11 +153,7 @@ func (n *node) releaseOnce(ctx context.Context, tombstone string, ttl int64, for
 
 // record leaves a tombstone, and returns that which was there before; empty: there was none.
 func (n *node) record(ctx context.Context, tombstone string, ttl int64, text string) (string, error) {
-	value, err := n.do(ctx, call{script: recordScript, keys: []string{tombstone}, args: []any{ttl, text}})
-	if err != nil {
-		return "", err
-	}
-	r, err := decode(value, 0)
+	r, err := n.ask(ctx, call{script: recordScript, keys: []string{tombstone}, args: []any{ttl, text}}, 0)
 	return r.text(0), err
 }
 

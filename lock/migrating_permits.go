@@ -100,11 +100,7 @@ func (s *permitStore) releaseMigrating(ctx context.Context, c claim, ids []strin
 		}
 	}
 	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, permitsRecord(len(ids)), func() (int, error) {
-		value, err := s.node.do(ctx, s.movingRelease(c.key, ids))
-		if err != nil {
-			return 0, err
-		}
-		r, err := decode(value, 1)
+		r, err := s.node.ask(ctx, s.movingRelease(c.key, ids), 1)
 		if r.int(0) > 0 {
 			s.addFree(ctx, c.key, int(r.int(0)))
 		}

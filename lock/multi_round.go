@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,9 +189,7 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 	if r.code == codeOK {
 		r, err = decode(value, 2*len(b.claims))
 	}
-	if err == nil {
-		err = r.err()
-	}
+	err = cmp.Or(err, r.err())
 	switch {
 	case err != nil:
 		return turn{}, err

@@ -131,6 +131,15 @@ func (n *node) do(ctx context.Context, c call) (any, error) {
 	return n.through(ctx, n.pipesFor(c.key()).plain, c)
 }
 
+// ask is do for a script whose reply has at least n integers.
+func (n *node) ask(ctx context.Context, c call, ints int) (reply, error) {
+	value, err := n.do(ctx, c)
+	if err != nil {
+		return reply{}, err
+	}
+	return decode(value, ints)
+}
+
 // doSafe is do for a script whose writes are to reach replicas, if the client asks for that.
 func (n *node) doSafe(ctx context.Context, c call) (any, error) {
 	p := n.pipesFor(c.key())

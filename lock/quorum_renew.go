@@ -103,7 +103,7 @@ func (q *quorum) result(c claim, b ballot, sent time.Time) renewal {
 // restore claims c again on a master that has lost it, while a majority keeps it. If
 // the hold is released meanwhile, the tombstone refuses a request that arrives late.
 func (q *quorum) restore(c claim, node int) {
-	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+	limit := q.nodeLimit(c)
 	q.bg.start(func() {
 		ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
 		defer cancel()

@@ -126,8 +126,7 @@ type rwStore struct {
 var _ store = (*rwStore)(nil)
 
 func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
-	sent := time.Now()
-	value, err := s.node.doSafe(ctx, call{
+	g, err := s.node.grant(ctx, call{
 		script: s.node.kinds.rw.acquire,
 		keys:   rwKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
@@ -135,7 +134,6 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
 	}
-	g, err := decodeGrant(value, err, sent)
 	if err == nil && g.ok && g.token == 0 { // see node.fence
 		return s.described(ctx, c, g)
 	}

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -91,15 +92,20 @@ func (s *single) acquireCall(c claim) call {
 	return call{script: script, command: args}
 }
 
+// grant sends the script that acquires a lock, whose writes are to reach replicas.
+func (n *node) grant(ctx context.Context, c call) (grant, error) {
+	sent := time.Now()
+	value, err := n.doSafe(ctx, c)
+	return decodeGrant(value, err, sent)
+}
+
 // decodeGrant reads the reply to an acquire that was sent at sent.
 func decodeGrant(value any, err error, sent time.Time) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
 	r, err := decode(value, 1)
-	if err == nil {
-		err = r.err()
-	}
+	err = cmp.Or(err, r.err())
 	count := max(r.int(1), 1) // the reply for a free lock is the token alone
 	return grant{
 		ok:      r.code == codeOK,

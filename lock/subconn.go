@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,7 +52,9 @@ func (c *subConn) confirm(channel string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.confirmed = true
-	c.pending = without(c.pending, channel)
+	if i := slices.Index(c.pending, channel); i >= 0 {
+		c.pending = slices.Delete(c.pending, i, i+1)
+	}
 }
 
 // refusal reports whether err, read from the server, refuses a subscription for good, and of which
@@ -86,14 +89,4 @@ func (c *subConn) onlyRefused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refusals > 0 && !c.confirmed
-}
-
-// without is list without the first element that is s.
-func without(list []string, s string) []string {
-	for i, other := range list {
-		if other == s {
-			return append(list[:i], list[i+1:]...)
-		}
-	}
-	return list
 }
