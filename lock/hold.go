@@ -35,29 +35,12 @@ func newHold(ctx context.Context, a *attempt) *FencedHold {
 	return h
 }
 
-// Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is
-// then [ErrLost], [ErrReleased] or [ErrClosed]. When the parent ends first, the lock is held until Release. Under it,
-// an Acquire of the same lock is refused with [ErrReentered], or, with [WithReentry], a re-entry.
-func (h *Hold) Context() context.Context { return h.context() }
-
-// Done is closed when the hold ends, regardless of the context that was passed to Acquire; Err says why.
-func (h *Hold) Done() <-chan struct{} { return h.doneChannel() }
-
-// Err is why the hold has ended: [ErrLost], [ErrReleased] or [ErrClosed]; nil while it lasts.
-func (h *Hold) Err() error { return h.ended() }
-
-// Name is the name of the lock.
-func (h *Hold) Name() string { return h.claim.name }
-
 // Owner is the id of the owner.
 func (h *Hold) Owner() string { return h.claim.owner }
 
 // Count is how many holds the owner had, including this one, when it was granted; after Release, how many were left. On
 // a quorum, only holds that were granted to this client count.
 func (h *Hold) Count() int { return int(h.count.Load()) }
-
-// Deadline is when the validity of the hold ends, on the monotonic clock. The watchdog, Renew and Extend extend it.
-func (h *Hold) Deadline() time.Time { return h.validUntil() }
 
 // Renew extends the hold to its full lease from now on. Its error is [ErrLost]
 // if the hold has ended, and [ErrUnknown] if no reply came before ctx or the hold
@@ -102,7 +85,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 		}
 		cl.oldTombstones = c.oldTombstones.take(cl.key)
 		cl.tombstone = cl.tombstoneKey()
-		cl.outlasts = outlasts(time.Until(h.validUntil()), c.o.Timeout)
+		cl.outlasts = outlasts(time.Until(h.Deadline()), c.o.Timeout)
 	}
 	r := &h.first
 	if before != nil { // only one release has found it not ended

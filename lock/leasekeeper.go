@@ -102,8 +102,11 @@ func (k *leaseKeeper) arm() {
 	}
 }
 
-// context is made when it is first asked for.
-func (k *leaseKeeper) context() context.Context {
+// Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is
+// then [ErrLost], [ErrReleased] or [ErrClosed]. When the parent ends first, the lock is held until Release. Under that
+// of a [Hold], an Acquire of the same lock is refused with [ErrReentered], or, with [WithReentry], a re-entry. That of
+// [Permits] without a lease does not end when they are released by force.
+func (k *leaseKeeper) Context() context.Context { // made when it is first asked for
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx == nil {
@@ -119,8 +122,8 @@ func (k *leaseKeeper) context() context.Context {
 	return k.ctx
 }
 
-// doneChannel is made when it is first asked for.
-func (k *leaseKeeper) doneChannel() <-chan struct{} {
+// Done is closed when the hold ends, regardless of the context that was passed to Acquire; Err says why.
+func (k *leaseKeeper) Done() <-chan struct{} { // made when it is first asked for
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.done == nil {
@@ -145,14 +148,19 @@ func (k *leaseKeeper) whenEnded(f func(why error)) {
 	}
 }
 
-func (k *leaseKeeper) validUntil() time.Time {
+// Name is the name of the lock or the semaphore.
+func (k *leaseKeeper) Name() string { return k.claim.name }
+
+// Deadline is when the validity of the hold ends, on the monotonic clock; zero: it has no lease. The watchdog, Renew
+// and Extend extend it.
+func (k *leaseKeeper) Deadline() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.deadline
 }
 
-// ended is why the hold has ended; nil while it lasts.
-func (k *leaseKeeper) ended() error {
+// Err is why the hold has ended: [ErrLost], [ErrReleased] or [ErrClosed]; nil while it lasts.
+func (k *leaseKeeper) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.over
@@ -162,7 +170,7 @@ func (k *leaseKeeper) ended() error {
 // reply or ctx or the hold ends.
 func (k *leaseKeeper) renew(ctx context.Context, lease time.Duration) error {
 	for {
-		if err := k.ended(); err != nil {
+		if err := k.Err(); err != nil {
 			return err
 		}
 		err := k.renewOnce(ctx, lease)
@@ -177,7 +185,7 @@ func (k *leaseKeeper) renew(ctx context.Context, lease time.Duration) error {
 
 // renewOnce waits for the reply no longer than ctx and the hold last.
 func (k *leaseKeeper) renewOnce(ctx context.Context, lease time.Duration) error {
-	ctx, cancel := context.WithDeadlineCause(ctx, k.validUntil(), ErrLost)
+	ctx, cancel := context.WithDeadlineCause(ctx, k.Deadline(), ErrLost)
 	defer cancel()
 	cl := k.claim
 	cl.lease = milliseconds(lease)

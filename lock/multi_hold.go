@@ -115,7 +115,7 @@ func (m *MultiHold) Count() int {
 func (m *MultiHold) Deadline() time.Time {
 	var first time.Time
 	for _, h := range m.holds {
-		if d := h.base().validUntil(); first.IsZero() || !d.IsZero() && d.Before(first) {
+		if d := h.base().Deadline(); first.IsZero() || !d.IsZero() && d.Before(first) {
 			first = d
 		}
 	}

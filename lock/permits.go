@@ -15,30 +15,12 @@ type Permits struct {
 	pool pool
 }
 
-// Context is a child of the context that was given to Acquire, which also ends when the permits are released or lost,
-// or the client is closed; context.Cause is then [ErrReleased], [ErrLost] or [ErrClosed]. When the parent ends first,
-// the permits are held until Release. Without a lease they do not end when they are released by force.
-func (p *Permits) Context() context.Context { return p.context() }
-
-// Done is like [Hold.Done].
-func (p *Permits) Done() <-chan struct{} { return p.doneChannel() }
-
-// Err is like [Hold.Err].
-func (p *Permits) Err() error { return p.ended() }
-
-// Name is the name of the semaphore.
-func (p *Permits) Name() string { return p.claim.name }
-
 // Count is the number of permits.
 func (p *Permits) Count() int { return p.claim.permits }
 
 // IDs are the ids of the permits in [SemaphoreState]: one for each permit of a
 // [PermitSemaphore], one for all of them of a [Semaphore].
 func (p *Permits) IDs() []string { return p.pool.store.ids(p.claim) }
-
-// Deadline is when the validity of the permits ends, on the monotonic clock; zero: they have no lease. The watchdog,
-// Renew and Extend extend it.
-func (p *Permits) Deadline() time.Time { return p.validUntil() }
 
 // Renew extends the permits to their full lease from now on. Its error is
 // [ErrLost] if they are no longer held, and [ErrUnknown] if no reply came. It does
@@ -47,7 +29,7 @@ func (p *Permits) Renew(ctx context.Context) error { return p.Extend(ctx, p.leas
 
 // Extend is Renew with another lease, only this time. It never shortens the lease.
 func (p *Permits) Extend(ctx context.Context, lease time.Duration) error {
-	err := p.ended()
+	err := p.Err()
 	if err == nil && p.lease > 0 {
 		if err = checkLease(lease); err == nil {
 			err = p.renew(ctx, lease)
