@@ -21,7 +21,7 @@ func (k *copies) take(data []byte, rule cluster.Rule, p *pump) (all []requests.C
 		return nil
 	}
 	k.requests.Take(data, func(copied func() requests.Copy) {
-		if p.concerned(rule) {
+		if p.dice.Concerned(rule) {
 			all = append(all, copied())
 		}
 	})
@@ -39,14 +39,14 @@ func (k *copies) send(all []requests.Copy, now *state, p *pump) (then func()) {
 			}
 		}
 		if executed > 0 { // after an error nothing is resent
-			now.wait(p.conn.ctx, p.late(now.rule))
+			now.wait(p.conn.ctx, p.dice.Late(now.rule))
 		}
 		p.dir.twice.Add(executed) // before the request passes, so that it is counted before the client gets the reply
 		return func() {}
 	}
 	return func() {
 		for _, one := range all {
-			late := p.late(now.rule)
+			late := p.dice.Late(now.rule)
 			k.gate.tasks.Go(func() {
 				if now.wait(k.gate.ctx, late) && k.gate.execute(k.gate.ctx, one) {
 					p.dir.twice.Add(1)
@@ -54,11 +54,6 @@ func (k *copies) send(all []requests.Copy, now *state, p *pump) (then func()) {
 			})
 		}
 	}
-}
-
-// late draws the time between the two executions of a request.
-func (p *pump) late(rule cluster.Rule) time.Duration {
-	return time.Duration(p.dice(rule).Int64N(int64(rule.TwiceBy) + 1))
 }
 
 // wait waits for d, and reports whether the rule is still in force then.

@@ -14,9 +14,9 @@ import (
 // TestJitterIsDrawnFromTheSeed: each connection has its own sequence of delays, which is the same for the same seed.
 func TestJitterIsDrawnFromTheSeed(t *testing.T) {
 	draws := func(seed, number uint64) (all []time.Duration) {
-		p := &pump{number: number}
+		p := &pump{dice: cluster.Dice{ID: number}}
 		for range 100 {
-			d := p.drawJitter(cluster.Rule{Jitter: time.Second, Seed: seed})
+			d := p.dice.Jitter(cluster.Rule{Jitter: time.Second, Seed: seed})
 			if d < 0 || d > time.Second {
 				t.Fatalf("drawn %v", d)
 			}
@@ -34,7 +34,7 @@ func TestJitterIsDrawnFromTheSeed(t *testing.T) {
 	if distinct := slices.Compact(slices.Sorted(slices.Values(first))); len(distinct) < 90 {
 		t.Errorf("100 packets draw %d delays", len(distinct))
 	}
-	if d := (&pump{}).drawJitter(cluster.Rule{Delay: time.Second}); d != 0 {
+	if d := (&pump{}).dice.Jitter(cluster.Rule{Delay: time.Second}); d != 0 {
 		t.Errorf("without jitter %v is drawn", d)
 	}
 }
@@ -156,9 +156,9 @@ func TestMuteDropsOnlyMessages(t *testing.T) {
 // TestOneInConcernsThatShare: a rule for one packet in four leaves the others alone, and those of a seed are the same.
 func TestOneInConcernsThatShare(t *testing.T) {
 	draws := func(seed uint64) (late []int) {
-		p := &pump{number: 1}
+		p := &pump{dice: cluster.Dice{ID: 1}}
 		for i := range 1000 {
-			if p.drawJitter(cluster.Rule{Jitter: time.Hour, OneIn: 4, Seed: seed}) > 0 {
+			if p.dice.Jitter(cluster.Rule{Jitter: time.Hour, OneIn: 4, Seed: seed}) > 0 {
 				late = append(late, i)
 			}
 		}

@@ -282,7 +282,7 @@ func newConn(client *net.TCPConn, directions *[2]direction, number uint64) *conn
 	c := &conn{client: client}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for d := range c.pumps {
-		c.pumps[d] = pump{conn: c, dir: &directions[d], peer: &c.pumps[1-d], number: 2*number + uint64(d),
+		c.pumps[d] = pump{conn: c, dir: &directions[d], peer: &c.pumps[1-d], dice: cluster.Dice{ID: 2*number + uint64(d)},
 			more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	}
 	c.pumps[1].messages = new(pubsub.Filter)

@@ -3,7 +3,6 @@ package gate
 import (
 	"errors"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,12 +43,10 @@ type pump struct {
 
 	// Used by run only.
 	started  bool           // the writer
-	number   uint64         // of the connection among those of its caller
 	first    func([]byte)   // see [Config].First; nil: not to be called, or called already
 	messages *pubsub.Filter // nil in the direction of requests
 	copies   *copies        // nil in the pump of replies, and if the caller is not a client
-	rng      *rand.Rand     // of the rule with seed rngSeed
-	rngSeed  uint64
+	dice     cluster.Dice
 	last     time.Time // when the last queued chunk is due: order is kept
 
 	mu    sync.Mutex
@@ -104,7 +101,7 @@ func (p *pump) forward(c chunk) {
 	}
 	switch {
 	case p.conn.ctx.Err() != nil:
-	case p.silent.Load() || p.lost.Load() || rule.Mode == cluster.Drop || rule.Reset && !c.end && p.concerned(rule):
+	case p.silent.Load() || p.lost.Load() || rule.Mode == cluster.Drop || rule.Reset && !c.end && p.dice.Concerned(rule):
 		p.lose(c)
 	case rule.Mode == cluster.Pass && !rule.Delays() && p.pending.Load() == 0:
 		p.deliver(c)
@@ -126,33 +123,12 @@ func (p *pump) filterMessages(data []byte, muted bool) []byte {
 
 // due is when a packet of n bytes that is read now arrives under rule, never before an earlier one.
 func (p *pump) due(rule cluster.Rule, n int) time.Time {
-	at := p.dir.due(rule, n).Add(p.drawJitter(rule))
+	at := p.dir.due(rule, n).Add(p.dice.Jitter(rule))
 	if rule.Delays() && at.Before(p.last) {
 		at = p.last
 	}
 	p.last = at
 	return at
-}
-
-// drawJitter is the jitter of the next packet.
-func (p *pump) drawJitter(rule cluster.Rule) time.Duration {
-	if rule.Jitter <= 0 || !p.concerned(rule) {
-		return 0
-	}
-	return time.Duration(p.dice(rule).Int64N(int64(rule.Jitter) + 1))
-}
-
-// concerned draws whether a rule concerns the next packet.
-func (p *pump) concerned(rule cluster.Rule) bool {
-	return rule.OneIn <= 1 || p.dice(rule).Uint64N(rule.OneIn) == 0
-}
-
-// dice is the random source of a rule for this connection.
-func (p *pump) dice(rule cluster.Rule) *rand.Rand {
-	if p.rng == nil || p.rngSeed != rule.Seed {
-		p.rng, p.rngSeed = rand.New(rand.NewPCG(rule.Seed, p.number)), rule.Seed
-	}
-	return p.rng
 }
 
 // deliver writes c to dst.

@@ -71,10 +71,9 @@ type flow struct {
 
 	silent bool // everything is dropped, and the connection is not reset for that
 
-	messages   pubsub.Filter // of published messages
-	requests   requests.Splitter
-	jitterRand *rand.Rand // of the rule with seed jitterSeed
-	jitterSeed uint64
+	messages pubsub.Filter // of published messages
+	requests requests.Splitter
+	dice     cluster.Dice
 }
 
 // rank orders the events of one instant.
@@ -89,7 +88,8 @@ func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
 	c.id = mix(mix(nameHash(name), nameHash(h.name)), uint64(k))
 	c.ends = [2]end{near, acceptingEnd{c}}
 	for d := range c.flows {
-		c.flows[d] = flow{conn: c, gate: &c.from.directions[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d))}
+		c.flows[d] = flow{conn: c, gate: &c.from.directions[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d)),
+			dice: cluster.Dice{ID: mix(c.id, uint64(d))}}
 	}
 	c.from.conns = append(c.from.conns, c)
 	c.from.dials++
@@ -134,7 +134,8 @@ func (f *flow) fire() {
 		return
 	}
 	rule := f.gate.rule
-	if f.lost || f.silent || rule.Mode == cluster.Drop || rule.Reset && f.queue[0].kind == payload && f.concerned(rule) {
+	resets := rule.Reset && f.queue[0].kind == payload
+	if f.lost || f.silent || rule.Mode == cluster.Drop || resets && f.dice.Concerned(rule) {
 		f.lose()
 		return
 	}

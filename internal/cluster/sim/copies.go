@@ -20,13 +20,13 @@ func (f *flow) copies(s *segment) (waits bool) {
 	}
 	var all []requests.Copy
 	f.requests.Take(s.data, func(copied func() requests.Copy) {
-		if f.concerned(rule) {
+		if f.dice.Concerned(rule) {
 			all = append(all, copied())
 		}
 	})
 	if rule.Twice == cluster.AfterReply {
 		for _, one := range all {
-			late := f.late(rule) + w.latency.draw(f.dice(rule))
+			late := int64(f.dice.Late(rule)) + w.latency.draw(f.dice.Rand(rule))
 			w.at(w.slots.snap(w.now()+1+late, f.slot), f.rank(), &lateCopy{one, n, f, rule})
 		}
 		return false
@@ -37,15 +37,12 @@ func (f *flow) copies(s *segment) (waits bool) {
 		}
 	}
 	if s.twice > 0 { // after an error nothing is resent
-		s.due = w.slots.snap(w.now()+1+f.late(rule), f.slot)
+		s.due = w.slots.snap(w.now()+1+int64(f.dice.Late(rule)), f.slot)
 		f.last = max(f.last, s.due)
 		w.at(s.due, f.rank(), f)
 	}
 	return s.twice > 0
 }
-
-// late draws the time between the two executions of a request.
-func (f *flow) late(rule cluster.Rule) int64 { return f.dice(rule).Int64N(int64(rule.TwiceBy) + 1) }
 
 // execute executes a copy, and reports whether the server did not refuse it. The gate sends it on a connection of its
 // own, to which the rules of the client's connections do not apply.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -49,23 +48,7 @@ func (l *gateDirection) delay(f *flow, leaves, size int64) int64 {
 		l.free = max(l.free, leaves) + int64(float64(size)/float64(l.rule.Rate)*float64(time.Second))
 		wait += l.free - leaves
 	}
-	if l.rule.Jitter > 0 && f.concerned(l.rule) {
-		wait += f.dice(l.rule).Int64N(int64(l.rule.Jitter) + 1)
-	}
-	return wait
-}
-
-// dice is the random source of a rule for one flow.
-func (f *flow) dice(rule cluster.Rule) *rand.Rand {
-	if f.jitterRand == nil || f.jitterSeed != rule.Seed {
-		f.jitterRand, f.jitterSeed = rand.New(rand.NewPCG(rule.Seed, mix(f.conn.id, uint64(f.dir)))), rule.Seed
-	}
-	return f.jitterRand
-}
-
-// concerned draws whether a rule concerns the next packet.
-func (f *flow) concerned(rule cluster.Rule) bool {
-	return rule.OneIn <= 1 || f.dice(rule).Uint64N(rule.OneIn) == 0
+	return wait + int64(f.dice.Jitter(l.rule))
 }
 
 // caller finds or makes the caller of that name at the server.
