@@ -150,6 +150,15 @@ func (t Topology) MasterCount() int {
 	return 1
 }
 
+// Priority is the replica-priority of node i (from 1), by which Sentinels choose, lowest first: n2, n3, …, and n1 last.
+// So their choice does not depend on run ids.
+func (t Topology) Priority(i int) int {
+	if i == 1 {
+		return 10 * (t.Size() + 1)
+	}
+	return 10 * i
+}
+
 // MasterOf is the number of the master that node i (from 1) replicates from at
 // the start; 0 if it is one itself.
 func (t Topology) MasterOf(i int) int {

@@ -36,10 +36,15 @@ func (c *Cluster) Resume(_ context.Context, node string) error {
 
 // Each calls do for all nodes concurrently.
 func (c *Cluster) Each(nodes []string, do func(node string) error) []error {
-	errs := make([]error, len(nodes))
+	return concurrently(nodes, do)
+}
+
+// concurrently calls do for all items at once; the errors have their order.
+func concurrently[T any](items []T, do func(T) error) []error {
+	errs := make([]error, len(items))
 	var all sync.WaitGroup
-	for i, node := range nodes {
-		all.Go(func() { errs[i] = do(node) })
+	for i, item := range items {
+		all.Go(func() { errs[i] = do(item) })
 	}
 	all.Wait()
 	return errs

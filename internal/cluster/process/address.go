@@ -39,19 +39,16 @@ const UnknownClient = "client:?"
 var ErrPortTaken = errors.New("port is taken")
 
 // serverAddr is where the server itself listens and connects from.
-func (h Host) serverAddr() netip.Addr {
-	if h.Sentinel {
-		return netip.AddrFrom4([4]byte{127, 0, sentinelNet, byte(h.I)})
-	}
-	return netip.AddrFrom4([4]byte{127, 0, nodeNet, byte(h.I)})
-}
+func (h Host) serverAddr() netip.Addr { return h.loopback(nodeNet, sentinelNet) }
 
 // gateAddr is where its gate listens, the only address that is announced.
-func (h Host) gateAddr() netip.Addr {
+func (h Host) gateAddr() netip.Addr { return h.loopback(nodeGateNet, sentinelGateNet) }
+
+func (h Host) loopback(ofNodes, ofSentinels byte) netip.Addr {
 	if h.Sentinel {
-		return netip.AddrFrom4([4]byte{127, 0, sentinelGateNet, byte(h.I)})
+		ofNodes = ofSentinels
 	}
-	return netip.AddrFrom4([4]byte{127, 0, nodeGateNet, byte(h.I)})
+	return netip.AddrFrom4([4]byte{127, 0, ofNodes, byte(h.I)})
 }
 
 // ClientAddr is where a client (from 0) connects from.
@@ -140,7 +137,7 @@ func (c *Cluster) probe() error {
 			ports = append(ports, s.location.electionPort())
 		}
 		for _, port := range ports {
-			l, err := net.Listen("tcp", netip.AddrPortFrom(s.location.IP, uint16(port)).String())
+			l, err := net.Listen("tcp", s.location.at(port))
 			if err != nil {
 				return err
 			}
@@ -155,11 +152,12 @@ func (c *Cluster) probe() error {
 // openGates sets up the servers of the topology, each with its directory and open gates.
 func (c *Cluster) openGates() error {
 	c.nodes, c.sentinels = nil, nil
-	for i := range c.topology.Size() {
-		c.nodes = append(c.nodes, c.newServer(Host{I: i + 1}))
-	}
-	for i := range c.topology.Sentinels {
-		c.sentinels = append(c.sentinels, c.newServer(Host{Sentinel: true, I: i + 1}))
+	for _, h := range hostsOf(c.topology) {
+		list := &c.nodes
+		if h.Sentinel {
+			list = &c.sentinels
+		}
+		*list = append(*list, c.newServer(h))
 	}
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		if err := c.openGate(s); err != nil {
@@ -189,7 +187,7 @@ func (c *Cluster) openGate(s *server) (err error) {
 	default:
 		return nil
 	}
-	s.bus, err = c.gateTo(s.name, p.BusGate, netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String())
+	s.bus, err = c.gateTo(s.name, p.BusGate, p.at(p.BusPort))
 	return err
 }
 

@@ -66,7 +66,7 @@ func (c *Cluster) nodeConfig(s *server) string {
 		"enable-protected-configs":  "local", // a fault changes dbfilename
 		"repl-diskless-sync-delay":  "0",     // attach at once instead of after 5 s
 		"repl-ping-replica-period":  "1",
-		"replica-priority":          fmt.Sprint(c.priority(s)),
+		"replica-priority":          fmt.Sprint(c.topology.Priority(s.I)),
 		"replica-serve-stale-data":  "yes",
 		"slowlog-log-slower-than":   "-1",
 		"latency-monitor-threshold": "0",
@@ -109,14 +109,6 @@ func (c *Cluster) sharded(b *strings.Builder, s *server) {
 			fmt.Fprintln(b, name, options[name])
 		}
 	}
-}
-
-// priority makes Sentinel's choice deterministic (lowest first): n2, n3, …, and n1 last.
-func (c *Cluster) priority(s *server) int {
-	if s.I == 1 {
-		return 10 * (len(c.nodes) + 1)
-	}
-	return 10 * s.I
 }
 
 // sentinelConfig also lists the replicas and Sentinels, as a Sentinel's saved state

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
@@ -69,7 +67,7 @@ const serverVariable = "LOCKCHAOS_SERVER"
 func (c *Cluster) openMemberGate(s *server) (err error) {
 	listen := s.location.BusGate
 	s.bus, err = gate.Open(gate.Config{
-		Listen: listen.String(), Target: netip.AddrPortFrom(s.location.IP, uint16(s.location.BusPort)).String(),
+		Listen: listen.String(), Target: s.location.at(s.location.BusPort),
 		Identify: func(from netip.AddrPort) string {
 			if name, ok := child.SocketVariable(from, listen, serverVariable); ok {
 				return name
@@ -82,7 +80,7 @@ func (c *Cluster) openMemberGate(s *server) (err error) {
 }
 
 // etcdSoftware is a cluster of etcd members.
-type etcdSoftware struct{ *Cluster }
+type etcdSoftware struct{ ensemble }
 
 // config is the configuration file of a member that starts for the first time.
 func (e etcdSoftware) config(s *server) string { return e.configIn(s, "new") }
@@ -104,7 +102,7 @@ func (e etcdSoftware) configIn(s *server, state string) string {
 	for _, line := range [][2]string{
 		{"name", s.name}, {"data-dir", filepath.Join(s.disk, "data")},
 		{"listen-client-urls", "http://" + p.target()}, {"advertise-client-urls", "http://" + p.Gate.String()},
-		{"listen-peer-urls", "http://" + netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String()},
+		{"listen-peer-urls", "http://" + p.at(p.BusPort)},
 		{"initial-advertise-peer-urls", peerURL(s)}, {"initial-cluster", strings.Join(members, ",")},
 		{"initial-cluster-token", strconv.Itoa(e.port)}, {"initial-cluster-state", state},
 		{"logger", "zap"}, {"log-level", "warn"},
@@ -150,7 +148,7 @@ func (e etcdSoftware) replace(s *server) error {
 	begin := time.Now()
 	for i := 0; time.Since(begin) < replaceWait; i = (i + 1) % len(others) {
 		ctx, cancel := context.WithTimeout(context.Background(), replaceTry)
-		if err = others[i].etcd.replace(ctx, peerURL(s)); err == nil {
+		if err = others[i].reader.(*etcdReader).replace(ctx, peerURL(s)); err == nil {
 			cancel()
 			return nil
 		}
@@ -162,40 +160,13 @@ func (e etcdSoftware) replace(s *server) error {
 	return fmt.Errorf("still failing after %v: %w: %w", replaceWait, err, cluster.ErrDown)
 }
 
-// form starts all members at once and waits until each serves clients.
-func (e etcdSoftware) form(ctx context.Context) error {
-	if err := e.launch(ctx, e.nodes); err != nil {
-		return err
-	}
-	if err := e.waitServing(ctx); err != nil || e.topology.Options[cluster.NoFsync] != "yes" {
-		return err
-	}
-	return e.syncDisks() // else a member would not start again
-}
-
 // ping connects: a member without a majority does not serve clients, but listens.
 func (etcdSoftware) ping(ctx context.Context, s *server) error {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", s.location.target())
+	conn, err := dial(ctx, s.location.target(), "")
 	if err == nil {
 		_ = conn.Close()
 	}
 	return err
-}
-
-// sample reads the role and who is first at each lock. A member that knows no leader has no sample.
-func (etcdSoftware) sample(ctx context.Context, s *server, keys []string) history.Sample {
-	sample, err := s.etcd.sample(ctx, keys)
-	if err != nil {
-		return history.Sample{Node: s.name}
-	}
-	sample.Node = s.name
-	return sample
-}
-
-// keys lists the keys of all locks. They stay until they are deleted or their lease ends.
-func (etcdSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
-	return s.etcd.keys(ctx)
 }
 
 // time is not known: clocks of etcd members cannot be set.

@@ -44,7 +44,7 @@ func newEtcdReader(addr string) *etcdReader {
 }
 
 func (r *etcdReader) close() {
-	if r != nil && r.conn != nil {
+	if r.conn != nil {
 		_ = r.conn.Close()
 	}
 }

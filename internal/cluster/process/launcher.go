@@ -90,7 +90,9 @@ func (s *server) checkSocket() error {
 }
 
 // target is the address that the gate connects to.
-func (p Location) target() string { return netip.AddrPortFrom(p.IP, uint16(p.Port)).String() }
+func (p Location) target() string { return p.at(p.Port) }
+
+func (p Location) at(port int) string { return netip.AddrPortFrom(p.IP, uint16(port)).String() }
 
 // LaunchSpec is a server to start.
 type LaunchSpec struct {

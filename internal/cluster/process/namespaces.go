@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -159,13 +160,10 @@ func freeSubnet(first int) (netip.Prefix, error) {
 	for try := range subnetTried {
 		word := uint16(first*31 + try*7)
 		subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(192 + word>>8&63), byte(word), 0}), subnetBits)
-		free := true
-		for _, addr := range taken {
-			if other, err := netip.ParsePrefix(addr.String()); err == nil && other.Masked().Overlaps(subnet) {
-				free = false
-			}
-		}
-		if free {
+		if !slices.ContainsFunc(taken, func(addr net.Addr) bool {
+			other, err := netip.ParsePrefix(addr.String())
+			return err == nil && other.Masked().Overlaps(subnet)
+		}) {
 			return subnet, nil
 		}
 	}

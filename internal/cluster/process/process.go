@@ -240,21 +240,16 @@ func (c *Cluster) makeDirs() (err error) {
 
 // launch starts servers concurrently and waits until each of them replies.
 func (c *Cluster) launch(ctx context.Context, servers []*server) error {
-	errs := make([]error, len(servers))
-	var all sync.WaitGroup
-	for i, s := range servers {
-		all.Go(func() {
-			err := os.WriteFile(s.conf, []byte(c.software.config(s)), 0o600) // it has the password
-			if err == nil {
-				err = s.start(ctx)
-			}
-			if err != nil {
-				errs[i] = fmt.Errorf("starting %s: %w", s.name, err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return errors.Join(concurrently(servers, func(s *server) error {
+		err := os.WriteFile(s.conf, []byte(c.software.config(s)), 0o600) // it has the password
+		if err == nil {
+			err = s.start(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("starting %s: %w", s.name, err)
+		}
+		return nil
+	})...)
 }
 
 // Topology is what was started, with its defaults filled in.
@@ -298,18 +293,14 @@ func (c *Cluster) Endpoints(i int) client.Endpoints {
 // would disturb the next run.
 func (c *Cluster) Close(context.Context) error {
 	c.close.Do(func() {
-		servers := slices.Concat(c.nodes, c.sentinels)
-		errs := make([]error, len(servers))
-		var all sync.WaitGroup
-		for i, s := range servers {
-			all.Go(func() {
-				errs[i] = errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
-				s.admin.close()
+		errs := concurrently(slices.Concat(c.nodes, c.sentinels), func(s *server) error {
+			err := errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
+			s.admin.close()
+			if s.reader != nil {
 				s.reader.close()
-				s.etcd.close()
-			})
-		}
-		all.Wait()
+			}
+			return err
+		})
 		if c.claimed != nil {
 			_ = c.claimed.Close()
 		}
@@ -350,7 +341,7 @@ func (c *Cluster) newServer(h Host) *server {
 	case cluster.ZooKeeper:
 		s.reader = newZKReader(s.location.target())
 	case cluster.Etcd:
-		s.etcd = newEtcdReader(s.location.target())
+		s.reader = newEtcdReader(s.location.target())
 	}
 	return s
 }

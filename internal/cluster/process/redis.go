@@ -56,9 +56,9 @@ func findSoftware(ctx context.Context, cfg Config) (in installation, err error) 
 func newSoftware(c *Cluster, in installation) software {
 	switch c.topology.Kind {
 	case cluster.ZooKeeper:
-		return zookeeperSoftware{c, in.library}
+		return zookeeperSoftware{ensemble{c}, in.library}
 	case cluster.Etcd:
-		return etcdSoftware{c}
+		return etcdSoftware{ensemble{c}}
 	}
 	return newRedis(c)
 }

@@ -41,11 +41,10 @@ type server struct {
 	logFile  string
 	log      *slog.Logger
 	gate     *gate.Gate
-	bus      *gate.Gate  // in front of its cluster bus, or of the peer port of an etcd member; nil: it has none
-	peers    []peerGates // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
-	admin    *admin      // of a Redis server
-	reader   *zkReader   // of a ZooKeeper server; nil: it is none
-	etcd     *etcdReader // of an etcd member; nil: it is none
+	bus      *gate.Gate     // in front of its cluster bus, or of the peer port of an etcd member; nil: it has none
+	peers    []peerGates    // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
+	admin    *admin         // of a Redis server
+	reader   ensembleReader // of a ZooKeeper or etcd server; nil: it is none
 	software software
 
 	proc   atomic.Pointer[launched] // nil before the first start

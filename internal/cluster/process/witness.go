@@ -61,14 +61,10 @@ func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.D
 // DeleteHeld deletes the nodes or keys of the holders of a lock; see [cluster.Entries].
 func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
 	err = c.with("deleting from", node, func(s *server) (err error) {
-		switch {
-		case s.reader != nil:
-			deleted, err = s.reader.deleteHeld(ctx, lock)
-		case s.etcd != nil:
-			deleted, err = s.etcd.deleteHeld(ctx, lock)
-		default:
-			err = fmt.Errorf("these servers have no node or key for each holder: %w", errors.ErrUnsupported)
+		if s.reader == nil {
+			return fmt.Errorf("these servers have no node or key for each holder: %w", errors.ErrUnsupported)
 		}
+		deleted, err = s.reader.deleteHeld(ctx, lock)
 		return err
 	})
 	return deleted, err

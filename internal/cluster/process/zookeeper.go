@@ -12,10 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 )
@@ -80,7 +77,7 @@ func peerAddr(from, to, port int) netip.AddrPort {
 // The message has the length of the address, so both must have the same, as numbers up to 9 have.
 func renamePeer(from *server, to int) func([]byte) {
 	port := from.location.electionPort()
-	own := []byte(netip.AddrPortFrom(from.location.IP, uint16(port)).String())
+	own := []byte(from.location.at(port))
 	gate := []byte(peerAddr(to, from.I, port).String())
 	return func(message []byte) {
 		if i := bytes.Index(message, own); i >= 0 && len(own) == len(gate) {
@@ -101,7 +98,7 @@ func (c *Cluster) openPeerGates(s *server) error {
 		}
 		open := func(port int) (*gate.Gate, error) {
 			g, err := gate.Open(gate.Config{
-				Listen: peerAddr(from.I, s.I, port).String(), Target: netip.AddrPortFrom(s.location.IP, uint16(port)).String(),
+				Listen: peerAddr(from.I, s.I, port).String(), Target: s.location.at(port),
 				Identify: func(netip.AddrPort) string { return from.name }, Late: true, First: renamePeer(from, s.I),
 			})
 			if err != nil {
@@ -121,7 +118,7 @@ func (c *Cluster) openPeerGates(s *server) error {
 
 // zookeeperSoftware is an ensemble of ZooKeeper servers.
 type zookeeperSoftware struct {
-	*Cluster
+	ensemble
 	library string
 }
 
@@ -172,77 +169,10 @@ func classPath(library string) string {
 	return strings.Join(jars, string(filepath.ListSeparator))
 }
 
-// form starts all members at once and waits until each serves clients.
-func (z zookeeperSoftware) form(ctx context.Context) error {
-	if err := z.launch(ctx, z.nodes); err != nil {
-		return err
-	}
-	if err := z.waitServing(ctx); err != nil {
-		return err
-	}
-	return z.syncDisks()
-}
-
-// waitServing waits until each member of an ensemble serves clients.
-func (c *Cluster) waitServing(ctx context.Context) error {
-	for _, s := range c.nodes {
-		err := poll(ctx, func() string {
-			if !c.software.sample(ctx, s, nil).Up {
-				return "it serves no clients"
-			}
-			return ""
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for %s to serve clients: %w; its log ends with:\n%s", s.name, err, s.tail())
-		}
-	}
-	return nil
-}
-
-// syncDisks makes durable what the members have written until now, as the kernel would have done long before a power
-// cut in production. ZooKeeper does not fsync its first snapshot, and a member without one does not start again.
-func (c *Cluster) syncDisks() error {
-	for _, s := range c.nodes {
-		if s.power == nil {
-			continue
-		}
-		if err := s.power.Sync(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (zookeeperSoftware) ping(ctx context.Context, s *server) error {
 	reply, err := fourLetters(ctx, s.location.target(), "ruok")
 	if err == nil && reply != "imok" {
 		err = fmt.Errorf("ruok: %q", reply)
 	}
 	return err
-}
-
-// sample reads the role and who is first at each lock. A member that does not serve clients, as in an election, has
-// no sample.
-func (zookeeperSoftware) sample(ctx context.Context, s *server, keys []string) history.Sample {
-	sample, err := s.reader.sample(ctx, keys)
-	if err != nil {
-		return history.Sample{Node: s.name}
-	}
-	sample.Node = s.name
-	return sample
-}
-
-// keys lists the nodes of all locks, as lock/node. They stay until they are deleted or their session ends.
-func (zookeeperSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
-	lists, err := s.reader.nodes(ctx, client.ZooKeeperRoot)
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]time.Duration{}
-	for key, names := range lists { // in any order: they are independent
-		for _, name := range names {
-			found[key+"/"+name] = -1
-		}
-	}
-	return found, nil
 }

@@ -12,11 +12,12 @@ import (
 // time writes a node and reads when that was: the leader gives each transaction its own time. So only the time of
 // the leader can be read.
 func (zookeeperSoftware) time(ctx context.Context, s *server) (at time.Time, err error) {
-	err = s.reader.locked(ctx, func(context.Context) error {
-		if s.reader.is != "master" {
+	r := s.reader.(*zkReader)
+	err = r.locked(ctx, func() error {
+		if r.is != "master" {
 			return fmt.Errorf("%w: %s is not the leader", errors.ErrUnsupported, s.name)
 		}
-		at, err = s.reader.written()
+		at, err = r.written()
 		return err
 	})
 	return at, err

@@ -1,12 +1,10 @@
 package process
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -17,23 +15,16 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// zkReader is the harness's own session at one ZooKeeper server, past the gate. It speaks enough of the protocol
-// (zookeeper.jute) to read, and bounds every wait. It may be used concurrently; exchanges are serialized. The server
-// ends the session's connection when it is no longer leader or follower, so the role is read once per connection.
+// zkReader is the harness's own session at one ZooKeeper server. It speaks enough of the protocol (zookeeper.jute) to
+// read. The server ends the session's connection when it is no longer leader or follower, so the role is read once per
+// connection.
 type zkReader struct {
-	addr  string
-	mutex chan struct{} // capacity 1: full while unlocked
-	conn  net.Conn      // nil: not connected
-	in    *bufio.Reader
-	is    string // role on this connection
-	xid   int32
+	line
+	is  string // role on this connection
+	xid int32
 }
 
-func newZKReader(addr string) *zkReader {
-	r := &zkReader{addr: addr, mutex: make(chan struct{}, 1)}
-	r.mutex <- struct{}{}
-	return r
-}
+func newZKReader(addr string) *zkReader { return &zkReader{line: newLine(addr)} }
 
 // Of the protocol.
 const (
@@ -53,14 +44,12 @@ const readerSession = 10 * time.Second
 func fourLetters(ctx context.Context, addr, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandWait)
 	defer cancel()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	conn, err := dial(ctx, addr, "")
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer limit(ctx, conn)()
 	if _, err := io.WriteString(conn, command); err != nil {
 		return "", err
 	}
@@ -79,48 +68,20 @@ func modes(mode string) string {
 	return ""
 }
 
-// locked calls do with a connection, alone. An error closes it; the next call opens another.
-func (r *zkReader) locked(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, commandWait)
-	defer cancel()
-	select {
-	case <-r.mutex:
-		defer func() { r.mutex <- struct{}{} }()
-	case <-ctx.Done():
-		return fmt.Errorf("reading from %s: %w", r.addr, ctx.Err())
-	}
-	err := r.connect(ctx)
-	if err == nil {
-		conn := r.conn // the function may run after drop has cleared the field
-		stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-		err = do(ctx)
-		if !stop() && err == nil { // the deadline is, or will be, set: the connection is unusable
-			err = ctx.Err()
+// locked calls do with a session, alone.
+func (r *zkReader) locked(ctx context.Context, do func() error) error {
+	return r.alone(ctx, "reading from", func(ctx context.Context, fresh bool) error {
+		if fresh {
+			if err := r.connect(ctx); err != nil {
+				return err
+			}
 		}
-	}
-	if err != nil {
-		r.drop()
-		if ctx.Err() != nil { // the cause: do sees only the closed connection
-			err = ctx.Err()
-		}
-		return fmt.Errorf("reading from %s: %w", r.addr, err)
-	}
-	return nil
+		return do()
+	})
 }
 
-// connect begins a session unless there is one, and reads the role.
+// connect begins a session, and reads the role.
 func (r *zkReader) connect(ctx context.Context) error {
-	if r.conn != nil {
-		return nil
-	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
-	if err != nil {
-		return err
-	}
-	r.conn, r.in = conn, bufio.NewReader(conn)
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
 	var b jute.Message
 	b.AppendInt(0) // protocol version
 	b.AppendLong(0)
@@ -203,25 +164,28 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 	return bodies, zxid, nil
 }
 
-// nodes are the names below each node below root, by its name, with every write that was committed before: a follower
-// may be behind, and would show what was removed just now as left behind.
-func (r *zkReader) nodes(ctx context.Context, root string) (nodes map[string][]string, err error) {
-	err = r.locked(ctx, func(context.Context) error {
+// keys are the nodes of all locks, with every write that was committed before: a follower may be behind, and would show
+// what was removed just now as left behind.
+func (r *zkReader) keys(ctx context.Context) (found map[string]time.Duration, err error) {
+	const root = client.ZooKeeperRoot
+	err = r.locked(ctx, func() error {
 		if _, _, err := r.ask(opSync, []string{root}); err != nil {
 			return err
 		}
-		lists, _, err := r.list([]string{root})
+		locks, _, err := r.list([]string{root})
 		if err != nil {
 			return err
 		}
-		below, _, err := r.list(format.Texts(lists[0], func(name string) string { return root + "/" + name }))
-		nodes = make(map[string][]string, len(below))
+		below, _, err := r.list(format.Texts(locks[0], func(name string) string { return root + "/" + name }))
+		found = map[string]time.Duration{}
 		for i, names := range below {
-			nodes[lists[0][i]] = names
+			for _, name := range names {
+				found[locks[0][i]+"/"+name] = -1
+			}
 		}
 		return err
 	})
-	return nodes, err
+	return found, err
 }
 
 func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error) {
@@ -249,7 +213,7 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 	for _, key := range keys {
 		paths = append(paths, client.ZooKeeperRoot+"/"+key)
 	}
-	err = r.locked(ctx, func(context.Context) error {
+	err = r.locked(ctx, func() error {
 		names, zxid, err := r.list(paths)
 		if err != nil {
 			return err
@@ -288,7 +252,7 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 // deleteHeld deletes the nodes of the holders of a lock, and returns how many there were.
 func (r *zkReader) deleteHeld(ctx context.Context, lock string) (deleted int, err error) {
 	dir := client.ZooKeeperRoot + "/" + lock
-	err = r.locked(ctx, func(context.Context) error {
+	err = r.locked(ctx, func() error {
 		names, _, err := r.list([]string{dir})
 		if err != nil {
 			return err
@@ -318,22 +282,4 @@ func addHolder(state history.KeyState, body jute.Message) history.KeyState {
 		body.Int()
 	}
 	return cluster.AddHolder(state, owner, czxid, body.Long())
-}
-
-// drop closes the connection. The caller holds the mutex.
-func (r *zkReader) drop() {
-	if r.conn != nil {
-		_ = r.conn.Close()
-		r.conn, r.in, r.is = nil, nil, ""
-	}
-}
-
-// close closes the connection; the next read opens another. A nil reader has none.
-func (r *zkReader) close() {
-	if r == nil {
-		return
-	}
-	<-r.mutex
-	r.drop()
-	r.mutex <- struct{}{}
 }

@@ -45,7 +45,7 @@ func (c *Cluster) newNode(i int) *node {
 	n.rng = c.world.stream(nameHash(n.name))
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
 		"cluster-node-timeout": "500", // as package process sets it
-		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.priority(i))}
+		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.topology.Priority(i + 1))}
 	for name, value := range c.topology.Options { // order does not matter: it fills a map
 		n.options[strings.ToLower(name)] = strings.ToLower(strings.Trim(value, `"'`))
 	}
@@ -66,15 +66,6 @@ func (c *Cluster) newNode(i int) *node {
 
 // nodeAddr is an IP address: a host name would cause a DNS query.
 func nodeAddr(i int) string { return "10.1.0." + strconv.Itoa(i+1) + ":6379" }
-
-// priority is different for each node, so that Sentinel's choice does not depend on run ids (lowest first): n2, n3,
-// …, and n1 last, as on real servers.
-func (c *Cluster) priority(i int) int {
-	if i == 0 {
-		return 10 * (c.topology.Size() + 1)
-	}
-	return 10 * (i + 1)
-}
 
 // number is the value of a numeric option; 0 if it is not a number.
 func (n *node) number(option string) int {

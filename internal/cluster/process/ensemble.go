@@ -1,0 +1,75 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// ensemble is what ZooKeeper and etcd have in common.
+type ensemble struct{ *Cluster }
+
+// ensembleReader is the harness's own session at one member, past the gate.
+type ensembleReader interface {
+	// sample is the role of the member, and the holders of locks. The error says why it does not serve clients.
+	sample(ctx context.Context, keys []string) (history.Sample, error)
+	// keys are the nodes or keys of all locks, as lock/node. They stay until they are deleted or their session ends.
+	keys(ctx context.Context) (map[string]time.Duration, error)
+	// deleteHeld deletes the nodes or keys of the holders of a lock, and returns how many there were.
+	deleteHeld(ctx context.Context, lock string) (int, error)
+	close()
+}
+
+// form starts all members at once and waits until each serves clients.
+func (e ensemble) form(ctx context.Context) error {
+	if err := e.launch(ctx, e.nodes); err != nil {
+		return err
+	}
+	for _, s := range e.nodes {
+		err := poll(ctx, func() string {
+			if !e.sample(ctx, s, nil).Up {
+				return "it serves no clients"
+			}
+			return ""
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for %s to serve clients: %w; its log ends with:\n%s", s.name, err, s.tail())
+		}
+	}
+	if e.topology.Kind == cluster.Etcd && e.topology.Options[cluster.NoFsync] != "yes" {
+		return nil // it has fsynced what it needs to start again
+	}
+	return e.syncDisks()
+}
+
+// syncDisks makes durable what the members have written until now, as the kernel would have done long before a power
+// cut in production. ZooKeeper does not fsync its first snapshot, and a member without one does not start again.
+func (e ensemble) syncDisks() error {
+	for _, s := range e.nodes {
+		if s.power == nil {
+			continue
+		}
+		if err := s.power.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample reads the role and who is first at each lock. A member that does not serve clients, as in an election, has
+// no sample.
+func (ensemble) sample(ctx context.Context, s *server, keys []string) history.Sample {
+	sample, err := s.reader.sample(ctx, keys)
+	if err != nil {
+		return history.Sample{Node: s.name}
+	}
+	sample.Node = s.name
+	return sample
+}
+
+func (ensemble) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
+	return s.reader.keys(ctx)
+}
