@@ -121,11 +121,8 @@ func (c *Cluster) unattached() string {
 		if n.linkState() != linkConnected {
 			return fmt.Sprintf("%s's link to its master: %s", n.name, n.linkState())
 		}
-		master, found := c.hosts[n.repl.master].program.(*node), false
-		for _, a := range master.online() {
-			found = found || a.addr == n.addr
-		}
-		if !found {
+		master := c.hosts[n.repl.master].program.(*node)
+		if !slices.ContainsFunc(master.online(), func(a *attached) bool { return a.addr == n.addr }) {
 			return master.name + " does not know " + n.name
 		}
 	}

@@ -112,10 +112,6 @@ func (h *harness) replies() []any {
 // await waits for the reply of a blocked command, with the world unlocked, for d at most.
 func (h *harness) await(d time.Duration) []any {
 	w := h.node.world
-	for end := w.now() + int64(d); len(h.got) == 0 && w.now() < end; {
-		w.mu.Unlock()
-		time.Sleep(time.Millisecond) // whole milliseconds keep the caller on its slot
-		w.mu.Lock()
-	}
+	w.poll(w.now()+int64(d), func() bool { return len(h.got) > 0 })
 	return h.replies()
 }

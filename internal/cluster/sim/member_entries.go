@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -32,11 +31,7 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 	}
 	end := c.world.now() + caughtUpWait
 	for _, name := range holders {
-		for there(leader, dir+"/"+name) && leader.lead != nil && c.world.now() < end {
-			c.world.mu.Unlock()
-			time.Sleep(time.Millisecond) // keeps the slot
-			c.world.mu.Lock()
-		}
+		c.world.poll(end, func() bool { return !there(leader, dir+"/"+name) || leader.lead == nil })
 		if !there(leader, dir+"/"+name) {
 			deleted++
 		}

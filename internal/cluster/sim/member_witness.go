@@ -83,15 +83,10 @@ func (c *Cluster) lockNodes(ctx context.Context, node string) (map[string]time.D
 	m := c.reading(ctx, node)
 	defer c.world.mu.Unlock()
 	committed, end := c.lastCommitted(), c.world.now()+caughtUpWait
-	for m != nil && m.tree.Zxid() < committed && c.world.now() < end {
-		c.world.mu.Unlock()
-		time.Sleep(time.Millisecond) // keeps the slot
-		c.world.mu.Lock()
-		if !m.serving {
-			m = nil
-		}
+	if m != nil {
+		c.world.poll(end, func() bool { return !m.serving || m.tree.Zxid() >= committed })
 	}
-	if m == nil {
+	if m == nil || !m.serving {
 		return nil, fmt.Errorf("listing the nodes of %s: %w", node, cluster.ErrDown)
 	}
 	found := map[string]time.Duration{}

@@ -181,6 +181,16 @@ func (w *world) wait(s *sleeper) {
 	s.at = -1
 }
 
+// poll looks every millisecond, until an instant, whether something is done. The world is locked, except while the
+// caller sleeps; whole milliseconds keep it on its slot.
+func (w *world) poll(end int64, done func() bool) {
+	for !done() && w.now() < end {
+		w.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		w.mu.Lock()
+	}
+}
+
 // close drops all future events and wakes all waiters, the longest waiting first.
 func (w *world) close() {
 	w.closed = true

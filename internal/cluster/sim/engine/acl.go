@@ -144,9 +144,7 @@ func cmdAclSetuser(c *Conn, args [][]byte) {
 }
 
 func (r rights) clone() rights {
-	denied := make(map[string]bool, len(r.denied))
-	maps.Copy(denied, r.denied)
-	r.denied, r.channels = denied, slices.Clone(r.channels)
+	r.denied, r.channels = maps.Clone(r.denied), slices.Clone(r.channels)
 	return r
 }
 
@@ -191,20 +189,13 @@ func (r *rights) apply(table map[string]*Spec, rule string) (bad string) {
 // category reports whether a command is in an ACL category that follows from its flags;
 // nil: no such category.
 func category(name string) func(*Spec) bool {
-	switch name {
-	case "all":
+	flags := map[string]Flags{"write": Write, "pubsub": PubSub, "admin": Admin, "blocking": Blocking, "fast": Fast}
+	switch flag := flags[name]; {
+	case flag != 0:
+		return func(spec *Spec) bool { return spec.has(flag) }
+	case name == "all":
 		return func(*Spec) bool { return true }
-	case "write":
-		return func(spec *Spec) bool { return spec.has(Write) }
-	case "pubsub":
-		return func(spec *Spec) bool { return spec.has(PubSub) }
-	case "admin":
-		return func(spec *Spec) bool { return spec.has(Admin) }
-	case "blocking":
-		return func(spec *Spec) bool { return spec.has(Blocking) }
-	case "fast":
-		return func(spec *Spec) bool { return spec.has(Fast) }
-	case "slow":
+	case name == "slow":
 		return func(spec *Spec) bool { return !spec.has(Fast) }
 	}
 	return nil

@@ -12,8 +12,8 @@ func (o *object) clone() *object {
 	switch v := o.val.(type) {
 	case *hash:
 		h := &hash{}
-		for name, value := range v.fields.all() {
-			h.fields.set(name, bytes.Clone(value))
+		for name, value := range v.all() {
+			h.set(name, bytes.Clone(value))
 		}
 		c.val = h
 	case *list:
@@ -24,8 +24,8 @@ func (o *object) clone() *object {
 		c.val = l
 	case *set:
 		m := &set{}
-		for name := range v.members.all() {
-			m.members.set(name, struct{}{})
+		for name := range v.all() {
+			m.set(name, struct{}{})
 		}
 		c.val = m
 	case *zset:

@@ -157,12 +157,7 @@ func (c *Conn) Unblock() {
 	c.wait = nil
 	c.s.blocked = slices.DeleteFunc(c.s.blocked, func(o *Conn) bool { return o == c })
 	for _, k := range w.keys {
-		rest := slices.DeleteFunc(c.s.waiting[k], func(o *Conn) bool { return o == c })
-		if len(rest) == 0 {
-			delete(c.s.waiting, k)
-		} else {
-			c.s.waiting[k] = rest
-		}
+		c.dropFrom(c.s.waiting, k)
 	}
 	c.s.resumed = append(c.s.resumed, c)
 }

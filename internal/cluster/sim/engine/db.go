@@ -207,11 +207,11 @@ func (o *object) size() int {
 	}
 	switch v := o.val.(type) {
 	case *hash:
-		return v.fields.len()
+		return v.len()
 	case *list:
 		return v.len()
 	case *set:
-		return v.members.len()
+		return v.len()
 	case *zset:
 		return len(v.sorted)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -118,17 +119,18 @@ func (d *dict[V]) all() iter.Seq2[string, V] {
 	}
 }
 
+// names are the keys in order of insertion.
+func (d *dict[V]) names() []string {
+	names := make([]string, 0, d.live)
+	for name := range d.all() {
+		names = append(names, name)
+	}
+	return names
+}
+
 // after is the index of the first entry after sequence number seq.
 func (d *dict[V]) after(seq uint64) int {
-	i, _ := slices.BinarySearchFunc(d.list, seq+1, func(e entry[V], seq uint64) int {
-		switch {
-		case e.seq < seq:
-			return -1
-		case e.seq > seq:
-			return 1
-		}
-		return 0
-	})
+	i, _ := slices.BinarySearchFunc(d.list, seq+1, func(e entry[V], seq uint64) int { return cmp.Compare(e.seq, seq) })
 	return i
 }
 

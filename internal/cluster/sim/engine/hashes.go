@@ -7,7 +7,7 @@ import (
 )
 
 // hash is the value of a hash: its fields in order of insertion.
-type hash struct{ fields dict[[]byte] }
+type hash = dict[[]byte]
 
 // Limits of a collection in a listpack.
 const (
@@ -17,8 +17,6 @@ const (
 )
 
 func (o *object) hash() *hash { return o.val.(*hash) }
-
-func (o *object) fieldDict() *dict[[]byte] { return &o.hash().fields }
 
 // hashAt finds the hash at key, or creates it.
 func (c *Conn) hashAt(key []byte) *object {
@@ -34,21 +32,21 @@ func (c *Conn) hashAt(key []byte) *object {
 func (o *object) setField(field, value []byte) bool {
 	h := o.hash()
 	added := true
-	if i := h.fields.find(view(field)); i >= 0 {
-		e := &h.fields.list[i]
+	if i := h.find(view(field)); i >= 0 {
+		e := &h.list[i]
 		e.val = append(e.val[:0], value...)
 		added = false
 	} else {
-		h.fields.set(view(field), bytes.Clone(value))
+		h.set(view(field), bytes.Clone(value))
 	}
-	if len(field) > packBytes || len(value) > packBytes || h.fields.len() > packEntries {
+	if len(field) > packBytes || len(value) > packBytes || h.len() > packEntries {
 		o.raw = true
 	}
 	return added
 }
 
 func (o *object) removeField(name string) bool {
-	_, was := o.hash().fields.del(name)
+	_, was := o.hash().del(name)
 	return was
 }
 
@@ -74,7 +72,7 @@ func (c *Conn) hset(args [][]byte, name string) {
 }
 
 func cmdHsetnx(c *Conn, args [][]byte, o *object) {
-	if o != nil && o.hash().fields.has(view(args[2])) {
+	if o != nil && o.hash().has(view(args[2])) {
 		c.WriteInt(0)
 		return
 	}
@@ -88,7 +86,7 @@ func (o *object) field(name []byte) []byte {
 	if o == nil {
 		return nil
 	}
-	v, ok := o.hash().fields.get(view(name))
+	v, ok := o.hash().get(view(name))
 	if ok && v == nil {
 		return []byte{}
 	}
@@ -133,11 +131,11 @@ func (c *Conn) hgetall(key []byte, names, values bool) {
 		h = o.hash()
 	}
 	if names && values {
-		c.WriteMap(h.fields.len())
+		c.WriteMap(h.len())
 	} else {
-		c.WriteArray(h.fields.len())
+		c.WriteArray(h.len())
 	}
-	for name, value := range h.fields.all() {
+	for name, value := range h.all() {
 		if names {
 			c.WriteBulkString(name)
 		}
@@ -175,5 +173,5 @@ func cmdHincrbyfloat(c *Conn, args [][]byte) {
 }
 
 func cmdHscan(c *Conn, args [][]byte) {
-	scanElements(c, args, kindHash, (*object).fieldDict, nil, func(value []byte) string { return string(value) })
+	scanElements(c, args, kindHash, (*object).hash, nil, func(value []byte) string { return string(value) })
 }

@@ -113,8 +113,8 @@ func appendText(b []byte, s string) []byte {
 func dumpValue(b []byte, o *object) []byte {
 	switch v := o.val.(type) {
 	case *hash:
-		b = binary.AppendUvarint(b, uint64(v.fields.len()))
-		for name, value := range v.fields.all() {
+		b = binary.AppendUvarint(b, uint64(v.len()))
+		for name, value := range v.all() {
 			b = appendText(appendText(b, name), string(value))
 		}
 	case *list:
@@ -123,8 +123,8 @@ func dumpValue(b []byte, o *object) []byte {
 			b = appendText(b, string(item))
 		}
 	case *set:
-		b = binary.AppendUvarint(b, uint64(v.members.len()))
-		for name := range v.members.all() {
+		b = binary.AppendUvarint(b, uint64(v.len()))
+		for name := range v.all() {
 			b = appendText(b, name)
 		}
 	case *zset:

@@ -298,24 +298,10 @@ func (in *interpreter) redisLibrary() map[string]lua.LGFunction {
 	return map[string]lua.LGFunction{
 		"call":  in.call(true),
 		"pcall": in.call(false),
-		"error_reply": func(L *lua.LState) int {
-			s, ok := L.Get(1).(lua.LString)
-			if !ok || L.GetTop() != 1 {
-				L.Push(errorTable(L, "wrong number or type of arguments"))
-				return 1
-			}
-			L.Push(errorTable(L, "-"+strings.TrimPrefix(string(s), "-")))
-			return 1
-		},
-		"status_reply": func(L *lua.LState) int {
-			s, ok := L.Get(1).(lua.LString)
-			if !ok || L.GetTop() != 1 {
-				L.Push(errorTable(L, "wrong number or type of arguments"))
-				return 1
-			}
-			L.Push(field(L, "ok", s))
-			return 1
-		},
+		"error_reply": replyOf(func(L *lua.LState, s lua.LString) *lua.LTable {
+			return errorTable(L, "-"+strings.TrimPrefix(string(s), "-"))
+		}),
+		"status_reply": replyOf(func(L *lua.LState, s lua.LString) *lua.LTable { return field(L, "ok", s) }),
 		"sha1hex": func(L *lua.LState) int {
 			if L.GetTop() != 1 {
 				return plain("wrong number of arguments")(L)
@@ -342,6 +328,18 @@ func (in *interpreter) redisLibrary() map[string]lua.LGFunction {
 		"breakpoint":         func(L *lua.LState) int { L.Push(lua.LFalse); return 1 },
 		"debug":              func(*lua.LState) int { return 0 },
 		"acl_check_cmd":      func(L *lua.LState) int { L.Push(lua.LTrue); return 1 },
+	}
+}
+
+// replyOf makes a reply of one string.
+func replyOf(table func(L *lua.LState, s lua.LString) *lua.LTable) lua.LGFunction {
+	return func(L *lua.LState) int {
+		if s, ok := L.Get(1).(lua.LString); ok && L.GetTop() == 1 {
+			L.Push(table(L, s))
+		} else {
+			L.Push(errorTable(L, "wrong number or type of arguments"))
+		}
+		return 1
 	}
 }
 

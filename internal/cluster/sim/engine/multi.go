@@ -88,14 +88,17 @@ func cmdUnwatch(c *Conn, _ [][]byte) {
 
 func (c *Conn) unwatch() {
 	for _, w := range c.watches {
-		rest := slices.DeleteFunc(c.s.watching[w.dbKey], func(o *Conn) bool { return o == c })
-		if len(rest) == 0 {
-			delete(c.s.watching, w.dbKey)
-		} else {
-			c.s.watching[w.dbKey] = rest
-		}
+		c.dropFrom(c.s.watching, w.dbKey)
 	}
 	c.watches, c.dirtyCAS = nil, false
+}
+
+// dropFrom removes the connection from those that wait for, or watch, a key.
+func (c *Conn) dropFrom(all map[dbKey][]*Conn, key dbKey) {
+	all[key] = slices.DeleteFunc(all[key], func(o *Conn) bool { return o == c })
+	if len(all[key]) == 0 {
+		delete(all, key)
+	}
 }
 
 // stale reports whether a watched key has changed or expired.

@@ -23,7 +23,7 @@ func (c *Conn) optionalCount(args [][]byte) int64 {
 }
 
 func cmdHrandfield(c *Conn, args [][]byte) {
-	randomElements(c, args, kindHash, "withvalues", (*object).fieldDict, c.WriteBulk)
+	randomElements(c, args, kindHash, "withvalues", (*object).hash, c.WriteBulk)
 }
 
 func cmdZrandmember(c *Conn, args [][]byte) {
@@ -31,7 +31,7 @@ func cmdZrandmember(c *Conn, args [][]byte) {
 }
 
 func cmdSrandmember(c *Conn, args [][]byte) {
-	randomElements(c, args, kindSet, "", (*object).memberDict, nil)
+	randomElements(c, args, kindSet, "", (*object).set, nil)
 }
 
 // randomElements replies with random elements of a collection: one, or as many as the count says; with their values if
@@ -100,10 +100,7 @@ func pick[V any](d *dict[V], r *rand.Rand, count int64) []string {
 		}
 		return names
 	}
-	names := make([]string, 0, d.len())
-	for name := range d.all() {
-		names = append(names, name)
-	}
+	names := d.names()
 	if count >= int64(len(names)) {
 		return names
 	}

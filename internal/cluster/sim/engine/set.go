@@ -7,20 +7,18 @@ import (
 
 // set is the value of a set: its members in order of insertion. A small set of integers
 // is returned in numerical order, as Redis does.
-type set struct{ members dict[struct{}] }
+type set = dict[struct{}]
 
 func (o *object) set() *set { return o.val.(*set) }
-
-func (o *object) memberDict() *dict[struct{}] { return &o.set().members }
 
 func newSet() *object { return &object{kind: kindSet, expires: never, val: &set{}} }
 
 // addMember adds a member, and reports whether it is new.
 func (o *object) addMember(b []byte) bool {
-	if !o.set().members.set(view(b), struct{}{}) {
+	if !o.set().set(view(b), struct{}{}) {
 		return false
 	}
-	if _, ok := parseInt(b); !ok || o.set().members.len() > intsetLength {
+	if _, ok := parseInt(b); !ok || o.set().len() > intsetLength {
 		o.raw = true
 	}
 	return true
@@ -31,10 +29,7 @@ func (o *object) memberList() []string {
 	if o == nil {
 		return nil
 	}
-	names := make([]string, 0, o.set().members.len())
-	for name := range o.set().members.all() {
-		names = append(names, name)
-	}
+	names := o.set().names()
 	if !o.raw {
 		slices.SortFunc(names, func(a, b string) int {
 			x, _ := strconv.ParseInt(a, 10, 64)
@@ -49,11 +44,11 @@ func (o *object) memberList() []string {
 }
 
 func (o *object) removeMember(name string) bool {
-	_, was := o.set().members.del(name)
+	_, was := o.set().del(name)
 	return was
 }
 
-func (o *object) hasMember(b []byte) bool { return o != nil && o.set().members.has(view(b)) }
+func (o *object) hasMember(b []byte) bool { return o != nil && o.set().has(view(b)) }
 
 func cmdSadd(c *Conn, args [][]byte, o *object) {
 	if o == nil {
@@ -128,10 +123,10 @@ func cmdSpop(c *Conn, args [][]byte) {
 	case o == nil || count == 0:
 		c.WriteSet(0)
 	default:
-		names := pick(&o.set().members, c.s.random, count)
+		names := pick(o.set(), c.s.random, count)
 		effect := [][]byte{[]byte("SREM"), args[1]}
 		for _, name := range names {
-			o.set().members.del(name)
+			o.set().del(name)
 			effect = append(effect, []byte(name))
 		}
 		if o.size() == 0 {
@@ -149,5 +144,5 @@ func cmdSpop(c *Conn, args [][]byte) {
 }
 
 func cmdSscan(c *Conn, args [][]byte) {
-	scanElements(c, args, kindSet, (*object).memberDict, (*object).memberList, nil)
+	scanElements(c, args, kindSet, (*object).set, (*object).memberList, nil)
 }

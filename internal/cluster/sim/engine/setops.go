@@ -16,11 +16,7 @@ func union(sets []*object) []string {
 			all.set(name, struct{}{})
 		}
 	}
-	names := make([]string, 0, all.len())
-	for name := range all.all() {
-		names = append(names, name)
-	}
-	return names
+	return all.names()
 }
 
 func intersection(sets []*object) []string {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -33,13 +34,7 @@ func (b bound) below(item zitem, lex bool) bool {
 
 func (b bound) compare(item zitem, lex bool) int {
 	if !lex {
-		switch {
-		case item.score < b.score:
-			return -1
-		case item.score > b.score:
-			return 1
-		}
-		return 0
+		return cmp.Compare(item.score, b.score)
 	}
 	if b.infinite != 0 {
 		return -b.infinite

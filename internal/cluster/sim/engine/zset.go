@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -25,13 +26,7 @@ func (o *object) scoreDict() *dict[float64] { return &o.zset().scores }
 func newZSet() *object { return &object{kind: kindZSet, expires: never, val: &zset{}} }
 
 func compareItems(a, b zitem) int {
-	switch {
-	case a.score < b.score:
-		return -1
-	case a.score > b.score:
-		return 1
-	}
-	return strings.Compare(a.name, b.name)
+	return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.name, b.name))
 }
 
 // rank is the index of an existing member.
