@@ -55,36 +55,25 @@ func (r *Run) indexAbandoned() {
 	}
 }
 
-// indexUnanswered finds the acquires and tries of unknown outcome, in the order of their requests.
-func (r *Run) indexUnanswered() {
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
-		if s.Outcome == history.Info && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
-			r.unanswered = append(r.unanswered, int32(i))
-		}
-	}
-}
-
 // unansweredAt is who holds a key without the name of its owner, of which the last known hold had ended: the client
 // that asked for it after that, when the node did not have the key, and got no answer. False if there is none.
 func (r *Run) unansweredAt(key string, s *history.Sample, last *hold) (x keyHolder, is bool) {
 	client := -1
-	for _, i := range r.unanswered {
-		asked := &r.History.Spans[i]
+	for _, asked := range r.unanswered {
 		if asked.Call > s.Time {
 			break
 		}
 		if asked.Call < last.to || r.keyName(asked.Key) != key {
 			continue
 		}
-		before := r.witness.during(s.Node, last.to, asked.Call)
-		if len(before) == 0 || !before[len(before)-1].Up {
+		before := lastOf(r.witness.during(s.Node, last.to, asked.Call), func(*history.Sample) bool { return true })
+		if before == nil || !before.Up {
 			continue
 		}
-		if _, held := before[len(before)-1].Keys[key]; held {
+		if _, held := before.Keys[key]; held {
 			continue
 		}
-		c := asked.Process.Client(r.History.Clients)
+		c := r.clientIn(asked.Process)
 		if is && c != client {
 			return unknownHolder(), true
 		}

@@ -22,7 +22,7 @@ func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
 		switch {
 		case r.ensemble():
 			text += " Its tokens are zxids, and zxids start over when a majority has lost its disks."
-		case p.granterA != p.granterB || c.name == restartMechanism().name:
+		case p.granterA != p.granterB || c.name == forgottenInRestart:
 			text += " Its counter is stored beside the lock and is lost with it" + p.clockOfTokens() +
 				"; fencing needs a counter that survives."
 		}
@@ -34,8 +34,7 @@ func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
 // clockOfTokens says that the clock of the node that issued the second token was behind. A lock that begins its
 // counter at the clock of the server issues a smaller token then.
 func (p *pair) clockOfTokens() string {
-	for i := range p.r.faults {
-		f := &p.r.faults[i]
+	for f := range each(p.r.faults) {
 		if by := f.behind(); by != "" && f.on(p.granterB) && f.effective(p.b.Asked, p.b.From) {
 			return fmt.Sprintf(", and the clock of %s was %s behind (%s)", p.granterB, by, quote(f.name))
 		}

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"iter"
 	"sort"
 	"time"
 
@@ -222,8 +223,8 @@ func (w interval) has(t time.Duration) bool { return w.from <= t && t <= w.until
 // ops adds the operations in a part of the run, and those that began a hold in it. It returns their rows.
 func (d *browseData) ops(r *Run, part interval) map[int32]int64 {
 	needed := map[int32]int64{}
-	for i := range r.holds {
-		if h := &r.holds[i]; part.overlaps(h.drawn()) {
+	for h := range each(r.holds) {
+		if part.overlaps(h.drawn()) {
 			needed[h.Span] = 0
 		}
 	}
@@ -247,7 +248,7 @@ func (d *browseData) ops(r *Run, part interval) map[int32]int64 {
 		}
 		o.Name, o.Call = append(o.Name, all.of(opName(s.Op))), append(o.Call, micros(s.Call))
 		o.Took, o.Out = append(o.Took, took), append(o.Out, int64(s.Outcome))
-		o.Client = append(o.Client, int64(s.Process.Client(r.History.Clients)))
+		o.Client = append(o.Client, int64(r.clientIn(s.Process)))
 		o.Key, o.Token = append(o.Key, int64(s.Key)), append(o.Token, s.Token)
 		o.Index, o.Ended = append(o.Index, int64(s.Invoked)), append(o.Ended, ended)
 	}
@@ -264,8 +265,7 @@ func (h *hold) drawn() interval {
 func (d *browseData) holds(r *Run, part interval, rows map[int32]int64) {
 	var ends names
 	b := &d.Holds
-	for i := range r.holds {
-		h := &r.holds[i]
+	for h := range each(r.holds) {
 		if !part.overlaps(h.drawn()) {
 			continue
 		}
@@ -282,8 +282,7 @@ func (d *browseData) holds(r *Run, part interval, rows map[int32]int64) {
 
 func (d *browseData) writes(r *Run, part interval) {
 	b := &d.Writes
-	for i := range r.History.Touches {
-		t := &r.History.Touches[i]
+	for t := range each(r.History.Touches) {
 		if !part.has(t.Time) {
 			continue
 		}
@@ -295,7 +294,7 @@ func (d *browseData) writes(r *Run, part interval) {
 			older = 1
 			b.MaxSeen = append(b.MaxSeen, t.MaxSeen)
 		}
-		b.Time, b.Client = append(b.Time, micros(t.Time)), append(b.Client, int64(t.Process.Client(r.History.Clients)))
+		b.Time, b.Client = append(b.Time, micros(t.Time)), append(b.Client, int64(r.clientIn(t.Process)))
 		b.Key, b.Token, b.Older = append(b.Key, int64(t.Key)), append(b.Token, t.Token), append(b.Older, older)
 		b.Read, b.Found = append(b.Read, t.Read), append(b.Found, t.Found-t.Read)
 		b.Accepted, b.Index = append(b.Accepted, accepted), append(b.Index, int64(t.Index))
@@ -305,13 +304,12 @@ func (d *browseData) writes(r *Run, part interval) {
 func (d *browseData) notices(r *Run, part interval) {
 	var all names
 	b := &d.Notes
-	for i := range r.History.Notices {
-		n := &r.History.Notices[i]
+	for n := range each(r.History.Notices) {
 		if !part.has(n.Time) {
 			continue
 		}
 		b.Name, b.Time = append(b.Name, all.of(format.Line(n.F))), append(b.Time, micros(n.Time))
-		b.Client = append(b.Client, int64(n.Process.Client(r.History.Clients)))
+		b.Client = append(b.Client, int64(r.clientIn(n.Process)))
 		b.Key, b.Index = append(b.Key, int64(n.Key)), append(b.Index, int64(n.Index))
 	}
 	for _, n := range r.notes {
@@ -324,8 +322,7 @@ func (d *browseData) notices(r *Run, part interval) {
 }
 
 func (d *browseData) faults(r *Run) {
-	for i := range r.faults {
-		f := &r.faults[i]
+	for f := range each(r.faults) {
 		b := browseFault{Name: format.Line(f.name), Target: format.Line(targetName(f.target)), From: micros(f.inject),
 			Until: -1, Single: f.single, Detail: format.Line(f.detail), State: format.Line(f.state()),
 			Index: int(f.event)}
@@ -343,7 +340,7 @@ func (d *browseData) faults(r *Run) {
 func (d *browseData) violations(r *Run, keyOf map[string]int) {
 	d.Worst = -1
 	worst := r.worst()
-	r.eachViolation(func(res *checker.Result, v *checker.Violation) {
+	for res, v := range r.violations() {
 		w := r.during(v)
 		b := browseViol{Property: string(res.Property), Class: string(v.Class), Key: -1,
 			Text:    format.Line(r.History.NameProcesses(v.Text)),
@@ -356,15 +353,18 @@ func (d *browseData) violations(r *Run, keyOf map[string]int) {
 			d.Worst, b.Pair = len(d.Found), pairOf(r, v) != nil
 		}
 		d.Found = append(d.Found, b)
-	})
+	}
 }
 
-// eachViolation calls visit for every violation that the checkers kept, in the order of the properties.
-func (r *Run) eachViolation(visit func(res *checker.Result, v *checker.Violation)) {
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
-		for k := range res.Violations {
-			visit(res, &res.Violations[k])
+// violations are all violations that the checkers kept, in the order of the properties.
+func (r *Run) violations() iter.Seq2[*checker.Result, *checker.Violation] {
+	return func(yield func(*checker.Result, *checker.Violation) bool) {
+		for res := range each(r.Judgement.Results) {
+			for v := range each(res.Violations) {
+				if !yield(res, v) {
+					return
+				}
+			}
 		}
 	}
 }

@@ -15,7 +15,7 @@ func (d *browseData) nodes(r *Run, part interval, keyOf map[string]int) {
 		b := browseNode{Name: format.Line(node), Full: format.Line(r.witness.name(node))}
 		for _, st := range r.witness.states(node, part, sameRole) {
 			w := [2]int64{micros(st.from), micros(st.until)}
-			if isMaster(st.first) {
+			if isMaster(&st.first) {
 				b.Master = append(b.Master, w)
 			}
 		}

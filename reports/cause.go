@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,14 +21,32 @@ type mechanism struct {
 // cause is what broke the lock.
 type cause struct {
 	mechanism
-	text   string       // one sentence; about two holds: what follows the colon of the headline
-	faults []*injection // that it names, the most important first
-	steps  []storyStep  // that explain it, besides the evidence of the violation and the faults
-	proofs []proof      // of the numbers of the headline
-	rows   []adviceItem // instead of those of the mechanism; nil: its own
+	sentence              // one; about two holds: what follows the colon of the headline
+	faults   []*injection // that it names, the most important first
+	steps    []storyStep  // that explain it, besides the evidence of the violation and the faults
+	rows     []adviceItem // instead of those of the mechanism; nil: its own
 
 	of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
 	indirect bool // the violation follows from an earlier one
+}
+
+// because is a cause in words.
+func because(text string, args ...any) *cause { return &cause{sentence: say(text, args...)} }
+
+// blame is a cause that begins with a fault, in words.
+func blame(f *injection, text string, args ...any) *cause { return new(cause).blame(f, text, args...) }
+
+// blame adds a fault, and words about it.
+func (c *cause) blame(f *injection, text string, args ...any) *cause {
+	c.faults = append(c.faults, f)
+	c.add(text, args...)
+	return c
+}
+
+// explain adds steps.
+func (c *cause) explain(steps ...storyStep) *cause {
+	c.steps = append(c.steps, steps...)
+	return c
 }
 
 // inquiry is a violation in search of its cause.
@@ -38,35 +55,15 @@ type inquiry struct {
 	v        *checker.Violation
 	property checker.Property
 	p        *pair // nil: the violation is not about two holds
-	s        *proofs
-}
-
-// mechanisms is the table, special causes before general ones: of those that fit
-// the data, the first is the cause. The last two fit always.
-func mechanisms() []mechanism {
-	return []mechanism{
-		stallMechanism(), cutOffMechanism(), executedTwiceMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
-		forgottenMajorityMechanism(), aheadMajorityMechanism(), forgottenEnsembleMechanism(),
-		movedAddressMechanism(), splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
-		restartMechanism(), deletedMechanism(), deletedNodeMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
-		outlivedMechanism(),
-		reusedNameMechanism(), countedTwiceMechanism(), leftBehindMechanism(), noLeaseMechanism(), releaseLostMechanism(),
-		lostMessageMechanism(),
-		splitVotesMechanism(), confirmedLossMechanism(), lateGrantMechanism(), shortenedMechanism(), ownKeyMechanism(),
-		takenOverTwiceMechanism(), foreignDataMechanism(),
-		betweenMechanism(), unknownMechanism(),
-	}
 }
 
 // findCause finds the cause of a violation.
 func findCause(r *Run, v *checker.Violation, property checker.Property, p *pair) *cause {
 	for _, m := range mechanisms() {
-		s := &proofs{}
-		if c := m.find(&inquiry{r: r, v: v, property: property, p: p, s: s}); c != nil {
+		if c := m.find(&inquiry{r: r, v: v, property: property, p: p}); c != nil {
 			if c.mechanism = m; c.rows != nil {
 				c.advice = c.rows
 			}
-			c.proofs = s.all
 			return c
 		}
 	}
@@ -76,32 +73,27 @@ func findCause(r *Run, v *checker.Violation, property checker.Property, p *pair)
 // headline is the sentence about a violation: who held what at once, or what did
 // not happen, and the cause.
 func (c *cause) headline(p *pair) string {
-	if p == nil {
-		return c.text
+	if p != nil {
+		c.sentence = say("%s: %s", p.headline(), c.sentence)
 	}
-	s := &proofs{}
-	text := p.headline(s) + ": " + c.text
-	c.proofs = append(s.all, c.proofs...)
-	return text
+	return c.text
 }
 
 // headline says who held what at once.
-func (p *pair) headline(s *proofs) string {
+func (p *pair) headline() sentence {
 	a, b, key := p.holder(p.a), p.holder(p.b), quote(p.key)
-	var took string
+	took := say("at %s", p.b.granted()) // the history ends with the second grant
 	if p.overlap() > 0 {
-		took = "for " + p.overlapText(s)
-	} else { // the history ends with the second grant
-		took = "at " + s.instant(p.b.granted())
+		took = say("for %s", p.overlapText())
 	}
-	if p.a.Permits == 0 {
-		if p.a.Client == p.b.Client {
-			return fmt.Sprintf("%s held %s twice at once %s", a, key, took)
-		}
-		return fmt.Sprintf("%s and %s both held %s %s", a, b, key, took)
+	switch {
+	case p.a.Permits > 0:
+		size := proved(proofSetting, format.Count(p.r.History.Limit(p.a.Key), "permit"))
+		return say("%[3]s together held more than the %[2]s of %[4]s %[1]s", took, size, p.crowd(), key)
+	case p.a.Client == p.b.Client:
+		return say("%s held %s twice at once %s", a, key, took)
 	}
-	size := s.add(proofSetting, format.Count(p.r.History.Limit(p.a.Key), "permit"))
-	return fmt.Sprintf("%s together held more than the %s of %s %s", p.crowd(), size, key, took)
+	return say("%s and %s both held %s %s", a, b, key, took)
 }
 
 // maxCrowd is how many clients a headline lists.
@@ -123,25 +115,25 @@ func (p *pair) crowd() string {
 
 // holder is the client of a hold, with its mode where the lock has modes.
 func (p *pair) holder(h *hold) string {
-	if p.a.Reader == p.b.Reader {
-		return clientName(h.Client)
+	switch {
+	case p.a.Reader == p.b.Reader:
+		return h.String()
+	case h.Reader:
+		return h.String() + " (reading)"
 	}
-	if h.Reader {
-		return clientName(h.Client) + " (reading)"
-	}
-	return clientName(h.Client) + " (writing)"
+	return h.String() + " (writing)"
 }
 
 // overlapText is the length of the overlap, which is that of the violation. Of permits, other holds than the two of the
 // pair may begin or end it.
-func (p *pair) overlapText(s *proofs) string {
+func (p *pair) overlapText() sentence {
 	from, until := p.b.granted(), p.a.ended()
 	if p.b.to < p.a.to {
 		until = p.b.ended()
 	}
 	during := p.r.during(p.v)
-	for i := range p.r.holds {
-		switch h := &p.r.holds[i]; {
+	for h := range each(p.r.holds) {
+		switch {
 		case during.length() == 0 || p.r.keyName(h.Key) != p.v.Key:
 		case h.From == during.from:
 			from = h.granted()
@@ -152,7 +144,7 @@ func (p *pair) overlapText(s *proofs) string {
 	if until.Event < 0 {
 		until = point{Event: p.r.lastEvent(), Time: p.r.History.End}
 	}
-	return s.add(proofElapsed, format.Duration(p.overlap()), from, until)
+	return proved(proofElapsed, format.Duration(p.overlap()), from, until)
 }
 
 // lastEvent is the index of the last event.

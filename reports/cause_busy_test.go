@@ -65,7 +65,7 @@ func TestLossIsRecordedLate(t *testing.T) {
 	s.overlap(checker.OutlivedLease, 0, 1, 3680, 4232)
 	r := s.load(t)
 	const want = "Client 0 and client 1 both held `orders` for 552 ms: "
-	if r.story.Cause != stallMechanism().name || !strings.HasPrefix(r.story.Sentence, want) {
+	if r.story.Cause != "stalled-holder" || !strings.HasPrefix(r.story.Sentence, want) {
 		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
 	}
 	checkProofs(t, r)

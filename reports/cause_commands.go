@@ -1,33 +1,12 @@
 package reports
 
 import (
-	"fmt"
-	"slices"
-	"time"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Causes that lie with locks whose operations are several commands, or whose replies hide what the server
 // found.
-
-func takenOverTwiceMechanism() mechanism {
-	return mechanism{name: "taken-over-twice", find: findTakenOverTwice, advice: []adviceItem{{
-		Text: "Acquire with one command that sets the key only if it is absent and lets the server end the lease " +
-			"(`SET key value NX PX lease`), so that two clients cannot both read an expired value.",
-		Cost: "none: it is one command instead of several",
-	}}}
-}
-
-func confirmedLossMechanism() mechanism {
-	return mechanism{name: "loss-confirmed", find: findConfirmedLoss, advice: []adviceItem{{
-		Text: "A release must report success only if it found the hold, or a record that the same release was executed " +
-			"before. If the key is gone, the hold was lost.",
-		Cost: "a record of each release, kept for as long as a release may be sent again",
-	}}}
-}
 
 // findTakenOverTwice: a hold ended while two acquires were in flight, and one node granted both.
 func findTakenOverTwice(q *inquiry) *cause {
@@ -43,7 +22,9 @@ func findTakenOverTwice(q *inquiry) *cause {
 				continue
 			}
 			if c, joint := freed(before); c != nil {
-				c.text += q.inFlight(before, joint) + q.delays(c) + ": " + q.twoGrants(node)
+				c.add("%s", q.inFlight(before, joint))
+				q.delays(c)
+				c.add(": %s", q.twoGrants(node))
 				return c
 			}
 		}
@@ -58,95 +39,84 @@ func (q *inquiry) freedByDeath(dead *hold) (c *cause, joint string) {
 	if !died || dead.validUntil() == 0 || dead.From >= q.p.a.From {
 		return nil, ""
 	}
-	f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, q.p.a.From)
+	f := q.r.faultIn(dead, dead.From, q.p.a.From)
 	if f == nil || !f.is("client-crash", "client-restart") {
 		return nil, ""
 	}
-	s := q.s
-	ended := func() string { return "lease ended at " + s.instant(q.r.validity(dead)) }
+	end := say("lease ended at %s", q.r.validity(dead))
 	if dead.validUntil() > q.p.a.From {
 		if dead.End != checker.ReleaseUnknown {
 			return nil, ""
 		}
-		ended = func() string { return "release, sent at " + s.instant(dead.ended()) + ", has no reply" }
+		end = say("release, sent at %s, has no reply", dead.ended())
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s",
-		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}, ", while"
+	return blame(f, "%s was killed at %s (%s), and its %s", dead, f.took(), f, end), ", while"
 }
 
 // freed: the hold was released while the acquires of both holds were in flight, or its lease ended, also if that was
 // before they were sent: an expired value stays until a client replaces it.
 func (q *inquiry) freed(before *hold) (c *cause, joint string) {
-	p, s := q.p, q.s
-	who, end := clientName(before.Client), before.validUntil()
-	asked := max(p.a.Asked, p.b.Asked)
+	a, end := q.p.a, before.validUntil()
+	asked := max(a.Asked, q.p.b.Asked)
 	if before.End == checker.Released {
-		if rel := q.r.releaseOf(before); rel.Call > p.a.From || rel.Return < asked {
+		if rel := q.r.releaseOf(before); rel.Call > a.From || rel.Return < asked {
 			return nil, ""
 		}
-		return &cause{text: fmt.Sprintf("%s released it at %s", who, s.instant(before.ended())),
-			steps: []storyStep{q.step(int(before.Ended))}}, " while"
+		return because("%s released it at %s", before, before.ended()).explain(q.step(int(before.Ended))), " while"
 	}
-	if end == 0 || end > p.a.From || before.From >= p.a.From {
+	if end == 0 || end > a.From || before.From >= a.From {
 		return nil, ""
 	}
 	joint = " while"
 	if end < asked {
 		joint = " and then"
 	}
-	return &cause{text: fmt.Sprintf("the lease of %s ended at %s", who, s.instant(q.r.validity(before)))}, joint
+	return because("the lease of %s ended at %s", before, q.r.validity(before)), joint
 }
 
 // delays names the faults that delayed requests or replies between the two grants, if c has no fault yet.
-func (q *inquiry) delays(c *cause) (text string) {
+func (q *inquiry) delays(c *cause) {
 	if len(c.faults) > 0 {
-		return ""
+		return
 	}
 	for _, f := range q.r.effectiveFaults(q.p.a.Asked, q.p.b.From, delayFaults()...) {
-		c.faults = append(c.faults, f)
-		text += fmt.Sprintf(" (%s from %s)", quote(f.name), q.s.instant(f.took()))
+		c.blame(f, " (%s from %s)", f, f.took())
 	}
-	return text
 }
 
 // inFlight says which acquires were in flight when a hold ended, joined to the text about that end: after a release,
 // its own client may have asked again.
-func (q *inquiry) inFlight(before *hold, joint string) string {
+func (q *inquiry) inFlight(before *hold, joint string) sentence {
 	a, b := q.p.a, q.p.b
 	if before.Client == b.Client {
 		a, b = b, a
 	}
 	if before.Client == a.Client && before.End == checker.Released && a.Asked > before.to {
-		return fmt.Sprintf(" and asked for it again at %s, while the acquire of %s was in flight",
-			q.s.instant(eventAt(q.r.History.Spans[a.Span].Invoked, a.Asked)), clientName(b.Client))
+		return say(" and asked for it again at %s, while the acquire of %s was in flight",
+			eventAt(q.r.History.Spans[a.Span].Invoked, a.Asked), b)
 	}
-	return joint + " the acquires of both were in flight"
+	return say("%s the acquires of both were in flight", joint)
 }
 
 // releaseOf is the release that ended a hold, which was released.
 func (r *Run) releaseOf(h *hold) *history.Span {
-	i := slices.IndexFunc(r.History.Spans, func(s history.Span) bool { return s.Invoked == h.Ended })
-	return &r.History.Spans[i]
+	return firstOf(r.History.Spans, func(s *history.Span) bool { return s.Invoked == h.Ended })
 }
 
 // lateRelease: a release that was sent while its hold was valid was kept in flight until the lock had been granted to
 // the first holder, and succeeded all the same.
 func (q *inquiry) lateRelease() *cause {
-	rel := q.releaseBetween()
-	if rel == nil || q.r.option(clockSkew) != "" {
+	rel, mine := q.releaseBetween()
+	if rel == nil || q.r.option(clockSkew) != "" || mine.validUntil() == 0 || mine.validUntil() <= rel.Call ||
+		mine.validUntil() > q.p.a.From {
 		return nil
 	}
-	mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
-	if mine.validUntil() == 0 || mine.validUntil() <= rel.Call || mine.validUntil() > q.p.a.From {
-		return nil
-	}
-	f := q.r.faultIn(cluster.ClientName(mine.Client), rel.Call, rel.Return)
+	f := q.r.faultIn(mine, rel.Call, rel.Return)
 	if f == nil {
 		return nil
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s, which %s, past the end of %s at %s, %s",
-		clientName(mine.Client), q.during(f), q.r.validityName(mine), q.s.instant(q.r.validity(mine)),
-		q.releasedAnothers(rel))}
+	return blame(f, "%s, which %s, past the end of %s at %s, %s", mine, f.during(), q.r.validityName(mine),
+		q.r.validity(mine), q.releasedAnothers(rel))
 }
 
 // findConfirmedLoss: a key was removed while it was held, and the release of that hold succeeded.
@@ -154,15 +124,12 @@ func findConfirmedLoss(q *inquiry) *cause {
 	if q.p != nil || q.property != checker.Honesty {
 		return nil
 	}
-	h := q.r.History
-	at := slices.IndexFunc(h.Spans, func(x history.Span) bool {
-		return x.Op == history.OpRelease && x.Outcome == history.OK && q.r.keyName(x.Key) == q.v.Key &&
-			slices.Contains(q.v.Events, int(x.Ended))
+	rel := firstOf(q.r.History.Spans, func(x *history.Span) bool {
+		return x.Op == history.OpRelease && x.Outcome == history.OK && q.about(x.Key) && q.cites(x.Ended)
 	})
-	if at < 0 {
+	if rel == nil {
 		return nil
 	}
-	rel := &h.Spans[at]
 	mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
 	if mine == nil {
 		return nil
@@ -172,50 +139,34 @@ func findConfirmedLoss(q *inquiry) *cause {
 		if f == nil {
 			continue
 		}
-		s := q.s
-		c := &cause{faults: []*injection{f}}
+		c := new(cause)
 		if f.behind() != "" {
-			c.steps = append(c.steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 9, Text: f.healedText()})
+			c.explain(storyStep{Time: f.heal, Event: int(f.healEvent), weight: 9, Text: f.healedText()})
 		}
-		c.text = fmt.Sprintf("%s, granted %s at %s, released it at %s without an error, although the key %s (%s)",
-			clientName(mine.Client), quote(q.v.Key), s.instant(mine.granted()), s.instant(eventAt(rel.Ended, rel.Return)),
-			how, quote(f.name))
-		return c
+		return c.blame(f, "%[2]s, granted %[3]s at %[4]s, released it at %[5]s without an error, although the key %[1]s "+
+			"(%[6]s)", how, mine, quote(q.v.Key), mine.granted(), replyAt(rel), f)
 	}
 	if mine.End == checker.Released && mine.to < rel.Call {
-		s := q.s
-		return &cause{text: fmt.Sprintf("%s released %s at %s without an error, although it had already released it at %s: "+
-			"the release does not find out whether its owner holds the lock", clientName(mine.Client), quote(q.v.Key),
-			s.instant(eventAt(rel.Invoked, rel.Call)), s.instant(mine.ended()))}
+		return because("%s released %s at %s without an error, although it had already released it at %s: the release does "+
+			"not find out whether its owner holds the lock", mine, quote(q.v.Key), callAt(rel), mine.ended())
 	}
 	return nil
 }
 
 // lostKey is the fault by which node lost the key of a hold before its release was sent, and how; nil if there is
 // none.
-func (q *inquiry) lostKey(node string, mine *hold, rel *history.Span) (f *injection, how string) {
-	s := q.s
+func (q *inquiry) lostKey(node string, mine *hold, rel *history.Span) (f *injection, how sentence) {
 	if f := q.r.effectOn(node, mine.Asked, rel.Call, removalFaults()...); f != nil {
-		return f, fmt.Sprintf("had been %s on %s at %s", removals()[f.name], node, s.instant(f.took()))
+		return f, say("had been %s on %s at %s", removals()[f.name], node, f.took())
 	}
-	if f := q.r.clockAhead(node, mine.Asked, mine.From, rel.Call); f != nil && q.missingAt(node, mine, rel.Call) {
-		return f, "had expired early on " + q.clockText(f)
+	if q.gone(node, mine, rel.Call, 0) == nil {
+		return nil, how
 	}
-	if f := q.r.effectOn(node, mine.Asked, rel.Call, restartFaults()...); f != nil && q.missingAt(node, mine, rel.Call) {
-		return f, fmt.Sprintf("was lost when %s %s at %s", node, faultVerb(f.name), s.instant(f.took()))
+	if f := q.r.clockAhead(node, mine.Asked, mine.From, rel.Call); f != nil {
+		return f, say("had expired early on %s", f.clockText())
 	}
-	return nil, ""
-}
-
-// missingAt reports whether node was sampled with the key of a hold, and later, before t, without it.
-func (q *inquiry) missingAt(node string, h *hold, t time.Duration) bool {
-	seen := false
-	for _, x := range q.r.witness.during(node, h.Asked, t) {
-		is := has(&x, q.v.Key, q.r.ownerName(h.Owner))
-		if seen && x.Up && !is {
-			return true
-		}
-		seen = seen || is
+	if f := q.r.effectOn(node, mine.Asked, rel.Call, restartFaults()...); f != nil {
+		return f, say("was lost when %s %s at %s", node, faultVerb(f.name), f.took())
 	}
-	return false
+	return nil, how
 }

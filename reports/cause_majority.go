@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -16,42 +17,6 @@ import (
 // Causes that lie with a majority, of the masters of a quorum or of the members of an ensemble, that granted the lock
 // although another majority had granted it before.
 
-func forgottenMajorityMechanism() mechanism {
-	return mechanism{name: "forgotten-by-majority", find: findForgottenMajority,
-		advice: []adviceItem{{
-			Text: "A master must not come back without its grants: `appendonly yes` with `appendfsync always`.",
-			Cost: "an fsync for each grant, renewal and release on every master",
-		}, {
-			Text: "Or keep a restarted master away from clients for longer than the longest lease.",
-			Cost: "one master fewer meanwhile",
-		}}}
-}
-
-func aheadMajorityMechanism() mechanism {
-	return mechanism{name: "clock-in-majority", find: findAheadMajority,
-		advice: []adviceItem{{
-			Text: "Two majorities may share only one master, so one wrong clock is enough: slew clocks " +
-				"(`chronyd`, `ntpd -x`) and never step them while locks are held.",
-			Cost: "a clock that is far off takes a long time to correct",
-		}, {
-			Text: "Or require one grant more than a majority: a single wrong clock then does not decide.",
-			Cost: "of five masters only one may be down, instead of two",
-		}}}
-}
-
-func forgottenEnsembleMechanism() mechanism {
-	return mechanism{name: "forgotten-by-ensemble", find: findForgottenEnsemble,
-		advice: []adviceItem{{
-			Text: "The ensemble keeps only what a majority has on disk. Replace disks one member at a time, and wait until " +
-				"each has copied the leader's data before replacing the next.",
-			Cost: "maintenance takes as many steps as there are members",
-		}, {
-			Text: "After the loss of a majority of the disks, block clients for as long as the longest session timeout or " +
-				"lease, so that every hold that was granted before has expired.",
-			Cost: "no lock is granted meanwhile",
-		}}}
-}
-
 // unsyncedAdvice is that against a power loss, which costs a member only what it had not synced.
 func unsyncedAdvice() []adviceItem {
 	return []adviceItem{{
@@ -63,17 +28,6 @@ func unsyncedAdvice() []adviceItem {
 			"or lease, so that every hold that was granted before has expired.",
 		Cost: "no lock is granted meanwhile",
 	}}
-}
-
-func splitVotesMechanism() mechanism {
-	return mechanism{name: "split-votes", find: findSplitVotes, advice: []adviceItem{{
-		Text: "Retry after a random delay, several times as long as it takes to ask all masters, so that one client " +
-			"asks alone.",
-		Cost: "some of the delays are longer than needed",
-	}, {
-		Text: "Ask all masters in parallel: the shorter an attempt is, the less often two attempts overlap.",
-		Cost: "a connection to each master is in use at the same time",
-	}}}
 }
 
 // findSplitVotes: while a client waited, masters of a quorum kept the key for different clients, for none of them a
@@ -90,18 +44,14 @@ func findSplitVotes(q *inquiry) *cause {
 	if times < 2 { // once may happen to every lock
 		return nil
 	}
-	s := q.s
-	c := &cause{text: fmt.Sprintf("the votes for %s were split again and again, at %s first: %s; at %s: %s",
-		quote(q.v.Key), s.instant(sampleAt(first[0])), q.votes(first), s.instant(sampleAt(last[0])), q.votes(last)),
-		steps: []storyStep{{Time: first[0].Time, Event: -1, weight: 9, Text: "the votes are split: " + q.votes(first)},
-			{Time: last[0].Time, Event: -1, weight: 8, Text: "the votes are split again: " + q.votes(last)}}}
-	c.text += "; no majority for " + who
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
+	c := because("the votes for %[2]s were split again and again, at %[3]s first: %[4]s; at %[5]s: %[6]s; no majority "+
+		"for %[1]s", who, quote(q.v.Key), first[0], q.votes(first), last[0], q.votes(last)).explain(
+		seenIn(first[0], 9, "the votes are split: %s", q.votes(first)),
+		seenIn(last[0], 8, "the votes are split again: %s", q.votes(last)))
+	for f := range each(q.r.faults) {
 		if f.is(delayFaults()...) && len(f.nodes(q.r)) > 0 && len(f.effects) > 0 && f.effectTime() <= q.v.End &&
 			f.heal >= q.v.Start {
-			c.faults = append(c.faults, f)
-			c.text += fmt.Sprintf(" (%s on %s from %s)", quote(f.name), subject(f.target), s.instant(f.took()))
+			c.blame(f, " (%s on %s from %s)", f, subject(f.target), f.took())
 		}
 	}
 	return c
@@ -118,8 +68,8 @@ func (q *inquiry) splits() (first, last []*history.Sample, times int) {
 			first, last, times = f, l, n
 		}
 	}
-	for i := range q.r.holds { // in order of their grants
-		if h := &q.r.holds[i]; q.r.keyName(h.Key) == q.v.Key {
+	for h := range each(q.r.holds) { // in order of their grants
+		if q.about(h.Key) {
 			n := sort.Search(len(samples), func(k int) bool { return samples[k].Time >= h.From })
 			count(samples[:n])
 			samples = samples[n:]
@@ -145,11 +95,7 @@ func (q *inquiry) splitsOf(samples []*history.Sample) (first, last []*history.Sa
 				all = append(all, have)
 			}
 		}
-		most := 0
-		for _, n := range votes { // order does not matter: the maximum
-			most = max(most, n)
-		}
-		split = len(votes) > 1 && most <= len(w.nodes)/2
+		split = len(votes) > 1 && slices.Max(slices.Collect(maps.Values(votes))) <= len(w.nodes)/2
 		if !split {
 			continue
 		}
@@ -179,21 +125,19 @@ func (q *inquiry) votes(samples []*history.Sample) string {
 // findForgottenMajority: of the majority that granted the second hold, some nodes
 // were restarted or emptied after the first was requested.
 func findForgottenMajority(q *inquiry) *cause {
-	c, clocks := q.lostMajority()
-	if clocks {
-		return nil
+	if c, clocks := q.lostMajority(); !clocks {
+		return c
 	}
-	return c
+	return nil
 }
 
 // findAheadMajority: of the majority that granted the second hold, some nodes that had granted the first had their
 // clocks set forward.
 func findAheadMajority(q *inquiry) *cause {
-	c, clocks := q.lostMajority()
-	if !clocks {
-		return nil
+	if c, clocks := q.lostMajority(); clocks {
+		return c
 	}
-	return c
+	return nil
 }
 
 // lostMajority is the cause that lies with the majority that granted the second hold; clocks: with a clock.
@@ -204,10 +148,9 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 	p := q.p
 	nodes := format.Texts(p.observedB, func(smp history.Sample) string { return smp.Node })
 	slices.Sort(nodes)
-	c = &cause{}
+	c = new(cause)
 	var parts []eventText
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
+	for f := range each(q.r.faults) {
 		hit := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !f.on(n) })
 		if len(nodes) <= len(q.r.witness.nodes)/2 { // the samples do not show the whole majority
 			hit = f.nodes(q.r)
@@ -216,10 +159,8 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 			continue
 		}
 		ahead := f == q.clockAhead(hit[0])
-		if f.effectTime() < p.a.Asked && !(ahead && f.behind() != "") {
-			continue
-		}
-		if !ahead && !f.is(restartFaults()...) && removals()[f.name] == "" {
+		if f.effectTime() < p.a.Asked && !(ahead && f.behind() != "") ||
+			!ahead && !f.is(restartFaults()...) && removals()[f.name] == "" {
 			continue
 		}
 		clocks = clocks || ahead
@@ -229,7 +170,9 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 	if len(c.faults) == 0 {
 		return nil, false
 	}
-	c.text = q.inOrder(append([]eventText{q.grantText(p.a), q.grantText(p.b)}, parts...))
+	grants := []eventText{q.grantText(p.a), q.grantText(p.b)}
+	c.text = inOrder(slices.Concat(grants, parts)).text
+	c.proofs = inOrder(slices.Concat(parts, grants)).proofs // those of the cause first
 	return c, clocks
 }
 
@@ -244,15 +187,13 @@ func findForgottenEnsemble(q *inquiry) *cause {
 		return nil
 	}
 	p := q.p
-	c := &cause{}
+	c := new(cause)
 	parts := []eventText{q.grantText(p.a), q.grantText(p.b)}
 	lost := map[string]bool{}
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
+	for f := range each(q.r.faults) {
 		if !f.is(restartFaults()...) || len(f.effects) == 0 || f.effectTime() < p.a.From || f.inject > p.b.From {
 			continue
 		}
-		text := q.forgetting(f)
 		if f.is("restart-empty", "power-loss") {
 			for _, n := range f.nodes(q.r) {
 				lost[n] = true
@@ -261,7 +202,7 @@ func findForgottenEnsemble(q *inquiry) *cause {
 		} else {
 			c.faults = append(c.faults, f)
 		}
-		parts = append(parts, eventText{f.took().Time, text})
+		parts = append(parts, eventText{f.took().Time, q.forgetting(f)})
 	}
 	if len(lost) <= len(q.r.Manifest.Nodes)/2 {
 		return nil
@@ -269,65 +210,69 @@ func findForgottenEnsemble(q *inquiry) *cause {
 	if !slices.ContainsFunc(c.faults, func(f *injection) bool { return f.is("restart-empty") }) {
 		c.rows = unsyncedAdvice()
 	}
-	c.text = q.inOrder(parts)
+	c.sentence = inOrder(parts)
 	return c
 }
 
 // grantText is a grant as part of a sentence.
 func (q *inquiry) grantText(h *hold) eventText {
-	p, s := q.p, q.s
-	text := fmt.Sprintf("%s was granted it at %s%s", clientName(h.Client), s.instant(h.granted()), p.knownBy(s, h))
-	if h == p.b {
-		text += q.early()
+	s := say("%s was granted it at %s%s", h, h.granted(), q.p.knownBy(h))
+	if h == q.p.b {
+		s.add("%s", q.early())
 	}
-	return eventText{h.From, text}
+	return eventText{h.From, s}
 }
 
 // eventText is a part of a sentence about an instant.
 type eventText struct {
-	at   time.Duration
-	text string
+	at time.Duration
+	sentence
 }
 
-// inOrder joins the parts of a sentence in order of time.
-func (q *inquiry) inOrder(parts []eventText) string {
+// inOrder joins the parts of a sentence in order of time. Their proofs stay in the order of parts.
+func inOrder(parts []eventText) (s sentence) {
+	for _, part := range parts {
+		s.proofs = append(s.proofs, part.proofs...)
+	}
 	slices.SortStableFunc(parts, func(a, b eventText) int { return cmp.Compare(a.at, b.at) })
-	return strings.Join(format.Texts(parts, func(part eventText) string { return part.text }), "; ")
+	s.text = strings.Join(format.Texts(parts, func(part eventText) string { return part.text }), "; ")
+	return s
 }
 
 // forgetting is what a fault did to the nodes that it hit.
-func (q *inquiry) forgetting(f *injection) string {
+func (q *inquiry) forgetting(f *injection) sentence {
 	if f.is("clock-jump", "clock-drift") {
-		return "the clock of " + strings.Replace(q.clockText(f), ", whose clock ", " ", 1) + " (" + quote(f.name) + ")"
+		s := f.clockText()
+		s.text = fmt.Sprintf("the clock of %s (%s)", strings.Replace(s.text, ", whose clock ", " ", 1), f)
+		return s
 	}
 	hit := f.nodes(q.r)
-	verb := removals()[f.name]
-	if verb == "" {
-		return list(hit) + " " + q.restarted(f, len(hit))
+	if verb := removals()[f.name]; verb != "" {
+		return say("the key was %s on %s at %s (%s)", verb, list(hit), f.took(), f)
 	}
-	return fmt.Sprintf("the key was %s on %s at %s (%s)", verb, list(hit), q.s.instant(f.took()), quote(f.name))
+	return say("%s %s", list(hit), q.restarted(f, len(hit)))
 }
 
 // restarted is when a fault ended n nodes, and when they were back, if that was before the second grant: "were killed
 // at 0.026 s and were back, empty, at 0.354 s (`restart-empty`)".
-func (q *inquiry) restarted(f *injection, n int) string {
-	text := fmt.Sprintf("%s at %s", faultVerbs(f.name, n), q.s.instant(f.took()))
+func (q *inquiry) restarted(f *injection, n int) sentence {
+	s := say("%s at %s", faultVerbs(f.name, n), f.took())
 	if f.healEvent >= 0 && f.heal <= q.p.b.From && f.heal > f.effectTime() {
-		text += fmt.Sprintf(" and %s at %s", f.back(n), q.s.instant(f.healed()))
+		s.add(" and %s at %s", f.back(n), f.healed())
 	}
-	return text + " (" + quote(f.name) + q.persistence() + ")" + q.unsynced(f)
+	s.add(" (%s%s)%s", f, q.persistence(), q.unsynced(f))
+	return s
 }
 
-// unsynced names the fault that delayed the fsyncs of nodes before a power loss; "" if there was none.
-func (q *inquiry) unsynced(f *injection) string {
-	if !f.is("power-loss") {
-		return ""
-	}
-	lost := f.nodes(q.r)
-	for _, slow := range q.r.effectiveFaults(f.effectTime(), f.effectTime(), "slow-disk") {
-		if slices.ContainsFunc(slow.nodes(q.r), func(node string) bool { return slices.Contains(lost, node) }) {
-			return fmt.Sprintf(" while fsyncs were delayed (%s, since %s)", quote(slow.name), q.s.instant(slow.took()))
+// unsynced names the fault that delayed the fsyncs of nodes before a power loss; empty if there was none.
+func (q *inquiry) unsynced(f *injection) sentence {
+	if f.is("power-loss") {
+		lost := f.nodes(q.r)
+		for _, slow := range q.r.effectiveFaults(f.effectTime(), f.effectTime(), "slow-disk") {
+			if slices.ContainsFunc(slow.nodes(q.r), func(node string) bool { return slices.Contains(lost, node) }) {
+				return say(" while fsyncs were delayed (%s, since %s)", slow, slow.took())
+			}
 		}
 	}
-	return ""
+	return sentence{}
 }

@@ -2,67 +2,16 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Causes that lie with a node that had granted the lock and granted it again: it
 // restarted, its keys were removed, or its clock was set forward.
-
-func restartMechanism() mechanism {
-	return mechanism{name: "forgotten-in-restart", find: findRestart, advice: []adviceItem{{
-		Text: "A node that forgets its grants breaks the lock: use `appendonly yes` with `appendfsync always`.",
-		Cost: "an fsync for each grant, renewal and release",
-	}, {
-		Text: "Or keep a restarted node away from clients for longer than the longest lease (the delayed restart of " +
-			"RedLock).",
-		Cost: "the node is missing meanwhile, and a clock has to measure that time",
-	}}}
-}
-
-func deletedMechanism() mechanism {
-	return mechanism{name: "key-removed", find: findDeleted, advice: []adviceItem{{
-		Text: "Keep locks on a server of their own, with `maxmemory-policy noeviction` and without FLUSHALL, FLUSHDB and " +
-			"DEL for operators (ACL).",
-		Cost: "one more server; a full memory then refuses new locks instead of dropping old ones",
-	}}}
-}
-
-// deletedNodeMechanism is that of ZooKeeper and etcd, which evict nothing and have no FLUSHALL.
-func deletedNodeMechanism() mechanism {
-	return mechanism{name: "key-removed", find: findDeletedNode, advice: []adviceItem{{
-		Text: "Allow only the clients of the lock to delete its nodes: ACLs on the nodes (ZooKeeper), or authentication " +
-			"and a role for their range of keys (etcd).",
-		Cost: "credentials for each client; a client of the lock can still delete what another one holds",
-	}, {
-		Text: "Use fencing at the guarded resource as well: a holder that does not watch its own node is not notified " +
-			"of the deletion, and one that does may already have decided what to write.",
-		Cost: "the resource has to store and compare the token of every write",
-	}}}
-}
-
-func earlyExpiryMechanism() mechanism {
-	return mechanism{name: "expired-early", find: findEarlyExpiry, advice: []adviceItem{{
-		Text: "Redis counts leases on the wall clock: slew clocks (`chronyd`, `ntpd -x`) and never step them while locks " +
-			"are held.",
-		Cost: "a clock that is far off takes a long time to correct",
-	}, quorumAdvice()}}
-}
-
-func slowGrantMechanism() mechanism {
-	return mechanism{name: "granted-too-late", find: findSlowGrant, advice: []adviceItem{{
-		Text: "Count the validity from before the first request, and release the lock if no validity is left (RedLock, " +
-			"step 3).",
-		Cost: "an acquire fails when a majority is slow",
-	}}}
-}
 
 // node is the node that granted both holds; "" if it is not one.
 func (q *inquiry) node() string {
@@ -87,39 +36,27 @@ func findRestart(q *inquiry) *cause {
 	if node == "" || q.r.byMajority() {
 		return nil
 	}
-	p, s, w := q.p, q.s, &q.r.witness
-	text := fmt.Sprintf("%s granted it to %s at %s", q.granter(), clientName(p.a.Client), s.instant(p.a.granted()))
-	c := &cause{}
+	p := q.p
+	c := because("%s granted it to %s at %s", q.granter(), p.a, p.a.granted())
 	f := q.r.effectOn(node, p.a.Asked, p.b.From, restartFaults()...)
-	down, wasDown := w.firstDown(node, p.a.From, p.b.From)
+	down, since := q.r.witness.firstDown(node, p.a.From, p.b.From), p.a.From
 	switch {
 	case f != nil:
-		c.faults = []*injection{f}
-		text += ", " + q.restarted(f, 1)
-	case wasDown && q.r.effectOn(node, p.a.Asked, p.b.From, removalFaults()...) == nil && q.clockAhead(node) == nil:
-		text += fmt.Sprintf(", did not reply at %s", s.instant(sampleAt(down)))
+		c.blame(f, ", %s", q.restarted(f, 1))
+		since = f.effectTime()
+	case down != nil && q.r.effectOn(node, p.a.Asked, p.b.From, removalFaults()...) == nil && q.clockAhead(node) == nil:
+		c.add(", did not reply at %s", down)
 	default:
 		return nil
 	}
-	if q.backWithout(node) {
-		text += ", replied without the key"
-	}
-	c.text = text + fmt.Sprintf(" and granted it to %s at %s%s", clientName(p.b.Client), s.instant(p.b.granted()),
-		q.early())
-	return c
-}
-
-// backWithout reports whether a sample after the last restart of node, or after it
-// did not reply, is without the first hold.
-func (q *inquiry) backWithout(node string) bool {
-	p := q.p
-	since := p.a.From
-	if f := q.r.effectOn(node, p.a.Asked, p.b.From, restartFaults()...); f != nil {
-		since = f.effectTime()
-	}
-	return slices.ContainsFunc(q.r.witness.during(node, since, p.b.to), func(x history.Sample) bool {
-		return x.Up && x.Sent >= since && !has(&x, p.key, q.r.ownerName(p.a.Owner))
+	backWithout := firstOf(q.r.witness.during(node, since, p.b.to), func(x *history.Sample) bool {
+		return x.Up && x.Sent >= since && !has(x, p.key, q.r.ownerName(p.a.Owner))
 	})
+	if backWithout != nil {
+		c.add(", replied without the key")
+	}
+	c.add(" and granted it to %s at %s%s", p.b, p.b.granted(), q.early())
+	return c
 }
 
 // persistence is how servers keep their data, where the scenario says so.
@@ -137,26 +74,17 @@ func (q *inquiry) persistence() string {
 }
 
 // effectiveFaults are the faults of these names that were in effect at some time of an interval.
-func (r *Run) effectiveFaults(from, until time.Duration, names ...string) (all []*injection) {
-	for i := range r.faults {
-		if f := &r.faults[i]; f.is(names...) && f.effective(from, until) {
-			all = append(all, f)
-		}
-	}
-	return all
+func (r *Run) effectiveFaults(from, until time.Duration, names ...string) []*injection {
+	return allOf(r.faults, func(f *injection) bool { return f.is(names...) && f.effective(from, until) })
 }
 
 // effectOn is the last fault of these names that took effect on node, or on any if
 // that is empty, in [from, to]; nil if there is none.
 func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *injection {
-	var last *injection
-	for i := range r.faults {
-		f := &r.faults[i]
-		if f.is(names...) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from && f.inject <= to {
-			last = f
-		}
-	}
-	return last
+	return lastOf(r.faults, func(f *injection) bool {
+		return f.is(names...) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from &&
+			f.inject <= to
+	})
 }
 
 // nodeDeleted is the fault that removes what a holder has at ZooKeeper or etcd.
@@ -186,36 +114,34 @@ func findDeletedNode(q *inquiry) *cause {
 }
 
 // writes says when the clients of a lost update wrote.
-func (q *inquiry) writes() string {
-	var parts []string
-	for i := range q.r.History.Touches {
-		if t := &q.r.History.Touches[i]; slices.Contains(q.v.Events, int(t.Index)) {
-			client := t.Process.Client(q.r.History.Clients)
-			parts = append(parts, fmt.Sprintf("%s wrote at %s", clientName(client), q.s.instant(eventAt(t.Index, t.Time))))
+func (q *inquiry) writes() (s sentence) {
+	for t := range each(q.r.History.Touches) {
+		if q.cites(t.Index) {
+			s.add("%s wrote at %s, ", q.r.who(t.Process), eventAt(t.Index, t.Time))
 		}
 	}
-	return strings.Join(parts, ", ") + ", over a value that it had not read"
+	s.add("over a value that it had not read")
+	return s
 }
 
 // wroteAfterLoss: the node of a holder was deleted, and the holder reported the loss and still wrote.
 func (q *inquiry) wroteAfterLoss() *cause {
-	for i := range q.r.holds {
-		h := &q.r.holds[i]
+	for h := range each(q.r.holds) {
 		reported, _, _ := q.r.describe(int(h.Ended)) // the hold may have ended earlier, with its validity
 		if h.End != checker.LossReported || reported > q.v.End || q.r.History.Keys[h.Key] != q.v.Key ||
 			!slices.Contains(q.v.Clients, h.Client) {
 			continue
 		}
-		for j := range q.r.faults {
-			f := &q.r.faults[j]
-			if !f.is(nodeDeleted) || len(f.effects) == 0 || f.inject > h.Until || f.effectTime() < h.Asked {
-				continue
-			}
-			return &cause{faults: []*injection{f}, of: &h.Client, text: fmt.Sprintf(
-				"the %s of %s was deleted on %s at %s (%s), and the client reported the loss at %s: %s", q.r.entry(),
-				clientName(h.Client), f.target, q.s.instant(f.took()), quote(f.name), q.s.instant(eventAt(h.Ended, reported)),
-				q.writes())}
+		f := firstOf(q.r.faults, func(f *injection) bool {
+			return f.is(nodeDeleted) && len(f.effects) > 0 && f.inject <= h.Until && f.effectTime() >= h.Asked
+		})
+		if f == nil {
+			continue
 		}
+		c := blame(f, "the %s of %s was deleted on %s at %s (%s), and the client reported the loss at %s: %s",
+			q.r.entry(), h, f.target, f.took(), f, eventAt(h.Ended, reported), q.writes())
+		c.of = &h.Client
+		return c
 	}
 	return nil
 }
@@ -237,8 +163,8 @@ func (q *inquiry) removed(names []string) *cause {
 	if f == nil {
 		return nil
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the %s was %s on %s at %s (%s): %s", q.r.entry(),
-		removals()[f.name], f.target, q.s.instant(f.took()), quote(f.name), q.twoGrants(node))}
+	return blame(f, "the %s was %s on %s at %s (%s): %s", q.r.entry(), removals()[f.name], f.target, f.took(), f,
+		q.twoGrants(node))
 }
 
 // findEarlyExpiry: the clock of the node was set forward.
@@ -251,18 +177,16 @@ func findEarlyExpiry(q *inquiry) *cause {
 	if f == nil {
 		return nil
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the key expired early on %s (%s): %s", q.clockText(f),
-		quote(f.name), q.twoGrants(node))}
+	return blame(f, "the key expired early on %s (%s): %s", f.clockText(), f, q.twoGrants(node))
 }
 
 // twoGrants are the two grants by one node; node is empty if no sample shows which.
-func (q *inquiry) twoGrants(node string) string {
-	p, s, text := q.p, q.s, "%s granted it to %s at %s and to %s at %s%s"
-	if node == "" {
-		text = "%sit was granted to %s at %s and to %s at %s%s"
+func (q *inquiry) twoGrants(node string) sentence {
+	a, b, by := q.p.a, q.p.b, "it was granted"
+	if node != "" {
+		by = node + " granted it"
 	}
-	return fmt.Sprintf(text, node, clientName(p.a.Client),
-		s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()), q.early())
+	return say("%s to %s at %s and to %s at %s%s", by, a, a.granted(), b, b.granted(), q.early())
 }
 
 // nodes are the nodes among the targets of a fault.
@@ -301,20 +225,23 @@ func (q *inquiry) slowGrant(a, other *hold) *cause {
 	if int32(promise.Event) != a.Granted || len(short) == 0 {
 		return nil
 	}
-	s := q.s
 	it := "it"
 	if q.p == nil {
 		it = quote(q.v.Key)
 	}
-	ends := format.Texts(short, func(end point) string { return fmt.Sprintf("on %s by %s", end.Node, s.instant(end)) })
-	c := &cause{text: fmt.Sprintf("%s was granted %s at %s and promised it until %s, but its lease ended %s",
-		clientName(a.Client), it, s.instant(a.granted()), s.instant(promise), list(ends))}
+	ends, texts := sentence{}, []string(nil)
+	for _, end := range short {
+		on := say("on %s by %s", end.Node, end)
+		ends.proofs, texts = append(ends.proofs, on.proofs...), append(texts, on.text)
+	}
+	ends.text = list(texts)
+	c := because("%[2]s was granted %[3]s at %[4]s and promised it until %[5]s, but its lease ended %[1]s", ends, a,
+		it, a.granted(), promise)
 	for _, f := range q.r.effectiveFaults(a.Asked, a.From, delayFaults()...) {
-		c.faults = append(c.faults, f)
-		c.text += fmt.Sprintf("; %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
+		c.blame(f, "; %s from %s (%s)", hitText(f, q.r), f.took(), f)
 	}
 	if other != nil {
-		c.text += fmt.Sprintf("; %s was granted it at %s", clientName(other.Client), s.instant(other.granted()))
+		c.add("; %s was granted it at %s", other, other.granted())
 	}
 	return c
 }
@@ -326,15 +253,9 @@ func delayFaults() []string {
 
 // holder is the hold that the violation is about; nil: none.
 func (q *inquiry) holder() *hold {
-	for i := range q.r.holds {
-		h := &q.r.holds[i]
-		for _, e := range []int32{h.Granted, q.r.History.Spans[h.Span].Invoked} {
-			if slices.Contains(q.v.Events, int(e)) && q.r.keyName(h.Key) == q.v.Key {
-				return h
-			}
-		}
-	}
-	return nil
+	return firstOf(q.r.holds, func(h *hold) bool {
+		return q.cites(h.Granted, q.r.History.Spans[h.Span].Invoked) && q.about(h.Key)
+	})
 }
 
 // hitText is the nodes that a fault hit, and what it did to them.
@@ -359,21 +280,15 @@ func (q *inquiry) keptShorter(a *hold, promise point) (short []point) {
 	kept := 0
 	for _, node := range w.nodes {
 		samples := w.during(node, a.Asked, until)
-		last := -1
-		for i := range samples {
-			if has(&samples[i], q.v.Key, owner) {
-				last = i
-			}
-		}
-		if last < 0 {
+		x := lastOf(samples, func(x *history.Sample) bool { return has(x, q.v.Key, owner) })
+		if x == nil {
 			continue
 		}
-		x := &samples[last]
 		ttl := x.Keys[q.v.Key].TTL
 		end, wrong := x.Time+ttl, 5*time.Millisecond+(promise.Time-x.Time)/1000 // as the checker of honesty assumes
-		gone := slices.IndexFunc(samples[last+1:], func(x history.Sample) bool { return x.Up })
-		ended := gone < 0 && x.Time >= a.From && (q.p == nil || end < until) ||
-			gone >= 0 && samples[last+1+gone].Time > x.Sent+ttl-wrong // or it was deleted
+		gone := firstOf(samples, func(y *history.Sample) bool { return y.Up && y.Time > x.Time })
+		ended := gone == nil && x.Time >= a.From && (q.p == nil || end < until) ||
+			gone != nil && gone.Time > x.Sent+ttl-wrong // or it was deleted
 		switch {
 		case q.clockChanged(node, a.Asked, until):
 		case ttl >= 0 && ended && end+wrong < promise.Time:
@@ -391,7 +306,7 @@ func (q *inquiry) keptShorter(a *hold, promise point) (short []point) {
 
 // clockChanged reports whether a fault changed the clock of node in [from, to].
 func (q *inquiry) clockChanged(node string, from, to time.Duration) bool {
-	return slices.ContainsFunc(q.r.faults, func(f injection) bool {
+	return firstOf(q.r.faults, func(f *injection) bool {
 		return f.is("clock-jump", "clock-drift") && f.on(node) && f.effective(from, to)
-	})
+	}) != nil
 }

@@ -1,21 +1,11 @@
 package reports
 
 import (
-	"fmt"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 )
 
 // A release that the node that replaced a master does not have.
-
-func releaseLostMechanism() mechanism {
-	return mechanism{name: "release-lost-in-failover", find: findReleaseLost, advice: []adviceItem{{
-		Text: "Give each hold a lease, also each permit of a semaphore: a hold whose release is lost in a failover then " +
-			"ends with its lease.",
-		Cost: "work that takes longer than the lease has to renew it",
-	}}}
-}
 
 // findReleaseLost: a master confirmed a release, and the node that replaced it had the key, which has no expiry, before
 // the release, and still has it.
@@ -43,15 +33,10 @@ func findReleaseLost(q *inquiry) *cause {
 }
 
 // lastRelease is the last release of the key that had been confirmed when a node was promoted; nil if there is none.
-func (q *inquiry) lastRelease(promoted *history.Sample) (last *history.Span) {
-	for i := range q.r.History.Spans {
-		s := &q.r.History.Spans[i]
-		released := s.Op == history.OpRelease && s.Outcome == history.OK && s.Return <= promoted.Sent
-		if released && q.r.keyName(s.Key) == q.v.Key {
-			last = s
-		}
-	}
-	return last
+func (q *inquiry) lastRelease(promoted *history.Sample) *history.Span {
+	return lastOf(q.r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpRelease && s.Outcome == history.OK && s.Return <= promoted.Sent && q.about(s.Key)
+	})
 }
 
 // keptThroughout is the last sample of an interval in which node replied, if it has the key, without an expiry and with
@@ -71,22 +56,18 @@ func (q *inquiry) keptThroughout(node string, w interval) *history.Sample {
 }
 
 func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *history.Sample) *cause {
-	s, node, c := q.s, promoted.Node, &cause{}
-	failover := &inquiry{r: q.r, v: q.v, s: s, p: &pair{r: q.r, granterA: master, granterB: node,
+	node := promoted.Node
+	failover := &inquiry{r: q.r, v: q.v, p: &pair{r: q.r, granterA: master, granterB: node,
 		a: &hold{Hold: checker.Hold{Asked: rel.Call, From: rel.Call}}, b: &hold{Hold: checker.Hold{From: promoted.Time}}}}
-	c.text = fmt.Sprintf("%s released %s at %s, when %s was the only master seen", clientName(rel.Process.Client(
-		q.r.History.Clients)), quote(q.v.Key), s.instant(eventAt(rel.Invoked, rel.Call)), master)
+	c := because("%s released %s at %s, when %s was the only master seen", q.r.who(rel.Process), quote(q.v.Key),
+		callAt(rel), master)
 	if f := failover.p.faultOn(master, rel.Call, replicationFaults()...); f != nil {
-		c.faults = append(c.faults, f)
-		c.text += fmt.Sprintf("; %s %s %s (%s)", master, faultVerb(f.name), f.when(s), quote(f.name))
+		c.blame(f, "; %s %s %s (%s)", master, faultVerb(f.name), f.when(), f)
 	}
 	if f := failover.replicationFault(); f != nil {
-		c.faults = append(c.faults, f)
-		c.text += fmt.Sprintf(", while its writes were kept from %s (%s since %s)", node, quote(f.name), s.instant(f.took()))
+		c.blame(f, ", while its writes were kept from %s (%s since %s)", node, f, f.took())
 	}
-	c.text += fmt.Sprintf("; %s, seen as master from %s, lacked that release: it still had the key at %s, with no "+
-		"expiry", node, s.instant(sampleAt(promoted)), s.instant(sampleAt(kept))) + q.consequence()
-	c.steps = []storyStep{q.step(int(rel.Invoked)), {Time: kept.Time, Event: -1, weight: 8,
-		Text: fmt.Sprintf("%s still has the key, with no expiry", node)}}
-	return c
+	c.add("; %s, seen as master from %s, lacked that release: it still had the key at %s, with no expiry%s", node,
+		promoted, kept, q.consequence())
+	return c.explain(q.step(int(rel.Invoked)), seenIn(kept, 8, "%s still has the key, with no expiry", node))
 }

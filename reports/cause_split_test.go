@@ -48,7 +48,7 @@ func TestSplitVotes(t *testing.T) {
 			if granted {
 				return
 			}
-			q := &inquiry{r: r, v: &r.Judgement.Results[0].Violations[0], property: checker.WakeUp, s: &proofs{}}
+			q := &inquiry{r: r, v: &r.Judgement.Results[0].Violations[0], property: checker.WakeUp}
 			c := findSplitVotes(q)
 			if len(c.faults) != 1 || c.faults[0].target != "n1+n2+n3" {
 				t.Errorf("faults %v are named: %s", c.faults, c.text)

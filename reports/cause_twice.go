@@ -1,21 +1,8 @@
 package reports
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/lockchaos/lockchaos/history"
-)
+import "github.com/lockchaos/lockchaos/history"
 
 // Requests that servers executed twice.
-
-func executedTwiceMechanism() mechanism {
-	return mechanism{name: "executed-twice", find: findExecutedTwice, advice: []adviceItem{{
-		Text: "Send an id with each request and store it at the server, with the reply, so that a request that arrives " +
-			"twice has no second effect; and delete a key only if its value is that of the client's own hold.",
-		Cost: "a field or a key for each hold, and a script in place of a single command",
-	}}}
-}
 
 // findExecutedTwice: requests were executed twice when one node granted the lock twice, or counted too many holds.
 func findExecutedTwice(q *inquiry) *cause {
@@ -33,8 +20,7 @@ func findExecutedTwice(q *inquiry) *cause {
 		if node == "" || q.p.outlived() {
 			return nil
 		}
-		return &cause{faults: []*injection{f}, text: fmt.Sprintf("requests of clients were executed twice from %s (%s): %s",
-			q.s.instant(f.took()), quote(f.name), q.twoGrants(node))}
+		return blame(f, "requests of clients were executed twice from %s (%s): %s", f.took(), f, q.twoGrants(node))
 	}
 	asked, h := q.acquireOfEvidence()
 	if h == nil {
@@ -44,19 +30,19 @@ func findExecutedTwice(q *inquiry) *cause {
 	if twice == nil {
 		return nil
 	}
-	return q.countedTwice(f, asked, h, twice, fmt.Sprintf("was executed twice (%s since %s)", quote(f.name),
-		q.s.instant(f.took())))
+	return q.countedTwice(f, asked, h, twice, say("was executed twice (%s since %s)", f, f.took()))
 }
 
 // acquireOfEvidence is the first acquire that the violation names, and the hold that it began; nil if it names none.
 func (q *inquiry) acquireOfEvidence() (*history.Span, *hold) {
-	h := q.r.History
-	for i := range h.Spans {
-		s := &h.Spans[i]
-		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && s.Outcome == history.OK &&
-			slices.Contains(q.v.Events, int(s.Ended)) {
-			return s, q.r.lastHold(s.Owner, s.Key, s.Return)
-		}
+	return q.granted(func(s *history.Span) bool { return q.cites(s.Ended) })
+}
+
+// granted is the first successful acquire that ok accepts, and the hold that it began; nil if there is none.
+func (q *inquiry) granted(ok func(*history.Span) bool) (*history.Span, *hold) {
+	s := firstOf(q.r.History.Spans, func(s *history.Span) bool { return taking(s) && s.Outcome == history.OK && ok(s) })
+	if s == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return s, q.r.lastHold(s.Owner, s.Key, s.Return)
 }

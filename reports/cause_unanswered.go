@@ -1,8 +1,7 @@
 package reports
 
 import (
-	"fmt"
-	"slices"
+	"cmp"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -30,8 +29,7 @@ func (q *inquiry) unansweredNoLease() *cause {
 	}
 	for _, u := range h.Unknown {
 		asked := &h.Spans[u.Span]
-		if (asked.Op != history.OpAcquire && asked.Op != history.OpTry) || q.r.keyName(asked.Key) != q.v.Key ||
-			!slices.Contains(q.v.Events, int(asked.Invoked)) {
+		if !taking(asked) || !q.about(asked.Key) || !q.cites(asked.Invoked) {
 			continue
 		}
 		kept := q.keptWithoutExpiry(min(u.Time, q.v.End))
@@ -44,25 +42,16 @@ func (q *inquiry) unansweredNoLease() *cause {
 		if last, of := q.r.holdNamed(q.v.Key, kept.Keys[q.v.Key].Owner); of && last.Owner != asked.Owner {
 			return q.unansweredRelease(last, kept) // the key is of another owner
 		}
-		client := asked.Process.Client(h.Clients)
-		text := fmt.Sprintf("%s asked for %s at %s, with an unknown outcome", clientName(client), quote(q.v.Key),
-			q.s.instant(eventAt(asked.Invoked, asked.Call)))
-		return q.stays(client, text, interval{asked.Call, u.Time}, kept, int(asked.Invoked))
+		return q.stays(q.r.clientIn(asked.Process), say("%s asked for %s at %s, with an unknown outcome",
+			q.r.who(asked.Process), quote(q.v.Key), callAt(asked)), interval{asked.Call, u.Time}, kept, int(asked.Invoked))
 	}
 	return nil
 }
 
 // unreleased is the hold that the violation begins with, else the last one of its key; nil if there is none.
-func (q *inquiry) unreleased() (last *hold) {
-	for i := range q.r.holds {
-		if x := &q.r.holds[i]; q.r.keyName(x.Key) == q.v.Key {
-			last = x
-			if len(q.v.Events) > 0 && q.v.Events[0] == int(x.Granted) {
-				break
-			}
-		}
-	}
-	return last
+func (q *inquiry) unreleased() *hold {
+	begins := func(x *hold) bool { return q.about(x.Key) && len(q.v.Events) > 0 && q.v.Events[0] == int(x.Granted) }
+	return cmp.Or(firstOf(q.r.holds, begins), lastOf(q.r.holds, func(x *hold) bool { return q.about(x.Key) }))
 }
 
 // unansweredRelease: the outcome of the release of a hold is unknown, and the key of that hold stays.
@@ -73,34 +62,27 @@ func (q *inquiry) unansweredRelease(last *hold, kept *history.Sample) *cause {
 		if rel.Op != history.OpRelease || rel.Owner != last.Owner || rel.Key != last.Key || rel.Call < last.From {
 			continue
 		}
-		return q.stays(last.Client, fmt.Sprintf("%s, granted %s at %s, asked to release it at %s, with an unknown outcome",
-			clientName(last.Client), quote(q.v.Key), q.s.instant(last.granted()),
-			q.s.instant(eventAt(rel.Invoked, rel.Call))), interval{rel.Call, u.Time}, kept, int(last.Granted), int(rel.Invoked))
+		return q.stays(last.Client, say("%s, granted %s at %s, asked to release it at %s, with an unknown outcome", last,
+			quote(q.v.Key), last.granted(), callAt(rel)), interval{rel.Call, u.Time}, kept, int(last.Granted),
+			int(rel.Invoked))
 	}
 	return nil
 }
 
 // stays is the cause of a key that stays without an expiry after a request of unknown outcome, which was in flight
 // during when.
-func (q *inquiry) stays(client int, text string, when interval, kept *history.Sample, events ...int) *cause {
-	s := q.s
-	c := &cause{}
-	name := cluster.ClientName(client)
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
+func (q *inquiry) stays(client int, asked sentence, when interval, kept *history.Sample, events ...int) *cause {
+	c, name := &cause{sentence: asked}, cluster.ClientName(client)
+	f := firstOf(q.r.faults, func(f *injection) bool {
 		hit := f.on(name) || f.on(kept.Node) || strings.HasPrefix(f.target, name+">")
-		if hit && !f.is("clock-jump", "clock-drift") && f.effective(when.from, when.until) {
-			c.faults = append(c.faults, f)
-			text += fmt.Sprintf(" (%s %s at %s, %s)", subject(f.target), faultVerb(f.name), s.instant(f.took()), quote(f.name))
-			break
-		}
+		return hit && !f.is("clock-jump", "clock-drift") && f.effective(when.from, when.until)
+	})
+	if f != nil {
+		c.blame(f, " (%s %s at %s, %s)", subject(f.target), faultVerb(f.name), f.took(), f)
 	}
-	c.text = fmt.Sprintf("%s, and the key has no expiry: %s still had it at %s", text, kept.Node,
-		s.instant(sampleAt(kept))) + q.consequence()
+	c.add(", and the key has no expiry: %s still had it at %s%s", kept.Node, kept, q.consequence())
 	for _, e := range events {
-		c.steps = append(c.steps, q.step(e))
+		c.explain(q.step(e))
 	}
-	c.steps = append(c.steps, storyStep{Time: kept.Time, Event: -1, weight: 8,
-		Text: fmt.Sprintf("%s still has the key, with no expiry", kept.Node)})
-	return c
+	return c.explain(seenIn(kept, 8, "%s still has the key, with no expiry", kept.Node))
 }

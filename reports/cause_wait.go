@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,44 +13,12 @@ import (
 // Causes of violations that are not about two holders: a lock that is never free
 // again, a waiter that sleeps. And the causes of last resort.
 
-func noLeaseMechanism() mechanism {
-	return mechanism{name: "no-lease", find: findNoLease, advice: []adviceItem{{
-		Text: "Set the lease in the command that sets the key (`SET key value NX PX lease`), so that the server ends the " +
-			"hold of a client that died or is cut off.",
-		Cost: "work that takes longer than the lease has to renew it",
-	}}}
-}
-
-func countedTwiceMechanism() mechanism {
-	return mechanism{name: "counted-twice", find: findCountedTwice, advice: []adviceItem{{
-		Text: "Send an id with each request and store it with the hold, so that a request that is sent again counts once; " +
-			"or do not send commands again when no reply came (`MaxRetries -1`).",
-		Cost: "a field of the key for each hold; without retries, an acquire of unknown outcome",
-	}}}
-}
-
-func lostMessageMechanism() mechanism {
-	return mechanism{name: "message-lost", find: findLostMessage, advice: []adviceItem{{
-		Text: "Pub/sub delivers at most once: a waiter has to ask for the lock from time to time, with or without a message.",
-		Cost: "a request per waiter and interval",
-	}}}
-}
-
-func betweenMechanism() mechanism {
-	return mechanism{name: "fault-between", find: findBetween}
-}
-
-func unknownMechanism() mechanism {
-	return mechanism{name: "unknown", find: findUnknown}
-}
-
 // findNoLease: a client was killed, or its acquire had no reply, and its key stays without an expiry.
 func findNoLease(q *inquiry) *cause {
 	if q.p != nil || q.v.Key == "" || q.r.byMajority() { // what has no expiry there ends with a session
 		return nil
 	}
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
+	for f := range each(q.r.faults) {
 		c, client := cluster.ClientNumber(f.target)
 		if !client || !f.is("client-crash", "client-restart") || len(f.effects) == 0 || f.effectTime() > q.v.End {
 			continue
@@ -81,16 +48,13 @@ func (q *inquiry) keptWithin(w interval) *history.Sample {
 	var kept *history.Sample
 	for _, node := range q.r.witness.nodes {
 		samples := q.r.witness.during(node, w.from, w.until)
-		without := slices.ContainsFunc(samples, func(x history.Sample) bool {
+		without := firstOf(samples, func(x *history.Sample) bool {
 			k, held := x.Keys[q.v.Key]
 			return isMaster(x) && (!held || k.TTL >= 0)
 		})
-		n := len(samples)
-		for n > 0 && !isMaster(samples[n-1]) {
-			n--
-		}
-		if !without && n > 0 && (kept == nil || samples[n-1].Time > kept.Time) {
-			kept = &samples[n-1]
+		last := lastOf(samples, isMaster)
+		if without == nil && last != nil && (kept == nil || last.Time > kept.Time) {
+			kept = last
 		}
 	}
 	return kept
@@ -99,45 +63,40 @@ func (q *inquiry) keptWithin(w interval) *history.Sample {
 // lastAcquire is the last acquire of the key by a client, and the hold that it
 // began; nil if it has no reply.
 func (q *inquiry) lastAcquire(client int) (asked *history.Span, began *hold) {
-	h := q.r.History
-	for i := range h.Spans {
-		s := &h.Spans[i]
-		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && s.Process.Client(h.Clients) == client &&
-			q.r.keyName(s.Key) == q.v.Key && s.Outcome != history.Fail {
-			asked, began = s, nil
-			if s.Outcome == history.OK {
-				began = q.r.lastHold(s.Owner, s.Key, s.Return)
-			}
-		}
+	asked = lastOf(q.r.History.Spans, func(s *history.Span) bool {
+		return taking(s) && q.r.clientIn(s.Process) == client && q.about(s.Key) && s.Outcome != history.Fail
+	})
+	if asked != nil && asked.Outcome == history.OK {
+		began = q.r.lastHold(asked.Owner, asked.Key, asked.Return)
 	}
 	return asked, began
 }
 
 func (q *inquiry) noLease(f *injection, asked *history.Span, last *hold, kept *history.Sample) *cause {
-	s := q.s
 	c := &cause{faults: []*injection{f}}
-	who := targetName(f.target)
-	died := fmt.Sprintf("was killed at %s (%s)", s.instant(f.took()), quote(f.name))
-	stays := fmt.Sprintf("%s still had it at %s", kept.Node, s.instant(sampleAt(kept)))
+	who, key := targetName(f.target), quote(q.v.Key)
+	died := say("was killed at %s (%s)", f.took(), f)
+	stays := say("%s still had it at %s", kept.Node, kept)
 	if last != nil {
-		c.text = fmt.Sprintf("%s, granted %s at %s, %s, and the key has no expiry: %s", who, quote(q.v.Key),
-			s.instant(last.granted()), died, stays)
+		c.add("%[3]s, granted %[4]s at %[5]s, %[1]s, and the key has no expiry: %[2]s", died, stays, who, key,
+			last.granted())
+		c.explain(q.step(int(last.Granted)))
 	} else {
-		held := ""
+		held := sentence{}
 		if late := q.otherFault(f, asked.Call); late != nil {
 			c.faults = append(c.faults, late)
-			held = fmt.Sprintf(", while replies to it were held back (%s from %s)", quote(late.name), s.instant(late.took()))
+			held = say(", while replies to it were held back (%s from %s)", late, late.took())
 		}
-		c.text = fmt.Sprintf("%s asked for %s at %s and %s%s, and the key has no expiry: %s", who, quote(q.v.Key),
-			s.instant(eventAt(asked.Invoked, asked.Call)), died, held, stays)
+		c.add("%[4]s asked for %[5]s at %[6]s and %[1]s%[3]s, and the key has no expiry: %[2]s", died, stays, held, who, key,
+			callAt(asked))
 	}
-	c.text += q.consequence()
-	if last != nil {
-		c.steps = append(c.steps, q.step(int(last.Granted)))
-	}
-	c.steps = append(c.steps, storyStep{Time: kept.Time, Event: -1, weight: 8,
-		Text: fmt.Sprintf("%s still has the key of %s, with no expiry", kept.Node, who)})
-	return c
+	c.add("%s", q.consequence())
+	return c.explain(seenIn(kept, 8, "%s still has the key of %s, with no expiry", kept.Node, who))
+}
+
+// seenIn is a sample as a step.
+func seenIn(x *history.Sample, weight int, text string, args ...any) storyStep {
+	return storyStep{Time: x.Time, Event: -1, weight: weight, Text: fmt.Sprintf(text, args...)}
 }
 
 // step is an event as a step.
@@ -148,43 +107,41 @@ func (q *inquiry) step(event int) storyStep {
 
 // otherFault is a fault on the target of f that was in force between from and f; nil if there is none.
 func (q *inquiry) otherFault(f *injection, from time.Duration) *injection {
-	for i := range q.r.faults {
-		g := &q.r.faults[i]
+	return firstOf(q.r.faults, func(g *injection) bool {
 		reply := strings.HasSuffix(g.name, "reply-late") || strings.HasSuffix(g.name, "reply-lost")
-		if reply && g != f && g.target == f.target && g.effective(from, f.effectTime()) {
-			return g
-		}
-	}
-	return nil
+		return reply && g != f && g.target == f.target && g.effective(from, f.effectTime())
+	})
 }
 
 // consequence is what the violation is, in the words of a headline.
-func (q *inquiry) consequence() string {
-	for i := range q.r.History.Probes {
-		if p := &q.r.History.Probes[i]; q.property == checker.Recovery && p.Time == q.v.End && p.Outcome == history.Fail {
-			return fmt.Sprintf("; after the run, at %s, an acquire was refused", q.s.instant(eventAt(p.Index, p.Time)))
-		}
+func (q *inquiry) consequence() sentence {
+	if q.property != checker.Recovery {
+		return sentence{}
 	}
-	if who, span := q.waited(nil); q.property == checker.Recovery && span != nil && span.Outcome == history.Fail {
-		return "; " + who + ", was not granted it"
+	p := firstOf(q.r.History.Probes, func(p *history.Probe) bool {
+		return p.Time == q.v.End && p.Outcome == history.Fail
+	})
+	if p != nil {
+		return say("; after the run, at %s, an acquire was refused", eventAt(p.Index, p.Time))
 	}
-	return ""
+	if who, span := q.waited(nil); span != nil && span.Outcome == history.Fail {
+		return say("; %s, was not granted it", who)
+	}
+	return sentence{}
 }
 
 // waited is the wait that was not served: "client 0, which asked for `orders` at 0.606 s and waited until 2.500 s";
 // nil if the violation does not end with one, or with the acquire except.
-func (q *inquiry) waited(except *history.Span) (text string, span *history.Span) {
-	for i := range q.r.History.Spans {
-		s := &q.r.History.Spans[i]
-		if s.Op != history.OpAcquire || s == except || len(q.v.Events) == 0 ||
-			int(s.Ended) != q.v.Events[len(q.v.Events)-1] || except != nil && s.Outcome == history.OK {
-			continue
-		}
-		return fmt.Sprintf("%s, which asked for %s at %s and waited until %s",
-			clientName(s.Process.Client(q.r.History.Clients)), quote(q.v.Key),
-			q.s.instant(eventAt(s.Invoked, s.Call)), q.s.instant(eventAt(s.Ended, s.Return))), s
+func (q *inquiry) waited(except *history.Span) (text sentence, span *history.Span) {
+	s := firstOf(q.r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpAcquire && s != except && len(q.v.Events) > 0 &&
+			int(s.Ended) == q.v.Events[len(q.v.Events)-1] && (except == nil || s.Outcome != history.OK)
+	})
+	if s == nil {
+		return text, nil
 	}
-	return "", nil
+	return say("%s, which asked for %s at %s and waited until %s", q.r.who(s.Process), quote(q.v.Key), callAt(s),
+		replyAt(s)), s
 }
 
 // messageFaults keep messages about a release from waiters.
@@ -201,18 +158,27 @@ func findLostMessage(q *inquiry) *cause {
 	if span == nil {
 		return nil
 	}
-	waiter := cluster.ClientName(span.Process.Client(q.r.History.Clients))
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		if !f.is(messageFaults()...) || isClient(f.target) && f.target != waiter || len(f.effects) == 0 ||
-			f.effectTime() > span.Return || f.heal < span.Call {
-			continue
-		}
-		free := q.releasedBefore(q.v.Start)
-		return &cause{faults: []*injection{f}, text: fmt.Sprintf("nobody woke %s: %s at %s (%s: %s)%s", who,
-			lostMessage(f), q.s.instant(f.took()), quote(f.name), q.s.quote(f.effects[0].Detail, f.took()), free)}
+	waiter := cluster.ClientName(q.r.clientIn(span.Process))
+	f := firstOf(q.r.faults, func(f *injection) bool {
+		return f.is(messageFaults()...) && (!isClient(f.target) || f.target == waiter) && len(f.effects) > 0 &&
+			f.effectTime() <= span.Return && f.heal >= span.Call
+	})
+	if f == nil {
+		return nil
 	}
-	return nil
+	return blame(f, "nobody woke %[1]s: %[3]s at %[4]s (%[5]s: %[6]s)%[2]s", who, q.released(), lostMessage(f),
+		f.took(), f, quoted(f.effects[0].Detail, f.took()))
+}
+
+// released is the release after which the lock was free: "; client 1 had released it at 0.604 s".
+func (q *inquiry) released() sentence {
+	s := lastOf(q.r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpRelease && s.Outcome == history.OK && q.about(s.Key) && s.Return <= q.v.Start
+	})
+	if s == nil {
+		return sentence{}
+	}
+	return say("; %s had released it at %s", q.r.who(s.Process), callAt(s))
 }
 
 // lostMessage is what happened to the messages for a waiter.
@@ -226,23 +192,6 @@ func lostMessage(f *injection) string {
 	return "a message was lost"
 }
 
-// releasedBefore is the release after which the lock was free at t: "; client 1 had released it at 0.604 s".
-func (q *inquiry) releasedBefore(t time.Duration) string {
-	var last *history.Span
-	h := q.r.History
-	for i := range h.Spans {
-		s := &h.Spans[i]
-		if s.Op == history.OpRelease && s.Outcome == history.OK && q.r.keyName(s.Key) == q.v.Key && s.Return <= t {
-			last = s
-		}
-	}
-	if last == nil {
-		return ""
-	}
-	return fmt.Sprintf("; %s had released it at %s", clientName(last.Process.Client(h.Clients)),
-		q.s.instant(eventAt(last.Invoked, last.Call)))
-}
-
 // findCountedTwice: the reply to an acquire was lost, and a server counted a
 // second hold that the client does not know of.
 func findCountedTwice(q *inquiry) *cause {
@@ -250,62 +199,46 @@ func findCountedTwice(q *inquiry) *cause {
 		return nil
 	}
 	for c, f := range q.lostReplies(true) {
-		asked, h := q.acquireAt(c, f.effectTime())
+		at := f.effectTime()
+		asked, h := q.granted(func(s *history.Span) bool { // it was in flight when the reply was lost
+			return q.r.clientIn(s.Process) == c && s.Call <= at && s.Return >= at && q.about(s.Key)
+		})
 		if h == nil {
 			continue
 		}
 		if twice := q.countAbove(h); twice != nil {
-			return q.countedTwice(f, asked, h, twice, fmt.Sprintf("was sent again because its reply was lost at %s (%s)",
-				q.s.instant(f.took()), quote(f.name)))
+			return q.countedTwice(f, asked, h, twice, say("was sent again because its reply was lost at %s (%s)", f.took(), f))
 		}
 	}
 	return nil
 }
 
-// acquireAt is the acquire of a client that was in flight at t, and the hold that it began.
-func (q *inquiry) acquireAt(client int, t time.Duration) (*history.Span, *hold) {
-	h := q.r.History
-	for i := range h.Spans {
-		s := &h.Spans[i]
-		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && s.Process.Client(h.Clients) == client &&
-			s.Outcome == history.OK && s.Call <= t && s.Return >= t && q.r.keyName(s.Key) == q.v.Key {
-			return s, q.r.lastHold(s.Owner, s.Key, s.Return)
-		}
-	}
-	return nil, nil
-}
-
 // countAbove is the first sample with a higher hold count than the client knows of; nil if there is none.
 func (q *inquiry) countAbove(h *hold) *history.Sample {
-	owner := q.r.ownerName(h.Owner)
 	for _, node := range q.r.witness.nodes {
-		samples := q.r.witness.during(node, h.Asked, h.to)
-		for i := range samples {
-			if has(&samples[i], q.v.Key, owner) && samples[i].Keys[q.v.Key].Count > 1 {
-				return &samples[i]
-			}
+		above := firstOf(q.r.witness.during(node, h.Asked, h.to), func(x *history.Sample) bool {
+			return has(x, q.v.Key, q.r.ownerName(h.Owner)) && x.Keys[q.v.Key].Count > 1
+		})
+		if above != nil {
+			return above
 		}
 	}
 	return nil
 }
 
 func (q *inquiry) countedTwice(
-	f *injection, asked *history.Span, h *hold, twice *history.Sample, how string,
+	f *injection, asked *history.Span, h *hold, twice *history.Sample, how sentence,
 ) *cause {
-	s := q.s
-	text := fmt.Sprintf("counted twice: the acquire of %s, sent at %s, %s, and %s counted %s holds at %s",
-		clientName(h.Client), s.instant(eventAt(asked.Invoked, asked.Call)), how, twice.Node,
-		s.add(proofCount, fmt.Sprint(twice.Keys[q.v.Key].Count), sampleAt(twice)), s.instant(sampleAt(twice)))
+	count := twice.Keys[q.v.Key].Count
+	c := blame(f, "counted twice: the acquire of %[2]s, sent at %[3]s, %[1]s, and %[4]s counted %[5]s holds at "+
+		"%[6]s", how, h, callAt(asked), twice.Node, proved(proofCount, fmt.Sprint(count), sampleAt(twice)), twice)
 	if kept := q.keptAfter(h, twice.Node); kept != nil {
-		text += fmt.Sprintf("; %s released it once, at %s, and %s still had it at %s", clientName(h.Client),
-			s.instant(h.ended()), twice.Node, s.instant(sampleAt(kept)))
+		c.add("; %s released it once, at %s, and %s still had it at %s", h, h.ended(), twice.Node, kept)
 	}
 	if who, span := q.waited(asked); span != nil {
-		text += "; " + who + ", was not granted it"
+		c.add("; %s, was not granted it", who)
 	}
-	return &cause{faults: []*injection{f}, text: text, steps: []storyStep{q.step(int(asked.Invoked)), {
-		Time: twice.Time, Event: -1, weight: 9, Text: fmt.Sprintf("%s counts %d holds of %s", twice.Node,
-			twice.Keys[q.v.Key].Count, clientName(h.Client))}}}
+	return c.explain(q.step(int(asked.Invoked)), seenIn(twice, 9, "%s counts %d holds of %s", twice.Node, count, h))
 }
 
 // keptAfter is the last sample of node with a hold after its owner released it; nil if there is none.
@@ -313,81 +246,70 @@ func (q *inquiry) keptAfter(h *hold, node string) *history.Sample {
 	if h.End != checker.Released {
 		return nil
 	}
-	var kept *history.Sample
-	samples := q.r.witness.during(node, h.to, q.r.History.End)
-	for i := range samples {
-		if samples[i].Sent > h.to && has(&samples[i], q.v.Key, q.r.ownerName(h.Owner)) {
-			kept = &samples[i]
-		}
-	}
-	return kept
+	return lastOf(q.r.witness.during(node, h.to, q.r.History.End), func(x *history.Sample) bool {
+		return x.Sent > h.to && has(x, q.v.Key, q.r.ownerName(h.Owner))
+	})
 }
 
 // findBetween names the last fault that took effect between the two grants, or
 // between the events of the violation.
 func findBetween(q *inquiry) *cause {
+	f := q.between()
+	if f == nil {
+		return nil
+	}
+	return blame(f, "%[2]s; %[1]s", f.tookEffect(), q.plain())
+}
+
+func (q *inquiry) between() (f *injection) {
 	from, to := q.v.Start, q.v.End
 	if q.p != nil {
 		from, to = q.p.a.Asked, q.p.b.From
 	}
-	var f *injection
-	for i := range q.r.faults {
-		if g := &q.r.faults[i]; len(g.effects) > 0 && g.inject <= to && max(g.effectTime(), g.heal) >= from &&
+	for g := range each(q.r.faults) {
+		if len(g.effects) > 0 && g.inject <= to && max(g.effectTime(), g.heal) >= from &&
 			(f == nil || g.effectTime() >= f.effectTime()) {
 			f = g
 		}
 	}
-	if f == nil {
-		return nil
-	}
-	c := &cause{faults: []*injection{f}}
-	what := fmt.Sprintf("%s took effect on %s at %s", quote(f.name), subject(f.target), q.s.instant(f.took()))
-	c.text = q.plain() + "; " + what
-	return c
+	return f
+}
+
+// tookEffect says where and when a fault took effect.
+func (f *injection) tookEffect() sentence {
+	return say("%s took effect on %s at %s", f, subject(f.target), f.took())
 }
 
 // findUnknown says that no fault is part of the cause.
 func findUnknown(q *inquiry) *cause {
-	text := q.plain()
+	c := &cause{sentence: q.plain()}
 	if q.p != nil && !(q.r.alone() && len(q.r.faults) == 0) { // whether there were faults is known
-		text += "; no fault took effect between the two grants"
+		c.add("; no fault took effect between the two grants")
 	}
-	return &cause{text: text}
+	return c
 }
 
 // plain is the violation without a cause.
-func (q *inquiry) plain() string {
-	p, s := q.p, q.s
+func (q *inquiry) plain() sentence {
+	p := q.p
 	if p == nil {
-		return s.prove(q.v.Text, q.operations())
+		return prove(q.v.Text, q.operations())
 	}
-	return fmt.Sprintf("%s was granted it at %s%s, %s at %s%s%s", clientName(p.a.Client), s.instant(p.a.granted()),
-		p.by(s, p.a), clientName(p.b.Client), s.instant(p.b.granted()), p.by(s, p.b), q.early())
+	return say("%s was granted it at %s%s, %s at %s%s%s", p.a, p.a.granted(), p.by(p.a), p.b, p.b.granted(), p.by(p.b),
+		q.early())
 }
 
 // operations are the request and the reply, if there is one, of each operation that the violation names as evidence.
 func (q *inquiry) operations() (ops [][]point) {
-	for i := range q.r.History.Spans {
-		s := &q.r.History.Spans[i]
-		if !slices.Contains(q.v.Events, int(s.Invoked)) && !slices.Contains(q.v.Events, int(s.Ended)) {
+	for s := range each(q.r.History.Spans) {
+		if !q.cites(s.Invoked, s.Ended) {
 			continue
 		}
-		op := []point{eventAt(s.Invoked, s.Call)}
+		op := []point{callAt(s)}
 		if s.Return != history.Infinity {
-			op = append(op, eventAt(s.Ended, s.Return))
+			op = append(op, replyAt(s))
 		}
 		ops = append(ops, op)
 	}
 	return ops
-}
-
-// alsoBetween names a fault that took effect between the two grants, if any.
-func (q *inquiry) alsoBetween(c *cause) string {
-	f := findBetween(&inquiry{r: q.r, v: q.v, p: q.p, s: &proofs{}})
-	if f == nil {
-		return ""
-	}
-	c.faults = f.faults
-	return fmt.Sprintf("; %s took effect on %s at %s", quote(c.faults[0].name), subject(c.faults[0].target),
-		q.s.instant(c.faults[0].took()))
 }

@@ -236,7 +236,7 @@ func checkCause(t *testing.T, r *Run) {
 	if r.Judgement.Verdict != checker.Unsafe {
 		t.Fatalf("verdict %s", r.Judgement.Verdict)
 	}
-	if s.Cause == "" || s.Cause == unknownMechanism().name || s.Cause == betweenMechanism().name {
+	if s.Cause == "" || s.Cause == unknownCause || s.Cause == faultBetween {
 		t.Errorf("no mechanism fits (%q)", s.Cause)
 	}
 	if len(r.Manifest.Plan) > 0 && !namesPlan(r) {

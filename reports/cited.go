@@ -30,11 +30,9 @@ func (r *Run) citedEvents() map[int]bool {
 			add(from.Event)
 		}
 	}
-	for _, res := range r.Judgement.Results {
-		for _, v := range res.Violations {
-			for _, e := range v.Events {
-				add(e)
-			}
+	for _, v := range r.violations() {
+		for _, e := range v.Events {
+			add(e)
 		}
 	}
 	for _, f := range r.faults {

@@ -70,8 +70,7 @@ func Diff(a, b *Run) (*RunDiff, error) {
 	d := &RunDiff{A: a.Manifest.ID, B: b.Manifest.ID, Grants: [2]int{len(a.holds), len(b.holds)}}
 	d.Settings = changedValues(settingsOf(a), settingsOf(b))
 	d.Outcomes = changedValues(outcomesOf(a), outcomesOf(b))
-	for i := range d.Outcomes {
-		c := &d.Outcomes[i]
+	for c := range each(d.Outcomes) {
 		c.Worse = badness(c.B) > badness(c.A)
 		d.Worse = d.Worse || c.Worse
 	}

@@ -14,18 +14,13 @@ import (
 
 // spanOf is the operation that an event invokes or ends; nil if there is none.
 func (r *Run) spanOf(index int) *history.Span {
-	for i := range r.History.Spans {
-		if s := &r.History.Spans[i]; int(s.Invoked) == index || int(s.Ended) == index {
-			return s
-		}
-	}
-	return nil
+	return firstOf(r.History.Spans, func(s *history.Span) bool { return int(s.Invoked) == index || int(s.Ended) == index })
 }
 
 // byOther reports whether the event with that index is of an operation of another client.
 func (r *Run) byOther(index, client int) bool {
 	s := r.spanOf(index)
-	return s != nil && s.Process.Client(r.History.Clients) != client
+	return s != nil && r.clientIn(s.Process) != client
 }
 
 // sameOperation are the events of the operation that an event belongs to, or the event itself where it is a notice, a
@@ -47,14 +42,13 @@ func (r *Run) sameOperation(index int) []int {
 // describe returns the time and the text of the event with that index; false if
 // it is not an operation, a notice, a write or a fault.
 func (r *Run) describe(index int) (time.Duration, string, bool) {
-	for i := range r.History.Touches {
-		if t := &r.History.Touches[i]; int(t.Index) == index {
-			return t.Time, r.touchText(t), true
-		}
+	h, is := r.History, func(event int32) bool { return int(event) == index }
+	if t := firstOf(h.Touches, func(t *history.Touched) bool { return is(t.Index) }); t != nil {
+		return t.Time, r.touchText(t), true
 	}
 	if s := r.spanOf(index); s != nil {
-		who, key := clientName(s.Process.Client(r.History.Clients)), quote(r.keyName(s.Key))
-		if int(s.Invoked) == index {
+		who, key := r.who(s.Process), quote(r.keyName(s.Key))
+		if is(s.Invoked) {
 			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, opName(s.Op), key), true
 		}
 		t := s.Return
@@ -63,26 +57,18 @@ func (r *Run) describe(index int) (time.Duration, string, bool) {
 		}
 		return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), key, outcomeText(s)), true
 	}
-	for i := range r.History.Notices {
-		if n := &r.History.Notices[i]; int(n.Index) == index {
-			return n.Time, r.noticeText(n), true
-		}
+	if n := firstOf(h.Notices, func(n *history.Notice) bool { return is(n.Index) }); n != nil {
+		return n.Time, r.noticeText(n), true
 	}
-	for i := range r.History.Probes {
-		if p := &r.History.Probes[i]; int(p.Index) == index {
-			return p.Time, fmt.Sprintf("after the run, an acquire of %s by the harness %s", quote(r.keyName(p.Key)),
-				probeText(p.Outcome)), true
-		}
+	if p := firstOf(h.Probes, func(p *history.Probe) bool { return is(p.Index) }); p != nil {
+		return p.Time, fmt.Sprintf("after the run, an acquire of %s by the harness %s", quote(r.keyName(p.Key)),
+			probeText(p.Outcome)), true
 	}
-	for i := range r.History.Leftovers {
-		if l := &r.History.Leftovers[i]; int(l.Index) == index {
-			return l.Time, "after the run, " + leftText(l, quote(r.keyName(l.Key))), true
-		}
+	if l := firstOf(h.Leftovers, func(l *history.Leftover) bool { return is(l.Index) }); l != nil {
+		return l.Time, "after the run, " + leftText(l, quote(r.keyName(l.Key))), true
 	}
-	for i := range r.History.Faults {
-		if f := &r.History.Faults[i]; int(f.Index) == index {
-			return f.Time, fmt.Sprintf("fault %s on %s: %s", quote(f.Name), targetName(f.Target), phaseText(f.Phase)), true
-		}
+	if f := firstOf(h.Faults, func(f *history.Fault) bool { return is(f.Index) }); f != nil {
+		return f.Time, fmt.Sprintf("fault %s on %s: %s", quote(f.Name), targetName(f.Target), phaseText(f.Phase)), true
 	}
 	return 0, "", false
 }
@@ -124,7 +110,7 @@ func probeText(outcome history.Type) string {
 }
 
 func (r *Run) noticeText(n *history.Notice) string {
-	who, key := clientName(n.Process.Client(r.History.Clients)), quote(r.keyName(n.Key))
+	who, key := r.who(n.Process), quote(r.keyName(n.Key))
 	switch n.F {
 	case history.Lost:
 		return who + " learns that it lost " + key
@@ -149,7 +135,7 @@ func phaseText(p history.Phase) string {
 }
 
 func (r *Run) touchText(t *history.Touched) string {
-	text := fmt.Sprintf("%s writes to the resource guarded by %s", clientName(t.Process.Client(r.History.Clients)),
+	text := fmt.Sprintf("%s writes to the resource guarded by %s", r.who(t.Process),
 		quote(r.keyName(t.Key)))
 	if t.Token > 0 {
 		text += fmt.Sprintf(" with token %d", t.Token)

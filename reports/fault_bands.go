@@ -32,8 +32,7 @@ func (b faultBands) height() vg.Length {
 func (b faultBands) Plot(c draw.Canvas, p *plot.Plot) {
 	x, _ := p.Transforms(&c)
 	var names []faultName
-	for i := range b.r.faults {
-		f := &b.r.faults[i]
+	for f := range each(b.r.faults) {
 		from, to := x(f.inject.Seconds()), x(f.end(b.r.History.End).Seconds())
 		band := area{from, max(to, from+0.6), c.Min.Y, c.Max.Y}
 		fillArea(c, band, translucent(0x7d8a96, 40))
@@ -85,8 +84,7 @@ func placeFaultNames(names []faultName, width func(string) vg.Length, limit area
 		for i := range end {
 			end[i] = limit.x1 - faultNameGap
 		}
-		for i := range names {
-			n := &names[i]
+		for n := range each(names) {
 			w := width(n.text)
 			n.row = -1
 			for row := range min(len(names), plotFaultRows) {

@@ -25,6 +25,9 @@ type injection struct {
 	resumed   point // of a stopped client: when it was seen to run again; zero: not before the healing was recorded
 }
 
+// String is the name of the fault, in a sentence.
+func (f *injection) String() string { return quote(f.name) }
+
 // healing says when the fault was healed, for a tooltip or the table of faults.
 func (f *injection) healing() string {
 	switch {
@@ -98,8 +101,7 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 // was resumed, and on a busy machine the client may have replied before that. Events that it sent before it was
 // stopped may also be recorded late: the event after the longest silence is the first one after the pause.
 func (r *Run) findResumed() {
-	for i := range r.faults {
-		f := &r.faults[i]
+	for f := range each(r.faults) {
 		number, ok := strings.CutPrefix(f.target, "client:")
 		client, err := strconv.Atoi(number)
 		if !f.is("pause-client") || !ok || err != nil || f.healEvent < 0 {
@@ -122,12 +124,10 @@ func (r *Run) sentBy(client int, w interval) (all []point) {
 			all = append(all, eventAt(event, t))
 		}
 	}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
+	for s := range each(r.History.Spans) {
 		add(s.Process, s.Ended, s.Return)
 	}
-	for i := range r.History.Notices {
-		n := &r.History.Notices[i]
+	for n := range each(r.History.Notices) {
 		add(n.Process, n.Index, n.Time)
 	}
 	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })

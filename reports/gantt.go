@@ -66,8 +66,8 @@ func (g *gantt) clients() []int {
 			add(c)
 		}
 	}
-	for i := range g.r.holds {
-		if h := &g.r.holds[i]; g.shows(h) {
+	for h := range each(g.r.holds) {
+		if g.shows(h) {
 			add(h.Client)
 		}
 	}
@@ -81,16 +81,9 @@ func (g *gantt) shows(h *hold) bool {
 // overlaps are the violations in the window that are about two holds.
 func (g *gantt) overlaps() []*checker.Violation {
 	var all []*checker.Violation
-	for i := range g.r.Judgement.Results {
-		res := &g.r.Judgement.Results[i]
-		if !overlaps(res.Property) {
-			continue
-		}
-		for k := range res.Violations {
-			v := &res.Violations[k]
-			if v.Key == g.key && v.Start <= g.window.until && v.End >= g.window.from {
-				all = append(all, v)
-			}
+	for res, v := range g.r.violations() {
+		if overlaps(res.Property) && v.Key == g.key && v.Start <= g.window.until && v.End >= g.window.from {
+			all = append(all, v)
 		}
 	}
 	return all
@@ -107,8 +100,7 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	at := func(t time.Duration) vg.Length { return x(t.Seconds()) }
 	g.drawOverlaps(c, p.X.Tick.Label, at, y(overlapRow))
 	rows := make([][]*hold, len(g.row))
-	for i := range g.r.holds {
-		h := &g.r.holds[i]
+	for h := range each(g.r.holds) {
 		if row, ok := g.row[h.Client]; ok && g.shows(h) {
 			rows[row] = append(rows[row], h)
 		}

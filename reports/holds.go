@@ -22,6 +22,9 @@ func findHolds(h *history.History, o checker.Options) []hold {
 	return holds
 }
 
+// String is the client of a hold.
+func (h *hold) String() string { return clientName(h.Client) }
+
 // validUntil is the end of the last promise; 0 if there was none, or one without end.
 func (h *hold) validUntil() time.Duration {
 	if n := len(h.Promises); n > 0 && h.Promises[n-1].Until != history.Infinity {

@@ -57,11 +57,6 @@ type faultTally struct {
 }
 
 func (r *Run) tally() faultTally {
-	t := faultTally{Injected: len(r.faults), Missed: len(r.missed)}
-	for i := range r.faults {
-		if len(r.faults[i].effects) > 0 {
-			t.Effective++
-		}
-	}
-	return t
+	effective := allOf(r.faults, func(f *injection) bool { return len(f.effects) > 0 })
+	return faultTally{Injected: len(r.faults), Effective: len(effective), Missed: len(r.missed)}
 }

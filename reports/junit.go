@@ -74,8 +74,7 @@ func junitProperties(m *rundir.Manifest) *junit.Properties {
 func junitOut(r *Run) string {
 	lines := []string{strings.ToUpper(string(r.verdict())) + ": " + r.story.Sentence, "run it again: " + r.Manifest.Repeat,
 		r.path("")}
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
+	for res := range each(r.Judgement.Results) {
 		if res.Outcome == checker.NotApplicable {
 			continue
 		}

@@ -26,8 +26,7 @@ func writeMarkdown(r *Run, w io.Writer) error {
 	}
 	b.WriteString("\n| property | outcome | expected | finding |\n| --- | --- | --- | --- |\n")
 	var skipped []string
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
+	for res := range each(r.Judgement.Results) {
 		if isNotApplicable(r, res) {
 			skipped = append(skipped, string(res.Property))
 			continue

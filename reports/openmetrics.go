@@ -72,8 +72,7 @@ func (m *metrics) operations(r *Run) {
 		outcome history.Type
 	}
 	n := map[kind]int{}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
+	for s := range each(r.History.Spans) {
 		n[kind{s.Op, s.Outcome}]++
 	}
 	m.Start("lockchaos_operations", "counter", "", "Operations, by outcome; info is unknown.")

@@ -157,20 +157,19 @@ func (s *spans) run() {
 	if j.Verdict == checker.Unsafe {
 		span.Status = &otlpStatus{otlpError, "unsafe"}
 	}
-	s.r.eachViolation(func(res *checker.Result, v *checker.Violation) {
+	for res, v := range s.r.violations() {
 		if isDrawn(res) {
 			span.Events = append(span.Events, otlpEvent{s.at(v.Start), "violation", []otlpAttribute{
 				otlpText("lockchaos.property", string(res.Property)), otlpText("lockchaos.key", s.r.plainText(v.Key)),
 				otlpText("lockchaos.text", s.r.plainText(v.Text))}})
 		}
-	})
+	}
 	s.add("run "+s.r.title(), interval{0, s.r.History.End}, span)
 }
 
 func (s *spans) operations() {
 	h := s.r.History
-	for i := range h.Spans {
-		x := &h.Spans[i]
+	for x := range each(h.Spans) {
 		span := otlpSpan{Attributes: []otlpAttribute{
 			otlpNumber("lockchaos.client", x.Process.Client(h.Clients)), otlpText("lockchaos.key", s.r.keyName(x.Key)),
 			otlpText("lockchaos.outcome", x.Outcome.String()), otlpNumber("lockchaos.event", x.Invoked)}}
@@ -185,8 +184,7 @@ func (s *spans) operations() {
 }
 
 func (s *spans) holds() {
-	for i := range s.r.holds {
-		x := &s.r.holds[i]
+	for x := range each(s.r.holds) {
 		s.add("hold "+s.r.keyName(x.Key), interval{x.From, x.to}, otlpSpan{Attributes: []otlpAttribute{
 			otlpNumber("lockchaos.client", x.Client), otlpText("lockchaos.key", s.r.keyName(x.Key)),
 			otlpNumber("lockchaos.event", x.Granted)}})
@@ -194,8 +192,7 @@ func (s *spans) holds() {
 }
 
 func (s *spans) faults() {
-	for i := range s.r.faults {
-		f := &s.r.faults[i]
+	for f := range each(s.r.faults) {
 		span := otlpSpan{Attributes: []otlpAttribute{otlpText("lockchaos.fault", f.name),
 			otlpText("lockchaos.target", f.target), otlpText("lockchaos.detail", s.r.plainText(f.detail))}}
 		for _, e := range f.effects {

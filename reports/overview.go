@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -39,8 +38,7 @@ func (r *Run) overviewFaults(d *drawing, y float64) float64 {
 	const rows = 6
 	free := [rows]time.Duration{}
 	used := 0
-	for i := range r.faults {
-		f := &r.faults[i]
+	for f := range each(r.faults) {
 		w := interval{f.inject, f.end(r.History.End)}
 		row := rows - 1
 		for k := range free {
@@ -97,18 +95,18 @@ func (r *Run) overviewViolations(d *drawing, y float64) float64 {
 	d.text(0, y+13, "VIOLATIONS", `class="group"`)
 	n := -1
 	seen := map[interval]bool{}
-	r.eachViolation(func(res *checker.Result, v *checker.Violation) {
+	for res, v := range r.violations() {
 		n++
 		w := r.during(v)
 		if !isDrawn(res) || seen[w] {
-			return
+			continue
 		}
 		seen[w] = true
 		for d.width(w.from, w.until) < 3 && w.until < d.window.until {
 			w.until += d.window.length()/500 + 1
 		}
 		d.bar(w, y+3, 12, string(res.Property)+": "+v.Text, fmt.Sprintf(`class="red" data-v="%d"`, n))
-	})
+	}
 	if len(seen) == 0 && r.Judged {
 		d.text(axisLeft+8, y+13, "none", `class="good"`)
 	}

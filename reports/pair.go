@@ -27,13 +27,9 @@ type pair struct {
 
 // pairOf finds the two holds of a violation; nil if it is not about two holds.
 func pairOf(r *Run, v *checker.Violation) *pair {
-	var two []*hold
-	for i := range r.holds {
-		h := &r.holds[i]
-		if r.keyName(h.Key) == v.Key && slices.Contains(v.Events, int(h.Granted)) {
-			two = append(two, h)
-		}
-	}
+	two := allOf(r.holds, func(h *hold) bool {
+		return r.keyName(h.Key) == v.Key && slices.Contains(v.Events, int(h.Granted))
+	})
 	if len(two) < 2 {
 		two = r.holdsOf(v)
 	}
@@ -49,8 +45,7 @@ func pairOf(r *Run, v *checker.Violation) *pair {
 // holdsOf finds the holds of the violation's owners during the violation.
 func (r *Run) holdsOf(v *checker.Violation) []*hold {
 	var found []*hold
-	for i := range r.holds {
-		h := &r.holds[i]
+	for h := range each(r.holds) {
 		if r.keyName(h.Key) != v.Key || h.From > v.End || h.to < v.Start || h.From == h.to && v.Start != h.From {
 			continue
 		}
@@ -103,13 +98,9 @@ func (p *pair) findNodes() {
 	if p.granterB != "" {
 		p.promoted = w.promotion(p.granterB, p.a.Asked, p.b.to)
 	}
-	for i := range p.r.History.Touches {
-		t := &p.r.History.Touches[i]
-		if t.Time >= p.b.From && t.Owner == p.a.Owner && p.r.keyName(t.Key) == p.key {
-			p.stale = t
-			break
-		}
-	}
+	p.stale = firstOf(p.r.History.Touches, func(t *history.Touched) bool {
+		return t.Time >= p.b.From && t.Owner == p.a.Owner && p.r.keyName(t.Key) == p.key
+	})
 }
 
 // overlap is the length of the overlap: that of the violation if it has one.

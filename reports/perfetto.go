@@ -136,8 +136,7 @@ func (t *trace) instant(at time.Duration, name, detail string) {
 }
 
 func (t *trace) faults() {
-	for i := range t.r.faults {
-		f := &t.r.faults[i]
+	for f := range each(t.r.faults) {
 		name := strings.TrimSpace(f.name + " " + targetName(f.target))
 		t.slice(traceFaults, "faults", "fault", name, interval{f.inject, f.end(t.r.History.End)},
 			map[string]any{"detail": t.text(f.detail), "healed": f.heal != history.Infinity})
@@ -160,11 +159,11 @@ func (t *trace) violations() {
 		v   *checker.Violation
 	}
 	var all []found
-	t.r.eachViolation(func(res *checker.Result, v *checker.Violation) {
+	for res, v := range t.r.violations() {
 		if isDrawn(res) {
 			all = append(all, found{res, v})
 		}
-	})
+	}
 	slices.SortStableFunc(all, func(a, b found) int { return int(a.v.Start - b.v.Start) })
 	for _, f := range all {
 		t.slice(traceViolations, "violations", "violation", string(f.res.Property), t.r.during(f.v),
@@ -209,8 +208,7 @@ func (t *trace) clients() {
 	for _, c := range t.r.perClient() {
 		t.process(c.Client+1, clientName(c.Client), c.Client)
 	}
-	for i := range h.Spans {
-		s := &h.Spans[i]
+	for s := range each(h.Spans) {
 		t.slice(s.Process.Client(h.Clients)+1, "operations", "operation", opName(s.Op)+" "+t.r.keyName(s.Key),
 			interval{s.Call, min(s.Return, h.End)}, map[string]any{"outcome": s.Outcome.String(), "event": s.Invoked})
 	}

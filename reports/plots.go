@@ -210,8 +210,7 @@ func (logTicks) Ticks(from, until float64) (all []plot.Tick) {
 // tookPoints are the operations that ended so, by their end; one without an end ends with the history.
 func tookPoints(r *Run, outcome history.Type) plotter.XYs {
 	var all plotter.XYs
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
+	for s := range each(r.History.Spans) {
 		if s.Outcome == outcome && s.Op >= history.OpAcquire && s.Op <= history.OpRenew {
 			end := min(s.Return, r.History.End)
 			all = append(all, plotter.XY{X: end.Seconds(), Y: max(float64(end-s.Call)/1e6, 0.001)})

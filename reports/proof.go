@@ -43,66 +43,90 @@ type point struct {
 	Sample time.Duration `json:"sample_ns,omitempty"` // when that sample was taken
 }
 
-// proofs writes numbers and records their sources.
-type proofs struct{ all []proof }
+// sentence is a text with the sources of its numbers.
+type sentence struct {
+	text   string
+	proofs []proof
+}
 
-func (s *proofs) add(kind proofKind, text string, from ...point) string {
-	s.all = append(s.all, proof{Text: text, Kind: kind, From: from})
-	return text
+// say formats a text. Of its arguments a point is written as its instant, and a sample as that at which it was taken;
+// their sources, and those of sentences, are recorded in the order of the arguments.
+func say(format string, args ...any) (s sentence) {
+	texts := slices.Clone(args)
+	for i, arg := range args {
+		switch x := arg.(type) {
+		case point:
+			arg = instant(x)
+		case *history.Sample:
+			arg = instant(sampleAt(x))
+		}
+		if part, ok := arg.(sentence); ok {
+			texts[i], s.proofs = part.text, append(s.proofs, part.proofs...)
+		}
+	}
+	s.text = fmt.Sprintf(format, texts...)
+	return s
+}
+
+// add appends a text to a sentence.
+func (s *sentence) add(format string, args ...any) {
+	*s = say("%s%s", *s, say(format, args...))
+}
+
+// proved is a number with its sources.
+func proved(kind proofKind, text string, from ...point) sentence {
+	return sentence{text, []proof{{Text: text, Kind: kind, From: from}}}
 }
 
 // instant is the time of a point.
-func (s *proofs) instant(p point) string { return s.add(proofInstant, format.Instant(p.Time), p) }
+func instant(p point) sentence { return proved(proofInstant, format.Instant(p.Time), p) }
 
 // elapsed is the time from a to b.
-func (s *proofs) elapsed(a, b point) string {
-	return s.add(proofElapsed, format.Duration(b.Time-a.Time), a, b)
+func elapsed(a, b point) sentence { return proved(proofElapsed, format.Duration(b.Time-a.Time), a, b) }
+
+// token is the fencing token of an event, or the highest one that it had seen.
+func token(token uint64, p point) sentence {
+	return proved(proofToken, fmt.Sprintf("token %d", token), p)
 }
+
+// quoted is words from the detail of a fault.
+func quoted(text string, p point) sentence { return proved(proofQuote, text, p) }
 
 // prove records the sources of the times in text: the instant of a point, the time from the request of an operation to
 // its reply, or that between two points that text names as "(1.600 s to 5.000 s)". Another number, such as a bound, may
-// equal the time between two points by chance. ops are the points of each operation. It returns text.
-func (s *proofs) prove(text string, ops [][]point) string {
+// equal the time between two points by chance. ops are the points of each operation.
+func prove(text string, ops [][]point) sentence {
 	points := slices.Concat(ops...)
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })
-	of := map[string]proof{}
-	elapsed := func(a, b point) {
-		d := format.Duration(b.Time - a.Time)
-		of[d] = proof{d, proofElapsed, []point{a, b}}
-	}
+	of := map[string][]proof{}
+	add := func(number sentence) { of[number.text] = number.proofs }
 	for _, op := range ops {
 		if len(op) == 2 {
-			elapsed(op[0], op[1])
+			add(elapsed(op[0], op[1]))
 		}
 	}
 	for i, a := range points {
 		for _, b := range points[i+1:] {
 			if strings.Contains(text, "("+format.Instant(a.Time)+" to "+format.Instant(b.Time)+")") {
-				elapsed(a, b)
+				add(elapsed(a, b))
 			}
 		}
 	}
 	for _, p := range points {
-		at := format.Instant(p.Time)
-		of[at] = proof{at, proofInstant, []point{p}}
+		add(instant(p))
 	}
+	s := sentence{text: text}
 	for _, number := range digits.FindAllString(text, -1) {
-		if p, ok := of[number]; ok {
-			s.all = append(s.all, p)
-		}
+		s.proofs = append(s.proofs, of[number]...)
 	}
-	return text
+	return s
 }
-
-// token is the fencing token of an event, or the highest one that it had seen.
-func (s *proofs) token(token uint64, p point) string {
-	return s.add(proofToken, fmt.Sprintf("token %d", token), p)
-}
-
-// quote is words from the detail of a fault.
-func (s *proofs) quote(text string, p point) string { return s.add(proofQuote, text, p) }
 
 func eventAt(index int32, t time.Duration) point { return point{Event: int(index), Time: t} }
+
+// callAt and replyAt are the request and the reply of an operation.
+func callAt(s *history.Span) point  { return eventAt(s.Invoked, s.Call) }
+func replyAt(s *history.Span) point { return eventAt(s.Ended, s.Return) }
 
 func sampleAt(s *history.Sample) point { return point{Event: -1, Node: s.Node, Time: s.Time} }
 
@@ -133,14 +157,12 @@ func (f *injection) healed() point {
 func (r *Run) validity(h *hold) point {
 	until := h.validUntil()
 	p := point{Event: int(r.History.Spans[h.Span].Invoked), Until: true, Time: until} // without a validity: its lease
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
+	for s := range each(r.History.Spans) {
 		if s.Owner == h.Owner && s.Key == h.Key && s.Valid == until && s.Outcome == history.OK {
 			p.Event = int(s.Ended)
 		}
 	}
-	for i := range r.History.Notices {
-		n := &r.History.Notices[i]
+	for n := range each(r.History.Notices) {
 		if n.Owner == h.Owner && n.Key == h.Key && n.Valid == until {
 			p.Event = int(n.Index)
 		}

@@ -216,10 +216,8 @@ func TestProve(t *testing.T) {
 		"more than 1.00 s later":                nil, // from the first reply to the last
 		"at 1.100 s, and until 5.000 s: 3.90 s": {"1.100 s", "5.000 s"},
 	} {
-		s := &proofs{}
-		s.prove(text, ops)
 		var got []string
-		for _, p := range s.all {
+		for _, p := range prove(text, ops).proofs {
 			got = append(got, p.Text)
 		}
 		if !slices.Equal(got, want) {

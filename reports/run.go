@@ -45,11 +45,11 @@ type Run struct {
 	sessionOf map[string]int
 	// keptAfterCrash is until when a node had the key of a client that crashed.
 	keptAfterCrash map[abandonedAt]time.Duration
-	unanswered     []int32        // acquires of unknown outcome: indexes into History.Spans
-	witness        witness        // samples by node
-	sampling       *samplingGaps  // nil if nodes were not sampled
-	cited          map[int]string // lines of the events that the page cites, by index
-	color          map[int]int    // client → index in the palette
+	unanswered     []*history.Span // acquires and tries of unknown outcome, in order of their requests
+	witness        witness         // samples by node
+	sampling       *samplingGaps   // nil if nodes were not sampled
+	cited          map[int]string  // lines of the events that the page cites, by index
+	color          map[int]int     // client → index in the palette
 	story          story
 	main           explanation // of the violation that the page explains
 }
@@ -135,7 +135,7 @@ func (r *Run) prepare() *Run {
 	r.indexSessions()
 	r.witness = newWitness(r.Samples, m.Nodes)
 	r.indexAbandoned()
-	r.indexUnanswered()
+	r.unanswered = allOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info && taking(s) })
 	r.sampling = measureGaps(&r.witness, r.faults)
 	r.main = r.explain()
 	r.story = newStory(r)
@@ -195,20 +195,17 @@ func (r *Run) assignColors() map[int]int {
 			add(c)
 		}
 	}
-	for i := range r.History.Spans {
-		add(r.History.Spans[i].Process.Client(r.History.Clients))
+	for s := range each(r.History.Spans) {
+		add(r.clientIn(s.Process))
 	}
 	return color
 }
 
 // propertyOf is the property of one of the run's violations.
 func (r *Run) propertyOf(v *checker.Violation) checker.Property {
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
-		for k := range res.Violations {
-			if &res.Violations[k] == v {
-				return res.Property
-			}
+	for res, found := range r.violations() {
+		if found == v {
+			return res.Property
 		}
 	}
 	return ""

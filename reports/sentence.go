@@ -2,59 +2,59 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // by names the node that granted a hold, or says why it is not known.
-func (p *pair) by(s *proofs, h *hold) string {
-	switch by := p.knownBy(s, h); {
-	case by != "", p.r.alone(): // of a history alone no server is known, and the page says so once
+func (p *pair) by(h *hold) sentence {
+	switch by := p.knownBy(h); {
+	case by.text != "", p.r.alone(): // of a history alone no server is known, and the page says so once
 		return by
 	case len(p.r.Samples) == 0:
-		return " by an unknown node (nodes were not sampled)"
+		return say(" by an unknown node (nodes were not sampled)")
 	}
-	return " by an unknown node (no sample shows the grant)"
+	return say(" by an unknown node (no sample shows the grant)")
 }
 
 // knownBy names the node that granted a hold: " by n1"; or those of a quorum on which
-// it was seen; "" if it is not known.
-func (p *pair) knownBy(s *proofs, h *hold) string {
+// it was seen; empty if it is not known.
+func (p *pair) knownBy(h *hold) sentence {
 	w, all, granter := &p.r.witness, p.observedA, p.granterA
 	if h == p.b {
 		all, granter = p.observedB, p.granterB
 	}
 	switch {
 	case len(p.r.Manifest.Nodes) == 1:
-		return " by " + p.r.Manifest.Nodes[0].Name
+		return say(" by %s", p.r.Manifest.Nodes[0].Name)
 	case p.r.byMajority() && granter != "":
-		return " (" + granter + " was the leader)"
+		return say(" (%s was the leader)", granter)
 	case !p.r.quorum() && granter != "":
-		return " by " + granter
+		return say(" by %s", granter)
 	case !p.r.quorum() || len(all) == 0:
-		return ""
+		return sentence{}
 	}
 	var names []string
 	var from []point
 	for _, node := range w.nodes { // in their order, not in that of the samples
-		for i := range all {
-			if all[i].Node == node {
-				names = append(names, node)
-				from = append(from, sampleAt(&all[i]))
-			}
+		for _, s := range allOf(all, func(s *history.Sample) bool { return s.Node == node }) {
+			names = append(names, node)
+			from = append(from, sampleAt(s))
 		}
 	}
-	text := s.add(proofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.nodes), "node")), from...)
-	return " (seen on " + text + ": " + strings.Join(names, ", ") + ")"
+	seen := proved(proofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.nodes), "node")), from...)
+	return say(" (seen on %s: %s)", seen, strings.Join(names, ", "))
 }
 
 // when says at or by which instant a fault took effect: that of a failover is observed later.
-func (f *injection) when(s *proofs) string {
+func (f *injection) when() sentence {
 	if strings.Contains(f.name, "failover") || f.is("cluster-takeover") {
-		return "by " + s.instant(f.took())
+		return say("by %s", f.took())
 	}
-	return "at " + s.instant(f.took())
+	return say("at %s", f.took())
 }
 
 // faultVerbs is what a fault does to n targets, as a predicate.
@@ -83,82 +83,48 @@ func (f *injection) back(n int) string {
 
 // faultVerb is what a fault does to its target, as a predicate.
 func faultVerb(fault string) string {
-	switch fault {
-	case "kill", "client-crash", "client-restart", "restart", "restart-empty":
-		return "was killed"
-	case "pause-client", "pause-node":
-		return "was paused"
-	case "replication-hold":
-		return "stopped replicating"
-	case "replication-lag":
-		return "replicated late"
-	case "wait-starved":
-		return "got no acknowledgements from its replicas"
-	case "power-loss":
-		return "lost power"
-	case "slow-disk":
-		return "had its fsyncs delayed"
-	case "partition", "isolate", "partition-one-way", "split-brain", "unplug":
-		return "was cut off"
-	case "failover", "cluster-failover", "cluster-failover-force", "cluster-takeover":
-		return "was failed over"
-	case "manual-promotion":
-		return "was promoted by hand"
-	case "endpoint-change":
-		return "was affected when the master's address moved"
-	case "clock-jump", "clock-drift":
-		return "had its clock changed"
-	case "flushall", "key-deleted", "eviction":
-		return "lost keys"
-	case "foreign-waiter":
-		return "got a queue entry of another program"
-	case "queue-deleted":
-		return "lost a wait queue"
-	case "node-deleted":
-		return "lost holders"
-	case "reply-lost", "grant-reply-lost":
-		return "lost replies"
-	case "request-resent", "request-duplicated":
-		return "had its requests executed twice"
-	case "reply-late", "grant-reply-late":
-		return "had its replies delayed"
-	case "message-lost":
-		return "missed a message"
-	case "pubsub-cut":
-		return "disconnected its subscribers"
-	case "slot-migration":
-		return "took over the slots of the locks"
-	case "connection-reset", "packet-lost":
-		return "had its connections reset"
-	case "silent-connections":
-		return "lost its connections without a reset"
-	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":
-		return "was slowed down"
-	}
-	return refusalVerb(fault)
-}
-
-// refusalVerb is [faultVerb] of a fault that makes a server refuse requests.
-func refusalVerb(fault string) string {
-	switch fault {
-	case "rights-revoked", "subscribe-refused", "channel-refused":
-		return "refused subscriptions"
-	case "scripts-refused":
-		return "refused to run scripts"
-	case "script-flush":
-		return "lost its cached scripts"
-	case "foreign-data":
-		return "had data of another program under the names of locks"
-	case "memory-full":
-		return "had no memory left for writes"
-	case "snapshots-failing":
-		return "could not save its data and refused writes"
-	case "busy-script":
-		return "was busy with a script"
-	case "connection-limit":
-		return "refused connections"
-	case "read-only-demotion":
-		return "was made a read-only replica"
+	for _, row := range []struct {
+		verb   string
+		faults []string
+	}{
+		{"was killed", []string{"kill", "client-crash", "client-restart", "restart", "restart-empty"}},
+		{"was paused", []string{"pause-client", "pause-node"}},
+		{"stopped replicating", []string{"replication-hold"}},
+		{"replicated late", []string{"replication-lag"}},
+		{"got no acknowledgements from its replicas", []string{"wait-starved"}},
+		{"lost power", []string{"power-loss"}},
+		{"had its fsyncs delayed", []string{"slow-disk"}},
+		{"was cut off", []string{"partition", "isolate", "partition-one-way", "split-brain", "unplug"}},
+		{"was failed over", []string{"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover"}},
+		{"was promoted by hand", []string{"manual-promotion"}},
+		{"was affected when the master's address moved", []string{"endpoint-change"}},
+		{"had its clock changed", []string{"clock-jump", "clock-drift"}},
+		{"lost keys", []string{"flushall", "key-deleted", "eviction"}},
+		{"got a queue entry of another program", []string{"foreign-waiter"}},
+		{"lost a wait queue", []string{"queue-deleted"}},
+		{"lost holders", []string{"node-deleted"}},
+		{"lost replies", []string{"reply-lost", "grant-reply-lost"}},
+		{"had its requests executed twice", []string{"request-resent", "request-duplicated"}},
+		{"had its replies delayed", []string{"reply-late", "grant-reply-late"}},
+		{"missed a message", []string{"message-lost"}},
+		{"disconnected its subscribers", []string{"pubsub-cut"}},
+		{"took over the slots of the locks", []string{"slot-migration"}},
+		{"had its connections reset", []string{"connection-reset", "packet-lost"}},
+		{"lost its connections without a reset", []string{"silent-connections"}},
+		{"was slowed down", []string{"slow-node", "latency", "jitter", "packet-late", "bandwidth"}},
+		{"refused subscriptions", []string{"rights-revoked", "subscribe-refused", "channel-refused"}},
+		{"refused to run scripts", []string{"scripts-refused"}},
+		{"lost its cached scripts", []string{"script-flush"}},
+		{"had data of another program under the names of locks", []string{"foreign-data"}},
+		{"had no memory left for writes", []string{"memory-full"}},
+		{"could not save its data and refused writes", []string{"snapshots-failing"}},
+		{"was busy with a script", []string{"busy-script"}},
+		{"refused connections", []string{"connection-limit"}},
+		{"was made a read-only replica", []string{"read-only-demotion"}},
+	} {
+		if slices.Contains(row.faults, fault) {
+			return row.verb
+		}
 	}
 	return "was hit by fault " + quote(fault)
 }

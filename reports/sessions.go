@@ -11,8 +11,7 @@ import (
 // compared with the holds at that time, and most of those of a session have to be of one client.
 func (r *Run) indexSessions() {
 	seen := map[string]map[int]int{} // session → client → samples
-	for i := range r.Samples {
-		s := &r.Samples[i]
+	for s := range each(r.Samples) {
 		for key, k := range s.Keys {
 			if k.Session == "" || k.Owner != "" {
 				continue
@@ -64,8 +63,8 @@ func (r *Run) lastAcquire(key string, client int, t time.Duration) *history.Span
 	n := sort.Search(len(spans), func(i int) bool { return spans[i].Call > t })
 	for i := n - 1; i >= max(n-1024, 0); i-- {
 		s := &spans[i]
-		acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
-		if acquires && s.Process.Client(r.History.Clients) == client && r.keyName(s.Key) == key {
+		acquires := taking(s)
+		if acquires && r.clientIn(s.Process) == client && r.keyName(s.Key) == key {
 			return s
 		}
 	}

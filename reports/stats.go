@@ -43,29 +43,26 @@ func (r *Run) perClient() []clientStats {
 		}
 		return rows[c]
 	}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
-		c := row(s.Process.Client(r.History.Clients))
-		taking := s.Op == history.OpAcquire || s.Op == history.OpTry
-		if taking && s.Return != history.Infinity {
+	for s := range each(r.History.Spans) {
+		c := row(r.clientIn(s.Process))
+		if taking(s) && s.Return != history.Infinity {
 			c.Longest = max(c.Longest, s.Return-s.Call)
 		}
 		switch {
 		case s.Outcome == history.Info:
 			c.Unknown++
-		case taking && s.Outcome == history.Fail:
+		case taking(s) && s.Outcome == history.Fail:
 			c.Refused++
 		}
 	}
 	for _, u := range r.History.Unknown { // the client waited until it learned that the outcome is unknown
 		s := &r.History.Spans[u.Span]
-		if s.Op == history.OpAcquire || s.Op == history.OpTry {
-			c := row(s.Process.Client(r.History.Clients))
+		if taking(s) {
+			c := row(r.clientIn(s.Process))
 			c.Longest = max(c.Longest, u.Time-s.Call)
 		}
 	}
-	for i := range r.holds {
-		h := &r.holds[i]
+	for h := range each(r.holds) {
 		c := row(h.Client)
 		c.Grants++
 		c.Held += h.to - h.From
@@ -88,8 +85,7 @@ func (r *Run) perClient() []clientStats {
 func (r *Run) lostInRelease() (lost []*hold) {
 	last := map[[2]int32]*hold{} // by owner and key
 	next := 0
-	for i := range r.History.Notices {
-		n := &r.History.Notices[i]
+	for n := range each(r.History.Notices) {
 		if n.F != history.Lost || n.Left > 0 {
 			continue
 		}

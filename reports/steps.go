@@ -62,7 +62,7 @@ func (p *pair) grantStep(h *hold) string {
 	if h == p.a && p.inferred {
 		text += ", with " + p.r.witness.name(p.granterA) + " the only " + p.r.masterWord() + " seen"
 	} else {
-		text += p.knownBy(&proofs{}, h)
+		text += p.knownBy(h).text
 	}
 	if h.Token > 0 {
 		text += fmt.Sprintf(" with token %d", h.Token)
@@ -145,8 +145,7 @@ func (p *pair) staleStep() string {
 // grant, at the time of their effect, and the end of a pause that the cause names.
 func (p *pair) faultSteps(c *cause) []storyStep {
 	var steps []storyStep
-	for i := range p.r.faults {
-		f := &p.r.faults[i]
+	for f := range each(p.r.faults) {
 		named := slices.Contains(c.faults, f)
 		if f.inject > p.b.From || f.heal < p.a.From && !named && f.effectTime() < p.a.Asked {
 			continue
@@ -304,8 +303,7 @@ func eventSteps(r *Run, v *checker.Violation, c *cause) []storyStep {
 	for _, event := range steps {
 		from, to = min(from, event.Time), max(to, event.Time)
 	}
-	for i := range r.faults {
-		f := &r.faults[i]
+	for f := range each(r.faults) {
 		named := slices.Contains(c.faults, f)
 		if !named && (f.inject > v.End || f.heal < v.Start-5*time.Second) {
 			continue

@@ -125,9 +125,7 @@ func safeSentence(r *Run) string {
 
 // wasHeld is the verb of what is claimed of holders: an acquire of unknown outcome may have held the lock unseen.
 func (r *Run) wasHeld() string {
-	if slices.ContainsFunc(r.History.Spans, func(s history.Span) bool {
-		return s.Outcome == history.Info && (s.Op == history.OpAcquire || s.Op == history.OpTry)
-	}) {
+	if len(r.unanswered) > 0 {
 		return "was known to hold"
 	}
 	return "held"
@@ -175,8 +173,7 @@ func (r *Run) grants() (parts []string) {
 func faultsSentence(r *Run) string {
 	var names []string
 	effective := map[string][]*injection{}
-	for i := range r.faults {
-		f := &r.faults[i]
+	for f := range each(r.faults) {
 		if len(f.effects) == 0 {
 			continue
 		}
@@ -242,8 +239,8 @@ func (r *Run) heldAt(t time.Duration) bool {
 // its client no longer relies on.
 func (r *Run) keptAt(t time.Duration) bool {
 	return slices.ContainsFunc(r.witness.nodes, func(node string) bool {
-		samples := r.witness.during(node, t-r.witness.gap, t)
-		return len(samples) > 0 && len(samples[len(samples)-1].Keys) > 0
+		last := r.witness.latest(node, t)
+		return last != nil && len(last.Keys) > 0
 	})
 }
 
@@ -252,7 +249,8 @@ func facts(r *Run) []string {
 	h := r.History
 	all := []string{r.granted() + " in " + format.Duration(h.End)}
 	all = append(all, r.crashes()...)
-	if n := unknownOutcomes(h); n > 0 {
+	unknown := allOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info })
+	if n := len(unknown); n > 0 {
 		all = append(all, format.Count(n, "operation")+" of unknown outcome (not counted as refused)")
 	}
 	if t := r.tally(); t.Injected+t.Missed > 0 {
@@ -279,12 +277,7 @@ func facts(r *Run) []string {
 // granted counts grants and the clients that had them: "9 grants to 1 of 4 clients".
 func (r *Run) granted() string {
 	clients := r.perClient()
-	n := 0
-	for _, c := range clients {
-		if c.Grants > 0 {
-			n++
-		}
-	}
+	n := len(allOf(clients, func(c *clientStats) bool { return c.Grants > 0 }))
 	text := format.Count(len(r.holds), "grant") + " to "
 	if n < len(clients) {
 		text += format.Number(n) + " of "
@@ -304,21 +297,20 @@ func (r *Run) crashes() []string {
 		if n.F != history.Crash || reason[n.Index] == history.CodeExited || reason[n.Index] == history.CodeProtocol {
 			continue
 		}
-		client := n.Process.Client(r.History.Clients)
+		client := r.clientIn(n.Process)
 		how := "exited unexpectedly at " + format.Instant(n.Time)
 		if reason[n.Index] == history.CodeKilled {
 			how = "was killed at " + format.Instant(n.Time)
 		}
-		for i := range r.faults {
-			f := &r.faults[i]
+		for f := range each(r.faults) {
 			if f.is("client-crash", "client-restart") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
 				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(f.effectTime()), f.name)
 			}
 		}
 		all = append(all, clientName(client)+" "+how)
 	}
-	for i := range r.notes {
-		switch n := &r.notes[i]; n.Name {
+	for _, n := range r.notes {
+		switch n.Name {
 		case history.SourceIgnored, history.ProcessLeft, history.NoPassword:
 			all = append(all, n.Detail)
 		}
@@ -326,28 +318,9 @@ func (r *Run) crashes() []string {
 	return append(all, checker.Unanswered(r.History)...)
 }
 
-// unknownOutcomes counts the operations of unknown outcome.
-func unknownOutcomes(h *history.History) int {
-	n := 0
-	for i := range h.Spans {
-		if h.Spans[i].Outcome == history.Info {
-			n++
-		}
-	}
-	return n
-}
-
 // staleWrites counts the writes with a token smaller than one seen before, and how many were rejected.
 func staleWrites(h *history.History) (stale, rejected int) {
-	for i := range h.Touches {
-		t := &h.Touches[i]
-		if t.Token == 0 || t.Token >= t.MaxSeen {
-			continue
-		}
-		stale++
-		if !t.Accepted {
-			rejected++
-		}
-	}
-	return stale, rejected
+	old := func(t *history.Touched) bool { return t.Token != 0 && t.Token < t.MaxSeen }
+	refused := allOf(h.Touches, func(t *history.Touched) bool { return old(t) && !t.Accepted })
+	return len(allOf(h.Touches, old)), len(refused)
 }

@@ -136,14 +136,12 @@ func countsText(counts map[string]int64) string {
 
 func (p *page) violations(r *Run) {
 	worst := r.worst()
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
+	for res := range each(r.Judgement.Results) {
 		if res.Total > len(res.Violations) && len(res.Violations) > 0 {
 			p.ViolationNotes = append(p.ViolationNotes, fmt.Sprintf("%s: the worst %s of %s.",
 				res.Property, format.Number(len(res.Violations)), format.Count(res.Total, "violation")))
 		}
-		for k := range res.Violations {
-			v := &res.Violations[k]
+		for v := range each(res.Violations) {
 			row := violationRow{Property: string(res.Property), Start: format.Instant(v.Start), Class: string(v.Class),
 				Text: v.Text, Rule: v.Rule, Events: v.Events, N: len(p.Violations), First: v == worst}
 			if w := r.during(v); w.length() > 0 {
@@ -156,8 +154,7 @@ func (p *page) violations(r *Run) {
 
 func (p *page) unknown(r *Run) {
 	rest := 0
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
+	for s := range each(r.History.Spans) {
 		if s.Outcome != history.Info {
 			continue
 		}
@@ -169,7 +166,7 @@ func (p *page) unknown(r *Run) {
 		if s.Ended >= 0 {
 			reply = fmt.Sprintf("unknown, event %d", s.Ended)
 		}
-		p.Unknown = append(p.Unknown, unknownRow{clientName(s.Process.Client(r.History.Clients)),
+		p.Unknown = append(p.Unknown, unknownRow{r.who(s.Process),
 			opName(s.Op) + " " + r.keyName(s.Key), format.Instant(s.Call), reply, int(s.Invoked)})
 	}
 	if rest > 0 {

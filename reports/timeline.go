@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -122,10 +121,8 @@ func (t *timeline) window() interval {
 
 // firstEffect is when the first fault took effect, or else was injected.
 func (r *Run) firstEffect() time.Duration {
-	for i := range r.faults {
-		if len(r.faults[i].effects) > 0 {
-			return r.faults[i].effectTime()
-		}
+	if f := firstOf(r.faults, func(f *injection) bool { return len(f.effects) > 0 }); f != nil {
+		return f.effectTime()
 	}
 	return r.faults[0].inject
 }
@@ -133,16 +130,14 @@ func (r *Run) firstEffect() time.Duration {
 // chooseClients chooses those of the violation, then the most active ones in the window.
 func (t *timeline) chooseClients() {
 	activity := map[int]int{}
-	for i := range t.r.holds {
-		if h := &t.r.holds[i]; t.isKey(h.Key) && h.From <= t.d.window.until && h.to >= t.d.window.from {
+	for h := range each(t.r.holds) {
+		if t.isKey(h.Key) && h.From <= t.d.window.until && h.to >= t.d.window.from {
 			activity[h.Client] += 2
 		}
 	}
-	n := t.r.History.Clients
-	for i := range t.r.History.Spans {
-		sp := &t.r.History.Spans[i]
+	for sp := range each(t.r.History.Spans) {
 		if t.isKey(sp.Key) && sp.Call <= t.d.window.until && sp.Return >= t.d.window.from {
-			activity[sp.Process.Client(n)]++
+			activity[t.r.clientIn(sp.Process)]++
 		}
 	}
 	if t.v != nil {
@@ -252,6 +247,3 @@ func (t *timeline) markers() {
 			x, at, at, m.N, title(format.Instant(m.Time)+": "+m.Text))
 	}
 }
-
-// quorum reports whether the nodes are independent masters.
-func (t *timeline) quorum() bool { return t.r.Manifest.Topology.Kind == cluster.Quorum }

@@ -12,8 +12,7 @@ func (t *timeline) clientRows() {
 	t.group("CLIENTS")
 	t.d.text(0, t.y+32, "as they saw it", `class="sub"`)
 	byClient := map[int][]*hold{}
-	for i := range t.r.holds {
-		h := &t.r.holds[i]
+	for h := range each(t.r.holds) {
 		until := max(h.to, min(h.validUntil(), t.r.History.End))
 		if t.isKey(h.Key) && t.d.shows(interval{h.From, until}) {
 			byClient[h.Client] = append(byClient[h.Client], h)
@@ -41,14 +40,11 @@ func (t *timeline) swatch(c int) {
 
 // waits are thin lines from request to reply, dashed if the outcome is unknown.
 func (t *timeline) waits(c int) {
-	n := t.r.History.Clients
 	var wins []interval
 	var spans []*history.Span
-	for i := range t.r.History.Spans {
-		sp := &t.r.History.Spans[i]
-		taking := sp.Op == history.OpAcquire || sp.Op == history.OpTry
+	for sp := range each(t.r.History.Spans) {
 		until := min(sp.Return, t.r.History.End)
-		if !taking || sp.Process.Client(n) != c || !t.isKey(sp.Key) || !t.d.shows(interval{sp.Call, until}) {
+		if !taking(sp) || t.r.clientIn(sp.Process) != c || !t.isKey(sp.Key) || !t.d.shows(interval{sp.Call, until}) {
 			continue
 		}
 		wins = append(wins, interval{sp.Call, until})
@@ -146,9 +142,8 @@ func partsOf(w interval, writes []*history.Touched) []interval {
 // writesOf are the writes of a client to the guarded resource in the window.
 func (t *timeline) writesOf(c int) []*history.Touched {
 	var all []*history.Touched
-	for i := range t.r.History.Touches {
-		w := &t.r.History.Touches[i]
-		if w.Process.Client(t.r.History.Clients) == c && t.isKey(w.Key) && t.d.shows(interval{w.Time, w.Time}) {
+	for w := range each(t.r.History.Touches) {
+		if t.r.clientIn(w.Process) == c && t.isKey(w.Key) && t.d.shows(interval{w.Time, w.Time}) {
 			all = append(all, w)
 		}
 	}

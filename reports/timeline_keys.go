@@ -129,9 +129,8 @@ func (r *Run) indexOwners() {
 	for i := range r.holds {
 		r.holdOf[ownerAt{r.keyName(r.holds[i].Key), r.ownerName(r.holds[i].Owner)}] = i
 	}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
-		r.ownerOf[r.ownerName(s.Owner)] = s.Process.Client(r.History.Clients)
+	for s := range each(r.History.Spans) {
+		r.ownerOf[r.ownerName(s.Owner)] = r.clientIn(s.Process)
 	}
 	if len(r.History.Owners) > maxSearched {
 		return

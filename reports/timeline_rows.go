@@ -51,8 +51,7 @@ func (t *timeline) faults() {
 	}
 	t.group("FAULTS")
 	drawn, omitted := 0, 0
-	for i := range t.r.faults {
-		f := &t.r.faults[i]
+	for f := range each(t.r.faults) {
 		w := interval{f.inject, f.end(t.r.History.End)}
 		if !t.d.shows(w) {
 			continue
@@ -116,7 +115,7 @@ func (t *timeline) faultLabel(w interval, effects []history.Fault, texts []strin
 }
 
 func (t *timeline) masters() {
-	if t.quorum() || len(t.r.Samples) == 0 || len(t.r.witness.nodes) < 2 {
+	if t.r.quorum() || len(t.r.Samples) == 0 || len(t.r.witness.nodes) < 2 {
 		return
 	}
 	word := t.r.masterWord()
@@ -126,7 +125,7 @@ func (t *timeline) masters() {
 	for _, node := range t.r.witness.nodes {
 		drawn := false
 		for _, st := range t.r.witness.states(node, t.d.window, sameRole) {
-			if !isMaster(st.first) || !t.d.shows(st.interval) {
+			if !isMaster(&st.first) || !t.d.shows(st.interval) {
 				continue
 			}
 			drawn = true
@@ -151,23 +150,17 @@ func (t *timeline) overlaps() {
 	elsewhere := 0
 	seen := map[interval]bool{}
 	var shown []*checker.Violation
-	for _, res := range t.r.Judgement.Results {
-		if !isDrawn(&res) {
+	for res, v := range t.r.violations() {
+		w := t.r.during(v)
+		if !isDrawn(res) || seen[w] || !t.d.shows(w) || t.pair != nil && !overlaps(res.Property) {
 			continue
 		}
-		for i := range res.Violations {
-			v := &res.Violations[i]
-			w := t.r.during(v)
-			if seen[w] || !t.d.shows(w) || t.pair != nil && !overlaps(res.Property) {
-				continue
-			}
-			if v.Key != "" && v.Key != t.key {
-				elsewhere++
-				continue
-			}
-			seen[w] = true
-			shown = append(shown, v)
+		if v.Key != "" && v.Key != t.key {
+			elsewhere++
+			continue
 		}
+		seen[w] = true
+		shown = append(shown, v)
 	}
 	t.overlapBars(shown)
 	t.notDrawn(elsewhere, "violation", " of other keys")

@@ -71,9 +71,8 @@ type nodeState struct {
 func (w *witness) inOrder(from, to time.Duration) []*history.Sample {
 	var all []*history.Sample
 	for _, node := range w.nodes {
-		samples := w.during(node, from, to)
-		for i := range samples {
-			all = append(all, &samples[i])
+		for s := range each(w.during(node, from, to)) {
+			all = append(all, s)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *history.Sample) int { return cmp.Compare(a.Time, b.Time) })
@@ -110,9 +109,8 @@ func (w *witness) firstWith(key, owner string, within interval, granted time.Dur
 	var all []history.Sample
 	for _, node := range w.nodes {
 		var first *history.Sample
-		samples := w.during(node, within.from, within.until)
-		for i := range samples {
-			switch s := &samples[i]; {
+		for s := range each(w.during(node, within.from, within.until)) {
+			switch {
 			case has(s, key, owner):
 				first = cmp.Or(first, s)
 			case s.Up && s.Time <= granted:
@@ -131,7 +129,7 @@ func (w *witness) firstWith(key, owner string, within interval, granted time.Dur
 // master with its owner, and was not promoted after t. A replica may be sampled
 // with it earlier. Empty means unknown.
 func (w *witness) granter(all []history.Sample, t time.Duration) string {
-	for _, s := range all {
+	for s := range each(all) {
 		if isMaster(s) && w.promotion(s.Node, t, s.Time) == nil {
 			return s.Node
 		}
@@ -149,7 +147,7 @@ func (w *witness) changed(key string, t time.Duration) string {
 		after := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= t })
 		granted := false
 		for i := max(after-1, 1); i <= min(after, len(samples)-1); i++ {
-			granted = granted || isMaster(samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key)
+			granted = granted || isMaster(&samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key)
 		}
 		switch {
 		case !granted:
@@ -169,15 +167,14 @@ func grantedBetween(before, after *history.Sample, key string) bool {
 	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits)
 }
 
-func isMaster(s history.Sample) bool { return s.Up && s.Role == "master" }
+func isMaster(s *history.Sample) bool { return s.Up && s.Role == "master" }
 
 // soleMaster is the node whose last sample before t says that it is master, if
 // there is exactly one; a node that died since counts.
 func (w *witness) soleMaster(t time.Duration) string {
 	only := ""
 	for _, node := range w.nodes {
-		samples := w.during(node, t-w.gap, t)
-		if len(samples) == 0 || !isMaster(samples[len(samples)-1]) {
+		if last := w.latest(node, t); last == nil || !isMaster(last) {
 			continue
 		}
 		if only != "" {
@@ -190,33 +187,30 @@ func (w *witness) soleMaster(t time.Duration) string {
 
 // sampled reports whether node replied at least once in [from, to].
 func (w *witness) sampled(node string, from, to time.Duration) bool {
-	return slices.ContainsFunc(w.during(node, from, to), func(s history.Sample) bool { return s.Up })
+	return firstOf(w.during(node, from, to), func(s *history.Sample) bool { return s.Up }) != nil
 }
 
 // promotion is the first sample in [from, to] that shows node as master after it
 // had been seen as something else; nil if there is none.
 func (w *witness) promotion(node string, from, to time.Duration) *history.Sample {
 	other := false
-	samples := w.during(node, 0, to)
-	for i := range samples {
-		s := &samples[i]
-		if isMaster(*s) && other && s.Time >= from {
-			return s
-		}
+	return firstOf(w.during(node, 0, to), func(s *history.Sample) bool {
+		promoted := isMaster(s) && other && s.Time >= from
 		if s.Up {
-			other = !isMaster(*s)
+			other = !isMaster(s)
 		}
-	}
-	return nil
+		return promoted
+	})
 }
 
-// firstDown is the first sample in [from, to] to which node did not reply.
-func (w *witness) firstDown(node string, from, to time.Duration) (*history.Sample, bool) {
-	samples := w.during(node, from, to)
-	if i := slices.IndexFunc(samples, func(s history.Sample) bool { return !s.Up }); i >= 0 {
-		return &samples[i], true
-	}
-	return nil, false
+// firstDown is the first sample in [from, to] to which node did not reply; nil if there is none.
+func (w *witness) firstDown(node string, from, to time.Duration) *history.Sample {
+	return firstOf(w.during(node, from, to), func(s *history.Sample) bool { return !s.Up })
+}
+
+// latest is the last sample of node in the time before t in which a state lasts; nil if there is none.
+func (w *witness) latest(node string, t time.Duration) *history.Sample {
+	return lastOf(w.during(node, t-w.gap, t), func(*history.Sample) bool { return true })
 }
 
 // has reports whether owner is one of those that hold key in a sample.

@@ -45,7 +45,7 @@ const explainsByFault = 2
 // explains is how much of a violation a cause explains: 0 if no mechanism fits.
 func (c *cause) explains() int {
 	switch {
-	case c.name == betweenMechanism().name || c.name == unknownMechanism().name:
+	case c.name == faultBetween || c.name == unknownCause:
 		return 0
 	case len(c.faults) == 0, c.indirect:
 		return 1
@@ -60,20 +60,16 @@ func (r *Run) mostSevere() []*checker.Violation {
 	var all []*checker.Violation
 	top := 0
 	var longest time.Duration
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
-		if res.Outcome != checker.Violated || res.Property == checker.Exercised {
+	for res, v := range r.violations() {
+		if !isDrawn(res) {
 			continue
 		}
-		for k := range res.Violations {
-			v := &res.Violations[k]
-			s := severity(res.Property, v)
-			if s > top {
-				top, all, longest = s, nil, 0
-			}
-			if s == top {
-				all, longest = append(all, v), max(longest, r.during(v).length())
-			}
+		s := severity(res.Property, v)
+		if s > top {
+			top, all, longest = s, nil, 0
+		}
+		if s == top {
+			all, longest = append(all, v), max(longest, r.during(v).length())
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *checker.Violation) int {

@@ -21,7 +21,7 @@ func TestWorstIsExplained(t *testing.T) {
 	if got := r.worst().Start; got != explained.Start {
 		t.Errorf("the page explains the violation at %v (%s), want that at %v", got, r.story.Cause, explained.Start)
 	}
-	if r.story.Cause != stallMechanism().name {
+	if r.story.Cause != "stalled-holder" {
 		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
 	}
 }
