@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
 // adapterItem is a row of chaos adapters list.
@@ -108,8 +107,8 @@ func buildAdapters(ctx context.Context, s streams, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		if !slices.Contains(libraryNames(), name) {
-			return usage(fmt.Errorf("unknown library %q%s", name, nearest.Hint(name, libraryNames())))
+		if err := known("unknown library", name, libraryNames()); err != nil {
+			return err
 		}
 	}
 	failed := 0

@@ -5,7 +5,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -43,7 +42,7 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 		return row, reason + "; " + row.Doc, nil
 	}
 	if refused == "" {
-		return spec, "", usage(fmt.Errorf("--backend: unknown backend %q%s", name, nearest.Hint(name, backendNames())))
+		return spec, "", known("--backend: unknown backend", name, backendNames())
 	}
 	return spec, "", fmt.Errorf("%w: %s", cluster.ErrEnvironment, refused)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
 type convertOptions struct {
@@ -53,7 +52,7 @@ func convert(s streams, path string, o convertOptions) error {
 	case "":
 		return usage(errors.New("convert needs --to edn or --to jsonl"))
 	default:
-		return usage(fmt.Errorf("--to: cannot write format %q%s", o.to, nearest.Hint(o.to, convertNames())))
+		return known("--to: cannot write format", o.to, convertNames())
 	}
 	reading, err := o.reading()
 	if err != nil {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -90,80 +90,81 @@ func printDiagnoses(s streams, all []diagnosis) {
 	_ = w.Flush()
 }
 
-func diagnose(ctx context.Context) []diagnosis {
-	return []diagnosis{
-		checkRedis(ctx), checkLinux(), checkLoopback(), checkTemp(),
-		checkClocks(), checkFaketime(), checkDisks(), checkZooKeeper(), checkEtcd(ctx),
-		checkNamespaces(), checkDocker(ctx), checkChromium(),
-	}
+// feature is a check of this machine.
+type feature struct {
+	name    string
+	usedFor string
+	fix     string
+	check   func(context.Context) (found string, err error)
 }
 
-func checkRedis(ctx context.Context) diagnosis {
-	d := diagnosis{
-		Feature: "redis-server", Required: true, UsedFor: "backend process: every scenario on real servers and Sentinels",
-		Fix: "Debian, Ubuntu: apt-get install redis-server; Fedora: dnf install redis",
+// diagnose checks every feature: those that all scenarios on real servers require, then the others.
+func diagnose(ctx context.Context) (all []diagnosis) {
+	required := requiredFeatures()
+	for i, f := range append(required, otherFeatures()...) {
+		found, err := f.check(ctx)
+		if err != nil {
+			found = err.Error()
+		}
+		all = append(all, diagnosis{f.name, err == nil, i < len(required), found, f.usedFor, f.fix})
 	}
-	version, err := process.Version(ctx, "")
-	return d.result(err, "version "+version)
+	return all
 }
 
-func checkLinux() diagnosis {
-	return diagnosis{
-		Feature: "Linux", OK: runtime.GOOS == "linux", Required: true, Detail: runtime.GOOS + "/" + runtime.GOARCH,
-		UsedFor: "verifying that a process is stopped, killing children when chaos dies, one loopback address per server",
-		Fix:     "use a Linux machine or container",
+func requiredFeatures() []feature {
+	return []feature{{
+		"redis-server", "backend process: every scenario on real servers and Sentinels",
+		"Debian, Ubuntu: apt-get install redis-server; Fedora: dnf install redis",
+		func(ctx context.Context) (string, error) { return versioned(process.Version(ctx, "")) },
+	}, {
+		"Linux",
+		"verifying that a process is stopped, killing children when chaos dies, one loopback address per server",
+		"use a Linux machine or container", checkLinux,
+	}, {
+		"loopback addresses", "identifying clients, servers and Sentinels by their address",
+		"ip addr add 127.0.1.1/8 dev lo (the default on Linux)", checkLoopback,
+	}, {
+		"temporary directory", "data of the servers, and the ledger of what a run has started",
+		"set TMPDIR to a writable directory", checkTemp,
+	}}
+}
+
+// versioned is what was found of a program.
+func versioned(version string, err error) (string, error) { return "version " + version, err }
+
+// lacking is what is missing as an error, or else what was found.
+func lacking(missing, found string) (string, error) {
+	if missing != "" {
+		return "", errors.New(missing)
 	}
+	return found, nil
+}
+
+func checkLinux(context.Context) (string, error) {
+	system := runtime.GOOS + "/" + runtime.GOARCH
+	if runtime.GOOS != "linux" {
+		return "", errors.New(system)
+	}
+	return system, nil
 }
 
 // checkLoopback binds the addresses by which gates identify their callers.
-func checkLoopback() diagnosis {
-	d := diagnosis{
-		Feature: "loopback addresses", Required: true,
-		UsedFor: "identifying clients, servers and Sentinels by their address",
-		Fix:     "ip addr add 127.0.1.1/8 dev lo (the default on Linux)",
-	}
+func checkLoopback(context.Context) (string, error) {
 	for i := 1; i <= 5; i++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.%d.1:0", i))
 		if err != nil {
-			return d.result(err, "")
+			return "", err
 		}
 		_ = l.Close()
 	}
-	return d.result(nil, "127.0.1.1 to 127.0.5.1 can be bound")
+	return "127.0.1.1 to 127.0.5.1 can be bound", nil
 }
 
-func checkTemp() diagnosis {
-	d := diagnosis{
-		Feature: "temporary directory", Required: true,
-		UsedFor: "data of the servers, and the ledger of what a run has started",
-		Fix:     "set TMPDIR to a writable directory",
-	}
+func checkTemp(context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "lockchaos-doctor-")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600)
 		_ = os.RemoveAll(dir)
 	}
-	return d.result(err, os.TempDir()+" is writable")
-}
-
-func checkChromium() diagnosis {
-	d := diagnosis{
-		Feature: "Chromium", UsedFor: "this project's tests of the report page; any browser can show a report",
-		Fix: "Debian, Ubuntu: apt-get install chromium", Detail: "not on the PATH",
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return d.result(nil, path)
-		}
-	}
-	return d
-}
-
-// result completes a diagnosis: with the error if there is one, else with what was found.
-func (d diagnosis) result(err error, found string) diagnosis {
-	d.OK, d.Detail = err == nil, found
-	if err != nil {
-		d.Detail = err.Error()
-	}
-	return d
+	return os.TempDir() + " is writable", err
 }

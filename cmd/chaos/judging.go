@@ -79,9 +79,8 @@ func (f *judgingFlags) options(ofRun checker.Options) (checker.Options, error) {
 		}
 		o.Only = append(o.Only, checker.Property(name))
 	}
-	if f.lockKind != "" && !slices.Contains(lockKindNames(), f.lockKind) {
-		return o, usage(fmt.Errorf("--lock-kind: unknown kind %q%s", f.lockKind,
-			nearest.Hint(f.lockKind, lockKindNames())))
+	if err := known("--lock-kind: unknown kind", f.lockKind, lockKindNames()); f.lockKind != "" && err != nil {
+		return o, err
 	}
 	o.LockKind = cmp.Or(checker.LockKind(f.lockKind), o.LockKind)
 	if err := f.validate(); err != nil {
@@ -166,8 +165,5 @@ func permitsOf(values []string) (map[string]int, error) {
 
 // knownProperty refuses a --property that does not exist.
 func knownProperty(name string) error {
-	if slices.Contains(propertyNames(), name) {
-		return nil
-	}
-	return usage(fmt.Errorf("--property: unknown property %q%s", name, nearest.Hint(name, propertyNames())))
+	return known("--property: unknown property", name, propertyNames())
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -73,7 +72,7 @@ checkers of a history, topologies and backends of the servers, keys of a scenari
 					return list(s, c, asJSON)
 				}
 			}
-			return usage(fmt.Errorf("unknown list %q%s", args[0], nearest.Hint(args[0], names)))
+			return known("unknown list", args[0], names)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")

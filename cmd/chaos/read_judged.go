@@ -49,10 +49,8 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 	if err != nil {
 		return nil, err
 	}
-	if dir, err := rundir.Open(path); err == nil {
-		if m, err := dir.ReadManifest(); err == nil && !m.Foreign {
-			h.Samples = history.SamplesUntil(dir.Samples(), h.End)
-		}
+	if dir, err := rundir.Open(path); err == nil && !manifest.Foreign {
+		h.Samples = history.SamplesUntil(dir.Samples(), h.End)
 	}
 	if err := flags.checkPermits(h); err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -58,11 +57,11 @@ func (f *readingFlags) addWith(c *cobra.Command, formatFlag string) {
 func (f *readingFlags) reading() (history.ReadOptions, error) {
 	d, err := history.LookupDialect(f.dialect)
 	if err != nil {
-		return history.ReadOptions{}, unknown("dialect", f.dialect, dialectNames())
+		return history.ReadOptions{}, known("--dialect: unknown value", f.dialect, dialectNames())
 	}
 	r := d.Options
-	if !slices.Contains(historyFormats(), f.format) {
-		return r, unknown("format", f.format, historyFormats())
+	if err := known("--format: unknown value", f.format, historyFormats()); err != nil {
+		return r, err
 	}
 	if f.clients < 0 {
 		return r, usage(fmt.Errorf("--clients %d: must not be negative", f.clients))
@@ -72,8 +71,8 @@ func (f *readingFlags) reading() (history.ReadOptions, error) {
 		return r, usage(fmt.Errorf("--time-unit: %w", err))
 	}
 	for _, name := range f.assume {
-		if !slices.Contains(assumptionNames(), name) {
-			return r, unknown("assume", name, assumptionNames())
+		if err := known("--assume: unknown value", name, assumptionNames()); err != nil {
+			return r, err
 		}
 		if a := history.Assumption(name); !slices.Contains(r.Assume, a) {
 			r = r.With(a)
@@ -91,11 +90,6 @@ func (f *readingFlags) reading() (history.ReadOptions, error) {
 		}
 	}
 	return r, nil
-}
-
-// unknown is the error about a value of a flag that is not one of names.
-func unknown(flag, value string, names []string) error {
-	return usage(fmt.Errorf("--%s: unknown value %q%s", flag, value, nearest.Hint(value, names)))
 }
 
 // readHistory reads a history from its beginning, with that reading.

@@ -7,14 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
 )
@@ -67,8 +65,8 @@ beside the file.
 
 func report(s streams, path string, o reportOptions) error {
 	format, to := o.render, o.to
-	if format != "" && !slices.Contains(formatNames(), format) {
-		return usage(fmt.Errorf("--format: unknown format %q%s", format, nearest.Hint(format, formatNames())))
+	if err := known("--format: unknown format", format, formatNames()); format != "" && err != nil {
+		return err
 	}
 	if isHistory(path) {
 		return reportHistory(s, path, o)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -86,6 +87,14 @@ shell says how to load its script.`
 	c.Example = `  source <(chaos completion bash)
   chaos completion fish > ~/.config/fish/completions/chaos.fish`
 	c.Args, c.RunE = unknownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
+}
+
+// known refuses a value that is not one of names; what is what was expected, such as "--backend: unknown backend".
+func known(what, value string, names []string) error {
+	if slices.Contains(names, value) {
+		return nil
+	}
+	return usage(fmt.Errorf("%s %q%s", what, value, nearest.Hint(value, names)))
 }
 
 func unknownCommand(c *cobra.Command, args []string) error {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -128,8 +126,8 @@ func (o *suiteOptions) complete(args []string) error {
 	if o.Repeat < 1 || o.Jobs < 0 || o.Budget < 0 {
 		return errors.New("--repeat must be positive; --jobs and --budget must not be negative")
 	}
-	if o.Backend != autoBackend && !slices.Contains(backendNames(), o.Backend) {
-		return fmt.Errorf("--backend: unknown backend %q%s", o.Backend, nearest.Hint(o.Backend, backendNames()))
+	if err := known("--backend: unknown backend", o.Backend, backendNames()); err != nil {
+		return err
 	}
 	if err := o.choose(args, filter); err != nil {
 		return err
