@@ -54,9 +54,8 @@ func check(s Scenario, file *ast.File) error {
 		checkExpect(c, name, s.Expect[name])
 	}
 	for i, text := range s.Thresholds {
-		if _, err := stats.ParseThreshold(text); err != nil {
-			c.add(fmt.Sprintf("$.thresholds[%d]", i), "%v", err)
-		}
+		_, err := stats.ParseThreshold(text)
+		c.check(fmt.Sprintf("$.thresholds[%d]", i), err)
 	}
 	return c.join()
 }
@@ -71,9 +70,7 @@ func checkTopology(c *mistakes, s Scenario) {
 		c.add("$.topology.kind", "unknown topology %q%s", s.Topology.Kind, nearest.Hint(s.Topology.Kind, kinds))
 		return
 	}
-	if err := s.Topology.Defaults().Validate(); err != nil {
-		c.add("$.topology", "%v", err)
-	}
+	c.check("$.topology", s.Topology.Defaults().Validate())
 	checkOptions(c, s.Topology)
 }
 
@@ -224,9 +221,11 @@ func checkStep(c *mistakes, path string, s Scenario, step Step) {
 		return
 	default:
 		checkFault(c, path+".fault", s, step.Fault, step.Target)
-		checkAmount(c, path+".amount", step)
-		checkFor(c, path+".for", step.Fault, step.For)
-		checkHits(c, path+".hits", step)
+		if row, err := faults.Lookup(step.Fault); err == nil { // else reported by checkFault
+			c.check(path+".amount", row.CheckAmount(step.Amount))
+			c.check(path+".for", row.CheckFor(step.For))
+			checkHits(c, path+".hits", row, step.Hits)
+		}
 	}
 	if step.When != "" && !slices.Contains(triggers(), step.When) {
 		c.add(path+".when", "unknown trigger %q%s", step.When, nearest.Hint(step.When, triggers()))
@@ -242,36 +241,15 @@ func checkStep(c *mistakes, path string, s Scenario, step Step) {
 	}
 }
 
-func checkAmount(c *mistakes, path string, step Step) {
-	row, err := faults.Lookup(step.Fault)
-	if err != nil {
-		return // reported by checkFault
-	}
-	if err := row.CheckAmount(step.Amount); err != nil {
-		c.add(path, "%v", err)
-	}
-}
-
-func checkFor(c *mistakes, path, fault string, duration time.Duration) {
-	row, err := faults.Lookup(fault)
-	if err != nil {
-		return // reported by checkFault
-	}
-	if err := row.CheckFor(duration); err != nil {
-		c.add(path, "%v", err)
-	}
-}
-
 // checkHits checks the request that a step must hit, which is one of a client.
-func checkHits(c *mistakes, path string, step Step) {
+func checkHits(c *mistakes, path string, row faults.Spec, hits string) {
 	requests := []string{history.Acquire, history.Release, history.Renew}
-	row, err := faults.Lookup(step.Fault)
 	switch {
-	case step.Hits == "" || err != nil: // reported by checkFault
-	case !slices.Contains(requests, step.Hits):
-		c.add(path, "unknown request %q%s", step.Hits, nearest.Hint(step.Hits, requests))
+	case hits == "":
+	case !slices.Contains(requests, hits):
+		c.add(path, "unknown request %q%s", hits, nearest.Hint(hits, requests))
 	case !slices.Contains(row.Targets, faults.Client):
-		c.add(path, "fault %s hits no request of a client", step.Fault)
+		c.add(path, "fault %s hits no request of a client", row.Name)
 	}
 }
 
@@ -296,7 +274,9 @@ func checkRandom(c *mistakes, path string, s Scenario, r Random) {
 	}
 	for i, name := range r.Of {
 		checkFault(c, fmt.Sprintf("%s.of[%d]", path, i), s, name, "")
-		checkFor(c, path+".for", name, cmp.Or(r.For, r.Every/2))
+		if row, err := faults.Lookup(name); err == nil { // else reported by checkFault
+			c.check(path+".for", row.CheckFor(cmp.Or(r.For, r.Every/2)))
+		}
 	}
 }
 

@@ -61,6 +61,13 @@ func (c *mistakes) add(path, format string, args ...any) {
 	c.list = append(c.list, m)
 }
 
+// check adds an error, if there is one.
+func (c *mistakes) check(path string, err error) {
+	if err != nil {
+		c.add(path, "%v", err)
+	}
+}
+
 // full reports whether there are more mistakes than are reported at once.
 func (c *mistakes) full() bool { return len(c.list) > maxMistakes }
 

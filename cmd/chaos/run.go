@@ -261,24 +261,35 @@ func asExpected(s streams, out *runner.Outcome) error {
 	return &codeError{code: exitUnsafe}
 }
 
-// overrides are the flags that change the scenario, --set last.
-func (o runOptions) overrides() []scenarios.Override {
-	var list []scenarios.Override
-	add := func(flag, path, word, value string) {
-		list = append(list, scenarios.Override{As: "--" + flag + " " + shellQuote(word), Path: path, Value: value})
-	}
+// change is a flag of which a value changes the scenario.
+type change struct{ flag, value, path, yaml string }
+
+// changes are those flags, without --set.
+func (o runOptions) changes() (all []change) {
 	if o.lock != "" {
-		add("lock", "lock", o.lock, strconv.Quote(o.lock))
-		add("lock", "locks", o.lock, "[]")
+		all = append(all, change{"lock", o.lock, "lock", strconv.Quote(o.lock)})
 	}
 	if o.duration != 0 {
-		add("duration", "duration", o.duration.String(), o.duration.String())
+		all = append(all, change{"duration", o.duration.String(), "duration", o.duration.String()})
 	}
 	if o.clients != 0 {
-		add("clients", "workload.clients", strconv.Itoa(o.clients), strconv.Itoa(o.clients))
+		all = append(all, change{"clients", strconv.Itoa(o.clients), "workload.clients", strconv.Itoa(o.clients)})
 	}
 	if o.init != 0 {
-		add("init-timeout", "init_timeout", o.init.String(), o.init.String())
+		all = append(all, change{"init-timeout", o.init.String(), "init_timeout", o.init.String()})
+	}
+	return all
+}
+
+// overrides are what these flags change, --set last.
+func (o runOptions) overrides() []scenarios.Override {
+	var list []scenarios.Override
+	for _, c := range o.changes() {
+		as := "--" + c.flag + " " + shellQuote(c.value)
+		list = append(list, scenarios.Override{As: as, Path: c.path, Value: c.yaml})
+		if c.flag == "lock" {
+			list = append(list, scenarios.Override{As: as, Path: "locks", Value: "[]"})
+		}
 	}
 	return append(list, scenarios.Sets(o.set)...)
 }
@@ -304,17 +315,8 @@ func (o runOptions) repeat(flags []string) string {
 // scenarioArgs are the scenario and the flags that change it, quoted for a shell.
 func (o runOptions) scenarioArgs() string {
 	words := []string{shellQuote(o.scenario)}
-	if o.lock != "" {
-		words = append(words, "--lock", shellQuote(o.lock))
-	}
-	if o.duration != 0 {
-		words = append(words, "--duration", o.duration.String())
-	}
-	if o.clients != 0 {
-		words = append(words, "--clients", strconv.Itoa(o.clients))
-	}
-	if o.init != 0 {
-		words = append(words, "--init-timeout", o.init.String())
+	for _, c := range o.changes() {
+		words = append(words, "--"+c.flag, shellQuote(c.value))
 	}
 	for _, set := range o.set {
 		words = append(words, "--set", shellQuote(set))

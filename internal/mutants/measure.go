@@ -40,11 +40,8 @@ type Measurer struct {
 	baseline map[string]baseline // by target
 }
 
-// baseline is what the lock without a planted bug does in a target.
-type baseline struct {
-	violated map[checker.Property]bool
-	ready    chan struct{} // closed when that is known
-}
+// baseline explores a target with the lock as it is, once, and returns what that violates.
+type baseline func() (map[checker.Property]bool, error)
 
 // baselineSeeds is how many runs show what the lock does without a planted bug.
 const baselineSeeds = 8
@@ -124,11 +121,11 @@ func (m *Measurer) explore(
 	if _, ok := convicting(report, t, known); !ok {
 		return err
 	}
-	base, err := m.baselineOf(ctx, t)
+	base, err := m.baselineOf(ctx, t)()
 	if err != nil {
 		return err
 	}
-	f, ok := convicting(report, t, base.violated)
+	f, ok := convicting(report, t, base)
 	if !ok {
 		return nil
 	}
@@ -136,7 +133,7 @@ func (m *Measurer) explore(
 	if err != nil {
 		return err
 	}
-	if f, ok = convicting(report, t, violated(same, base.violated)); ok {
+	if f, ok = convicting(report, t, violated(same, base)); ok {
 		out.Convicted, out.By, out.Seed = true, t, f.Seed
 		out.Property, out.Rule, out.Sentence = f.Kind.Property, f.Kind.Rule, f.Sentence
 	}
@@ -160,40 +157,27 @@ func convicting(r explore.Report, t Target, known map[checker.Property]bool) (ex
 	return r.Findings[i], true
 }
 
-// baselineOf explores t without a planted bug, once.
-func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
+// baselineOf is the baseline of t.
+func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.baseline == nil {
 		m.baseline = map[string]baseline{}
 	}
-	b, ok := m.baseline[t.String()]
-	if !ok {
-		b = baseline{ready: make(chan struct{})}
-		m.baseline[t.String()] = b
+	if m.baseline[t.String()] == nil {
+		m.baseline[t.String()] = sync.OnceValues(func() (map[checker.Property]bool, error) {
+			r, err := m.unmodified(ctx, t, m.First, baselineSeeds)
+			found := violated(r, nil)
+			if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
+				m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
+				for _, s := range checker.Catalog() { // it convicts nothing: more seeds might show any of them
+					found[s.Name] = true
+				}
+			}
+			return found, err
+		})
 	}
-	m.mu.Unlock()
-	if ok {
-		<-b.ready
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.baseline[t.String()], nil
-	}
-	defer close(b.ready)
-	r, err := m.unmodified(ctx, t, m.First, baselineSeeds)
-	if err != nil {
-		return b, err
-	}
-	b.violated = violated(r, nil)
-	if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
-		m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
-		for _, s := range checker.Catalog() { // it convicts nothing: more seeds might show any of them
-			b.violated[s.Name] = true
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.baseline[t.String()] = b
-	return b, nil
+	return m.baseline[t.String()]
 }
 
 // unmodified explores some seeds of t without a planted bug.
@@ -221,11 +205,11 @@ func violated(r explore.Report, known map[checker.Property]bool) map[checker.Pro
 // known are the properties that the lock without a planted bug is known to violate in t.
 func (m *Measurer) known(t Target) map[checker.Property]bool {
 	m.mu.Lock()
-	b, ok := m.baseline[t.String()]
+	explore := m.baseline[t.String()]
 	m.mu.Unlock()
-	if !ok {
+	if explore == nil {
 		return nil
 	}
-	<-b.ready
-	return b.violated
+	found, _ := explore() // the first caller returns the error
+	return found
 }

@@ -43,15 +43,14 @@ type Change struct {
 // Diff compares suite b with the earlier suite a: a change for each scenario and backend that differs, the most
 // important first. Rows that were skipped or not run are left out, because nothing is known of the lock.
 func Diff(a, b Suite) []Change {
-	before, after := byScenario(a), byScenario(b)
-	var names []name
-	for _, s := range []Suite{a, b} {
-		for _, r := range s.Rows {
-			if n := (name{r.Scenario, r.Backend}); !slices.Contains(names, n) {
-				names = append(names, n)
-			}
-		}
+	known := func(s Suite) []Row {
+		unknown := func(r Row) bool { return r.Outcome == Skipped || r.Outcome == NotRun }
+		return slices.DeleteFunc(slices.Clone(s.Rows), unknown)
 	}
+	self := func(r Row) Row { return r }
+	_, before := grouped(known(a), self)
+	_, after := grouped(known(b), self)
+	names, _ := grouped(slices.Concat(a.Rows, b.Rows), self)
 	var all []Change
 	for _, n := range names {
 		if c, differs := compareRows(before[n], after[n]); differs {
@@ -68,15 +67,17 @@ func Diff(a, b Suite) []Change {
 
 type name struct{ scenario, backend string }
 
-func byScenario(s Suite) map[name][]Row {
-	rows := map[name][]Row{}
-	for _, r := range s.Rows {
-		if r.Outcome != Skipped && r.Outcome != NotRun {
-			n := name{r.Scenario, r.Backend}
-			rows[n] = append(rows[n], r)
+// grouped are the rows of each scenario and backend, and these in the order of their first row.
+func grouped[R any](rows []R, rowOf func(R) Row) (order []name, of map[name][]R) {
+	of = map[name][]R{}
+	for _, r := range rows {
+		n := name{rowOf(r).Scenario, rowOf(r).Backend}
+		if of[n] == nil {
+			order = append(order, n)
 		}
+		of[n] = append(of[n], r)
 	}
-	return rows
+	return order, of
 }
 
 // state is what the rows of one scenario say together.

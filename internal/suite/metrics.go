@@ -17,22 +17,11 @@ func (s Suite) OpenMetrics(w io.Writer) error {
 	for _, o := range Outcomes() {
 		m.Sample("", float64(s.Count(o)), openmetrics.Is("outcome", string(o)))
 	}
-	type line struct{ scenario, backend string }
-	counts, seconds := map[line]map[Outcome]int{}, map[line]float64{}
-	var lines []line
-	for _, r := range s.Rows {
-		l := line{r.Scenario, r.Backend}
-		if counts[l] == nil {
-			counts[l] = map[Outcome]int{}
-			lines = append(lines, l)
-		}
-		counts[l][r.Outcome]++
-		seconds[l] += r.Seconds
-	}
+	lines, rows := grouped(s.Rows, func(r Row) Row { return r })
 	m.Start("lockchaos_suite_scenario_runs", "gauge", "", "Runs of a scenario, by outcome.")
 	for _, l := range lines {
 		for _, o := range Outcomes() {
-			if n := counts[l][o]; n > 0 {
+			if n := (Suite{Rows: rows[l]}).Count(o); n > 0 {
 				m.Sample("", float64(n), openmetrics.Is("scenario", l.scenario), openmetrics.Is("backend", l.backend),
 					openmetrics.Is("outcome", string(o)))
 			}
@@ -40,7 +29,11 @@ func (s Suite) OpenMetrics(w io.Writer) error {
 	}
 	m.Start("lockchaos_suite_scenario_seconds", "gauge", "seconds", "How long the runs of a scenario took.")
 	for _, l := range lines {
-		m.Sample("", seconds[l], openmetrics.Is("scenario", l.scenario), openmetrics.Is("backend", l.backend))
+		seconds := 0.0
+		for _, r := range rows[l] {
+			seconds += r.Seconds
+		}
+		m.Sample("", seconds, openmetrics.Is("scenario", l.scenario), openmetrics.Is("backend", l.backend))
 	}
 	m.Seconds("lockchaos_suite_duration_seconds", "How long the suite took.", s.Finished.Sub(s.Started))
 	m.Seconds("lockchaos_suite_finished_seconds", "Wall clock at the end of the suite, in Unix time.",

@@ -24,21 +24,15 @@ type Trend struct {
 
 // Trends are one for each scenario and backend, those with an alert first.
 func (h History) Trends() []Trend {
-	type line struct{ scenario, backend string }
-	runs := map[line][]Record{}
-	var order []line
+	var known []Record
 	for _, n := range h.nights(maxNights) {
 		for _, r := range n.records {
-			if r.Outcome != AsExpected && r.Outcome != Differs {
-				continue // nothing is known of the lock
+			if r.Outcome == AsExpected || r.Outcome == Differs { // else nothing is known of the lock
+				known = append(known, r)
 			}
-			l := line{r.Scenario, r.Backend}
-			if runs[l] == nil {
-				order = append(order, l)
-			}
-			runs[l] = append(runs[l], r)
 		}
 	}
+	order, runs := grouped(known, func(r Record) Row { return r.Row })
 	var trends []Trend
 	for _, l := range order {
 		t := Trend{Scenario: l.scenario, Backend: l.backend, Runs: len(runs[l]), Alert: alert(runs[l])}
