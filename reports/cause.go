@@ -30,7 +30,7 @@ type cause struct {
 	indirect bool // the violation follows from an earlier one
 }
 
-// because is a cause in words.
+// because is a cause in words, as say formats them.
 func because(text string, args ...any) *cause { return &cause{sentence: say(text, args...)} }
 
 // blame is a cause that begins with a fault, in words.

@@ -22,7 +22,7 @@ func findExecutedTwice(q *inquiry) *cause {
 		}
 		return blame(f, "requests of clients were executed twice from %s (%s): %s", f.took(), f, q.twoGrants(node))
 	}
-	asked, h := q.acquireOfEvidence()
+	asked, h := q.granted(func(s *history.Span) bool { return q.cites(s.Ended) })
 	if h == nil {
 		return nil
 	}
@@ -31,11 +31,6 @@ func findExecutedTwice(q *inquiry) *cause {
 		return nil
 	}
 	return q.countedTwice(f, asked, h, twice, say("was executed twice (%s since %s)", f, f.took()))
-}
-
-// acquireOfEvidence is the first acquire that the violation names, and the hold that it began; nil if it names none.
-func (q *inquiry) acquireOfEvidence() (*history.Span, *hold) {
-	return q.granted(func(s *history.Span) bool { return q.cites(s.Ended) })
 }
 
 // granted is the first successful acquire that ok accepts, and the hold that it began; nil if there is none.

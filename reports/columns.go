@@ -13,16 +13,17 @@ import (
 type column []int64
 
 // MarshalJSON writes the numbers; encoding/json alone takes five times as long.
-func (c column) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 1, 4*len(c)+2)
-	b[0] = '['
-	for i, n := range c {
+func (c column) MarshalJSON() ([]byte, error) { return jsonNumbers(c, strconv.AppendInt), nil }
+
+func jsonNumbers[T any](all []T, add func([]byte, T, int) []byte) []byte {
+	b := append(make([]byte, 0, 4*len(all)+2), '[')
+	for i, n := range all {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = strconv.AppendInt(b, n, 10)
+		b = add(b, n, 10)
 	}
-	return append(b, ']'), nil
+	return append(b, ']')
 }
 
 // deltas is a column of numbers that grow slowly: each is written as its difference to the one before.
@@ -43,20 +44,12 @@ type tokens []uint64
 
 // MarshalJSON writes tokens as numbers, and those that a number of JavaScript cannot hold as strings.
 func (c tokens) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 1, 4*len(c)+2)
-	b[0] = '['
-	for i, n := range c {
-		if i > 0 {
-			b = append(b, ',')
+	return jsonNumbers(c, func(b []byte, n uint64, base int) []byte {
+		if n <= 1<<53 {
+			return strconv.AppendUint(b, n, base)
 		}
-		if n > 1<<53 {
-			b = append(b, '"')
-			b = append(strconv.AppendUint(b, n, 10), '"')
-			continue
-		}
-		b = strconv.AppendUint(b, n, 10)
-	}
-	return append(b, ']'), nil
+		return append(strconv.AppendUint(append(b, '"'), n, base), '"')
+	}), nil
 }
 
 // names numbers texts in the order of their first use.

@@ -141,23 +141,25 @@ func (w *witness) granter(all []history.Sample, t time.Duration) string {
 // the first one after it: the key appeared, has another owner, or more permits. It is for locks whose value does not
 // name the owner. Empty: none, or several.
 func (w *witness) changed(key string, t time.Duration) string {
-	only := ""
-	for _, node := range w.nodes {
+	return w.only(func(node string) bool {
 		samples := w.during(node, t-w.gap, t+w.gap)
 		after := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= t })
-		granted := false
 		for i := max(after-1, 1); i <= min(after, len(samples)-1); i++ {
-			granted = granted || isMaster(&samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key)
+			if isMaster(&samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key) {
+				return true
+			}
 		}
-		switch {
-		case !granted:
-		case only != "":
-			return ""
-		default:
-			only = node
-		}
+		return false
+	})
+}
+
+// only is the only node that ok accepts. Empty: none, or several.
+func (w *witness) only(ok func(node string) bool) string {
+	nodes := allOf(w.nodes, func(node *string) bool { return ok(*node) })
+	if len(nodes) != 1 {
+		return ""
 	}
-	return only
+	return *nodes[0]
 }
 
 // grantedBetween reports whether the key appeared, has another owner or more permits in the later of two samples.
@@ -172,17 +174,10 @@ func isMaster(s *history.Sample) bool { return s.Up && s.Role == "master" }
 // soleMaster is the node whose last sample before t says that it is master, if
 // there is exactly one; a node that died since counts.
 func (w *witness) soleMaster(t time.Duration) string {
-	only := ""
-	for _, node := range w.nodes {
-		if last := w.latest(node, t); last == nil || !isMaster(last) {
-			continue
-		}
-		if only != "" {
-			return ""
-		}
-		only = node
-	}
-	return only
+	return w.only(func(node string) bool {
+		last := w.latest(node, t)
+		return last != nil && isMaster(last)
+	})
 }
 
 // sampled reports whether node replied at least once in [from, to].

@@ -60,7 +60,11 @@ type gridRow struct {
 
 // Page writes a page that needs nothing but itself and the runs that were kept.
 func (s Suite) Page(w io.Writer) error {
-	g := grid{Sentence: s.Sentence(), Good: s.ExitCode() == 0, Notes: s.Notes}
+	return s.page(w, s.Sentence())
+}
+
+func (s Suite) page(w io.Writer, sentence string) error {
+	g := grid{Sentence: sentence, Good: s.ExitCode() == 0, Notes: s.Notes}
 	g.add(s.Started.UTC().Format(time.DateTime), s.Rows)
 	g.notable(s)
 	return g.write(w)

@@ -44,12 +44,6 @@ func (p Progress) write(dir string) error {
 
 // Page writes the page of a suite that is running.
 func (p Progress) Page(w io.Writer) error {
-	g := grid{
-		Sentence: fmt.Sprintf("running, %d of %d done at %s: %s", len(p.Suite.Rows), p.Total,
-			p.Updated.UTC().Format(time.TimeOnly), p.Suite.Sentence()),
-		Good: p.Suite.ExitCode() == 0, Notes: p.Suite.Notes,
-	}
-	g.add(p.Suite.Started.UTC().Format(time.DateTime), p.Suite.Rows)
-	g.notable(p.Suite)
-	return g.write(w)
+	return p.Suite.page(w, fmt.Sprintf("running, %d of %d done at %s: %s", len(p.Suite.Rows), p.Total,
+		p.Updated.UTC().Format(time.TimeOnly), p.Suite.Sentence()))
 }
