@@ -120,14 +120,22 @@ type polling struct {
 func (l polling) acquire(
 	ctx context.Context, name, owner string, lease time.Duration,
 ) (requested time.Time, err error) {
+	return retry(ctx, isHeld, l.jitter.next, func() error { return l.TryAcquire(ctx, name, owner, lease) })
+}
+
+// retry calls try until it does not fail in a way that may pass, or ctx ends. It returns the time of the last call.
+func retry(
+	ctx context.Context, passes func(error) bool, pause func() time.Duration, try func() error,
+) (last time.Time, err error) {
 	for {
-		requested = time.Now()
-		err = l.TryAcquire(ctx, name, owner, lease)
-		if !errors.Is(err, ErrHeld) || !sleep(ctx, l.jitter.next()) {
-			return requested, err
+		last = time.Now()
+		if err = try(); !passes(err) || !sleep(ctx, pause()) {
+			return last, err
 		}
 	}
 }
+
+func isHeld(err error) bool { return errors.Is(err, ErrHeld) }
 
 // jitter draws the pauses between attempts. It may be used concurrently.
 type jitter struct {

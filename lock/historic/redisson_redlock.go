@@ -76,13 +76,8 @@ func (l *redissonRedlock) undo(ctx context.Context, name, owner string, acquired
 func (l *redissonRedlock) acquire(
 	ctx context.Context, name, owner string, lease time.Duration,
 ) (requested time.Time, err error) {
-	for {
-		requested = time.Now()
-		err := l.TryAcquire(ctx, name, owner, lease)
-		if err == nil || !sleep(ctx, l.jitter.next()) {
-			return requested, err
-		}
-	}
+	failed := func(err error) bool { return err != nil }
+	return retry(ctx, failed, l.jitter.next, func() error { return l.TryAcquire(ctx, name, owner, lease) })
 }
 
 // Release releases the lock on every master.

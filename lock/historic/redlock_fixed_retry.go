@@ -91,13 +91,8 @@ func (l redlockFixedRetry) acquire(
 	ctx context.Context, name, owner string, lease time.Duration,
 ) (requested time.Time, err error) {
 	first := time.Now()
-	for {
-		requested = time.Now()
-		err = l.TryAcquire(ctx, name, owner, lease)
-		if !errors.Is(err, ErrHeld) || !sleep(ctx, retryEvery-time.Since(first)%retryEvery) {
-			return requested, err
-		}
-	}
+	rest := func() time.Duration { return retryEvery - time.Since(first)%retryEvery }
+	return retry(ctx, isHeld, rest, func() error { return l.TryAcquire(ctx, name, owner, lease) })
 }
 
 // Release deletes the key at every master that has it for owner. A majority that does not have it proves that the hold
