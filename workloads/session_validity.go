@@ -72,7 +72,7 @@ func (v *validity) watched(r client.Request, answer Answer) {
 			v.holds[by] = &heldUntil{1, until}
 		default:
 			h.depth++
-			h.until = later(h.until, until)
+			h.until = slices.MaxFunc([]time.Time{h.until, until}, time.Time.Compare)
 		}
 	}
 }
@@ -173,11 +173,4 @@ func (s *Session) awaitEnds(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -104,30 +104,21 @@ func ending(c client.Client, err error) (text string) {
 }
 
 // Stop implements [faults.Clients].
-func (s *stage) Stop(i int) error {
-	c, err := clientAs[client.Stopper](s, i, "stopped")
-	if err != nil {
-		return err
-	}
-	return c.Stop()
-}
+func (s *stage) Stop(i int) error { return act(s, i, "stopped", client.Stopper.Stop) }
 
 // Continue implements [faults.Clients].
-func (s *stage) Continue(i int) error {
-	c, err := clientAs[client.Stopper](s, i, "continued")
-	if err != nil {
-		return err
-	}
-	return c.Continue()
-}
+func (s *stage) Continue(i int) error { return act(s, i, "continued", client.Stopper.Continue) }
 
 // Crash implements [faults.Clients]. The session of the client records the crash.
-func (s *stage) Crash(i int) error {
-	c, err := clientAs[client.Crasher](s, i, "killed")
+func (s *stage) Crash(i int) error { return act(s, i, "killed", client.Crasher.Kill) }
+
+// act does something to client i, which has to be a T for that.
+func act[T any](s *stage, i int, what string, do func(T) error) error {
+	c, err := clientAs[T](s, i, what)
 	if err != nil {
 		return err
 	}
-	return c.Kill()
+	return do(c)
 }
 
 // clientAs is client i with the ability T.
