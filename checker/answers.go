@@ -1,9 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -231,7 +231,7 @@ func (c *honestyCheck) judgeRenewed() {
 		if c.o.MaxHold > 0 && end >= later(s.Call, c.o.MaxHold) { // it may not be renewed any longer
 			continue
 		}
-		if !(end < min(h.until, c.h.End)) && !(end-h.until < c.o.slack() && c.lostNotice(h) >= 0) {
+		if !(end < min(h.until, c.h.End)) && !(end-h.until < c.o.slack() && c.lossReported(h)) {
 			continue
 		}
 		t := min(end, h.until)
@@ -264,11 +264,19 @@ func (c *honestyCheck) judgeExpired() {
 	}
 }
 
-// lostNotice is the notice of a loss that ended a hold; -1 if another event did.
-func (v *view) lostNotice(h *hold) int {
-	n := sort.Search(len(v.h.Notices), func(n int) bool { return v.h.Notices[n].Index >= h.endEvent })
-	if n == len(v.h.Notices) || v.h.Notices[n].Index != h.endEvent || v.h.Notices[n].F != history.Lost {
-		return -1
+// noticeAt is the notice that an event is; nil if it is none.
+func (v *view) noticeAt(event int32) *history.Notice {
+	n, is := slices.BinarySearchFunc(v.h.Notices, event, func(n history.Notice, at int32) int {
+		return cmp.Compare(n.Index, at)
+	})
+	if !is {
+		return nil
 	}
-	return n
+	return &v.h.Notices[n]
+}
+
+// lossReported reports whether the notice of a loss ended a hold.
+func (v *view) lossReported(h *hold) bool {
+	n := v.noticeAt(h.endEvent)
+	return n != nil && n.F == history.Lost
 }

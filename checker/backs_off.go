@@ -103,16 +103,12 @@ func (v *view) endsOf(several map[int32][]int32) map[int32]time.Duration {
 	ends := make(map[int32]time.Duration)
 	for _, spans := range several {
 		for i, s := range those(v.h.Spans, spans) {
-			if s.Outcome != history.Info {
+			if s.Ended >= 0 { // an operation of unknown outcome returns never
 				ends[i] = s.Return
-			} else if s.Ended >= 0 {
-				ends[i] = never
 			}
-		}
-	}
-	for _, u := range v.h.Unknown {
-		if _, is := ends[u.Span]; is {
-			ends[u.Span] = u.Time
+			if t, is := v.completed()[i]; is {
+				ends[i] = t
+			}
 		}
 	}
 	return ends

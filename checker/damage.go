@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -31,12 +32,8 @@ type touchLog struct {
 }
 
 func newTouchLog(keys int) *touchLog {
-	l := &touchLog{token: make([]uint64, keys), by: make([]int32, keys), write: make([]int32, keys),
-		stale: make([]uint64, keys)}
-	for k := range keys {
-		l.by[k], l.write[k] = -1, -1
-	}
-	return l
+	return &touchLog{token: make([]uint64, keys), by: slices.Repeat([]int32{none}, keys),
+		write: slices.Repeat([]int32{none}, keys), stale: make([]uint64, keys)}
 }
 
 // newest is the greatest token seen before t, and the touch that had it. What the resource itself reports to have

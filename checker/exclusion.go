@@ -50,10 +50,8 @@ func checkExclusion(v *view, o Options) Result {
 		x, y := &v.holds[f.x], &v.holds[f.y]
 		class, why := v.blame(x, y, segment{f.start, f.end}, o)
 		w := v.pairViolation(x, y, segment{f.start, f.end})
-		w.Rule = "only one owner holds the lock from acquire returned to release invoked"
-		if x.reader || y.reader {
-			w.Rule = "a writer is the only holder of the lock from acquire returned to release invoked"
-		}
+		w.Rule = either(x.reader || y.reader, "a writer is the only holder of the lock", "only one owner holds the lock") +
+			" from acquire returned to release invoked"
 		w.Class = class
 		w.Text += why
 		return w

@@ -83,10 +83,7 @@ func checkExercised(v *view, o Options) Result {
 	}
 	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, what), contended)
 	if injected > 0 {
-		with := ", each with an effect"
-		if injected == 1 {
-			with = " with an effect"
-		}
+		with := either(injected == 1, " with an effect", ", each with an effect")
 		r.Summary += fmt.Sprintf("; %s%s, %d while the lock was held", format.Count(injected, "fault"), with, landed)
 	}
 	if seen.late > 0 {
@@ -148,22 +145,9 @@ func (v *view) contended() int {
 
 // attempts are the requests for each key, in the order of their invocations.
 func (v *view) attempts() [][]int32 {
-	byKey, count, total := make([][]int32, len(v.byKey)), make([]int32, len(v.byKey)), 0
-	asks := func(s *history.Span) bool {
-		return isAcquire(s.Op) && int(s.Key) < len(byKey)
-	}
-	for _, s := range every(v.h.Spans) {
-		if asks(s) {
-			count[s.Key]++
-			total++
-		}
-	}
-	all := make([]int32, total)
-	for key, n := range count {
-		byKey[key], all = all[:0:n], all[n:]
-	}
+	byKey := make([][]int32, len(v.byKey))
 	for i, s := range every(v.h.Spans) {
-		if asks(s) {
+		if isAcquire(s.Op) {
 			byKey[s.Key] = append(byKey[s.Key], i)
 		}
 	}

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -34,12 +35,11 @@ type faultEffects struct {
 // effect, unless there is no other fault.
 func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
-	hadEffect, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
+	hadEffect, landed := make(map[int]bool), make(map[int]bool) // by id of each fault
 	for _, f := range v.h.Faults {
 		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.TookEffect) {
 			continue
 		}
-		counted[f.ID] = true
 		hadEffect[f.ID] = hadEffect[f.ID] || f.Phase == history.TookEffect
 		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
@@ -49,26 +49,21 @@ func (v *view) faults(o Options) (s faultEffects) {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
 	}
+	s.withoutEffect = slices.DeleteFunc(slices.Clone(v.h.Faults), func(f history.Fault) bool {
+		return f.ID == 0 || f.Phase != history.Injected || hadEffect[f.ID]
+	})
 	late, last := make(map[int]bool), v.lastActive()-min(lateFaultMargin, v.h.End/20)
-	for _, f := range v.h.Faults {
-		switch {
-		case f.ID == 0 || f.Phase != history.Injected || hadEffect[f.ID]:
-		case f.Time > last && o.applies(tooLate):
+	isLate := func(f history.Fault) bool { return f.Time > last && o.applies(tooLate) }
+	for _, f := range s.withoutEffect {
+		if isLate(f) {
 			late[f.ID] = true
-		default:
-			s.withoutEffect = append(s.withoutEffect, f)
 		}
 	}
-	if len(late) < len(counted) {
-		s.late = len(late)
-		for id := range late {
-			delete(counted, id)
-			delete(landed, id)
-		}
-	} else {
-		s.withoutEffect = v.withoutEffect(hadEffect)
+	if len(late) < len(landed) {
+		s.withoutEffect, s.late = slices.DeleteFunc(s.withoutEffect, isLate), len(late)
+		maps.DeleteFunc(landed, func(id int, _ bool) bool { return late[id] })
 	}
-	s.injected = len(counted)
+	s.injected = len(landed)
 	for id := range landed { // order does not matter
 		if landed[id] {
 			s.whileHeld++
@@ -76,16 +71,6 @@ func (v *view) faults(o Options) (s faultEffects) {
 	}
 	s.expiry = v.missingExpiry()
 	return s
-}
-
-// withoutEffect returns the injected faults without an observed effect.
-func (v *view) withoutEffect(hadEffect map[int]bool) (silent []history.Fault) {
-	for _, f := range v.h.Faults {
-		if f.ID != 0 && f.Phase == history.Injected && !hadEffect[f.ID] {
-			silent = append(silent, f)
-		}
-	}
-	return silent
 }
 
 // lastActive returns the time when the lock was last requested, granted, refused or released. A later fault, such as

@@ -83,15 +83,13 @@ func (v *view) endOf(h *hold) HoldEnd {
 	if h.endEvent < 0 {
 		return StillHeld
 	}
-	notices, spans := v.h.Notices, v.h.Spans
-	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.endEvent })
-	if n < len(notices) && notices[n].Index == h.endEvent {
-		if notices[n].F == history.Crash {
-			return Crashed
-		}
+	if n := v.noticeAt(h.endEvent); n != nil && n.F == history.Crash {
+		return Crashed
+	} else if n != nil {
 		return LossReported
 	}
-	n = sort.Search(len(spans), func(n int) bool { return spans[n].Invoked >= h.endEvent })
+	spans := v.h.Spans
+	n := sort.Search(len(spans), func(n int) bool { return spans[n].Invoked >= h.endEvent })
 	if n == len(spans) || spans[n].Invoked != h.endEvent {
 		return RenewalRefused
 	}

@@ -23,10 +23,7 @@ func (c *holdCounts) judgeReentered() {
 		if s.Part || several[i] != nil || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
 			continue
 		}
-		why := "held it already"
-		if slices.Contains(c.h.Upgrades, i) {
-			why = "was reading"
-		}
+		why := either(slices.Contains(c.h.Upgrades, i), "was reading", "held it already")
 		c.found.add(finding{rule: strangerRefused, x: none, y: i, start: s.Call, end: s.Return, note: why})
 	}
 }

@@ -137,3 +137,15 @@ func (v *view) outAfter(i int32, t, slack time.Duration) int64 {
 	}
 	return n
 }
+
+// eachReturn visits the returns of the permits of hold i: those before its end, and of the rest then.
+func (v *view) eachReturn(i int32, visit func(partialReturn)) {
+	rest := int32(v.weight(i))
+	for _, p := range v.parts[i] {
+		if p.at < v.holds[i].until {
+			visit(p)
+			rest -= p.permits
+		}
+	}
+	visit(partialReturn{v.holds[i].until, rest})
+}

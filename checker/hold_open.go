@@ -1,5 +1,7 @@
 package checker
 
+import "slices"
+
 // maxScanned is up to how many open holds of one owner are scanned one by one. Most owners have one; an owner of many
 // keys or permits would otherwise take time that grows with their square.
 const maxScanned = 16
@@ -21,11 +23,7 @@ const (
 )
 
 func newOpenHolds(v *view, owners int) openHolds {
-	o := openHolds{view: v, first: make([]int32, owners)}
-	for i := range o.first {
-		o.first[i] = none
-	}
-	return o
+	return openHolds{view: v, first: slices.Repeat([]int32{none}, owners)}
 }
 
 // isListedByKey reports whether an owner's holds are in byKey.

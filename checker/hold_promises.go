@@ -124,7 +124,7 @@ func (b *holdFold) leaseEnd(h *hold) time.Duration {
 // twentieth longer than what is promised of it, as in [holdFold.leaseEnd].
 func (b *holdFold) keptUntil(h *hold) time.Duration {
 	end := b.leaseEnd(h)
-	if h.ending != endLost || end == never || b.lostNotice(h) < 0 {
+	if h.ending != endLost || end == never || !b.lossReported(h) {
 		return 0
 	}
 	if s := &b.h.Spans[h.span]; s.Lease == 0 {

@@ -41,10 +41,7 @@ func (v *view) noticedViolation(f finding) Violation {
 	s, n := &v.h.Spans[f.x], &v.h.Notices[f.y]
 	w := v.involving("", f.x)
 	w.Rule, w.Events = "a hold that was released is neither renewed nor lost", []int{int(s.Ended), int(n.Index)}
-	what := "renewed"
-	if n.F == history.Lost {
-		what = "reported the loss of"
-	}
+	what := either(n.F == history.Lost, "reported the loss of", "renewed")
 	why := "it had released it by " + format.Instant(f.start)
 	switch s.Outcome {
 	case history.Info:

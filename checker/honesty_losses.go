@@ -122,8 +122,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pa
 // judgeUnfounded judges a hold that ended with a reported loss.
 func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	h := &c.holds[i]
-	n := c.lostNotice(h)
-	if n < 0 || c.o.applies(honestReopened) && c.reopened(h) {
+	if !c.lossReported(h) || c.o.applies(honestReopened) && c.reopened(h) {
 		return
 	}
 	t := h.until

@@ -150,7 +150,6 @@ type extents struct {
 	// renewedInMode is renewed without grants in the other mode (see [extents.endInMode]).
 	renewedInMode []time.Duration
 	regranted     map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
-	unknownTimes  []history.Unknown      // of operations of unknown outcome, by span
 	faults        disturbances
 	longestLease  time.Duration         // of a lock that renews by itself, as its promises show it; 0: unknown
 	crashed       map[int]time.Duration // see [view.crashes]
@@ -162,9 +161,6 @@ func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	e.longestRequested = sync.OnceValue(e.findRequested)
-	e.unknownTimes = slices.SortedFunc(slices.Values(v.h.Unknown), func(a, b history.Unknown) int {
-		return cmp.Compare(a.Span, b.Span)
-	})
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
 	for _, s := range every(v.h.Spans) {
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
@@ -281,10 +277,7 @@ func (e *extents) pausedGrants() {
 // firstUnknown is, by key, when the first acquire was invoked that may have been granted without a known hold; never
 // if there is none.
 func (v *view) firstUnknown() []time.Duration {
-	first := make([]time.Duration, len(v.byKey))
-	for k := range first {
-		first[k] = never
-	}
+	first := slices.Repeat([]time.Duration{never}, len(v.byKey))
 	for _, s := range every(v.h.Spans) {
 		if v.mayHold(s) || s.Undone {
 			first[s.Key] = min(first[s.Key], s.Call)
@@ -300,13 +293,20 @@ func (e *extents) latestEffect(i int32) time.Duration {
 	if s.Outcome != history.Info || s.Ended < 0 {
 		return s.Return
 	}
-	n, ok := slices.BinarySearchFunc(e.unknownTimes, i, func(u history.Unknown, i int32) int {
-		return cmp.Compare(u.Span, i)
-	})
-	if !ok {
+	t, completed := e.completed()[i]
+	if !completed {
 		return never
 	}
-	return e.faults.delivery(e.unknownTimes[n].Time, e.client(i))
+	return e.faults.delivery(t, e.client(i))
+}
+
+// findCompleted finds, by operation of unknown outcome, when its completion was recorded.
+func (v *view) findCompleted() map[int32]time.Duration {
+	completed := make(map[int32]time.Duration, len(v.h.Unknown))
+	for _, u := range v.h.Unknown {
+		completed[u.Span] = u.Time
+	}
+	return completed
 }
 
 // leaseOver is when the key that a finding is about became free.

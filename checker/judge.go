@@ -37,7 +37,7 @@ func Judge(h *history.History, o Options) Judgement {
 		})
 	}
 	j.Thresholds = testThresholds(h, o)
-	j.nameProcesses(h)
+	j.eachText(h.NameProcesses) // in place of numbers of clients
 	j.decide(o)
 	j.onOneLine()
 	j.Took = time.Since(start)
@@ -148,15 +148,12 @@ func (j *Judgement) decide(o Options) {
 	}
 }
 
-// nameProcesses replaces numbers of clients by their names in texts.
-func (j *Judgement) nameProcesses(h *history.History) {
-	if len(h.ProcessNames) == 0 {
-		return
-	}
+// eachText changes the text of each result and violation.
+func (j *Judgement) eachText(change func(string) string) {
 	for _, r := range every(j.Results) {
-		r.Summary = h.NameProcesses(r.Summary)
-		for n := range r.Violations {
-			r.Violations[n].Text = h.NameProcesses(r.Violations[n].Text)
+		r.Summary = change(r.Summary)
+		for _, w := range every(r.Violations) {
+			w.Text = change(w.Text)
 		}
 	}
 }
@@ -165,15 +162,10 @@ func (j *Judgement) nameProcesses(h *history.History) {
 // a verdict of their own.
 func (j *Judgement) onOneLine() {
 	j.Sentence = format.Line(j.Sentence)
-	for _, r := range every(j.Results) {
-		r.Summary = format.Line(r.Summary)
-		for n := range r.Violations {
-			r.Violations[n].Text = format.Line(r.Violations[n].Text)
-		}
-	}
+	j.eachText(format.Line)
 	j.Problems = slices.Clone(j.Problems)
-	for i := range j.Problems {
-		j.Problems[i].Text = format.Line(j.Problems[i].Text)
+	for _, p := range every(j.Problems) {
+		p.Text = format.Line(p.Text)
 	}
 }
 

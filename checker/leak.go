@@ -165,10 +165,7 @@ func (v *view) leakedViolation(f finding) Violation {
 		return v.word(f, wording{"", otherOp, "a grant that was undone blocks the lock no longer",
 			"a grant of $lock to client $other was undone by $since, but client $client waited for $length longer"})
 	}
-	f.note = "its lease"
-	if v.fair && x.Op == history.OpAcquire {
-		f.note = "a grant to it"
-	}
+	f.note = either(v.fair && x.Op == history.OpAcquire, "a grant to it", "its lease")
 	return v.word(f, wording{"", otherOp, "an acquire of unknown outcome blocks the lock no longer than its lease",
 		"client $other requested $lock at $asked and never learned the outcome; $note would have ended by $start, but " +
 			"client $client waited for $length longer"})

@@ -41,7 +41,6 @@ func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFence
 // requests and replies.
 func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
-	count := make([]int32, len(keys))
 	ownLeases := false
 	forced := make(map[int32]bool) // by key: it may have been released by force
 	for i, s := range every(v.h.Spans) {
@@ -49,14 +48,12 @@ func (v *view) keyedOps() []keyOps {
 			forced[s.Key] = true
 		}
 		if s := &v.h.Spans[i]; isLockOp(s) {
-			count[s.Key]++
 			ownLeases = ownLeases || s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRelease
 		}
 	}
 	for k := range keys {
 		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never,
-			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0,
-			spans:     make([]int32, 0, count[k])}
+			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0}
 	}
 	for i, s := range every(v.h.Spans) {
 		if isLockOp(s) {

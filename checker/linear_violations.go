@@ -39,10 +39,8 @@ func (c *linearCheck) linearViolation(f finding) Violation {
 func (c *linearCheck) overlapViolation(f finding) Violation {
 	x, y := &c.holds[f.x], &c.holds[f.y]
 	w := c.pairViolation(x, y, segment{f.start, f.end})
-	w.Rule = "the operations have an order in which one owner at a time holds the lock"
-	if x.reader != y.reader {
-		w.Rule = "the operations have an order in which a writer holds the lock alone"
-	}
+	w.Rule = "the operations have an order in which " +
+		either(x.reader != y.reader, "a writer holds the lock alone", "one owner at a time holds the lock")
 	w.Class, _ = c.blame(x, y, segment{f.start, f.end}, Options{})
 	if x.until <= y.from { // two grants, but never two holders
 		w.Text = fmt.Sprintf("client %d was granted %s at %s although client %d, which had left its critical section, "+

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -190,13 +191,10 @@ func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) po
 		c.setUndecided("the search finds no legal order for %s and the sweep no violation: this is a defect of the "+
 			"checker, please report it with history.jsonl", name)
 	case got == porcupine.Illegal && flaws == 0 && whole:
-		first := ops[0].span
-		for i := range ops {
-			first = max(first, ops[i].span)
-		}
-		for i := range ops {
-			if at := ops[i].span; at >= 0 {
-				first = min(first, at)
+		first := int32(math.MaxInt32)
+		for _, op := range every(ops) {
+			if op.span >= 0 {
+				first = min(first, op.span)
 			}
 		}
 		c.found.add(finding{rule: int(opHorizon), x: int32(k.kind), y: first, start: c.h.Spans[first].Call, end: c.h.End})
@@ -231,10 +229,7 @@ func around(holds []int32, y, x int32) []int32 {
 	if x >= 0 {
 		near = append(near, x)
 	}
-	at := 0
-	for at < len(holds) && holds[at] != y {
-		at++
-	}
+	at := slices.Index(holds, y)
 	for _, i := range holds[max(0, at-windowHolds):min(len(holds), at+windowHolds+1)] {
 		if i != x {
 			near = append(near, i)

@@ -89,15 +89,12 @@ func (v *view) waitDisturbed(span int32, t time.Duration, dis disturbances) bool
 // writerUnknown reports whether a writer that no fault disturbed has an unknown outcome: it could have shown whether
 // the lock prefers writers.
 func (v *view) writerUnknown(o Options) bool {
-	ended, dis := make(map[int32]time.Duration, len(v.h.Unknown)), v.disturbances(o)
-	for _, u := range v.h.Unknown {
-		ended[u.Span] = u.Time
-	}
+	dis := v.disturbances(o)
 	for i, s := range every(v.h.Spans) {
 		if s.Op != history.OpAcquire || s.Outcome != history.Info || !s.Write {
 			continue
 		}
-		t, completed := ended[i]
+		t, completed := v.completed()[i]
 		if !completed {
 			t = v.h.End
 		}

@@ -111,9 +111,6 @@ func isServer(name string) bool {
 	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9'
 }
 
-// noneAt reports whether the servers were available at t.
-func (c outageWindows) noneAt(t time.Duration) bool { return !c.touches(segment{t, t}) }
-
 // touches reports whether the servers were unavailable at some time in s.
 func (c outageWindows) touches(s segment) bool {
 	for _, r := range c.windows {

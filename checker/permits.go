@@ -38,7 +38,6 @@ func permitsRules() []string {
 // force between its invocation and its return, which is when the last of the holds at its return was granted.
 func checkPermits(v *view, o Options) Result {
 	found := newFindings(o)
-	r := Result{Property: Permits}
 	keys, unknown, most, all := 0, "", int64(0), true
 	for key, holds := range v.byKey {
 		limit := v.h.Limit(int32(key))
@@ -54,7 +53,7 @@ func checkPermits(v *view, o Options) Result {
 		most, all = max(most, out), all && whole
 	}
 	v.judgeChanges(o, found)
-	r = found.result(Permits, func(f finding) Violation {
+	r := found.result(Permits, func(f finding) Violation {
 		if f.rule == wrongChange || f.rule == refusedChange {
 			return v.changeViolation(f)
 		}
@@ -76,11 +75,8 @@ func checkPermits(v *view, o Options) Result {
 		r.Outcome = Undecided
 		r.Summary = unknownHolds(v.doubtful)
 	default:
-		were := "were"
-		if most == 1 {
-			were = "was"
-		}
-		r.Summary = fmt.Sprintf("at most %s %s held at once, not more than exist", format.Count(most, "permit"), were)
+		r.Summary = fmt.Sprintf("at most %s %s held at once, not more than exist", format.Count(most, "permit"),
+			either(most == 1, "was", "were"))
 	}
 	return r
 }
@@ -102,27 +98,16 @@ func unknownSize(name string) string {
 
 // overUntil is until when, inside s, the active holds exceed the limit.
 func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
-	type back struct {
-		at      time.Duration
-		permits int64
-	}
-	var backs []back
+	var backs []partialReturn
 	sum := int64(0)
 	for _, i := range active {
-		rest := v.weight(i)
-		for _, p := range v.parts[i] {
-			if p.at < v.holds[i].until {
-				backs = append(backs, back{p.at, int64(p.permits)})
-				rest -= int64(p.permits)
-			}
-		}
-		backs = append(backs, back{v.holds[i].until, rest})
+		v.eachReturn(i, func(p partialReturn) { backs = append(backs, p) })
 		sum += v.weight(i)
 	}
-	slices.SortFunc(backs, func(a, b back) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(backs, func(a, b partialReturn) int { return cmp.Compare(a.at, b.at) })
 	until := min(s.until, max(s.from, v.h.End))
 	for _, b := range backs {
-		if sum -= b.permits; b.at > s.from && sum <= limit {
+		if sum -= int64(b.permits); b.at > s.from && sum <= limit {
 			return min(b.at, until)
 		}
 	}

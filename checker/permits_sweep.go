@@ -8,10 +8,8 @@ import (
 
 // permitBack is a return of permits.
 type permitBack struct {
-	at      time.Duration
-	hold    int32 // its index in the order of grants
-	permits int64 // unless all is set: then all that are left
-	all     bool
+	partialReturn
+	hold int32 // its index in the order of grants
 }
 
 // permitSweep goes through the holds of one semaphore in the order of their grants, and through the returns of
@@ -77,12 +75,11 @@ func (p *permitSweep) prepare() {
 	p.backs = make([]permitBack, 0, len(p.holds))
 	for n, i := range p.holds {
 		p.left[n] = p.weight(i)
-		for _, part := range p.parts[i] {
-			p.backs = append(p.backs, permitBack{at: part.at, hold: int32(n), permits: int64(part.permits)})
-		}
-		if until := p.view.holds[i].until; until != never {
-			p.backs = append(p.backs, permitBack{at: until, hold: int32(n), all: true})
-		}
+		p.eachReturn(i, func(part partialReturn) {
+			if part.at != never {
+				p.backs = append(p.backs, permitBack{part, int32(n)})
+			}
+		})
 	}
 	slices.SortFunc(p.backs, func(a, b permitBack) int { return cmp.Compare(a.at, b.at) })
 }
@@ -91,11 +88,8 @@ func (p *permitSweep) prepare() {
 func (p *permitSweep) advance(n int, t, clockError time.Duration) {
 	for len(p.backs) > 0 && p.backs[0].at-t <= p.slack {
 		b := p.backs[0]
+		permits := int64(b.permits)
 		p.backs = p.backs[1:]
-		permits := min(b.permits, p.left[b.hold])
-		if b.all {
-			permits = p.left[b.hold]
-		}
 		p.left[b.hold] -= permits
 		if int(b.hold) < n {
 			p.sum -= permits

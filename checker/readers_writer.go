@@ -55,7 +55,7 @@ func checkReadersWriter(v *view, o Options) Result {
 		class, why := v.blame(x, y, segment{f.start, f.end}, o)
 		w := v.pairViolation(x, y, segment{f.start, f.end})
 		w.Rule, w.Class = "a writer holds the lock alone", class
-		w.Text += fmt.Sprintf(" (%s and %s)%s", role(x), role(y), why)
+		w.Text += " (" + either(x.reader, "reader", "writer") + " and " + either(y.reader, "reader", "writer") + ")" + why
 		return w
 	})
 	if readers == 0 && v.unjudged(func(s *history.Span) bool { return !s.Write }) {
@@ -73,11 +73,4 @@ func checkReadersWriter(v *view, o Options) Result {
 			format.Count(writers, "writer"))
 	}
 	return r
-}
-
-func role(h *hold) string {
-	if h.reader {
-		return "reader"
-	}
-	return "writer"
 }

@@ -30,7 +30,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 		case p.Outcome != history.Fail && free.from <= p.Time: // as good as none
 		case p.Outcome != history.Fail:
 			undecided("the outcome of that acquire is unknown")
-		case o.applies(recoverOutage) && !away.noneAt(p.Time):
+		case o.applies(recoverOutage) && away.touches(segment{p.Time, p.Time}):
 			undecided("the servers were unavailable")
 		case free.last < 0:
 			undecided("no client had ever held it")

@@ -3,7 +3,6 @@ package checker
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -99,9 +98,8 @@ func (e *extents) endInMode(i int32) time.Duration {
 
 // lostInMode reports whether the lock reported that h was lost, and in which mode.
 func (e *extents) lostInMode(h *hold) bool {
-	notices := e.h.Notices
-	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.endEvent })
-	return h.ending == endLost && n < len(notices) && notices[n].Index == h.endEvent && notices[n].Moded
+	n := e.noticeAt(h.endEvent)
+	return h.ending == endLost && n != nil && n.Moded
 }
 
 // renewalList is every renewal that succeeded or may have, and every acquire inside a hold: its lease may be the longer

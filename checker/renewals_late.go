@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -14,17 +13,13 @@ func (c *honestyCheck) judgeLateRenewals() {
 	if !c.o.EndsRenewals {
 		return
 	}
-	unanswered := make(map[int32]time.Duration) // by span: when the harness stopped waiting
-	for _, u := range c.h.Unknown {
-		unanswered[u.Span] = u.Time
-	}
 	for i, s := range those(c.h.Spans, c.rare) {
 		if s.Op != history.OpRenew || s.Outcome == history.OK {
 			continue
 		}
 		until, known := s.Return, true
 		if s.Outcome == history.Info {
-			until, known = unanswered[i]
+			until, known = c.completed()[i] // when the harness stopped waiting
 		}
 		end := s.Call
 		promises := c.promises().all(s.Owner, s.Key)

@@ -139,24 +139,14 @@ func (v *view) lastSpan(of *requestSeries, key int32, t time.Duration) (last int
 
 // excess is that a process sent more requests, or kept more subscriptions, than a frugal lock does.
 type excess struct {
-	what    excessKind
-	of      requestSeries
-	key     int32 // none: it is about no single key
-	span    int32
-	during  segment
-	count   int
-	allowed int
+	rule, text string // see [view.excessViolation]
+	of         requestSeries
+	key        int32 // none: it is about no single key
+	span       int32
+	during     segment
+	count      int
+	allowed    int
 }
-
-type excessKind uint8
-
-const (
-	tooOften        excessKind = iota // in one second
-	tooManyDials                      // to connect
-	tooManyWoken                      // by releases
-	sentAfterUse                      // about a key that it no longer used
-	tooManyChannels                   // is it subscribed to
-)
 
 // addExcess keeps what a finding of rule is about.
 func (v *view) addExcess(found *findings, rule int, x excess) {
@@ -188,7 +178,9 @@ func (v *view) judgeHerds(o Options, found *findings) {
 			case sums[at] != nil:
 				sums[at].span = none // it asks several masters: see addExcess
 			default:
-				sums[at] = &excess{what: tooManyWoken, of: of, key: int32(key), span: v.lastSpan(&of, int32(key), v.h.End),
+				sums[at] = &excess{rule: "a release wakes no more waiters of a process than can be granted the lock",
+					text: "%[1]s sent $note %[2]d requests about $lock by $end, where its operations and the releases need at " +
+						"most %[3]d", of: of, key: int32(key), span: v.lastSpan(&of, int32(key), v.h.End),
 					during: segment{0, of.points[len(of.points)-1].time}, count: count}
 				order = append(order, sums[at])
 			}
@@ -277,7 +269,10 @@ func (v *view) judgeQuiet(o Options, found *findings) {
 				if count < 2 || dis.touch(segment{u.until, at}, anyClient, history.AffectsTraffic, history.AffectsClients) {
 					continue
 				}
-				v.addExcess(found, requestsLeft, excess{sentAfterUse, of, int32(key), v.lastSpan(&of, int32(key), u.until),
+				v.addExcess(found, requestsLeft, excess{
+					"a process that neither holds nor requests a lock sends no requests about it",
+					"%[1]s had $lock until $start and did not request it again, but until $end it sent $note %[2]d more requests",
+					of, int32(key), v.lastSpan(&of, int32(key), u.until),
 					segment{u.until, at}, count, 0})
 				break
 			}
@@ -321,14 +316,17 @@ func (v *view) judgeChannels(o Options, found *findings) {
 				dis.touch(during, anyClient, history.AffectsTraffic, history.AffectsClients) {
 				continue
 			}
-			v.addExcess(found, channelsLeft,
-				excess{tooManyChannels, of, none, v.lastSpan(&of, none, p.time), during, p.Channels, recent})
+			v.addExcess(found, channelsLeft, excess{"a process is not subscribed for long to what it does not wait for",
+				"%[1]s was subscribed to %[2]d channels at $note at $end, although it had used only %[4]s in the " +
+					format.Duration(lingerAtMost) + " before",
+				of, none, v.lastSpan(&of, none, p.time), during, p.Channels, recent})
 			break
 		}
 	}
 }
 
-// excessViolation describes a finding of this file.
+// excessViolation describes a finding of this file. In its text %[1]s is the process, %[2]d what was counted, and %[3]d
+// or, as keys, %[4]s what is allowed.
 func (v *view) excessViolation(f finding) Violation {
 	x := f.note.(excess)
 	who := fmt.Sprintf("client %d", x.of.client)
@@ -336,32 +334,10 @@ func (v *view) excessViolation(f finding) Violation {
 		who = fmt.Sprintf("the process of clients %d to %d", x.of.client, x.of.client+x.of.clients-1)
 	}
 	f.note = x.of.node
-	var w wording
-	switch x.what {
-	case tooManyWoken:
-		w.rule = "a release wakes no more waiters of a process than can be granted the lock"
-		w.text = fmt.Sprintf("%s sent $note %d requests about $lock by $end, where its operations and the releases need "+
-			"at most %d", who, x.count, x.allowed)
-	case sentAfterUse:
-		w.rule = "a process that neither holds nor requests a lock sends no requests about it"
-		w.text = fmt.Sprintf("%s had $lock until $start and did not request it again, but until $end it sent $note %d more "+
-			"requests", who, x.count)
-	case tooManyChannels:
-		w.rule = "a process is not subscribed for long to what it does not wait for"
-		w.text = fmt.Sprintf("%s was subscribed to %d channels at $note at $end, although it had used only %s in the %s "+
-			"before", who, x.count, format.Count(x.allowed, "key"), format.Duration(lingerAtMost))
-	case tooOften:
-		w.rule = "a waiter pauses between its requests"
-		w.text = fmt.Sprintf("%s sent $note %d requests and attempts to connect from $start to $end; its operations need "+
-			"at most %d", who, x.count, x.allowed)
-	case tooManyDials:
-		w.rule = "a process pauses before it connects again"
-		w.text = fmt.Sprintf("%s tried %d times to connect to $note from $start to $end; its operations and holds need at "+
-			"most %d", who, x.count, x.allowed)
-	}
-	violation := v.word(f, w)
+	text := fmt.Sprintf(x.text, who, x.count, x.allowed, format.Count(x.allowed, "key"))
+	w := v.word(f, wording{"", nothing, x.rule, text})
 	if x.key == none {
-		violation.Key = ""
+		w.Key = ""
 	}
-	return violation
+	return w
 }

@@ -41,10 +41,7 @@ func (v *view) judgeRoom(o Options, found *findings) {
 			found.add(finding{rule: tryRefused, x: int32(taken), y: span, start: s.Call, end: s.Return, note: why})
 		})
 		v.waitedWithRoom(&k, gaveUp, o, func(span int32, s segment) {
-			why := "no client wrote or waited to write"
-			if k.semaphore {
-				why = "so many were free"
-			}
+			why := either(k.semaphore, "so many were free", "no client wrote or waited to write")
 			found.add(finding{rule: notAdmitted, x: none, y: span, start: s.from, end: s.until, note: why})
 		})
 	}

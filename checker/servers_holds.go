@@ -218,9 +218,7 @@ func (v *view) keptViolation(f finding) Violation {
 	w := wording{class: BrokenPromise}
 	switch did := "was refused"; k.what {
 	case keptAbandoned:
-		if did = "gave up its acquire of"; op == history.OpRelease {
-			did = "requested to release"
-		}
+		did = either(op == history.OpRelease, "requested to release", "gave up its acquire of")
 		w.rule = "a lock that retries releases leaves no hold on a server that replies"
 		w.text = "client $client " + did + " $lock at $start, but at $end $note still kept it for that owner"
 	case keptForNobody:

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -26,13 +25,10 @@ func (v *view) harnessStalls() (stalls []segment) {
 // endStalled ends each hold with its promise, if that ended while the harness was stopped: what the owner did or
 // reported after that was recorded only when the harness ran again.
 func (v *view) endStalled() {
-	stalls := v.harnessStalls()
-	if len(stalls) == 0 {
-		return
-	}
+	stalls := outageWindows{v.harnessStalls()}
 	for _, h := range every(v.holds) {
-		if h.lastPromise() < h.until && contains(stalls, h.lastPromise()) {
-			v.endPromised(h)
+		if end := h.lastPromise(); end < h.until && stalls.touches(segment{end, end}) {
+			v.endHold(h, end)
 		}
 	}
 }
@@ -46,14 +42,11 @@ func (v *view) endReported(delay time.Duration) {
 	}
 	for _, h := range every(v.holds) {
 		end := max(h.lastPromise(), h.more().furthest)
-		if end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
+		if end < h.until && h.until <= later(end, delay) && v.lossReported(h) {
 			v.endHold(h, end)
 		}
 	}
 }
-
-// endPromised ends a hold with its promise.
-func (v *view) endPromised(h *hold) { v.endHold(h, h.lastPromise()) }
 
 // endHold ends a hold at end, which is before its until.
 func (v *view) endHold(h *hold, end time.Duration) {
@@ -62,12 +55,6 @@ func (v *view) endHold(h *hold, end time.Duration) {
 	}
 	h.core = min(h.core, h.until)
 	v.promised[h.span] = h.core
-}
-
-// contains reports whether t is in one of the segments, which are disjoint and sorted.
-func contains(segments []segment, t time.Duration) bool {
-	n := sort.Search(len(segments), func(n int) bool { return segments[n].until >= t })
-	return n < len(segments) && segments[n].from <= t
 }
 
 // addStalls adds the stalls of the harness to the pauses of every client.
@@ -91,8 +78,8 @@ func (v *view) writtenStalled(touch int32) bool {
 	if touch < 0 {
 		return false
 	}
-	h := v.writerOf(touch)
-	return h != nil && v.h.Touches[touch].Time > h.until && contains(v.harnessStalls(), h.lastPromise())
+	h, stalls := v.writerOf(touch), outageWindows{v.harnessStalls()}
+	return h != nil && v.h.Touches[touch].Time > h.until && stalls.touches(segment{h.lastPromise(), h.lastPromise()})
 }
 
 // undoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.

@@ -28,7 +28,9 @@ func (v *view) judgeStorms(o Options, found *findings) {
 			if allowed += requestsPerOp * v.opsOf(&of, during); count <= allowed {
 				return true
 			}
-			v.addExcess(found, requestStorm, excess{tooOften, of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
+			v.addExcess(found, requestStorm, excess{"a waiter pauses between its requests",
+				"%[1]s sent $note %[2]d requests and attempts to connect from $start to $end; its operations need at most %[3]d",
+				of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
 			return false
 		})
 	}
@@ -51,7 +53,9 @@ func (v *view) judgeDials(o Options, found *findings) {
 			if count <= allowed {
 				return true
 			}
-			v.addExcess(found, dialStorm, excess{tooManyDials, of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
+			v.addExcess(found, dialStorm, excess{"a process pauses before it connects again",
+				"%[1]s tried %[2]d times to connect to $note from $start to $end; its operations and holds need at most %[3]d",
+				of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
 			return false
 		})
 	}

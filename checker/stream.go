@@ -203,7 +203,7 @@ func (s *Stream) Judgement() Judgement {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}
 	j.Results = append(j.Results, s.contention.result(s.o, j.Spans, h))
-	j.nameProcesses(h)
+	j.eachText(h.NameProcesses) // in place of numbers of clients
 	j.decide(s.o)
 	j.onOneLine()
 	j.Took = time.Since(start)

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -60,10 +61,8 @@ func (s *Stream) trim() {
 
 // pending examines the operations in flight.
 func (k *retention) pending(clockError time.Duration) {
-	k.since, k.sure = make([]time.Duration, len(k.h.Keys)), make([]time.Duration, len(k.h.Keys))
-	for key := range k.since {
-		k.since[key], k.sure[key] = k.h.End-clockError, k.h.End-clockError
-	}
+	k.since = slices.Repeat([]time.Duration{k.h.End - clockError}, len(k.h.Keys))
+	k.sure = slices.Clone(k.since)
 	crashed := make(map[int]int32) // clients that crashed, and the event
 	for _, n := range every(k.h.Notices) {
 		if n.F == history.Crash {
@@ -173,10 +172,7 @@ func (k *retention) tokens() {
 			}
 		}
 	}
-	k.touch = make([]int32, len(k.h.Keys))
-	for key := range k.touch {
-		k.touch[key] = none
-	}
+	k.touch = slices.Repeat([]int32{none}, len(k.h.Keys))
 	for i, t := range every(k.h.Touches) {
 		if best := k.touch[t.Key]; best < 0 || t.Token > k.h.Touches[best].Token {
 			k.touch[t.Key] = i

@@ -42,14 +42,15 @@ type view struct {
 	counted    []int32                   // spans: replies with a hold count that can be compared
 
 	// computed when needed, once
-	byOwner      func() []int32           // see orderByOwner
-	idleTimes    func() *idle             // see findIdle
-	clientPauses func() map[int][]segment // see findPauses
-	severalKeys  func() map[int32][]int32 // see findSeveral
-	faultTimes   func() []faultTime       // see findFaults
-	resizes      func() map[int32]resized // see findResizes
-	servers      func() *servers          // see readServers
-	homes        func() []string          // see findHomes
+	byOwner      func() []int32                 // see orderByOwner
+	idleTimes    func() *idle                   // see findIdle
+	clientPauses func() map[int][]segment       // see findPauses
+	completed    func() map[int32]time.Duration // see findCompleted
+	severalKeys  func() map[int32][]int32       // see findSeveral
+	faultTimes   func() []faultTime             // see findFaults
+	resizes      func() map[int32]resized       // see findResizes
+	servers      func() *servers                // see readServers
+	homes        func() []string                // see findHomes
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -112,7 +113,7 @@ func bareView(h *history.History, o Options) *view {
 	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll,
 		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
 	v.byOwner, v.idleTimes = sync.OnceValue(v.orderByOwner), sync.OnceValue(func() *idle { return v.findIdle(o.slack()) })
-	v.clientPauses = sync.OnceValue(v.findPauses)
+	v.clientPauses, v.completed = sync.OnceValue(v.findPauses), sync.OnceValue(v.findCompleted)
 	v.severalKeys, v.faultTimes = sync.OnceValue(v.findSeveral), sync.OnceValue(v.findFaults)
 	v.resizes, v.servers = sync.OnceValue(v.findResizes), sync.OnceValue(func() *servers { return v.readServers(o) })
 	isolates := cmp.Or(o.Isolates, o.NodeTimeout)
@@ -294,10 +295,7 @@ func effectOrder(h *history.History) []int32 {
 	if int(top) > 8*count+1024 { // the indices have large gaps
 		return sparseEffectOrder(h, count)
 	}
-	slots := make([]int32, top+1)
-	for i := range slots {
-		slots[i] = noEffect
-	}
+	slots := slices.Repeat([]int32{noEffect}, int(top+1))
 	eachEffect(h, func(at, what int32) { slots[at] = what })
 	return slots
 }

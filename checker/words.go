@@ -77,20 +77,17 @@ func (v *view) know(word string, f finding, e evidence) string {
 	case "op":
 		return s.Op.String()
 	case "did":
-		return verbOf(s)
+		return either(s.Op == history.OpRenew, "renewed", "released")
 	case "noun":
-		if s.Op == history.OpRenew {
-			return "renewal"
-		}
-		return "release"
+		return either(s.Op == history.OpRenew, "renewal", "release")
 	case "waiters":
 		return format.Count(int(s.Count), "waiter")
 	case "count":
 		return strconv.Itoa(int(s.Count))
 	case "mode":
-		return modeName(!s.Write)
+		return either(s.Write, "write", "read")
 	case "opposite":
-		return modeName(s.Write)
+		return either(s.Write, "read", "write")
 	case "call":
 		return format.Instant(s.Call)
 	case "return":
@@ -136,17 +133,10 @@ func (v *view) knowOther(word string, h *hold) string {
 	panic("a violation cannot be put into words: nothing is known of $" + word)
 }
 
-// verbOf says what a release or a renewal did.
-func verbOf(s *history.Span) string {
-	if s.Op == history.OpRenew {
-		return "renewed"
+// either is one of two words.
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
 	}
-	return "released"
-}
-
-func modeName(reads bool) string {
-	if reads {
-		return "read"
-	}
-	return "write"
+	return no
 }

@@ -22,11 +22,9 @@ type Latency struct {
 	Max time.Duration `json:"max_ns"`
 }
 
-// timed are the operations whose latency is measured, and their names.
-func timed() ([]history.Op, map[history.Op]string) {
-	return []history.Op{history.OpAcquire, history.OpTry, history.OpRenew, history.OpRelease},
-		map[history.Op]string{history.OpAcquire: "acquire", history.OpTry: "try", history.OpRenew: "renew",
-			history.OpRelease: "release"}
+// timed are the operations whose latency is measured.
+func timed() []history.Op {
+	return []history.Op{history.OpAcquire, history.OpTry, history.OpRenew, history.OpRelease}
 }
 
 // Latencies are the latencies by operation; an operation that never succeeded is left out.
@@ -39,14 +37,13 @@ func Latencies(h *history.History) []Latency {
 		}
 	}
 	var rows []Latency
-	ops, names := timed()
-	for _, op := range ops {
+	for _, op := range timed() {
 		all := took[op]
 		if len(all) == 0 {
 			continue
 		}
 		slices.Sort(all)
-		rows = append(rows, Latency{Op: names[op], N: len(all), P50: percentile(all, 0.50), P90: percentile(all, 0.90),
+		rows = append(rows, Latency{Op: op.String(), N: len(all), P50: percentile(all, 0.50), P90: percentile(all, 0.90),
 			P99: percentile(all, 0.99), Max: all[len(all)-1]})
 	}
 	return rows

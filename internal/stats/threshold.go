@@ -30,10 +30,9 @@ const count = ".count"
 // freeWhileWaited.
 func metrics() []string {
 	names := []string{freeWhileWaited}
-	ops, nameOf := timed()
-	for _, op := range ops {
+	for _, op := range timed() {
 		for _, of := range []string{".p50", ".p90", ".p99", ".max", count} {
-			names = append(names, nameOf[op]+of)
+			names = append(names, op.String()+of)
 		}
 	}
 	return names
