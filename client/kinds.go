@@ -167,7 +167,7 @@ type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool,
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease, Scoped,
 		Reopens, Repeats, Persists, EndsRenewals, FallsBack, Migrates, Isolates, FullMemory, Detached, Counts, Frugal,
-		CachesScripts}
+		CachesScripts, EndsWaits}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -216,7 +216,7 @@ func kindSpecs() []Spec {
 			acquire: acquireHold(fencedMutex, lock.WithPolling()),
 			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
-	spin.Can = spin.Can.Without(Wakes, FallsBack, Frugal).With(CanInspect, Guards, NamesOwner, EndsWaits)
+	spin.Can = spin.Can.Without(Wakes, FallsBack, Frugal).With(CanInspect, Guards, NamesOwner)
 	spin.PersistentKeys = fencedKeys
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token, and each acquire has an owner of "+
 		"its own.",
@@ -279,7 +279,7 @@ func countingSpecs() []Spec {
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})
 	leased.Can = plain.Can.Without(Unleased).With(CanRenew, EndsRenewals, RenewsItself, ReportsLoss, CanForceRelease,
-		CanForcePermits)
+		CanForcePermits, EndsWaits)
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
 		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{acquire: acquireFairPermits,

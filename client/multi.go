@@ -37,8 +37,8 @@ func multiSpecs() []Spec {
 	specs := []Spec{multi, mixed, permits}
 	for i := range specs {
 		s := &specs[i]
-		// Isolates: the keys of one hold may be at several servers.
-		s.Can = s.Can.With(SeveralKeys, BacksOff).Without(CanForceRelease, Counts, Isolates, Scoped)
+		// Isolates: the keys of one hold may be at several servers. EndsWaits: see AcquireUntilClosed.
+		s.Can = s.Can.With(SeveralKeys, BacksOff).Without(CanForceRelease, Counts, Isolates, Scoped, EndsWaits)
 		s.CheckOptions, s.ExpiringKeys = checkUnlimitedOptions, multiTokens(4)
 		s.Undone = func(err error) bool {
 			var parts partsError

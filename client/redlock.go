@@ -14,7 +14,8 @@ func redlockSpec() Spec {
 			newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true, inspect: inspectVotes,
 		})
 	row.Topologies, row.PersistentKeys, row.ExpiringKeys = []string{Quorum}, nil, nil
-	row.Can = row.Can.Without(Wakes, FallsBack, Isolates, FullMemory, Fenced).With(CanInspect, NamesOwner)
+	// EndsWaits: see AcquireUntilClosed.
+	row.Can = row.Can.Without(Wakes, FallsBack, Isolates, FullMemory, Fenced, EndsWaits).With(CanInspect, NamesOwner)
 	return row
 }
 

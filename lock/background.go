@@ -76,13 +76,12 @@ func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan str
 	defer timer.Stop()
 	select {
 	case <-wake:
-		return true
 	case <-timer.C:
-		return true
 	case <-ctx.Done():
+		return false
 	case <-b.ctx.Done():
 	}
-	return false
+	return b.ctx.Err() == nil
 }
 
 // close ends everything and waits for that until ctx ends.

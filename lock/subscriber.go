@@ -49,6 +49,9 @@ func (s *subscriber) run() {
 		case <-s.queues.changed:
 		case <-timer.C:
 		}
+		if s.queues.bg.ctx.Err() != nil { // at the same instant
+			return
+		}
 		if s.queues.order != nil { // a connection may break at this instant
 			s.queues.order("", nil)
 		}

@@ -225,9 +225,9 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 		select {
 		case <-w.waiter.wake:
 			w.owesRetry = true
-			return true
+			return w.client.bg.ctx.Err() == nil || w.client.queues.awake(w.waiter)
 		case <-timer.C:
-			return !w.runsOut() || w.client.queues.awake(w.waiter)
+			return !w.runsOut() && w.client.bg.ctx.Err() == nil || w.client.queues.awake(w.waiter)
 		case <-first:
 			first = nil
 			left := min(time.Until(end), w.client.o.PollMax)

@@ -23,7 +23,7 @@ import (
 var (
 	sameRuns = flag.Int("same.runs", 0, "runs compared with the first, for each scenario and number of processors; "+
 		"0: 6, and 3 in the short form of the test")
-	sameOnly = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm,hasty",
+	sameOnly = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm,closed-acquires,hasty",
 		"scenarios; all: each; hasty: the lock of TestPrioritiesFindWhatLatenciesDoNot")
 	sameProcs = flag.String("same.procs", "2,8", "numbers of processors")
 	sameSpin  = flag.String("same.spin", "redlock-partitioned-holder",
