@@ -14,7 +14,7 @@ var flushallSpec = commandFault(flushAll, Spec{
 	Name:      "flushall",
 	OnlyRedis: "keys",
 	Doc:       "removes every key of a server (FLUSHALL), once, as soon as it has any.",
-	Source:    "every post-mortem of a shared cache that was also the lock server",
+	Source:    "redis.io, FLUSHALL: deletes all keys of all databases",
 	Targets:   []Target{Master, Deciding, Node},
 	Affects:   history.AffectsData + " " + history.AffectsMessages, // nobody announces that a lock is free
 })
