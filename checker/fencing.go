@@ -256,7 +256,7 @@ func (v *view) fencingViolation(f finding) Violation {
 			w.Events = append(w.Events, int(end))
 		}
 	case readerRefused:
-		w.Events[0] = int(v.h.Spans[f.x].Invoked)
+		w.Events = []int{int(v.h.Spans[f.x].Invoked), int(s.Invoked), int(s.Ended)}
 	}
 	return w
 }

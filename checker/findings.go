@@ -45,7 +45,7 @@ func (f *findings) add(n finding) {
 
 // prune keeps the longest findings; of equally long ones the earliest.
 func (f *findings) prune() {
-	slices.SortFunc(f.kept, func(a, b finding) int {
+	slices.SortStableFunc(f.kept, func(a, b finding) int {
 		return cmp.Or(
 			cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.start, b.start),
 			cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y), cmp.Compare(a.rule, b.rule))

@@ -11,24 +11,24 @@ const (
 	ruleInspected  = "an inspection shows who holds the lock, and what was granted"
 	ruleForced     = "a forced release says whether the lock was held"
 	ruleCounted    = "a lock counts its waiters correctly"
-	wrongly        = "client $client $did $lock at $return without an error, although "
-	inspected      = "client $client inspected $lock at $return and "
-	byForce        = "client $client released $lock by force at $return with the reply that "
-	counted        = "client $client was shown $waiters at $return by $lock, for which $note "
+	didWrongly     = "client $client $did $lock at $return without an error, although "
+	wasShown       = "client $client inspected $lock at $return and "
+	forcedReply    = "client $client released $lock by force at $return with the reply that "
+	shownWaiters   = "client $client was shown $waiters at $return by $lock, for which $note "
 )
 
 // honestyWords are the wordings of the rules of honesty, except for those that [honestyCheck.violation] words itself.
 func honestyWords() map[int]wording {
 	return map[int]wording{
-		releasedNothing: {BrokenPromise, nothing, ruleHolderOnly, wrongly + "it had never acquired it"},
-		renewedNothing:  {BrokenPromise, nothing, ruleHolderOnly, wrongly + "it had never acquired it"},
-		releasedTwice:   {BrokenPromise, nothing, ruleHolderOnly, wrongly + "it had already released it"},
-		releasedOther:   {BrokenPromise, otherHold, ruleHolderOnly, wrongly + "client $other had held it since $since"},
-		renewedOther:    {BrokenPromise, otherHold, ruleHolderOnly, wrongly + "client $other had held it since $since"},
-		notForced:       {BrokenPromise, anOp, ruleHolderOnly, wrongly + "it had been released by force at $since"},
-		revived:         {BrokenPromise, anOp, ruleHolderOnly, wrongly + "$note"},
+		releasedNothing: {BrokenPromise, nothing, ruleHolderOnly, didWrongly + "it had never acquired it"},
+		renewedNothing:  {BrokenPromise, nothing, ruleHolderOnly, didWrongly + "it had never acquired it"},
+		releasedTwice:   {BrokenPromise, nothing, ruleHolderOnly, didWrongly + "it had already released it"},
+		releasedOther:   {BrokenPromise, otherHold, ruleHolderOnly, didWrongly + "client $other had held it since $since"},
+		renewedOther:    {BrokenPromise, otherHold, ruleHolderOnly, didWrongly + "client $other had held it since $since"},
+		notForced:       {BrokenPromise, anOp, ruleHolderOnly, didWrongly + "it had been released by force at $since"},
+		revived:         {BrokenPromise, anOp, ruleHolderOnly, didWrongly + "$note"},
 		goneConfirmed: {BrokenPromise, nothing, ruleHolderOnly,
-			wrongly + "$note no longer had it for that owner at $start"},
+			didWrongly + "$note no longer had it for that owner at $start"},
 		deniedHolder: {BrokenPromise, aHold, "the holder can release and renew the lock until its promise ends",
 			"client $client was denied the $noun of $lock at $return: the lock replied that it did not hold it, although it " +
 				"was granted at $since and the promise $note"},
@@ -46,19 +46,19 @@ func honestyWords() map[int]wording {
 			"client $client received a loss report for $lock at $end, although no other client had acquired it and the " +
 				"promise $note"},
 		shownFree: {BrokenPromise, aHold, ruleInspected,
-			inspected + "found $note, although client $other held it since $since"},
+			wasShown + "found $note, although client $other held it since $since"},
 		shownOther: {BrokenPromise, aHold, ruleInspected,
-			inspected + "was shown another owner, although client $other held it since $since as $note"},
+			wasShown + "was shown another owner, although client $other held it since $since as $note"},
 		shownWrong: {BrokenPromise, aHold, ruleInspected,
-			inspected + "was shown $note; client $other held it since $since"},
-		shownGone:      {BrokenPromise, nothing, ruleInspected, inspected + "was shown $owner, which did not hold it"},
-		shownExpired:   {BrokenPromise, nothing, ruleInspected, inspected + "was shown $owner, whose lease had ended"},
-		waitersBeyond:  {"", nothing, ruleCounted, counted + "can have waited"},
-		waitersMissing: {"", nothing, ruleCounted, counted + "waited"},
+			wasShown + "was shown $note; client $other held it since $since"},
+		shownGone:      {BrokenPromise, nothing, ruleInspected, wasShown + "was shown $owner, which did not hold it"},
+		shownExpired:   {BrokenPromise, nothing, ruleInspected, wasShown + "was shown $owner, whose lease had ended"},
+		waitersBeyond:  {"", nothing, ruleCounted, shownWaiters + "can have waited"},
+		waitersMissing: {"", nothing, ruleCounted, shownWaiters + "waited"},
 		forcedNothing: {BrokenPromise, nothing, ruleForced,
-			byForce + "it had been held, although nobody can have held it"},
+			forcedReply + "it had been held, although nobody can have held it"},
 		forceMissed: {BrokenPromise, aHold, ruleForced,
-			byForce + "nobody held it, although client $other had held it since $since"},
+			forcedReply + "nobody held it, although client $other had held it since $since"},
 		contradicted: {BrokenPromise, nothing,
 			"the replies of a lock about a hold or an operation do not contradict each other",
 			"client $client, $op of $lock at $start: $note"},

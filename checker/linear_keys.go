@@ -43,11 +43,11 @@ func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
 	ownLeases := false
 	forced := make(map[int32]bool) // by key: it may have been released by force
-	for i, s := range every(v.h.Spans) {
+	for _, s := range every(v.h.Spans) {
 		if s.Op == history.OpForceRelease && s.Outcome != history.Fail {
 			forced[s.Key] = true
 		}
-		if s := &v.h.Spans[i]; isLockOp(s) {
+		if isLockOp(s) {
 			ownLeases = ownLeases || s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRelease
 		}
 	}

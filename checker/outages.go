@@ -111,7 +111,7 @@ func isServer(name string) bool {
 	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9'
 }
 
-// touches reports whether the servers were unavailable at some time in s.
+// touches reports whether one of the windows has a part in s.
 func (c outageWindows) touches(s segment) bool {
 	for _, r := range c.windows {
 		if r.from <= s.until && s.from <= r.until {

@@ -110,6 +110,7 @@ func (s segment) text() string {
 
 // bareView is a view without holds.
 func bareView(h *history.History, o Options) *view {
+	o.off = disabledRules{} // those of one property do not belong to all
 	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll,
 		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
 	v.byOwner, v.idleTimes = sync.OnceValue(v.orderByOwner), sync.OnceValue(func() *idle { return v.findIdle(o.slack()) })

@@ -105,6 +105,9 @@ func (v *view) know(word string, f finding, e evidence) string {
 	case "note":
 		return fmt.Sprint(f.note)
 	}
+	if f.x < 0 {
+		panic("a violation cannot be put into words: no other hold or operation is known for $" + word)
+	}
 	if e == anOp || e == otherOp {
 		x := &v.h.Spans[f.x]
 		return v.knowOther(word, &hold{span: f.x, asked: x.Call, from: x.Return, token: x.Token})

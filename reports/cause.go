@@ -21,7 +21,7 @@ type mechanism struct {
 // cause is what broke the lock.
 type cause struct {
 	mechanism
-	sentence              // one; about two holds: what follows the colon of the headline
+	sentence              // of one hold: the headline; of two holds: what follows the colon of the headline
 	faults   []*injection // that it names, the most important first
 	steps    []storyStep  // that explain it, besides the evidence of the violation and the faults
 	rows     []adviceItem // instead of those of the mechanism; nil: its own

@@ -167,6 +167,9 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 	if m.baseline[t.String()] == nil {
 		m.baseline[t.String()] = sync.OnceValues(func() (map[checker.Property]bool, error) {
 			r, err := m.unmodified(ctx, t, m.First, baselineSeeds)
+			if err != nil { // it ends the measurement
+				return nil, err
+			}
 			found := violated(r, nil)
 			if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
 				m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
@@ -174,7 +177,7 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 					found[s.Name] = true
 				}
 			}
-			return found, err
+			return found, nil
 		})
 	}
 	return m.baseline[t.String()]
@@ -205,11 +208,11 @@ func violated(r explore.Report, known map[checker.Property]bool) map[checker.Pro
 // known are the properties that the lock without a planted bug is known to violate in t.
 func (m *Measurer) known(t Target) map[checker.Property]bool {
 	m.mu.Lock()
-	explore := m.baseline[t.String()]
+	known := m.baseline[t.String()]
 	m.mu.Unlock()
-	if explore == nil {
+	if known == nil {
 		return nil
 	}
-	found, _ := explore() // the first caller returns the error
+	found, _ := known() // its error ends the measurement elsewhere
 	return found
 }
