@@ -57,7 +57,8 @@ var errEndedByClose = errors.New("the lock was granted, and its hold ended with 
 // AcquireUntilClosed closes the client while the acquire is in flight, and makes another one. Sometimes it closes the
 // connections first, as a program does that shuts down in the wrong order: the next request, at the latest at the next
 // poll, then ends the acquire. A lock that needs several votes or locks does not state [EndsWaits]: an acquire that
-// ends with the client leaves grants of some servers until their lease expires.
+// ends with the client leaves grants of some servers until their lease expires. Nor does a semaphore without leases,
+// whose permits would stay.
 func (l *library) AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error) {
 	connsFirst := l.poll > 0 && isOneInFour("connections first ", a.Owner)
 	asking := ctx

@@ -143,12 +143,13 @@ func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a Acquire) (Grant, er
 	if err != nil {
 		return Grant{}, err
 	}
-	acquire := l.mutex(c, a).Acquire
+	m := l.mutex(c, a)
+	acquire := m.Acquire
 	if a.Wait == 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, readTimeout)
 		defer cancel()
-		acquire = l.mutex(c, a).TryAcquire
+		acquire = m.TryAcquire
 	}
 	h, err := acquire(ctx, a.Owner)
 	if err != nil {

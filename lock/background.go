@@ -81,7 +81,7 @@ func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan str
 		return false
 	case <-b.ctx.Done():
 	}
-	return b.ctx.Err() == nil
+	return ctx.Err() == nil && b.ctx.Err() == nil
 }
 
 // close ends everything and waits for that until ctx ends.

@@ -17,7 +17,7 @@ type Hold struct {
 	first retrier   // of the release that ends it: of its own, it would be one more allocation
 }
 
-// FencedHold is a [Hold] with a fencing token: that of a [FencedMutex], a [FairMutex] or an [RW].
+// FencedHold is a [Hold], with all its methods, and a fencing token: that of a [FencedMutex], a [FairMutex] or an [RW].
 type FencedHold struct{ Hold }
 
 // Token is the fencing token of the grant: greater than that of every grant before, the same for all holds of one

@@ -140,7 +140,8 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 }
 
 // ForceRelease releases permits by their ids ([Permits.IDs]), regardless of their owner, and returns how many of them
-// were held. The holders learn of it when they release: [ErrLost].
+// were held; an id of a [Semaphore] is that of all permits of one Acquire. The holders learn of it when they release:
+// [ErrLost].
 func (p pool) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	err = p.client.checkCounted(p.key)
 	var r reply
@@ -152,10 +153,10 @@ func (p pool) ForceRelease(ctx context.Context, ids ...string) (permits int, err
 }
 
 // Acquire waits until n permits are free, of a [FairSemaphore] also for its turn, and takes them all at once. Of
-// permits with a lease, n is at most 10,000. Its error is [ErrNoPermits] if ctx ended before, [ErrPermits] if n is less
-// than one or more than the total, [ErrAbsent] if the semaphore does not exist, and [ErrUnknown] if permits may have
-// been taken and could not be released: then a waiter of a [FairSemaphore] may also stay in the queue until it is
-// skipped after three heartbeats.
+// permits with a lease, n is at most 10,000. When ctx ends, a waiter leaves the queue. Its error is [ErrNoPermits] if ctx
+// ended before, [ErrPermits] if n is less than one or more than the total, [ErrAbsent] if the semaphore does not exist,
+// and [ErrUnknown] if permits may have been taken and could not be released: then a waiter of a [FairSemaphore] may also
+// stay in the queue until it is skipped after three heartbeats.
 func (p pool) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return p.acquire(ctx, n, true, opts)
 }
@@ -168,15 +169,14 @@ func (p pool) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, 
 
 // acquire acquires n permits. A semaphore that does not exist is set up first if its total is known.
 func (p pool) acquire(ctx context.Context, n int, wait bool, opts []Option) (*Permits, error) {
-	limit := p.limit()
 	doing := "try to acquire"
 	if wait {
 		doing = "acquire"
 	}
-	permits, err := p.acquireOnce(ctx, n, limit, wait, opts)
+	permits, err := p.acquireOnce(ctx, n, wait, opts)
 	if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
 		if err = p.setUp(ctx, total); err == nil {
-			permits, err = p.acquireOnce(ctx, n, limit, wait, opts)
+			permits, err = p.acquireOnce(ctx, n, wait, opts)
 		}
 	}
 	return permits, failed(doing, p.store.kind(), p.name, err)
@@ -194,7 +194,7 @@ func (p pool) setUp(ctx context.Context, total int) error {
 // is free, else that of TryAcquire. It first asks how many are free and then takes as many: permits that are released
 // in between stay free.
 func (p pool) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
-	for limit := p.limit(); ; {
+	for {
 		s, err := p.inspect(ctx)
 		if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
 			err = p.setUp(ctx, total)
@@ -206,7 +206,7 @@ func (p pool) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 		if err != nil {
 			return nil, failed("drain", p.store.kind(), p.name, err)
 		}
-		permits, err := p.acquireOnce(ctx, min(s.Free, limit), limit, false, opts)
+		permits, err := p.acquireOnce(ctx, min(s.Free, p.limit()), false, opts)
 		taken := errors.Is(err, ErrHeld) || errors.Is(err, ErrPermits) // by others, since the reply
 		if !taken || errors.Is(err, ErrQueued) || ctx.Err() != nil {
 			return permits, failed("drain", p.store.kind(), p.name, err)
@@ -214,7 +214,7 @@ func (p pool) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 	}
 }
 
-func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []Option) (*Permits, error) {
+func (p pool) acquireOnce(ctx context.Context, n int, wait bool, opts []Option) (*Permits, error) {
 	s := p.options.with(opts)
 	kind, known := "a semaphore", poolOptions
 	if p.store.leased {
@@ -225,7 +225,7 @@ func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []O
 		err = s.check(kind, known)
 	}
 	if err == nil {
-		err = checkCount(n, 1, limit)
+		err = checkCount(n, 1, p.limit())
 	}
 	var lease time.Duration
 	var auto bool

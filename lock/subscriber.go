@@ -49,11 +49,11 @@ func (s *subscriber) run() {
 		case <-s.queues.changed:
 		case <-timer.C:
 		}
-		if s.queues.bg.ctx.Err() != nil { // at the same instant
-			return
-		}
 		if s.queues.order != nil { // a connection may break at this instant
 			s.queues.order("", nil)
+		}
+		if s.queues.bg.ctx.Err() != nil { // closed at the same instant
+			return
 		}
 		s.dropBroken()
 		for _, addr := range s.addrs() {

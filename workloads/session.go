@@ -155,7 +155,8 @@ func (s *Session) send(ctx context.Context, r client.Request) (Hold, Answer) {
 	return h, answer
 }
 
-// held is false for the zero value: a request that was not granted.
+// held is false for the zero value, which [mix.await] and [mix.try] return for a request that was not granted. Those of
+// Session have an owner.
 func (h Hold) held() bool { return h.Owner != "" }
 
 // about is the part of a request that names h.

@@ -87,11 +87,11 @@ func Parse(p []byte) (reply any, rest []byte, err error) {
 // ParseAll reads the complete replies in p, and returns what follows them.
 func ParseAll(p []byte) (replies []any, rest []byte) {
 	for len(p) > 0 {
-		reply, rest, err := Parse(p)
+		reply, after, err := Parse(p)
 		if err != nil {
 			break
 		}
-		replies, p = append(replies, reply), rest
+		replies, p = append(replies, reply), after
 	}
 	return replies, p
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -30,7 +31,8 @@ func (c *Conn) WriteError(s string) {
 // refusal ends a command that has written an error, see [Conn.Fail].
 type refusal struct{}
 
-// Fail writes an error and ends the command, from whatever depth: the parsers of arguments need not return errors.
+// Fail writes an error and ends the command, from any depth: the parsers of arguments need not return errors. It may be
+// called only by a command, not for a client that was blocked and is served or times out later: nothing recovers there.
 func (c *Conn) Fail(s string) {
 	c.WriteError(s)
 	panic(refusal{})
@@ -140,8 +142,10 @@ func (c *Conn) Write(v any) {
 	case Fields:
 		c.WriteMap(len(v) / 2)
 		c.writeEach(v)
-	default:
+	case nil:
 		c.WriteNull()
+	default:
+		panic(fmt.Sprintf("a reply cannot have a %T", v))
 	}
 }
 

@@ -7,11 +7,9 @@ import (
 )
 
 func cmdPing(c *Conn, args [][]byte) {
-	if len(args) > 2 {
-		c.Fail(wrongArgs("ping"))
-	}
+	c.FailIf(len(args) > 2, wrongArgs("ping"))
 	if c.resp == 2 && c.subscribed() {
-		text := bytes.Join(args[1:], nil)
+		text := bytes.Join(args[1:], nil) // of none, or one
 		c.Write([]any{"pong", text})
 		return
 	}
