@@ -150,25 +150,10 @@ func textNemesis(events []Event, fields []string) ([]Event, error) {
 		return nil, err
 	}
 	f := FaultValue{Phase: Phase(fields[2])}
-	for _, field := range fields[3:] {
-		name, value, _ := strings.Cut(field, "=")
-		switch name {
-		case "id":
-			f.ID, err = nonNegative(value)
-		case "target":
-			f.Target = value
-		case "detail":
-			f.Detail = value
-		case "affects":
-			f.Affects = strings.ReplaceAll(value, ",", " ")
-		case "lasted":
-			f.Lasted, err = textTime(value)
-		default:
-			err = fmt.Errorf("unknown field %q of a fault; it has id, target, detail, affects and lasted", name)
-		}
-		if err != nil {
-			return nil, err
-		}
+	parts := textFields{"id": &f.ID, "target": &f.Target, "detail": &f.Detail, "lasted": &f.Lasted,
+		"affects": func(value string) { f.Affects = strings.ReplaceAll(value, ",", " ") }}
+	if err := parts.setAll(fields[3:], "a fault; it has id, target, detail, affects and lasted"); err != nil {
+		return nil, err
 	}
 	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Value: &Value{Fault: &f}}
 	return append(events, e), nil
@@ -249,21 +234,25 @@ func merge(args, results *Value) *Value {
 func textValues(fields []string) (args, results *Value, cause *Error, err error) {
 	args, results, cause = &Value{}, &Value{}, &Error{}
 	touch := &TouchValue{}
+	parts := textFields{
+		"owner": &args.Owner, "mode": &args.Mode, "permits": &args.Permits, "limit": &args.Limit, "part": &args.Part,
+		"lease": &args.Lease, "wait": &args.Wait, "close": &args.Close, "work": &args.Work,
+		"granted": &results.Permits, "token": &results.Token, "valid": &results.Valid, "age": &results.Age,
+		"undone": &results.Undone,
+		"count":  func(value string) (err error) { results.Count, err = strconv.Atoi(value); return err },
+		"read":   &touch.Read, "found": &touch.Found, "seen": &touch.MaxSeen, "fenced": &touch.Fenced,
+		"code": &cause.Code, "text": &cause.Text,
+	}
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, "=")
 		if name == "read" || name == "found" || name == "seen" || name == "fenced" {
 			results.Touch = touch
 		}
-		switch err := textValue(name, value, args, results); {
-		case err == nil:
-		case !errors.Is(err, errUnknownField):
+		switch known, err := parts.set(name, value); {
+		case !known:
+			return nil, nil, nil, fmt.Errorf("unknown field %q", name)
+		case err != nil:
 			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
-		case name == "code":
-			cause.Code = value
-		case name == "text":
-			cause.Text = value
-		default:
-			return nil, nil, nil, fmt.Errorf("%w %q", errUnknownField, name)
 		}
 	}
 	if *cause == (Error{}) {
@@ -273,54 +262,6 @@ func textValues(fields []string) (args, results *Value, cause *Error, err error)
 		return nil, nil, nil, err
 	}
 	return args, results, cause, nil
-}
-
-var errUnknownField = errors.New("unknown field")
-
-func textValue(name, value string, args, results *Value) (err error) {
-	switch name {
-	case "owner":
-		args.Owner = value
-	case "mode":
-		args.Mode = value
-	case "permits":
-		args.Permits, err = nonNegative(value)
-	case "granted":
-		results.Permits, err = nonNegative(value)
-	case "limit":
-		args.Limit, err = nonNegative(value)
-	case "lease":
-		args.Lease, err = textTime(value)
-	case "wait":
-		args.Wait, err = textTime(value)
-	case "close":
-		args.Close, err = textTime(value)
-	case "work":
-		args.Work, err = textTime(value)
-	case "part":
-		args.Part = true
-	case "token":
-		results.Token, err = unsigned(value)
-	case "valid":
-		results.Valid, err = textTime(value)
-	case "age":
-		results.Age, err = textTime(value)
-	case "undone":
-		results.Undone = true
-	case "count":
-		results.Count, err = strconv.Atoi(value)
-	case "read":
-		results.Touch.Read, err = integer(value)
-	case "found":
-		results.Touch.Found, err = integer(value)
-	case "seen":
-		results.Touch.MaxSeen, err = unsigned(value)
-	case "fenced":
-		results.Touch.Fenced = true
-	default:
-		return errUnknownField
-	}
-	return err
 }
 
 // textTime parses seconds, or a duration with a unit.
@@ -351,28 +292,11 @@ func textFinal(events []Event, fields []string) ([]Event, error) {
 		return append(events, e), err
 	}
 	l := &LeftoverValue{}
-	for _, field := range fields[3:] {
-		if err := l.set(field); err != nil {
-			return nil, err
-		}
+	parts := textFields{"waiters": &l.Waiters, "permits": &l.Permits, "renewals": &l.Renewals,
+		"keys": func(value string) { l.Keys = strings.Split(value, ",") }}
+	if err := parts.setAll(fields[3:], "leftover; it has keys, waiters, permits and renewals"); err != nil {
+		return nil, err
 	}
 	e.Value = &Value{Left: l}
 	return append(events, e), nil
-}
-
-func (l *LeftoverValue) set(field string) (err error) {
-	name, value, _ := strings.Cut(field, "=")
-	switch name {
-	case "keys":
-		l.Keys = strings.Split(value, ",")
-	case "waiters":
-		l.Waiters, err = nonNegative(value)
-	case "permits":
-		l.Permits, err = nonNegative(value)
-	case "renewals":
-		l.Renewals, err = nonNegative(value)
-	default:
-		err = fmt.Errorf("unknown field %q of leftover; it has keys, waiters, permits and renewals", name)
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package history
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -19,47 +18,33 @@ func textSample(samples []Sample, fields []string) ([]Sample, error) {
 	}
 	s := Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master"}
 	key, state := "", KeyState{TTL: -1}
+	parts := textFields{
+		"role": &s.Role, "owner": &state.Owner, "count": &state.Count, "ttl": &state.TTL, "permits": &state.Permits,
+		"limit": &state.Limit,
+		"readers": func(value string) {
+			state.Owners, state.Mode = strings.Split(value, ","), "read"
+			state.Owner = state.Owners[0]
+		},
+	}
+	var values []string
 	for _, field := range fields[2:] {
-		name, value, isValue := strings.Cut(field, "=")
 		switch {
 		case field == "down":
 			s.Up, s.Role = false, ""
-		case name == "role":
-			s.Role = value
-		case !isValue:
+		case !strings.Contains(field, "="):
 			key = field
 		default:
-			err = state.set(name, value)
+			values = append(values, field)
 		}
-		if err != nil {
-			return nil, err
-		}
+	}
+	err = parts.setAll(values, "a sample; it has role, owner, count, ttl, readers, permits and limit")
+	if err != nil {
+		return nil, err
 	}
 	if key != "" {
 		s.Keys = map[string]KeyState{key: state}
 	}
 	return append(samples, s), nil
-}
-
-func (k *KeyState) set(name, value string) (err error) {
-	switch name {
-	case "owner":
-		k.Owner = value
-	case "count":
-		k.Count, err = nonNegative(value)
-	case "ttl":
-		k.TTL, err = textTime(value)
-	case "readers":
-		k.Owners, k.Mode = strings.Split(value, ","), "read"
-		k.Owner = k.Owners[0]
-	case "permits":
-		k.Permits, err = nonNegative(value)
-	case "limit":
-		k.Limit, err = nonNegative(value)
-	default:
-		err = fmt.Errorf("unknown field %q of a sample; it has role, owner, count, ttl, readers, permits and limit", name)
-	}
-	return err
 }
 
 // textReceived reads a line such as "received n1 1.500 client=0 dials=2 channels=1 commands=9 key=orders requests=7"
@@ -74,26 +59,16 @@ func textReceived(samples []Sample, fields []string) ([]Sample, error) {
 		return nil, err
 	}
 	key, r := "", Received{}
-	numbers := map[string]*int{
+	requests := 0
+	parts := textFields{
 		"client": &r.Client, "clients": &r.Clients, "dials": &r.Dials, "open": &r.Open, "channels": &r.Channels,
-		"commands": &r.Commands,
+		"commands": &r.Commands, "key": &key, "requests": &requests,
 	}
-	for _, field := range fields[2:] {
-		name, value, _ := strings.Cut(field, "=")
-		switch into := numbers[name]; {
-		case into != nil:
-			*into, err = nonNegative(value)
-		case name == "key":
-			key = value
-		case name == "requests" && key != "":
-			r.Keys = map[string]int{}
-			r.Keys[key], err = nonNegative(value)
-		default:
-			err = fmt.Errorf("unknown field %q of what was received", name)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := parts.setAll(fields[2:], "what was received"); err != nil {
+		return nil, err
+	}
+	if key != "" {
+		r.Keys = map[string]int{key: requests}
 	}
 	s := Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master", Received: []Received{r}}
 	return append(samples, s), nil

@@ -153,10 +153,10 @@ func (p pool) ForceRelease(ctx context.Context, ids ...string) (permits int, err
 }
 
 // Acquire waits until n permits are free, of a [FairSemaphore] also for its turn, and takes them all at once. Of
-// permits with a lease, n is at most 10,000. When ctx ends, a waiter leaves the queue. Its error is [ErrNoPermits] if ctx
-// ended before, [ErrPermits] if n is less than one or more than the total, [ErrAbsent] if the semaphore does not exist,
-// and [ErrUnknown] if permits may have been taken and could not be released: then a waiter of a [FairSemaphore] may also
-// stay in the queue until it is skipped after three heartbeats.
+// permits with a lease, n is at most 10,000. When ctx ends, a waiter leaves the queue. Its error is [ErrNoPermits] if
+// ctx ended before, [ErrPermits] if n is less than one or more than the total, [ErrAbsent] if the semaphore does not
+// exist, and [ErrUnknown] if permits may have been taken and could not be released: then a waiter of a [FairSemaphore]
+// may also stay in the queue until it is skipped after three heartbeats.
 func (p pool) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return p.acquire(ctx, n, true, opts)
 }

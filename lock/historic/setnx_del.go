@@ -21,7 +21,7 @@ var setnxDelRow = Row{
 	Name:   "setnx-del",
 	Flaw:   "SETNX with a timestamp, DEL when it has expired: two clients that both saw it expired both acquire the lock.",
 	Source: "Redis documentation, SETNX: how not to handle crashed holders",
-	open:   func(c Config) Lock { return &setnxDel{timestamped: newTimestamped(c)} },
+	open:   func(c Config) Lock { return newTimestamped(c, setAfterDel) },
 }
 
 // As many articles print it: the reply to the second SETNX is ignored.
@@ -29,50 +29,50 @@ var setnxDelUncheckedRow = Row{
 	Name:   "setnx-del-unchecked",
 	Flaw:   "SETNX with a timestamp, DEL, and a second SETNX whose reply is ignored: all that saw it expired acquire it.",
 	Source: "articles on SETNX locks; Redis documentation, SETNX: how not to handle crashed holders",
-	open: func(c Config) Lock {
-		return &setnxDel{timestamped: newTimestamped(c), unchecked: true}
-	},
+	open:   func(c Config) Lock { return newTimestamped(c, unchecked(setAfterDel)) },
 }
 
-type setnxDel struct {
-	timestamped
-	unchecked bool // the second SETNX counts as granted, whatever its reply is
-}
-
-// TryAcquire sets the key if it is absent, or deletes an expired one and retries.
-func (s *setnxDel) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
-	until := s.until(lease)
-	return s.store(name, owner, until, s.setOrReplace(ctx, name, until, func() (bool, error) {
-		if err := s.rdb.Del(ctx, name).Err(); err != nil {
-			return false, err
-		}
-		ok, err := s.rdb.SetNX(ctx, name, until, 0).Result()
-		return ok || s.unchecked, err
-	}))
+// setAfterDel deletes the key and sets it if it is absent then.
+func setAfterDel(ctx context.Context, l *timestamped, name string, until int64) (bool, error) {
+	if err := l.rdb.Del(ctx, name).Err(); err != nil {
+		return false, err
+	}
+	return l.rdb.SetNX(ctx, name, until, 0).Result()
 }
 
 // timestamped is the common part of locks whose value is the end of the lease in milliseconds, by the clock of the
 // client that wrote it.
 type timestamped struct {
 	plain
-	now func() time.Time
+	now     func() time.Time
+	replace replacement
 
 	mu     sync.Mutex
 	leases map[[2]string]int64 // ends of this client's leases, by name and owner
 }
 
-func newTimestamped(c Config) timestamped {
-	return timestamped{plain: plain{c.Masters[0]}, now: c.Now}
+// replacement replaces a lease that has expired, and reports whether the lock is granted.
+type replacement func(ctx context.Context, l *timestamped, name string, until int64) (bool, error)
+
+// unchecked is a replacement whose reply is ignored, unless it is an error.
+func unchecked(replace replacement) replacement {
+	return func(ctx context.Context, l *timestamped, name string, until int64) (bool, error) {
+		_, err := replace(ctx, l, name, until)
+		return true, err
+	}
 }
 
-func (s *timestamped) until(lease time.Duration) int64 {
-	return s.now().Add(orDefault(lease)).UnixMilli()
+func newTimestamped(c Config, replace replacement) *timestamped {
+	return &timestamped{plain: plain{c.Masters[0]}, now: c.Now, replace: replace}
 }
 
-// setOrReplace sets the key if it is absent, and calls replace if its lease has expired.
-func (s *timestamped) setOrReplace(
-	ctx context.Context, name string, until int64, replace func() (bool, error),
-) error {
+// TryAcquire sets the key if it is absent, or replaces a lease that has expired.
+func (s *timestamped) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
+	until := s.now().Add(orDefault(lease)).UnixMilli()
+	return s.store(name, owner, until, s.setOrReplace(ctx, name, until))
+}
+
+func (s *timestamped) setOrReplace(ctx context.Context, name string, until int64) error {
 	ok, err := s.rdb.SetNX(ctx, name, until, 0).Result()
 	if err != nil || ok {
 		return err
@@ -84,7 +84,7 @@ func (s *timestamped) setOrReplace(
 	case err == nil && !s.expired(value):
 		return ErrHeld
 	}
-	return granted(replace())
+	return granted(s.replace(ctx, s, name, until))
 }
 
 func (s *timestamped) expired(value string) bool {

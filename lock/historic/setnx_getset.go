@@ -9,7 +9,6 @@ package historic
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,7 +17,7 @@ var setnxGetsetRow = Row{
 	Name:   "setnx-getset",
 	Flaw:   "SETNX with a timestamp and GETSET: a client whose clock is ahead acquires a lock that is held.",
 	Source: "Redis documentation, SETNX: locking with GETSET",
-	open:   func(c Config) Lock { return &setnxGetset{timestamped: newTimestamped(c)} },
+	open:   func(c Config) Lock { return newTimestamped(c, getSet) },
 }
 
 // As many articles print it: the value that GET returned decides, and the one that GETSET returned is not looked at.
@@ -26,24 +25,14 @@ var setnxGetsetUncheckedRow = Row{
 	Name:   "setnx-getset-unchecked",
 	Flaw:   "SETNX with a timestamp and GETSET, whose reply is ignored: all that read the expired value acquire the lock.",
 	Source: "articles on SETNX locks; Redis documentation, SETNX: locking with GETSET",
-	open: func(c Config) Lock {
-		return &setnxGetset{timestamped: newTimestamped(c), unchecked: true}
-	},
+	open:   func(c Config) Lock { return newTimestamped(c, unchecked(getSet)) },
 }
 
-type setnxGetset struct {
-	timestamped
-	unchecked bool // GETSET counts as granted, whatever value it replaced
-}
-
-// TryAcquire sets the key if it is absent, or replaces an expired one if no other client was faster.
-func (s *setnxGetset) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
-	until := s.until(lease)
-	return s.store(name, owner, until, s.setOrReplace(ctx, name, until, func() (bool, error) {
-		previous, err := s.rdb.GetSet(ctx, name, until).Result()
-		if errors.Is(err, redis.Nil) {
-			return true, nil
-		}
-		return s.unchecked || s.expired(previous), err
-	}))
+// getSet replaces the value, and grants the lock if no other client was faster.
+func getSet(ctx context.Context, l *timestamped, name string, until int64) (bool, error) {
+	previous, err := l.rdb.GetSet(ctx, name, until).Result()
+	if errors.Is(err, redis.Nil) {
+		return true, nil
+	}
+	return l.expired(previous), err
 }
