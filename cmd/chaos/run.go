@@ -326,7 +326,8 @@ func (o runOptions) scenarioArgs() string {
 
 // shellQuote quotes a word for a shell if it needs quotes.
 func shellQuote(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+µ") == "" {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+µ"
+	if word != "" && strings.Trim(word, safe) == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
