@@ -23,7 +23,7 @@ type wording struct {
 type evidence uint8
 
 const (
-	nothing   evidence = iota // whatever it is, it adds nothing
+	nothing   evidence = iota // it adds nothing
 	aHold                     // a hold: its grant
 	otherHold                 // the same, and its owner is involved
 	endedHold                 // the same, with the event that ended the hold, if one did, in place of its grant
