@@ -41,6 +41,7 @@ func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFence
 // requests and replies.
 func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
+	count := make([]int32, len(keys)) // a list that grows would need more memory
 	ownLeases := false
 	forced := make(map[int32]bool) // by key: it may have been released by force
 	for _, s := range every(v.h.Spans) {
@@ -48,12 +49,13 @@ func (v *view) keyedOps() []keyOps {
 			forced[s.Key] = true
 		}
 		if isLockOp(s) {
+			count[s.Key]++
 			ownLeases = ownLeases || s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRelease
 		}
 	}
 	for k := range keys {
 		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never,
-			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0}
+			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0, spans: make([]int32, 0, count[k])}
 	}
 	for i, s := range every(v.h.Spans) {
 		if isLockOp(s) {
