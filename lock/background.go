@@ -81,8 +81,11 @@ func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan str
 		return false
 	case <-b.ctx.Done():
 	}
-	return ctx.Err() == nil && b.ctx.Err() == nil
+	return !b.ended(ctx)
 }
+
+// ended reports whether ctx or b has ended. At one instant with a wake-up, the end has precedence.
+func (b *background) ended(ctx context.Context) bool { return ctx.Err() != nil || b.ctx.Err() != nil }
 
 // close ends everything and waits for that until ctx ends.
 func (b *background) close(ctx context.Context) error {

@@ -225,9 +225,9 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 		select {
 		case <-w.waiter.wake:
 			w.owesRetry = true
-			return !w.ended(ctx) || w.client.queues.awake(w.waiter)
+			return !w.client.bg.ended(ctx) || w.client.queues.awake(w.waiter)
 		case <-timer.C:
-			return !w.runsOut() && !w.ended(ctx) || w.client.queues.awake(w.waiter)
+			return !w.runsOut() && !w.client.bg.ended(ctx) || w.client.queues.awake(w.waiter)
 		case <-first:
 			first = nil
 			left := min(time.Until(end), w.client.o.PollMax)
@@ -245,11 +245,6 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 			return w.client.queues.awake(w.waiter)
 		}
 	}
-}
-
-// ended reports whether ctx or the client has ended. At one instant with a wake-up, the end has precedence.
-func (w *waitLoop) ended(ctx context.Context) bool {
-	return ctx.Err() != nil || w.client.bg.ctx.Err() != nil
 }
 
 // delay is for how long to sleep before request n+1.

@@ -72,11 +72,11 @@ func findCause(r *Run, v *checker.Violation, property checker.Property, p *pair)
 
 // headline is the sentence about a violation: who held what at once, or what did
 // not happen, and the cause.
-func (c *cause) headline(p *pair) string {
-	if p != nil {
-		c.sentence = say("%s: %s", p.headline(), c.sentence)
+func (c *cause) headline(p *pair) sentence {
+	if p == nil {
+		return c.sentence
 	}
-	return c.text
+	return say("%s: %s", p.headline(), c.sentence)
 }
 
 // headline says who held what at once.

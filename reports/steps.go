@@ -17,7 +17,7 @@ import (
 const maxSteps = 6
 
 // steps are cause and effect of an overlap, in order of time.
-func (p *pair) steps(c *cause) []storyStep {
+func (p *pair) steps(c *cause, headline sentence) []storyStep {
 	a, b := clientName(p.a.Client), clientName(p.b.Client)
 	steps := []storyStep{
 		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.grantStep(p.a)},
@@ -51,7 +51,7 @@ func (p *pair) steps(c *cause) []storyStep {
 		text = fmt.Sprintf("the history ends; both still hold %s", quote(p.key))
 	}
 	steps = append(steps, storyStep{Time: end.to, Event: int(end.Ended), weight: 7, Text: text})
-	return selectSteps(p.r, p.r.withNamed(steps, c.proofs))
+	return selectSteps(p.r, p.r.withNamed(steps, headline.proofs))
 }
 
 func (p *pair) grantStep(h *hold) string {

@@ -69,10 +69,11 @@ func fillUnsafe(r *Run, s *story) {
 		s.Sentence = r.Judgement.Sentence
 		return
 	}
-	s.Sentence = c.headline(p)
-	s.Cause, s.Proofs, s.Advice = c.name, c.proofs, c.advise(r, v, p)
+	headline := c.headline(p)
+	s.Sentence, s.Proofs = headline.text, headline.proofs
+	s.Cause, s.Advice = c.name, c.advise(r, v, p)
 	if p != nil {
-		s.Steps = p.steps(c)
+		s.Steps = p.steps(c, headline)
 	} else {
 		s.Steps = eventSteps(r, v, c)
 	}
