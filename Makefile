@@ -35,23 +35,23 @@ suite: build ## run every scenario on simulated servers against its expected ver
 QUICK := -short -parallel 16 -timeout 10m
 
 # The packages whose tests take longest are named before the others and start first: none runs alone at the end.
-LONGEST := ./internal/runner ./lock/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos
+LONGEST := ./internal/runner ./internal/testkit/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos
 
 # Most packages wait for servers: six at a time keep two cores busy.
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
 	go test -p 6 $(QUICK) $(LONGEST) ./...
 
-# Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/race).
+# Long tests of code that runs in one goroutine, or whose goroutines other tests run with the race detector (internal/testkit/race).
 LONG_TESTS := TestSweepAgreesWithPorcupine|TestDifferential|TestDifferentialProperties|TestBothFoldsFindTheSameHolds
 LONG_TESTS := $(LONG_TESTS)|TestStreamOfRandom|TestRefusedReleases
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
 LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm
-LONG_PACKAGES := ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/mutants
+LONG_PACKAGES := ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/lab/mutants
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
-SEQUENTIAL := ./deploy ./examples ./internal/mutants ./internal/style ./reports ./scenarios
+SEQUENTIAL := ./deploy ./examples ./internal/lab/mutants ./internal/style ./reports ./scenarios
 RACING = $(filter-out $(SEQUENTIAL:./%=github.com/lockchaos/lockchaos/%),$(shell go list ./...))
 
 test-all: setup ## what make test leaves out: the race detector, whole catalogs, long random sequences
@@ -59,13 +59,13 @@ test-all: setup ## what make test leaves out: the race detector, whole catalogs,
 	go test -p 4 -parallel 8 -timeout 30m -run '^($(LONG_TESTS))$$' $(LONG_PACKAGES)
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
-	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
+	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -timeout 20m ./internal/testkit/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
 
 test-redis-8: ## the conformance tests of package lock on the Redis 8.0 of Debian 13, on one server
-	PATH="$$(scripts/redis-debian redis-server bin/redis-8):$$PATH" go test -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+	PATH="$$(scripts/redis-debian redis-server bin/redis-8):$$PATH" go test -timeout 20m ./internal/testkit/locktest -run 'TestKinds/.*-single$$'
 
 test-valkey: ## the same on the Valkey 8.1 of Debian 13
-	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -timeout 20m ./internal/testkit/locktest -run 'TestKinds/.*-single$$'
 
 test-release: setup ## build the image and an archive of a release, and try them (compiles everything twice; every night)
 	scripts/with-docker go test -count=1 -timeout 30m ./deploy -v -release
@@ -82,17 +82,17 @@ install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` 
 snapshot: ## build the archives of a release in dist/: Linux, and macOS with simulated servers only; checksums, SBOM
 	scripts/snapshot
 
-mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS at a time, continues)
-	go run ./internal/mutants/run -jobs $(or $(JOBS),1)
+mutants: setup ## plant every bug of internal/lab/mutants in package lock and write docs/detection.md (hours; JOBS at a time, continues)
+	go run ./internal/lab/mutants/run -jobs $(or $(JOBS),1)
 
 mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth of them (about a minute)
-	go run ./internal/mutants/run -draw "$$(git rev-parse HEAD)" -budget 4s -total 40s
+	go run ./internal/lab/mutants/run -draw "$$(git rev-parse HEAD)" -budget 4s -total 40s
 
 adapters: build ## build the clients for other lock libraries for which this machine has the toolchain; test-all runs them
 	bin/chaos adapters build
 
 verdicts: adapters ## run each line of adapters/*/expect.tsv until it has five runs (an hour)
-	go run ./internal/verdicts/run
+	go run ./internal/lab/libraries/run
 
 determinism: setup ## compare repeated simulations byte by byte: all scenarios, 1, 2 and 8 processors, race or not, busy or idle (hours)
 	@for race in '' -race; do for busy in 0 3; do for variation in 0 1; do \

@@ -24,6 +24,9 @@ var files embed.FS
 // manifestFile describes an adapter.
 const manifestFile = "adapter.yaml"
 
+// InitTimeout is the override of a scenario that gives the client of a library time to start.
+const InitTimeout = "init_timeout=60s"
+
 // Adapter is a library whose locks can be tested.
 type Adapter struct {
 	Library  string `yaml:"-" json:"library"` // also the name of its directory

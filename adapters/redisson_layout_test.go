@@ -17,8 +17,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
-	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // mixedLimit is for what happens sooner or later on a busy machine, and is shorter than all leases that do not matter.

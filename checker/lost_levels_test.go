@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // TestLostLevelsHaveALegalOrder: a server with leases grants an owner several levels, each of which may be lost on its

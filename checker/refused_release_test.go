@@ -8,7 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // refusedReleaseHistory draws a small history in which releases fail and leave the lock as it was, as in the strict

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // This file has a model of a correct lock: clients send requests to a server that grants, refuses, counts and lets

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
-	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // TestScopes: a hold of a block of code ends with it, whether it succeeds, fails or panics, and a loss is reported.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock/historic"
-	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // Every lock of package historic is a row here; its Doc is its flaw.

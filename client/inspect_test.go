@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // TestOwnersAreInspected: a lock shows what an owner holds, beside another owner if it can be shared, and not after the

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // onServer is an initialized native client of the lock that row describes, and its notices.

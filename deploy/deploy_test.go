@@ -16,8 +16,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // buildDir is the directory in which these tests build chaos.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // Redisson reports success to every client that releases a fair lock that does not exist.

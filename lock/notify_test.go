@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // A release publishes only if there are waiters, in this client or others: in a cluster,

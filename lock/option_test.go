@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // The context of a hold ends with that of its acquire, and the hold does not; with the hold, and its parent does not.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/golden"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
 // minRegressions is how many bugs of other locks must have a test.

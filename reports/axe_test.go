@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // TestAccessibility: axe-core 4.14.1 (Deque Systems, MPL-2.0; unmodified, from npm) finds nothing on the pages of

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 const noBrowser = "SKIPPED: no chromium on the PATH (Debian, Ubuntu: apt-get install chromium)"

@@ -16,10 +16,10 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/golden"
-	"github.com/lockchaos/lockchaos/internal/race"
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -168,13 +168,13 @@ func TestCausesOnProcess(t *testing.T) {
 				r := runOn(t, "process", name)
 				known := bytes.Contains(want, fmt.Appendf(nil, "%s (%s)\n", name, r.story.Cause))
 				if v := r.Judgement.Verdict; v != checker.Unsafe {
-					if !realrun.Again(t, try, r.Dir.Path) {
+					if !rerun.Again(t, try, r.Dir.Path) {
 						t.Fatalf("this run is %s: %s", v, r.Judgement.Sentence)
 					}
 					continue
 				}
 				if why := otherViolation(t, name, r, known); why != "" {
-					if !realrun.Repeat(t, try, why) {
+					if !rerun.Because(t, try, why) {
 						t.Fatalf("the scenario never showed what it plans: %s", r.story.Sentence)
 					}
 					continue

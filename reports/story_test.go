@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/golden"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/golden"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
 // compared is a column of the table in docs/comparison.md.

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/lockchaos/lockchaos/internal/golden"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
 // TestEveryKeyHasItsText: the table and the types agree.

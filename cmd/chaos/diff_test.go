@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/reports"
 )
 

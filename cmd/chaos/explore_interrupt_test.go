@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // TestExploreInterrupted: Ctrl-C ends an exploration at once; its findings are kept and printed.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
 // equippedScenario has servers with fake clocks and FUSE disks, as far as this machine supports them, and paused
@@ -74,7 +74,7 @@ func endedBy(t *testing.T, signal syscall.Signal, phase, scenario string) (temp 
 			t.Fatal(err)
 		}
 		m, err := dir.ReadManifest()
-		if err != nil || m.State != rundir.Complete || !realrun.Repeat(t, try, "it was complete before the signal arrived") {
+		if err != nil || m.State != rundir.Complete || !rerun.Because(t, try, "it was complete before the signal arrived") {
 			t.Fatalf("exited with %v in state %q, want exit code %d: %v", cmd.ProcessState, m.State, exitInterrupted, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/suite"
-	"github.com/lockchaos/lockchaos/internal/verdicts"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -27,13 +26,13 @@ func (o *suiteOptions) loadLibraries(filter suite.Filter) error {
 			unfit = err.Error()
 		}
 		for _, e := range all {
-			with := runOptions{lock: e.Lock, set: []string{verdicts.InitTimeout}}
+			with := runOptions{lock: e.Lock, set: []string{adapters.InitTimeout}}
 			scenario, err := scenarios.Load(e.Scenario, with.overrides()...)
 			if err != nil {
 				return fmt.Errorf("%s in %s: %w", e.Lock, e.Scenario, err)
 			}
 			x := suite.Scenario{
-				Arg: e.Scenario, Scenario: scenario, Unfit: unfit, Args: []string{"--lock", e.Lock, "--set", verdicts.InitTimeout},
+				Arg: e.Scenario, Scenario: scenario, Unfit: unfit, Args: []string{"--lock", e.Lock, "--set", adapters.InitTimeout},
 				Library: &suite.Library{Lock: e.Lock, Expected: e.Outcome,
 					Compare: func(j checker.Judgement) (suite.Outcome, []string) { return compareLibrary(e, j) }},
 			}
@@ -47,7 +46,7 @@ func (o *suiteOptions) loadLibraries(filter suite.Filter) error {
 
 // compareLibrary compares a run with a line of expect.tsv.
 func compareLibrary(e adapters.Expectation, j checker.Judgement) (suite.Outcome, []string) {
-	got := verdicts.Outcome(j)
+	got := suite.LibraryOutcome(j)
 	if e.Allows(got) {
 		return suite.AsExpected, nil
 	}

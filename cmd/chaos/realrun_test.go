@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
 // realRun executes chaos run on real servers until it ends with exit code want and has printed says. Package realrun
@@ -20,7 +20,7 @@ func realRun(t *testing.T, want int, says string, args ...string) (stdout, dir s
 		switch {
 		case code == want && strings.Contains(stdout+stderr, says):
 			return stdout, dir
-		case !realrun.Again(t, try, dir):
+		case !rerun.Again(t, try, dir):
 			t.Fatalf("exit code %d, want %d and %q\n%s%s", code, want, says, stdout, stderr)
 		}
 	}

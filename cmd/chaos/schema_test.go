@@ -11,11 +11,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
-	"github.com/lockchaos/lockchaos/internal/golden"
 	"github.com/lockchaos/lockchaos/internal/ledger"
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/reports"
 )
 

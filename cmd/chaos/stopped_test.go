@@ -15,8 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/child"
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
 // stoppedFor is longer than the slack of the checkers and than most leases.
@@ -35,7 +35,7 @@ func TestStoppedHarness(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			dir, stopped := runStopped(t, scenario)
-			for try := 1; !stopped && realrun.Repeat(t, try, "it ended before it was stopped"); try++ {
+			for try := 1; !stopped && rerun.Because(t, try, "it ended before it was stopped"); try++ {
 				dir, stopped = runStopped(t, scenario)
 			}
 			j, err := dir.ReadVerdict()
@@ -49,7 +49,7 @@ func TestStoppedHarness(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if stalled := realrun.LongestStall(h); stalled < stoppedFor {
+			if stalled := rerun.LongestStall(h); stalled < stoppedFor {
 				t.Errorf("the history has a stall of %v, want %v", stalled, stoppedFor)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // TestSuite: a suite on simulated servers, one that finds a verdict that nobody expects, and its shards.

@@ -20,8 +20,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 	"github.com/lockchaos/lockchaos/internal/cluster/target"
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
 // recorder relays to a server and records every command that reaches it.
@@ -279,7 +279,7 @@ func TestTargetFailover(t *testing.T) {
 					url = row.url + servers.Endpoints(0).Sentinels[0] + "/" + servers.Endpoints(0).MasterName
 				}
 				dir, failedOver := runFailover(t, servers, "--scenario", path, "--target", url)
-				if dir == "" && realrun.Repeat(t, try, "the masters counted their replicas as failed") {
+				if dir == "" && rerun.Because(t, try, "the masters counted their replicas as failed") {
 					continue
 				}
 				if keys := keysAt(t, servers); keys != nil {
@@ -288,7 +288,7 @@ func TestTargetFailover(t *testing.T) {
 				if failedOver {
 					break
 				}
-				if !realrun.Again(t, try, dir) {
+				if !rerun.Again(t, try, dir) {
 					t.Fatal("no failover, or no operation after it")
 				}
 			}

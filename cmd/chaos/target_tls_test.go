@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // TestTargetTLS: gates encrypt and authenticate as an ACL user, whose password is in a file.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // TestCheckJudgesTheTestdata: the command reads the histories that the checkers are tested with.

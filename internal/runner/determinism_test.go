@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/explore"
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -153,7 +153,7 @@ func runScenario(t *testing.T, s scenarios.Scenario) {
 		if len(wrong) == 0 {
 			return
 		}
-		if !realrun.Again(t, try, out.Dir.Path) {
+		if !rerun.Again(t, try, out.Dir.Path) {
 			t.Fatalf("%s\n%s", out.Judgement.Sentence, strings.Join(wrong, "\n"))
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
 // TestClientsShareProcesses: each of five clients in two processes has grants.
@@ -27,7 +27,7 @@ func TestClientsShareProcesses(t *testing.T) {
 		if len(grants) == 5 && out.Judgement.Verdict == checker.Safe {
 			break
 		}
-		if !realrun.Again(t, try, out.Dir.Path) {
+		if !rerun.Again(t, try, out.Dir.Path) {
 			t.Fatalf("%s: grants by client: %v", out.Judgement.Sentence, grants)
 		}
 	}

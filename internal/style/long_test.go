@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLongTestsRun: what internal/race makes short or skips with the race detector, test-all runs without it.
+// TestLongTestsRun: what internal/testkit/race makes short or skips with the race detector, test-all runs without it.
 func TestLongTestsRun(t *testing.T) {
 	var names []string
 	for _, list := range makeVariable(t, "LONG_TESTS") {

@@ -63,6 +63,18 @@ type Library struct {
 	Compare  func(checker.Judgement) (Outcome, []string)
 }
 
+// LibraryOutcome is the outcome of a run as adapters/*/expect.tsv writes it: safe, inconclusive, broken promise,
+// outlived lease, or violated.
+func LibraryOutcome(j checker.Judgement) string {
+	if j.Verdict != checker.Unsafe {
+		return string(j.Verdict)
+	}
+	if j.Class != "" {
+		return string(j.Class)
+	}
+	return "violated"
+}
+
 // Title is the name of the scenario in a row: with the lock, if that is of a library.
 func (s Scenario) Title() string {
 	if s.Library != nil {

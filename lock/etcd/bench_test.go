@@ -5,7 +5,7 @@ import (
 
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 )
 
 // BenchmarkAlternate compares the mutex with that of etcd's client on the same three members, over one connection.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
 // TestConnect: Connect requests the lease, and the first acquire requests no other.

@@ -9,9 +9,9 @@ import (
 
 	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
 // TestLocks: what the locks of packages etcd and zookeeper have in common.

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 )
 
 // traffic records which members execute the transactions of a client, and can refuse those of one.

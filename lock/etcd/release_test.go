@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
-	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // unreplied is what happens to a request whose reply does not come.

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 )
 
 // backend is an etcd server.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/zookeepertest"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/zookeepertest"
 )
 
 // sent records the operations of the requests that are sent, without pings.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockchaos/lockchaos/internal/zookeepertest"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/zookeepertest"
 )
 
 // BenchmarkAlternate compares the mutex with that of go-zookeeper, connected to the same one of three members.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
 // unsent is a connection that breaks instead of sending a deletion.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockchaos/lockchaos/internal/zookeepertest"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
+	"github.com/lockchaos/lockchaos/internal/testkit/zookeepertest"
 )
 
 // backend is a ZooKeeper server.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
-	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
 // TestLocks: what the locks of packages etcd and zookeeper have in common. One server serves all cases, each below a

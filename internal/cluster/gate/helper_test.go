@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock/locktest"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // server replies to each line "x" with "re x", and records what it has read.

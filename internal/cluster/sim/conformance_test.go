@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
-	"github.com/lockchaos/lockchaos/internal/realrun"
+	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
 // servers is what the scripts need of a cluster, simulated or real.
@@ -231,7 +231,7 @@ func TestSimulatedAndRealServersAgree(t *testing.T) {
 					return
 				}
 				if !promotedAnother(script.topology, observed) ||
-					!realrun.Repeat(t, try, "the Sentinels replaced n2, or promoted n3 instead") {
+					!rerun.Because(t, try, "the Sentinels replaced n2, or promoted n3 instead") {
 					t.Fatalf("real:\n%s\n\nsimulated:\n%s", observed, simulated[name])
 				}
 			}

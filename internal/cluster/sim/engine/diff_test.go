@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 var (

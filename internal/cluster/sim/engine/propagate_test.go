@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/race"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // TestReplicaIsEqual plays random sequences on a master, applies its effects to a

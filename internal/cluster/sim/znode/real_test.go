@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
-	"github.com/lockchaos/lockchaos/internal/zookeepertest"
+	"github.com/lockchaos/lockchaos/internal/testkit/zookeepertest"
 )
 
 const (
