@@ -10,11 +10,15 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
+// clientTarget begins the target of a fault on a client, or on its end of a link.
+const clientTarget = "client:"
+
 // faultTime is a time in which a fault was in force, or the instant of a note about a server.
 type faultTime struct {
 	segment
-	name, target, affects string
-	changesRoles          bool // a note: a server became master or replica
+	target, affects string
+	unacknowledged  bool // keeps the acknowledgements of replicas from a master
+	changesRoles    bool // a note: a server became master or replica
 }
 
 // findFaults returns the times of all faults, ordered by their beginnings.
@@ -25,13 +29,14 @@ func (v *view) findFaults() (all []faultTime) {
 		switch {
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = len(all)
-			all = append(all, faultTime{segment{f.Time, never}, f.Name, f.Target, f.Affects, false})
+			all = append(all, faultTime{segment: segment{f.Time, never}, target: f.Target, affects: f.Affects,
+				unacknowledged: f.Object == history.ObjectAcknowledgements})
 		case f.Phase == history.Healed && in:
 			delete(open, f.ID)
 			all[n].until = f.Time
 		case f.Phase == history.Noted && explains(f.Name):
 			during := segment{f.Time - f.Lasted, f.Time}
-			all = append(all, faultTime{during, f.Name, f.Target, "", changesRoles(f.Name)})
+			all = append(all, faultTime{segment: during, target: f.Target, changesRoles: changesRoles(f.Name)})
 		}
 	}
 	// A stall is noted at its end.
@@ -56,7 +61,7 @@ func changesRoles(name string) bool {
 // client returns the number of the client that a fault targets, itself or its end of a link; -1 if there is none.
 func (f *faultTime) client() int {
 	end, _, _ := strings.Cut(f.target, ">")
-	name, is := strings.CutPrefix(end, "client:")
+	name, is := strings.CutPrefix(end, clientTarget)
 	client, err := strconv.Atoi(name)
 	if !is || err != nil {
 		return -1

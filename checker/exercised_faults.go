@@ -14,13 +14,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-const (
-	// pauseClient is the fault that stops a client for a while.
-	pauseClient = "pause-client"
-	// lateFaultMargin is how long before the end of the run a fault has to come to be required to have an effect; in
-	// a run of less than 4 s it is a twentieth of the run.
-	lateFaultMargin = 200 * time.Millisecond
-)
+// lateFaultMargin is how long before the end of the run a fault has to come to be required to have an effect; in a run
+// of less than 4 s it is a twentieth of the run.
+const lateFaultMargin = 200 * time.Millisecond
 
 // faultEffects says what the faults of a run did.
 type faultEffects struct {
@@ -42,9 +38,9 @@ func (v *view) faults(o Options) (s faultEffects) {
 		}
 		hadEffect[f.ID] = hadEffect[f.ID] || f.Phase == history.TookEffect
 		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
-		if client, ok := strings.CutPrefix(end, "client:"); ok {
+		if client, ok := strings.CutPrefix(end, clientTarget); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
-				f.Name != pauseClient && v.hasRequestInFlight(client, f.Time)
+				f.Class != history.FaultPauses && v.hasRequestInFlight(client, f.Time)
 		} else {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
@@ -99,7 +95,7 @@ func (v *view) missingExpiry() string {
 	for _, f := range v.h.Faults {
 		switch {
 		case f.ID == 0 || f.Phase == history.Missed:
-		case f.Name != pauseClient:
+		case f.Class != history.FaultPauses || !strings.HasPrefix(f.Target, clientTarget):
 			return ""
 		case f.Phase == history.Healed:
 			healed[f.ID] = f.Time
@@ -116,7 +112,7 @@ func (v *view) missingExpiry() string {
 			until = v.h.End
 		}
 		for _, h := range every(v.holds) {
-			if h.from > f.Time || h.until <= f.Time || "client:"+strconv.Itoa(v.client(h.span)) != f.Target {
+			if h.from > f.Time || h.until <= f.Time || clientTarget+strconv.Itoa(v.client(h.span)) != f.Target {
 				continue
 			}
 			switch end := h.promisedUntil(f.Time); {

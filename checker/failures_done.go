@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -150,7 +151,7 @@ func (v *view) availableMajority(o Options) func(s *history.Span, client int, du
 func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 	kills, others = make(map[string]segment), never
 	for _, f := range every(v.h.Faults) {
-		killed := f.Name == "kill"
+		killed := f.Class == history.FaultKills && !strings.HasPrefix(f.Target, clientTarget)
 		switch _, down := kills[f.Target]; {
 		case killed && f.Phase == history.Injected:
 			for _, node := range targetNodes(f.Target) {

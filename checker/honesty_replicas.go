@@ -9,9 +9,6 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// waitStarved is the fault that holds the acknowledgements that replicas send to a master.
-const waitStarved = "wait-starved"
-
 // judgeUnacknowledged finds grants, and changes of a semaphore or a latch, that succeeded while no replica could
 // acknowledge them, at a lock that states that both wait for replicas. The fault may let acknowledgements through
 // shortly before it is recorded as healed. Operations during other faults are not judged: another server may be the
@@ -66,7 +63,7 @@ func awaitsReplicas(op history.Op) bool {
 func (c *honestyCheck) starvedTimes() (starved []segment) {
 	all := c.faultTimes()
 	for _, f := range all {
-		if f.name == waitStarved && !strings.Contains(f.target, ">") &&
+		if f.unacknowledged && !strings.Contains(f.target, ">") &&
 			!slices.ContainsFunc(all, func(x faultTime) bool {
 				return x.changesRoles && f.from <= x.until && x.until < f.until
 			}) {

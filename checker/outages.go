@@ -32,7 +32,7 @@ func (v *view) outagesFor(c concern, o Options) outageWindows {
 	for _, f := range every(v.h.Faults) {
 		_, in := open[f.ID]
 		switch {
-		case strings.HasPrefix(f.Target, "client:"), f.Affects == history.AffectsDelays:
+		case strings.HasPrefix(f.Target, clientTarget), f.Affects == history.AffectsDelays:
 		case f.Phase == history.Injected && !in:
 			affected := slices.DeleteFunc(targetNodes(f.Target), func(n string) bool { return v.spares(n, f.Affects, c, o) })
 			open[f.ID] = affected

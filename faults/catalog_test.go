@@ -6,8 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
+
+// classes are those of docs/history.md.
+var classes = []string{
+	history.FaultKills, history.FaultRestarts, history.FaultForgets, history.FaultPauses, history.FaultDelays,
+	history.FaultDrops, history.FaultCuts, history.FaultRefuses, history.FaultDuplicates, history.FaultRemoves,
+	history.FaultPlants, history.FaultSkews, history.FaultMoves, history.FaultPromotes, history.FaultDemotes,
+}
 
 // TestCatalog: every row is complete, has files of its own and can be looked up.
 func TestCatalog(t *testing.T) {
@@ -23,6 +31,9 @@ func TestCatalog(t *testing.T) {
 			}
 			if row.Source == "" || len(row.Targets) == 0 || row.Inject == nil || row.Lacks == nil {
 				t.Errorf("no source, targets, Inject or Lacks: %+v", row)
+			}
+			if !slices.Contains(classes, row.Class) || row.Object == "" || row.Verb == "" {
+				t.Errorf("no class of docs/history.md, object or verb: %q, %q, %q", row.Class, row.Object, row.Verb)
 			}
 			for _, file := range []string{".go", "_test.go"} {
 				name := strings.ReplaceAll(row.Name, "-", "_") + file

@@ -11,6 +11,9 @@ var channelRefusedSpec = aclFault(otherChannels, rules("allchannels"), Spec{
 	Doc:       "revokes the clients' permission for the channels of one lock (ACL SETUSER &pattern) until healed.",
 	Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions + " " + history.AffectsRights,
 	Source:    "redis.io, ACL: a user is given the channels that match patterns, as &orders:*",
+	Class:     history.FaultRefuses,
+	Object:    history.ObjectSubscriptions,
+	Verb:      "refused subscriptions",
 })
 
 // otherChannels permits the channels that have the name of a lock in theirs, except those of one lock: the one that a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -15,6 +16,9 @@ var clockDriftSpec = Spec{
 	NotOn:     noClocks(),
 	Doc:       "makes a server's wall clock gain or lose `amount` every second until healed.",
 	Source:    "redis.io, Distributed Locks: CLOCK_DRIFT and the assumption of a bounded rate",
+	Class:     history.FaultSkews,
+	Object:    history.ObjectRate,
+	Verb:      "had its clock changed",
 	Targets:   []Target{Master, Replica, Behind, Deciding, Node},
 	Amount:    &Amount{"what the clock gains each second", defaultDrift, -900 * time.Millisecond, time.Minute},
 	Requires:  cluster.Requirements{Clocks: true},

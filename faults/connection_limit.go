@@ -28,6 +28,9 @@ var connectionLimitSpec = adminFault{
 	Doc:        "sets maxclients below a server's number of connections: it keeps these, but refuses new ones.",
 	Affects:    history.AffectsTraffic,
 	Source:     "redis.io, Redis client handling: maximum concurrent connected clients",
+	Class:      history.FaultRefuses,
+	Object:     history.ObjectConnections,
+	Verb:       "refused connections",
 	Topologies: []string{cluster.Single, cluster.Quorum},
 	Resources:  ofEachNode("the connection limit of "),
 })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -22,6 +23,9 @@ var endpointChangeSpec = Spec{
 		"resolver), only that client still reaches the second master.",
 	Source: "redisson#241 and #1845 (ElastiCache moves the DNS name of the primary, and half of the connections stay); " +
 		"redisson#4983 (3 of 44 programs keep the old address); redis/go-redis#790 (READONLY on old connections)",
+	Class:      history.FaultMoves,
+	Object:     history.ObjectAddress,
+	Verb:       "was affected when the master's address moved",
 	Targets:    []Target{Master, All, Holder, Waiter, Client},
 	Topologies: []string{cluster.Replicated},
 	Resources: func(cluster.Cluster, string) []Resource {

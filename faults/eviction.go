@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -14,6 +15,9 @@ var evictionSpec = commandFault(evictLocks, Spec{
 	OnlyRedis: "a memory limit",
 	Doc:       "makes a server evict its keys (maxmemory with allkeys-lru), once, as soon as it has a lock's key.",
 	Source:    "redis.io, Key eviction: allkeys-lru; rueidislock's README: a deleted key is a lost lock",
+	Class:     history.FaultRemoves,
+	Object:    history.ObjectKeys,
+	Verb:      "lost keys",
 	Targets:   []Target{Master, Deciding, Node},
 	Resources: ofEachNode(memoryLimit),
 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -14,6 +15,9 @@ var failoverSpec = Spec{
 	Name:       "failover",
 	Doc:        "makes Sentinel (in topology replicated: an operator) promote a replica in place of a healthy master.",
 	Source:     "redis.io, Sentinel: SENTINEL FAILOVER",
+	Class:      history.FaultDemotes,
+	Object:     "role",
+	Verb:       "was failed over",
 	Targets:    []Target{Master},
 	Topologies: []string{cluster.Sentinel, cluster.Replicated},
 	OneShot:    true,

@@ -15,6 +15,9 @@ var flushallSpec = commandFault(flushAll, Spec{
 	OnlyRedis: "keys",
 	Doc:       "removes every key of a server (FLUSHALL), once, as soon as it has any.",
 	Source:    "redis.io, FLUSHALL: deletes all keys of all databases",
+	Class:     history.FaultRemoves,
+	Object:    history.ObjectKeys,
+	Verb:      "lost keys",
 	Targets:   []Target{Master, Deciding, Node},
 	Affects:   history.AffectsData + " " + history.AffectsMessages, // nobody announces that a lock is free
 })

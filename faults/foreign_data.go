@@ -19,6 +19,9 @@ var foreignDataSpec = Spec{
 	OnlyRedis: "keys",
 	Doc:       "writes strings and hashes, as another program would, to keys of locks that are free, until healed.",
 	Source:    "redisson#4023 (data of another type at the name of a lock)",
+	Class:     history.FaultPlants,
+	Object:    history.ObjectKeys,
+	Verb:      "had data of another program under the names of locks",
 	Targets:   []Target{Master, Deciding, Node},
 	Affects:   history.AffectsCommands,
 	// Elsewhere a failover or a migration may lose them.

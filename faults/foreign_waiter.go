@@ -16,6 +16,9 @@ var foreignWaiterSpec = commandFault(forFirst(addForeignWaiter), Spec{
 		"hour after all others, once, as soon as a client waits there (the queue is a list and a sorted set with the same " +
 		"entries, both named after the lock).",
 	Source:  "redisson#5989: a queue entry without a deadline stopped every acquire",
+	Class:   history.FaultPlants,
+	Object:  "queues",
+	Verb:    "got a queue entry of another program",
 	Targets: []Target{Master, Deciding, Node},
 	Affects: history.AffectsCommands,
 })

@@ -3,6 +3,7 @@ package faults
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -14,6 +15,9 @@ var jitterSpec = slow(func(env Env, s Spec) cluster.Rule {
 	Name:      "jitter",
 	Doc:       "delays each packet to and from its target by up to `amount`, drawn from the seed.",
 	Source:    "redis.io, Distributed Locks: clients that acquire at the same time split the votes",
+	Class:     history.FaultDelays,
+	Object:    history.ObjectTraffic,
+	Verb:      "was slowed down",
 	Targets:   latencySpec.Targets,
 	Amount:    &Amount{"the longest delay of a packet", 100 * time.Millisecond, time.Millisecond, time.Minute},
 	Resources: allTraffic,

@@ -16,6 +16,9 @@ var keyDeletedSpec = commandFault(deleteKeys, Spec{
 	OnlyRedis: "keys",
 	Doc:       "deletes the locks' keys on a server (DEL), once, as soon as one exists.",
 	Source:    "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
+	Class:     history.FaultRemoves,
+	Object:    history.ObjectKeys,
+	Verb:      "lost keys",
 	Targets:   []Target{Master, Deciding, Node},
 	Affects:   history.AffectsData + " " + history.AffectsMessages, // nobody announces that the lock is free
 })

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -13,6 +14,9 @@ var killSpec = Spec{
 	Name:      "kill",
 	Doc:       "kills a server (SIGKILL); healing restarts it with the data on its disk.",
 	Source:    "redis.io, Distributed Locks: why failover-based implementations are not enough",
+	Class:     history.FaultKills,
+	Object:    history.ObjectProcess,
+	Verb:      "was killed",
 	Targets:   []Target{Master, Replica, Node},
 	HealLast:  true,
 	Down:      true,

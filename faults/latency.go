@@ -3,6 +3,7 @@ package faults
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -14,6 +15,9 @@ var latencySpec = slow(func(env Env, s Spec) cluster.Rule {
 	Delays: true,
 	Doc:    "delays all traffic to and from its target by `amount` each way (±50%, drawn from the seed).",
 	Source: "redis.io, Distributed Locks: a slow instance reduces the validity",
+	Class:  history.FaultDelays,
+	Object: history.ObjectTraffic,
+	Verb:   "was slowed down",
 	Targets: []Target{All, Master, Holder, Waiter, Client, Replica, Deciding, Node, Nodes, Pair, Servers, Minority,
 		Majority},
 	Amount:    &Amount{"the delay of each direction", 100 * time.Millisecond, time.Millisecond, time.Minute},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -16,6 +17,9 @@ var manualPromotionSpec = Spec{
 	Name:       "manual-promotion",
 	Doc:        "makes a replica a master (REPLICAOF NO ONE), as an operator does without SENTINEL FAILOVER.",
 	Source:     "sentinel.c, sentinelRefreshInstanceInfo: a replica that claims to be a master",
+	Class:      history.FaultPromotes,
+	Object:     "role",
+	Verb:       "was promoted by hand",
 	Targets:    []Target{Replica, Node},
 	Topologies: []string{cluster.Sentinel},
 	OneShot:    true,

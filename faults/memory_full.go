@@ -26,6 +26,9 @@ var memoryFullSpec = adminFault{
 	Doc:       "sets maxmemory below the used memory, without eviction: a server replies OOM to writes until healed.",
 	Affects:   history.AffectsCommands + " " + history.AffectsMemory,
 	Source:    "redis.io, Key eviction: noeviction",
+	Class:     history.FaultRefuses,
+	Object:    "writes",
+	Verb:      "had no memory left for writes",
 	Resources: ofEachNode(memoryLimit),
 })
 

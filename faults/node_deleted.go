@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -15,6 +16,9 @@ var nodeDeletedSpec = Spec{
 	Name:       "node-deleted",
 	Doc:        "deletes the nodes (ZooKeeper) or keys (etcd) of the holders of the locks, once, as soon as one exists.",
 	Source:     "Curator's recipes: an ephemeral node is the lock, and any client with the permission may delete it",
+	Class:      history.FaultRemoves,
+	Object:     history.ObjectKeys,
+	Verb:       "lost holders",
 	Targets:    []Target{Master, Node},
 	Topologies: []string{cluster.ZooKeeper, cluster.Etcd},
 	OneShot:    true,

@@ -3,6 +3,7 @@ package faults
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -21,6 +22,9 @@ var packetLateSpec = slow(func(env Env, s Spec) cluster.Rule {
 	Name:      "packet-late",
 	Doc:       "delays one packet in five to and from its target, by up to `amount`, drawn from the seed.",
 	Source:    "redisson#4109: an acquire that was given up arrives and is granted",
+	Class:     history.FaultDelays,
+	Object:    history.ObjectPackets,
+	Verb:      "was slowed down",
 	Targets:   latencySpec.Targets,
 	Amount:    &Amount{"the longest delay of a packet", 500 * time.Millisecond, time.Millisecond, time.Minute},
 	Resources: allTraffic,

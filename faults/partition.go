@@ -1,6 +1,9 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/internal/cluster"
+import (
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
 
 // partition holds all traffic of its target in both directions, as a partitioned network does: nothing is refused, no
 // end is notified, and what was in flight arrives late when it is healed. That late arrival is what breaks locks; a
@@ -10,6 +13,9 @@ var partitionSpec = hold().spec(Spec{
 	Doc: "holds all traffic between its target (a client, a node, a client and a node, a minority or majority, ring, " +
 		"bridge) and the rest; healing delivers it late.",
 	Source: "Kleppmann 2016; Jepsen's partitions: majorities-ring, bridge",
+	Class:  history.FaultCuts,
+	Object: history.ObjectTraffic,
+	Verb:   "was cut off",
 	Targets: []Target{
 		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Watch, Minority, Majority, Ring,
 		Bridge,

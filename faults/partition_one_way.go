@@ -1,6 +1,9 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/internal/cluster"
+import (
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
 
 // partition-one-way holds what its target sends, while it still receives everything: a wrong firewall rule, a full
 // queue in one direction. A client's requests do not arrive; a server executes its requests, and its replies do not
@@ -9,6 +12,9 @@ var partitionOneWaySpec = hold().spec(Spec{
 	Name:   "partition-one-way",
 	Doc:    "holds what its target sends, while what is sent to it arrives; healing delivers it late.",
 	Source: "Jepsen: one-way partitions; Alquraan et al., OSDI 2018: simplex partitions",
+	Class:  history.FaultCuts,
+	Object: history.ObjectTraffic,
+	Verb:   "was cut off",
 	Targets: []Target{Master, Holder, Waiter, Client, Replica, Deciding, Node, Pair, Servers, Minority,
 		Majority, Nodes},
 	Down:      true,

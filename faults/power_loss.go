@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -12,6 +13,9 @@ var powerLossSpec = Spec{
 	Name:      "power-loss",
 	Doc:       "cuts a server's power: writes not fsynced are lost; it restarts at once or after a while (for).",
 	Source:    "redis.io, Distributed Locks: without fsync=always an instance may restart without the key",
+	Class:     history.FaultForgets,
+	Object:    "unsynced writes",
+	Verb:      "lost power",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	OneShot:   true,
 	Down:      true,

@@ -16,6 +16,9 @@ var pubsubCutSpec = commandFault(disconnectSubscribers, Spec{
 	Doc:       "disconnects every subscriber of a server (CLIENT KILL TYPE pubsub), once.",
 	Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions,
 	Source:    "redisson#4744, redisson#3287: waiters that are never woken",
+	Class:     history.FaultCuts,
+	Object:    history.ObjectSubscriptions,
+	Verb:      "disconnected its subscribers",
 	Targets:   []Target{Master, Replica, Node},
 })
 

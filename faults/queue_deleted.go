@@ -18,6 +18,9 @@ var queueDeletedSpec = commandFault(forFirst(deleteQueue), Spec{
 	Doc: "deletes the list in which a fair lock keeps its waiters (a list with the lock's name in its own), but none of " +
 		"the lock's other keys, once, as soon as it has two entries.",
 	Source:  "redisson#5989: one of the two keys of a fair lock's queue was lost; redis.io, Key eviction",
+	Class:   history.FaultRemoves,
+	Object:  "queues",
+	Verb:    "lost a wait queue",
 	Targets: []Target{Master, Deciding, Node},
 	Affects: history.AffectsData + " " + history.AffectsMessages, // no waiter is woken until it is in the queue again
 })

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -13,6 +14,9 @@ var readOnlyDemotionSpec = Spec{
 	Name:       "read-only-demotion",
 	Doc:        "demotes a master to a read-only replica (REPLICAOF) until healed.",
 	Source:     "redis/go-redis#2127, redisson#2639: READONLY after a failover",
+	Class:      history.FaultDemotes,
+	Object:     "role",
+	Verb:       "was made a read-only replica",
 	Targets:    []Target{Master, Deciding, Node},
 	Topologies: []string{cluster.Single, cluster.Replicated, cluster.Quorum},
 	Down:       true,

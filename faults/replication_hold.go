@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -12,6 +13,9 @@ var replicationHoldSpec = linkFault{rule: hold().rule, effect: heldFromAll, heal
 	Name:       "replication-hold",
 	Doc:        "holds the replication stream to all replicas, or to one (n2>n1); healing delivers it late.",
 	Source:     "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
+	Class:      history.FaultDelays,
+	Object:     history.ObjectReplication,
+	Verb:       "stopped replicating",
 	Targets:    []Target{Master, Servers},
 	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
 	Resources:  replicationTo,

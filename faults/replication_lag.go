@@ -3,6 +3,7 @@ package faults
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -11,6 +12,9 @@ var replicationLagSpec = delay().spec(Spec{
 	Name:       "replication-lag",
 	Doc:        "delays the replication stream to all replicas, or to one (n2>n1), by `amount`.",
 	Source:     "redis.io, Replication: asynchronous by default",
+	Class:      history.FaultDelays,
+	Object:     history.ObjectReplication,
+	Verb:       "replicated late",
 	Targets:    []Target{Master, Servers},
 	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
 	Amount:     &Amount{"the delay of replication", 500 * time.Millisecond, time.Millisecond, time.Minute},

@@ -17,6 +17,9 @@ var requestDuplicatedSpec = twice(cluster.AfterReply).spec(Spec{
 	Doc: "sends half of a client's requests that write, drawn from the seed, to the server a second time, up to " +
 		"`amount` later.",
 	Source:    "envoyproxy/envoy#27273: one XADD through a proxy adds two entries",
+	Class:     history.FaultDuplicates,
+	Object:    "requests",
+	Verb:      "had its requests executed twice",
 	Targets:   []Target{Holder, Waiter, Client, All, Pair},
 	Amount:    &Amount{"how late a copy arrives at most", 500 * time.Millisecond, time.Millisecond, time.Minute},
 	Affects:   history.AffectsRequests,

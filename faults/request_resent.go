@@ -19,6 +19,9 @@ var requestResentSpec = twice(cluster.BeforeReply).spec(Spec{
 	Doc: "executes half of a client's requests that write, drawn from the seed, twice before the client gets the reply, " +
 		"with up to `amount` between the two.",
 	Source:    "redisson#7367; Lettuce, Command Execution Reliability: at least once, so commands may be duplicated",
+	Class:     history.FaultDuplicates,
+	Object:    "requests",
+	Verb:      "had its requests executed twice",
 	Targets:   []Target{Holder, Waiter, Client, All, Pair},
 	Amount:    &Amount{"the longest time between both executions", 20 * time.Millisecond, time.Millisecond, time.Minute},
 	Delays:    true,

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -13,6 +14,9 @@ var restartSpec = Spec{
 	Name:      "restart",
 	Doc:       "kills a server (SIGKILL) and restarts it with the data on its disk, at once or after a while (for).",
 	Source:    "redis.io, Distributed Locks: performance, crash recovery and fsync",
+	Class:     history.FaultRestarts,
+	Object:    history.ObjectProcess,
+	Verb:      "was killed",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	OneShot:   true,
 	Down:      true,

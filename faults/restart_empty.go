@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -13,6 +14,9 @@ var restartEmptySpec = Spec{
 	Name:      "restart-empty",
 	Doc:       "kills a server (SIGKILL), empties its disk and restarts it, at once or after a while (for).",
 	Source:    "Kleppmann 2016; redis.io, Distributed Locks: a restarted instance without persistence",
+	Class:     history.FaultForgets,
+	Object:    history.ObjectData,
+	Verb:      "was killed",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	OneShot:   true,
 	Down:      true,

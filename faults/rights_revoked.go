@@ -15,6 +15,9 @@ var rightsRevokedSpec = aclFault(rules("resetchannels"), rules("allchannels"), S
 	Doc:     "revokes the clients' permission for all pub/sub channels (ACL SETUSER resetchannels) until healed.",
 	Affects: history.AffectsMessages + " " + history.AffectsSubscriptions + " " + history.AffectsRights,
 	Source:  "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
+	Class:   history.FaultRefuses,
+	Object:  history.ObjectSubscriptions,
+	Verb:    "refused subscriptions",
 })
 
 // aclRules returns rules of ACL SETUSER.

@@ -11,4 +11,7 @@ var scriptsRefusedSpec = aclFault(
 		Doc:     "revokes the clients' permission to run scripts (EVAL, EVALSHA) until healed.",
 		Affects: history.AffectsCommands + " " + history.AffectsRights,
 		Source:  "redis.io, ACL: the category scripting, which rules for applications leave out",
+		Class:   history.FaultRefuses,
+		Object:  "scripts",
+		Verb:    "refused to run scripts",
 	})

@@ -3,6 +3,7 @@ package faults
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -20,6 +21,9 @@ var silentConnectionsSpec = linkFault{
 		"lock must notice within the duration of the step (2s or more); after that the network counts as healthy.",
 	Source: "redis.io, Clients, TCP keepalive (dead peers); redis/go-redis health checks of Pub/Sub (a ping every 3 s); " +
 		"conntrack and NAT tables that forget idle connections",
+	Class:     history.FaultDrops,
+	Object:    history.ObjectConnections,
+	Verb:      "lost its connections without a reset",
 	Least:     &Least{2 * time.Second, "connections stay silent after it, and a lock that pings every 2s takes that long"},
 	Targets:   []Target{Holder, Waiter, Client, Pair, All},
 	Resources: allTraffic,

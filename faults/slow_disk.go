@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -17,6 +18,9 @@ var slowDiskSpec = delayingFsyncs(Spec{
 	Name:       "slow-disk",
 	Doc:        "makes each fsync of a server's append-only file take `amount` until healed.",
 	Source:     "redis.io, Diagnosing latency issues: latency due to AOF and disk I/O",
+	Class:      history.FaultDelays,
+	Object:     history.ObjectFsyncs,
+	Verb:       "had its fsyncs delayed",
 	Targets:    []Target{Master, Deciding, Node, Nodes, Minority, Majority},
 	Amount:     &Amount{"how long an fsync takes", time.Second, time.Millisecond, time.Minute},
 	Topologies: []string{cluster.Single, cluster.Quorum},

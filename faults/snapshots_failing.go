@@ -24,6 +24,9 @@ var snapshotsFailingSpec = adminFault{
 	Doc:        "makes a server fail to save its data (BGSAVE): it replies MISCONF to writes until healed.",
 	Affects:    history.AffectsCommands,
 	Source:     "redis.io, Configuration: stop-writes-on-bgsave-error",
+	Class:      history.FaultRefuses,
+	Object:     "writes",
+	Verb:       "could not save its data and refused writes",
 	Topologies: []string{cluster.Single, cluster.Quorum},
 	Resources:  ofEachNode("the snapshots of "),
 })

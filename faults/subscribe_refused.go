@@ -12,4 +12,7 @@ var subscribeRefusedSpec = aclFault(
 		Doc:       "revokes the clients' permission to subscribe (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE) until healed.",
 		Affects:   history.AffectsMessages + " " + history.AffectsSubscriptions,
 		Source:    "redis.io, ACL: commands of the category pubsub; proxies and hosted servers without pub/sub",
+		Class:     history.FaultRefuses,
+		Object:    history.ObjectSubscriptions,
+		Verb:      "refused subscriptions",
 	})

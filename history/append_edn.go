@@ -158,5 +158,8 @@ func (f *FaultValue) appendEDN(b []byte) []byte {
 	m.text("detail", f.Detail)
 	m.number("lasted_ns", int64(f.Lasted))
 	m.text("affects", f.Affects)
+	m.text("class", f.Class)
+	m.text("object", f.Object)
+	m.text("verb", f.Verb)
 	return append(m.b, '}')
 }

@@ -100,6 +100,9 @@ func (f *FaultValue) appendJSON(b []byte) []byte {
 	b = appendField(b, `,"detail":`, f.Detail)
 	b = appendNonZero(b, `,"lasted_ns":`, f.Lasted)
 	b = appendField(b, `,"affects":`, f.Affects)
+	b = appendField(b, `,"class":`, f.Class)
+	b = appendField(b, `,"object":`, f.Object)
+	b = appendField(b, `,"verb":`, f.Verb)
 	return append(b, '}')
 }
 

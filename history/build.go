@@ -38,6 +38,7 @@ type Builder struct {
 	uncountable map[int32]bool          // keys with more than MaxPermits
 	sizes       map[int32]int32         // by key: its limit without resizes that are in flight or failed
 	resizing    map[int32]map[int32]int // by key and size: how many resizes are in flight
+	injected    map[int]FaultValue      // by id: the injections of faults
 	last        int64                   // index of the previous event
 	clock       clock
 	unlisted    int // problems beyond maxProblems
@@ -64,6 +65,7 @@ func NewBuilder() *Builder {
 		closings: make(map[int32]time.Duration), uncountable: make(map[int32]bool),
 		resizing: make(map[int32]map[int32]int),
 		holder:   make(map[processKey]int32),
+		injected: make(map[int]FaultValue),
 		kinds:    make(problemKinds),
 		last:     -1,
 	}
@@ -177,6 +179,11 @@ func (b *Builder) fault(e numbered) {
 	default:
 		b.problem(e, "fault %s has an unknown phase %q; read as a note", e.F, f.Phase)
 		f.Phase = Noted
+	}
+	if f.Phase == Injected {
+		b.injected[f.ID] = f.FaultValue
+	} else if in, ok := b.injected[f.ID]; ok && f.ID != 0 {
+		f.Class, f.Object, f.Verb = in.Class, in.Object, in.Verb
 	}
 	b.h.Faults = append(b.h.Faults, f)
 }

@@ -56,6 +56,23 @@ func TestBuildPairs(t *testing.T) {
 	}
 }
 
+// TestBuildFaults: the later events of a fault have the class, the object and the verb of its injection.
+func TestBuildFaults(t *testing.T) {
+	h := readText(t, `
+		nemesis kill 1 inject id=1 target=n1 class=kills object=process verb="was killed"
+		nemesis kill 2 effect id=1 target=n1
+		nemesis silent 3 note target=n1
+		nemesis kill 4 heal id=1 target=n1
+		nemesis kill 5 heal id=2 target=n2
+	`)
+	for i, known := range []bool{true, true, false, true, false} {
+		f := h.Faults[i]
+		if got := f.Class == history.FaultKills && f.Object == history.ObjectProcess && f.Verb == "was killed"; got != known {
+			t.Errorf("event %d has class %q, object %q and verb %q", i, f.Class, f.Object, f.Verb)
+		}
+	}
+}
+
 // TestBuildLateNotices: a notice counts from when it was sent, and an undone grant and a reply that did not come in
 // time are marked.
 func TestBuildLateNotices(t *testing.T) {
@@ -167,7 +184,7 @@ func TestTextErrors(t *testing.T) {
 		{"client 1 acquire k 1-2 perhaps", `text:1: type "perhaps": expected invoke, ok, fail or info`},
 		{"client 1 acquire k 1-2 ok tokn=3", `text:1: unknown field "tokn"`},
 		{`nemesis kill 1 effect detail="x`, "text:1: missing closing quotation mark"},
-		{"nemesis kill 1 effect color=red", `text:1: unknown field "color" of a fault; it has id, target, detail, affects and lasted`},
+		{"nemesis kill 1 effect color=red", `text:1: unknown field "color" of a fault; it has id, target, detail, affects, class, object, verb and lasted`},
 	}
 	for _, test := range tests {
 		_, err := history.ReadText(strings.NewReader(test.text), "text")

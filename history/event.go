@@ -158,7 +158,49 @@ type FaultValue struct {
 	// commands slots": keys move to another server; "requests": they are executed twice, and none is lost or late. Empty:
 	// unknown, so everything.
 	Affects string `json:"affects,omitempty"`
+	// Class is the kind of the fault, and Object what it acts on: "drops" "replies". Verb is what it does to its target,
+	// as a predicate: "lost replies". Written when it is injected; Build copies them to the later phases. Empty: unknown.
+	Class  string `json:"class,omitempty"`
+	Object string `json:"object,omitempty"`
+	Verb   string `json:"verb,omitempty"`
 }
+
+// The words of [FaultValue.Class], with the objects that they have.
+const (
+	FaultKills      = "kills"      // process: ends, and is started again only when the fault is healed
+	FaultRestarts   = "restarts"   // process: ends and starts again, with what its disk has kept
+	FaultForgets    = "forgets"    // data, unsynced writes: the same, and these are lost
+	FaultPauses     = "pauses"     // process, commands: nothing is executed, and all of it later
+	FaultDelays     = "delays"     // traffic, packets, replies, replication, acknowledgements, fsyncs: they come late
+	FaultDrops      = "drops"      // packets, replies, messages, connections: some are lost
+	FaultCuts       = "cuts"       // traffic, host, subscriptions: none passes or exists
+	FaultRefuses    = "refuses"    // connections, subscriptions, scripts, writes: a server replies with an error
+	FaultDuplicates = "duplicates" // requests: executed twice
+	FaultRemoves    = "removes"    // keys, queues, scripts: a server no longer has them
+	FaultPlants     = "plants"     // keys, queues: another program writes to them
+	FaultSkews      = "skews"      // clock, rate: set to another time; too fast or too slow
+	FaultMoves      = "moves"      // address, slots: another server has them
+	FaultPromotes   = "promotes"   // role: the target becomes master
+	FaultDemotes    = "demotes"    // role: the target is no longer master
+)
+
+// The words of [FaultValue.Object] by which causes and rules distinguish faults of one class.
+const (
+	ObjectAcknowledgements = "acknowledgements"
+	ObjectAddress          = "address"
+	ObjectConnections      = "connections"
+	ObjectData             = "data"
+	ObjectFsyncs           = "fsyncs"
+	ObjectKeys             = "keys"
+	ObjectMessages         = "messages"
+	ObjectPackets          = "packets"
+	ObjectProcess          = "process"
+	ObjectRate             = "rate"
+	ObjectReplies          = "replies"
+	ObjectReplication      = "replication"
+	ObjectSubscriptions    = "subscriptions"
+	ObjectTraffic          = "traffic"
+)
 
 // The words of [FaultValue.Affects].
 const (

@@ -171,8 +171,13 @@ func faultOf(form edn.Value) *Value {
 	f.ID = int(n)
 	target, _ := fault.Get("target")
 	detail, _ := fault.Get("detail")
-	affects, _ := fault.Get("affects")
-	f.Target, f.Detail, f.Affects = plainText(target), plainText(detail), plainText(affects)
+	f.Target, f.Detail = plainText(target), plainText(detail)
+	for name, to := range map[string]*string{
+		"affects": &f.Affects, "class": &f.Class, "object": &f.Object, "verb": &f.Verb,
+	} {
+		word, _ := fault.Get(name)
+		*to = plainText(word)
+	}
 	lasted := fields{from: fault}
 	f.Lasted = time.Duration(lasted.int("lasted_ns"))
 	return &Value{Fault: f}

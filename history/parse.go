@@ -167,7 +167,13 @@ func (p *parser) faultField(name []byte) (bit int, ok bool) {
 	case "lasted_ns":
 		return 32, p.duration(&p.fault.Lasted)
 	case "affects":
-		return 33, p.word(&p.fault.Affects)
+		return 38, p.word(&p.fault.Affects)
+	case "class":
+		return 35, p.word(&p.fault.Class)
+	case "object":
+		return 36, p.word(&p.fault.Object)
+	case "verb":
+		return 37, p.word(&p.fault.Verb)
 	}
 	return 0, false
 }

@@ -49,7 +49,7 @@ func anyEvent(r *rand.Rand, index int64) history.Event {
 		}
 		if r.IntN(2) == 0 {
 			e.Value.Fault = &history.FaultValue{ID: r.IntN(3), Phase: history.TookEffect, Target: name(), Detail: name(),
-				Lasted: time.Duration(r.IntN(2))}
+				Lasted: time.Duration(r.IntN(2)), Affects: name(), Class: name(), Object: name(), Verb: name()}
 		}
 	}
 	if r.IntN(3) == 0 {

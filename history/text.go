@@ -143,7 +143,7 @@ func textLine(events []Event, fields []string) ([]Event, error) {
 func textNemesis(events []Event, fields []string) ([]Event, error) {
 	if len(fields) < 3 {
 		return nil, errors.New("expected nemesis FAULT TIME PHASE [id=N] [target=NAME] [detail=TEXT] " +
-			"[affects=A,B] [lasted=D]")
+			"[affects=A,B] [class=CLASS] [object=OBJECT] [verb=TEXT] [lasted=D]")
 	}
 	at, err := textTime(fields[1])
 	if err != nil {
@@ -151,8 +151,10 @@ func textNemesis(events []Event, fields []string) ([]Event, error) {
 	}
 	f := FaultValue{Phase: Phase(fields[2])}
 	parts := textFields{"id": &f.ID, "target": &f.Target, "detail": &f.Detail, "lasted": &f.Lasted,
+		"class": &f.Class, "object": &f.Object, "verb": &f.Verb,
 		"affects": func(value string) { f.Affects = strings.ReplaceAll(value, ",", " ") }}
-	if err := parts.setAll(fields[3:], "a fault; it has id, target, detail, affects and lasted"); err != nil {
+	err = parts.setAll(fields[3:], "a fault; it has id, target, detail, affects, class, object, verb and lasted")
+	if err != nil {
 		return nil, err
 	}
 	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Value: &Value{Fault: &f}}

@@ -1,5 +1,7 @@
 package reports
 
+import "github.com/lockchaos/lockchaos/history"
+
 // findMovedAddress: the master's address had moved to another node, and a client that still reached the old master was
 // granted the lock by it.
 func findMovedAddress(q *inquiry) *cause {
@@ -8,7 +10,7 @@ func findMovedAddress(q *inquiry) *cause {
 	}
 	p := q.p
 	f := firstOf(q.r.faults, func(f *injection) bool {
-		return f.is("endpoint-change") && f.inject <= p.a.From && f.heal >= p.b.From
+		return f.does(history.FaultMoves, history.ObjectAddress) && f.inject <= p.a.From && f.heal >= p.b.From
 	})
 	if f == nil {
 		return nil

@@ -259,7 +259,7 @@ func TestCauseOfDeletedNode(t *testing.T) {
 		s.number()
 		s.overlap(checker.BrokenPromise, 0, 1, 1555, 2780)
 		story := s.load(t).story
-		if story.Cause != "key-removed" || !strings.Contains(story.Sentence, "the "+test.entry+" was deleted on "+test.on+" at 0.900 s") {
+		if story.Cause != "key-removed" || !strings.Contains(story.Sentence, "the "+test.entry+" was removed from "+test.on+" at 0.900 s") {
 			t.Fatalf("cause %s: %s", story.Cause, story.Sentence)
 		}
 		acl := false

@@ -25,8 +25,8 @@ func (q *inquiry) stalled(cutOff bool) *cause {
 	if q.p == nil || !q.p.outlived() {
 		return nil
 	}
-	f := q.p.faultOn(cluster.ClientName(q.p.a.Client), q.p.a.Asked)
-	if f == nil || f.is(cutFaults()...) != cutOff {
+	f := q.p.faultOn(cluster.ClientName(q.p.a.Client), q.p.a.Asked, nil)
+	if f == nil || f.cutsOff() != cutOff {
 		return nil
 	}
 	p := q.p
@@ -35,16 +35,13 @@ func (q *inquiry) stalled(cutOff bool) *cause {
 		p.staleClause())
 }
 
-// cutFaults keep a client from the servers, and leave it to its work.
-func cutFaults() []string { return []string{"partition", "isolate", "partition-one-way", "unplug"} }
-
 // during is what a fault did to its target and for how long: "was paused from
 // 0.707 s to 2.507 s (`pause-client`)".
 func (f *injection) during() sentence {
 	if f.heal < history.Infinity && f.healEvent >= 0 {
-		return say("%s from %s to %s (%s)", faultVerb(f.name), f.took(), f.healed(), f)
+		return say("%s from %s to %s (%s)", f.predicate(1), f.took(), f.healed(), f)
 	}
-	return say("%s from %s (%s)", faultVerb(f.name), f.took(), f)
+	return say("%s from %s (%s)", f.predicate(1), f.took(), f)
 }
 
 // outlived reports whether the validity of the first hold had ended when the second was granted.
@@ -195,7 +192,7 @@ func (q *inquiry) chainedRelease() *cause {
 		return nil
 	}
 	f := firstOf(q.r.faults, func(f *injection) bool {
-		return isClient(f.target) && f.is(append(cutFaults(), "pause-client")...) && f.effective(0, mine.From)
+		return isClient(f.target) && (f.cutsOff() || f.class == history.FaultPauses) && f.effective(0, mine.From)
 	})
 	if f == nil {
 		return nil

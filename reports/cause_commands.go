@@ -40,7 +40,7 @@ func (q *inquiry) freedByDeath(dead *hold) (c *cause, joint string) {
 		return nil, ""
 	}
 	f := q.r.faultIn(dead, dead.From, q.p.a.From)
-	if f == nil || !f.is("client-crash", "client-restart") {
+	if f == nil || !f.endsProcess() {
 		return nil, ""
 	}
 	end := say("lease ended at %s", q.r.validity(dead))
@@ -79,7 +79,7 @@ func (q *inquiry) delays(c *cause) {
 	if len(c.faults) > 0 {
 		return
 	}
-	for _, f := range q.r.effectiveFaults(q.p.a.Asked, q.p.b.From, delayFaults()...) {
+	for _, f := range q.r.effectiveFaults(q.p.a.Asked, q.p.b.From, (*injection).delaysReplies) {
 		c.blame(f, " (%s from %s)", f, f.took())
 	}
 }
@@ -156,8 +156,8 @@ func findConfirmedLoss(q *inquiry) *cause {
 // lostKey is the fault by which node lost the key of a hold before its release was sent, and how; nil if there is
 // none.
 func (q *inquiry) lostKey(node string, mine *hold, rel *history.Span) (f *injection, how sentence) {
-	if f := q.r.effectOn(node, mine.Asked, rel.Call, removalFaults()...); f != nil {
-		return f, say("had been %s on %s at %s", removals()[f.name], node, f.took())
+	if f := q.r.effectOn(node, mine.Asked, rel.Call, (*injection).removesKeys); f != nil {
+		return f, say("had been removed from %s at %s", node, f.took())
 	}
 	if q.gone(node, mine, rel.Call, 0) == nil {
 		return nil, how
@@ -165,8 +165,8 @@ func (q *inquiry) lostKey(node string, mine *hold, rel *history.Span) (f *inject
 	if f := q.r.clockAhead(node, mine.Asked, mine.From, rel.Call); f != nil {
 		return f, say("had expired early on %s", f.clockText())
 	}
-	if f := q.r.effectOn(node, mine.Asked, rel.Call, restartFaults()...); f != nil {
-		return f, say("was lost when %s %s at %s", node, faultVerb(f.name), f.took())
+	if f := q.r.effectOn(node, mine.Asked, rel.Call, (*injection).endsProcess); f != nil {
+		return f, say("was lost when %s %s at %s", node, f.predicate(1), f.took())
 	}
 	return nil, how
 }

@@ -7,16 +7,13 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// foreignData is the fault that writes data of another program to keys of locks.
-const foreignData = "foreign-data"
-
 // findForeignData: another program keeps data at the key of a lock, which the lock changed or deleted, or took for a
 // hold of another owner.
 func findForeignData(q *inquiry) *cause {
 	if q.p != nil {
 		return nil
 	}
-	for _, f := range q.r.effectiveFaults(q.v.Start, q.v.End, foreignData) {
+	for _, f := range q.r.effectiveFaults(q.v.Start, q.v.End, (*injection).plantsData) {
 		if f.healEvent < 0 {
 			continue
 		}

@@ -19,7 +19,7 @@ func TestForeignDataIsTheCause(t *testing.T) {
 			r := runSeed(t, "sim", s, 1)
 			checkCause(t, r)
 			checkProofs(t, r)
-			if r.story.Cause != foreignData || !strings.Contains(r.story.Sentence, want) {
+			if r.story.Cause != "foreign-data" || !strings.Contains(r.story.Sentence, want) {
 				t.Errorf("%s: %s, want %q", r.story.Cause, r.story.Sentence, want)
 			}
 		})

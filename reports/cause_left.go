@@ -2,7 +2,6 @@ package reports
 
 import (
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -76,7 +75,7 @@ func (q *inquiry) lostReplies(observed bool) iter.Seq2[int, *injection] {
 	return func(yield func(int, *injection) bool) {
 		for f := range each(q.r.faults) {
 			c, client := cluster.ClientNumber(f.target)
-			lost := client && strings.HasSuffix(f.name, "reply-lost") && f.effectTime() <= q.v.End
+			lost := client && f.does(history.FaultDrops, history.ObjectReplies) && f.effectTime() <= q.v.End
 			if lost && (!observed || len(f.effects) > 0) && !yield(c, f) {
 				return
 			}

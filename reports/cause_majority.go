@@ -49,7 +49,7 @@ func findSplitVotes(q *inquiry) *cause {
 		seenIn(first[0], 9, "the votes are split: %s", q.votes(first)),
 		seenIn(last[0], 8, "the votes are split again: %s", q.votes(last)))
 	for f := range each(q.r.faults) {
-		if f.is(delayFaults()...) && len(f.nodes(q.r)) > 0 && len(f.effects) > 0 && f.effectTime() <= q.v.End &&
+		if f.delaysReplies() && len(f.nodes(q.r)) > 0 && len(f.effects) > 0 && f.effectTime() <= q.v.End &&
 			f.heal >= q.v.Start {
 			c.blame(f, " (%s on %s from %s)", f, subject(f.target), f.took())
 		}
@@ -160,7 +160,7 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 		}
 		ahead := f == q.clockAhead(hit[0])
 		if f.effectTime() < p.a.Asked && !(ahead && f.behind() != "") ||
-			!ahead && !f.is(restartFaults()...) && removals()[f.name] == "" {
+			!ahead && !f.endsProcess() && !f.removesKeys() {
 			continue
 		}
 		clocks = clocks || ahead
@@ -191,10 +191,10 @@ func findForgottenEnsemble(q *inquiry) *cause {
 	parts := []eventText{q.grantText(p.a), q.grantText(p.b)}
 	lost := map[string]bool{}
 	for f := range each(q.r.faults) {
-		if !f.is(restartFaults()...) || len(f.effects) == 0 || f.effectTime() < p.a.From || f.inject > p.b.From {
+		if !f.endsProcess() || len(f.effects) == 0 || f.effectTime() < p.a.From || f.inject > p.b.From {
 			continue
 		}
-		if f.is("restart-empty", "power-loss") {
+		if f.class == history.FaultForgets {
 			for _, n := range f.nodes(q.r) {
 				lost[n] = true
 			}
@@ -207,7 +207,7 @@ func findForgottenEnsemble(q *inquiry) *cause {
 	if len(lost) <= len(q.r.Manifest.Nodes)/2 {
 		return nil
 	}
-	if !slices.ContainsFunc(c.faults, func(f *injection) bool { return f.is("restart-empty") }) {
+	if !slices.ContainsFunc(c.faults, (*injection).empties) {
 		c.rows = unsyncedAdvice()
 	}
 	c.sentence = inOrder(parts)
@@ -241,14 +241,14 @@ func inOrder(parts []eventText) (s sentence) {
 
 // forgetting is what a fault did to the nodes that it hit.
 func (q *inquiry) forgetting(f *injection) sentence {
-	if f.is("clock-jump", "clock-drift") {
+	if f.skews() {
 		s := f.clockText()
 		s.text = fmt.Sprintf("the clock of %s (%s)", strings.Replace(s.text, ", whose clock ", " ", 1), f)
 		return s
 	}
 	hit := f.nodes(q.r)
-	if verb := removals()[f.name]; verb != "" {
-		return say("the key was %s on %s at %s (%s)", verb, list(hit), f.took(), f)
+	if f.removesKeys() {
+		return say("the key was removed from %s at %s (%s)", list(hit), f.took(), f)
 	}
 	return say("%s %s", list(hit), q.restarted(f, len(hit)))
 }
@@ -256,7 +256,7 @@ func (q *inquiry) forgetting(f *injection) sentence {
 // restarted is when a fault ended n nodes, and when they were back, if that was before the second grant: "were killed
 // at 0.026 s and were back, empty, at 0.354 s (`restart-empty`)".
 func (q *inquiry) restarted(f *injection, n int) sentence {
-	s := say("%s at %s", faultVerbs(f.name, n), f.took())
+	s := say("%s at %s", f.predicate(n), f.took())
 	if f.healEvent >= 0 && f.heal <= q.p.b.From && f.heal > f.effectTime() {
 		s.add(" and %s at %s", f.back(n), f.healed())
 	}
@@ -266,9 +266,9 @@ func (q *inquiry) restarted(f *injection, n int) sentence {
 
 // unsynced names the fault that delayed the fsyncs of nodes before a power loss; empty if there was none.
 func (q *inquiry) unsynced(f *injection) sentence {
-	if f.is("power-loss") {
+	if f.losesUnsynced() {
 		lost := f.nodes(q.r)
-		for _, slow := range q.r.effectiveFaults(f.effectTime(), f.effectTime(), "slow-disk") {
+		for _, slow := range q.r.effectiveFaults(f.effectTime(), f.effectTime(), (*injection).delaysFsyncs) {
 			if slices.ContainsFunc(slow.nodes(q.r), func(node string) bool { return slices.Contains(lost, node) }) {
 				return say(" while fsyncs were delayed (%s, since %s)", slow, slow.took())
 			}

@@ -23,8 +23,8 @@ func findFailover(q *inquiry) *cause {
 	}
 	p, w := q.p, &q.r.witness
 	c := because("%s granted %s to %s at %s", q.granter(), p.a.it(), p.a, p.a.granted())
-	if f := p.faultOn(p.granterA, p.a.Asked, replicationFaults()...); f != nil {
-		c.blame(f, " and %s %s (%s)", faultVerb(f.name), f.when(), f)
+	if f := p.faultOn(p.granterA, p.a.Asked, (*injection).keepsFromReplicas); f != nil {
+		c.blame(f, " and %s %s (%s)", f.predicate(1), f.when(), f)
 	} else if down := w.firstDown(p.granterA, p.a.From, p.b.From); down != nil {
 		c.add(" and did not reply at %s", down)
 	}
@@ -36,16 +36,18 @@ func findFailover(q *inquiry) *cause {
 	} else if !reached && len(p.observedA) > 0 && w.sampled(p.granterB, p.a.From, p.b.From) {
 		c.add("; its write was never seen on %s", p.granterB)
 	}
-	if f := q.r.promotedByHand(p.granterB, p.a.From); f != nil { // it no longer replicated
-		c.blame(f, "; %s was promoted by hand %s (%s)", p.granterB, f.when(), f)
+	if f := q.r.promotion(p.granterB, p.a.From); f != nil { // it no longer replicated
+		c.blame(f, "; %s %s %s (%s)", p.granterB, f.predicate(1), f.when(), f)
 	}
 	c.add("; %s", q.takeover())
 	return c
 }
 
-// promotedByHand is the fault that promoted node before t without the Sentinels; nil if none did.
-func (r *Run) promotedByHand(node string, t time.Duration) *injection {
-	return firstOf(r.faults, func(f *injection) bool { return f.is("manual-promotion") && f.on(node) && f.inject <= t })
+// promotion is the fault that made node a master before t; nil if none did.
+func (r *Run) promotion(node string, t time.Duration) *injection {
+	return firstOf(r.faults, func(f *injection) bool {
+		return f.class == history.FaultPromotes && f.on(node) && f.inject <= t
+	})
 }
 
 // tokenNotNewer: two holds did not overlap, but the token of the second is older or the same, for the reason that find
@@ -103,17 +105,12 @@ func (q *inquiry) takeover() sentence {
 	return say("%s was seen as master from %s and %s", p.granterB, p.promoted, granted)
 }
 
-// replicationFaults keep writes of a master from replicas, but leave it to its clients.
-func replicationFaults() []string {
-	return []string{"replication-hold", "replication-lag", "partition", "partition-one-way", "split-brain"}
-}
-
 // replicationFault is the fault that kept the first grant from the node that
 // granted the second; nil if none did.
 func (q *inquiry) replicationFault() *injection {
 	a, b := q.p.granterA, q.p.granterB
 	return firstOf(q.r.faults, func(f *injection) bool {
-		return (f.on(a) || f.on(b+">"+a) || f.on(a+">"+b)) && f.is(replicationFaults()...) &&
+		return (f.on(a) || f.on(b+">"+a) || f.on(a+">"+b)) && f.keepsFromReplicas() &&
 			f.effective(q.p.a.Asked, q.p.b.From) && f.heal >= q.p.a.From
 	})
 }
@@ -130,9 +127,9 @@ func findSplitBrain(q *inquiry) *cause {
 		return nil
 	}
 	c := blame(f, "%s %s from %s (%s), granted it to %s at %s and was still seen as master at %s", q.granter(),
-		cutOff(f), f.injected(), f, p.a, p.a.granted(), still) // its effect, a second master, comes after the injection
+		f.predicate(1), f.injected(), f, p.a, p.a.granted(), still) // its effect, a second master, comes after the injection
 	if link := q.cutFromSentinel(); link != nil {
-		c.blame(link, "; %s %s from %s (%s)", subject(link.target), faultVerb(link.name), link.injected(), link)
+		c.blame(link, "; %s %s from %s (%s)", subject(link.target), link.predicate(1), link.injected(), link)
 	}
 	c.add("; %s", q.takeover())
 	return c
@@ -144,7 +141,7 @@ func (q *inquiry) cutFromSentinel() *injection {
 	return firstOf(q.r.faults, func(f *injection) bool {
 		from, to, link := strings.Cut(f.target, ">")
 		inForce := len(f.effects) > 0 && f.inject <= q.p.promoted.Time && q.p.promoted.Time <= f.heal
-		if !link || !inForce || !f.is(cutFaults()...) {
+		if !link || !inForce || !f.cutsOff() {
 			return false
 		}
 		if from == q.p.granterA {
@@ -152,14 +149,6 @@ func (q *inquiry) cutFromSentinel() *injection {
 		}
 		return to == q.p.granterA && !isClient(from) && !q.r.areNodes(map[string]bool{from: true})
 	})
-}
-
-// cutOff is what a replication fault did to the master.
-func cutOff(f *injection) string {
-	if f.is("split-brain") {
-		return "was cut off from Sentinels and replicas"
-	}
-	return faultVerb(f.name)
 }
 
 // findAheadReplica: by the clock of the promoted node the lease had ended.
@@ -174,9 +163,9 @@ func findAheadReplica(q *inquiry) *cause {
 	}
 	c := &cause{faults: []*injection{f}}
 	why := sentence{}
-	if over := p.faultOn(p.granterA, p.a.Asked); over != nil {
+	if over := p.faultOn(p.granterA, p.a.Asked, nil); over != nil {
 		c.faults = append(c.faults, over)
-		why = say(" and %s %s (%s)", faultVerb(over.name), over.when(), over)
+		why = say(" and %s %s (%s)", over.predicate(1), over.when(), over)
 	}
 	c.add("the key expired early on %[2]s (%[3]s): %[4]s granted it to %[5]s at %[6]s%[1]s; %[7]s%[8]s", why,
 		f.clockText(), f, q.granter(), p.a, p.a.granted(), q.takeover(), q.early())
@@ -195,14 +184,14 @@ func (r *Run) clockAhead(node string, asked, granted, t time.Duration) *injectio
 	return firstOf(r.faults, func(f *injection) bool {
 		corrected := f.behind() != "" && f.healEvent >= 0 && f.heal >= asked && f.heal <= t
 		ahead := f.ahead() != "" && f.effective(asked, t) && f.heal >= granted
-		return f.is("clock-jump", "clock-drift") && f.on(node) && (corrected || ahead)
+		return f.skews() && f.on(node) && (corrected || ahead)
 	})
 }
 
 // clockText is a node with a clock that was set forward, as the fault observed it.
 func (f *injection) clockText() sentence {
 	switch by := f.behind(); {
-	case f.is("clock-drift"):
+	case f.drifts():
 		return say("%s, whose clock gained %s every second from %s", f.target, quoted(f.amount(), f.injected()),
 			f.injected())
 	case by != "":
@@ -212,12 +201,12 @@ func (f *injection) clockText() sentence {
 	return say("%s, whose clock jumped %s ahead at %s", f.target, quoted(f.ahead(), f.took()), f.took())
 }
 
-// faultOn is the last fault on target between from and the second grant that has
-// none of the names in except, preferably one that took effect.
-func (p *pair) faultOn(target string, from time.Duration, except ...string) *injection {
+// faultOn is the last fault on target between from and the second grant that except does not accept (nil: any),
+// preferably one that took effect.
+func (p *pair) faultOn(target string, from time.Duration, except func(*injection) bool) *injection {
 	var best *injection
 	for f := range each(p.r.faults) {
-		if f.on(target) && f.effectTime() >= from && f.inject <= p.b.From && !f.is(except...) &&
+		if f.on(target) && f.effectTime() >= from && f.inject <= p.b.From && (except == nil || !except(f)) &&
 			(best == nil || len(f.effects) >= len(best.effects)) {
 			best = f
 		}

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -21,11 +20,6 @@ func (q *inquiry) node() string {
 	return ""
 }
 
-// restartFaults are those after which a node starts again.
-func restartFaults() []string {
-	return []string{"restart-empty", "power-loss", "restart", "kill"}
-}
-
 // findRestart: the node that granted the lock restarted without it. A node that did not reply may have been slow, so
 // that it is no restart if a fault explains why the key is gone.
 func findRestart(q *inquiry) *cause {
@@ -38,13 +32,13 @@ func findRestart(q *inquiry) *cause {
 	}
 	p := q.p
 	c := because("%s granted it to %s at %s", q.granter(), p.a, p.a.granted())
-	f := q.r.effectOn(node, p.a.Asked, p.b.From, restartFaults()...)
+	f := q.r.effectOn(node, p.a.Asked, p.b.From, (*injection).endsProcess)
 	down, since := q.r.witness.firstDown(node, p.a.From, p.b.From), p.a.From
 	switch {
 	case f != nil:
 		c.blame(f, ", %s", q.restarted(f, 1))
 		since = f.effectTime()
-	case down != nil && q.r.effectOn(node, p.a.Asked, p.b.From, removalFaults()...) == nil && q.clockAhead(node) == nil:
+	case down != nil && q.r.effectOn(node, p.a.Asked, p.b.From, (*injection).removesKeys) == nil && q.clockAhead(node) == nil:
 		c.add(", did not reply at %s", down)
 	default:
 		return nil
@@ -73,44 +67,37 @@ func (q *inquiry) persistence() string {
 	return ""
 }
 
-// effectiveFaults are the faults of these names that were in effect at some time of an interval.
-func (r *Run) effectiveFaults(from, until time.Duration, names ...string) []*injection {
-	return allOf(r.faults, func(f *injection) bool { return f.is(names...) && f.effective(from, until) })
+// effectiveFaults are the faults that ok accepts and that were in effect at some time of an interval.
+func (r *Run) effectiveFaults(from, until time.Duration, ok func(*injection) bool) []*injection {
+	return allOf(r.faults, func(f *injection) bool { return ok(f) && f.effective(from, until) })
 }
 
-// effectOn is the last fault of these names that took effect on node, or on any if
+// effectOn is the last fault that ok accepts and that took effect on node, or on any if
 // that is empty, in [from, to]; nil if there is none.
-func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *injection {
+func (r *Run) effectOn(node string, from, to time.Duration, ok func(*injection) bool) *injection {
 	return lastOf(r.faults, func(f *injection) bool {
-		return f.is(names...) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from &&
+		return ok(f) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from &&
 			f.inject <= to
 	})
 }
 
-// nodeDeleted is the fault that removes what a holder has at ZooKeeper or etcd.
-const nodeDeleted = "node-deleted"
-
-// removals are the faults that remove keys, and what they did to the key.
-func removals() map[string]string {
-	return map[string]string{
-		"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted", nodeDeleted: "deleted",
-	}
-}
-
-// removalFaults are the faults that remove keys.
-func removalFaults() []string { return slices.Sorted(maps.Keys(removals())) }
-
 // findDeleted: the key was removed from a Redis server.
 func findDeleted(q *inquiry) *cause {
-	return q.removed(slices.DeleteFunc(removalFaults(), func(name string) bool { return name == nodeDeleted }))
+	if q.r.byMajority() {
+		return nil
+	}
+	return q.removed()
 }
 
-// findDeletedNode: the node (ZooKeeper) or key (etcd) of the holder was deleted.
+// findDeletedNode: the node (ZooKeeper) or key (etcd) of the holder was removed.
 func findDeletedNode(q *inquiry) *cause {
-	if q.p == nil && q.property == checker.Damage {
+	switch {
+	case !q.r.byMajority():
+		return nil
+	case q.p == nil && q.property == checker.Damage:
 		return q.wroteAfterLoss()
 	}
-	return q.removed([]string{nodeDeleted})
+	return q.removed()
 }
 
 // writes says when the clients of a lost update wrote.
@@ -133,12 +120,12 @@ func (q *inquiry) wroteAfterLoss() *cause {
 			continue
 		}
 		f := firstOf(q.r.faults, func(f *injection) bool {
-			return f.is(nodeDeleted) && len(f.effects) > 0 && f.inject <= h.Until && f.effectTime() >= h.Asked
+			return f.removesKeys() && len(f.effects) > 0 && f.inject <= h.Until && f.effectTime() >= h.Asked
 		})
 		if f == nil {
 			continue
 		}
-		c := blame(f, "the %s of %s was deleted on %s at %s (%s), and the client reported the loss at %s: %s",
+		c := blame(f, "the %s of %s was removed from %s at %s (%s), and the client reported the loss at %s: %s",
 			q.r.entry(), h, f.target, f.took(), f, eventAt(h.Ended, reported), q.writes())
 		c.of = &h.Client
 		return c
@@ -146,10 +133,10 @@ func (q *inquiry) wroteAfterLoss() *cause {
 	return nil
 }
 
-// removed: one of these faults removed the key from the node.
-func (q *inquiry) removed(names []string) *cause {
+// removed: a fault removed the key from the node.
+func (q *inquiry) removed() *cause {
 	if q.p == nil {
-		return q.tokenNotNewer(func(q *inquiry) *cause { return q.removed(names) })
+		return q.tokenNotNewer((*inquiry).removed)
 	}
 	node := q.node()
 	if q.p.outlived() || node == "" && !q.r.byMajority() {
@@ -159,12 +146,11 @@ func (q *inquiry) removed(names []string) *cause {
 	if q.r.byMajority() { // what one member deletes is gone from all
 		on = ""
 	}
-	f := q.r.effectOn(on, q.p.a.Asked, q.p.b.From, names...)
+	f := q.r.effectOn(on, q.p.a.Asked, q.p.b.From, (*injection).removesKeys)
 	if f == nil {
 		return nil
 	}
-	return blame(f, "the %s was %s on %s at %s (%s): %s", q.r.entry(), removals()[f.name], f.target, f.took(), f,
-		q.twoGrants(node))
+	return blame(f, "the %s was removed from %s at %s (%s): %s", q.r.entry(), f.target, f.took(), f, q.twoGrants(node))
 }
 
 // findEarlyExpiry: the clock of the node was set forward.
@@ -237,18 +223,13 @@ func (q *inquiry) slowGrant(a, other *hold) *cause {
 	ends.text = list(texts)
 	c := because("%[2]s was granted %[3]s at %[4]s and promised it until %[5]s, but its lease ended %[1]s", ends, a,
 		it, a.granted(), promise)
-	for _, f := range q.r.effectiveFaults(a.Asked, a.From, delayFaults()...) {
+	for _, f := range q.r.effectiveFaults(a.Asked, a.From, (*injection).delaysReplies) {
 		c.blame(f, "; %s from %s (%s)", hitText(f, q.r), f.took(), f)
 	}
 	if other != nil {
 		c.add("; %s was granted it at %s", other, other.granted())
 	}
 	return c
-}
-
-// delayFaults are those that make servers reply late.
-func delayFaults() []string {
-	return []string{"slow-node", "latency", "jitter", "bandwidth", "pause-node", "reply-late", "slow-disk"}
 }
 
 // holder is the hold that the violation is about; nil: none.
@@ -262,9 +243,9 @@ func (q *inquiry) holder() *hold {
 func hitText(f *injection, r *Run) string {
 	nodes := f.nodes(r)
 	if len(nodes) == 0 {
-		return subject(f.target) + " " + faultVerb(f.name)
+		return subject(f.target) + " " + f.predicate(1)
 	}
-	return list(nodes) + " " + faultVerbs(f.name, len(nodes))
+	return list(nodes) + " " + f.predicate(len(nodes))
 }
 
 // keptShorter are the ends of a hold's lease at the nodes that kept it for less time
@@ -307,6 +288,6 @@ func (q *inquiry) keptShorter(a *hold, promise point) (short []point) {
 // clockChanged reports whether a fault changed the clock of node in [from, to].
 func (q *inquiry) clockChanged(node string, from, to time.Duration) bool {
 	return firstOf(q.r.faults, func(f *injection) bool {
-		return f.is("clock-jump", "clock-drift") && f.on(node) && f.effective(from, to)
+		return f.skews() && f.on(node) && f.effective(from, to)
 	}) != nil
 }

@@ -61,8 +61,8 @@ func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *
 		a: &hold{Hold: checker.Hold{Asked: rel.Call, From: rel.Call}}, b: &hold{Hold: checker.Hold{From: promoted.Time}}}}
 	c := because("%s released %s at %s, when %s was the only master seen", q.r.who(rel.Process), quote(q.v.Key),
 		callAt(rel), master)
-	if f := failover.p.faultOn(master, rel.Call, replicationFaults()...); f != nil {
-		c.blame(f, "; %s %s %s (%s)", master, faultVerb(f.name), f.when(), f)
+	if f := failover.p.faultOn(master, rel.Call, (*injection).keepsFromReplicas); f != nil {
+		c.blame(f, "; %s %s %s (%s)", master, f.predicate(1), f.when(), f)
 	}
 	if f := failover.replicationFault(); f != nil {
 		c.blame(f, ", while its writes were kept from %s (%s since %s)", node, f, f.took())

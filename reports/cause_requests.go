@@ -27,8 +27,7 @@ func findLateGrant(q *inquiry) *cause {
 	client := cluster.ClientName(q.r.clientIn(x.Process))
 	return q.alsoDuring(c, x, func(f *injection) bool {
 		return (!isClient(f.target) || f.on(client) || strings.HasPrefix(f.target, client+">")) &&
-			f.is(append(delayFaults(), "partition", "isolate", "unplug", "partition-one-way", "pause-client",
-				"grant-reply-late", "packet-late", "busy-script")...)
+			(f.delaysReplies() || f.cutsOff() || f.class == history.FaultPauses)
 	})
 }
 
@@ -67,9 +66,7 @@ func (q *inquiry) ownKey(x *history.Span, kept *history.Sample) *cause {
 		quote(q.r.ownerName(x.Owner)), kept).explain(q.step(int(x.Invoked)),
 		seenIn(kept, 9, "%s has the key for the owner that was refused", kept.Node))
 	return q.alsoDuring(c, x, func(f *injection) bool {
-		unanswered := strings.Contains(f.name, "reply") ||
-			f.is("packet-lost", "packet-late", "connection-reset", "silent-connections")
-		return unanswered && (!isClient(f.target) || f.on(cluster.ClientName(q.r.clientIn(x.Process))))
+		return f.losesReply() && (!isClient(f.target) || f.on(cluster.ClientName(q.r.clientIn(x.Process))))
 	})
 }
 

@@ -18,7 +18,7 @@ func findReusedName(q *inquiry) *cause {
 	}
 	for f := range each(q.r.faults) {
 		c, client := cluster.ClientNumber(f.target)
-		if !client || !f.is("client-restart") || len(f.effects) == 0 {
+		if !client || !f.startsAgain() || len(f.effects) == 0 {
 			continue
 		}
 		if first, again := q.requestedAgain(c, f); again != nil {

@@ -10,7 +10,7 @@ func findExecutedTwice(q *inquiry) *cause {
 	if q.p != nil {
 		from, until = q.p.a.Asked, q.p.b.From
 	}
-	all := q.r.effectiveFaults(from, until, "request-resent", "request-duplicated")
+	all := q.r.effectiveFaults(from, until, (*injection).duplicates)
 	if len(all) == 0 {
 		return nil
 	}

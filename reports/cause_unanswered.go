@@ -75,10 +75,10 @@ func (q *inquiry) stays(client int, asked sentence, when interval, kept *history
 	c, name := &cause{sentence: asked}, cluster.ClientName(client)
 	f := firstOf(q.r.faults, func(f *injection) bool {
 		hit := f.on(name) || f.on(kept.Node) || strings.HasPrefix(f.target, name+">")
-		return hit && !f.is("clock-jump", "clock-drift") && f.effective(when.from, when.until)
+		return hit && !f.skews() && f.effective(when.from, when.until)
 	})
 	if f != nil {
-		c.blame(f, " (%s %s at %s, %s)", subject(f.target), faultVerb(f.name), f.took(), f)
+		c.blame(f, " (%s %s at %s, %s)", subject(f.target), f.predicate(1), f.took(), f)
 	}
 	c.add(", and the key has no expiry: %s still had it at %s%s", kept.Node, kept, q.consequence())
 	for _, e := range events {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -20,7 +19,7 @@ func findNoLease(q *inquiry) *cause {
 	}
 	for f := range each(q.r.faults) {
 		c, client := cluster.ClientNumber(f.target)
-		if !client || !f.is("client-crash", "client-restart") || len(f.effects) == 0 || f.effectTime() > q.v.End {
+		if !client || !f.endsProcess() || len(f.effects) == 0 || f.effectTime() > q.v.End {
 			continue
 		}
 		kept := q.keptWithoutExpiry(f.effectTime())
@@ -108,8 +107,7 @@ func (q *inquiry) step(event int) storyStep {
 // otherFault is a fault on the target of f that was in force between from and f; nil if there is none.
 func (q *inquiry) otherFault(f *injection, from time.Duration) *injection {
 	return firstOf(q.r.faults, func(g *injection) bool {
-		reply := strings.HasSuffix(g.name, "reply-late") || strings.HasSuffix(g.name, "reply-lost")
-		return reply && g != f && g.target == f.target && g.effective(from, f.effectTime())
+		return g.actsOn(history.ObjectReplies) && g != f && g.target == f.target && g.effective(from, f.effectTime())
 	})
 }
 
@@ -144,11 +142,6 @@ func (q *inquiry) waited(except *history.Span) (text sentence, span *history.Spa
 		replyAt(s)), s
 }
 
-// messageFaults keep messages about a release from waiters.
-func messageFaults() []string {
-	return []string{"message-lost", "pubsub-cut", "subscribe-refused", "channel-refused"}
-}
-
 // findLostMessage: a message was kept from the waiter, and the lock was free.
 func findLostMessage(q *inquiry) *cause {
 	if q.p != nil || q.property != checker.WakeUp {
@@ -160,7 +153,7 @@ func findLostMessage(q *inquiry) *cause {
 	}
 	waiter := cluster.ClientName(q.r.clientIn(span.Process))
 	f := firstOf(q.r.faults, func(f *injection) bool {
-		return f.is(messageFaults()...) && (!isClient(f.target) || f.target == waiter) && len(f.effects) > 0 &&
+		return (f.actsOn(history.ObjectMessages) || f.unsubscribes()) && (!isClient(f.target) || f.target == waiter) && len(f.effects) > 0 &&
 			f.effectTime() <= span.Return && f.heal >= span.Call
 	})
 	if f == nil {
@@ -183,13 +176,13 @@ func (q *inquiry) released() sentence {
 
 // lostMessage is what happened to the messages for a waiter.
 func lostMessage(f *injection) string {
-	switch f.name {
-	case "pubsub-cut":
-		return "its subscription was cut"
-	case "subscribe-refused", "channel-refused":
+	switch {
+	case !f.unsubscribes():
+		return "a message was lost"
+	case f.class == history.FaultRefuses:
 		return "its subscription was refused"
 	}
-	return "a message was lost"
+	return "its subscription was cut"
 }
 
 // findCountedTwice: the reply to an acquire was lost, and a server counted a

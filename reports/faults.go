@@ -3,17 +3,20 @@ package reports
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // injection is an injected fault.
 type injection struct {
 	name      string
+	class     string // its kind, with object; "": unknown, as in histories of earlier versions
+	object    string // what it acts on
+	verb      string // what it did to its target, as a predicate; "": unknown
 	target    string
 	inject    time.Duration
 	effects   []history.Fault // observed; empty: it tested nothing
@@ -55,9 +58,6 @@ func (f *injection) on(target string) bool {
 	return slices.Contains(strings.Split(f.target, "+"), target)
 }
 
-// is reports whether a fault has one of these names.
-func (f *injection) is(names ...string) bool { return slices.Contains(names, f.name) }
-
 // effective reports whether a fault took effect by t and was still in force at from.
 func (f *injection) effective(from, t time.Duration) bool {
 	return len(f.effects) > 0 && f.inject <= t && max(f.heal, f.effectTime()) >= from
@@ -80,8 +80,8 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 		if !ok {
 			at = len(injections)
 			byID[e.ID] = at
-			injections = append(injections, injection{name: e.Name, target: e.Target, inject: e.Time,
-				heal: history.Infinity, detail: e.Detail, event: e.Index, healEvent: -1})
+			injections = append(injections, injection{name: e.Name, class: e.Class, object: e.Object, verb: e.Verb,
+				target: e.Target, inject: e.Time, heal: history.Infinity, detail: e.Detail, event: e.Index, healEvent: -1})
 		}
 		f := &injections[at]
 		switch e.Phase {
@@ -102,9 +102,8 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 // stopped may also be recorded late: the event after the longest silence is the first one after the pause.
 func (r *Run) findResumed() {
 	for f := range each(r.faults) {
-		number, ok := strings.CutPrefix(f.target, "client:")
-		client, err := strconv.Atoi(number)
-		if !f.is("pause-client") || !ok || err != nil || f.healEvent < 0 {
+		client, ok := cluster.ClientNumber(f.target)
+		if !ok || f.class != history.FaultPauses || f.healEvent < 0 {
 			continue
 		}
 		last, silence := f.effectTime(), time.Duration(0)
@@ -155,7 +154,7 @@ func (f *injection) behind() string {
 	}
 	_, rest, _ := strings.Cut(f.effects[0].Detail, " is ")
 	by, _, behind := strings.Cut(rest, " behind ")
-	if !behind || !f.is("clock-jump") {
+	if !behind || f.drifts() {
 		return ""
 	}
 	return by
@@ -167,7 +166,7 @@ func (f *injection) state() string {
 	switch {
 	case len(f.effects) == 0:
 		return ""
-	case f.is("clock-drift"):
+	case f.drifts():
 		if lost, slow := strings.CutPrefix(f.amount(), "-"); slow {
 			return "loses " + lost + " every second"
 		}

@@ -219,7 +219,7 @@ func TestValidityIsThatOfTheGrant(t *testing.T) {
 func TestSubjectOfEveryLink(t *testing.T) {
 	for target, want := range map[string]string{"all": "every link was slowed down", "n1": "n1 was slowed down",
 		"client:1>n2": "the link of client 1 to n2 was slowed down"} {
-		if got := faultText(&injection{name: "latency", target: target, effects: []history.Fault{{}}}); got != want {
+		if got := faultText(&injection{verb: "was slowed down", target: target, effects: []history.Fault{{}}}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

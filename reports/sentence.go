@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -51,80 +50,36 @@ func (p *pair) knownBy(h *hold) sentence {
 
 // when says at or by which instant a fault took effect: that of a failover is observed later.
 func (f *injection) when() sentence {
-	if strings.Contains(f.name, "failover") || f.is("cluster-takeover") {
+	if f.class == history.FaultDemotes {
 		return say("by %s", f.took())
 	}
 	return say("at %s", f.took())
 }
 
-// faultVerbs is what a fault does to n targets, as a predicate.
-func faultVerbs(fault string, n int) string {
-	text := faultVerb(fault)
-	if n > 1 {
-		text = strings.Replace(text, " its ", " their ", 1)
-		if rest, passive := strings.CutPrefix(text, "was "); passive {
-			return "were " + rest
-		}
+// predicate is what a fault did to n targets: "was killed".
+func (f *injection) predicate(n int) string {
+	if f.verb == "" {
+		return plural("was hit by fault "+quote(f.name), n)
 	}
-	return text
+	return plural(f.verb, n)
+}
+
+// plural is a predicate of one subject with n subjects.
+func plural(predicate string, n int) string {
+	if n <= 1 {
+		return predicate
+	}
+	predicate = strings.Replace(predicate, " its ", " their ", 1)
+	if rest, passive := strings.CutPrefix(predicate, "was "); passive {
+		return "were " + rest
+	}
+	return predicate
 }
 
 // back is that n nodes were up again after a fault that ended them, as a predicate.
 func (f *injection) back(n int) string {
-	text := "was back"
-	if n > 1 {
-		text = "were back"
+	if f.empties() {
+		return plural("was back, empty,", n)
 	}
-	if f.is("restart-empty") {
-		text += ", empty,"
-	}
-	return text
-}
-
-// faultVerb is what a fault does to its target, as a predicate.
-func faultVerb(fault string) string {
-	for _, row := range []struct {
-		verb   string
-		faults []string
-	}{
-		{"was killed", []string{"kill", "client-crash", "client-restart", "restart", "restart-empty"}},
-		{"was paused", []string{"pause-client", "pause-node"}},
-		{"stopped replicating", []string{"replication-hold"}},
-		{"replicated late", []string{"replication-lag"}},
-		{"got no acknowledgements from its replicas", []string{"wait-starved"}},
-		{"lost power", []string{"power-loss"}},
-		{"had its fsyncs delayed", []string{"slow-disk"}},
-		{"was cut off", []string{"partition", "isolate", "partition-one-way", "split-brain", "unplug"}},
-		{"was failed over", []string{"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover"}},
-		{"was promoted by hand", []string{"manual-promotion"}},
-		{"was affected when the master's address moved", []string{"endpoint-change"}},
-		{"had its clock changed", []string{"clock-jump", "clock-drift"}},
-		{"lost keys", []string{"flushall", "key-deleted", "eviction"}},
-		{"got a queue entry of another program", []string{"foreign-waiter"}},
-		{"lost a wait queue", []string{"queue-deleted"}},
-		{"lost holders", []string{"node-deleted"}},
-		{"lost replies", []string{"reply-lost", "grant-reply-lost"}},
-		{"had its requests executed twice", []string{"request-resent", "request-duplicated"}},
-		{"had its replies delayed", []string{"reply-late", "grant-reply-late"}},
-		{"missed a message", []string{"message-lost"}},
-		{"disconnected its subscribers", []string{"pubsub-cut"}},
-		{"took over the slots of the locks", []string{"slot-migration"}},
-		{"had its connections reset", []string{"connection-reset", "packet-lost"}},
-		{"lost its connections without a reset", []string{"silent-connections"}},
-		{"was slowed down", []string{"slow-node", "latency", "jitter", "packet-late", "bandwidth"}},
-		{"refused subscriptions", []string{"rights-revoked", "subscribe-refused", "channel-refused"}},
-		{"refused to run scripts", []string{"scripts-refused"}},
-		{"lost its cached scripts", []string{"script-flush"}},
-		{"had data of another program under the names of locks", []string{"foreign-data"}},
-		{"had no memory left for writes", []string{"memory-full"}},
-		{"could not save its data and refused writes", []string{"snapshots-failing"}},
-		{"was busy with a script", []string{"busy-script"}},
-		{"refused connections", []string{"connection-limit"}},
-		{"was made a read-only replica", []string{"read-only-demotion"}},
-	} {
-		if slices.Contains(row.faults, fault) {
-			return row.verb
-		}
-	}
-	return "was hit by fault " + quote(fault)
+	return plural("was back", n)
 }

@@ -164,11 +164,11 @@ func (f *injection) healedText() string {
 	switch {
 	case f.behind() != "":
 		return fmt.Sprintf("the clock of %s is corrected, and jumps ahead", f.target)
-	case f.is("pause-client"):
+	case f.class == history.FaultPauses:
 		return who + " resumes"
-	case f.is(cutFaults()...):
+	case f.cutsOff():
 		return who + " is connected again"
-	case f.is("reply-late", "grant-reply-late"):
+	case f.does(history.FaultDelays, history.ObjectReplies):
 		return "the replies to " + who + " that were held back are delivered"
 	}
 	return fmt.Sprintf("fault %s on %s is healed", quote(f.name), who)
@@ -190,7 +190,7 @@ func faultText(f *injection) string {
 	text := fmt.Sprintf("fault %s is injected", quote(f.name))
 	many := strings.Split(f.target, "+")
 	if f.target != "" {
-		text = subject(f.target) + " " + faultVerbs(f.name, len(many))
+		text = subject(f.target) + " " + f.predicate(len(many))
 	}
 	if len(f.effects) == 0 {
 		return text + " (no effect observed)"
@@ -199,9 +199,9 @@ func faultText(f *injection) string {
 	switch {
 	case d == "":
 		return text
-	case f.is("clock-jump", "clock-drift"):
+	case f.skews():
 		return d // a sentence with its own subject
-	case f.is(restartFaults()...) && f.healEvent >= 0 && !f.is("kill"):
+	case f.startsAgain() && f.healEvent >= 0:
 		return fmt.Sprintf("%s and %s at %s", text, f.back(len(many)), format.Instant(f.heal))
 	}
 	return text + ": " + d

@@ -304,7 +304,7 @@ func (r *Run) crashes() []string {
 			how = "was killed at " + format.Instant(n.Time)
 		}
 		for f := range each(r.faults) {
-			if f.is("client-crash", "client-restart") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
+			if f.endsProcess() && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
 				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(f.effectTime()), f.name)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -63,7 +64,11 @@ func (s *synth) touch(t float64, p history.Process, owner string, token uint64, 
 	s.add(t, history.OK, p, history.Touch, &history.Value{Owner: owner, Token: token, Touch: &v})
 }
 
+// fault adds an event of a fault, with the words of the catalog, as a run records it.
 func (s *synth) fault(t float64, name string, f history.FaultValue) {
+	if row, err := faults.Lookup(name); err == nil && f.Phase == history.Injected {
+		f.Class, f.Object, f.Verb = row.Class, row.Object, row.Verb
+	}
 	v := &history.Value{Fault: &f}
 	e := history.Event{Time: ms(t), Type: history.Info, Process: history.Nemesis, F: name, Value: v}
 	s.events = append(s.events, e)

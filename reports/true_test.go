@@ -85,9 +85,10 @@ func TestDriftIsNoOffset(t *testing.T) {
 func TestStateOfFault(t *testing.T) {
 	seen := []history.Fault{{FaultValue: history.FaultValue{Detail: "seen"}}}
 	for want, f := range map[string]injection{
-		"loses 2s every second": {name: "clock-drift", detail: "makes a clock slow. Amount: -2s.", effects: seen},
-		"seen":                  {name: "kill", effects: seen},
-		"":                      {name: "clock-drift", detail: "Amount: 2s."},
+		"loses 2s every second": {class: history.FaultSkews, object: history.ObjectRate,
+			detail: "makes a clock slow. Amount: -2s.", effects: seen},
+		"seen": {class: history.FaultKills, effects: seen},
+		"":     {class: history.FaultSkews, object: history.ObjectRate, detail: "Amount: 2s."},
 	} {
 		if got := f.state(); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)

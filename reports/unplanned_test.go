@@ -22,7 +22,7 @@ func unplanned(r *Run) string {
 		}
 	}
 	promoted := slices.IndexFunc(r.notes, func(n history.Fault) bool {
-		return n.Name == history.NodePromoted && r.promotedByHand(n.Target, n.Time) == nil
+		return n.Name == history.NodePromoted && r.promotion(n.Target, n.Time) == nil
 	})
 	for i := range r.faults {
 		f := &r.faults[i]

@@ -23,6 +23,9 @@ type item struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
 	More string `json:"more,omitempty"` // where it runs, what is expected, its source
+
+	Class  string `json:"class,omitempty"`  // of a fault: its kind, see docs/history.md
+	Object string `json:"object,omitempty"` // of a fault: what it acts on
 }
 
 // catalog is a list that chaos list can print.
@@ -34,12 +37,18 @@ type catalog struct {
 func catalogs() []catalog {
 	return []catalog{
 		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems},
-		{"workloads", itemsOf(workloads.Catalog(), func(w workloads.Spec) item { return item{w.Name, w.Doc, w.Source} })},
-		{"checkers", itemsOf(checker.Catalog(), func(c checker.Spec) item { return item{string(c.Name), c.Doc, c.Source} })},
-		{"topologies", itemsOf(cluster.Topologies(), func(t cluster.TopologySpec) item { return item{t.Name, t.Doc, ""} })},
+		{"workloads", itemsOf(workloads.Catalog(), func(w workloads.Spec) item {
+			return item{Name: w.Name, Doc: w.Doc, More: w.Source}
+		})},
+		{"checkers", itemsOf(checker.Catalog(), func(c checker.Spec) item {
+			return item{Name: string(c.Name), Doc: c.Doc, More: c.Source}
+		})},
+		{"topologies", itemsOf(cluster.Topologies(), func(t cluster.TopologySpec) item {
+			return item{Name: t.Name, Doc: t.Doc}
+		})},
 		{"backends", backendItems},
 		{"keys", itemsOf(scenarios.Keys(), keyItem)},
-		{"reports", itemsOf(reports.Catalog(), func(f reports.Format) item { return item{f.Name, f.Doc, ""} })},
+		{"reports", itemsOf(reports.Catalog(), func(f reports.Format) item { return item{Name: f.Name, Doc: f.Doc} })},
 	}
 }
 
@@ -105,7 +114,7 @@ func keyItem(k scenarios.Key) item {
 	if k.Few() {
 		more += "; one of: " + strings.Join(k.Values, ", ")
 	}
-	return item{k.Path, k.Doc, more}
+	return item{Name: k.Path, Doc: k.Doc, More: more}
 }
 
 func scenarioItems() ([]item, error) {
@@ -116,7 +125,7 @@ func scenarioItems() ([]item, error) {
 		if class := row.Expect["class"]; class != "" {
 			more += " (" + class + ")"
 		}
-		items = append(items, item{row.Name, row.Summary, more})
+		items = append(items, item{Name: row.Name, Doc: row.Summary, More: more})
 	}
 	return items, err
 }
@@ -124,18 +133,22 @@ func scenarioItems() ([]item, error) {
 func lockItems() ([]item, error) {
 	var items []item
 	for _, row := range client.Catalog() {
-		items = append(items, item{row.Name, row.Doc, "on " + strings.Join(row.Topologies, ", ") + "; " + row.Source})
+		items = append(items, lockItem(row.Name, row.Doc, row.Source, row.Topologies))
 	}
 	for _, name := range adapters.Names() {
 		row, err := adapters.Lookup(name)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, item{name, row.Doc, "on " + strings.Join(row.Topologies, ", ") + "; " + row.Source})
+		items = append(items, lockItem(name, row.Doc, row.Source, row.Topologies))
 	}
 	own := "your own lock, in any language: a program that serves the client protocol on standard input and output"
-	items = append(items, item{client.ExecPrefix + "COMMAND", own, "see docs/protocol.md"})
+	items = append(items, item{Name: client.ExecPrefix + "COMMAND", Doc: own, More: "see docs/protocol.md"})
 	return items, nil
+}
+
+func lockItem(name, doc, source string, topologies []string) item {
+	return item{Name: name, Doc: doc, More: "on " + strings.Join(topologies, ", ") + "; " + source}
 }
 
 func faultItems() ([]item, error) {
@@ -145,7 +158,7 @@ func faultItems() ([]item, error) {
 		if row.Topologies != nil {
 			more += "; topologies: " + strings.Join(row.Topologies, ", ")
 		}
-		items = append(items, item{row.Name, row.Doc, more})
+		items = append(items, item{Name: row.Name, Doc: row.Doc, More: more, Class: row.Class, Object: row.Object})
 	}
 	return items, nil
 }
@@ -168,7 +181,7 @@ func backendItems() ([]item, error) {
 		if why := row.Missing(scenarios.Scenario{Topology: cluster.Topology{Kind: cluster.Single}}); why != "" {
 			more = "not available on this machine: " + why
 		}
-		items = append(items, item{row.Name, row.Doc, more})
+		items = append(items, item{Name: row.Name, Doc: row.Doc, More: more})
 	}
 	return items, nil
 }

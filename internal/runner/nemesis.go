@@ -124,6 +124,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step, clients fault
 	n.record.Note(history.Nemesis, row.Name, "", &history.Value{Fault: &history.FaultValue{
 		ID: a.id, Phase: history.Injected, Target: target, Detail: describe(row, step),
 		Affects: row.AffectsBy(step.Amount, n.env.Cluster.Topology().Kind),
+		Class:   row.Class, Object: row.Object, Verb: row.Verb,
 	}})
 	if a.injection, err = row.Inject(ctx, n.faultEnv(a, step), target); err != nil {
 		n.markHealed(a)
