@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
-// realRun executes chaos run on real servers until it ends with exit code want and has printed says. Package realrun
+// realRun executes chaos run on real servers until it ends with exit code want and has printed says. Package rerun
 // limits the number of attempts. dir is the run directory.
 func realRun(t *testing.T, want int, says string, args ...string) (stdout, dir string) {
 	t.Helper()

@@ -119,7 +119,7 @@ func onRealServers() []string {
 
 // TestScenarios runs scenarios on real servers and compares each with what it expects.
 //
-// An election of real servers may take longer than the holds of a run: package realrun says which runs are repeated.
+// An election of real servers may take longer than the holds of a run: package rerun says which runs are repeated.
 func TestScenarios(t *testing.T) {
 	needRedis(t)
 	turns := make(chan struct{}, scenariosAtOnce)

@@ -66,7 +66,7 @@ func TestAdaptersEndAsExpected(t *testing.T) {
 	}
 }
 
-// endsAsExpected makes a run; package realrun says how often. A run that tested too little is repeated, whatever it
+// endsAsExpected makes a run; package rerun says how often. A run that tested too little is repeated, whatever it
 // shows: on a busy machine a fault may hit the request after the one that the scenario names, and a lost reply to an
 // acquire convicts what a lost reply to a release does not.
 func endsAsExpected(t *testing.T, e adapters.Expectation) {
