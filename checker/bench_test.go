@@ -163,13 +163,13 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
-			s := history.NewScanner(bytes.NewReader(text))
 			n := 0
-			for s.Next() {
+			_, err := history.Scan(bytes.NewReader(text), "bench", func(*history.Event, int) error {
 				n++
-			}
-			if n != len(events) || s.Err() != nil {
-				b.Fatal(n, s.Err())
+				return nil
+			})
+			if n != len(events) || err != nil {
+				b.Fatal(n, err)
 			}
 		}
 		b.ReportMetric(float64(len(events))*float64(b.N)/b.Elapsed().Seconds(), "events/s")

@@ -60,14 +60,7 @@ func TestUnanswered(t *testing.T) {
 func streamed(t *testing.T, text string) string {
 	t.Helper()
 	s := checker.NewStream(checker.Options{}, 0)
-	scan := history.NewScanner(strings.NewReader(text))
-	for scan.Next() {
-		e := *scan.Event()
-		if err := s.Add(&e, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := scan.Err(); err != nil {
+	if _, err := history.Scan(strings.NewReader(text), "text", s.Add); err != nil {
 		t.Fatal(err)
 	}
 	return s.Judgement().Sentence

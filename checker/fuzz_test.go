@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 // The targets of this file take the decisions of the sketcher from a fuzzer:
@@ -84,7 +85,7 @@ func FuzzNotation(f *testing.F) {
 	f.Add("clients 3\nclient 7 try k 90-99 fail code=held\n" +
 		"client 1 renew k 1-2 info\nclient 1 crash 3\nclient 1 lost k 4")
 	f.Fuzz(func(t *testing.T, text string) {
-		events, _, err := history.ReadTextEvents(strings.NewReader(text), "fuzz")
+		events, _, err := foreign.ReadTextEvents(strings.NewReader(text), "fuzz")
 		if err != nil || len(events) > 200 {
 			return
 		}
@@ -92,15 +93,18 @@ func FuzzNotation(f *testing.F) {
 		for i := range events {
 			lines = append(events[i].AppendJSON(lines), '\n')
 		}
-		for i, scan := 0, history.NewScanner(bytes.NewReader(lines)); i < len(events); i++ {
-			if !scan.Next() {
-				t.Fatalf("event %d cannot be read again: %v\n%s", i, scan.Err(), lines)
+		again := 0
+		_, err = history.Scan(bytes.NewReader(lines), "fuzz", func(e *history.Event, _ int) error {
+			if diff := cmp.Diff(events[again], *e); diff != "" {
+				t.Fatalf("event %d, written and read again (-want +got):\n%s", again, diff)
 			}
-			if diff := cmp.Diff(events[i], *scan.Event()); diff != "" {
-				t.Fatalf("event %d, written and read again (-want +got):\n%s", i, diff)
-			}
+			again++
+			return nil
+		})
+		if err != nil || again < len(events) {
+			t.Fatalf("event %d cannot be read again: %v\n%s", again, err, lines)
 		}
-		h, err := history.ReadText(strings.NewReader(text), "fuzz")
+		h, err := foreign.ReadText(strings.NewReader(text), "fuzz")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 // conflicts reports whether more holds than its lock allows are certain after any event of a history in text form.
 func conflicts(t *testing.T, text, file string) bool {
 	t.Helper()
-	events, _, err := history.ReadTextEvents(strings.NewReader(text), file)
+	events, _, err := foreign.ReadTextEvents(strings.NewReader(text), file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -117,7 +118,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 func TestBothFoldsFindTheSameHolds(t *testing.T) {
 	race.Skip(t)
 	EachOfTestdata(t, func(file, text string) {
-		events, _, err := history.ReadTextEvents(strings.NewReader(text), file)
+		events, _, err := foreign.ReadTextEvents(strings.NewReader(text), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func randomEvents(seed uint64) []history.Event {
 // holdsIn are the holds of a history in text form.
 func holdsIn(t *testing.T, text string) []Hold {
 	t.Helper()
-	h, err := history.ReadText(strings.NewReader(text), "")
+	h, err := foreign.ReadText(strings.NewReader(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}

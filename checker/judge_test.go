@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 func read(t *testing.T, text string) *history.History {
 	t.Helper()
-	h, err := history.ReadText(strings.NewReader(text), "text")
+	h, err := foreign.ReadText(strings.NewReader(text), "text")
 	if err != nil {
 		t.Fatal(err)
 	}

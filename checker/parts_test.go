@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 // TestSeveralKeysAtOnce: an owner that acquires several keys with one operation is judged as any other, and one that
@@ -17,7 +17,7 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 	}{{"one operation", " part", Violated}, {"two operations", "", Undecided}} {
 		text := "clients 2\nclient 0 acquire a 1.0-1.1 ok owner=x valid=9s\nclient 0 acquire b 1.0-1.1 ok owner=x valid=9s" +
 			test.part + "\nclient 0 release a 2.0-2.1 ok owner=x\nclient 0 release b 2.0-2.1 ok owner=x" + test.part + second
-		h, err := history.ReadText(strings.NewReader(text), test.name)
+		h, err := foreign.ReadText(strings.NewReader(text), test.name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -22,7 +23,7 @@ func recordings(t *testing.T) (all []recording) {
 	t.Helper()
 	checker.EachOfTestdata(t, func(file, text string) {
 		recorded, _, _ := strings.Cut(text, separator)
-		h, err := history.ReadText(strings.NewReader(recorded), file)
+		h, err := foreign.ReadText(strings.NewReader(recorded), file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func NewStream(o Options, clients int) *Stream {
 		applied: make(map[Property]bool)}
 	s.o.Keep = maxKept
 	s.contention.live = NewLiveHolds(clients)
-	s.b.Current().Clients = clients
+	s.b.History().Clients = clients
 	if len(s.o.Only) == 0 {
 		s.o.Only = Streamed()
 	}
@@ -76,7 +76,7 @@ func NewStream(o Options, clients int) *Stream {
 }
 
 // SetProcessNames sets the names of the processes that have no number, as far as they are known.
-func (s *Stream) SetProcessNames(named []string) { s.b.Current().ProcessNames = named }
+func (s *Stream) SetProcessNames(named []string) { s.b.History().ProcessNames = named }
 
 // Add takes the next event; line is its line in a file, or 0.
 func (s *Stream) Add(e *history.Event, line int) error {
@@ -84,7 +84,7 @@ func (s *Stream) Add(e *history.Event, line int) error {
 		return err
 	}
 	s.contention.add(e)
-	h := s.b.Current()
+	h := s.b.History()
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
 		s.trim()
@@ -104,7 +104,7 @@ func (s *Stream) Look() []Violation {
 // look judges what is kept. Unless the run is over, a hold that has not ended has certainly lasted until now, and not
 // longer.
 func (s *Stream) look(over bool) {
-	h := s.o.withLimits(s.b.Current())
+	h := s.o.withLimits(s.b.History())
 	v, err := safeView(h, s.o)
 	s.last = s.last[:0]
 	if err != nil {
@@ -196,7 +196,7 @@ func identify(p Property, w Violation) [2]int {
 func (s *Stream) Judgement() Judgement {
 	start := time.Now()
 	s.look(true)
-	h := s.b.Current()
+	h := s.b.History()
 	j := s.o.judgementOf(h)
 	j.Spans = s.before + len(h.Spans)
 	for _, spec := range s.specs {
@@ -238,7 +238,7 @@ func (s *Stream) result(p Property) Result {
 		r.Summary = unknownHolds(owners)
 	case p == Permits && s.unknownSize() != "":
 		r.Outcome, r.Summary = Undecided, unknownSize(s.unknownSize())
-	case s.applied[p] && (p == Exclusion || p == LeaseExclusion) && len(s.semaphores()) == len(s.b.Current().Keys):
+	case s.applied[p] && (p == Exclusion || p == LeaseExclusion) && len(s.semaphores()) == len(s.b.History().Keys):
 		r.Outcome = NotApplicable // it was applied to a semaphore of one permit, which has more by now
 		r.Summary = "all keys are semaphores, which do not exclude: see permits"
 	case s.applied[p]:
@@ -249,7 +249,7 @@ func (s *Stream) result(p Property) Result {
 
 // unknownSize is a semaphore whose number of permits was never recorded; "" if there is none.
 func (s *Stream) unknownSize() string {
-	h := s.o.withLimits(s.b.Current())
+	h := s.o.withLimits(s.b.History())
 	for key, name := range h.Keys {
 		if s.unsized[name] && h.Limit(int32(key)) == history.UnknownLimit {
 			return lockName(name)
@@ -265,7 +265,7 @@ func (s *Stream) read(key string) bool {
 
 // semaphores are the keys that have more than one permit.
 func (s *Stream) semaphores() map[string]bool {
-	h := s.o.withLimits(s.b.Current())
+	h := s.o.withLimits(s.b.History())
 	permits := make(map[string]bool)
 	for key, name := range h.Keys {
 		if limit := h.Limit(int32(key)); limit != 0 && limit != 1 {

@@ -38,7 +38,7 @@ type retention struct {
 
 // trim drops what can no longer matter.
 func (s *Stream) trim() {
-	h := s.b.Current()
+	h := s.b.History()
 	v, err := safeView(s.o.withLimits(h), s.o)
 	if err != nil {
 		return
@@ -54,7 +54,7 @@ func (s *Stream) trim() {
 	k.tokens()
 	k.compact()
 	was := len(h.Spans)
-	s.b.Trim(history.Keep{Span: k.keepsSpan, Notice: k.keepsNotice, Touch: k.keepsTouch})
+	s.b.Trim(k.keepsSpan, k.keepsNotice, k.keepsTouch)
 	s.before += was - len(h.Spans)
 	s.limit = max(streamBatch, 3*len(h.Spans), 3*len(h.Notices), 3*len(h.Touches), len(h.Keys))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -53,7 +54,7 @@ func TestStreamOfTestdata(t *testing.T) {
 		if strings.Contains(text, "\n#! ") || strings.HasPrefix(text, "#! ") {
 			return // options of TestHistoriesOfTestdata; of a stream only permits matter, see below
 		}
-		events, _, err := history.ReadTextEvents(strings.NewReader(text), file)
+		events, _, err := foreign.ReadTextEvents(strings.NewReader(text), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +186,7 @@ func TestStreamReportsBeforeTheEnd(t *testing.T) {
 	text := "client 0 acquire k 1.0-1.1 ok owner=a\nclient 1 acquire k 1.2-1.3 ok owner=b\n" +
 		"client 2 acquire k 1.4- owner=c\n" +
 		"client 0 release k 3.0-3.1 ok owner=a\nclient 1 release k 3.2-3.3 ok owner=b\n"
-	events, _, err := history.ReadTextEvents(strings.NewReader(text), "")
+	events, _, err := foreign.ReadTextEvents(strings.NewReader(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestStreamMemoryIsBounded(t *testing.T) {
 		if err := s.Add(&events[i], 0); err != nil {
 			t.Fatal(err)
 		}
-		h := s.b.Current()
+		h := s.b.History()
 		most = max(most, len(h.Spans), len(h.Owners), len(h.Notices))
 	}
 	j := s.Judgement()

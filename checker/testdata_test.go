@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
@@ -24,7 +25,7 @@ func TestHistoriesOfTestdata(t *testing.T) {
 	checker.EachOfTestdata(t, func(file, text string) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".history"), func(t *testing.T) {
 			recording, _, _ := strings.Cut(text, separator)
-			h, err := history.ReadText(strings.NewReader(recording), file)
+			h, err := foreign.ReadText(strings.NewReader(recording), file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +131,7 @@ func resultOf(t *testing.T, file string, p checker.Property) checker.Result {
 		t.Fatal(err)
 	}
 	recording, _, _ := strings.Cut(string(text), separator)
-	h, err := history.ReadText(strings.NewReader(recording), file)
+	h, err := foreign.ReadText(strings.NewReader(recording), file)
 	if err != nil {
 		t.Fatal(err)
 	}

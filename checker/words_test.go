@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 // TestWordsAreKnown: every word of a wording stands for something.
 func TestWordsAreKnown(t *testing.T) {
-	h, err := history.ReadText(strings.NewReader("clients 1\nclient 0 acquire orders 1.0-1.1 ok owner=a\n"), "")
+	h, err := foreign.ReadText(strings.NewReader("clients 1\nclient 0 acquire orders 1.0-1.1 ok owner=a\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 // recorded returns n events like those of a run: four clients, one key, a unique
@@ -43,7 +44,7 @@ func BenchmarkRead(b *testing.B) {
 	for i := range list {
 		lines.Write(append(list[i].AppendJSON(nil), '\n'))
 	}
-	if err := history.WriteEDN(&maps, list); err != nil {
+	if err := foreign.WriteEDN(&maps, list); err != nil {
 		b.Fatal(err)
 	}
 	array := "[" + strings.ReplaceAll(strings.TrimSpace(lines.String()), "\n", ",\n") + "]"
@@ -55,7 +56,7 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				seen := 0
-				_, err := history.ReadEvents(strings.NewReader(form.text), form.name, history.ReadOptions{},
+				_, err := foreign.ReadEvents(strings.NewReader(form.text), form.name, foreign.Options{},
 					func(*history.Event, int) error { seen++; return nil })
 				if err != nil || seen != n {
 					b.Fatal(err, seen)

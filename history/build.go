@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history/internal/input"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
-
-// maxProblems is how many problems a history lists.
-const maxProblems = 100
 
 // Build pairs the events of a run, in the order in which they happened, into a [History]. It fails only if there are
 // too many events; everything else that is wrong becomes a [Problem].
@@ -41,8 +38,8 @@ type Builder struct {
 	injected    map[int]FaultValue      // by id: the injections of faults
 	last        int64                   // index of the previous event
 	clock       clock
-	unlisted    int // problems beyond maxProblems
-	kinds       problemKinds
+	unlisted    int // problems beyond input.MaxProblems
+	kinds       input.Kinds
 	decreases   int           // of the time
 	decreased   time.Duration // by how much at most
 	decreaseAt  int           // in History.Problems, if it was not full
@@ -66,7 +63,7 @@ func NewBuilder() *Builder {
 		resizing: make(map[int32]map[int32]int),
 		holder:   make(map[processKey]int32),
 		injected: make(map[int]FaultValue),
-		kinds:    make(problemKinds),
+		kinds:    make(input.Kinds),
 		last:     -1,
 	}
 }
@@ -98,19 +95,16 @@ func (b *Builder) Add(e *Event, line int) error {
 	return nil
 }
 
-// addProblems adds problems that were found in reading.
-func (b *Builder) addProblems(ps []Problem) {
-	for _, p := range ps {
+// History returns the history so far, with the problems that were found in reading its events. The next Add changes it.
+// Operations without a completion have an unknown outcome.
+func (b *Builder) History(reading ...Problem) *History {
+	for _, p := range reading {
 		b.list(p)
 	}
-}
-
-// History returns the result; the builder must not be used afterwards. Operations without a completion have an
-// unknown outcome.
-func (b *Builder) History() *History {
 	if b.unlisted > 0 {
 		text := fmt.Sprintf("more problems, not listed: %d", b.unlisted)
-		b.h.Problems = append(b.h.Problems, Problem{Index: -1, Text: text})
+		listed := b.h.Problems[:min(len(b.h.Problems), input.MaxProblems)] // without the text of an earlier call
+		b.h.Problems = append(listed, Problem{Index: -1, Text: text})
 	}
 	return b.h
 }
@@ -140,7 +134,7 @@ func (b *Builder) number(e *numbered) error {
 
 func (b *Builder) problem(e numbered, text string, args ...any) {
 	p := Problem{Index: int64(e.index), Line: e.line, Text: fmt.Sprintf(text, args...)}
-	if !b.kinds.add(&b.h.Problems, text, p) {
+	if !input.Add(b.kinds, &b.h.Problems, text, p, func(p *Problem) *string { return &p.Text }) {
 		b.unlisted++
 	}
 }
@@ -161,7 +155,7 @@ func (b *Builder) decrease(e numbered, by time.Duration) {
 }
 
 func (b *Builder) list(p Problem) {
-	if len(b.h.Problems) >= maxProblems {
+	if len(b.h.Problems) >= input.MaxProblems {
 		b.unlisted++
 		return
 	}
@@ -389,11 +383,8 @@ func (b *Builder) owner(e numbered, key int32) int32 {
 	if o, ok := b.holder[at]; ok && e.F != Acquire && e.F != Try {
 		return o
 	}
-	return intern(&b.h.Owners, b.owners, processOwner(e.Process))
+	return intern(&b.h.Owners, b.owners, input.ProcessOwner(int(e.Process)))
 }
-
-// processOwner is the owner of operations that name none.
-func processOwner(p Process) string { return "process " + strconv.Itoa(int(p)) }
 
 func intern(names *[]string, index map[string]int32, name string) int32 {
 	if i, ok := index[name]; ok {

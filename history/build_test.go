@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 func readText(t *testing.T, text string) *history.History {
 	t.Helper()
-	h, err := history.ReadText(strings.NewReader(text), "text")
+	h, err := foreign.ReadText(strings.NewReader(text), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestTextErrors(t *testing.T) {
 		{"nemesis kill 1 effect color=red", `text:1: unknown field "color" of a fault; it has id, target, detail, affects, class, object, verb and lasted`},
 	}
 	for _, test := range tests {
-		_, err := history.ReadText(strings.NewReader(test.text), "text")
+		_, err := foreign.ReadText(strings.NewReader(test.text), "text")
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
 		}

@@ -1,13 +1,17 @@
 // Package history is promised API: it records the requests to the clients of a run, their replies and all times,
 // and reads them back. It imports nothing of this project.
 //
-// Read [Event] first: one line of history.jsonl. A [Recorder] writes events as they happen, a [Scanner] reads them
-// back, and [Build] pairs invocations with completions into a [History] of [Span]s, which checkers judge. [ReadAny]
-// does the last two for every [Format], also for histories of other test suites. Samples of server state ([Sample])
-// are in a file of their own, witness.jsonl.
+// Read [Event] first: one line of history.jsonl. A [Recorder] writes events as they happen, [Scan] reads them back, and
+// [Build] pairs invocations with completions into a [History] of [Span]s, which checkers judge; [ReadFile] does the last
+// two. Package history/foreign reads histories of other test suites. Samples of server state ([Sample]) are in a file of
+// their own, witness.jsonl.
 package history
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/history/internal/input"
+)
 
 // Type is the type of an event, in Jepsen's words.
 type Type uint8
@@ -228,7 +232,7 @@ type Error struct {
 // Client returns the client of a process in a run of n clients. Without n (0), and for a process that has
 // a name instead of a number, each process is a client of its own.
 func (p Process) Client(n int) int {
-	if p < 0 || n <= 0 || p >= firstNamed {
+	if p < 0 || n <= 0 || p >= input.FirstNamed {
 		return int(p)
 	}
 	return int(p) % n

@@ -1,4 +1,4 @@
-package history
+package history_test
 
 import (
 	"strings"
@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 const finalText = `
@@ -20,30 +23,30 @@ leftover other 6`
 
 // TestFinalEvents: probes and leftovers are read from text and from JSON lines.
 func TestFinalEvents(t *testing.T) {
-	h, err := ReadText(strings.NewReader(finalText), "text")
+	h, err := foreign.ReadText(strings.NewReader(finalText), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := LeftoverValue{Keys: []string{"x", "y"}, Waiters: 1, Permits: 2, Renewals: 3}
-	wantLeftovers := []Leftover{
+	full := history.LeftoverValue{Keys: []string{"x", "y"}, Waiters: 1, Permits: 2, Renewals: 3}
+	wantLeftovers := []history.Leftover{
 		{LeftoverValue: full, Time: 6 * time.Second, Index: 9}, {Time: 6 * time.Second, Index: 10, Key: 1},
 	}
-	check := func(what string, h *History) {
+	check := func(what string, h *history.History) {
 		t.Helper()
 		if diff := cmp.Diff(wantLeftovers, h.Leftovers); diff != "" {
 			t.Errorf("%s: leftovers (-want +got):\n%s", what, diff)
 		}
-		if diff := cmp.Diff([]Probe{{Time: 5 * time.Second, Index: 8, Outcome: Fail}}, h.Probes); diff != "" {
+		if diff := cmp.Diff([]history.Probe{{Time: 5 * time.Second, Index: 8, Outcome: history.Fail}}, h.Probes); diff != "" {
 			t.Errorf("%s: probes (-want +got):\n%s", what, diff)
 		}
 		limits := []int32{h.Limit(0), h.Limit(1), h.Limit(2), h.Limit(99)}
-		if diff := cmp.Diff([]int32{5, UnknownLimit, 0, 0}, limits); diff != "" {
+		if diff := cmp.Diff([]int32{5, history.UnknownLimit, 0, 0}, limits); diff != "" {
 			t.Errorf("%s: limits (-want +got):\n%s", what, diff)
 		}
 		if diff := cmp.Diff([]int32{1}, h.TimedOut); diff != "" {
 			t.Errorf("%s: timed out (-want +got):\n%s", what, diff)
 		}
-		if diff := cmp.Diff([]Unknown{{Time: 2200 * time.Millisecond, Span: 2}}, h.Unknown); diff != "" {
+		if diff := cmp.Diff([]history.Unknown{{Time: 2200 * time.Millisecond, Span: 2}}, h.Unknown); diff != "" {
 			t.Errorf("%s: unknown (-want +got):\n%s", what, diff)
 		}
 		if len(h.Faults) != 0 || len(h.Problems) != 0 {
@@ -51,7 +54,7 @@ func TestFinalEvents(t *testing.T) {
 		}
 	}
 	check("text", h)
-	events, _, err := ReadTextEvents(strings.NewReader(finalText), "text")
+	events, _, err := foreign.ReadTextEvents(strings.NewReader(finalText), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +62,7 @@ func TestFinalEvents(t *testing.T) {
 	for i := range events {
 		lines = append(events[i].AppendJSON(lines), '\n')
 	}
-	fromLines, err := ReadAll(strings.NewReader(string(lines)), "lines")
+	fromLines, err := history.ReadAll(strings.NewReader(string(lines)), "lines")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,7 @@ func TestFinalEvents(t *testing.T) {
 func TestFinalEventErrors(t *testing.T) {
 	for _, line := range []string{"probe orders", "probe orders x ok", "probe orders 1 maybe", "leftover orders 1 what=1",
 		"leftover orders 1 waiters=x"} {
-		if _, err := ReadText(strings.NewReader(line), "text"); err == nil {
+		if _, err := foreign.ReadText(strings.NewReader(line), "text"); err == nil {
 			t.Errorf("%q was accepted", line)
 		}
 	}
@@ -83,17 +86,17 @@ func TestFinalEventErrors(t *testing.T) {
 // TestTooManyPermits: numbers of permits that do not fit do not wrap around; the size of the semaphore is unknown, and
 // a problem says why.
 func TestTooManyPermits(t *testing.T) {
-	h, err := ReadText(strings.NewReader(`
+	h, err := foreign.ReadText(strings.NewReader(`
 client 0 acquire a 1.0-1.1 ok permits=4294967297 limit=4294967297 count=4294967297
 client 0 acquire a 1.2-1.3 ok permits=1 limit=5
 client 1 acquire b 1.0-1.1 ok permits=2147483647 limit=2147483647`), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := h.Limit(0), h.Limit(1); a != UnknownLimit || b != MaxPermits {
-		t.Errorf("limits %d and %d, want %d and %d", a, b, UnknownLimit, MaxPermits)
+	if a, b := h.Limit(0), h.Limit(1); a != history.UnknownLimit || b != history.MaxPermits {
+		t.Errorf("limits %d and %d, want %d and %d", a, b, history.UnknownLimit, history.MaxPermits)
 	}
-	if s := h.Spans[0]; s.Permits != MaxPermits || s.Count <= 1 {
+	if s := h.Spans[0]; s.Permits != history.MaxPermits || s.Count <= 1 {
 		t.Errorf("%d permits and count %d", s.Permits, s.Count)
 	}
 	if len(h.Problems) != 1 || !strings.Contains(h.Problems[0].Text, "4294967297 permits exceed the maximum") {
@@ -110,10 +113,10 @@ func TestLimitOfFailedResize(t *testing.T) {
 		"client 0 resize a 1.0-1.1 fail":                                                          0,
 		"client 0 resize a 1.0-1.1 info limit=6\nclient 1 resize a 1.2-1.3 fail limit=7":          6,
 		"client 0 resize a 1.0-1.4 ok limit=7\nclient 1 resize a 1.2-1.3 fail limit=7":            7,
-		"client 0 resize a 1.0-1.1 fail limit=7\nclient 0 acquire a 1.2-1.3 ok permits=1":         UnknownLimit,
+		"client 0 resize a 1.0-1.1 fail limit=7\nclient 0 acquire a 1.2-1.3 ok permits=1":         history.UnknownLimit,
 		"client 0 acquire a 1.0-1.1 ok permits=7 limit=7\nclient 1 resize a 1.2-1.3 fail limit=7": 7,
 	} {
-		h, err := ReadText(strings.NewReader("clients 2\n"+text), "text")
+		h, err := foreign.ReadText(strings.NewReader("clients 2\n"+text), "text")
 		if err != nil {
 			t.Fatal(err)
 		}

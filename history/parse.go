@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
 // parser parses lines of JSON into memory that it reuses for the next line. Its fast path knows only what
@@ -40,7 +42,10 @@ func (p *parser) parse(line []byte) error {
 	if p.event.F == "" {
 		return errors.New(`event without "f"`)
 	}
-	return p.event.Value.validate()
+	if v := p.event.Value; v != nil {
+		return input.CheckValue(v.Permits, v.Limit, v.Lease)
+	}
+	return nil
 }
 
 // parseFast reports whether the line has the form that [Recorder] writes, and nothing follows it.

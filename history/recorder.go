@@ -63,13 +63,6 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Len returns the number of events so far.
-func (r *Recorder) Len() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.next
-}
-
 func (r *Recorder) record(e Event) Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

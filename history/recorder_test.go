@@ -15,15 +15,15 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// readAll is every event that a scanner finds.
+// readAll is every event of a text.
 func readAll(t *testing.T, text string) []history.Event {
 	t.Helper()
-	s := history.NewScanner(strings.NewReader(text))
 	var events []history.Event
-	for s.Next() {
-		events = append(events, s.Event().Clone())
-	}
-	if err := s.Err(); err != nil {
+	_, err := history.Scan(strings.NewReader(text), "text", func(e *history.Event, _ int) error {
+		events = append(events, e.Clone())
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return events
@@ -119,8 +119,8 @@ func TestRecorderKeepsOrder(t *testing.T) {
 		t.Fatalf("what was seen and what was written differ (-seen +written):\n%s", diff)
 	}
 	h, err := history.Build(got)
-	if err != nil || len(h.Problems) > 0 || len(h.Spans) != 1600 || r.Len() != 3200 {
-		t.Fatalf("err %v, problems %v, %d spans, %d events", err, h.Problems, len(h.Spans), r.Len())
+	if err != nil || len(h.Problems) > 0 || len(h.Spans) != 1600 || len(seen) != 3200 {
+		t.Fatalf("err %v, problems %v, %d spans, %d events", err, h.Problems, len(h.Spans), len(seen))
 	}
 }
 

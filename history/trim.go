@@ -2,23 +2,14 @@ package history
 
 import "slices"
 
-// Current returns the history so far, for checking a run that continues. The next Add changes it. Operations without a
-// completion have an unknown outcome.
-func (b *Builder) Current() *History { return b.h }
-
-// Keep selects what [Builder.Trim] keeps.
-type Keep struct {
-	Span   func(i int32, s *Span) bool // called for spans with a completion; the others are kept
-	Notice func(n *Notice) bool
-	Touch  func(i int32, t *Touched) bool
-}
-
-// Trim removes the spans, notices and touches that keep does not select, and the owners that nothing refers to any
-// more; indices change. Keys, faults and problems stay. So a run of any length can be checked in bounded memory.
-func (b *Builder) Trim(keep Keep) {
+// Trim removes the completed spans, the notices and the touches that the functions do not keep, and the owners that
+// nothing refers to any more; indices change. Open spans, keys, faults and problems stay. So a run of any length can be
+// checked in bounded memory.
+func (b *Builder) Trim(span func(i int32, s *Span) bool, notice func(n *Notice) bool,
+	touch func(i int32, t *Touched) bool) {
 	to, next := make([]int32, len(b.h.Spans)), int32(0) // old index to new one, or -1
 	b.h.Spans = kept(b.h.Spans, func(i int32, s *Span) bool {
-		if s.Ended >= 0 && !keep.Span(i, s) {
+		if s.Ended >= 0 && !span(i, s) {
 			to[i] = -1
 			return false
 		}
@@ -34,8 +25,8 @@ func (b *Builder) Trim(keep Keep) {
 		&b.h.Foreign, &b.h.NotSetUp, &b.h.OutOfRange} {
 		*list = about(*list, func(i *int32) *int32 { return i }, to)
 	}
-	b.h.Notices = kept(b.h.Notices, func(_ int32, n *Notice) bool { return keep.Notice(n) })
-	b.h.Touches = kept(b.h.Touches, keep.Touch)
+	b.h.Notices = kept(b.h.Notices, func(_ int32, n *Notice) bool { return notice(n) })
+	b.h.Touches = kept(b.h.Touches, touch)
 	b.reopen()
 	b.trimOwners()
 }

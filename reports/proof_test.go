@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -186,7 +187,7 @@ func TestPlainHeadlineIsProved(t *testing.T) {
 				t.Fatal(err)
 			}
 			events, _, _ := strings.Cut(string(text), "----")
-			h, err := history.ReadText(strings.NewReader(events), name)
+			h, err := foreign.ReadText(strings.NewReader(events), name)
 			if err != nil {
 				t.Fatal(err)
 			}

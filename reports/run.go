@@ -68,7 +68,7 @@ func Load(dir *rundir.Dir) (*Run, error) {
 		return nil, fmt.Errorf("reading history of %s: %w", dir.Path, err)
 	}
 	var missing []string
-	samples, torn, err := history.ReadSamplesFile(dir.File(rundir.WitnessFile))
+	samples, torn, err := history.ReadSamples(dir.File(rundir.WitnessFile))
 	for _, p := range torn {
 		missing = append(missing, p.Text)
 	}
@@ -79,7 +79,7 @@ func Load(dir *rundir.Dir) (*Run, error) {
 		missing = append(missing, "part of "+rundir.WitnessFile+" could not be read: "+err.Error())
 	}
 	if !m.Foreign {
-		h.Samples = history.SamplesUntil(samples, h.End)
+		h.Samples = rundir.SamplesUntil(samples, h.End)
 	}
 	j, note := judgement(dir, m, h)
 	if note != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -103,7 +104,7 @@ func TestUnknownAcquireMayHold(t *testing.T) {
 		"fail owner=c code=timeout": "while no client held the lock",
 		"info owner=c code=timeout": "while no client was known to hold the lock",
 	} {
-		h, err := history.ReadText(strings.NewReader("clients 3\n"+
+		h, err := foreign.ReadText(strings.NewReader("clients 3\n"+
 			"client 0 acquire orders 1.0-1.1 ok owner=a valid=9s\nclient 2 acquire orders 1.2-1.3 "+outcome+"\n"+
 			"client 1 acquire orders 1.2-2.2 ok owner=b valid=9s\nclient 0 release orders 1.8-1.9 ok owner=a\n"+
 			"client 1 release orders 2.5-2.6 ok owner=b\n"), "unknown")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -141,14 +142,14 @@ func manifestOf(path string) rundir.Manifest {
 // judged is a judgement and the reading that it is based on.
 type judged struct {
 	checker.Judgement
-	Format  history.Format       `json:"format"`
-	Assumed []history.Assumption `json:"assumed,omitempty"`
+	Format  foreign.Format       `json:"format"`
+	Assumed []foreign.Assumption `json:"assumed,omitempty"`
 	Others  []otherReading       `json:"other_readings,omitempty"`
 }
 
 // otherReading is a reading that leads to another verdict.
 type otherReading struct {
-	Assumed  []history.Assumption `json:"assumed"`
+	Assumed  []foreign.Assumption `json:"assumed"`
 	Verdict  checker.Verdict      `json:"verdict"`
 	Sentence string               `json:"sentence"`
 }
@@ -157,7 +158,7 @@ type otherReading struct {
 func (r otherReading) text() string {
 	reading := "strictly"
 	if len(r.Assumed) > 0 {
-		names := format.Texts(r.Assumed, func(a history.Assumption) history.Assumption { return a })
+		names := format.Texts(r.Assumed, func(a foreign.Assumption) foreign.Assumption { return a })
 		reading = "assuming " + strings.Join(names, " and ")
 	}
 	return fmt.Sprintf("Read %s, it is %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
@@ -175,7 +176,7 @@ type others struct {
 // find tries the strict reading if the requested one assumes something;
 // otherwise each assumption that would change an event, and then all of them
 // together, because one may matter only with another.
-func (o *others) find(reading history.ReadOptions, source history.ReadInfo) ([]otherReading, error) {
+func (o *others) find(reading foreign.Options, source foreign.Info) ([]otherReading, error) {
 	if !source.Foreign {
 		return nil, nil
 	}
@@ -184,7 +185,7 @@ func (o *others) find(reading history.ReadOptions, source history.ReadInfo) ([]o
 		return o.found, err
 	}
 	matter, single := source.Affected, 0
-	for _, a := range history.Assumptions() {
+	for _, a := range foreign.Assumptions() {
 		if source.Affected[a.Name] == 0 {
 			continue
 		}
@@ -197,7 +198,7 @@ func (o *others) find(reading history.ReadOptions, source history.ReadInfo) ([]o
 		maps.Copy(matter, with.Affected)
 	}
 	all := reading
-	for _, a := range history.Assumptions() {
+	for _, a := range foreign.Assumptions() {
 		if source.Affected[a.Name] > 0 || matter[a.Name] > 0 {
 			all = all.With(a.Name)
 		}
@@ -210,7 +211,7 @@ func (o *others) find(reading history.ReadOptions, source history.ReadInfo) ([]o
 }
 
 // judge judges another reading, and keeps it if no reading before it had the same verdict.
-func (o *others) judge(reading history.ReadOptions) (history.ReadInfo, error) {
+func (o *others) judge(reading foreign.Options) (foreign.Info, error) {
 	h, source, err := readHistory(o.streams, o.in, reading)
 	if err != nil {
 		return source, err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 type convertOptions struct {
@@ -40,14 +41,14 @@ reading below interprets them.
 	return c
 }
 
-func convertNames() []string { return []string{string(history.FormatEDN), string(history.FormatJSONL)} }
+func convertNames() []string { return []string{string(foreign.FormatEDN), string(foreign.FormatJSONL)} }
 
 func convert(s streams, path string, o convertOptions) error {
 	var appendEvent func(*history.Event, []byte) []byte
-	switch history.Format(o.to) {
-	case history.FormatEDN:
-		appendEvent = (*history.Event).AppendEDN
-	case history.FormatJSONL:
+	switch foreign.Format(o.to) {
+	case foreign.FormatEDN:
+		appendEvent = foreign.AppendEDN
+	case foreign.FormatJSONL:
 		appendEvent = (*history.Event).AppendJSON
 	case "":
 		return usage(errors.New("convert needs --to edn or --to jsonl"))
@@ -68,7 +69,7 @@ func convert(s streams, path string, o convertOptions) error {
 		progress := showStatus(s, in.status)
 		defer progress.end()
 		var line []byte
-		source, err := history.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
+		source, err := foreign.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
 			line = append(appendEvent(e, line[:0]), '\n')
 			_, err := w.Write(line)
 			return err

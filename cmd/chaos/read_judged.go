@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -13,7 +14,7 @@ type historyFlags struct {
 }
 
 // of are the options of reading and judging; those of a run are the defaults.
-func (f *historyFlags) of(m rundir.Manifest) (reading history.ReadOptions, o checker.Options, err error) {
+func (f *historyFlags) of(m rundir.Manifest) (reading foreign.Options, o checker.Options, err error) {
 	if reading, err = f.reading(); err == nil {
 		o, err = f.options(m.Judging())
 	}
@@ -24,7 +25,7 @@ func (f *historyFlags) of(m rundir.Manifest) (reading history.ReadOptions, o che
 type judgedHistory struct {
 	judged
 	in      *input // open
-	reading history.ReadOptions
+	reading foreign.Options
 	history *history.History
 }
 
@@ -50,7 +51,7 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 		return nil, err
 	}
 	if dir, err := rundir.Open(path); err == nil && !manifest.Foreign {
-		h.Samples = history.SamplesUntil(dir.Samples(), h.End)
+		h.Samples = rundir.SamplesUntil(dir.Samples(), h.End)
 	}
 	if err := flags.checkPermits(h); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -30,7 +31,7 @@ func (f *readingFlags) add(c *cobra.Command) { f.addWith(c, "format") }
 // addWith adds the flags; formatFlag is the name of the one for the format of the file.
 func (f *readingFlags) addWith(c *cobra.Command, formatFlag string) {
 	flags := c.Flags()
-	flags.StringVar(&f.format, formatFlag, string(history.FormatAuto),
+	flags.StringVar(&f.format, formatFlag, string(foreign.FormatAuto),
 		"format of the file: "+strings.Join(historyFormats(), ", "))
 	flags.StringVar(&f.dialect, "dialect", "strict",
 		"conventions of the suite that wrote it: "+strings.Join(dialectNames(), ", "))
@@ -54,10 +55,10 @@ func (f *readingFlags) addWith(c *cobra.Command, formatFlag string) {
 }
 
 // reading is the dialect with the other flags applied.
-func (f *readingFlags) reading() (history.ReadOptions, error) {
-	d, err := history.LookupDialect(f.dialect)
+func (f *readingFlags) reading() (foreign.Options, error) {
+	d, err := foreign.LookupDialect(f.dialect)
 	if err != nil {
-		return history.ReadOptions{}, known("--dialect: unknown value", f.dialect, dialectNames())
+		return foreign.Options{}, known("--dialect: unknown value", f.dialect, dialectNames())
 	}
 	r := d.Options
 	if err := known("--format: unknown value", f.format, historyFormats()); err != nil {
@@ -66,15 +67,15 @@ func (f *readingFlags) reading() (history.ReadOptions, error) {
 	if f.clients < 0 {
 		return r, usage(fmt.Errorf("--clients %d: must not be negative", f.clients))
 	}
-	r.Format, r.Clients = history.Format(f.format), f.clients
-	if r.Unit, err = history.ParseUnit(f.unit); err != nil {
+	r.Format, r.Clients = foreign.Format(f.format), f.clients
+	if r.Unit, err = foreign.ParseUnit(f.unit); err != nil {
 		return r, usage(fmt.Errorf("--time-unit: %w", err))
 	}
 	for _, name := range f.assume {
 		if err := known("--assume: unknown value", name, assumptionNames()); err != nil {
 			return r, err
 		}
-		if a := history.Assumption(name); !slices.Contains(r.Assume, a) {
+		if a := foreign.Assumption(name); !slices.Contains(r.Assume, a) {
 			r = r.With(a)
 		}
 	}
@@ -82,7 +83,7 @@ func (f *readingFlags) reading() (history.ReadOptions, error) {
 		to          *string
 		flag, value string
 	}{{&r.Owner, "owner", f.owner}, {&r.Key, "key", f.key}, {&r.Token, "token", f.token}} {
-		if err := history.CheckPath(path.value); err != nil {
+		if err := foreign.CheckPath(path.value); err != nil {
 			return r, usage(fmt.Errorf("--%s %s: %w", path.flag, shellQuote(path.value), err))
 		}
 		if path.value != "" {
@@ -93,7 +94,7 @@ func (f *readingFlags) reading() (history.ReadOptions, error) {
 }
 
 // readHistory reads a history from its beginning, with that reading.
-func readHistory(s streams, in *input, reading history.ReadOptions) (*history.History, history.ReadInfo, error) {
+func readHistory(s streams, in *input, reading foreign.Options) (*history.History, foreign.Info, error) {
 	if reading.Clients == 0 {
 		reading.Clients = in.clients
 	}
@@ -101,7 +102,7 @@ func readHistory(s streams, in *input, reading history.ReadOptions) (*history.Hi
 	r := in.reader()
 	line := showStatus(s, in.status)
 	defer line.end()
-	h, source, err := history.ReadAny(r, in.name, reading)
+	h, source, err := foreign.Read(r, in.name, reading)
 	return h, source, badPath(err)
 }
 
@@ -138,20 +139,20 @@ func badPath(err error) error {
 		return usage(fmt.Errorf("%s: no such file or run directory (the latest run is %s)",
 			missing.Path, filepath.Join(rundir.Root, rundir.Latest)))
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &line) || errors.Is(err, history.ErrNotHistory) {
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &line) || errors.Is(err, foreign.ErrNotHistory) {
 		return usage(err)
 	}
 	return err
 }
 
 // explain prints how a history was read.
-func explain(s streams, reading history.ReadOptions, source history.ReadInfo) {
+func explain(s streams, reading foreign.Options, source foreign.Info) {
 	s.note("read as %s: %s", source.Format, source.Reason)
 	if !source.Foreign {
 		s.note("written by chaos: nothing is assumed")
 		return
 	}
-	for _, a := range history.Assumptions() {
+	for _, a := range foreign.Assumptions() {
 		text := "not assumed (strictly: " + a.Strict + ")"
 		if slices.Contains(reading.Assume, a.Name) {
 			text = "assumed: " + a.Doc
@@ -161,26 +162,26 @@ func explain(s streams, reading history.ReadOptions, source history.ReadInfo) {
 }
 
 func historyFormats() []string {
-	return format.Texts(history.Formats(), func(f history.Format) history.Format { return f })
+	return format.Texts(foreign.Formats(), func(f foreign.Format) foreign.Format { return f })
 }
 
 func dialectNames() []string {
-	return format.Texts(history.Dialects(), func(d history.Dialect) string { return d.Name })
+	return format.Texts(foreign.Dialects(), func(d foreign.Dialect) string { return d.Name })
 }
 
 func assumptionNames() []string {
-	return format.Texts(history.Assumptions(), func(a history.AssumptionRow) history.Assumption { return a.Name })
+	return format.Texts(foreign.Assumptions(), func(a foreign.AssumptionRow) foreign.Assumption { return a.Name })
 }
 
 // readingHelp is the part of a help text that lists assumptions and dialects.
 func readingHelp() string {
 	var b strings.Builder
 	b.WriteString("Histories of other test suites can be ambiguous. By default nothing is assumed; --assume accepts:\n")
-	for _, a := range history.Assumptions() {
+	for _, a := range foreign.Assumptions() {
 		fmt.Fprintf(&b, "  %-15s %s\n  %-15s (strictly: %s; for %s)\n", a.Name, a.Doc, "", a.Strict, a.Source)
 	}
 	b.WriteString("A dialect is a set of these:\n")
-	for _, d := range history.Dialects() {
+	for _, d := range foreign.Dialects() {
 		fmt.Fprintf(&b, "  %-15s %s\n", d.Name, d.Doc)
 	}
 	return b.String()

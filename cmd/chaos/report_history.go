@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
@@ -65,9 +66,9 @@ func reportHistory(s streams, path string, o reportOptions) error {
 const maxCitedEvent = 2000
 
 // citeEvents reads a history again for the events with those indices, as chaos convert would write them.
-func citeEvents(in *input, reading history.ReadOptions, want map[int]bool) (map[int]string, error) {
+func citeEvents(in *input, reading foreign.Options, want map[int]bool) (map[int]string, error) {
 	found := map[int]string{}
-	_, err := history.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
+	_, err := foreign.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
 		if want[int(e.Index)] {
 			line := string(e.AppendJSON(nil))
 			found[int(e.Index)] = line[:min(len(line), maxCitedEvent)]

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -68,7 +69,7 @@ func checkStream(s streams, path string, o checkOptions) error {
 	}
 	next := time.Now().Add(time.Second)
 	whole := io.MultiReader(bytes.NewReader(head), r)
-	source, err := history.ReadEvents(whole, in.name, reading, func(e *history.Event, number int) error {
+	source, err := foreign.ReadEvents(whole, in.name, reading, func(e *history.Event, number int) error {
 		if err := judging.Add(e, number); err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func streamable(o checkOptions) error {
 				strings.Join(streamedNames(), ", "))
 		}
 	}
-	if o.format == string(history.FormatText) {
+	if o.format == string(foreign.FormatText) {
 		return errors.New("--stream cannot read format text: its lines may be in any order")
 	}
 	return nil
@@ -164,10 +165,10 @@ func (f *following) Read(b []byte) (int, error) {
 
 // detectHead reads only as many lines as it needs to detect the format, so that
 // a slow stream is judged from its first events. It returns what it read.
-func detectHead(r io.Reader, reading *history.ReadOptions) ([]byte, error) {
+func detectHead(r io.Reader, reading *foreign.Options) ([]byte, error) {
 	var head []byte
 	buf := make([]byte, 4096)
-	for reading.Format == "" || reading.Format == history.FormatAuto {
+	for reading.Format == "" || reading.Format == foreign.FormatAuto {
 		n, err := r.Read(buf)
 		head = append(head, buf[:n]...)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -177,19 +178,19 @@ func detectHead(r io.Reader, reading *history.ReadOptions) ([]byte, error) {
 		if !enough && bytes.IndexByte(head, '\n') < 0 {
 			continue
 		}
-		format, _, unknown := history.Detect(bufio.NewReaderSize(bytes.NewReader(head), maxHead))
+		format, _, unknown := foreign.Detect(bufio.NewReaderSize(bytes.NewReader(head), maxHead))
 		if unknown != nil && !enough {
 			continue
 		}
 		if unknown != nil {
 			return head, unknown
 		}
-		if format == history.FormatText {
-			return head, fmt.Errorf("%w for --stream: lines of format text may be in any order", history.ErrNotHistory)
+		if format == foreign.FormatText {
+			return head, fmt.Errorf("%w for --stream: lines of format text may be in any order", foreign.ErrNotHistory)
 		}
 		reading.Format = format
-		if format == history.FormatJSONL && reading.Foreign() {
-			reading.Format = history.FormatJSON
+		if format == foreign.FormatJSONL && reading.Foreign() {
+			reading.Format = foreign.FormatJSON
 		}
 	}
 	return head, nil

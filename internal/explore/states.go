@@ -13,10 +13,10 @@ import (
 // runs.
 func States(text []byte) []string {
 	s := stateFinder{holds: checker.NewLiveHolds(0), faults: map[int]bool{}, found: map[string]bool{}}
-	events := history.NewScanner(bytes.NewReader(text))
-	for events.Next() {
-		s.add(events.Event())
-	}
+	_, _ = history.Scan(bytes.NewReader(text), "", func(e *history.Event, _ int) error { // up to an error
+		s.add(e)
+		return nil
+	})
 	return slices.Sorted(maps.Keys(s.found))
 }
 

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -36,8 +38,18 @@ func (d *Dir) ReadManifest() (Manifest, error) {
 // Samples returns the samples of the witness file that can be read; nil if there are none. Without samples some
 // properties of a history cannot be judged.
 func (d *Dir) Samples() []history.Sample {
-	samples, _, _ := history.ReadSamplesFile(d.File(WitnessFile))
+	samples, _, _ := history.ReadSamples(d.File(WitnessFile))
 	return samples
+}
+
+// SamplesUntil returns the samples up to an instant, such as the end of a history. What clients did later is not known:
+// a full disk may have ended the history before the samples.
+func SamplesUntil(samples []history.Sample, end time.Duration) []history.Sample {
+	later := func(s history.Sample) bool { return s.Time > end }
+	if !slices.ContainsFunc(samples, later) {
+		return samples
+	}
+	return slices.DeleteFunc(slices.Clone(samples), later)
 }
 
 // WriteFile replaces the file of that name atomically.

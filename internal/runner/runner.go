@@ -274,7 +274,7 @@ func (r *run) judge(out *Outcome) error {
 	if h.Samples = r.samples; h.Samples == nil {
 		h.Samples = r.records.samples()
 	}
-	h.Samples = history.SamplesUntil(h.Samples, h.End)
+	h.Samples = rundir.SamplesUntil(h.Samples, h.End)
 	if r.manifest.Foreign {
 		h.Samples = nil
 	}

@@ -1,4 +1,4 @@
-package history
+package foreign
 
 import (
 	"bufio"
@@ -7,15 +7,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // WriteEDN writes events as Jepsen's history.edn, one map per line, for Jepsen, Knossos and elle-cli.
-func WriteEDN(w io.Writer, events []Event) error {
+func WriteEDN(w io.Writer, events []history.Event) error {
 	b := bufio.NewWriterSize(w, window)
 	var line []byte
 	for i := range events {
-		line = append(events[i].AppendEDN(line[:0]), '\n')
+		line = append(AppendEDN(&events[i], line[:0]), '\n')
 		if _, err := b.Write(line); err != nil {
 			return fmt.Errorf("writing event %d: %w", events[i].Index, err)
 		}
@@ -28,12 +29,12 @@ func WriteEDN(w io.Writer, events []Event) error {
 
 // AppendEDN appends e to b as one EDN map, without a newline. Jepsen's fields come first; key and held are
 // additions, which its tools ignore.
-func (e *Event) AppendEDN(b []byte) []byte {
+func AppendEDN(e *history.Event, b []byte) []byte {
 	b = strconv.AppendInt(append(b, "{:index "...), e.Index, 10)
 	b = strconv.AppendInt(append(b, ", :time "...), int64(e.Time), 10)
 	b = append(append(b, ", :type :"...), e.Type.String()...)
 	b = append(b, ", :process "...)
-	if e.Process == Nemesis {
+	if e.Process == history.Nemesis {
 		b = append(b, ":nemesis"...)
 	} else {
 		b = strconv.AppendInt(b, int64(e.Process), 10)
@@ -43,7 +44,7 @@ func (e *Event) AppendEDN(b []byte) []byte {
 	if e.Value == nil {
 		b = append(b, "nil"...)
 	} else {
-		b = e.Value.appendEDN(b)
+		b = appendValue(b, e.Value)
 	}
 	if e.Key != "" {
 		b = edn.AppendString(append(b, ", :key "...), e.Key)
@@ -52,7 +53,7 @@ func (e *Event) AppendEDN(b []byte) []byte {
 		b = edn.AppendKeyword(append(b, ", :error ["...), e.Error.Code)
 		b = append(edn.AppendString(append(b, ' '), e.Error.Text), ']')
 	}
-	if e.Type == Fail && (e.F == Release || e.F == Renew) {
+	if e.Type == history.Fail && (e.F == history.Release || e.F == history.Renew) {
 		b = strconv.AppendBool(append(b, ", :held "...), e.Held)
 	}
 	return append(b, '}')
@@ -86,7 +87,7 @@ func (m *ednMap) number(name string, n int64) {
 	}
 }
 
-func (v *Value) appendEDN(b []byte) []byte {
+func appendValue(b []byte, v *history.Value) []byte {
 	m := ednMap{b: append(b, '{')}
 	m.text("owner", v.Owner)
 	if v.Token != 0 || v.Zero {
@@ -114,20 +115,20 @@ func (v *Value) appendEDN(b []byte) []byte {
 	}
 	if v.Touch != nil {
 		m.name("touch")
-		m.b = v.Touch.appendEDN(m.b)
+		m.b = appendTouchValue(m.b, v.Touch)
 	}
 	if v.Fault != nil {
 		m.name("fault")
-		m.b = v.Fault.appendEDN(m.b)
+		m.b = appendFaultValue(m.b, v.Fault)
 	}
 	if v.Left != nil {
 		m.name("left")
-		m.b = v.Left.appendEDN(m.b)
+		m.b = appendLeftoverValue(m.b, v.Left)
 	}
 	return append(m.b, '}')
 }
 
-func (l *LeftoverValue) appendEDN(b []byte) []byte {
+func appendLeftoverValue(b []byte, l *history.LeftoverValue) []byte {
 	m := ednMap{b: append(b, '{')}
 	if len(l.Keys) > 0 {
 		m.name("keys")
@@ -142,7 +143,7 @@ func (l *LeftoverValue) appendEDN(b []byte) []byte {
 	return append(m.b, '}')
 }
 
-func (t *TouchValue) appendEDN(b []byte) []byte {
+func appendTouchValue(b []byte, t *history.TouchValue) []byte {
 	b = strconv.AppendInt(append(b, "{:read "...), t.Read, 10)
 	b = strconv.AppendInt(append(b, ", :found "...), t.Found, 10)
 	b = strconv.AppendUint(append(b, ", :max_seen "...), t.MaxSeen, 10)
@@ -150,7 +151,7 @@ func (t *TouchValue) appendEDN(b []byte) []byte {
 	return append(b, '}')
 }
 
-func (f *FaultValue) appendEDN(b []byte) []byte {
+func appendFaultValue(b []byte, f *history.FaultValue) []byte {
 	b = strconv.AppendInt(append(b, "{:id "...), int64(f.ID), 10)
 	b = edn.AppendKeyword(append(b, ", :phase "...), string(f.Phase))
 	m := ednMap{b: b, any: true}

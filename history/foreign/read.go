@@ -1,4 +1,9 @@
-package history
+// Package foreign reads histories that no [history.Recorder] has written, of other test suites (Jepsen's EDN and
+// history.txt, JSON) or written by hand, and writes EDN. Its Go API is not a promise.
+//
+// Read [Read] first. [Detect] finds the [Format] of a text. What a history of another suite leaves open is decided by
+// [Options]: a [Dialect] has those that fit one suite, and each [Assumption] changes the meaning of some events.
+package foreign
 
 import (
 	"bufio"
@@ -8,38 +13,40 @@ import (
 	"io"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/internal/edn"
+	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
-// ReadInfo describes how a history was read.
-type ReadInfo struct {
+// Info describes how a history was read.
+type Info struct {
 	Format       Format             // never FormatAuto
 	Reason       string             // for Format
 	Affected     map[Assumption]int // number of events that each assumption changes, or would change
-	Foreign      bool               // the format is one of other suites, so that all of ReadOptions applied
+	Foreign      bool               // the format is one of other suites, so that all of Options applied
 	Clients      int                // number of clients, if the history contains it, as FormatText may; 0: unknown
-	Problems     []Problem          // what was ignored or repaired
-	ProcessNames []string           // names of processes without a number, see [History.NameProcesses]
+	Problems     []history.Problem  // what was ignored or repaired
+	ProcessNames []string           // names of processes without a number, see [history.History.NameProcesses]
 }
 
 // visitor is called with every event, which is overwritten afterwards, and its line.
-type visitor func(e *Event, line int) error
+type visitor func(e *history.Event, line int) error
 
 // reading is the state of [ReadEvents].
 type reading struct {
-	ReadInfo
+	Info
 	name   string
 	mapper *mapper
 }
 
 // ReadEvents reads events in any format and calls visit with each event, which is overwritten afterwards, and its line
 // (0: unknown). Memory does not grow with the input, except for FormatText. name is for error messages. The error is a
-// [*LineError] for input that is not an event, [ErrNotHistory] for a file in no known format, or that of visit or r.
-func ReadEvents(r io.Reader, name string, o ReadOptions, visit func(e *Event, line int) error) (ReadInfo, error) {
+// [*history.LineError] for input that is not an event, [ErrNotHistory] for a file in no known format, or that of visit or r.
+func ReadEvents(r io.Reader, name string, o Options, visit func(e *history.Event, line int) error) (Info, error) {
 	in := reading{name: name, mapper: newMapper(o)}
 	if o.Progress != nil {
 		uncounted := visit
-		visit = func(e *Event, line int) error {
+		visit = func(e *history.Event, line int) error {
 			o.Progress.Add(1)
 			return uncounted(e, line)
 		}
@@ -55,13 +62,14 @@ func ReadEvents(r io.Reader, name string, o ReadOptions, visit func(e *Event, li
 		in.problem(0, "events without a time: %d; they count as 1 ns apart, so durations have no meaning", n)
 	}
 	in.ProcessNames = in.mapper.processNames
+	named := history.History{ProcessNames: in.ProcessNames}
 	for i := range in.Problems {
-		in.Problems[i].Text = nameProcesses(in.Problems[i].Text, in.ProcessNames)
+		in.Problems[i].Text = named.NameProcesses(in.Problems[i].Text)
 	}
-	return in.ReadInfo, err
+	return in.Info, err
 }
 
-func (in *reading) chooseFormat(r *bufio.Reader, o ReadOptions) (err error) {
+func (in *reading) chooseFormat(r *bufio.Reader, o Options) (err error) {
 	in.Format, in.Reason = o.Format, "as requested"
 	if o.Format == "" || o.Format == FormatAuto {
 		if in.Format, in.Reason, err = Detect(r); err != nil {
@@ -95,15 +103,9 @@ func (in *reading) read(r *bufio.Reader, visit visitor) error {
 }
 
 func (in *reading) readLines(r io.Reader, visit visitor) error {
-	scan := NewScanner(r)
-	scan.File = in.name
-	for scan.Next() {
-		if err := visit(scan.Event(), scan.Line()); err != nil {
-			return err
-		}
-	}
-	in.Problems = append(in.Problems, scan.Problems()...)
-	return scan.Err()
+	problems, err := history.Scan(r, in.name, visit)
+	in.Problems = append(in.Problems, problems...)
+	return err
 }
 
 func (in *reading) readForms(forms *edn.Reader, visit visitor) error {
@@ -130,7 +132,7 @@ func (in *reading) readForms(forms *edn.Reader, visit visitor) error {
 			return in.lineError(forms.Line(), forms.Column(), err)
 		}
 		if name := forms.Duplicate(); name != "" {
-			in.mapper.problem(forms.Line(), "%s", duplicateText(name))
+			in.mapper.problem(forms.Line(), "%s", input.Duplicate(name))
 		}
 		if err := visit(e, forms.Line()); err != nil {
 			return err
@@ -140,10 +142,10 @@ func (in *reading) readForms(forms *edn.Reader, visit visitor) error {
 
 // readText keeps all events in memory, because the lines of FormatText may be in any order.
 func (in *reading) readText(r io.Reader, visit visitor) error {
-	limited := &io.LimitedReader{R: r, N: maxLine}
+	limited := &io.LimitedReader{R: r, N: input.MaxLine}
 	events, clients, err := ReadTextEvents(limited, in.name)
 	if err == nil && limited.N == 0 {
-		err = in.wrap(fmt.Errorf("text history exceeds %d MiB; use JSON lines", maxLine>>20))
+		err = in.wrap(fmt.Errorf("text history exceeds %d MiB; use JSON lines", input.MaxLine>>20))
 	}
 	if err != nil {
 		return err
@@ -158,7 +160,7 @@ func (in *reading) readText(r io.Reader, visit visitor) error {
 }
 
 func (in *reading) lineError(line, column int, err error) error {
-	return &LineError{File: in.name, Line: line, Column: max(0, column), Err: err}
+	return &history.LineError{File: in.name, Line: line, Column: max(0, column), Err: err}
 }
 
 func (in *reading) wrap(err error) error {
@@ -167,56 +169,55 @@ func (in *reading) wrap(err error) error {
 
 // problem records what was repaired; line is 0 if it is unknown.
 func (in *reading) problem(line int, format string, args ...any) {
-	in.Problems = append(in.Problems, Problem{Index: -1, Line: line, Text: fmt.Sprintf(format, args...)})
+	in.Problems = append(in.Problems, history.Problem{Index: -1, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
-// ReadAny reads a history in any format; name is for error messages. For errors see [ReadEvents].
-func ReadAny(r io.Reader, name string, o ReadOptions) (*History, ReadInfo, error) {
-	b := NewBuilder()
+// Read reads a history in any format; name is for error messages. For errors see [ReadEvents].
+func Read(r io.Reader, name string, o Options) (*history.History, Info, error) {
+	b := history.NewBuilder()
 	info, err := ReadEvents(r, name, o, b.Add)
 	if err != nil {
 		return nil, info, err
 	}
-	b.addProblems(info.Problems)
-	h := b.History()
+	h := b.History(info.Problems...)
 	h.ProcessNames = info.ProcessNames
 	for i := range h.Problems {
 		h.Problems[i].Text = h.NameProcesses(h.Problems[i].Text)
 	}
 	h.Clients = cmp.Or(o.Clients, info.Clients)
 	if info.Foreign && o.Owner != "" && o.Owner != "process" {
-		h.inferOwners()
+		inferOwners(h)
 	}
 	return h, info, nil
 }
 
 // inferOwners sets the owner of operations that do not name it (failed ones, and those of unknown outcome) to the
 // only owner that their process, or else their client, ever named. If it named several, the owner stays unknown.
-func (h *History) inferOwners() {
+func inferOwners(h *history.History) {
 	const several = int32(-1)
-	byProcess, byClient := make(map[Process]int32), make(map[Process]int32)
-	add := func(owners map[Process]int32, p Process, owner int32) {
+	byProcess, byClient := make(map[history.Process]int32), make(map[history.Process]int32)
+	add := func(owners map[history.Process]int32, p history.Process, owner int32) {
 		if o, ok := owners[p]; ok && o != owner {
 			owner = several
 		}
 		owners[p] = owner
 	}
-	client := func(p Process) Process { return Process(p.Client(h.Clients)) }
-	var unnamed []*Span
+	client := func(p history.Process) history.Process { return history.Process(p.Client(h.Clients)) }
+	var unnamed []*history.Span
 	for i := range h.Spans {
 		s := &h.Spans[i]
-		if h.Owners[s.Owner] == processOwner(s.Process) {
+		if h.Owners[s.Owner] == input.ProcessOwner(int(s.Process)) {
 			unnamed = append(unnamed, s)
 			continue
 		}
 		add(byProcess, s.Process, s.Owner)
-		if s.Process < firstNamed { // the number of a named process has no meaning
+		if s.Process < input.FirstNamed { // the number of a named process has no meaning
 			add(byClient, client(s.Process), s.Owner)
 		}
 	}
 	for _, s := range unnamed {
 		owner, ok := byProcess[s.Process]
-		if !ok && h.Clients > 0 && s.Process < firstNamed {
+		if !ok && h.Clients > 0 && s.Process < input.FirstNamed {
 			owner, ok = byClient[client(s.Process)]
 		}
 		if ok && owner != several {

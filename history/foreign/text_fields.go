@@ -1,7 +1,8 @@
-package history
+package foreign
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -48,4 +49,31 @@ func (all textFields) setAll(fields []string, of string) error {
 		}
 	}
 	return nil
+}
+
+// nonNegative parses an integer from 0.
+func nonNegative(word string) (int, error) {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("expected an integer from 0, got %q", word)
+	}
+	return int(n), nil
+}
+
+// integer parses an integer.
+func integer(word string) (int64, error) {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("expected an integer, got %q", word)
+	}
+	return n, nil
+}
+
+// unsigned parses a fencing token.
+func unsigned(word string) (uint64, error) {
+	n, err := strconv.ParseUint(word, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("expected an integer from 0 to 2^64-1, got %q", word)
+	}
+	return n, nil
 }

@@ -1,10 +1,11 @@
-package history
+package foreign
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/internal/edn"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -13,14 +14,14 @@ import (
 const maxDetail = 500
 
 // interpret applies the assumptions to an event.
-func (m *mapper) interpret(form edn.Value, e *Event) {
+func (m *mapper) interpret(form edn.Value, e *history.Event) {
 	m.emptyValue(form, e)
-	if e.Type == Fail && (e.F == Release || e.F == Renew) {
+	if e.Type == history.Fail && (e.F == history.Release || e.F == history.Renew) {
 		m.failure(form, e)
 	}
 	if e.Value != nil && e.Value.Zero {
 		m.affected[ZeroIsNone]++
-		if e.Value.Zero = !m.assumes(ZeroIsNone); *e.Value == (Value{}) {
+		if e.Value.Zero = !m.assumes(ZeroIsNone); *e.Value == (history.Value{}) {
 			e.Value = nil
 		}
 	}
@@ -28,15 +29,15 @@ func (m *mapper) interpret(form edn.Value, e *Event) {
 
 // emptyValue: AtlasDB completes a lock that was not granted with "", and an unlock of nothing with
 // "false", both as ok.
-func (m *mapper) emptyValue(form edn.Value, e *Event) {
+func (m *mapper) emptyValue(form edn.Value, e *history.Event) {
 	v, ok := form.Get("value")
-	if e.Type != OK || !ok || !v.Empty() {
+	if e.Type != history.OK || !ok || !v.Empty() {
 		return
 	}
 	isNil := v.Untagged().Kind == edn.Nil
 	switch e.F {
-	case Acquire, Try, Renew:
-	case Release:
+	case history.Acquire, history.Try, history.Renew:
+	case history.Release:
 		if word := v.Untagged(); word.Kind != edn.Bool && word.Text != "false" {
 			return
 		}
@@ -49,17 +50,17 @@ func (m *mapper) emptyValue(form edn.Value, e *Event) {
 	if !m.assumes(EmptyIsFail) {
 		return
 	}
-	e.Type = Fail
+	e.Type = history.Fail
 	if e.Error == nil {
-		e.Error = &Error{Code: "refused", Text: "empty value"}
-		if e.F == Release || e.F == Renew {
+		e.Error = &history.Error{Code: "refused", Text: "empty value"}
+		if e.F == history.Release || e.F == history.Renew {
 			e.Error.Code = "not-held"
 		}
 	}
 }
 
 // failure decides whether the hold continues after a failed release or renewal.
-func (m *mapper) failure(form edn.Value, e *Event) {
+func (m *mapper) failure(form edn.Value, e *history.Event) {
 	if v, ok := form.Get("held"); ok { // as WriteEDN writes it
 		e.Held = !v.Empty()
 		return
@@ -72,7 +73,7 @@ func (m *mapper) failure(form edn.Value, e *Event) {
 }
 
 // notHeld reports whether e means that there was no hold to release.
-func notHeld(e *Error) bool {
+func notHeld(e *history.Error) bool {
 	if e == nil {
 		return false
 	}
@@ -91,15 +92,15 @@ func notHeld(e *Error) bool {
 
 // trackProcess finds processes that are reused after an unknown outcome. Jepsen never does that: its thread
 // continues as process + number of threads.
-func (m *mapper) trackProcess(e *Event, line int) {
+func (m *mapper) trackProcess(e *history.Event, line int) {
 	p := m.state(e.Process)
 	switch {
-	case e.Type != Invoke:
-		if p.open && opOf(e.F) != OpOther {
-			p.open, p.unknown = false, e.Type == Info
+	case e.Type != history.Invoke:
+		if p.open && isOperation(e.F) {
+			p.open, p.unknown = false, e.Type == history.Info
 		}
 		return
-	case opOf(e.F) == OpOther || e.F == Touch:
+	case !isOperation(e.F) || e.F == history.Touch:
 		return
 	}
 	p.open = true
@@ -115,7 +116,7 @@ func (m *mapper) trackProcess(e *Event, line int) {
 	p.incarnation++
 	p.key = ""
 	if e.Value == nil {
-		m.value = Value{}
+		m.value = history.Value{}
 		e.Value = &m.value
 	}
 	if e.Value.Owner == "" || p.incarnation > 1 && m.options.Owner == "" {
@@ -124,18 +125,20 @@ func (m *mapper) trackProcess(e *Event, line int) {
 }
 
 // incarnation is the owner after n reuses of a process number.
-func incarnation(p Process, n int) string { return fmt.Sprintf("process %d, incarnation %d", p, n+1) }
+func incarnation(p history.Process, n int) string {
+	return fmt.Sprintf("process %d, incarnation %d", p, n+1)
+}
 
 // errorOf reads :error, which is a keyword, a string, or [:code "text" …].
-func errorOf(form edn.Value) *Error {
+func errorOf(form edn.Value) *history.Error {
 	v, ok := form.Get("error")
 	if v = v.Untagged(); !ok || v.Kind == edn.Nil {
 		return nil
 	}
 	if v.Kind != edn.Vector && v.Kind != edn.List || len(v.Items) == 0 {
-		return &Error{Code: truncate(plainText(v))}
+		return &history.Error{Code: truncate(plainText(v))}
 	}
-	e := Error{Code: truncate(plainText(v.Items[0]))}
+	e := history.Error{Code: truncate(plainText(v.Items[0]))}
 	e.Text = truncate(strings.Join(format.Texts(v.Items[1:], plainText), " "))
 	return &e
 }
@@ -148,23 +151,23 @@ func truncate(s string) string {
 }
 
 // faultOf reads the value of the nemesis: ours field by field, any other one as a text.
-func faultOf(form edn.Value) *Value {
+func faultOf(form edn.Value) *history.Value {
 	v, ok := form.Get("value")
 	if !ok || v.Untagged().Kind == edn.Nil {
 		return nil
 	}
 	if left, ok := v.Get("left"); ok {
-		return &Value{Left: leftoverOf(left)}
+		return &history.Value{Left: leftoverOf(left)}
 	}
-	f := &FaultValue{Phase: Noted}
+	f := &history.FaultValue{Phase: history.Noted}
 	fault, _ := v.Get("fault")
 	phase, ok := fault.Get("phase")
 	if !ok {
 		f.Detail = truncate(plainText(v))
-		return &Value{Fault: f}
+		return &history.Value{Fault: f}
 	}
 	if word, ok := phase.Word(); ok {
-		f.Phase = Phase(word)
+		f.Phase = history.Phase(word)
 	}
 	id, _ := fault.Get("id")
 	n, _ := id.Integer()
@@ -180,12 +183,12 @@ func faultOf(form edn.Value) *Value {
 	}
 	lasted := fields{from: fault}
 	f.Lasted = time.Duration(lasted.int("lasted_ns"))
-	return &Value{Fault: f}
+	return &history.Value{Fault: f}
 }
 
-func leftoverOf(v edn.Value) *LeftoverValue {
+func leftoverOf(v edn.Value) *history.LeftoverValue {
 	n := fields{from: v}
-	l := &LeftoverValue{Waiters: int(n.int("waiters")), Permits: int(n.int("permits")), Renewals: int(n.int("renewals"))}
+	l := &history.LeftoverValue{Waiters: int(n.int("waiters")), Permits: int(n.int("permits")), Renewals: int(n.int("renewals"))}
 	keys, _ := v.Get("keys")
 	for _, key := range keys.Untagged().Items {
 		l.Keys = append(l.Keys, plainText(key))
@@ -194,8 +197,8 @@ func leftoverOf(v edn.Value) *LeftoverValue {
 }
 
 // valueOf reads the fields of :value that have our names into value.
-func valueOf(form edn.Value, value *Value) error {
-	*value = Value{}
+func valueOf(form edn.Value, value *history.Value) error {
+	*value = history.Value{}
 	v, ok := form.Get("value")
 	if v = v.Untagged(); !ok || v.Kind != edn.Map {
 		return nil
@@ -218,7 +221,7 @@ func valueOf(form edn.Value, value *Value) error {
 	value.Part = !part.Empty()
 	if touch, ok := v.Get("touch"); ok && touch.Untagged().Kind == edn.Map {
 		n.from = touch
-		value.Touch = &TouchValue{Read: n.int("read"), Found: n.int("found")}
+		value.Touch = &history.TouchValue{Read: n.int("read"), Found: n.int("found")}
 		seen, _ := touch.Get("max_seen")
 		value.Touch.MaxSeen, _ = seen.Unsigned()
 		fenced, _ := touch.Get("fenced")

@@ -1,4 +1,4 @@
-package history
+package foreign
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // Assumption is about something that a history of another suite leaves open and that changes its meaning. Strict
@@ -60,9 +62,9 @@ func Assumptions() []AssumptionRow {
 	}
 }
 
-// ReadOptions determine how to read a history. The zero value detects the format and is strict. Everything but Format,
+// Options determine how to read a history. The zero value detects the format and is strict. Everything but Format,
 // Clients and Progress applies only to histories of other suites.
-type ReadOptions struct {
+type Options struct {
 	Format Format        // empty: FormatAuto
 	Unit   time.Duration // of :time; 0: a nanosecond
 	// Owner is the path to the owner, such as value.client; empty: value.owner, else the process; "process": the
@@ -72,25 +74,25 @@ type ReadOptions struct {
 	// that leads to something. Empty: key, value.key, value.lock, else the previous key of the process.
 	Key      string
 	Token    string // path to the fencing token; empty: value.token, value.fence, value.revision
-	Clients  int    // number of clients, see [Process.Client]; 0: unknown
+	Clients  int    // number of clients, see [history.Process.Client]; 0: unknown
 	Assume   []Assumption
 	Progress *atomic.Int64 // incremented for each event; nil: not
 }
 
 // Strict returns o without assumptions.
-func (o ReadOptions) Strict() ReadOptions {
+func (o Options) Strict() Options {
 	o.Assume = nil
 	return o
 }
 
 // With returns o with one more assumption.
-func (o ReadOptions) With(a Assumption) ReadOptions {
+func (o Options) With(a Assumption) Options {
 	o.Assume = append(slices.Clone(o.Assume), a)
 	return o
 }
 
 // Foreign reports whether an option applies only to histories of other suites.
-func (o ReadOptions) Foreign() bool {
+func (o Options) Foreign() bool {
 	return o.Unit != 0 || o.Owner != "" || o.Key != "" || o.Token != "" || len(o.Assume) > 0
 }
 
@@ -114,21 +116,21 @@ func CheckPath(p string) error {
 type Dialect struct {
 	Name    string
 	Doc     string // a sentence
-	Options ReadOptions
+	Options Options
 }
 
 // Dialects returns the catalog of dialects.
 func Dialects() []Dialect {
 	return []Dialect{
-		{"strict", "No assumptions.", ReadOptions{}},
+		{"strict", "No assumptions.", Options{}},
 		{"hazelcast", "The owner is the client named in the completion, fencing token 0 means none, and a release by " +
 			"another client proves that the session was lost.",
-			ReadOptions{Owner: "value.client", Token: "value.fence", Assume: []Assumption{NotHeldEnds, ZeroIsNone}}},
+			Options{Owner: "value.client", Token: "value.fence", Assume: []Assumption{NotHeldEnds, ZeroIsNone}}},
 		{"atlasdb", "The key is the value of the invocation or the second of its query-params, an empty value of a " +
 			"completion is a failure, and a failed unlock or refresh proves that the lease had ended.",
-			ReadOptions{Key: "value,query-params.1", Assume: []Assumption{EmptyIsFail, NotHeldEnds}}},
+			Options{Key: "value,query-params.1", Assume: []Assumption{EmptyIsFail, NotHeldEnds}}},
 		{"etcd", "A release that fails with not-held proves that the lease had ended.",
-			ReadOptions{Assume: []Assumption{NotHeldEnds}}},
+			Options{Assume: []Assumption{NotHeldEnds}}},
 	}
 }
 
@@ -146,13 +148,23 @@ func LookupDialect(name string) (Dialect, error) {
 func canonicalOp(f string) string {
 	switch f {
 	case "lock", "take", "obtain", "acquire-lock", "acquire_lock":
-		return Acquire
+		return history.Acquire
 	case "trylock", "try-lock", "try_lock", "tryLock", "try-acquire", "try_acquire", "tryAcquire":
-		return Try
+		return history.Try
 	case "unlock", "release-lock", "release_lock":
-		return Release
+		return history.Release
 	case "refresh", "extend", "keep-alive", "keepalive", "keepAlive", "prolong":
-		return Renew
+		return history.Renew
 	}
 	return f
+}
+
+// isOperation reports whether f is an operation that checkers know.
+func isOperation(f string) bool {
+	for o := history.OpAcquire; o <= history.OpReopen; o++ {
+		if o.String() == f {
+			return true
+		}
+	}
+	return false
 }

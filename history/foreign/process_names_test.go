@@ -1,8 +1,10 @@
-package history
+package foreign
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
 // Processes without a number are reported by their name.
@@ -10,7 +12,7 @@ func TestNameProcesses(t *testing.T) {
 	text := `{:process "n5 worker" :type :invoke :f :lock :time 1}
 {:process :w1 :type :ok :f :unlock :time 2}
 {:process "n5 worker" :type :invoke :f :lock :time 3}`
-	h, _, err := ReadAny(strings.NewReader(text), "h", ReadOptions{Clients: 5})
+	h, _, err := Read(strings.NewReader(text), "h", Options{Clients: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func TestNameProcesses(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, all)
 		}
 	}
-	if a, b := h.Spans[0].Process.Client(5), h.Spans[1].Process.Client(5); a != b || a < int(firstNamed) {
+	if a, b := h.Spans[0].Process.Client(5), h.Spans[1].Process.Client(5); a != b || a < input.FirstNamed {
 		t.Errorf("one process is client %d and client %d", a, b)
 	}
 	got := h.NameProcesses("client 1000001 and client 1000000, process 1000002, client 3, order 1000001")

@@ -1,14 +1,16 @@
-package history
+package foreign
 
 import (
 	"errors"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // textSample reads a line such as "witness n1 1.500 orders owner=a count=1 ttl=2s" without its first word: the node,
 // the time, and the key that is held there, if any. A node without role=slave is a master; one that is down has no
 // reply.
-func textSample(samples []Sample, fields []string) ([]Sample, error) {
+func textSample(samples []history.Sample, fields []string) ([]history.Sample, error) {
 	if len(fields) < 2 {
 		return nil, errors.New("expected witness NODE TIME [down] [role=slave] [KEY [owner=NAME] [count=N] [ttl=TIME]]")
 	}
@@ -16,8 +18,8 @@ func textSample(samples []Sample, fields []string) ([]Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master"}
-	key, state := "", KeyState{TTL: -1}
+	s := history.Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master"}
+	key, state := "", history.KeyState{TTL: -1}
 	parts := textFields{
 		"role": &s.Role, "owner": &state.Owner, "count": &state.Count, "ttl": &state.TTL, "permits": &state.Permits,
 		"limit": &state.Limit,
@@ -42,14 +44,14 @@ func textSample(samples []Sample, fields []string) ([]Sample, error) {
 		return nil, err
 	}
 	if key != "" {
-		s.Keys = map[string]KeyState{key: state}
+		s.Keys = map[string]history.KeyState{key: state}
 	}
 	return append(samples, s), nil
 }
 
 // textReceived reads a line such as "received n1 1.500 client=0 dials=2 channels=1 commands=9 key=orders requests=7"
 // without its first word: a sample of a master with what one client process has sent so far.
-func textReceived(samples []Sample, fields []string) ([]Sample, error) {
+func textReceived(samples []history.Sample, fields []string) ([]history.Sample, error) {
 	if len(fields) < 2 {
 		return nil, errors.New("expected received NODE TIME client=N [dials=N] [channels=N] [commands=N] " +
 			"[key=NAME requests=N]")
@@ -58,7 +60,7 @@ func textReceived(samples []Sample, fields []string) ([]Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, r := "", Received{}
+	key, r := "", history.Received{}
 	requests := 0
 	parts := textFields{
 		"client": &r.Client, "clients": &r.Clients, "dials": &r.Dials, "open": &r.Open, "channels": &r.Channels,
@@ -70,6 +72,6 @@ func textReceived(samples []Sample, fields []string) ([]Sample, error) {
 	if key != "" {
 		r.Keys = map[string]int{key: requests}
 	}
-	s := Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master", Received: []Received{r}}
+	s := history.Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master", Received: []history.Received{r}}
 	return append(samples, s), nil
 }

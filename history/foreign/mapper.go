@@ -1,4 +1,4 @@
-package history
+package foreign
 
 import (
 	"errors"
@@ -9,28 +9,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/internal/edn"
+	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
-// mapper turns the events of other suites into ours. [ReadOptions] decide what they leave open.
+// mapper turns the events of other suites into ours. [Options] decide what they leave open.
 type mapper struct {
-	options  ReadOptions
+	options  Options
 	affected map[Assumption]int // events that each assumption would change
-	problems []Problem
-	kinds    problemKinds
+	problems []history.Problem
+	kinds    input.Kinds
 	untimed  int // events without a time
 	next     int64
 	last     time.Duration
-	scratch  Event  // returned by event
-	value    Value  // of scratch
-	keys     []path // where the key may be
+	scratch  history.Event // returned by event
+	value    history.Value // of scratch
+	keys     []path        // where the key may be
 	tokens   []path
 	owners   []path
 
-	named        map[string]Process // processes without a number
-	processNames []string           // the same in order
-	highNumber   bool               // a process number was firstNamed or more
-	processes    map[Process]*processState
+	named        map[string]history.Process // processes without a number
+	processNames []string                   // the same in order
+	highNumber   bool                       // a process number was input.FirstNamed or more
+	processes    map[history.Process]*processState
 }
 
 // processState is what the next event of a process may depend on.
@@ -42,7 +44,7 @@ type processState struct {
 	incarnation int      // how often its number was reused
 }
 
-func (m *mapper) state(p Process) *processState {
+func (m *mapper) state(p history.Process) *processState {
 	s := m.processes[p]
 	if s == nil {
 		s = new(processState)
@@ -65,30 +67,31 @@ func pathsTo(requested string, defaults ...string) (paths []path) {
 	return paths
 }
 
-func newMapper(o ReadOptions) *mapper {
+func newMapper(o Options) *mapper {
 	return &mapper{
-		options: o, affected: make(map[Assumption]int), kinds: make(problemKinds),
+		options: o, affected: make(map[Assumption]int), kinds: make(input.Kinds),
 		keys:   pathsTo(o.Key, "key", "value.key", "value.lock"),
 		tokens: pathsTo(o.Token, "value.token", "value.fence", "value.revision"),
 		owners: pathsTo(o.Owner, "value.owner"),
-		named:  make(map[string]Process), processes: make(map[Process]*processState),
+		named:  make(map[string]history.Process), processes: make(map[history.Process]*processState),
 	}
 }
 
 func (m *mapper) assumes(a Assumption) bool { return slices.Contains(m.options.Assume, a) }
 
 func (m *mapper) problem(line int, format string, args ...any) {
-	m.kinds.add(&m.problems, format, Problem{Index: m.scratch.Index, Line: line, Text: fmt.Sprintf(format, args...)})
+	p := history.Problem{Index: m.scratch.Index, Line: line, Text: fmt.Sprintf(format, args...)}
+	input.Add(m.kinds, &m.problems, format, p, func(p *history.Problem) *string { return &p.Text })
 }
 
 // event turns a form into an event, which the next call overwrites.
-func (m *mapper) event(form edn.Value, line int) (*Event, error) {
+func (m *mapper) event(form edn.Value, line int) (*history.Event, error) {
 	form = form.Untagged()
 	if form.Kind != edn.Map {
 		return nil, fmt.Errorf("expected an event (a map with :type, :process and :f), got %.40s", form.String())
 	}
 	e := &m.scratch
-	*e = Event{}
+	*e = history.Event{}
 	if err := m.head(form, e); err != nil {
 		return nil, err
 	}
@@ -96,7 +99,7 @@ func (m *mapper) event(form edn.Value, line int) (*Event, error) {
 		return nil, err
 	}
 	e.Error = errorOf(form)
-	if e.Process == Nemesis {
+	if e.Process == history.Nemesis {
 		e.Value = faultOf(form)
 		key, _ := form.Get("key")
 		e.Key = plainText(key)
@@ -111,12 +114,12 @@ func (m *mapper) event(form edn.Value, line int) (*Event, error) {
 }
 
 // head reads type, process and operation.
-func (m *mapper) head(form edn.Value, e *Event) (err error) {
+func (m *mapper) head(form edn.Value, e *history.Event) (err error) {
 	word, err := wordOf(form, "type")
 	if err != nil {
 		return err
 	}
-	if e.Type, err = parseType(word); err != nil {
+	if err := e.Type.UnmarshalText([]byte(word)); err != nil {
 		return err
 	}
 	process, ok := form.Get("process")
@@ -129,7 +132,7 @@ func (m *mapper) head(form edn.Value, e *Event) (err error) {
 	if e.F, err = wordOf(form, "f"); err != nil {
 		return err
 	}
-	if e.F = strings.TrimPrefix(e.F, ":"); e.Process != Nemesis {
+	if e.F = strings.TrimPrefix(e.F, ":"); e.Process != history.Nemesis {
 		e.F = canonicalOp(e.F)
 	}
 	if e.F == "" {
@@ -150,14 +153,14 @@ func wordOf(form edn.Value, name string) (string, error) {
 	return word, nil
 }
 
-func (m *mapper) process(v edn.Value) (Process, error) {
+func (m *mapper) process(v edn.Value) (history.Process, error) {
 	if n, ok := v.Integer(); ok {
-		if n < 0 || n > math.MaxInt32 || n >= int64(firstNamed) && len(m.named) > 0 {
+		if n < 0 || n > math.MaxInt32 || n >= int64(input.FirstNamed) && len(m.named) > 0 {
 			return 0, fmt.Errorf(":process: expected an integer from 0 (below %d if other processes have names), a name or "+
-				":nemesis, got %d", firstNamed, n)
+				":nemesis, got %d", input.FirstNamed, n)
 		}
-		m.highNumber = m.highNumber || n >= int64(firstNamed)
-		return Process(n), nil
+		m.highNumber = m.highNumber || n >= int64(input.FirstNamed)
+		return history.Process(n), nil
 	}
 	word, ok := v.Word()
 	if !ok {
@@ -165,18 +168,18 @@ func (m *mapper) process(v edn.Value) (Process, error) {
 	}
 	word = strings.TrimPrefix(word, ":")
 	if word == "nemesis" {
-		return Nemesis, nil
+		return history.Nemesis, nil
 	}
-	if n, err := strconv.ParseUint(word, 10, 31); err == nil && n < uint64(firstNamed) {
-		return Process(n), nil
+	if n, err := strconv.ParseUint(word, 10, 31); err == nil && n < uint64(input.FirstNamed) {
+		return history.Process(n), nil
 	}
 	p, ok := m.named[word]
 	if !ok && m.highNumber {
 		return 0, fmt.Errorf(":process: a history with process numbers from %d cannot have names, got %.40q",
-			firstNamed, word)
+			input.FirstNamed, word)
 	}
 	if !ok {
-		p = firstNamed + Process(len(m.named))
+		p = input.FirstNamed + history.Process(len(m.named))
 		m.named[word] = p
 		m.processNames = append(m.processNames, word)
 	}
@@ -184,7 +187,7 @@ func (m *mapper) process(v edn.Value) (Process, error) {
 }
 
 // clock reads index and time. An event without a time gets one that keeps the order.
-func (m *mapper) clock(form edn.Value, e *Event) error {
+func (m *mapper) clock(form edn.Value, e *history.Event) error {
 	e.Index = m.next
 	if v, ok := form.Get("index"); ok && v.Untagged().Kind != edn.Nil {
 		n, ok := v.Integer()
@@ -215,21 +218,21 @@ func (m *mapper) clock(form edn.Value, e *Event) error {
 }
 
 // body reads arguments, results, owner and key.
-func (m *mapper) body(form edn.Value, e *Event) error {
+func (m *mapper) body(form edn.Value, e *history.Event) error {
 	value := &m.value
 	err := valueOf(form, value)
 	if err != nil {
 		return err
 	}
-	if err := value.validate(); err != nil {
+	if err := input.CheckValue(value.Permits, value.Limit, value.Lease); err != nil {
 		return err
 	}
 	if value.Token, value.Zero, err = m.token(form); err != nil {
 		return err
 	}
-	value.Zero = value.Zero && e.Type == OK && (e.F == Acquire || e.F == Try)
+	value.Zero = value.Zero && e.Type == history.OK && (e.F == history.Acquire || e.F == history.Try)
 	value.Owner = m.owner(form, e.Process)
-	if *value != (Value{}) {
+	if *value != (history.Value{}) {
 		e.Value = value
 	}
 	m.key(form, e)
@@ -237,19 +240,19 @@ func (m *mapper) body(form edn.Value, e *Event) error {
 }
 
 // key reads the key. A completion has a key of its invocation: in its place many suites return something else.
-func (m *mapper) key(form edn.Value, e *Event) {
+func (m *mapper) key(form edn.Value, e *history.Event) {
 	p := m.state(e.Process)
-	isOp := opOf(e.F) != OpOther && e.F != Touch
+	isOp := isOperation(e.F) && e.F != history.Touch
 	e.Key = m.keyOf(form)
-	if e.Type != Invoke && isOp && p.open && !slices.Contains(p.asked, e.Key) {
+	if e.Type != history.Invoke && isOp && p.open && !slices.Contains(p.asked, e.Key) {
 		e.Key = p.asked[len(p.asked)-1]
 	}
 	if e.Key != "" {
 		p.key = e.Key
-	} else if m.options.Key != "" || opOf(e.F) != OpOther {
+	} else if m.options.Key != "" || isOperation(e.F) {
 		e.Key = p.key
 	}
-	if e.Type != Invoke || !isOp {
+	if e.Type != history.Invoke || !isOp {
 		return
 	}
 	if e.Value == nil || !e.Value.Part {
@@ -271,7 +274,7 @@ func (m *mapper) keyOf(form edn.Value) string {
 }
 
 // owner returns the owner of an event of p; empty: the process itself.
-func (m *mapper) owner(form edn.Value, p Process) string {
+func (m *mapper) owner(form edn.Value, p history.Process) string {
 	if m.options.Owner != "process" {
 		if v, ok := find(form, m.owners); ok || m.options.Owner != "" {
 			return plainText(v)
@@ -280,7 +283,7 @@ func (m *mapper) owner(form edn.Value, p Process) string {
 	if n := m.state(p).incarnation; n > 0 {
 		return incarnation(p, n)
 	}
-	if n := int(p - firstNamed); n >= 0 && n < len(m.processNames) {
+	if n := int(p - input.FirstNamed); n >= 0 && n < len(m.processNames) {
 		return m.processNames[n]
 	}
 	return ""

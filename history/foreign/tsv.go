@@ -1,4 +1,4 @@
-package history
+package foreign
 
 import (
 	"bufio"
@@ -8,7 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/internal/edn"
+	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
 // tsvLine is a line of Jepsen's history.txt, cut at its tabs.
@@ -25,7 +27,7 @@ func cutTSV(line string) (tsvLine, bool) {
 	if len(words) == 0 || !strings.HasPrefix(parts[1], ":") {
 		return tsvLine{}, false
 	}
-	if _, err := parseType(parts[1]); err != nil {
+	if err := new(history.Type).UnmarshalText([]byte(parts[1])); err != nil {
 		return tsvLine{}, false
 	}
 	t := tsvLine{process: words[len(words)-1], typ: parts[1], f: parts[2]}
@@ -76,18 +78,18 @@ func parseForm(text string) (edn.Value, error) {
 
 // readTSV reads history.txt, or a log with such lines in it.
 func (in *reading) readTSV(r *bufio.Reader, visit visitor) error {
-	l := lines{r: r}
+	l := input.NewLines(r)
 	other := 0
 	for {
-		line, whole, err := l.next()
+		line, whole, err := l.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return in.lineError(l.n, 0, err)
+			return in.lineError(l.N, 0, err)
 		}
 		if !utf8.Valid(line) {
-			return in.lineError(l.n, 0, errors.New("line is not UTF-8"))
+			return in.lineError(l.N, 0, errors.New("line is not UTF-8"))
 		}
 		cut, ok := cutTSV(string(line))
 		switch {
@@ -95,25 +97,25 @@ func (in *reading) readTSV(r *bufio.Reader, visit visitor) error {
 			other++
 			continue
 		case !ok && !whole:
-			in.Problems = append(in.Problems, tornLine(l.n, len(line)))
+			in.Problems = append(in.Problems, tornLine(l.N, len(line)))
 			continue
 		case !ok:
-			return in.lineError(l.n, 0, fmt.Errorf("expected PROCESS, :TYPE, :OPERATION and VALUE, separated by tabs, "+
+			return in.lineError(l.N, 0, fmt.Errorf("expected PROCESS, :TYPE, :OPERATION and VALUE, separated by tabs, "+
 				"got %.40q", line))
 		}
 		form, err := cut.form()
 		if err != nil && !whole {
-			in.Problems = append(in.Problems, tornLine(l.n, len(line)))
+			in.Problems = append(in.Problems, tornLine(l.N, len(line)))
 			continue
 		}
 		if err != nil {
-			return in.lineError(l.n, strings.Index(string(line), cut.f+"\t")+len(cut.f)+2, err)
+			return in.lineError(l.N, strings.Index(string(line), cut.f+"\t")+len(cut.f)+2, err)
 		}
-		e, err := in.mapper.event(form, l.n)
+		e, err := in.mapper.event(form, l.N)
 		if err != nil {
-			return in.lineError(l.n, 0, err)
+			return in.lineError(l.N, 0, err)
 		}
-		if err := visit(e, l.n); err != nil {
+		if err := visit(e, l.N); err != nil {
 			return err
 		}
 	}
@@ -132,4 +134,8 @@ func isLogLine(line []byte) bool {
 		}
 	}
 	return false
+}
+
+func tornLine(line, bytes int) history.Problem {
+	return history.Problem{Index: -1, Line: line, Text: input.Torn(bytes)}
 }

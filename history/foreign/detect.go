@@ -1,4 +1,4 @@
-package history
+package foreign
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // Format is the file format of a history.
@@ -15,7 +17,7 @@ type Format string
 // The formats.
 const (
 	FormatAuto  Format = "auto"  // detected by content, not by the name of the file
-	FormatJSONL Format = "jsonl" // what a Recorder writes: one JSON object per line
+	FormatJSONL Format = "jsonl" // what a history.Recorder writes: one JSON object per line
 	FormatJSON  Format = "json"  // JSON objects of other suites, in an array or one after the other
 	FormatEDN   Format = "edn"   // Jepsen's history.edn: one map per line, or a vector or list of maps
 	FormatTSV   Format = "tsv"   // Jepsen's history.txt, or the same lines in a log: no times
@@ -100,13 +102,13 @@ func detectMaps(body []byte) (Format, string) {
 	return FormatJSON, "starts with a JSON object of another suite on a line"
 }
 
-// isRecorded reports whether a line has only the fields and operations that a [Recorder] writes.
+// isRecorded reports whether a line has only the fields and operations that a [history.Recorder] writes.
 func isRecorded(line []byte) bool {
-	p := parser{words: make(map[string]string)}
-	if !p.parseFast(line) {
+	e, recorded := history.RecordedEvent(line)
+	if !recorded {
 		return bytes.HasPrefix(line, []byte(`{"index":`)) // torn, or with escapes
 	}
-	return p.event.Process == Nemesis || canonicalOp(p.event.F) == p.event.F
+	return e.Process == history.Nemesis || canonicalOp(e.F) == e.F
 }
 
 func detectVector(body []byte) (Format, string) {

@@ -1,4 +1,4 @@
-package history
+package foreign
 
 import (
 	"bufio"
@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
 // ReadText reads a history written by hand, one operation or event per line, in any order:
@@ -30,12 +33,12 @@ import (
 // Times are seconds since the start of the run, or have a unit. The number after client is the process. An operation
 // without an end has no completion. owner, lease, wait, work, mode, permits, limit and part belong to the invocation;
 // token, valid, count, age, undone, code and text to the completion, except for the count of an arm.
-func ReadText(r io.Reader, name string) (*History, error) {
+func ReadText(r io.Reader, name string) (*history.History, error) {
 	t, err := readText(r, name)
 	if err != nil {
 		return nil, err
 	}
-	h, err := Build(t.events)
+	h, err := history.Build(t.events)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +51,15 @@ const textEnd = "----"
 
 // ReadTextEvents is [ReadText] without pairing: it returns the events in the order of their times, or else of their
 // lines, and the number of clients (0: unknown).
-func ReadTextEvents(r io.Reader, name string) (events []Event, clients int, err error) {
+func ReadTextEvents(r io.Reader, name string) (events []history.Event, clients int, err error) {
 	t, err := readText(r, name)
 	return t.events, t.clients, err
 }
 
 // textHistory is what a history written by hand contains.
 type textHistory struct {
-	events  []Event
-	samples []Sample
+	events  []history.Event
+	samples []history.Sample
 	clients int
 }
 
@@ -80,17 +83,17 @@ func readText(r io.Reader, name string) (t textHistory, err error) {
 			}
 		}
 		if err != nil {
-			return textHistory{}, &LineError{File: name, Line: n, Err: err}
+			return textHistory{}, &history.LineError{File: name, Line: n, Err: err}
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return textHistory{}, fmt.Errorf("reading %s: %w", name, err)
 	}
-	slices.SortStableFunc(t.events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(t.events, func(a, b history.Event) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range t.events {
 		t.events[i].Index = int64(i)
 	}
-	slices.SortStableFunc(t.samples, func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(t.samples, func(a, b history.Sample) int { return cmp.Compare(a.Time, b.Time) })
 	return t, nil
 }
 
@@ -127,20 +130,20 @@ func splitFields(line string) ([]string, error) {
 	return fields, nil
 }
 
-func textLine(events []Event, fields []string) ([]Event, error) {
+func textLine(events []history.Event, fields []string) ([]history.Event, error) {
 	switch fields[0] {
 	case "client":
 		return textClient(events, fields[1:])
 	case "nemesis":
 		return textNemesis(events, fields[1:])
-	case ProbeEvent, LeftoverEvent:
+	case history.ProbeEvent, history.LeftoverEvent:
 		return textFinal(events, fields)
 	}
 	return nil, fmt.Errorf("a line of the text format begins with client, nemesis, clients, probe, leftover, witness or "+
 		"received, not %q", fields[0])
 }
 
-func textNemesis(events []Event, fields []string) ([]Event, error) {
+func textNemesis(events []history.Event, fields []string) ([]history.Event, error) {
 	if len(fields) < 3 {
 		return nil, errors.New("expected nemesis FAULT TIME PHASE [id=N] [target=NAME] [detail=TEXT] " +
 			"[affects=A,B] [class=CLASS] [object=OBJECT] [verb=TEXT] [lasted=D]")
@@ -149,7 +152,7 @@ func textNemesis(events []Event, fields []string) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := FaultValue{Phase: Phase(fields[2])}
+	f := history.FaultValue{Phase: history.Phase(fields[2])}
 	parts := textFields{"id": &f.ID, "target": &f.Target, "detail": &f.Detail, "lasted": &f.Lasted,
 		"class": &f.Class, "object": &f.Object, "verb": &f.Verb,
 		"affects": func(value string) { f.Affects = strings.ReplaceAll(value, ",", " ") }}
@@ -157,11 +160,11 @@ func textNemesis(events []Event, fields []string) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Value: &Value{Fault: &f}}
+	e := history.Event{Time: at, Type: history.Info, Process: history.Nemesis, F: fields[0], Value: &history.Value{Fault: &f}}
 	return append(events, e), nil
 }
 
-func textClient(events []Event, fields []string) ([]Event, error) {
+func textClient(events []history.Event, fields []string) ([]history.Event, error) {
 	if len(fields) < 3 {
 		return nil, errors.New("expected client PROCESS OPERATION KEY TIME[-TIME] [ok|fail|info] [NAME=VALUE]…")
 	}
@@ -169,9 +172,9 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 	if err != nil || process < 0 {
 		return nil, fmt.Errorf("expected a process number, got %q", fields[0])
 	}
-	e := Event{Process: Process(process), F: fields[1], Type: Info}
+	e := history.Event{Process: history.Process(process), F: fields[1], Type: history.Info}
 	rest := fields[2:]
-	if len(rest) > 1 && (e.F != Crash || !startsWithDigit(rest[0])) {
+	if len(rest) > 1 && (e.F != history.Crash || !startsWithDigit(rest[0])) {
 		e.Key, rest = rest[0], rest[1:]
 	}
 	from, to, isSpan := strings.Cut(rest[0], "-")
@@ -180,7 +183,7 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 	}
 	rest = rest[1:]
 	if len(rest) > 0 && !strings.Contains(rest[0], "=") && rest[0] != "fenced" && rest[0] != "part" {
-		if e.Type, err = parseType(rest[0]); err != nil {
+		if err = e.Type.UnmarshalText([]byte(rest[0])); err != nil {
 			return nil, err
 		}
 		rest = rest[1:]
@@ -189,10 +192,10 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.F == Arm {
+	if e.F == history.Arm {
 		args.Count, results.Count = results.Count, 0
 	}
-	if e.F == Inspect {
+	if e.F == history.Inspect {
 		args.Owner, results.Owner = "", args.Owner
 	}
 	if !isSpan {
@@ -200,7 +203,7 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 		return append(events, e), nil
 	}
 	invoke := e
-	invoke.Type, invoke.Value = Invoke, merge(args, nil)
+	invoke.Type, invoke.Value = history.Invoke, merge(args, nil)
 	events = append(events, invoke)
 	if to == "" {
 		return events, nil
@@ -215,8 +218,8 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 // merge returns the fields that are set in args and results; nil if there are none.
-func merge(args, results *Value) *Value {
-	var v Value
+func merge(args, results *history.Value) *history.Value {
+	var v history.Value
 	if results != nil {
 		v = *results
 	}
@@ -227,15 +230,15 @@ func merge(args, results *Value) *Value {
 	if args != nil && args.Count > 0 { // of an arm
 		v.Count = args.Count
 	}
-	if v == (Value{}) {
+	if v == (history.Value{}) {
 		return nil
 	}
 	return &v
 }
 
-func textValues(fields []string) (args, results *Value, cause *Error, err error) {
-	args, results, cause = &Value{}, &Value{}, &Error{}
-	touch := &TouchValue{}
+func textValues(fields []string) (args, results *history.Value, cause *history.Error, err error) {
+	args, results, cause = &history.Value{}, &history.Value{}, &history.Error{}
+	touch := &history.TouchValue{}
 	parts := textFields{
 		"owner": &args.Owner, "mode": &args.Mode, "permits": &args.Permits, "limit": &args.Limit, "part": &args.Part,
 		"lease": &args.Lease, "wait": &args.Wait, "close": &args.Close, "work": &args.Work,
@@ -257,10 +260,10 @@ func textValues(fields []string) (args, results *Value, cause *Error, err error)
 			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if *cause == (Error{}) {
+	if *cause == (history.Error{}) {
 		cause = nil
 	}
-	if err := cmp.Or(args.validate(), results.validate()); err != nil {
+	if err := input.CheckValue(args.Permits, args.Limit, args.Lease); err != nil {
 		return nil, nil, nil, err
 	}
 	return args, results, cause, nil
@@ -278,7 +281,7 @@ func textTime(s string) (time.Duration, error) {
 	return d, nil
 }
 
-func textFinal(events []Event, fields []string) ([]Event, error) {
+func textFinal(events []history.Event, fields []string) ([]history.Event, error) {
 	if len(fields) < 3 {
 		return nil, errors.New("expected probe KEY TIME ok|fail|info, or leftover KEY TIME [NAME=VALUE]…")
 	}
@@ -286,19 +289,19 @@ func textFinal(events []Event, fields []string) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Key: fields[1]}
-	if e.F == ProbeEvent {
+	e := history.Event{Time: at, Type: history.Info, Process: history.Nemesis, F: fields[0], Key: fields[1]}
+	if e.F == history.ProbeEvent {
 		if len(fields) == 4 {
-			e.Type, err = parseType(fields[3])
+			err = e.Type.UnmarshalText([]byte(fields[3]))
 		}
 		return append(events, e), err
 	}
-	l := &LeftoverValue{}
+	l := &history.LeftoverValue{}
 	parts := textFields{"waiters": &l.Waiters, "permits": &l.Permits, "renewals": &l.Renewals,
 		"keys": func(value string) { l.Keys = strings.Split(value, ",") }}
 	if err := parts.setAll(fields[3:], "leftover; it has keys, waiters, permits and renewals"); err != nil {
 		return nil, err
 	}
-	e.Value = &Value{Left: l}
+	e.Value = &history.Value{Left: l}
 	return append(events, e), nil
 }

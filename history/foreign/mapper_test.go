@@ -1,10 +1,9 @@
-package history_test
+package foreign_test
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,15 +11,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
 // events reads every event of a text.
-func events(text string, o history.ReadOptions) ([]history.Event, history.ReadInfo, error) {
+func events(text string, o foreign.Options) ([]history.Event, foreign.Info, error) {
 	var got []history.Event
-	info, err := history.ReadEvents(strings.NewReader(text), "x", o, func(e *history.Event, _ int) error {
+	info, err := foreign.ReadEvents(strings.NewReader(text), "x", o, func(e *history.Event, _ int) error {
 		got = append(got, e.Clone())
 		return nil
 	})
@@ -53,19 +52,19 @@ func TestFormatsReadTheSameEvents(t *testing.T) {
 	}
 	tests := []struct {
 		name, text string
-		format     history.Format
+		format     foreign.Format
 	}{
-		{"a map per line", strings.Join(maps, "\n"), history.FormatEDN},
-		{"a vector", "; a comment\n[" + strings.Join(maps, "\n ") + "\n]\n", history.FormatEDN},
-		{"a list", "(" + strings.Join(maps, "\n ") + "\n)", history.FormatEDN},
-		{"an array", "[" + strings.Join(objects, ",\n") + "]", history.FormatJSON},
-		{"objects one after the other", strings.Join(objects, " "), history.FormatJSON},
-		{"indented objects", strings.ReplaceAll(strings.Join(objects, "\n"), `,"`, ",\n  \""), history.FormatJSON},
-		{"byte order mark", "\xef\xbb\xbf" + strings.Join(maps, "\n"), history.FormatEDN},
+		{"a map per line", strings.Join(maps, "\n"), foreign.FormatEDN},
+		{"a vector", "; a comment\n[" + strings.Join(maps, "\n ") + "\n]\n", foreign.FormatEDN},
+		{"a list", "(" + strings.Join(maps, "\n ") + "\n)", foreign.FormatEDN},
+		{"an array", "[" + strings.Join(objects, ",\n") + "]", foreign.FormatJSON},
+		{"objects one after the other", strings.Join(objects, " "), foreign.FormatJSON},
+		{"indented objects", strings.ReplaceAll(strings.Join(objects, "\n"), `,"`, ",\n  \""), foreign.FormatJSON},
+		{"byte order mark", "\xef\xbb\xbf" + strings.Join(maps, "\n"), foreign.FormatEDN},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, info, err := events(test.text, history.ReadOptions{})
+			got, info, err := events(test.text, foreign.Options{})
 			if err != nil || info.Format != test.format || len(info.Problems) > 0 {
 				t.Fatalf("err %v, info %+v", err, info)
 			}
@@ -79,8 +78,8 @@ func TestFormatsReadTheSameEvents(t *testing.T) {
 func TestTSV(t *testing.T) {
 	text := "INFO  jepsen.core - Setting up\nINFO  jepsen.util - 0\t:invoke\t:acquire\tnil\n" +
 		"1\t:info\t:release\t{:fence 3}\t[:timeout \"gone\"]\n:nemesis\t:info\t:start\tCut off {n1\n0\t:ok\t:acqu"
-	got, info, err := events(text, history.ReadOptions{})
-	if err != nil || info.Format != history.FormatTSV {
+	got, info, err := events(text, foreign.Options{})
+	if err != nil || info.Format != foreign.FormatTSV {
 		t.Fatalf("err %v, info %+v", err, info)
 	}
 	want := []history.Event{
@@ -127,7 +126,7 @@ func TestKeyOfTheInvocation(t *testing.T) {
 			{:f :acquire :type :ok :process 0 :key "a"} {:f :acquire :type :ok :process 0 :key "b"}`,
 			[]string{"a", "b", "a", "b"}},
 	} {
-		got, _, err := events(test.text, history.ReadOptions{Key: test.key})
+		got, _, err := events(test.text, foreign.Options{Key: test.key})
 		var keys []string
 		for _, e := range got {
 			keys = append(keys, e.Key)
@@ -148,30 +147,30 @@ func TestAssumptions(t *testing.T) {
 	}
 	tests := []struct {
 		name, line      string
-		assume          history.Assumption
+		assume          foreign.Assumption
 		strict, assumed result
 		affected        int
 	}{
-		{"lock refused", `{"type":"ok","f":"lock","value":""}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail}, 1},
-		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail}, 0},
-		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
-		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
-		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail, Held: true}, 1},
-		{"unlock without a value", `{"type":"ok","f":"unlock","value":null}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
-		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
-		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
-		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Held: true}, 0},
-		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
-		{"release says so itself", `{"type":"fail","f":"release","held":false}`, history.NotHeldEnds, result{Type: fail}, result{Type: fail}, 0},
-		{"fence 0", `{"type":"ok","f":"acquire","value":{"fence":0}}`, history.ZeroIsNone, result{Type: ok, Zero: true}, result{Type: ok}, 1},
-		{"fence 0 of a release", `{"type":"ok","f":"release","value":{"fence":0}}`, history.ZeroIsNone, result{Type: ok}, result{Type: ok}, 0},
-		{"fence 5", `{"type":"ok","f":"acquire","value":{"fence":5}}`, history.ZeroIsNone, result{Type: ok, Token: 5}, result{Type: ok, Token: 5}, 0},
+		{"lock refused", `{"type":"ok","f":"lock","value":""}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: fail}, 1},
+		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: fail}, 0},
+		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"lock without a value", `{"type":"ok","f":"lock"}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: fail, Held: true}, 1},
+		{"unlock without a value", `{"type":"ok","f":"unlock","value":null}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Held: true}, 0},
+		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release says so itself", `{"type":"fail","f":"release","held":false}`, foreign.NotHeldEnds, result{Type: fail}, result{Type: fail}, 0},
+		{"fence 0", `{"type":"ok","f":"acquire","value":{"fence":0}}`, foreign.ZeroIsNone, result{Type: ok, Zero: true}, result{Type: ok}, 1},
+		{"fence 0 of a release", `{"type":"ok","f":"release","value":{"fence":0}}`, foreign.ZeroIsNone, result{Type: ok}, result{Type: ok}, 0},
+		{"fence 5", `{"type":"ok","f":"acquire","value":{"fence":5}}`, foreign.ZeroIsNone, result{Type: ok, Token: 5}, result{Type: ok, Token: 5}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			line := strings.Replace(test.line, "{", `{"process":1,"time":1,`, 1)
-			for _, o := range []history.ReadOptions{
-				{Format: "json"}, {Format: "json", Assume: []history.Assumption{test.assume}},
+			for _, o := range []foreign.Options{
+				{Format: "json"}, {Format: "json", Assume: []foreign.Assumption{test.assume}},
 			} {
 				got, info, err := events(line, o)
 				if err != nil || len(got) != 1 {
@@ -199,14 +198,14 @@ func TestNumbersReused(t *testing.T) {
 	text := `{:process 1 :type :invoke :f :acquire} {:process 1 :type :info :f :acquire}
 		{:process 1 :type :invoke :f :acquire} {:process 1 :type :ok :f :acquire} {:process 1 :type :invoke :f :release}`
 	for _, test := range []struct {
-		options  history.ReadOptions
+		options  foreign.Options
 		owners   []string
 		problems int
 	}{
-		{history.ReadOptions{}, []string{"process 1"}, 2}, // and that there are no times
-		{history.ReadOptions{Assume: []history.Assumption{history.NumbersReused}}, []string{"process 1", "process 1, incarnation 2"}, 1},
+		{foreign.Options{}, []string{"process 1"}, 2}, // and that there are no times
+		{foreign.Options{Assume: []foreign.Assumption{foreign.NumbersReused}}, []string{"process 1", "process 1, incarnation 2"}, 1},
 	} {
-		h, _, err := history.ReadAny(strings.NewReader(text), "x", test.options)
+		h, _, err := foreign.Read(strings.NewReader(text), "x", test.options)
 		if err != nil || len(h.Problems) != test.problems || !cmp.Equal(h.Owners, test.owners) {
 			t.Errorf("assuming %v: err %v, problems %v, owners %q", test.options.Assume, err, h.Problems, h.Owners)
 		}
@@ -220,11 +219,11 @@ func TestOwnersAndKeysAndTimes(t *testing.T) {
 		{:process 0 :type :info :f :release :time 4}
 		{:process "worker-7" :type :invoke :f :acquire :time 5 :value ["j" "u2"]}
 		{:process 5 :type :invoke :f :try-lock :time 6 :value ["k"]}]`
-	o := history.ReadOptions{
+	o := foreign.Options{
 		Owner: "value.1.client", Key: "value.0", Token: "value.1.fence", Unit: time.Millisecond, Clients: 5,
 	}
 	// An invocation has no field at the path of the token, which is not an error.
-	h, _, err := history.ReadAny(strings.NewReader(text), "x", o)
+	h, _, err := foreign.Read(strings.NewReader(text), "x", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,48 +249,6 @@ func TestOwnersAndKeysAndTimes(t *testing.T) {
 	}
 }
 
-// TestEDNRoundTrip: recorded events survive EDN, except for empty values and
-// types of the nemesis.
-func TestEDNRoundTrip(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	var want []history.Event
-	for i := range int64(3000) {
-		e := anyEvent(r, i)
-		if e.Process == history.Nemesis {
-			if e.Value != nil {
-				e.Value = &history.Value{Fault: e.Value.Fault}
-			}
-			if r.IntN(3) == 0 {
-				left := &history.LeftoverValue{Keys: []string{"a", e.Key, "b"}[:r.IntN(3)], Waiters: r.IntN(2), Renewals: r.IntN(2)}
-				e.F, e.Value = history.LeftoverEvent, &history.Value{Left: left}
-			}
-		} else if e.Value != nil {
-			e.Value.Fault = nil
-			e.Value.Limit = r.IntN(3)
-		}
-		if e.Value != nil && *e.Value == (history.Value{}) {
-			e.Value = nil
-		}
-		want = append(want, e)
-	}
-	var out bytes.Buffer
-	if err := history.WriteEDN(&out, want); err != nil {
-		t.Fatal(err)
-	}
-	got, info, err := events(out.String(), history.ReadOptions{Format: history.FormatEDN})
-	if err != nil || len(got) != len(want) || len(info.Problems) != 0 {
-		t.Fatalf("err %v, %d events, info %+v", err, len(got), info)
-	}
-	for i := range want {
-		if want[i].Time < 0 { // never recorded
-			continue
-		}
-		if diff := cmp.Diff(want[i], got[i], cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("%s (-want +got):\n%s", want[i].AppendEDN(nil), diff)
-		}
-	}
-}
-
 func TestWriteEDNIsJepsens(t *testing.T) {
 	events := []history.Event{
 		{Index: 0, Time: 5, Type: history.Invoke, Process: 3, F: history.Acquire, Key: "orders"},
@@ -307,19 +264,26 @@ func TestWriteEDNIsJepsens(t *testing.T) {
 {:index 3, :time 12, :type :info, :process :nemesis, :f :kill, :value {:fault {:id 1, :phase :effect, :target "n1"}}}
 `
 	var out bytes.Buffer
-	if err := history.WriteEDN(&out, events); err != nil {
+	if err := foreign.WriteEDN(&out, events); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("EDN (-want +got):\n%s", diff)
 	}
-	if err := history.WriteEDN(&fullDisk{room: 10}, events); !errors.Is(err, errFull) {
+	if err := foreign.WriteEDN(fullDisk{}, events); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
 
+// fullDisk takes no bytes.
+type fullDisk struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
 func seeds(f *testing.F) {
-	files, err := filepath.Glob("../cmd/chaos/testdata/histories/*")
+	files, err := filepath.Glob("../../cmd/chaos/testdata/histories/*")
 	if err != nil || len(files) < 5 {
 		f.Fatalf("seeds: %v %v", files, err)
 	}
@@ -330,21 +294,21 @@ func seeds(f *testing.F) {
 		}
 		f.Add(text, uint8(0))
 	}
-	f.Add([]byte(line0), uint8(1))
+	f.Add([]byte("{\"index\":0,\"time\":5,\"type\":\"invoke\",\"process\":1,\"f\":\"try\",\"key\":\"k\"}\n"), uint8(1))
 	f.Add([]byte("client 0 acquire k 1-2 ok"), uint8(5))
 }
 
-// FuzzReadAny: no input causes a panic or an inconsistent history.
-func FuzzReadAny(f *testing.F) {
+// FuzzRead: no input causes a panic or an inconsistent history.
+func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
-		formats := history.Formats()
-		o := history.ReadOptions{Format: formats[int(n)%len(formats)], Owner: "value.client"}
-		for _, a := range history.Assumptions() {
+		formats := foreign.Formats()
+		o := foreign.Options{Format: formats[int(n)%len(formats)], Owner: "value.client"}
+		for _, a := range foreign.Assumptions() {
 			o.Assume = append(o.Assume, a.Name)
 		}
-		for _, o := range []history.ReadOptions{o, {Format: o.Format}} {
-			h, info, err := history.ReadAny(bytes.NewReader(b), "x", o)
+		for _, o := range []foreign.Options{o, {Format: o.Format}} {
+			h, info, err := foreign.Read(bytes.NewReader(b), "x", o)
 			if err != nil && err.Error() == "" {
 				t.Fatal("an error without a text")
 			}
@@ -364,24 +328,24 @@ func FuzzReadAny(f *testing.F) {
 func FuzzEDNRoundTrip(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
-		first, _, err := events(string(b), history.ReadOptions{Format: history.Formats()[int(n)%len(history.Formats())]})
+		first, _, err := events(string(b), foreign.Options{Format: foreign.Formats()[int(n)%len(foreign.Formats())]})
 		if err != nil {
 			return
 		}
 		var out bytes.Buffer
-		if err := history.WriteEDN(&out, first); err != nil {
+		if err := foreign.WriteEDN(&out, first); err != nil {
 			t.Fatal(err)
 		}
 		text := out.String()
-		second, _, err := events(text, history.ReadOptions{Format: history.FormatEDN})
+		second, _, err := events(text, foreign.Options{Format: foreign.FormatEDN})
 		if err != nil || len(second) != len(first) {
 			t.Fatalf("%q: %d events written, %d read: %v", text, len(first), len(second), err)
 		}
 		out.Reset()
-		if err := history.WriteEDN(&out, second); err != nil {
+		if err := foreign.WriteEDN(&out, second); err != nil {
 			t.Fatal(err)
 		}
-		third, _, err := events(out.String(), history.ReadOptions{Format: history.FormatEDN})
+		third, _, err := events(out.String(), foreign.Options{Format: foreign.FormatEDN})
 		if err != nil || !cmp.Equal(second, third) {
 			t.Fatalf("%q: %v\n%s", text, err, cmp.Diff(second, third))
 		}
@@ -389,7 +353,9 @@ func FuzzEDNRoundTrip(f *testing.F) {
 }
 
 func ExampleWriteEDN() {
-	e := history.Event{Time: 5, Type: history.Invoke, Process: 3, F: history.Acquire}
-	fmt.Println(string(e.AppendEDN(nil)))
+	events := []history.Event{{Time: 5, Type: history.Invoke, Process: 3, F: history.Acquire}}
+	if err := foreign.WriteEDN(os.Stdout, events); err != nil {
+		fmt.Println(err)
+	}
 	// Output: {:index 0, :time 5, :type :invoke, :process 3, :f :acquire, :value nil}
 }
