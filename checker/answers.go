@@ -25,20 +25,20 @@ func aboutHold(op history.Op) bool {
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func (c *honestyCheck) judgeAnswers() {
 	suspects, ofClient, forced := make(map[ownerKey][]int32), make(map[ownerKey]int), c.forced()
-	for _, s := range those(c.h.Spans, c.rare) {
+	for _, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Denied {
 			suspects[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
 	if len(forced) > 0 {
-		for _, s := range every(c.h.Spans) {
+		for _, s := range refs(c.h.Spans) {
 			if _, is := forced[s.Key]; is && (s.Op == history.OpRenew || s.Op == history.OpRelease) {
 				suspects[ownerKey{s.Owner, s.Key}] = nil
 			}
 		}
 	}
 	lost := make(map[ownerKey][]int32) // notices
-	for i, n := range every(c.h.Notices) {
+	for i, n := range refs(c.h.Notices) {
 		if n.F == history.Lost && n.Left == 0 {
 			at := ownerKey{n.Owner, n.Key}
 			suspects[at], lost[at] = nil, append(lost[at], i)
@@ -47,7 +47,7 @@ func (c *honestyCheck) judgeAnswers() {
 	if len(suspects) == 0 {
 		return
 	}
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		list, is := suspects[at]
 		if !is || !aboutHold(s.Op) {
@@ -60,10 +60,10 @@ func (c *honestyCheck) judgeAnswers() {
 		ofClient[at], suspects[at] = client, append(list, i)
 	}
 	for at, list := range suspects { // in any order: findings are sorted
-		if ofClient[at] == anyClient || c.issueOrder[at.owner] != sequential || !c.oneHold(at.key, list) {
+		if ofClient[at] == anyClient || c.issueOrder[at.owner] != ordSequential || !c.oneHold(at.key, list) {
 			continue
 		}
-		if c.ownerOrder[at.owner] == sequential { // else it may have had a hold that it did not know of
+		if c.ownerOrder[at.owner] == ordSequential { // else it may have had a hold that it did not know of
 			c.revivals(list, lost[at])
 		}
 		c.judgeForced(list, forced[at.key])
@@ -82,7 +82,7 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 		return true
 	}
 	acquires := 0
-	for _, s := range those(c.h.Spans, list) {
+	for _, s := range refsAt(c.h.Spans, list) {
 		if isAcquire(s.Op) && (s.Outcome != history.Fail || s.Undone) {
 			acquires++
 		}
@@ -96,7 +96,7 @@ func (c *honestyCheck) oneHold(key int32, list []int32) bool {
 // promised.
 func (c *honestyCheck) revivals(list, notices []int32) {
 	denied, gone := make(map[bool]int32), never // denied: by Write; gone: by a notice
-	for i, s := range those(c.h.Spans, list) {
+	for i, s := range refsAt(c.h.Spans, list) {
 		for len(notices) > 0 && c.h.Notices[notices[0]].Index < s.Invoked {
 			gone = c.h.Notices[notices[0]].Time
 			notices = notices[1:]
@@ -133,7 +133,7 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 // it a hold.
 func (c *honestyCheck) judgeForced(list, forced []int32) {
 	var grant *history.Span // the last one; nil: unknown
-	for i, s := range those(c.h.Spans, list) {
+	for i, s := range refsAt(c.h.Spans, list) {
 		switch {
 		case isAcquire(s.Op):
 			grant = grantAfter(grant, s)
@@ -221,8 +221,8 @@ func (c *honestyCheck) judgeRenewed() {
 	if !c.o.RenewsItself {
 		return
 	}
-	excuses := c.excusesOf(c.o)
-	for i, h := range every(c.holds) {
+	excuses := c.excusesFor(c.o)
+	for i, h := range refs(c.holds) {
 		s := &c.h.Spans[h.span]
 		end := h.lastPromise()
 		if s.Lease != 0 || s.Valid == 0 || end == never || s.Valid-s.Return < c.o.slack()*9/10 {
@@ -239,11 +239,11 @@ func (c *honestyCheck) judgeRenewed() {
 		if c.o.Persists {
 			traffic.from = max(h.asked, t-(s.Valid-s.Return)/2)
 		}
-		dis, client := excuses(concern{h.key, true, false}).dis, c.client(h.span)
+		dis, client := excuses(scope{h.key, true, false}).dis, c.client(h.span)
 		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, client, history.AffectsClients) ||
 			c.o.applies(honestOutage) && (dis.touch(segment{h.asked, t}, client, history.AffectsData) ||
 				dis.touch(traffic, client, history.AffectsTraffic)) ||
-			c.o.Starves && c.o.applies(honestStarved) && dis.touch(traffic, client, history.AffectsDelays) {
+			c.o.SimPriorities && c.o.applies(honestStarved) && dis.touch(traffic, client, history.AffectsDelays) {
 			continue
 		}
 		c.found.add(finding{rule: notRenewed, x: i, y: h.span, start: t, end: t})
@@ -253,7 +253,7 @@ func (c *honestyCheck) judgeRenewed() {
 // judgeExpired judges the grants and renewals whose validity had ended when the client replied, by its own clock: such
 // a hold cannot be relied on. A client that was paused may be late.
 func (c *honestyCheck) judgeExpired() {
-	for i, s := range those(c.h.Spans, c.rare) {
+	for i, s := range refsAt(c.h.Spans, c.rare) {
 		if !s.Expired || s.Op == history.OpInspect { // an inspection promises nothing
 			continue
 		}

@@ -19,7 +19,7 @@ func (c *honestyCheck) judgeExtended() {
 	}) {
 		return
 	}
-	for i, h := range every(c.holds) {
+	for i, h := range refs(c.holds) {
 		if c.h.Limit(h.key) != 0 {
 			continue
 		}

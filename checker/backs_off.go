@@ -39,10 +39,10 @@ type pendingMark struct {
 // the waiter may always ask after the others because its connection is slow. A hang of another server allows more
 // time.
 func (v *view) judgeKept(o Options, found *findings) {
-	if !o.BacksOff || o.Starves {
+	if !o.BacksOff || o.SimPriorities {
 		return
 	}
-	several := v.severalKeys()
+	several := v.multiAcquires()
 	if several == nil {
 		return
 	}
@@ -74,19 +74,19 @@ func (v *view) judgeKept(o Options, found *findings) {
 // pendingHolds finds, by key, the times longer than keptWhileHeld in which only one acquire of several keys can have
 // had it.
 func (v *view) pendingHolds(several map[int32][]int32, o Options) map[int32][]pendingHold {
-	e, ends := v.idleTimes().extents, v.endsOf(several)
+	e, ends := v.freeTimes().extents, v.endsOf(several)
 	marks := make(map[int32][]pendingMark)
 	for i, end := range ends {
 		s := &v.h.Spans[i]
 		marks[s.Key] = append(marks[s.Key], pendingMark{s.Call, 0, +1, int64(i)}, pendingMark{end, 0, -1, -int64(i)})
 	}
 	o.Isolates = o.NodeTimeout // a server that hangs is no reason to keep what another one has
-	found, excuses := make(map[int32][]pendingHold), v.excusesOf(o)
+	found, excuses := make(map[int32][]pendingHold), v.excusesFor(o)
 	for key, list := range marks {
 		if len(v.resizes()[key].times) > 0 {
 			continue
 		}
-		away := excuses(concern{key: key}).away.windows
+		away := excuses(scope{key: key}).away.windows
 		for _, s := range slices.Concat(e.heldBeside(key, ends), v.slowTries(key, o), away) {
 			list = append(list, pendingMark{at: s.from, held: +1}, pendingMark{at: s.until, held: -1})
 		}
@@ -102,7 +102,7 @@ func (v *view) pendingHolds(several map[int32][]int32, o Options) map[int32][]pe
 func (v *view) endsOf(several map[int32][]int32) map[int32]time.Duration {
 	ends := make(map[int32]time.Duration)
 	for _, spans := range several {
-		for i, s := range those(v.h.Spans, spans) {
+		for i, s := range refsAt(v.h.Spans, spans) {
 			if s.Ended >= 0 { // an operation of unknown outcome returns never
 				ends[i] = s.Return
 			}
@@ -136,7 +136,7 @@ func (e *extents) heldBeside(key int32, ends map[int32]time.Duration) (held []se
 
 // slowTries are the tries at a key that took longer than the slack: a try of several keys may have had it for as long.
 func (v *view) slowTries(key int32, o Options) (slow []segment) {
-	for _, s := range those(v.h.Spans, v.rare) {
+	for _, s := range refsAt(v.h.Spans, v.rare) {
 		if s.Key == key && s.Op == history.OpTry && s.Return-s.Call > o.slack() {
 			slow = append(slow, segment{s.Call, s.Return})
 		}
@@ -172,13 +172,13 @@ func pendingHoldsIn(marks []pendingMark) (all []pendingHold) {
 // waitedFor names the other key of an acquire of several keys that was held for the longest part of p.
 func (v *view) waitedFor(part int32, p segment) string {
 	best, longest := "another one", time.Duration(0)
-	for _, spans := range v.severalKeys() {
+	for _, spans := range v.multiAcquires() {
 		if !slices.Contains(spans, part) {
 			continue
 		}
 		for _, i := range spans {
 			key := v.h.Spans[i].Key
-			for _, h := range those(v.holds, v.byKey[key]) {
+			for _, h := range refsAt(v.holds, v.byKey[key]) {
 				if d := min(h.freeBy, p.until) - max(h.from, p.from); i != part && d > longest {
 					best, longest = lockName(v.h.Keys[key]), d
 				}

@@ -144,9 +144,9 @@ type Options struct {
 	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
 	// busy machine, and where a connection is slow without a fault, nobody can promise that.
 	Settles bool
-	// Starves: a connection may be slow without a fault, for as long as others have something to deliver. Then the
-	// servers of a quorum may reply to its client too late.
-	Starves bool
+	// SimPriorities: the simulated network delivers by priority, so a client may wait although nothing is broken, and the
+	// servers of a quorum may reply to it too late.
+	SimPriorities bool
 	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
 	EndsRenewals bool
 	// AwaitsReplicas: grants, and changes of a semaphore or a latch, succeed only after a replica has acknowledged them.

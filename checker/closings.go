@@ -10,9 +10,9 @@ import (
 // although the servers were available and the client was running.
 func (v *view) judgeClosings(o Options, found *findings) {
 	for _, c := range v.h.Closings {
-		away := v.outagesFor(concernOf(&v.h.Spans[c.Span]), o)
-		p := longestOutside(segment{c.Closed, c.Time}, o.by(wakePaused, v.clientPauses()[v.client(c.Span)]),
-			o.by(wakeOutage, away.windows))
+		away := v.outagesFor(scopeOf(&v.h.Spans[c.Span]), o)
+		p := longestOutside(segment{c.Closed, c.Time}, o.excusedBy(wakePaused, v.clientPauses()[v.client(c.Span)]),
+			o.excusedBy(wakeOutage, away.windows))
 		if p.until-p.from > o.slack() {
 			found.add(finding{rule: closedWait, x: none, y: c.Span, start: c.Closed, end: c.Time})
 		}

@@ -8,7 +8,7 @@ import (
 // judgeContradictions finds the operations about which a lock contradicts itself, as its client has seen. A fault that
 // may have changed what servers keep excuses the lock: it may have answered from what was there before.
 func (c *honestyCheck) judgeContradictions() {
-	for _, x := range every(c.h.Contradicted) {
+	for _, x := range refs(c.h.Contradicted) {
 		if !c.touched(c.dis, segment{0, x.Time}) {
 			c.found.add(finding{rule: contradicted, x: none, y: x.Span, start: x.Time, end: x.Time, note: format.Line(x.Text)})
 		}
@@ -19,7 +19,7 @@ func (c *honestyCheck) judgeContradictions() {
 // although only clients of the run have used it: what any of them leaves there is a lock, of its own library perhaps. A
 // fault that may have changed what servers keep, or how they execute commands, may have left something else.
 func (c *honestyCheck) judgeForeign() {
-	for i, s := range those(c.h.Spans, c.h.Foreign) {
+	for i, s := range refsAt(c.h.Spans, c.h.Foreign) {
 		if !c.o.applies(honestData) ||
 			!c.dis.touch(segment{0, s.Return}, anyClient, history.AffectsData, history.AffectsCommands) {
 			c.found.add(finding{rule: notForeign, x: none, y: i, start: s.Call, end: s.Return})
@@ -30,7 +30,7 @@ func (c *honestyCheck) judgeForeign() {
 // judgeNotSetUp finds the acquires and tries that state the size of a semaphore and failed because it does not exist:
 // the lock could have set it up, unless a fault may have removed it in the meantime.
 func (c *honestyCheck) judgeNotSetUp() {
-	for i, s := range those(c.h.Spans, c.h.NotSetUp) {
+	for i, s := range refsAt(c.h.Spans, c.h.NotSetUp) {
 		if !c.touched(c.dis, segment{s.Call, s.Return}) {
 			c.found.add(finding{rule: notSetUp, x: none, y: i, start: s.Call, end: s.Return})
 		}

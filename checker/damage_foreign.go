@@ -15,7 +15,7 @@ const foreignRule = "a lock does not change other programs' data"
 // changed or deleted. Another fault that may change data, and was in force at the same time, excuses the lock.
 func (v *view) foreignDamage(o Options, found *findings) {
 	injected := make(map[int]int32) // by fault id
-	for i, f := range every(v.h.Faults) {
+	for i, f := range refs(v.h.Faults) {
 		from, known := injected[f.ID]
 		lost, isLoss := strings.CutPrefix(f.Detail, history.ForeignDataLost+": ")
 		switch {

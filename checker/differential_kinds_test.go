@@ -49,12 +49,12 @@ func (p *differential) compare(h *history.History) error {
 	v := newView(h, Options{})
 	k := &v.keyedOps()[0]
 	p.histories++
-	if k.kind == unmodelled || k.concurrent {
+	if k.kind == unmodelled || k.unjudgeable {
 		p.left++
 		return nil
 	}
 	v.prepare(k)
-	if k.concurrent {
+	if k.unjudgeable {
 		p.left++
 		return nil
 	}
@@ -96,7 +96,7 @@ func (p *differential) compareThird(v *view, k *keyOps, illegal bool) error {
 		}
 		for n := range h.Spans {
 			q := &h.Spans[n]
-			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.ownerOrder[s.Owner] != sequential {
+			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.ownerOrder[s.Owner] != ordSequential {
 				return nil
 			}
 		}

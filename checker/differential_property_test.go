@@ -64,7 +64,7 @@ func (r *propertyDifferential) compare(h *history.History) error {
 		h.Limits = []int32{r.draw.permits}
 	}
 	v := newView(h, Options{LockKind: r.kind})
-	if v.concurrent > 0 {
+	if v.unknownOwners > 0 {
 		r.left++
 		return nil
 	}
@@ -166,7 +166,7 @@ func (r *propertyDifferential) comparePorcupine(v *view, violated bool) error {
 		return nil
 	}
 	v.prepare(k)
-	if k.concurrent {
+	if k.unjudgeable {
 		return nil
 	}
 	ops := operations(v.modelOps(k), 0)
@@ -205,7 +205,7 @@ func (r *propertyDifferential) atOnce(v *view) bool {
 // porcupine's models do not use the token then.
 func (r *propertyDifferential) slow(v *view) bool {
 	return r.property == Fencing && slices.ContainsFunc(v.holds, func(h hold) bool {
-		return h.expiredOnArrival || v.ownerOrder[h.owner] != sequential
+		return h.expiredOnArrival || v.ownerOrder[h.owner] != ordSequential
 	})
 }
 

@@ -31,7 +31,7 @@ type tally struct{ histories, illegal, exact, tries, unknown int }
 func differ(h *history.History, t *tally) error {
 	v := newView(h, Options{})
 	for i, k := range v.keyedOps() {
-		if len(k.spans) == 0 || k.concurrent {
+		if len(k.spans) == 0 || k.unjudgeable {
 			continue
 		}
 		v.prepare(&k)

@@ -24,7 +24,7 @@ type faultTime struct {
 // findFaults returns the times of all faults, ordered by their beginnings.
 func (v *view) findFaults() (all []faultTime) {
 	open := make(map[int]int) // by fault id: index in all
-	for _, f := range every(v.h.Faults) {
+	for _, f := range refs(v.h.Faults) {
 		n, in := open[f.ID]
 		switch {
 		case f.Phase == history.Injected && !in:
@@ -96,8 +96,8 @@ type disturbances struct {
 	slack time.Duration // for which a fault has consequences after it was healed
 }
 
-// disturbances returns those that may explain anything except what operators do (concern.aside).
-func (v *view) disturbances(o Options) disturbances { return v.concerning(anything(), o) }
+// disturbances returns the disturbances of the whole lock, except for operations of operators (scope.operatorOnly).
+func (v *view) disturbances(o Options) disturbances { return v.disturbancesFor(wholeLock(), o) }
 
 // allDisturbances returns those of all faults.
 func (v *view) allDisturbances(o Options) disturbances {
@@ -117,7 +117,7 @@ func (d disturbances) touch(s segment, client int, what ...string) bool {
 
 // some reports whether a fault that satisfies is was in force at some time in s.
 func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
-	for _, f := range every(d.times) {
+	for _, f := range refs(d.times) {
 		if f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
 			return true
 		}

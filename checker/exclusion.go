@@ -65,9 +65,9 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 	switch {
 	case !all:
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
-	case r.Outcome == Holds && v.concurrent > 0:
+	case r.Outcome == Holds && v.unknownOwners > 0:
 		r.Outcome = Undecided
-		r.Summary = unknownHolds(v.doubtful)
+		r.Summary = unknownHolds(v.unknownCounts)
 	case len(v.holds) == 0:
 		r.Outcome = NotApplicable
 		r.Summary = neverGranted

@@ -126,7 +126,7 @@ func (v *view) contended() int {
 		}
 		var asked latestTwo // of those invoked before the end of the hold
 		n := 0
-		for _, x := range those(v.holds, byEnd) {
+		for _, x := range refsAt(v.holds, byEnd) {
 			if x.inner {
 				continue
 			}
@@ -146,7 +146,7 @@ func (v *view) contended() int {
 // attempts are the requests for each key, in the order of their invocations.
 func (v *view) attempts() [][]int32 {
 	byKey := make([][]int32, len(v.byKey))
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if isAcquire(s.Op) {
 			byKey[s.Key] = append(byKey[s.Key], i)
 		}

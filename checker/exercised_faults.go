@@ -73,7 +73,7 @@ func (v *view) faults(o Options) (s faultEffects) {
 // one during the probes at the end, can no longer affect the run. A waiter counts until its acquire returns.
 func (v *view) lastActive() time.Duration {
 	last := time.Duration(-1)
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if !isLockOp(s) {
 			continue
 		}
@@ -111,7 +111,7 @@ func (v *view) missingExpiry() string {
 		if !ok {
 			until = v.h.End
 		}
-		for _, h := range every(v.holds) {
+		for _, h := range refs(v.holds) {
 			if h.from > f.Time || h.until <= f.Time || clientTarget+strconv.Itoa(v.client(h.span)) != f.Target {
 				continue
 			}
@@ -137,7 +137,7 @@ func (v *view) missingExpiry() string {
 
 // promisedUntil returns the end of the promise that was in force at t, or of the last one before t.
 func (h *hold) promisedUntil(t time.Duration) time.Duration {
-	for _, p := range slices.Backward(h.more().laterPromises) {
+	for _, p := range slices.Backward(h.extra().laterPromises) {
 		if p.from <= t {
 			return p.until
 		}
@@ -147,7 +147,7 @@ func (h *hold) promisedUntil(t time.Duration) time.Duration {
 
 // heldBy reports whether the client with that number certainly held any key at t.
 func (v *view) heldBy(client string, t time.Duration) bool {
-	for _, h := range every(v.holds) {
+	for _, h := range refs(v.holds) {
 		if h.from > t {
 			return false
 		}
@@ -161,7 +161,7 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 // hasRequestInFlight reports whether the client with that number had a request about a lock or a latch in flight at t:
 // a fault of its connections then affects it.
 func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Call > t {
 			return false
 		}

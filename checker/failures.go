@@ -47,8 +47,8 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	if s.Outcome != history.Fail || slices.Contains(v.h.Unanswered, f.Span) {
 		return
 	}
-	without := merged(v.clientPauses()[v.client(f.Span)], o.by(wakeOutage, v.outagesFor(concernOf(s), o).windows))
-	for _, g := range v.idleTimes().gaps {
+	without := merged(v.clientPauses()[v.client(f.Span)], o.excusedBy(wakeOutage, v.outagesFor(scopeOf(s), o).windows))
+	for _, g := range v.freeTimes().gaps {
 		p := segment{max(g.from, s.Call), min(g.until, f.Time)}
 		if g.key != s.Key || p.until-p.from <= o.slack() {
 			continue
@@ -72,7 +72,7 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 		dis = v.allDisturbances(o)
 	}
 	noDelay := func(f *faultTime) bool { return f.affects != history.AffectsDelays }
-	for i, s := range those(v.h.Spans, v.h.Unanswered) {
+	for i, s := range refsAt(v.h.Spans, v.h.Unanswered) {
 		during := segment{s.Call, s.Return}
 		if s.Return-s.Call > o.slack() && !s.Part &&
 			!(o.applies(wakeOutage) && dis.some(during, noDelay)) {
@@ -99,14 +99,14 @@ func (c *honestyCheck) judgeFailures() {
 		excused := c.all.refusedForGood(segment{s.Call, f.Time}, c.o)
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
 			excused = c.mayBeSlow() ||
-				c.all.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.sparesAll(f, concernOf(s), c.o) })
+				c.all.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.affectsNowhere(f, scopeOf(s), c.o) })
 		}
 		if s.Op == history.OpRelease && c.unsure(s, f.Time) ||
 			s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
 			continue
 		}
 		if !c.o.applies(honestRights) || !excused {
-			c.found.add(finding{rule: failedInVain, x: none, y: f.Span, start: s.Call, end: f.Time})
+			c.found.add(finding{rule: gaveUpEarly, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (c *honestyCheck) unsure(s *history.Span, t time.Duration) bool {
 // promiseOver reports whether the hold that s renews was promised until t at most: then the lock can wait no longer for
 // a reply.
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
-	for _, h := range those(c.holds, c.byKey[s.Key]) {
+	for _, h := range refsAt(c.holds, c.byKey[s.Key]) {
 		open := h.until >= s.Call || h.lastPromise() >= s.Call // the client does not know of a forced release
 		if h.owner == s.Owner && h.from <= s.Call && open && h.lastPromise() <= t {
 			return true

@@ -40,7 +40,7 @@ func (c *honestyCheck) judgeDone() {
 
 // grantedWithin is the first hold of another owner that excludes h and was granted in s; none if there is none.
 func (v *view) grantedWithin(h *hold, s segment) int32 {
-	for i, g := range those(v.holds, v.byKey[h.key]) {
+	for i, g := range refsAt(v.holds, v.byKey[h.key]) {
 		if g.owner != h.owner && g.from > s.from && g.from < s.until && !(g.reader && h.reader) {
 			return i
 		}
@@ -50,7 +50,7 @@ func (v *view) grantedWithin(h *hold, s segment) int32 {
 
 // releasedIn reports whether another release than failed, by its owner or by force, may have taken effect in s.
 func (v *view) releasedIn(failed *history.Span, s segment) bool {
-	for _, x := range every(v.h.Spans) {
+	for _, x := range refs(v.h.Spans) {
 		own := x.Op == history.OpRelease && x.Owner == failed.Owner && x != failed
 		if x.Key == failed.Key && (own || x.Op == history.OpForceRelease) && x.Outcome != history.Fail &&
 			x.Call <= s.until && x.Return >= s.from {
@@ -113,9 +113,9 @@ func (v *view) running(grace time.Duration) func(client int, during segment) boo
 // availableElsewhere returns a function that reports whether the server of an operation was available, and another one
 // was not.
 func (v *view) availableElsewhere(o Options) func(s *history.Span, client int, during segment) bool {
-	excuses, elsewhere := v.excusesOf(o), v.outages(o)
+	excuses, elsewhere := v.excusesFor(o), v.outages(o)
 	return func(s *history.Span, client int, during segment) bool {
-		e := excuses(concernOf(s))
+		e := excuses(scopeOf(s))
 		return elsewhere.touches(during) && !e.away.touches(during) && !e.dis.touch(during, client,
 			history.AffectsData, history.AffectsTraffic, history.AffectsDelays, history.AffectsCommands, history.AffectsClients)
 	}
@@ -150,7 +150,7 @@ func (v *view) availableMajority(o Options) func(s *history.Span, client int, du
 // the first kill ended; never: there is none.
 func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 	kills, others = make(map[string]segment), never
-	for _, f := range every(v.h.Faults) {
+	for _, f := range refs(v.h.Faults) {
 		killed := f.Class == history.FaultKills && !strings.HasPrefix(f.Target, clientTarget)
 		switch _, down := kills[f.Target]; {
 		case killed && f.Phase == history.Injected:
@@ -176,16 +176,16 @@ func (v *view) judgeDoubt(o Options, found *findings) {
 	if !o.Settles || !v.quorum {
 		return
 	}
-	excuses, ran := v.excusesOf(o), v.running(o.slack())
+	excuses, ran := v.excusesFor(o), v.running(o.slack())
 	for _, u := range v.h.Unknown {
 		s := &v.h.Spans[u.Span]
 		during := segment{s.Call, u.Time}
 		idle := segment{v.lastUse(u.Span), u.Time} // connections may have broken meanwhile
 		if !isAcquire(s.Op) || s.Part || v.wasClosed(u.Span) || u.Timeout || u.Abandoned ||
-			!ran(v.client(u.Span), during) || excuses(concernOf(s)).away.touches(idle) {
+			!ran(v.client(u.Span), during) || excuses(scopeOf(s)).away.touches(idle) {
 			continue
 		}
-		found.add(finding{rule: doubtful, x: none, y: u.Span, start: during.from, end: during.until})
+		found.add(finding{rule: outcomeUnknown, x: none, y: u.Span, start: during.from, end: during.until})
 	}
 }
 

@@ -74,7 +74,7 @@ func checkFencing(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case v.unjudged(func(s *history.Span) bool { return s.Token != 0 }):
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.unknownCounts)
 	case tokens == 0 && fenced == 0 && guarded == 0:
 		r.Outcome = NotApplicable
 		r.Summary = noTokens
@@ -88,7 +88,7 @@ func checkFencing(v *view, o Options) Result {
 // withoutToken finds the grants without a token. That of a reader may be hidden, unless the lock states that readers
 // have one, and only the first of several keys has one.
 func (v *view) withoutToken(found *findings, readers bool) {
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		acquires := isAcquire(s.Op)
 		if acquires && s.Outcome == history.OK && (s.Write || readers) && !s.Part && s.Token == 0 && !s.Zero &&
 			v.h.Limit(s.Key) == 0 {
@@ -196,7 +196,7 @@ func (v *view) greatestBefore(xs, ys []int32, before func(x, y *hold) bool) []in
 func (v *view) judgeResource(found *findings) int {
 	log := newTouchLog(len(v.h.Keys))
 	fenced := 0
-	for i, t := range every(v.h.Touches) {
+	for i, t := range refs(v.h.Touches) {
 		newest, by := log.newest(t)
 		log.add(i, t)
 		if !t.Fenced {

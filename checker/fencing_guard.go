@@ -13,7 +13,7 @@ import (
 // at the same time. A fault may have changed what the guard has seen.
 func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	byKey := make(map[int32][]int32)
-	for i, s := range those(v.h.Spans, v.rare) {
+	for i, s := range refsAt(v.h.Spans, v.rare) {
 		if s.Op == history.OpGuard && s.Token != 0 {
 			byKey[s.Key] = append(byKey[s.Key], i)
 		}
@@ -28,7 +28,7 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 			return cmp.Compare(v.h.Spans[i].Return, v.h.Spans[j].Return)
 		})
 		accepted, n := none, 0 // the one with the greatest token among the first n of byReturn
-		for i, s := range those(v.h.Spans, presented) {
+		for i, s := range refsAt(v.h.Spans, presented) {
 			for ; n < len(byReturn) && v.h.Spans[byReturn[n]].Return < s.Call; n++ {
 				x := &v.h.Spans[byReturn[n]]
 				if x.Outcome == history.OK && (accepted == none || x.Token > v.h.Spans[accepted].Token) {

@@ -75,7 +75,7 @@ func (f *findings) result(p Property, word func(finding) Violation) Result {
 // involving is a violation of the owners that made some operations, at the key of the last one.
 func (v *view) involving(class Class, spans ...int32) Violation {
 	w := Violation{Class: class}
-	for i, s := range those(v.h.Spans, spans) {
+	for i, s := range refsAt(v.h.Spans, spans) {
 		w.Key = v.h.Keys[s.Key]
 		w.Clients, w.Owners = append(w.Clients, v.client(i)), append(w.Owners, v.h.Owners[s.Owner])
 	}

@@ -13,7 +13,7 @@ func (c *honestyCheck) judgeForces() {
 		return
 	}
 	around := make(map[int32]reach)
-	for i, s := range those(c.h.Spans, c.rare) {
+	for i, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Op != history.OpForceRelease || s.Some || c.h.Limit(s.Key) != 0 || s.Outcome == history.Info ||
 			c.o.applies(forceFault) && c.all.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
 			continue

@@ -66,12 +66,12 @@ func FindHolds(h *history.History, o Options) []Hold {
 func (v *view) export(h *hold) Hold {
 	s := &v.h.Spans[h.span]
 	x := Hold{Key: h.key, Owner: h.owner, Span: h.span, Client: v.client(h.span), Token: h.token, Reader: h.reader,
-		Uncertain: v.ownerOrder[h.owner] == concurrent, Asked: h.asked, From: h.from, Until: h.until, End: v.endOf(h),
-		Granted: s.Ended, Ended: h.endEvent, Promises: make([]Promise, 0, 1+len(h.more().laterPromises))}
+		Uncertain: v.ownerOrder[h.owner] == ordUnknown, Asked: h.asked, From: h.from, Until: h.until, End: v.endOf(h),
+		Granted: s.Ended, Ended: h.endEvent, Promises: make([]Promise, 0, 1+len(h.extra().laterPromises))}
 	if v.h.Limit(h.key) != 0 {
 		x.Permits = s.Permits
 	}
-	for i := -1; i < len(h.more().laterPromises); i++ {
+	for i := -1; i < len(h.extra().laterPromises); i++ {
 		p := h.promises(i)
 		x.Promises = append(x.Promises, Promise{p.from, p.until})
 	}

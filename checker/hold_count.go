@@ -57,7 +57,7 @@ func checkHoldCount(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case c.counted == 0 && c.nested == 0 && v.unjudged(func(s *history.Span) bool { return s.Count != 0 }):
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.unknownCounts)
 	case c.counted == 0 && c.nested == 0 && len(v.counted) > 0:
 		r.Outcome, r.Summary = NotApplicable, uncertainCounts
 	case c.counted == 0 && c.nested == 0:
@@ -93,7 +93,7 @@ func (c *holdCounts) judge() {
 		}
 	}
 	c.regranted = make(map[ownerKey]bool)
-	for _, l := range every(c.levels) {
+	for _, l := range refs(c.levels) {
 		if l.what == reentered && !c.uncertain[c.h.Spans[l.span].Owner] {
 			c.nested++
 			c.deep = append(c.deep, c.holds[l.hold].span)
@@ -102,7 +102,7 @@ func (c *holdCounts) judge() {
 	}
 	reentrant := (c.nested > 0 && c.kind != Mutex) || c.kind == Reentrant || c.kind == ReadersWriterLock
 	timedOut := slices.Sorted(slices.Values(c.h.TimedOut))
-	for i, l := range every(c.levels) {
+	for i, l := range refs(c.levels) {
 		s := &c.h.Spans[l.span]
 		if c.uncertain[s.Owner] || l.lapsed && c.o.applies(countLapsed) {
 			continue
@@ -140,19 +140,19 @@ func (c *holdCounts) reportedLoss(s *history.Span) bool {
 	})
 }
 
-// findUncertain finds the owners that are concurrent, have an unknown outcome, or lost a hold.
+// findUncertain finds the owners with unknown holds, with an operation of unknown outcome, or with a lost hold.
 func (c *holdCounts) findUncertain() {
 	c.uncertain = make([]bool, len(c.h.Owners))
 	for owner, is := range c.ownerOrder {
-		c.uncertain[owner] = is == concurrent
+		c.uncertain[owner] = is == ordUnknown
 	}
-	for _, s := range those(c.h.Spans, c.rare) {
+	for _, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Outcome == history.Info && isLockOp(s) && c.o.applies(countUnproved) {
 			c.uncertain[s.Owner] = true
 		}
 	}
-	for _, h := range every(c.holds) {
-		if h.ending == endLost && (h.more().lostLevels == 0 || c.endOf(h) != Released) {
+	for _, h := range refs(c.holds) {
+		if h.ending == endLost && (h.extra().lostLevels == 0 || c.endOf(h) != Released) {
 			c.uncertain[h.owner] = true
 		}
 	}

@@ -18,8 +18,8 @@ func (c *holdCounts) judgeReentered() {
 	if c.uncertain == nil {
 		c.findUncertain()
 	}
-	several := c.severalKeys()
-	for i, s := range those(c.h.Spans, refused) {
+	several := c.multiAcquires()
+	for i, s := range refsAt(c.h.Spans, refused) {
 		if s.Part || several[i] != nil || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
 			continue
 		}
@@ -35,7 +35,7 @@ func (c *holdCounts) judgeReentryTokens() {
 	if c.kind != ReadersWriterLock {
 		return
 	}
-	for i, l := range every(c.levels) {
+	for i, l := range refs(c.levels) {
 		h, s := &c.holds[l.hold], &c.h.Spans[l.span]
 		if l.what != reentered || l.blurred || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
 			s.Token == 0 || h.token == 0 || s.Token == h.token || c.mayBeGone(l) {
@@ -60,7 +60,7 @@ func (c *holdCounts) mayBeGone(l *level) bool {
 // request.
 func (c *holdCounts) mayHaveHeld(request int32) bool {
 	s := &c.h.Spans[request]
-	for _, h := range those(c.holds, c.byKey[s.Key]) {
+	for _, h := range refsAt(c.holds, c.byKey[s.Key]) {
 		if h.owner == s.Owner && h.asked <= s.Return && later(h.freeBy, c.o.ClockError) >= s.Call {
 			return true
 		}

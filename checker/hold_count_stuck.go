@@ -21,7 +21,7 @@ func (c *holdCounts) stuck() {
 	}
 	around := make([]reach, len(c.byKey))
 	slices.Sort(c.deep)
-	for i, s := range those(c.h.Spans, c.rare) {
+	for i, s := range refsAt(c.h.Spans, c.rare) {
 		if !s.Busy || unknown[s.Key] <= s.Return || keys != nil && keys[s.Key].explained(i) {
 			continue
 		}

@@ -13,10 +13,10 @@ func (c *holdCounts) judgeUpgrades() {
 		return
 	}
 	dis := c.disturbances(c.o)
-	for i, h := range every(c.holds) {
+	for i, h := range refs(c.holds) {
 		s := &c.h.Spans[h.span]
 		during := segment{s.Call, s.Return}
-		if h.reader && !c.o.RefusesReentry || !h.inner || c.ownerOrder[h.owner] != sequential ||
+		if h.reader && !c.o.RefusesReentry || !h.inner || c.ownerOrder[h.owner] != ordSequential ||
 			!c.holdsThroughout(h.owner, h.key, during, !h.reader) ||
 			dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue

@@ -2,7 +2,7 @@ package checker
 
 import "time"
 
-// holdExtra is what few holds have.
+// holdExtra has the properties that few holds have.
 type holdExtra struct {
 	furthest       time.Duration // end of the promise that lasted longest; 0: no other was longer than the last
 	laterPromises  []segment     // promises by renewals that came after the promise before them had ended
@@ -13,18 +13,18 @@ type holdExtra struct {
 	maybeLeft      bool          // a release of an inner level had an unknown outcome: the servers may still count it
 }
 
-// more is a copy of what few holds have.
-func (h *hold) more() holdExtra {
-	if h.extra == nil {
+// extra returns a copy of the rare properties of h.
+func (h *hold) extra() holdExtra {
+	if h.extras == nil {
 		return holdExtra{}
 	}
-	return *h.extra
+	return *h.extras
 }
 
-// change is what few holds have, to be changed.
-func (h *hold) change() *holdExtra {
-	if h.extra == nil {
-		h.extra = new(holdExtra)
+// mutableExtra returns the rare properties of h for a change; it allocates them if h has none.
+func (h *hold) mutableExtra() *holdExtra {
+	if h.extras == nil {
+		h.extras = new(holdExtra)
 	}
-	return h.extra
+	return h.extras
 }

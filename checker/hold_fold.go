@@ -12,7 +12,7 @@ type holdFold struct {
 	lostOwners map[int32]bool    // owners that lost a hold
 	hasLost    map[ownerKey]bool // owners with an open hold that is lost
 	clients    byClient
-	all        bool // also those of concurrent owners
+	all        bool // also the holds of owners whose program order is ordUnknown
 	blurred    map[ownerKey]bool
 	kept       map[ownerKey]keptLevels // lost levels of holds that were released
 	effects    map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
@@ -44,7 +44,7 @@ func (b *holdFold) span(i int32, s *history.Span) {
 		b.forced(i, s)
 		return
 	}
-	if b.ownerOrder[s.Owner] == concurrent && !b.all {
+	if b.ownerOrder[s.Owner] == ordUnknown && !b.all {
 		return
 	}
 	switch s.Op {
@@ -72,7 +72,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	h := b.find(s.Owner, s.Key, !s.Write)
 	debt := int32(0)
 	if h != nil && h.ending == endOpen && h.depth == 0 { // the owner stopped relying on it, but its releases failed
-		debt, h.core, h.ending = h.more().failedReleases, s.Return, endUnknown
+		debt, h.core, h.ending = h.extra().failedReleases, s.Return, endUnknown
 		b.usage[s.Key] |= usageNested // for the servers this is a re-entry
 		b.regrants = append(b.regrants, i)
 		b.note(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
@@ -100,11 +100,11 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	h = &b.holds[len(b.holds)-1]
 	h.remains = remains
 	if debt > 0 || levels > 0 {
-		h.change().failedReleases, h.change().lostLevels = debt, levels
+		h.mutableExtra().failedReleases, h.mutableExtra().lostLevels = debt, levels
 	}
 	if reenters { // with the token of the lost hold
 		h.token, b.carried = 0, append(b.carried, i)
-		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
+		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], ordAfterUnknown)
 	}
 	b.noteOtherMode(i, s)
 	b.compare(i, s, h, false)
@@ -141,13 +141,13 @@ func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 	b.regrants = append(b.regrants, i)
 	if s.Token != 0 && promised(s) > s.Return && h.orderingToken() != 0 && s.Token != h.token {
 		if b.mayBeForced(s) {
-			b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
+			b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], ordAfterUnknown)
 		} else {
 			b.renumbered = append(b.renumbered, i)
 		}
 	}
 	lapsed := s.Return >= h.lastPromise()
-	b.note(h, level{span: i, depth: h.depth + h.more().failedReleases, what: reentered, lapsed: lapsed})
+	b.note(h, level{span: i, depth: h.depth + h.extra().failedReleases, what: reentered, lapsed: lapsed})
 	b.compare(i, s, h, lapsed)
 }
 
@@ -176,7 +176,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		b.releaseRefused(h, s)
 		return
 	}
-	if h.more().failedReleases > 0 {
+	if h.extra().failedReleases > 0 {
 		b.releaseAfterRefusal(i, s, h)
 		return
 	}
@@ -192,7 +192,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	h.depth--
 	if b.leave(i, s, h); h.depth > 0 {
 		if s.Outcome == history.Info {
-			h.change().maybeLeft = true
+			h.mutableExtra().maybeLeft = true
 		}
 		if h.ending == endLost { // it was still held, in spite of the reported loss
 			h.core = s.Call
@@ -201,7 +201,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	}
 	how := endUnknown
 	switch {
-	case h.more().lostLevels > 0:
+	case h.extra().lostLevels > 0:
 		b.keepLevels(h)
 		how = endLost
 	case frees(s, h) && !h.remains:
@@ -218,7 +218,7 @@ func (b *holdFold) releaseRefused(h *hold, s *history.Span) {
 	if h.ending != endOpen || h.depth == 0 {
 		return
 	}
-	h.change().failedReleases++
+	h.mutableExtra().failedReleases++
 	if h.depth--; h.depth == 0 {
 		h.endBelief(s.Call, s.Invoked)
 	}
@@ -238,8 +238,8 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 		}
 		return
 	}
-	h.change().failedReleases--
-	if b.leave(i, s, h); h.more().failedReleases > 0 {
+	h.mutableExtra().failedReleases--
+	if b.leave(i, s, h); h.extra().failedReleases > 0 {
 		return
 	}
 	h.core, h.ending = s.Call, endUnknown
@@ -253,12 +253,12 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 // an operation of unknown outcome came before, that may be what was released.
 func (b *holdFold) releaseOfNothing(i int32, s *history.Span) {
 	switch {
-	case b.ownerOrder[s.Owner] == sequential && !b.lostOwners[s.Owner]:
+	case b.ownerOrder[s.Owner] == ordSequential && !b.lostOwners[s.Owner]:
 		b.orphans = append(b.orphans, i)
 	case b.acquiredAtOnce(i, s):
-		b.ownerOrder[s.Owner] = concurrent
+		b.ownerOrder[s.Owner] = ordUnknown
 	default:
-		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
+		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], ordAfterUnknown)
 	}
 }
 
@@ -323,7 +323,7 @@ func (b *holdFold) notice(n *history.Notice) {
 
 // crash ends every hold of a client, under any of its process numbers.
 func (b *holdFold) crash(n *history.Notice) {
-	for _, h := range those(b.holds, b.clients.since(b.view, n.Process.Client(b.h.Clients))) {
+	for _, h := range refsAt(b.holds, b.clients.since(b.view, n.Process.Client(b.h.Clients))) {
 		if h.ending == endOpen {
 			h.end(endLost, max(n.Time, h.from), n.Index) // it may have been killed before the grant was recorded
 			b.noteLost(h)

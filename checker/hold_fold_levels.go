@@ -51,7 +51,7 @@ func (b *holdFold) loseLevel(n *history.Notice) {
 		b.noteLost(only)
 	default:
 		only.depth--
-		only.change().lostLevels++
+		only.mutableExtra().lostLevels++
 	}
 }
 
@@ -76,12 +76,12 @@ func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 // acquiresAround lists the acquires, by owner and key, where an owner lost one of several levels.
 func acquiresAround(h *history.History) map[ownerKey][]int32 {
 	acquires := make(map[ownerKey][]int32)
-	for _, n := range every(h.Notices) {
+	for _, n := range refs(h.Notices) {
 		if n.F == history.Lost && n.Left > 0 {
 			acquires[ownerKey{n.Owner, n.Key}] = nil
 		}
 	}
-	for i, s := range every(h.Spans) {
+	for i, s := range refs(h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		if some, concerned := acquires[at]; concerned && isAcquire(s.Op) {
 			acquires[at] = append(some, i)

@@ -38,7 +38,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	left, last, stale := s.Permits, none, b.hasLost[ownerKey{s.Owner, s.Key}]
 	b.eachOf(s, func(n int32, h *hold) bool {
 		if h.ending == endLost && s.Outcome != history.OK {
-			left -= min(left, h.depth+h.more().failedReleases)
+			left -= min(left, h.depth+h.extra().failedReleases)
 			b.close(h)
 			return true
 		}
@@ -46,7 +46,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 		left -= some
 		b.takeOff(n, s, some)
 		if kept {
-			h.change().failedReleases += some
+			h.mutableExtra().failedReleases += some
 		}
 		last = n
 		return left > 0 || stale
@@ -55,12 +55,12 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 		return
 	}
 	b.eachOf(s, func(n int32, h *hold) bool {
-		some := min(left, h.more().failedReleases)
+		some := min(left, h.extra().failedReleases)
 		left -= some
 		if some > 0 {
-			h.change().failedReleases -= some
+			h.mutableExtra().failedReleases -= some
 		}
-		if h.depth+h.more().failedReleases == 0 {
+		if h.depth+h.extra().failedReleases == 0 {
 			b.finish(h, s)
 		}
 		return left > 0 || n != last
@@ -82,7 +82,7 @@ func (b *holdFold) losePermits(s *history.Span) {
 		n++
 		return true
 	})
-	if n == 1 && only.more().partForced {
+	if n == 1 && only.extra().partForced {
 		only.freeBy = min(only.freeBy, s.Return)
 	}
 }

@@ -24,20 +24,20 @@ func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 	if before != none {
 		b.effects[n] = by
 	}
-	for _, h := range every(b.holds) {
+	for _, h := range refs(b.holds) {
 		switch {
 		case h.key != s.Key || h.asked >= by || s.Some && h.owner != s.Owner:
 			continue
 		case h.from > s.Call && before != none && b.holds[before].owner != h.owner: // granted after it
 			continue
 		case h.from > s.Call && h.ending != endReleased: // perhaps granted before it, perhaps after it
-			b.ownerOrder[h.owner], b.doubts[h.owner] = concurrent, forcedAtGrant
+			b.ownerOrder[h.owner], b.unknownWhy[h.owner] = ordUnknown, forcedAtGrant
 		}
 		if by < never && h.from <= s.Call && !s.Some {
 			h.freeBy = min(h.freeBy, by)
 		}
 		if s.Some && s.Outcome == history.OK {
-			h.change().partForced = true
+			h.mutableExtra().partForced = true
 		}
 		at := max(s.Call, h.from)
 		if h.ending == endReleased || h.until <= at {
@@ -54,7 +54,7 @@ func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 
 // heldBefore is a hold that excludes all others and was certainly there until a forced release took effect, or none.
 func (b *holdFold) heldBefore(s *history.Span) int32 {
-	for i, h := range every(b.holds) {
+	for i, h := range refs(b.holds) {
 		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until >= s.Return && s.Outcome == history.OK &&
 			b.h.Limit(s.Key) == 0 && h.promisedAt(s.Call) && h.promisedAt(s.Return) {
 			return i
@@ -72,7 +72,7 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.
 func (b *holdFold) forcedUnknown() {
-	for i, s := range those(b.h.Spans, b.rare) {
+	for i, s := range refsAt(b.h.Spans, b.rare) {
 		if s.Op == history.OpForceRelease && s.Outcome == history.Info {
 			before, by := b.proven(i)
 			b.forcedBy(i, before, by)
@@ -90,7 +90,7 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 		return none, never
 	}
 	before, by = none, never
-	for n, h := range every(b.holds) {
+	for n, h := range refs(b.holds) {
 		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until > s.Call && h.promisedAt(s.Call) {
 			before = n
 		}
@@ -99,7 +99,7 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 		return none, never
 	}
 	h := &b.holds[before]
-	for _, g := range every(b.holds) {
+	for _, g := range refs(b.holds) {
 		if g.key == s.Key && g.owner != h.owner && g.from > s.Call {
 			by = min(by, g.from)
 		}
@@ -116,7 +116,7 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 // forcedElse reports whether another forced release than i may have ended h before a time. One that was proven to have
 // ended a hold before h was granted has not.
 func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
-	for n, x := range those(b.h.Spans, b.rare) {
+	for n, x := range refsAt(b.h.Spans, b.rare) {
 		if n == i || x.Op != history.OpForceRelease || x.Outcome == history.Fail || x.Key != h.key || x.Call >= until {
 			continue
 		}
@@ -131,7 +131,7 @@ func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
 // forced are, by key, the forced releases that succeeded.
 func (v *view) forced() map[int32][]int32 {
 	all := make(map[int32][]int32)
-	for i, s := range those(v.h.Spans, v.rare) {
+	for i, s := range refsAt(v.h.Spans, v.rare) {
 		if s.Op != history.OpForceRelease || s.Outcome != history.OK {
 			continue
 		}
@@ -143,7 +143,7 @@ func (v *view) forced() map[int32][]int32 {
 // forcedBetween is one of some forced releases that certainly happened after a grant and before an operation; none if
 // there is none.
 func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
-	for i, f := range those(v.h.Spans, all) {
+	for i, f := range refsAt(v.h.Spans, all) {
 		if f.Call >= grant.Return && f.Return <= s.Call && (!f.Some || f.Owner == s.Owner) {
 			return i
 		}

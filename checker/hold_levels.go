@@ -41,12 +41,12 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	if !lapsed {
 		b.counted = append(b.counted, i)
 	}
-	depth := h.depth + h.more().failedReleases
-	lost, both := h.more().lostLevels, depth
+	depth := h.depth + h.extra().failedReleases
+	lost, both := h.extra().lostLevels, depth
 	if b.usage[s.Key]&usageMixed != 0 {
 		if other := b.find(s.Owner, s.Key, !h.reader); other != nil {
-			both += other.depth + other.more().failedReleases
-			lost += other.more().lostLevels
+			both += other.depth + other.extra().failedReleases
+			lost += other.extra().lostLevels
 		}
 	}
 	blurred := len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
@@ -62,7 +62,7 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 
 // levelsLostDuring counts the levels of the owner's hold of which a loss was reported between request and reply of s.
 func (b *holdFold) levelsLostDuring(s *history.Span) (levels int32) {
-	for _, n := range every(b.h.Notices) {
+	for _, n := range refs(b.h.Notices) {
 		if n.F == history.Lost && n.Left > 0 && n.Owner == s.Owner && n.Key == s.Key &&
 			n.Time >= s.Call && n.Time <= s.Return {
 			levels++
@@ -81,7 +81,7 @@ func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
 	}
 	lapsed := s.Return >= h.lastPromise()
 	b.compare(i, s, h, lapsed)
-	if depth := h.depth + h.more().failedReleases; depth > 0 {
+	if depth := h.depth + h.extra().failedReleases; depth > 0 {
 		b.note(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
 	}
 }
@@ -91,7 +91,7 @@ func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
 func (b *holdFold) blur(s *history.Span, h *hold) {
 	other := b.find(s.Owner, s.Key, !h.reader)
 	switch at := (ownerKey{h.owner, h.key}); {
-	case other == nil && h.depth+h.more().failedReleases == 0:
+	case other == nil && h.depth+h.extra().failedReleases == 0:
 		delete(b.blurred, at)
 	case other != nil && s.Write:
 		b.blurred[at] = true
@@ -104,7 +104,7 @@ func (b *holdFold) refuse(i int32, s *history.Span) {
 		return
 	}
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == endOpen {
-		depth := h.depth + h.more().failedReleases
+		depth := h.depth + h.extra().failedReleases
 		b.note(h, level{span: i, depth: depth, what: refused, lapsed: s.Return >= h.lastPromise()})
 	}
 }
@@ -117,11 +117,11 @@ type keptLevels struct {
 
 // keepLevels notes the lost levels of a hold whose other levels were released.
 func (b *holdFold) keepLevels(h *hold) {
-	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.more().lostLevels, b.leaseEnd(h)}
+	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.extra().lostLevels, b.leaseEnd(h)}
 }
 
 // frees reports whether a release of the last known level shows that the lock is free. After one of unknown outcome
 // levels may be left by its reply: then that one had no effect, or this one repeated it.
 func frees(s *history.Span, h *hold) bool {
-	return s.Outcome == history.OK && !(h.more().maybeLeft && s.Count > 0)
+	return s.Outcome == history.OK && !(h.extra().maybeLeft && s.Count > 0)
 }

@@ -95,7 +95,7 @@ func (l *LiveHolds) Conflict(key string) bool {
 	}
 	permits, writer, owners := 0, false, false
 	var first *LiveHold
-	for _, h := range every(k.holds) {
+	for _, h := range refs(k.holds) {
 		if k.forces.mayEnd(h) {
 			continue
 		}

@@ -191,7 +191,7 @@ func (k *liveKey) loseAll(owner string, e *history.Event) {
 		ended = sent
 	}
 	other := func(h *LiveHold) bool { return mode != "" && h.Reader != (mode == "read") }
-	for _, h := range every(k.holds) {
+	for _, h := range refs(k.holds) {
 		if mode != "" && h.Owner == owner && !other(h) {
 			ended = min(ended, h.Valid)
 		}

@@ -24,18 +24,18 @@ func promised(s *history.Span) time.Duration {
 // promise replaces the promise in force at t; after a gap it begins a new one.
 func (h *hold) promise(t, valid time.Duration) {
 	last := &h.valid
-	if later := h.more().laterPromises; len(later) > 0 {
+	if later := h.extra().laterPromises; len(later) > 0 {
 		last = &later[len(later)-1].until
 	}
 	if t <= *last {
 		if *last > valid && *last != never {
-			h.change().furthest = max(h.more().furthest, *last)
+			h.mutableExtra().furthest = max(h.extra().furthest, *last)
 		}
 		*last = max(t, valid)
 		return
 	}
 	if valid > t {
-		more := h.change()
+		more := h.mutableExtra()
 		more.laterPromises = append(more.laterPromises, segment{t, valid})
 	}
 }
@@ -44,7 +44,7 @@ func (h *hold) promise(t, valid time.Duration) {
 func bothPromised(x, y *hold, from, until time.Duration) segment {
 	best := segment{from, from}
 	i, j := x.firstAfter(from), y.firstAfter(from)
-	for i < len(x.more().laterPromises) && j < len(y.more().laterPromises) {
+	for i < len(x.extra().laterPromises) && j < len(y.extra().laterPromises) {
 		a, b := x.promises(i), y.promises(j)
 		if a.from >= until || b.from >= until {
 			break
@@ -67,22 +67,22 @@ func (h *hold) promises(i int) segment {
 	if i < 0 {
 		return segment{h.from, h.valid}
 	}
-	return h.more().laterPromises[i]
+	return h.extra().laterPromises[i]
 }
 
 // firstAfter is the index of the first promise that ends after t, or of the only promise; the number of
 // later promises if there is none. Promises are disjoint and in the order of time.
 func (h *hold) firstAfter(t time.Duration) int {
-	if h.valid > t || len(h.more().laterPromises) == 0 {
+	if h.valid > t || len(h.extra().laterPromises) == 0 {
 		return -1
 	}
-	return sort.Search(len(h.more().laterPromises), func(i int) bool { return h.more().laterPromises[i].until > t })
+	return sort.Search(len(h.extra().laterPromises), func(i int) bool { return h.extra().laterPromises[i].until > t })
 }
 
 // promisedAt reports whether the holder could rely on the lock at t.
 func (h *hold) promisedAt(t time.Duration) bool {
 	i := h.firstAfter(t)
-	if i >= 0 && i == len(h.more().laterPromises) {
+	if i >= 0 && i == len(h.extra().laterPromises) {
 		return false
 	}
 	p := h.promises(i)
@@ -90,7 +90,7 @@ func (h *hold) promisedAt(t time.Duration) bool {
 }
 
 // promised reports whether the holder could rely on the lock at any time.
-func (h *hold) promised() bool { return h.valid > h.from || len(h.more().laterPromises) > 0 }
+func (h *hold) promised() bool { return h.valid > h.from || len(h.extra().laterPromises) > 0 }
 
 // lapsed is when the holder's promise last ended before t; never if it did not.
 func (h *hold) lapsed(t time.Duration) time.Duration {
@@ -111,8 +111,8 @@ func (b *holdFold) leaseEnd(h *hold) time.Duration {
 	switch {
 	case end == never || s.Valid == 0:
 		return never
-	case h.more().leased > 0:
-		return max(end, h.more().leased)
+	case h.extra().leased > 0:
+		return max(end, h.extra().leased)
 	case s.Lease > 0:
 		return max(end, later(h.from, s.Lease))
 	}
@@ -144,6 +144,6 @@ func (b *holdFold) lease(h *hold, t, lease time.Duration) {
 		lease = b.h.Spans[h.span].Lease
 	}
 	if lease > 0 {
-		h.change().leased = later(t, lease)
+		h.mutableExtra().leased = later(t, lease)
 	}
 }

@@ -106,7 +106,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		if forced {
 			break
 		}
-		if of, _ := orders(h); of[slices.Index(h.Owners, f.Owner)] != concurrent {
+		if of, _ := orders(h); of[slices.Index(h.Owners, f.Owner)] != ordUnknown {
 			t.Errorf("%s: only the live fold has %+v\n%s", name, f, jsonLines(events))
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	revived                // a release or renewal succeeded after the hold was denied, or a renewal after its loss
 	notRenewed             // a lease that the lock renews by itself ended
 	notForced              // a release or renewal succeeded after a forced release
-	goneConfirmed          // a release or renewal succeeded after the server had lost the hold
+	confirmedLost          // a release or renewal succeeded after the server had lost the hold
 	notExtended            // a renewal succeeded and extended nothing
 	grantOver              // a grant or renewal whose validity had ended when the client replied
 	fewerPermits           // a server kept fewer permits than were promised
@@ -41,9 +41,9 @@ const (
 	forceMissed            // a forced release found nobody although a client held the lock
 	forceFault             // acquits: there was a fault
 	contradicted           // the lock contradicted itself
-	failedInVain           // a release or renewal gave up early, or another operation failed without a fault
+	gaveUpEarly            // a release or renewal gave up early, or another operation failed without a fault
 	renewalWaited          // a renewal had no answer long after the end of its hold
-	restored               // servers had a hold again after its loss was reported
+	resurrected            // servers had a hold again after its loss was reported
 	ownerUnnamed           // a release of a lost hold did not say that another owner had the lock
 	failedDone             // a release that certainly had no effect had one
 	notForeign             // an acquire was refused because of data of another program, which there cannot be
@@ -69,13 +69,13 @@ func honestyRules() []string {
 		selfRenewed: "watchdog-renewed-another's", lossLate: "loss-late",
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
-		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
+		confirmedLost: "confirmed-lost", notExtended: "not-extended",
 		grantOver: "grant-expired", fewerPermits: "fewer-permits",
 		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
 		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
-		contradicted: "contradiction", failedInVain: "failed", ownerUnnamed: "owner-unnamed", failedDone: "failed-done",
-		renewalWaited: "waited-renewal", restored: "brought-back", deniedGrant: "held-before",
+		contradicted: "contradiction", gaveUpEarly: "failed", ownerUnnamed: "owner-unnamed", failedDone: "failed-done",
+		renewalWaited: "waited-renewal", resurrected: "resurrected", deniedGrant: "denied-grant",
 		notForeign: "foreign-unfounded", notSetUp: "not-set-up", unacknowledged: "unacknowledged",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestStarved:  "slow-network",
@@ -106,7 +106,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.operationsOfOthers()
 	c.judgeLosses()
 	c.judgeKept()
-	c.judgeGone()
+	c.judgeConfirmedLost()
 	c.fewerPermits()
 	c.judgeExtended()
 	c.judgeAnswers()
@@ -119,11 +119,11 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeContradictions()
 	c.judgeForces()
 	c.judgeLateRenewals()
-	c.judgeBroughtBack()
+	c.judgeResurrected()
 	c.judgeNamed()
 	c.judgeAfterRelease()
 	c.judgeRenewedOthers()
-	c.judgeHeldBefore()
+	c.judgeDeniedGrants()
 	c.judgeForeign()
 	c.judgeNotSetUp()
 	c.judgeUnacknowledged()
@@ -133,7 +133,7 @@ func checkHonesty(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case c.unjudged:
-		r.Outcome, r.Summary = Undecided, unknownHolds(c.doubtful)
+		r.Outcome, r.Summary = Undecided, unknownHolds(c.unknownCounts)
 	case c.replies == 0 && c.losses == 0 && c.outlived == 0:
 		r.Outcome, r.Summary = NotApplicable, noReplies
 	default:
@@ -169,7 +169,7 @@ func (c *honestyCheck) touched(by disturbances, s segment) bool {
 
 // releasesOfNothing judges releases by owners without a hold.
 func (c *honestyCheck) releasesOfNothing() {
-	for i, s := range those(c.h.Spans, c.orphans) {
+	for i, s := range refsAt(c.h.Spans, c.orphans) {
 		rule := releasedNothing
 		if _, before := c.lastHold(s.Owner, s.Key, s.Call); before {
 			rule = releasedTwice
@@ -181,7 +181,7 @@ func (c *honestyCheck) releasesOfNothing() {
 // operationsOfOthers judges releases and renewals that lie inside the hold of another owner.
 func (c *honestyCheck) operationsOfOthers() {
 	before := make([]int, len(c.byKey)) // by key: how many holds began before the operation
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		if (s.Op != history.OpRelease && s.Op != history.OpRenew) || s.Outcome != history.OK {
 			continue
 		}
@@ -191,8 +191,8 @@ func (c *honestyCheck) operationsOfOthers() {
 			n++
 		}
 		before[s.Key] = n
-		c.unjudged = c.unjudged || c.ownerOrder[s.Owner] == concurrent
-		if c.ownerOrder[s.Owner] == concurrent {
+		c.unjudged = c.unjudged || c.ownerOrder[s.Owner] == ordUnknown
+		if c.ownerOrder[s.Owner] == ordUnknown {
 			continue
 		}
 		if c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
@@ -205,13 +205,13 @@ func (c *honestyCheck) operationsOfOthers() {
 
 // renewalOfNothing judges a renewal of permits: its owner has to have acquired some before.
 func (c *honestyCheck) renewalOfNothing(i int32, s *history.Span) {
-	if s.Op != history.OpRenew || c.ownerOrder[s.Owner] != sequential {
+	if s.Op != history.OpRenew || c.ownerOrder[s.Owner] != ordSequential {
 		return
 	}
 	if _, held := c.lastHold(s.Owner, s.Key, s.Return); held {
 		return
 	}
-	for _, a := range every(c.h.Spans) {
+	for _, a := range refs(c.h.Spans) {
 		if a.Owner == s.Owner && a.Key == s.Key && isAcquire(a.Op) &&
 			a.Outcome != history.Fail {
 			return
@@ -263,7 +263,7 @@ func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 	switch {
 	case mine >= 0 && other >= 0:
 		c.found.add(finding{rule: rule, x: other, y: i, start: s.Call, end: s.Return})
-	case mine < 0 && s.Op == history.OpRenew && c.ownerOrder[s.Owner] == sequential:
+	case mine < 0 && s.Op == history.OpRenew && c.ownerOrder[s.Owner] == ordSequential:
 		c.found.add(finding{rule: renewedNothing, x: -1, y: i, start: s.Call, end: s.Return})
 	}
 }

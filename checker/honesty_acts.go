@@ -7,16 +7,16 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about what the owner in a notice did before, and whether it may still have something to release. There
-// may be as many notices as operations, so that both are summed up once.
+// This file decides for each notice whether its owner can still have had something to release. A history may have as
+// many notices as operations, so both are summed up once.
 
-// abandonment is how an owner gave up the last that it had, or may have had, of a key.
+// abandonment is the event after which an owner can have nothing left of a key that it could release.
 type abandonment struct {
-	at   time.Duration // the completion
-	span int32         // the grant of the hold, or the operation
+	at   time.Duration // when the release or the operation of unknown outcome was complete
+	span int32         // the grant of the released hold, or the operation of unknown outcome
 }
 
-// ownerActs is what an owner did at a key, as indices.
+// ownerActs are the operations and holds of an owner at a key, as indices.
 type ownerActs struct {
 	spans   []int32 // operations about holds, in the order of their calls
 	unknown []int32 // of h.Unknown
@@ -25,7 +25,7 @@ type ownerActs struct {
 	ends    []holdsSum
 }
 
-// actsSum is what the first operations of an owner say about what it may have without a known hold.
+// actsSum summarizes the first operations of an owner: which of them may have left it a hold that is not known.
 type actsSum struct {
 	back         abandonment   // the last that gave back what it may have had: its grant was undone, or it released again
 	ended        abandonment   // the last of unknown outcome
@@ -35,7 +35,7 @@ type actsSum struct {
 	latest       time.Duration // the last return of an operation that had an effect
 }
 
-// holdsSum is how the first holds of an owner ended.
+// holdsSum summarizes how the first holds of an owner ended.
 type holdsSum struct {
 	last int32 // the one that was released last, or -1
 	more bool  // one was not released
@@ -70,7 +70,7 @@ func (c *honestyCheck) noticedActs() map[ownerKey]*ownerActs {
 
 // listSpans appends to each of lists the operations of its owner and key that satisfy is, in the order of their calls.
 func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.Span) bool) {
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		if list, wanted := lists[at]; wanted && is(s) {
 			lists[at] = append(list, i)
@@ -81,7 +81,7 @@ func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.
 // sum sums up what an owner did.
 func (c *honestyCheck) sum(a *ownerActs) {
 	ended := make(map[int32]time.Duration, len(a.unknown))
-	for _, u := range those(c.h.Unknown, a.unknown) {
+	for _, u := range refsAt(c.h.Unknown, a.unknown) {
 		if !u.Timeout && !u.Abandoned {
 			ended[u.Span] = u.Time
 		}

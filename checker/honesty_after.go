@@ -13,8 +13,8 @@ import (
 // outcome ends the renewals too: its caller has nothing left to release, unless it tries again. So does an acquire
 // whose grant was undone.
 func (c *honestyCheck) judgeAfterRelease() {
-	for i, n := range every(c.h.Notices) {
-		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] == concurrent {
+	for i, n := range refs(c.h.Notices) {
+		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] == ordUnknown {
 			continue
 		}
 		x, held := c.lastHold(n.Owner, n.Key, n.Time)

@@ -11,7 +11,7 @@ import (
 // judgeLosses judges the reported losses, and those that were not reported.
 func (c *honestyCheck) judgeLosses() {
 	reported, ofLeases := false, false // ofLeases: of holds for which a lease was requested
-	for _, n := range every(c.h.Notices) {
+	for _, n := range refs(c.h.Notices) {
 		if n.F != history.Lost {
 			continue
 		}
@@ -22,15 +22,15 @@ func (c *honestyCheck) judgeLosses() {
 		}
 	}
 	pauses := c.clientPauses()
-	excuses := c.excusesOf(c.o)
-	for i, h := range every(c.holds) {
+	excuses := c.excusesFor(c.o)
+	for i, h := range refs(c.holds) {
 		if valid := c.validUntil(h); valid < h.until {
 			c.judgeLate(i, valid, ofLeases, pauses)
 		}
 		if reported && h.endEvent >= 0 {
 			var away outageWindows
 			if c.o.applies(honestOutage) {
-				away = excuses(concern{h.key, true, false}).away
+				away = excuses(scope{h.key, true, false}).away
 			}
 			c.judgeUnfounded(i, away)
 		}
@@ -42,7 +42,7 @@ func (c *honestyCheck) judgeLosses() {
 // no completion.
 func (c *honestyCheck) lastSeen() map[int]time.Duration {
 	seen := make(map[int]time.Duration)
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		t := s.Return
 		if s.Outcome == history.Info {
 			if t = c.h.End; s.Ended >= 0 {
@@ -56,7 +56,7 @@ func (c *honestyCheck) lastSeen() map[int]time.Duration {
 		client := c.client(u.Span)
 		seen[client] = max(seen[client], u.Time)
 	}
-	for _, n := range every(c.h.Notices) {
+	for _, n := range refs(c.h.Notices) {
 		client := n.Process.Client(c.h.Clients)
 		seen[client] = max(seen[client], n.Time)
 	}
@@ -83,8 +83,8 @@ func (c *honestyCheck) validUntil(h *hold) time.Duration {
 
 // lastPromise is the end of the last promise made for the hold.
 func (h *hold) lastPromise() time.Duration {
-	if n := len(h.more().laterPromises); n > 0 {
-		return h.more().laterPromises[n-1].until
+	if n := len(h.extra().laterPromises); n > 0 {
+		return h.extra().laterPromises[n-1].until
 	}
 	return h.valid
 }
@@ -102,7 +102,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pa
 	}
 	until := min(h.until, c.seen()[c.client(h.span)])
 	from := max(valid, h.from)
-	if s.Valid == 0 && len(h.more().laterPromises) == 0 {
+	if s.Valid == 0 && len(h.extra().laterPromises) == 0 {
 		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
 		// time of its wait.
 		from = max(from, s.Return+s.Lease)

@@ -15,8 +15,8 @@ import (
 // other, or has made the first one again. When the request was sent is unknown: the other grant has to be older than
 // the slack.
 func (c *honestyCheck) judgeRenewedOthers() {
-	for i, n := range every(c.h.Notices) {
-		if n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] != sequential {
+	for i, n := range refs(c.h.Notices) {
+		if n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] != ordSequential {
 			continue
 		}
 		mine, held := c.lastHold(n.Owner, n.Key, n.Time)

@@ -18,7 +18,7 @@ func (c *honestyCheck) judgeUnacknowledged() {
 	if !c.o.AwaitsReplicas || len(starved) == 0 {
 		return
 	}
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		if s.Outcome != history.OK || !awaitsReplicas(s.Op) {
 			continue
 		}

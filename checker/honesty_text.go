@@ -27,7 +27,7 @@ func honestyWords() map[int]wording {
 		renewedOther:    {BrokenPromise, otherHold, ruleHolderOnly, didWrongly + "client $other had held it since $since"},
 		notForced:       {BrokenPromise, anOp, ruleHolderOnly, didWrongly + "it had been released by force at $since"},
 		revived:         {BrokenPromise, anOp, ruleHolderOnly, didWrongly + "$note"},
-		goneConfirmed: {BrokenPromise, nothing, ruleHolderOnly,
+		confirmedLost: {BrokenPromise, nothing, ruleHolderOnly,
 			didWrongly + "$note no longer had it for that owner at $start"},
 		deniedHolder: {BrokenPromise, aHold, "the holder can release and renew the lock until its promise ends",
 			"client $client was denied the $noun of $lock at $return: the lock replied that it did not hold it, although it " +
@@ -88,12 +88,12 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.unkeptViolation(f)
 	case lossLate, lossUnfounded:
 		return c.lossViolation(f)
-	case failedInVain:
+	case gaveUpEarly:
 		return c.failureViolation(f)
 	case failedDone:
 		return c.doneViolation(f)
-	case restored:
-		return c.backViolation(f)
+	case resurrected:
+		return c.resurrectedViolation(f)
 	case selfRenewed:
 		return c.renewedItselfViolation(f)
 	case noticedAfter:

@@ -17,7 +17,7 @@ import (
 // lock; but not if the lock shows another owner than the one that has a majority.
 func (c *honestyCheck) judgeShown() {
 	latches := c.latches()
-	for i, s := range those(c.h.Spans, c.rare) {
+	for i, s := range refsAt(c.h.Spans, c.rare) {
 		ofOwner := s.Op == history.OpInspectOwner
 		if !ofOwner && s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent ||
 			!ofOwner && c.h.Limit(s.Key) != 0 {
@@ -78,7 +78,7 @@ func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
 // findShownOps lists the acquires, releases and renewals of the owners that inspections were about.
 func (c *honestyCheck) findShownOps() map[ownerKey][]int32 {
 	ops := make(map[ownerKey][]int32)
-	for _, s := range those(c.h.Spans, c.rare) {
+	for _, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
 			ops[ownerKey{s.Owner, s.Key}] = nil
 		}
@@ -110,7 +110,7 @@ func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
 
 // levelsDuring is how often the owner of a hold had the lock in all of an operation, and whether that is known.
 func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, known bool) {
-	if h.more().failedReleases > 0 || h.more().lostLevels > 0 || h.ambiguous {
+	if h.extra().failedReleases > 0 || h.extra().lostLevels > 0 || h.ambiguous {
 		return 0, false
 	}
 	levels, known = c.levelsSince(ownerKey{h.owner, h.key}, h.span, s)
@@ -120,7 +120,7 @@ func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, kno
 // certainlyGone reports whether the owner that an inspection showed cannot have held the lock: it has released it, or
 // has never requested it.
 func (c *honestyCheck) certainlyGone(s *history.Span) bool {
-	if c.issueOrder[s.Owner] != sequential || c.ownerOrder[s.Owner] != sequential {
+	if c.issueOrder[s.Owner] != ordSequential || c.ownerOrder[s.Owner] != ordSequential {
 		return false
 	}
 	levels, known := c.levelsSince(ownerKey{s.Owner, s.Key}, 0, s)
@@ -132,7 +132,7 @@ func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 // overlapped the inspection, and if the outcome of one is unknown, as that of a refused release is.
 func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (levels int32, known bool) {
 	counting := false
-	for i, x := range those(c.h.Spans, c.shownOps()[of]) {
+	for i, x := range refsAt(c.h.Spans, c.shownOps()[of]) {
 		if x.Op == history.OpRenew {
 			continue
 		}

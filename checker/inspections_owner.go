@@ -39,7 +39,7 @@ func (c *honestyCheck) certainIn(h *hold, s *history.Span) bool {
 // certainlyExpired reports whether each lease that the owner of an inspection can have had at the key ended more than
 // the slack before.
 func (c *honestyCheck) certainlyExpired(s *history.Span) bool {
-	if c.issueOrder[s.Owner] != sequential {
+	if c.issueOrder[s.Owner] != ordSequential {
 		return false
 	}
 	var longest, end time.Duration

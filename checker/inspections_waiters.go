@@ -15,7 +15,7 @@ const deadWaiter = 6 * time.Second
 // judgeWaiters judges the counts of waiters. An earlier fault that may have changed what servers keep excuses the lock.
 func (c *honestyCheck) judgeWaiters() {
 	crashed := c.crashes()
-	for i, s := range those(c.h.Spans, c.rare) {
+	for i, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Op != history.OpCountWaiters || s.Outcome != history.OK || c.touched(c.all, segment{0, s.Return}) {
 			continue
 		}
@@ -33,7 +33,7 @@ func (c *honestyCheck) judgeWaiters() {
 // certain of one that was in flight while another owner certainly held the lock, if nothing disturbed it.
 func (c *honestyCheck) waitersIn(s *history.Span, crashed map[int]time.Duration) (certain, possible int32) {
 	n, held := c.certainHolder(s)
-	for _, x := range every(c.h.Spans) {
+	for _, x := range refs(c.h.Spans) {
 		if x.Call > s.Return {
 			break
 		}

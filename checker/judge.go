@@ -120,7 +120,7 @@ func (s Spec) safely(v *view, o Options) (r Result) {
 func (j *Judgement) decide(o Options) {
 	j.Verdict = Safe
 	var open, broken []*Result
-	for _, r := range every(j.Results) {
+	for _, r := range refs(j.Results) {
 		required := len(o.Require) == 0 || slices.Contains(o.Require, r.Property)
 		switch {
 		case required && r.Outcome == Violated:
@@ -150,9 +150,9 @@ func (j *Judgement) decide(o Options) {
 
 // eachText changes the text of each result and violation.
 func (j *Judgement) eachText(change func(string) string) {
-	for _, r := range every(j.Results) {
+	for _, r := range refs(j.Results) {
 		r.Summary = change(r.Summary)
-		for _, w := range every(r.Violations) {
+		for _, w := range refs(r.Violations) {
 			w.Text = change(w.Text)
 		}
 	}
@@ -164,7 +164,7 @@ func (j *Judgement) onOneLine() {
 	j.Sentence = format.Line(j.Sentence)
 	j.eachText(format.Line)
 	j.Problems = slices.Clone(j.Problems)
-	for _, p := range every(j.Problems) {
+	for _, p := range refs(j.Problems) {
 		p.Text = format.Line(p.Text)
 	}
 }
@@ -173,7 +173,7 @@ func (j *Judgement) onOneLine() {
 // names them, and those that were not applicable.
 func (j *Judgement) decideOnly(o Options) {
 	var kept, idle []string
-	for _, r := range every(j.Results) {
+	for _, r := range refs(j.Results) {
 		switch {
 		case !slices.Contains(o.Only, r.Property):
 		case r.Outcome == NotApplicable:

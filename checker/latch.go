@@ -55,7 +55,7 @@ func checkLatch(v *view, o Options) Result {
 			}
 		}
 	}
-	c.away = o.by(latchOutage, v.outages(o).windows)
+	c.away = o.excusedBy(latchOutage, v.outages(o).windows)
 	judged := 0
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		l := all[key]
@@ -108,7 +108,7 @@ func (c *latchCheck) use(l *latchKey, i int32) {
 		c.absent(l, i)
 		c.waitedDeleted(l, i)
 	case s.Op == history.OpArm && s.Outcome == history.OK:
-		for _, a := range every(l.armings) {
+		for _, a := range refs(l.armings) {
 			switch {
 			case a.back < s.Call && a.opens > s.Return && !l.mayBeDeleted(a, s.Return):
 				c.add(armedCounting, a, i, s.Call)
@@ -132,7 +132,7 @@ func (c *latchCheck) use(l *latchKey, i int32) {
 // absent judges an operation that was refused because the latch, or its generation, does not exist.
 func (c *latchCheck) absent(l *latchKey, i int32) {
 	s := &c.h.Spans[i]
-	for _, a := range every(l.armings) {
+	for _, a := range refs(l.armings) {
 		if a.back < s.Call && (s.Token == 0 || c.h.Spans[a.span].Token == s.Token) && !l.mayBeDeleted(a, s.Return) {
 			c.add(latchGone, a, i, s.Call)
 			return
@@ -144,7 +144,7 @@ func (c *latchCheck) absent(l *latchKey, i int32) {
 func (c *latchCheck) refused(l *latchKey, i int32) {
 	s := &c.h.Spans[i]
 	var last *arming
-	for _, a := range every(l.armings) {
+	for _, a := range refs(l.armings) {
 		if a.call <= s.Return && min(a.opened, a.deleted) >= s.Call {
 			return
 		}
@@ -191,7 +191,7 @@ func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 // addWait adds an await that did not return within the slack after an instant at which it should have.
 func (c *latchCheck) addWait(rule int, a *arming, i int32, from time.Duration) {
 	wait := segment{from, c.h.Spans[i].Return}
-	p := longestOutside(wait, c.away, c.o.by(latchPaused, c.clientPauses()[c.client(i)]))
+	p := longestOutside(wait, c.away, c.o.excusedBy(latchPaused, c.clientPauses()[c.client(i)]))
 	if from < wait.until && p.until-p.from > c.o.slack() {
 		c.found.add(finding{rule: rule, x: a.span, y: i, start: p.from, end: p.until})
 	}

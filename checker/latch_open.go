@@ -34,7 +34,7 @@ type arming struct {
 func (v *view) latches() map[int32]*latchKey {
 	var all map[int32]*latchKey
 	counts := make(map[int32][]int32)
-	for i, s := range those(v.h.Spans, v.rare) {
+	for i, s := range refsAt(v.h.Spans, v.rare) {
 		if !isLatchOp(s.Op) && (s.Op != history.OpInspect || all[s.Key] == nil) {
 			continue
 		}
@@ -106,7 +106,7 @@ func (l *latchKey) deletedBy(a *arming, t time.Duration) (n int, found bool) {
 // then, and only that delete can have ended it. A delete has one effect, so it cannot have deleted the new generation
 // too.
 func (l *latchKey) orderDeletes() {
-	for n, a := range every(l.armings) {
+	for n, a := range refs(l.armings) {
 		later := l.armings[n+1:] // in the order of their calls
 		i := slices.IndexFunc(later, func(b arming) bool { return b.call > a.back })
 		if i < 0 || a.opens <= later[i].back {
@@ -126,7 +126,7 @@ func (l *latchKey) orderDeletes() {
 // it was open by then.
 func (v *view) findOpenings(l *latchKey, counts []int32) {
 	byToken := make(map[uint64][]int32) // 0: those that may have counted for any generation
-	for i, s := range those(v.h.Spans, counts) {
+	for i, s := range refsAt(v.h.Spans, counts) {
 		byToken[s.Token] = append(byToken[s.Token], i)
 	}
 	slices.SortFunc(l.armings, func(a, b arming) int { return int(a.span) - int(b.span) })
@@ -134,7 +134,7 @@ func (v *view) findOpenings(l *latchKey, counts []int32) {
 		a := &l.armings[n]
 		s := &v.h.Spans[a.span]
 		first, last := make(map[int32]time.Duration), make(map[int32]time.Duration)
-		for _, c := range those(v.h.Spans, slices.Concat(byToken[s.Token], byToken[0])) {
+		for _, c := range refsAt(v.h.Spans, slices.Concat(byToken[s.Token], byToken[0])) {
 			if at, known := first[c.Owner]; !known || c.Call < at {
 				first[c.Owner] = c.Call
 			}
@@ -177,12 +177,12 @@ func nth(times []time.Duration, n int32) time.Duration {
 // certainly followed by another one before it.
 func (l *latchKey) current(s segment) (found []*arming) {
 	var over time.Duration // the latest invocation of an arm that returned before s
-	for _, a := range every(l.armings) {
+	for _, a := range refs(l.armings) {
 		if a.back < s.from {
 			over = max(over, a.call)
 		}
 	}
-	for _, a := range every(l.armings) {
+	for _, a := range refs(l.armings) {
 		if a.call <= s.until && a.back >= over {
 			found = append(found, a)
 		}
@@ -198,7 +198,7 @@ func (v *view) meant(l *latchKey, i int32) []*arming {
 		return l.current(segment{s.Call, s.Return})
 	}
 	var found []*arming
-	for _, a := range every(l.armings) {
+	for _, a := range refs(l.armings) {
 		if v.h.Spans[a.span].Token == s.Token && a.call <= s.Return {
 			found = append(found, a)
 		}
@@ -213,7 +213,7 @@ func (a *arming) countsAt(t time.Duration) bool { return a.back <= t && a.opens 
 // invoked.
 func (v *view) awaits(all map[int32]*latchKey) (total, waited int) {
 	for _, l := range all { // order does not matter
-		for i, s := range those(v.h.Spans, l.uses) {
+		for i, s := range refsAt(v.h.Spans, l.uses) {
 			if s.Op != history.OpAwait {
 				continue
 			}

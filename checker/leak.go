@@ -17,7 +17,7 @@ const (
 	renewalsLeft         // a watchdog that still renews
 	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
 	keptLeft             // a hold at a server that its owner has not got
-	abandonedLeft        // a hold at a server that its owner gave up, of a lock that repeats what gives it back
+	leftBehind           // a hold at a server that its owner gave up, of a lock that repeats what gives it back
 	permitsKept          // more permits at a server than its clients can have
 	requestsLeft         // requests about a lock that the process neither has nor requests
 	channelsLeft         // subscriptions that nobody waits at
@@ -29,7 +29,7 @@ const (
 
 func leakRules() []string {
 	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
-		acquireLeaked: "acquire", keptLeft: "hold", abandonedLeft: "abandoned", permitsKept: "permits-kept",
+		acquireLeaked: "acquire", keptLeft: "hold", leftBehind: "left-behind", permitsKept: "permits-kept",
 		requestsLeft: "requests", channelsLeft: "subscriptions",
 		leakHeld: "may-be-held", leakOutage: "outage",
 		leakPaused:  "waiter-paused",
@@ -38,12 +38,12 @@ func leakRules() []string {
 
 // checkLeak judges what remains. The notes of f leftover say what is at the servers at the end (see
 // history.Leftover). It is a leak if no client can hold the key anymore, by the longest possible intervals (see
-// idle.go), or, for the wait queue, if it has more entries than clients that can still wait. Another leak is an
+// free_times.go), or, for the wait queue, if it has more entries than clients that can still wait. Another leak is an
 // acquire of unknown outcome that took the lock although no owner knows of it: it may block others for the requested
 // lease, and not longer (CURATOR-79: one that blocked forever).
 func checkLeak(v *view, o Options) Result {
 	found := newFindings(o)
-	v.unservedWaits(o, acquittals{acquireLeaked, leakOutage, leakPaused}, found, afterUnknownAcquire)
+	v.unservedWaits(o, waitRules{acquireLeaked, leakOutage, leakPaused}, found, afterUnknownAcquire)
 	looked := 0
 	for i := range v.h.Leftovers {
 		if v.judgeLeft(int32(i), o, found) {
@@ -51,7 +51,7 @@ func checkLeak(v *view, o Options) Result {
 		}
 	}
 	v.addKept(keptForNobody, keptLeft, found)
-	v.addKept(keptAbandoned, abandonedLeft, found)
+	v.addKept(keptLeftBehind, leftBehind, found)
 	v.judgeMorePermits(o, found)
 	v.judgeQuiet(o, found)
 	v.judgeChannels(o, found)
@@ -73,7 +73,7 @@ func checkLeak(v *view, o Options) Result {
 // judgeLeft judges one note, and says whether it could be judged.
 func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	l := &v.h.Leftovers[i]
-	free := &v.idleTimes().free[l.Key]
+	free := &v.freeTimes().free[l.Key]
 	if free.last < 0 {
 		return false // the key was not used
 	}
@@ -100,12 +100,12 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 // waitingAt is how many acquires of a key may still be in flight at t, or were within slack before.
 func (v *view) waitingAt(key int32, t, slack time.Duration) (n int) {
 	crashed := make(map[int]bool)
-	for _, x := range every(v.h.Notices) {
+	for _, x := range refs(v.h.Notices) {
 		if x.F == history.Crash && x.Time <= t-slack {
 			crashed[x.Process.Client(v.h.Clients)] = true
 		}
 	}
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t-slack &&
 			!crashed[s.Process.Client(v.h.Clients)] {
 			n++
@@ -116,7 +116,7 @@ func (v *view) waitingAt(key int32, t, slack time.Duration) (n int) {
 
 func (v *view) leakViolation(f finding) Violation {
 	switch f.rule {
-	case keptLeft, abandonedLeft:
+	case keptLeft, leftBehind:
 		return v.keptViolation(f)
 	case requestsLeft, channelsLeft:
 		return v.excessViolation(f)

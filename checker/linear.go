@@ -78,11 +78,11 @@ type flaw struct {
 // slack is by how much an event may be recorded too late.
 func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	clean := v.sweepHolds(k, slack, visit)
-	for i, s := range those(v.h.Spans, k.orphans) {
+	for i, s := range refsAt(v.h.Spans, k.orphans) {
 		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
 	}
 	if k.kind == plainMutex || k.kind == fencedMutex {
-		for i, s := range those(v.h.Spans, k.regrants) {
+		for i, s := range refsAt(v.h.Spans, k.regrants) {
 			visit(flaw{x: -1, y: i, kind: opRegrant, segment: segment{s.Return, s.Return}})
 			clean = false
 		}
@@ -145,14 +145,14 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	for n, j := range holds {
 		y := &v.holds[j]
 		for ; sure < n && v.holds[holds[sure]].from < y.core-slack; sure++ {
-			if x := &v.holds[holds[sure]]; v.ownerOrder[x.owner] != sequential {
+			if x := &v.holds[holds[sure]]; v.ownerOrder[x.owner] != ordSequential {
 				continue
 			}
 			if highest < 0 || v.holds[holds[sure]].orderingToken() > v.holds[highest].orderingToken() {
 				highest = holds[sure]
 			}
 		}
-		if y.orderingToken() == 0 || v.ownerOrder[y.owner] != sequential {
+		if y.orderingToken() == 0 || v.ownerOrder[y.owner] != ordSequential {
 			continue
 		}
 		if highest >= 0 && v.holds[highest].orderingToken() >= y.orderingToken() {
@@ -160,14 +160,14 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 			continue
 		}
 		for _, i := range holds[sure:n] { // in any order: no two tokens are equal
-			if v.holds[i].token == y.token && !v.holds[i].expiredOnArrival && v.ownerOrder[v.holds[i].owner] == sequential {
+			if v.holds[i].token == y.token && !v.holds[i].expiredOnArrival && v.ownerOrder[v.holds[i].owner] == ordSequential {
 				bad(i, j)
 				break
 			}
 		}
 	}
-	for i, s := range those(v.h.Spans, k.renumbered) {
-		if v.ownerOrder[s.Owner] != sequential {
+	for i, s := range refsAt(v.h.Spans, k.renumbered) {
+		if v.ownerOrder[s.Owner] != ordSequential {
 			continue
 		}
 		visit(flaw{x: -1, y: i, kind: opBadToken, segment: segment{s.Call, s.Return}})
@@ -193,7 +193,7 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 	var lapses []lockOp
 	next := make(map[int32]int32)  // by owner: known operations so far
 	depth := make(map[int64]int64) // by self
-	for i, s := range those(v.h.Spans, k.spans) {
+	for i, s := range refsAt(v.h.Spans, k.spans) {
 		op := lockOp{call: s.Call, ret: s.Return, owner: s.Owner, span: i, process: s.Process}
 		op.unknown, op.permits, op.write, op.token = s.Outcome == history.Info, 1, s.Write, s.Token
 		if k.kind == semaphore {
@@ -210,20 +210,20 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 		case s.Op == history.OpRelease:
 			op.kind = opRelease
 			effect = s.Invoked
-		case op.unknown && v.ownerOrder[s.Owner] == sequential && len(k.busy) == 0:
+		case op.unknown && v.ownerOrder[s.Owner] == ordSequential && len(k.busy) == 0:
 			continue
 		}
 		if op.unknown || !k.kind.fenced() || promised(s) <= s.Return || slices.Contains(v.carried, i) {
 			op.token = 0
 		}
 		op.epoch, op.pos = k.epochs.of(s.Owner, effect), -1
-		if op.kind != opBusyTry && v.ownerOrder[s.Owner] != concurrent {
+		if op.kind != opBusyTry && v.ownerOrder[s.Owner] != ordUnknown {
 			if op.pos = next[s.Owner]; !op.unknown {
 				next[s.Owner]++
 				k.placeDrops(s.Owner, effect, next[s.Owner])
 			}
 		}
-		if op.depth = -1; op.kind != opBusyTry && !op.unknown && v.ownerOrder[s.Owner] == sequential {
+		if op.depth = -1; op.kind != opBusyTry && !op.unknown && v.ownerOrder[s.Owner] == ordSequential {
 			op.depth = depth[op.ownerEpoch()]
 			depth[op.ownerEpoch()] += op.gain()
 		}
@@ -253,7 +253,7 @@ func (op *lockOp) gain() int64 {
 
 // placeDrops sets the position of the owner's lost holds that come after one of its known operations.
 func (k *keyOps) placeDrops(owner, event, known int32) {
-	for i, d := range every(k.drops) {
+	for i, d := range refs(k.drops) {
 		if d.owner == owner && k.dropped[i] >= event {
 			d.pos = known
 		}
@@ -265,7 +265,7 @@ func (k *keyOps) placeDrops(owner, event, known int32) {
 // no legal order, the history has none.
 func (v *view) windowOps(holds []int32) []lockOp {
 	var ops []lockOp
-	for i, h := range those(v.holds, holds) {
+	for i, h := range refsAt(v.holds, holds) {
 		grant := lockOp{call: h.asked, ret: h.from, owner: h.owner, epoch: i, pos: -1, depth: -1, span: h.span,
 			process: v.h.Spans[h.span].Process, permits: 1, write: !h.reader, token: h.orderingToken()}
 		ops = appendHold(ops, grant, h.core, h.freeBy, h.ending)

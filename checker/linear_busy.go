@@ -31,7 +31,7 @@ func (v *view) sweepTries(k *keyOps, slack time.Duration, visit func(flaw)) {
 		case gap == len(holds) && k.unknownNoLease <= first:
 			continue
 		}
-		for i, s := range those(v.h.Spans, open) {
+		for i, s := range refsAt(v.h.Spans, open) {
 			visit(flaw{x: -1, y: i, kind: opBusyTry, segment: segment{s.Call, s.Return}})
 		}
 	}

@@ -28,8 +28,8 @@ type keyOps struct {
 	dropped        []int32      // event of each drop; set by prepare
 	permitHolds    []permitHold // of a semaphore; set by prepare
 	exact          bool         // the sweep decides
-	concurrent     bool         // it has a concurrent owner
-	doubt          doubt        // why the first of them is
+	unjudgeable    bool         // the holds of one of its owners are unknown
+	unjudgeableWhy unknownCause // why, for the first such owner
 
 	readers, manyPermits, tokens, ambiguous bool
 	ownerModes                              map[int32]usage // of owners that act after an unknown outcome
@@ -44,7 +44,7 @@ func (v *view) keyedOps() []keyOps {
 	count := make([]int32, len(keys)) // a list that grows would need more memory
 	ownLeases := false
 	forced := make(map[int32]bool) // by key: it may have been released by force
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if s.Op == history.OpForceRelease && s.Outcome != history.Fail {
 			forced[s.Key] = true
 		}
@@ -57,14 +57,14 @@ func (v *view) keyedOps() []keyOps {
 		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never,
 			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0, spans: make([]int32, 0, count[k])}
 	}
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if isLockOp(s) {
 			k := &keys[s.Key]
 			k.spans = append(k.spans, i)
-			k.count(i, s, v.ownerOrder[s.Owner], v.doubts[s.Owner])
+			k.count(i, s, v.ownerOrder[s.Owner], v.unknownWhy[s.Owner])
 		}
 	}
-	for _, h := range every(v.holds) {
+	for _, h := range refs(v.holds) {
 		if h.remains && h.core < never {
 			keys[h.key].undone = append(keys[h.key].undone, segment{h.core, never})
 		}
@@ -89,7 +89,7 @@ func (v *view) keyedOps() []keyOps {
 		k := &keys[v.h.Spans[i].Key]
 		k.regrants = append(k.regrants, i)
 	}
-	for i, k := range every(keys) {
+	for i, k := range refs(keys) {
 		k.permits = v.h.Limit(k.key)
 		_, resized := v.resizes()[k.key]
 		if resized || k.permits > 0 && forced[k.key] { // the model has one size, and no forced release
@@ -104,14 +104,14 @@ func (v *view) keyedOps() []keyOps {
 // lease or, in a semaphore, because the client takes it back later.
 func (k *keyOps) leased(s *history.Span) bool { return s.Lease > 0 || k.ownLeases }
 
-func (k *keyOps) count(i int32, s *history.Span, of programOrder, why doubt) {
-	k.exact = k.exact && of == sequential
-	if of == concurrent && !k.concurrent {
-		k.concurrent, k.doubt = true, why
+func (k *keyOps) count(i int32, s *history.Span, of programOrder, why unknownCause) {
+	k.exact = k.exact && of == ordSequential
+	if of == ordUnknown && !k.unjudgeable {
+		k.unjudgeable, k.unjudgeableWhy = true, why
 	}
 	k.readers = k.readers || !s.Write
 	k.manyPermits = k.manyPermits || s.Permits > 1
-	if of != sequential && !s.Busy && s.Op != history.OpRelease {
+	if of != ordSequential && !s.Busy && s.Op != history.OpRelease {
 		k.mode(s)
 	}
 	if s.Undone {
@@ -191,7 +191,7 @@ func (v *view) prepare(k *keyOps) {
 	}
 	k.epochs = v.ownerEpochs(k.key)
 	k.drops, k.dropped = nil, nil
-	for _, h := range those(v.holds, holds) {
+	for _, h := range refsAt(v.holds, holds) {
 		if h.ending == endLost {
 			k.dropped = append(k.dropped, h.endEvent)
 			k.drops = append(k.drops, lockOp{call: h.core, ret: never, owner: h.owner, epoch: k.epochs.of(h.owner, h.endEvent),
@@ -204,7 +204,7 @@ func (v *view) prepare(k *keyOps) {
 // write until its lease ended, let its owner read inside it, and refused others.
 func (v *view) writesLeft(holds []int32) (all []segment) {
 	var lost map[int32]time.Duration // by owner
-	for _, h := range those(v.holds, holds) {
+	for _, h := range refsAt(v.holds, holds) {
 		if core, is := lost[h.owner]; h.reader && is && core < h.from {
 			all = append(all, segment{core, never})
 		}
@@ -225,7 +225,7 @@ type epochs map[int32][]int32
 func (v *view) ownerEpochs(key int32) epochs {
 	var l epochs
 	var lost map[int32]bool
-	for _, h := range those(v.holds, v.byKey[key]) {
+	for _, h := range refsAt(v.holds, v.byKey[key]) {
 		if h.ending != endLost && lost == nil {
 			continue
 		}

@@ -125,7 +125,7 @@ func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
 		evidence[e] = true
 	}
 	y, x := holds[0], int32(-1)
-	for i, h := range those(v.holds, holds) {
+	for i, h := range refsAt(v.holds, holds) {
 		switch {
 		case evidence[v.granted(h)] && x < 0:
 			x, y = i, i

@@ -43,16 +43,16 @@ func (v *view) preparePermits(k *keyOps) {
 		at, what int32 // event, and span or -1 minus the notice or, after the notices, the refused renewal
 	}
 	marks := make([]mark, 0, len(k.spans))
-	for i, s := range those(v.h.Spans, k.spans) {
+	for i, s := range refsAt(v.h.Spans, k.spans) {
 		switch {
-		case v.ownerOrder[s.Owner] == concurrent:
+		case v.ownerOrder[s.Owner] == ordUnknown:
 		case s.Op == history.OpRelease:
 			marks = append(marks, mark{s.Invoked, i})
 		case s.Outcome == history.OK:
 			marks = append(marks, mark{s.Ended, i})
 		}
 	}
-	for i, n := range every(v.h.Notices) {
+	for i, n := range refs(v.h.Notices) {
 		if n.F == history.Crash || (n.F == history.Lost && n.Key == k.key) {
 			marks = append(marks, mark{n.Index, -i - 1})
 			if n.F == history.Crash && d.byClient == nil {
@@ -155,10 +155,10 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	case n == 0:
 	case s.Outcome != history.OK: // it had no effect, so the owner may have kept its permits
 		d.k.exact = false
-	case d.ownerOrder[s.Owner] == sequential && !p.lost:
+	case d.ownerOrder[s.Owner] == ordSequential && !p.lost:
 		d.k.orphans = append(d.k.orphans, i)
 	default:
-		d.k.concurrent, d.k.doubt, d.k.exact = true, moreReleased, false
+		d.k.unjudgeable, d.k.unjudgeableWhy, d.k.exact = true, moreReleased, false
 	}
 }
 
@@ -192,7 +192,7 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 		d.k.exact = false
 	}
 	first := t
-	for _, y := range those(d.k.permitHolds, p.open) {
+	for _, y := range refsAt(d.k.permitHolds, p.open) {
 		y.core, y.ending = t, endLost
 		if end, is := d.promised[y.span]; is {
 			y.core = min(t, end)
@@ -212,11 +212,11 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 //
 // Holds that the clock error may have reduced to nothing are skipped.
 func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
-	for i, s := range those(v.h.Spans, k.orphans) {
+	for i, s := range refsAt(v.h.Spans, k.orphans) {
 		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
 	}
 	begin := make([]int32, 0, len(k.permitHolds))
-	for i, y := range every(k.permitHolds) {
+	for i, y := range refs(k.permitHolds) {
 		if y.core >= later(y.from, slack) {
 			begin = append(begin, i)
 		}
@@ -236,7 +236,7 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 		return cmp.Compare(k.permitHolds[a].core, k.permitHolds[b].core)
 	})
 	out, n, last := int64(0), 0, int32(-1)
-	for i, y := range those(k.permitHolds, begin) {
+	for i, y := range refsAt(k.permitHolds, begin) {
 		for ; n < len(finish) && k.permitHolds[finish[n]].core <= later(y.from, slack); n++ {
 			if x := &k.permitHolds[finish[n]]; moment(x) == 1 {
 				out -= int64(x.permits)
@@ -258,7 +258,7 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 // one release, and each as if it had its own owner.
 func (k *keyOps) permitOps(v *view, t time.Duration) []lockOp {
 	var ops []lockOp
-	for i, y := range every(k.permitHolds) {
+	for i, y := range refs(k.permitHolds) {
 		if y.from > t || y.core < t {
 			continue
 		}

@@ -35,7 +35,7 @@ func checkLinearizable(v *view, o Options) Result {
 	if o.MayBeDown > 0 {
 		v.excuseRefusals(keys, o)
 	}
-	for _, k := range every(keys) {
+	for _, k := range refs(keys) {
 		if len(k.spans) > 0 {
 			c.key(k)
 		}
@@ -116,7 +116,7 @@ func (c *linearCheck) key(k *keyOps) {
 		}
 		c.note(k, f)
 	})
-	if c.o.Search < 0 || k.concurrent {
+	if c.o.Search < 0 || k.unjudgeable {
 		c.swept++
 		c.decideBySweep(k, total)
 		return
@@ -160,8 +160,8 @@ func (c *linearCheck) note(k *keyOps, f flaw) {
 func (c *linearCheck) decideBySweep(k *keyOps, flaws int) {
 	switch {
 	case flaws > 0:
-	case k.concurrent:
-		c.setUndecided("an owner of %s %v: which holds it had is unknown", lockName(c.h.Keys[k.key]), k.doubt)
+	case k.unjudgeable:
+		c.setUndecided("an owner of %s %v: which holds it had is unknown", lockName(c.h.Keys[k.key]), k.unjudgeableWhy)
 	case !k.exact:
 		c.setUndecided("%s has too many operations to search, and the sweep is not exact there: an owner acts again after "+
 			"an unknown outcome, or a %s refuses tries", lockName(c.h.Keys[k.key]), k.kind)
@@ -192,7 +192,7 @@ func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) po
 			"checker, please report it with history.jsonl", name)
 	case got == porcupine.Illegal && flaws == 0 && whole:
 		first := int32(math.MaxInt32)
-		for _, op := range every(ops) {
+		for _, op := range refs(ops) {
 			if op.span >= 0 {
 				first = min(first, op.span)
 			}
@@ -212,7 +212,7 @@ func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
 		return c.windowOps(around(holds, f.y, f.x))
 	}
 	var near []int32
-	for i, h := range those(c.holds, holds) { // those that can have held the lock during the operation
+	for i, h := range refsAt(c.holds, holds) { // those that can have held the lock during the operation
 		if h.asked <= later(f.until, c.o.ClockError) && later(h.freeBy, c.o.ClockError) >= f.from {
 			near = append(near, i)
 		}

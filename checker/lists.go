@@ -2,8 +2,8 @@ package checker
 
 import "iter"
 
-// every goes through the elements of a list, each by its index, without a copy.
-func every[T any](list []T) iter.Seq2[int32, *T] {
+// refs iterates over a list: the index of each element and a reference to it, without a copy.
+func refs[T any](list []T) iter.Seq2[int32, *T] {
 	return func(yield func(int32, *T) bool) {
 		for i := range list {
 			if !yield(int32(i), &list[i]) {
@@ -13,8 +13,8 @@ func every[T any](list []T) iter.Seq2[int32, *T] {
 	}
 }
 
-// those goes through those elements of a list that have some indices, in their order.
-func those[T any](list []T, indices []int32) iter.Seq2[int32, *T] {
+// refsAt iterates over the elements of a list at the given indices, as refs does, in the order of the indices.
+func refsAt[T any](list []T, indices []int32) iter.Seq2[int32, *T] {
 	return func(yield func(int32, *T) bool) {
 		for _, i := range indices {
 			if !yield(i, &list[i]) {

@@ -15,29 +15,29 @@ func lockName(key string) string {
 	return format.Line(key)
 }
 
-// doubt is why it is unknown which holds an owner had.
-type doubt uint8
+// unknownCause is why it is unknown which holds an owner had.
+type unknownCause uint8
 
 const (
-	twoAtOnce     doubt = iota // it had two operations in flight at once
-	lateRelease                // it acquired after a release of unknown outcome
-	forcedAtGrant              // a forced release was in flight when it was granted the lock
-	moreReleased               // it released more permits than it is known to have had
-	doubts                     // how many there are
+	twoAtOnce     unknownCause = iota // it had two operations in flight at once
+	lateRelease                       // it acquired after a release of unknown outcome
+	forcedAtGrant                     // a forced release was in flight when it was granted the lock
+	moreReleased                      // it released more permits than it is known to have had
+	unknownCauses                     // how many there are
 )
 
-func (d doubt) String() string {
-	return [doubts]string{
+func (d unknownCause) String() string {
+	return [unknownCauses]string{
 		"had two operations in flight at once", "acquired after a release of unknown outcome",
 		"was granted the lock while a forced release was in flight", "released permits that it is not known to have had",
 	}[d]
 }
 
 // unknownHolds says why nothing was decided about owners, given how many of them there are of each kind of doubt.
-func unknownHolds(owners [doubts]int) string {
+func unknownHolds(owners [unknownCauses]int) string {
 	var clauses []string
 	for d, n := range owners {
-		text := doubt(d).String()
+		text := unknownCause(d).String()
 		switch {
 		case n == 0:
 			continue

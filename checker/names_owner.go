@@ -17,12 +17,12 @@ func (c *honestyCheck) judgeNamed() {
 		return
 	}
 	repeats, forced := make(map[ownerKey]bool), make(map[int32]bool)
-	for _, s := range those(c.h.Spans, c.rare) {
+	for _, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Op == history.OpForceRelease {
 			forced[s.Key] = true
 		}
 	}
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		switch {
 		case s.Op != history.OpRelease:

@@ -3,7 +3,7 @@ package checker
 import "testing"
 
 func TestUnknownHoldsSaysWhy(t *testing.T) {
-	for want, owners := range map[string][doubts]int{
+	for want, owners := range map[string][unknownCauses]int{
 		"1 owner was granted the lock while a forced release was in flight: which holds were theirs is unknown":   {forcedAtGrant: 1},
 		"2 owners were granted the lock while a forced release was in flight: which holds were theirs is unknown": {forcedAtGrant: 2},
 		"3 owners acquired after a release of unknown outcome: which holds were theirs is unknown":                {lateRelease: 3},

@@ -89,7 +89,7 @@ func checkOrder(v *view, o Options) Result {
 		r.Outcome = NotApplicable
 		r.Summary = noOrder + "; " + overtakenText(most)
 	case v.unjudged(func(s *history.Span) bool { return s.Op == history.OpAcquire }):
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.unknownCounts)
 	case waited == 0:
 		r.Outcome, r.Summary = NotApplicable, neverGranted
 	case r.Outcome == Holds:
@@ -120,7 +120,7 @@ func (v *view) timedOut() map[int32][]int32 {
 // overtaken, too.
 func (v *view) gaveUp(timedOut, granted []int32, readers bool, dis disturbances, o Options, found *findings) {
 	settle := o.queueDelay()
-	for i, s := range those(v.h.Spans, timedOut) {
+	for i, s := range refsAt(v.h.Spans, timedOut) {
 		if s.Write == readers {
 			continue
 		}
@@ -172,7 +172,7 @@ func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 		settle = 0
 	}
 	latest, suspects := time.Duration(-1), false
-	for _, h := range those(v.holds, queue) {
+	for _, h := range refsAt(v.holds, queue) {
 		suspects = suspects || latest > later(h.asked, settle)
 		latest = max(latest, h.asked)
 	}
@@ -188,7 +188,7 @@ func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 	tree := make(fenwick, len(queue)+1)
 	byEnd := v.sorted(queue, func(h *hold) time.Duration { return h.until })
 	n := 0
-	for i, h := range those(v.holds, queue) {
+	for i, h := range refsAt(v.holds, queue) {
 		for n < len(byEnd) && v.endedBefore(&v.holds[byEnd[n]], h, o) { // it was certainly granted before
 			tree.add(rank(v.holds[byEnd[n]].asked))
 			n++

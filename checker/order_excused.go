@@ -36,7 +36,7 @@ func (v *view) overtakenUnexcused(
 	}
 	s := &v.h.Spans[span]
 	again := d.over(segment{s.Call, t}, v.client(span))
-	again = later(again, later(v.idleTimes().extents.waiterTimeout(s), o.queueDelay()))
+	again = later(again, later(v.freeTimes().extents.waiterTimeout(s), o.queueDelay()))
 	times := 0
 	for n := v.firstAfter(class, again); n < len(class) && v.holds[class[n]].from < t; n++ {
 		x := &v.holds[class[n]]
@@ -57,7 +57,7 @@ func (v *view) firstAfter(class []int32, t time.Duration) int {
 func (v *view) mayBeFree(key int32, s segment) bool {
 	holds, free := v.byKey[key], s.from
 	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > s.from })
-	for _, h := range those(v.holds, holds[max(n-1, 0):]) {
+	for _, h := range refsAt(v.holds, holds[max(n-1, 0):]) {
 		if h.reader || v.h.Limit(key) != 0 || min(h.from, s.until)-free > absentAfter {
 			return true
 		}

@@ -27,7 +27,7 @@ func (v *view) judgePrecedence(o Options, found *findings) (writers int) {
 	for key, holds := range v.byKey {
 		list := waits[int32(key)]
 		writers += len(list)
-		for i, h := range those(v.holds, holds) {
+		for i, h := range refsAt(v.holds, holds) {
 			if s := &v.h.Spans[h.span]; !h.reader || h.inner || s.Op != history.OpAcquire {
 				continue
 			}
@@ -59,7 +59,7 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 			all[s.Key] = append(all[s.Key], writerWait{segment: segment{from, until}, span: i})
 		}
 	}
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Outcome == history.OK {
 			add(i, s.Return)
 		}
@@ -90,7 +90,7 @@ func (v *view) waitDisturbed(span int32, t time.Duration, dis disturbances) bool
 // the lock prefers writers.
 func (v *view) writerUnknown(o Options) bool {
 	dis := v.disturbances(o)
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Op != history.OpAcquire || s.Outcome != history.Info || !s.Write {
 			continue
 		}

@@ -13,13 +13,13 @@ import (
 // it tolerates were down, cut off or not responding, nor until it has settled afterwards.
 type outageWindows struct{ windows []segment } // disjoint, by time
 
-// outages are those of all that the lock does, see outagesFor.
-func (v *view) outages(o Options) outageWindows { return v.outagesFor(anything(), o) }
+// outages are the outages of the whole lock, see outagesFor.
+func (v *view) outages(o Options) outageWindows { return v.outagesFor(wholeLock(), o) }
 
-// outagesFor reads the faults, and what was noted about the servers. A fault that only delays traffic a little is no
-// outage, nor is one that the lock states not to affect what c says (see spared.go). What has no single server as a
-// target counts as aimed at all of them.
-func (v *view) outagesFor(c concern, o Options) outageWindows {
+// outagesFor finds the outages of a scope from the faults and the notes about servers. A fault that only delays traffic
+// a little is no outage, nor is a fault that does not affect the scope (see fault_scope.go). A target that is no single
+// server stands for all servers.
+func (v *view) outagesFor(part scope, o Options) outageWindows {
 	type mark struct {
 		at     time.Duration
 		target string
@@ -29,12 +29,13 @@ func (v *view) outagesFor(c concern, o Options) outageWindows {
 	open := make(map[int][]string)  // by fault id: the servers that it affects
 	silent := make(map[string]bool) // by node
 	bridged := make(map[int]bool)   // by fault id: waiters ask again by themselves
-	for _, f := range every(v.h.Faults) {
+	outlasts := func(node string, f *history.Fault) bool { return v.doesNotAffect(node, f.Affects, part, o) }
+	for _, f := range refs(v.h.Faults) {
 		_, in := open[f.ID]
 		switch {
 		case strings.HasPrefix(f.Target, clientTarget), f.Affects == history.AffectsDelays:
 		case f.Phase == history.Injected && !in:
-			affected := slices.DeleteFunc(targetNodes(f.Target), func(n string) bool { return v.spares(n, f.Affects, c, o) })
+			affected := slices.DeleteFunc(targetNodes(f.Target), func(node string) bool { return outlasts(node, f) })
 			open[f.ID] = affected
 			for _, target := range affected {
 				marks = append(marks, mark{f.Time, target, +1})
@@ -50,7 +51,7 @@ func (v *view) outagesFor(c concern, o Options) outageWindows {
 				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
-		case f.Phase == history.Noted && isServer(f.Target) && !changesRoles(f.Name) && v.spares(f.Target, f.Affects, c, o):
+		case f.Phase == history.Noted && isServer(f.Target) && !changesRoles(f.Name) && outlasts(f.Target, f):
 		case f.Phase == history.Noted && f.Name == history.NodeSilent && !silent[f.Target]:
 			silent[f.Target] = true // it is noted when several samples in a row have missed a reply
 			marks = append(marks, mark{f.Time - f.Lasted, f.Target, +1})

@@ -30,7 +30,7 @@ func (v *view) overlaps(of overlapQuery, visit func(x, y int32, s segment)) bool
 			continue
 		}
 		p.writers, p.readers = p.writers[:0], p.readers[:0]
-		for j, y := range those(v.holds, holds) {
+		for j, y := range refsAt(v.holds, holds) {
 			p.writers = p.against(p.writers, j, y)
 			if y.reader && of.share {
 				p.readers = append(p.readers, j)
@@ -53,7 +53,7 @@ func (v *view) overlaps(of overlapQuery, visit func(x, y int32, s segment)) bool
 // good or, as a rule, finds a pair.
 func (p *pairSweep) against(active []int32, j int32, y *hold) []int32 {
 	kept := active[:0]
-	for i, x := range those(p.holds, active) {
+	for i, x := range refsAt(p.holds, active) {
 		if p.end(x)-y.from <= p.slack {
 			continue
 		}

@@ -15,8 +15,8 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
-	several, waited := v.severalKeys(), []int32(nil)
-	for i, s := range those(v.h.Spans, v.h.TimedOut) {
+	several, waited := v.multiAcquires(), []int32(nil)
+	for i, s := range refsAt(v.h.Spans, v.h.TimedOut) {
 		least, _ := v.sizesIn(s.Key, segment{s.Call, s.Return})
 		fits := v.h.Limit(s.Key) == 0 || int64(s.Permits) <= least
 		if s.Undone && !s.Part && several[i] == nil && s.Return-s.Call > o.slack() && fits {
@@ -27,7 +27,7 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 		return
 	}
 	others := v.newOthers(o)
-	for i, s := range those(v.h.Spans, waited) {
+	for i, s := range refsAt(v.h.Spans, waited) {
 		if p := longestOutside(segment{s.Call, s.Return}, others.inTheWay(i)); p.until-p.from > o.slack() {
 			found.add(finding{rule: ownGrant, x: none, y: i, start: p.from, end: p.until})
 		}
@@ -50,7 +50,7 @@ type leftWaiter struct {
 }
 
 func (v *view) newOthers(o Options) *others {
-	w := &others{view: v, e: v.idleTimes().extents, away: v.outages(o).windows,
+	w := &others{view: v, e: v.freeTimes().extents, away: v.outages(o).windows,
 		held: make(map[int32][]segment), left: make(map[int32][]leftWaiter)}
 	dis := v.disturbances(o)
 	for n := range v.h.Spans {

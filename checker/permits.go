@@ -65,15 +65,15 @@ func checkPermits(v *view, o Options) Result {
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
 	case r.Outcome == Violated:
 	case keys == 0 && v.unjudged(func(s *history.Span) bool { return v.h.Limit(s.Key) != 0 }):
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.unknownCounts)
 	case keys == 0:
 		r.Outcome, r.Summary = NotApplicable, noSemaphore
 	case unknown != "":
 		r.Outcome = Undecided
 		r.Summary = unknownSize(unknown)
-	case v.concurrent > 0:
+	case v.unknownOwners > 0:
 		r.Outcome = Undecided
-		r.Summary = unknownHolds(v.doubtful)
+		r.Summary = unknownHolds(v.unknownCounts)
 	default:
 		r.Summary = fmt.Sprintf("at most %s %s held at once, not more than exist", format.Count(most, "permit"),
 			either(most == 1, "was", "were"))
@@ -144,7 +144,7 @@ type crowd struct {
 // crowdAt are those who held permits when hold y began, and y itself.
 func (v *view) crowdAt(y int32, o Options) (c crowd) {
 	last := &v.holds[y]
-	for i, h := range those(v.holds, v.byKey[last.key]) {
+	for i, h := range refsAt(v.holds, v.byKey[last.key]) {
 		out := v.outAfter(i, last.from, o.ClockError)
 		if i == y {
 			out = v.weight(i)
@@ -162,7 +162,7 @@ func (v *view) crowdAt(y int32, o Options) (c crowd) {
 // crowdClass is a broken promise only if more permits were promised when y was granted than exist.
 func (v *view) crowdClass(y *hold, o Options) Class {
 	promised := int64(0)
-	for i, h := range those(v.holds, v.byKey[y.key]) {
+	for i, h := range refsAt(v.holds, v.byKey[y.key]) {
 		switch {
 		case h == y:
 			promised += v.weight(i)

@@ -15,13 +15,13 @@ func TestPromises(t *testing.T) {
 		for at := h.valid; r.IntN(5) > 0; {
 			at += time.Duration(1 + r.IntN(4))
 			h.promise(at, at+time.Duration(1+r.IntN(4)))
-			at = h.more().laterPromises[len(h.more().laterPromises)-1].until
+			at = h.extra().laterPromises[len(h.extra().laterPromises)-1].until
 		}
 		return h
 	}
 	within := func(h *hold, at time.Duration) (now bool, lapsed time.Duration) {
 		lapsed = never
-		for i := -1; i < len(h.more().laterPromises); i++ {
+		for i := -1; i < len(h.extra().laterPromises); i++ {
 			p := h.promises(i)
 			now = now || p.from <= at && at < p.until
 			if p.until <= at {
@@ -36,8 +36,8 @@ func TestPromises(t *testing.T) {
 			t.Fatalf("%+v at %d: promised %v, lapsed %d; want %v, %d", x, at, x.promisedAt(at), x.lapsed(at), now, lapsed)
 		}
 		best, end := time.Duration(0), at+time.Duration(r.IntN(20))
-		for i := -1; i < len(x.more().laterPromises); i++ {
-			for j := -1; j < len(y.more().laterPromises); j++ {
+		for i := -1; i < len(x.extra().laterPromises); i++ {
+			for j := -1; j < len(y.extra().laterPromises); j++ {
 				a, b := x.promises(i), y.promises(j)
 				best = max(best, min(a.until, b.until, end)-max(a.from, b.from, at))
 			}

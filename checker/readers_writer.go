@@ -59,7 +59,7 @@ func checkReadersWriter(v *view, o Options) Result {
 		return w
 	})
 	if readers == 0 && v.unjudged(func(s *history.Span) bool { return !s.Write }) {
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.unknownCounts)
 		return r
 	}
 	if readers == 0 {

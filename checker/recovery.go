@@ -34,8 +34,8 @@ func recoveryRules() []string {
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,
 // the lease has to end the hold: the key is free when the last lease that can have been in force has ended (see
-// idle.go). If a client waited after that for longer than the slack, while the servers were available, and no client
-// was granted the lock, it did not recover. A probe at the end of the run is such a wait in one event.
+// free_times.go). If a client waited after that for longer than the slack, while the servers were available, and no
+// client was granted the lock, it did not recover. A probe at the end of the run is such a wait in one event.
 //
 // A lock without a lease has no end of a lease to count from. But the harness probes when the clients are done and
 // nothing at the servers has a time to live: if all that can hold the lock then was lost more than the slack before,
@@ -49,7 +49,7 @@ func checkRecovery(v *view, o Options) Result {
 	unreleased, recovered := v.notGivenBack()
 	waits := 0
 	if unreleased > 0 {
-		timed, rules := o.unhurried(recoverSteps), acquittals{notGrantedAgain, recoverOutage, recoverPaused}
+		timed, rules := o.withoutSlowMigration(recoverSteps), waitRules{notGrantedAgain, recoverOutage, recoverPaused}
 		waits = v.unservedWaits(timed, rules, found, afterExpiry)
 	}
 	probed, open := v.judgeProbes(o, found)
@@ -90,7 +90,7 @@ func (v *view) notGivenBack() (unreleased, recovered int) {
 				continue
 			}
 			unreleased++
-			if n+1 < len(holds) && v.idleTimes().extents.leaseEnd(i) <= v.h.End {
+			if n+1 < len(holds) && v.freeTimes().extents.leaseEnd(i) <= v.h.End {
 				recovered++
 			}
 		}
@@ -98,23 +98,24 @@ func (v *view) notGivenBack() (unreleased, recovered int) {
 	return unreleased, recovered
 }
 
-// acquittals are the rules of a property about waits: the one that convicts, and those that acquit.
-type acquittals struct{ convict, outage, paused int }
+// waitRules are the numbers of the rules of a property that judges waits: the rule that convicts, and the two that
+// excuse a wait by an outage or by a pause of its client.
+type waitRules struct{ convict, outage, paused int }
 
 // unservedWaits finds the waits that were not served although the key was free for one of the causes: for each gap
 // the longest part of a wait that nothing excuses. It returns how many waits overlapped such gaps.
-func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ...cause) int {
-	if v.quorum && o.Starves && o.applies(e.outage) {
+func (v *view) unservedWaits(o Options, e waitRules, found *findings, causes ...cause) int {
+	if v.quorum && o.SimPriorities && o.applies(e.outage) {
 		o.MayBeDown = 0
 	}
-	d, excuses := v.idleTimes(), v.excusesOf(o)
-	left, kept := v.leftByClose(), v.keptBySeveral(o)
+	d, excuses := v.freeTimes(), v.excusesFor(o)
+	left, kept := v.leftByClose(), v.keptByMultiAcquires(o)
 	met := 0
 	for n := 0; n < len(d.waits); {
 		g := &d.gaps[d.waits[n].gap]
 		best := finding{rule: e.convict, x: g.last, y: -1}
 		first := d.waits[n].gap
-		away := o.by(e.outage, excuses(concern{key: g.key}).away.windows)
+		away := o.excusedBy(e.outage, excuses(scope{key: g.key}).away.windows)
 		for ; n < len(d.waits) && d.waits[n].gap == first; n++ {
 			if !slices.Contains(causes, g.cause) {
 				continue
@@ -125,7 +126,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 			if at, is := left[g.key]; is && o.applies(e.outage) {
 				wait.until = max(wait.from, min(wait.until, at))
 			}
-			p := longestOutside(wait, away, o.by(e.paused, v.clientPauses()[client]), kept(d.waits[n].span))
+			p := longestOutside(wait, away, o.excusedBy(e.paused, v.clientPauses()[client]), kept(d.waits[n].span))
 			if p.until-p.from > best.end-best.start {
 				best.y, best.start, best.end = d.waits[n].span, p.from, p.until
 			}

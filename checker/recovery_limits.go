@@ -14,12 +14,12 @@ func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 		return 0
 	}
 	requests := make(map[ownerKey]int)
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if s.Outcome != history.Fail && (isAcquire(s.Op) || s.Op == history.OpRenew) {
 			requests[ownerKey{s.Owner, s.Key}]++
 		}
 	}
-	for i, h := range every(v.holds) {
+	for i, h := range refs(v.holds) {
 		s, end := &v.h.Spans[h.span], h.lastPromise()
 		if s.Lease != 0 || s.Valid == 0 || end == never || requests[ownerKey{h.owner, h.key}] != 1 {
 			continue

@@ -15,8 +15,8 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 	if len(v.h.Probes) == 0 {
 		return 0, ""
 	}
-	d, away := v.idleTimes(), v.outages(o)
-	for i, p := range every(v.h.Probes) {
+	d, away := v.freeTimes(), v.outages(o)
+	for i, p := range refs(v.h.Probes) {
 		free := &d.free[p.Key]
 		undecided := func(why string) {
 			if open == "" {
@@ -56,7 +56,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 
 // mayQueue reports whether a waiter that has failed or died may still be in the queue of a key at t.
 func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
-	e, dis := v.idleTimes().extents, v.disturbances(o)
+	e, dis := v.freeTimes().extents, v.disturbances(o)
 	for i := range v.h.Spans {
 		if i := int32(i); v.h.Spans[i].Key == key && v.mayLinger(i, dis) && e.dequeued(i) > t {
 			return true
@@ -70,12 +70,12 @@ func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
 // lease that no client stated may be seen at the servers. A release that failed with an error which is no answer of the
 // lock had no effect: its owner has not lost the lock, and may release it again.
 func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration, never bool) {
-	e := v.idleTimes().extents
+	e := v.freeTimes().extents
 	lose := func(at, end time.Duration) (unexplained bool) {
 		lost = max(lost, at)
 		return end == history.Infinity && later(at, slack) <= t
 	}
-	for i, h := range those(v.holds, v.byKey[key]) {
+	for i, h := range refsAt(v.holds, v.byKey[key]) {
 		end := e.freeAt(i)
 		if end > t && (h.ending != endLost || v.releaseFailed(h) || !lose(h.until, end)) {
 			return 0, false
@@ -108,7 +108,7 @@ func (v *view) releaseFailed(h *hold) bool {
 
 // leasedBeyond reports whether a master, as last seen before t, keeps a key with a lease that ends after t.
 func (v *view) leasedBeyond(key int32, t time.Duration) bool {
-	s := v.servers()
+	s := v.samples()
 	if s == nil {
 		return false
 	}
@@ -128,7 +128,7 @@ func (v *view) leasedBeyond(key int32, t time.Duration) bool {
 // crashes is, by client, when it last crashed.
 func (v *view) crashes() map[int]time.Duration {
 	crashed := make(map[int]time.Duration)
-	for _, n := range every(v.h.Notices) {
+	for _, n := range refs(v.h.Notices) {
 		if n.F == history.Crash {
 			crashed[n.Process.Client(v.h.Clients)] = n.Time
 		}
@@ -140,11 +140,11 @@ func (v *view) crashes() map[int]time.Duration {
 // it. A client has waited for it in vain since then, or its last holder crashed, and nobody was granted it after that.
 // Whether it would have been granted later is unknown. "": none.
 func (v *view) unprobed(o Options) string {
-	d, probed := v.idleTimes(), make(map[int32]bool)
+	d, probed := v.freeTimes(), make(map[int32]bool)
 	for i := range v.h.Probes {
 		probed[v.h.Probes[i].Key] = true
 	}
-	if text := v.waitedInVain(d, probed, o); text != "" {
+	if text := v.waitForLostKey(d, probed, o); text != "" {
 		return text
 	}
 	for key, holds := range v.byKey {
@@ -172,10 +172,10 @@ func (v *view) crashedLast(key int32, holds []int32, o Options) string {
 		"probe shows whether the lock can be acquired", v.client(h.span), format.Instant(h.until), lockName(v.h.Keys[key]))
 }
 
-// waitedInVain finds a wait for a key without a probe after all that can hold it was lost; "": there is none.
-func (v *view) waitedInVain(d *idle, probed map[int32]bool, o Options) string {
+// waitForLostKey finds a wait for a key without a probe after all that can hold it was lost; "": there is none.
+func (v *view) waitForLostKey(d *freeTimes, probed map[int32]bool, o Options) string {
 	away := v.outages(o)
-	for _, s := range those(v.h.Spans, v.h.TimedOut) {
+	for _, s := range refsAt(v.h.Spans, v.h.TimedOut) {
 		if limit := v.h.Limit(s.Key); probed[s.Key] || d.free[s.Key].from < never || limit > 0 && s.Permits > limit {
 			continue
 		}
@@ -197,7 +197,7 @@ func (v *view) waitedInVain(d *idle, probed map[int32]bool, o Options) string {
 // after the end of that lease: what it was answered, or what kept it from being granted the lock, shows nothing. "":
 // there is none.
 func (v *view) unrecovered(o Options) string {
-	e := v.idleTimes().extents
+	e := v.freeTimes().extents
 	asked := func(span int32, until time.Duration) string {
 		s := &v.h.Spans[span]
 		if limit := v.h.Limit(s.Key); s.Op != history.OpAcquire || limit > 0 && s.Permits > limit {

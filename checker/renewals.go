@@ -105,16 +105,16 @@ func (e *extents) lostInMode(h *hold) bool {
 // renewalList is every renewal that succeeded or may have, and every acquire inside a hold: its lease may be the longer
 // one, and lasts after its release.
 func (e *extents) renewalList() (list []renewal) {
-	for i, s := range those(e.h.Spans, e.rare) {
+	for i, s := range refsAt(e.h.Spans, e.rare) {
 		if s.Op == history.OpRenew && s.Outcome != history.Fail {
 			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(i), s.Lease, anyMode})
 		}
 	}
-	for _, s := range those(e.h.Spans, e.regrants) {
+	for _, s := range refsAt(e.h.Spans, e.regrants) {
 		list = append(list, renewal{
 			s.Owner, s.Key, s.Return, cmp.Or(s.Lease, e.longestLease), grantModeOf(!s.Write)})
 	}
-	for _, n := range every(e.h.Notices) {
+	for _, n := range refs(e.h.Notices) {
 		if n.F == history.Renewed {
 			list = append(list, renewal{n.Owner, n.Key, n.Time, 0, anyMode})
 		}

@@ -13,7 +13,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 	if !c.o.EndsRenewals {
 		return
 	}
-	for i, s := range those(c.h.Spans, c.rare) {
+	for i, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Op != history.OpRenew || s.Outcome == history.OK {
 			continue
 		}

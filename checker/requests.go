@@ -51,11 +51,11 @@ func (v *view) requestSeries() (all []requestSeries) {
 	}
 	index := make(map[source]int)
 	byNode, end := make(map[string][]int), v.lastActivity()
-	for _, x := range every(v.h.Samples) {
+	for _, x := range refs(v.h.Samples) {
 		if x.Time > end {
 			continue
 		}
-		for _, r := range every(x.Received) {
+		for _, r := range refs(x.Received) {
 			at, known := index[source{x.Node, r.Client}]
 			if !known {
 				at = len(all)
@@ -81,7 +81,7 @@ func (v *view) knownUntil(h *hold) (until time.Duration) {
 	if h.ending == endReleased {
 		return h.freeBy
 	}
-	for _, n := range every(v.h.Notices) {
+	for _, n := range refs(v.h.Notices) {
 		if n.F == history.Lost && n.Owner == h.owner && n.Key == h.key && n.Time >= h.from {
 			until = max(until, n.Time)
 		}
@@ -95,13 +95,13 @@ func (v *view) knownUntil(h *hold) (until time.Duration) {
 // useTimes are the times in which a process used a key: its operations and its holds, longest possible, merged.
 func (v *view) useTimes(of *requestSeries) (byKey [][]segment) {
 	byKey = make([][]segment, len(v.h.Keys))
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if of.has(v.client(i)) {
 			byKey[s.Key] = append(byKey[s.Key], segment{s.Call, s.Return})
 		}
 	}
-	e := v.idleTimes().extents
-	for _, h := range every(e.holds) {
+	e := v.freeTimes().extents
+	for _, h := range refs(e.holds) {
 		if of.has(v.client(h.span)) {
 			byKey[h.key] = append(byKey[h.key], segment{h.from, v.knownUntil(h)})
 		}
@@ -128,7 +128,7 @@ func mergedSegments(all []segment) (out []segment) {
 // lastSpan is the last operation of a process that was invoked before t, at a key or (none) at any; none: it has none.
 func (v *view) lastSpan(of *requestSeries, key int32, t time.Duration) (last int32) {
 	last = none
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Call <= t && (key == none || s.Key == key) && s.Ended >= 0 && of.has(v.client(i)) &&
 			(last == none || s.Call >= v.h.Spans[last].Call) {
 			last = i
@@ -188,7 +188,7 @@ func (v *view) judgeHerds(o Options, found *findings) {
 	}
 	for _, x := range order {
 		if x.allowed = v.requestsNeeded(&x.of, x.key, o); x.count > x.allowed {
-			v.addExcess(found, wokenInVain, *x)
+			v.addExcess(found, wokenTooMany, *x)
 		}
 	}
 }
@@ -208,7 +208,7 @@ const shortestPause = 10 * time.Millisecond
 // that was renewed meanwhile: no later than askAgain.
 func (v *view) leaseMayBeOver(key int32, o Options) time.Duration {
 	shortest := askAgain(o)
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if s.Key == key && s.Outcome == history.OK && s.Valid > 0 && s.Op != history.OpInspect {
 			shortest = min(shortest, (s.Valid-s.Return)*2/3)
 		}
@@ -219,7 +219,7 @@ func (v *view) leaseMayBeOver(key int32, o Options) time.Duration {
 // requestsNeeded is how many requests about a key the operations of a process may need.
 func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 	ends, waiting, held, first := 0, time.Duration(0), time.Duration(0), never
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Key != key {
 			continue
 		}
@@ -236,7 +236,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 		}
 		waiting += min(s.Return, v.h.End) - s.Call
 	}
-	for _, h := range those(v.holds, v.byKey[key]) {
+	for _, h := range refsAt(v.holds, v.byKey[key]) {
 		if of.has(v.client(h.span)) {
 			held += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
 		}

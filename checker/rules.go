@@ -20,8 +20,8 @@ func (d disabledRules) has(rule int) bool { return d.rules&(1<<rule) != 0 }
 // applies reports whether a rule is applied.
 func (o Options) applies(rule int) bool { return !o.off.has(rule) }
 
-// by are the segments that acquit by a rule, if it is applied.
-func (o Options) by(rule int, segments []segment) []segment {
+// excusedBy are the segments that acquit by a rule, if it is applied.
+func (o Options) excusedBy(rule int, segments []segment) []segment {
 	if !o.applies(rule) {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (j *searchJob) pack() {
 		return 0
 	}
 	j.Ops = make([]searchOp, len(j.ops))
-	for i, op := range every(j.ops) {
+	for i, op := range refs(j.ops) {
 		j.Ops[i] = searchOp{int64(op.call), int64(op.ret), int64(op.owner), int64(op.epoch), int64(op.pos),
 			op.depth, int64(op.permits), int64(op.token), int64(op.kind), flag(op.write), flag(op.unknown),
 			flag(op.leased)}
@@ -190,13 +190,13 @@ func operations(ops []lockOp, slack time.Duration) []porcupine.Operation {
 	out := make([]porcupine.Operation, 0, len(ops)+1)
 	last := int64(0)
 	unknown := false
-	for _, op := range every(ops) {
+	for _, op := range refs(ops) {
 		last = max(last, int64(op.call))
 		if unknown = unknown || op.unknown; !op.unknown {
 			last = max(last, int64(op.ret+slack))
 		}
 	}
-	for _, op := range every(ops) {
+	for _, op := range refs(ops) {
 		p := porcupine.Operation{ClientId: int(op.process), Input: op, Call: int64(op.call)}
 		if p.Return = int64(op.ret + slack); op.unknown {
 			p.Return = last + 3

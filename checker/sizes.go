@@ -29,7 +29,7 @@ type resized struct {
 // findResizes finds the semaphores that were resized, by key.
 func (v *view) findResizes() map[int32]resized {
 	spans := make(map[int32][]*history.Span)
-	for _, s := range those(v.h.Spans, v.rare) {
+	for _, s := range refsAt(v.h.Spans, v.rare) {
 		if setsSize(s) && s.Outcome != history.Fail && v.h.Limit(s.Key) > 0 {
 			spans[s.Key] = append(spans[s.Key], s)
 		}

@@ -28,7 +28,7 @@ func (v *view) judgeChanges(o Options, found *findings) {
 	for _, i := range v.h.OutOfRange {
 		outOfRange[i] = true
 	}
-	for i, s := range those(v.h.Spans, v.rare) {
+	for i, s := range refsAt(v.h.Spans, v.rare) {
 		refused := outOfRange[i]
 		if !setsSize(s) || s.Outcome == history.Fail && !refused || s.Part {
 			continue

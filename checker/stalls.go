@@ -14,7 +14,7 @@ import (
 
 // harnessStalls are these times, in their order.
 func (v *view) harnessStalls() (stalls []segment) {
-	for _, f := range every(v.h.Faults) {
+	for _, f := range refs(v.h.Faults) {
 		if f.Phase == history.Noted && f.Name == history.HarnessStalled {
 			stalls = append(stalls, segment{f.Time - f.Lasted, f.Time})
 		}
@@ -26,7 +26,7 @@ func (v *view) harnessStalls() (stalls []segment) {
 // reported after that was recorded only when the harness ran again.
 func (v *view) endStalled() {
 	stalls := outageWindows{v.harnessStalls()}
-	for _, h := range every(v.holds) {
+	for _, h := range refs(v.holds) {
 		if end := h.lastPromise(); end < h.until && stalls.touches(segment{end, end}) {
 			v.endHold(h, end)
 		}
@@ -40,8 +40,8 @@ func (v *view) endReported(delay time.Duration) {
 	if delay == 0 {
 		return
 	}
-	for _, h := range every(v.holds) {
-		end := max(h.lastPromise(), h.more().furthest)
+	for _, h := range refs(v.holds) {
+		end := max(h.lastPromise(), h.extra().furthest)
 		if end < h.until && h.until <= later(end, delay) && v.lossReported(h) {
 			v.endHold(h, end)
 		}
@@ -84,7 +84,7 @@ func (v *view) writtenStalled(touch int32) bool {
 
 // undoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.
 func (e *extents) undoneGrants() {
-	for i, s := range those(e.h.Spans, e.rare) {
+	for i, s := range refsAt(e.h.Spans, e.rare) {
 		if s.Undone {
 			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: i, cause: afterUnknownAcquire}
 			e.possible[s.Key] = append(e.possible[s.Key], x)
@@ -108,7 +108,7 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 		return busy
 	}
 	var kept []int32
-	for i, s := range those(v.h.Spans, busy) {
+	for i, s := range refsAt(v.h.Spans, busy) {
 		if c := (outageWindows{undone}); !c.touches(segment{s.Call, s.Return}) {
 			kept = append(kept, i)
 		}
@@ -127,7 +127,7 @@ func (v *view) excuseRefusals(keys []keyOps, o Options) {
 			away = append(away, segment{f.from, later(f.until, o.slack())})
 		}
 	}
-	for _, k := range every(keys) {
+	for _, k := range refs(keys) {
 		k.undone = append(k.undone, away...)
 		k.quorum = true
 		k.busy = v.withoutRivals(k, v.withoutUndone(k.busy, k.undone), o.slack())
@@ -140,8 +140,8 @@ func (v *view) withoutRivals(k *keyOps, busy []int32, slack time.Duration) []int
 	if len(busy) == 0 {
 		return busy
 	}
-	var all []demand
-	for _, s := range those(v.h.Spans, k.spans) {
+	var all []occupancy
+	for _, s := range refsAt(v.h.Spans, k.spans) {
 		if s.Op == history.OpRelease {
 			continue
 		}
@@ -149,9 +149,9 @@ func (v *view) withoutRivals(k *keyOps, busy []int32, slack time.Duration) []int
 		if s.Outcome == history.Fail {
 			until = later(until, slack)
 		}
-		all = append(all, newDemand(s, s.Call, until))
+		all = append(all, newOccupancy(s, s.Call, until))
 	}
-	sums := newDemandSums(all)
+	sums := newOccupancySums(all)
 	return slices.DeleteFunc(slices.Clone(busy), func(i int32) bool {
 		s := &v.h.Spans[i]
 		return sums.in(segment{s.Call, s.Return}).count > 1 // more than the try itself

@@ -65,7 +65,7 @@ func (v *view) judgeDials(o Options, found *findings) {
 // each point back, until it returns false.
 func (s *requestSeries) eachWindow(length time.Duration, visit func(a, b *requestPoint, during segment) (more bool)) {
 	first := 0
-	for i, b := range every(s.points) {
+	for i, b := range refs(s.points) {
 		for first+1 < int(i) && b.sent-s.points[first+1].time >= length {
 			first++
 		}
@@ -80,13 +80,13 @@ func (s *requestSeries) eachWindow(length time.Duration, visit func(a, b *reques
 // the length of s.
 func (v *view) busyTime(of *requestSeries, s segment) (sum time.Duration) {
 	within := func(from, until time.Duration) time.Duration { return max(0, min(until, s.until)-max(from, s.from)) }
-	for i, x := range every(v.h.Spans) {
+	for i, x := range refs(v.h.Spans) {
 		if of.has(v.client(i)) {
 			sum += within(x.Call, x.Return)
 		}
 	}
-	e := v.idleTimes().extents
-	for _, h := range every(e.holds) {
+	e := v.freeTimes().extents
+	for _, h := range refs(e.holds) {
 		if of.has(v.client(h.span)) {
 			sum += within(h.from, v.knownUntil(h))
 		}
@@ -96,7 +96,7 @@ func (v *view) busyTime(of *requestSeries, s segment) (sum time.Duration) {
 
 // opsOf is how many operations of a process were in flight during s.
 func (v *view) opsOf(of *requestSeries, s segment) (n int) {
-	for i, x := range every(v.h.Spans) {
+	for i, x := range refs(v.h.Spans) {
 		if x.Call <= s.until && x.Return >= s.from && of.has(v.client(i)) {
 			n++
 		}

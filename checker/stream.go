@@ -25,20 +25,20 @@ const maxKept = 10_000
 //
 // It belongs to one goroutine. Add takes the events in their order; Look and Judgement may be called at any time.
 type Stream struct {
-	o          Options
-	b          *history.Builder
-	specs      []Spec
-	found      map[Property]*foundViolations
-	unreported []Violation
-	contention contention
-	limit      int // operations kept before it judges and trims
-	before     int // operations that were trimmed
-	concurrent map[string]bool
-	doubts     map[string]doubt
-	readers    map[string][]string // by key: its first readers
-	unsized    map[string]bool     // semaphores whose size was unknown while they were held
-	last       []Result            // of the latest judgement
-	applied    map[Property]bool
+	o             Options
+	b             *history.Builder
+	specs         []Spec
+	found         map[Property]*foundViolations
+	unreported    []Violation
+	contention    contention
+	limit         int // operations kept before it judges and trims
+	before        int // operations that were trimmed
+	unknownOwners map[string]bool
+	unknownWhy    map[string]unknownCause
+	readers       map[string][]string // by key: its first readers
+	unsized       map[string]bool     // semaphores whose size was unknown while they were held
+	last          []Result            // of the latest judgement
+	applied       map[Property]bool
 }
 
 // foundViolations are the violations of one property so far.
@@ -56,7 +56,7 @@ func Streamed() []Property {
 // NewStream begins to judge a run of that many clients; 0 if it is not known. Options.Only defaults to [Streamed].
 func NewStream(o Options, clients int) *Stream {
 	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
-		concurrent: make(map[string]bool), doubts: make(map[string]doubt),
+		unknownOwners: make(map[string]bool), unknownWhy: make(map[string]unknownCause),
 		readers: make(map[string][]string), unsized: make(map[string]bool),
 		applied: make(map[Property]bool)}
 	s.o.Keep = maxKept
@@ -114,8 +114,8 @@ func (s *Stream) look(over bool) {
 		return
 	}
 	for owner, is := range v.ownerOrder {
-		if is == concurrent {
-			s.concurrent[h.Owners[owner]], s.doubts[h.Owners[owner]] = true, v.doubts[owner]
+		if is == ordUnknown {
+			s.unknownOwners[h.Owners[owner]], s.unknownWhy[h.Owners[owner]] = true, v.unknownWhy[owner]
 		}
 	}
 	for i := range v.holds {
@@ -145,12 +145,12 @@ func (s *Stream) look(over bool) {
 // an inner level.
 func (v *view) endNow() {
 	releasing := make(map[ownerKey]time.Duration)
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if _, known := releasing[ownerKey{s.Owner, s.Key}]; s.Ended < 0 && s.Op == history.OpRelease && !known {
 			releasing[ownerKey{s.Owner, s.Key}] = s.Call
 		}
 	}
-	for _, h := range every(v.holds) {
+	for _, h := range refs(v.holds) {
 		if h.until == never {
 			h.until = max(h.from, v.h.End)
 		}
@@ -229,10 +229,10 @@ func (s *Stream) result(p Property) Result {
 		if r.Total > 1 {
 			r.Summary += ", and " + format.Count(r.Total-1, "more violation")
 		}
-	case len(s.concurrent) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
+	case len(s.unknownOwners) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
-		var owners [doubts]int
-		for _, d := range s.doubts { // order does not matter: it counts
+		var owners [unknownCauses]int
+		for _, d := range s.unknownWhy { // order does not matter: it counts
 			owners[d]++
 		}
 		r.Summary = unknownHolds(owners)
@@ -260,7 +260,7 @@ func (s *Stream) unknownSize() string {
 
 // read reports whether a key certainly has readers.
 func (s *Stream) read(key string) bool {
-	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.concurrent[owner] })
+	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.unknownOwners[owner] })
 }
 
 // semaphores are the keys that have more than one permit.
@@ -275,15 +275,15 @@ func (s *Stream) semaphores() map[string]bool {
 	return permits
 }
 
-// standing are the violations of a property that no later event has refuted: that an owner is concurrent, or that a
-// key has permits. A writer that overlapped with another before the key had readers violates readers-writer too.
+// standing are the violations of a property that no later event has refuted: that the holds of an owner are unknown, or
+// that a key has permits. A writer that overlapped with another before the key had readers violates readers-writer too.
 func (s *Stream) standing(p Property) (list []Violation) {
 	permits := s.semaphores()
-	if p == Permits && len(s.concurrent) > 0 {
+	if p == Permits && len(s.unknownOwners) > 0 {
 		return nil // a sum of permits may contain some of such an owner
 	}
 	ok := func(w Violation) bool {
-		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.concurrent[o] }) &&
+		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.unknownOwners[o] }) &&
 			!(permits[w.Key] && (p == Exclusion || p == LeaseExclusion)) && !(p == ReadersWriter && !s.read(w.Key))
 	}
 	for _, w := range s.found[p].list {

@@ -25,15 +25,15 @@ type chain struct {
 // retention is what is kept of a history.
 type retention struct {
 	*view
-	chains        map[ownerKey][]chain
-	of            []int32           // by hold: index of its chain
-	open          map[ownerKey]bool // owners with an operation on a key in flight
-	first         map[int32]int32   // by owner: the invocation of its first operation in flight
-	since         []time.Duration   // by key: tokens of grants from then on may be compared one by one
-	sure          []time.Duration   // by key: until then the holders are certain
-	oldest        int32             // event with which the first kept chain begins
-	concurrentOps map[int32]bool    // spans: evidence that an owner is concurrent
-	touch         []int32           // by key: the touch with the greatest token; -1: none
+	chains         map[ownerKey][]chain
+	of             []int32           // by hold: index of its chain
+	open           map[ownerKey]bool // owners with an operation on a key in flight
+	first          map[int32]int32   // by owner: the invocation of its first operation in flight
+	since          []time.Duration   // by key: tokens of grants from then on may be compared one by one
+	sure           []time.Duration   // by key: until then the holders are certain
+	oldest         int32             // event with which the first kept chain begins
+	overlappingOps map[int32]bool    // spans: evidence that the holds of an owner are unknown
+	touch          []int32           // by key: the touch with the greatest token; -1: none
 }
 
 // trim drops what can no longer matter.
@@ -47,7 +47,7 @@ func (s *Stream) trim() {
 		first:  make(map[int32]int32),
 		oldest: math.MaxInt32}
 	k.pending(s.o.ClockError)
-	k.findConcurrent()
+	k.findOverlapping()
 	k.link()
 	k.mark()
 	k.recent()
@@ -64,12 +64,12 @@ func (k *retention) pending(clockError time.Duration) {
 	k.since = slices.Repeat([]time.Duration{k.h.End - clockError}, len(k.h.Keys))
 	k.sure = slices.Clone(k.since)
 	crashed := make(map[int]int32) // clients that crashed, and the event
-	for _, n := range every(k.h.Notices) {
+	for _, n := range refs(k.h.Notices) {
 		if n.F == history.Crash {
 			crashed[n.Process.Client(k.h.Clients)] = n.Index
 		}
 	}
-	for _, s := range every(k.h.Spans) {
+	for _, s := range refs(k.h.Spans) {
 		if s.Ended >= 0 {
 			continue
 		}
@@ -89,17 +89,17 @@ func (k *retention) pending(clockError time.Duration) {
 	}
 }
 
-// findConcurrent keeps the first two operations of each concurrent owner that overlap.
-func (k *retention) findConcurrent() {
-	k.concurrentOps = make(map[int32]bool)
+// findOverlapping keeps the first two overlapping operations of each owner whose holds are unknown.
+func (k *retention) findOverlapping() {
+	k.overlappingOps = make(map[int32]bool)
 	last := make(map[int32]int32) // by owner: 1 + the operation that completed last; -1: the evidence is found
-	for i, s := range every(k.h.Spans) {
+	for i, s := range refs(k.h.Spans) {
 		before := last[s.Owner]
-		if k.ownerOrder[s.Owner] != concurrent || !isLockOp(s) || before < 0 {
+		if k.ownerOrder[s.Owner] != ordUnknown || !isLockOp(s) || before < 0 {
 			continue
 		}
 		if before > 0 && s.Invoked < k.h.Spans[before-1].Ended {
-			k.concurrentOps[before-1], k.concurrentOps[i] = true, true
+			k.overlappingOps[before-1], k.overlappingOps[i] = true, true
 			last[s.Owner] = -1
 			continue
 		}
@@ -112,7 +112,7 @@ func (k *retention) findConcurrent() {
 // link finds the chains. Holds are in the order of their grants.
 func (k *retention) link() {
 	k.of = make([]int32, len(k.holds))
-	for i, h := range every(k.holds) {
+	for i, h := range refs(k.holds) {
 		at := ownerKey{h.owner, h.key}
 		list := k.chains[at]
 		end := int32(math.MaxInt32)
@@ -133,14 +133,14 @@ func (k *retention) link() {
 func (k *retention) mark() {
 	for at, list := range k.chains { // order does not matter
 		last := &list[len(list)-1]
-		last.kept = last.to == math.MaxInt32 || k.open[at] || k.ownerOrder[at.owner] != sequential
+		last.kept = last.to == math.MaxInt32 || k.open[at] || k.ownerOrder[at.owner] != ordSequential
 	}
 }
 
 // recent keeps the holds that ended so recently that it is not certain yet which others overlapped with them, or for
 // how long: a hold that has not ended may end at this very instant.
 func (k *retention) recent() {
-	for i, h := range every(k.holds) {
+	for i, h := range refs(k.holds) {
 		if max(h.from, h.until) >= k.sure[h.key] {
 			k.keep(i)
 		}
@@ -151,7 +151,7 @@ func (k *retention) recent() {
 func (k *retention) tokens() {
 	for key, holds := range k.byKey {
 		best, ended := none, none // the greatest token, and the greatest of a hold that has ended
-		for i, h := range those(k.holds, holds) {
+		for i, h := range refsAt(k.holds, holds) {
 			switch {
 			case !k.hasToken(i):
 				continue
@@ -173,7 +173,7 @@ func (k *retention) tokens() {
 		}
 	}
 	k.touch = slices.Repeat([]int32{none}, len(k.h.Keys))
-	for i, t := range every(k.h.Touches) {
+	for i, t := range refs(k.h.Touches) {
 		if best := k.touch[t.Key]; best < 0 || t.Token > k.h.Touches[best].Token {
 			k.touch[t.Key] = i
 		}
@@ -199,8 +199,8 @@ func (k *retention) compact() {
 	}
 }
 
-// keepsSpan reports whether a completed operation is kept. One of unknown outcome may always take effect, and an owner
-// that did something while another of its operations was in flight is concurrent.
+// keepsSpan reports whether a completed operation is kept. One of unknown outcome may always take effect, and two
+// overlapping operations of an owner are the reason why its holds are unknown.
 func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if first, open := k.first[s.Owner]; open && s.Invoked >= first {
 		return true
@@ -208,13 +208,13 @@ func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if setsSize(s) { // there are few of them
 		return true
 	}
-	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != sequential && s.Return >= k.h.End {
+	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != ordSequential && s.Return >= k.h.End {
 		return true // it may have returned what is requested at this very instant
 	}
 	if s.Op == history.OpForceRelease {
 		return s.Ended >= k.oldest
 	}
-	return s.Outcome == history.Info || k.concurrentOps[i] || k.within(ownerKey{s.Owner, s.Key}, s.Invoked)
+	return s.Outcome == history.Info || k.overlappingOps[i] || k.within(ownerKey{s.Owner, s.Key}, s.Invoked)
 }
 
 func (k *retention) within(at ownerKey, event int32) bool {

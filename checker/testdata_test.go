@@ -208,7 +208,7 @@ func flagOption(o *checker.Options, name string) *bool {
 		"persists":        &o.Persists,
 		"several":         &o.SeveralKeys,
 		"settles":         &o.Settles,
-		"starves":         &o.Starves,
+		"sim-priorities":  &o.SimPriorities,
 		"ends-renewals":   &o.EndsRenewals,
 		"awaits-replicas": &o.AwaitsReplicas,
 		"names-owner":     &o.NamesOwner,

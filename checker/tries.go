@@ -10,17 +10,17 @@ import (
 // judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the slack,
 // or to which the client had not replied by then, though no fault was in force and the client ran: a try does not wait.
 // Where a master may be down, a try also waits for the replies of the others. Of a lock that states that a fault does
-// not affect its releases (see spared.go), these are judged as well: one that waits for the end of the fault keeps the
-// lock held.
+// not affect its releases (see fault_scope.go), these are judged as well: one that waits for the end of the fault keeps
+// the lock held.
 func (v *view) judgeTries(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
 	slack, outlasts := o.slack(), o.Migrates || o.Isolates > 0 || o.FullMemory
-	excuses := v.excusesOf(o)
+	excuses := v.excusesFor(o)
 	judge := func(i int32, until time.Duration) {
 		client, during := v.client(i), segment{v.h.Spans[i].Call, until}
-		e := excuses(concernOf(&v.h.Spans[i]))
+		e := excuses(scopeOf(&v.h.Spans[i]))
 		p := longestOutside(during, e.away.windows, v.clientPauses()[client])
 		if p.until-p.from <= slack || e.dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
 			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
@@ -31,7 +31,7 @@ func (v *view) judgeTries(o Options, found *findings) {
 		did += " after " + format.Duration(until-during.from)
 		found.add(finding{rule: tryWaited, x: none, y: i, start: during.from, end: until, note: did})
 	}
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		waits := s.Op == history.OpTry && (s.Outcome == history.OK || s.Busy) ||
 			outlasts && s.Op == history.OpRelease && s.Outcome != history.Info
 		if waits && s.Return-s.Call > slack {

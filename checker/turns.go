@@ -59,8 +59,8 @@ func (v *view) judgeTurns(o Options, found *findings) {
 // meanwhile, because the outcome of an acquire or what its owner held is unknown, it finds none.
 func (v *view) longTurns(clients int) map[int32][]turn {
 	unsure := make(map[int32]bool)
-	for _, s := range every(v.h.Spans) {
-		if s.Outcome == history.Info || v.ownerOrder[s.Owner] == concurrent {
+	for _, s := range refs(v.h.Spans) {
+		if s.Outcome == history.Info || v.ownerOrder[s.Owner] == ordUnknown {
 			unsure[s.Key] = true
 		}
 	}
@@ -90,7 +90,7 @@ func (v *view) longTurns(clients int) map[int32][]turn {
 // grantsIn is how many of some holds were asked for and granted in s, and the last of them.
 func (v *view) grantsIn(grants []int32, s segment) (n int, last int32) {
 	last = none
-	for i, h := range those(v.holds, grants) {
+	for i, h := range refsAt(v.holds, grants) {
 		if h.asked >= s.from && h.from <= s.until {
 			n, last = n+1, i
 		}

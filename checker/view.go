@@ -17,40 +17,40 @@ const never = history.Infinity
 // view is a history as the checkers use it, with holds instead of operations. It is made once for each judgement, in
 // linear time, and not changed afterwards.
 type view struct {
-	h          *history.History
-	holds      []hold                    // in the order of their grants
-	rare       []int32                   // see rareSpans
-	byKey      [][]int32                 // holds of each key in that order; those of one instant by end
-	orphans    []int32                   // spans: releases that succeeded without a hold
-	renumbered []int32                   // spans: re-entries with another token than their hold's
-	regrants   []int32                   // spans: grants to an owner that already held the lock
-	carried    []int32                   // spans: grants requested inside a hold that was lost before the reply
-	parts      map[int32][]partialReturn // by hold: permits that were returned before the rest
-	promised   map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
-	unrenewed  []*history.Span           // renewals that were refused: the hold is lost
-	kind       LockKind                  // what the lock is meant to be
-	quorum     bool                      // several servers decide about a key
-	fair       bool                      // the lock queues its waiters
-	poll       time.Duration             // see [Options.Poll]
-	usage      []usage                   // by key
-	ownerOrder []programOrder            // by owner
-	issueOrder []programOrder            // the same by the invocations alone, whatever the replies were
-	doubts     []doubt                   // by owner: why it is concurrent, if it is
-	concurrent int                       // number of concurrent owners
-	doubtful   [doubts]int               // the same, by doubt
-	levels     []level                   // what owners did inside their holds
-	counted    []int32                   // spans: replies with a hold count that can be compared
+	h             *history.History
+	holds         []hold                    // in the order of their grants
+	rare          []int32                   // see rareSpans
+	byKey         [][]int32                 // holds of each key in that order; those of one instant by end
+	orphans       []int32                   // spans: releases that succeeded without a hold
+	renumbered    []int32                   // spans: re-entries with another token than their hold's
+	regrants      []int32                   // spans: grants to an owner that already held the lock
+	carried       []int32                   // spans: grants requested inside a hold that was lost before the reply
+	parts         map[int32][]partialReturn // by hold: permits that were returned before the rest
+	promised      map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
+	unrenewed     []*history.Span           // renewals that were refused: the hold is lost
+	kind          LockKind                  // what the lock is meant to be
+	quorum        bool                      // several servers decide about a key
+	fair          bool                      // the lock queues its waiters
+	poll          time.Duration             // see [Options.Poll]
+	usage         []usage                   // by key
+	ownerOrder    []programOrder            // by owner
+	issueOrder    []programOrder            // the same by the invocations alone, whatever the replies were
+	unknownWhy    []unknownCause            // by owner: why its holds are unknown, if they are
+	unknownOwners int                       // number of owners whose holds are unknown
+	unknownCounts [unknownCauses]int        // the same, by cause
+	levels        []level                   // what owners did inside their holds
+	counted       []int32                   // spans: replies with a hold count that can be compared
 
 	// computed when needed, once
-	byOwner      func() []int32                 // see orderByOwner
-	idleTimes    func() *idle                   // see findIdle
-	clientPauses func() map[int][]segment       // see findPauses
-	completed    func() map[int32]time.Duration // see findCompleted
-	severalKeys  func() map[int32][]int32       // see findSeveral
-	faultTimes   func() []faultTime             // see findFaults
-	resizes      func() map[int32]resized       // see findResizes
-	servers      func() *servers                // see readServers
-	homes        func() []string                // see findHomes
+	byOwner       func() []int32                 // see orderByOwner
+	freeTimes     func() *freeTimes              // see findFreeTimes
+	clientPauses  func() map[int][]segment       // see findPauses
+	completed     func() map[int32]time.Duration // see findCompleted
+	multiAcquires func() map[int32][]int32       // see findMultiAcquires
+	faultTimes    func() []faultTime             // see findFaults
+	resizes       func() map[int32]resized       // see findResizes
+	samples       func() *nodeSamples            // see readSamples
+	homes         func() []string                // see findHomes
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -72,7 +72,7 @@ type hold struct {
 	core             time.Duration // end of what a legal order must contain; later than until if the loss was not real
 	freeBy           time.Duration // release returned, or one by force; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
-	extra            *holdExtra    // see more and change; nil: all zero
+	extras           *holdExtra    // see extra and mutableExtra; nil: all zero
 	token            uint64
 	key              int32
 	owner            int32
@@ -113,10 +113,11 @@ func bareView(h *history.History, o Options) *view {
 	o.off = disabledRules{} // those of one property do not belong to all
 	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll,
 		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
-	v.byOwner, v.idleTimes = sync.OnceValue(v.orderByOwner), sync.OnceValue(func() *idle { return v.findIdle(o.slack()) })
+	v.byOwner = sync.OnceValue(v.orderByOwner)
+	v.freeTimes = sync.OnceValue(func() *freeTimes { return v.findFreeTimes(o.slack()) })
 	v.clientPauses, v.completed = sync.OnceValue(v.findPauses), sync.OnceValue(v.findCompleted)
-	v.severalKeys, v.faultTimes = sync.OnceValue(v.findSeveral), sync.OnceValue(v.findFaults)
-	v.resizes, v.servers = sync.OnceValue(v.findResizes), sync.OnceValue(func() *servers { return v.readServers(o) })
+	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
+	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
 	isolates := cmp.Or(o.Isolates, o.NodeTimeout)
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(isolates) })
 	return v
@@ -129,9 +130,9 @@ func newView(h *history.History, o Options) *view {
 	v.endStalled()
 	v.endReported(o.ReportDelay)
 	for owner, o := range v.ownerOrder {
-		if o == concurrent {
-			v.concurrent++
-			v.doubtful[v.doubts[owner]]++
+		if o == ordUnknown {
+			v.unknownOwners++
+			v.unknownCounts[v.unknownWhy[owner]]++
 		}
 	}
 	v.byKey = group(len(h.Keys), v.holds)
@@ -139,14 +140,14 @@ func newView(h *history.History, o Options) *view {
 	return v
 }
 
-// fold finds the holds. Those of concurrent owners are left out, unless all are wanted.
+// fold finds the holds. It leaves out those of owners whose program order is ordUnknown, unless all is set.
 func (v *view) fold(all bool) {
 	h := v.h
 	var marks []int32
 	v.rare = rareSpans(h)
 	room := inBackground(func() { v.holds = prefault(countGrants(h)) })
 	order := inBackground(func() { marks = effectOrder(h) })
-	v.ownerOrder, v.doubts = orders(h)
+	v.ownerOrder, v.unknownWhy = orders(h)
 	v.issueOrder = slices.Clone(v.ownerOrder)
 	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool),
 		hasLost: make(map[ownerKey]bool), clients: byClient{of: make(map[int][]int32)}, all: all,
@@ -193,7 +194,7 @@ func prefault(n int) []hold {
 
 // countGrants is the largest possible number of holds.
 func countGrants(h *history.History) (n int) {
-	for _, s := range every(h.Spans) {
+	for _, s := range refs(h.Spans) {
 		if s.Outcome == history.OK && isAcquire(s.Op) {
 			n++
 		}
@@ -205,7 +206,7 @@ func countGrants(h *history.History) (n int) {
 // a reason that is no flag of theirs, failed. So a rule about other operations, unknown outcomes or flags does not read
 // every span.
 func rareSpans(h *history.History) (rare []int32) {
-	for i, s := range every(h.Spans) {
+	for i, s := range refs(h.Spans) {
 		common := s.Op == history.OpAcquire && s.Write || s.Op == history.OpRelease
 		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Expired || s.Zero || s.Absent || s.Part
 		if !common || flagged || s.Outcome == history.Info {
@@ -231,9 +232,9 @@ func isLockOp(s *history.Span) bool {
 // unjudged reports whether an owner whose holds are unknown was granted an acquire for which is holds: then it is not
 // certain that a property does not apply.
 func (v *view) unjudged(is func(*history.Span) bool) bool {
-	return v.concurrent > 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
+	return v.unknownOwners > 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
 		acquires := isAcquire(s.Op)
-		return acquires && s.Outcome == history.OK && v.ownerOrder[s.Owner] == concurrent && is(&s)
+		return acquires && s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown && is(&s)
 	})
 }
 
@@ -241,30 +242,30 @@ func (v *view) unjudged(is func(*history.Span) bool) bool {
 type programOrder uint8
 
 const (
-	sequential   programOrder = iota // one after the other
-	afterUnknown                     // some followed one of unknown outcome, which may still take effect
-	concurrent                       // which holds it had is unknown, so they are not judged: see doubt
+	ordSequential   programOrder = iota // one after the other
+	ordAfterUnknown                     // some followed one of unknown outcome, which may still take effect
+	ordUnknown                          // which holds it had is unknown, so they are not judged: see unknownCause
 )
 
-// orders finds the program order of each owner. Of sequential owners it is known, and the exactness of the interval
-// sweeps depends on it (see exclusion.go). An owner that acquires after a release of unknown outcome counts as
-// concurrent: that release may arrive late and end the new hold.
-func orders(h *history.History) ([]programOrder, []doubt) {
-	of, why := make([]programOrder, len(h.Owners)), make([]doubt, len(h.Owners))
+// orders finds the program order of each owner. It is known for ordSequential, and the exactness of the interval
+// sweeps depends on it (see exclusion.go). An owner that acquires after a release of unknown outcome has the
+// order ordUnknown: that release may arrive late and end the new hold.
+func orders(h *history.History) ([]programOrder, []unknownCause) {
+	of, why := make([]programOrder, len(h.Owners)), make([]unknownCause, len(h.Owners))
 	ends := make([]int32, len(h.Owners))           // latest completion of known outcome
 	unknown := make([]programOrder, len(h.Owners)) // what the next acquire makes of it
-	for _, s := range every(h.Spans) {
+	for _, s := range refs(h.Spans) {
 		if !isLockOp(s) {
 			continue
 		}
 		o, release := &of[s.Owner], s.Op == history.OpRelease
 		switch {
 		case s.Invoked < ends[s.Owner] && !s.Part:
-			*o, why[s.Owner] = concurrent, twoAtOnce
+			*o, why[s.Owner] = ordUnknown, twoAtOnce
 		case release || s.Outcome == history.Fail:
-			*o = max(*o, min(afterUnknown, unknown[s.Owner]))
+			*o = max(*o, min(ordAfterUnknown, unknown[s.Owner]))
 		default:
-			if unknown[s.Owner] == concurrent && *o != concurrent {
+			if unknown[s.Owner] == ordUnknown && *o != ordUnknown {
 				why[s.Owner] = lateRelease
 			}
 			*o = max(*o, unknown[s.Owner])
@@ -273,9 +274,9 @@ func orders(h *history.History) ([]programOrder, []doubt) {
 		case s.Outcome != history.Info:
 			ends[s.Owner] = max(ends[s.Owner], s.Ended)
 		case release:
-			unknown[s.Owner] = concurrent
+			unknown[s.Owner] = ordUnknown
 		default:
-			unknown[s.Owner] = max(unknown[s.Owner], afterUnknown)
+			unknown[s.Owner] = max(unknown[s.Owner], ordAfterUnknown)
 		}
 	}
 	return of, why
@@ -302,7 +303,7 @@ func effectOrder(h *history.History) []int32 {
 }
 
 func eachEffect(h *history.History, visit func(at, what int32)) {
-	for i, s := range every(h.Spans) {
+	for i, s := range refs(h.Spans) {
 		at := int32(-1)
 		switch s.Op {
 		case history.OpRelease:
@@ -318,7 +319,7 @@ func eachEffect(h *history.History, visit func(at, what int32)) {
 			visit(at, i)
 		}
 	}
-	for i, n := range every(h.Notices) {
+	for i, n := range refs(h.Notices) {
 		if n.Index >= 0 {
 			visit(n.Index, -i-1)
 		}

@@ -12,52 +12,52 @@ import (
 
 // The rules of wake-up.
 const (
-	notWoken      = iota // a waiter was not served although the lock was free
-	notAdmitted          // a waiter was not served although there was room for it
-	tryRefused           // a try was refused although there was room for it
-	tryWaited            // a try waited
-	waitedInVain         // a request that can never be granted waited, at a lock that states that it refuses it
-	notReturned          // an acquire did not return, long after its wait had ended
-	requestStorm         // a process sent requests again and again without a pause
-	dialStorm            // a process dialed again and again without a pause
-	wokenInVain          // a release woke more waiters than it could let in
-	gaveUp               // an acquire ended with an error before its wait was over
-	failedWait           // an acquire ended with an error although the lock was free and the servers available
-	noReason             // a wait ended without a reply although there was no fault
-	closedWait           // an acquire did not return although its lock object had been closed
-	keptToItself         // a program kept the lock to itself while clients of others waited
-	keptInHand           // an acquire of several keys kept one that a client waited for, while it waited for another
-	unanswered           // an operation had no reply although only other servers than its own were unavailable
-	ownGrant             // an acquire waited for what it had been granted
-	doubtful             // the outcome of an acquire stayed unknown although a majority was available
-	shownFreeWait        // a waiter was not served although the servers had no hold
-	wakeOutage           // acquits: the servers were unavailable
-	wakePaused           // acquits: the waiter was paused
-	wakeLate             // acquits: the reply came, or the client crashed
-	wakeRights           // acquits: a permission was revoked
-	wakeShared           // acquits: another client of the lock object may have sent its request
-	wakeAhead            // acquits: at a fair lock, others came first
-	wakeSeveral          // acquits: an acquire of several locks cannot start again, or has no time for all of them
-	wakeSteps            // acquits: while a slot migrates, each of many requests may be slow
+	notWoken             = iota // a waiter was not served although the lock was free
+	notAdmitted                 // a waiter was not served although there was room for it
+	tryRefused                  // a try was refused although there was room for it
+	tryWaited                   // a try waited
+	waitedNeverGrantable        // a request that can never be granted waited, at a lock that states that it refuses it
+	notReturned                 // an acquire did not return, long after its wait had ended
+	requestStorm                // a process sent requests again and again without a pause
+	dialStorm                   // a process dialed again and again without a pause
+	wokenTooMany                // a release woke more waiters than it could let in
+	gaveUp                      // an acquire ended with an error before its wait was over
+	failedWait                  // an acquire ended with an error although the lock was free and the servers available
+	noReason                    // a wait ended without a reply although there was no fault
+	closedWait                  // an acquire did not return although its lock object had been closed
+	keptToItself                // a program kept the lock to itself while clients of others waited
+	keptInHand                  // an acquire of several keys kept one that others waited for, while it waited for another
+	unanswered                  // an operation had no reply although only other servers than its own were unavailable
+	ownGrant                    // an acquire waited for what it had been granted
+	outcomeUnknown              // the outcome of an acquire stayed unknown although a majority was available
+	waitedWhileFree             // a waiter was not served although the servers had no hold
+	wakeOutage                  // acquits: the servers were unavailable
+	wakePaused                  // acquits: the waiter was paused
+	wakeLate                    // acquits: the reply came, or the client crashed
+	wakeRights                  // acquits: a permission was revoked
+	wakeShared                  // acquits: another client of the lock object may have sent its request
+	wakeAhead                   // acquits: at a fair lock, others came first
+	wakeSeveral                 // acquits: an acquire of several locks cannot start again, or has no time for all of them
+	wakeSteps                   // acquits: while a slot migrates, each of many requests may be slow
 )
 
 func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
-		tryWaited:    "waited-try",
-		waitedInVain: "waited-in-vain", notReturned: "not-returned",
-		requestStorm: "storm", dialStorm: "dials", wokenInVain: "herd",
+		tryWaited:            "waited-try",
+		waitedNeverGrantable: "never-grantable", notReturned: "not-returned",
+		requestStorm: "storm", dialStorm: "dials", wokenTooMany: "herd",
 		gaveUp: "gave-up", failedWait: "failed-wait", closedWait: "closed-wait", keptToItself: "no-turns",
 		keptInHand: "hold-and-wait",
-		unanswered: "unanswered", doubtful: "doubt", ownGrant: "own-grant", noReason: "no-reason",
-		shownFreeWait: "shown-free",
-		wakeOutage:    "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
+		unanswered: "unanswered", outcomeUnknown: "outcome-unknown", ownGrant: "own-grant", noReason: "no-reason",
+		waitedWhileFree: "shown-free",
+		wakeOutage:      "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks",
 		wakeSteps: "slow-requests"}
 }
 
-// checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
-// went to no waiter (redisson#4744: a reader is not woken when a writer releases). Free means that no client can have
-// held it, by the longest possible intervals (see idle.go). A wait that timed out counts like one that was served in
+// checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or went
+// to no waiter (redisson#4744: a reader is not woken when a writer releases). Free means that no client can have held
+// it, by the longest possible intervals (see free_times.go). A wait that timed out counts like one that was served in
 // the end. What follows a hold that was not released is judged by recovery.
 //
 // An acquire with a wait has to return when its wait ends. The harness records that a reply did not come only long
@@ -74,14 +74,14 @@ func checkWakeUp(v *view, o Options) Result {
 			asked++
 		}
 	}
-	timed := o.unhurried(wakeSteps)
-	v.unservedWaits(timed, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
+	timed := o.withoutSlowMigration(wakeSteps)
+	v.unservedWaits(timed, waitRules{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
 	asked += v.unreturned(o, found)
-	v.judgeRoom(timed, found)
+	v.judgeCapacity(timed, found)
 	v.judgeTries(timed, found)
 	v.judgeOwnGrants(timed, found)
-	v.judgeShownFree(timed, found)
-	v.judgeVain(o, found)
+	v.judgeWaitsWhileFree(timed, found)
+	v.judgeRequestsNeverGrantable(o, found)
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
 	v.judgeClosings(o, found)
@@ -93,7 +93,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeDials(o, found)
 	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
-	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes().gaps))}
+	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.freeTimes().gaps))}
 	switch {
 	case r.Outcome == Violated:
 	case asked == 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
@@ -110,7 +110,7 @@ func checkWakeUp(v *view, o Options) Result {
 
 // unreturned finds the acquires that never returned; it returns how many the harness stopped waiting for.
 func (v *view) unreturned(o Options, found *findings) (asked int) {
-	excuses := v.excusesOf(o)
+	excuses := v.excusesFor(o)
 	for _, u := range v.h.Unknown {
 		s := &v.h.Spans[u.Span]
 		if !u.Timeout || s.Op != history.OpAcquire {
@@ -118,7 +118,8 @@ func (v *view) unreturned(o Options, found *findings) (asked int) {
 		}
 		asked++
 		p := longestOutside(segment{max(s.Call, u.Time-2*o.slack()), u.Time},
-			o.by(wakeOutage, excuses(concernOf(s)).away.windows), o.by(wakePaused, v.clientPauses()[v.client(u.Span)]))
+			o.excusedBy(wakeOutage, excuses(scopeOf(s)).away.windows),
+			o.excusedBy(wakePaused, v.clientPauses()[v.client(u.Span)]))
 		if p.until-p.from > o.slack() && !(o.applies(wakeLate) && v.heardOf(s, u.Time)) {
 			found.add(finding{rule: notReturned, x: none, y: u.Span, start: s.Call, end: u.Time})
 		}
@@ -152,13 +153,13 @@ func wakeUpWords() map[int]wording {
 		ownGrant: {"", nothing, "an acquire does not wait for its own grant",
 			"client $client waited for $lock until $return, and returned what it had been granted, although no other client " +
 				"can have held it $during"},
-		shownFreeWait: {"", nothing, "a waiter for a free lock gets it",
+		waitedWhileFree: {"", nothing, "a waiter for a free lock gets it",
 			"client $client waited for $lock $during although the servers had no hold of it"},
-		waitedInVain: {"", nothing, "a request that can never be granted is refused at once",
+		waitedNeverGrantable: {"", nothing, "a request that can never be granted is refused at once",
 			"client $client waited $length to write $lock, although it held that lock for reading itself, all the time"},
 		gaveUp: {"", nothing, "a wait continues after a transient error",
 			"client $client requested $lock at $start, and its wait ended with an error after $length, before it was over"},
-		doubtful: {"", nothing, "an acquire that a majority replies to has a known outcome",
+		outcomeUnknown: {"", nothing, "an acquire that a majority replies to has a known outcome",
 			"client $client requested $lock at $call, and after $length it was unknown whether it has it, although a " +
 				"majority of the servers was available"},
 		failedWait: {"", nothing, "an acquire of a free lock does not end with an error",
@@ -186,7 +187,7 @@ func wakeUpWords() map[int]wording {
 func (v *view) wakeUpViolation(f finding) Violation {
 	s, w := &v.h.Spans[f.y], wakeUpWords()[f.rule]
 	switch f.rule {
-	case requestStorm, dialStorm, wokenInVain:
+	case requestStorm, dialStorm, wokenTooMany:
 		return v.excessViolation(f)
 	case notWoken:
 		if f.x < 0 {
@@ -203,7 +204,7 @@ func (v *view) wakeUpViolation(f finding) Violation {
 			w.text = "client $client had no reply to its $op of $lock after $length, although a majority of the servers had " +
 				"the hold, and was available"
 		}
-	case waitedInVain:
+	case waitedNeverGrantable:
 		switch during := (segment{s.Call, s.Return}); {
 		case v.h.Limit(s.Key) > 0:
 			_, most := v.sizesIn(s.Key, during)

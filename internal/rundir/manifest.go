@@ -148,7 +148,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		Persists:       m.Can.Has(client.Persists),
 		SeveralKeys:    m.Can.Has(client.SeveralKeys),
 		Settles:        m.Can.Has(client.Persists) && m.Deterministic && !m.Variation.Priorities(),
-		Starves:        m.Deterministic && m.Variation.Priorities(),
+		SimPriorities:  m.Deterministic && m.Variation.Priorities(),
 		EndsRenewals:   m.Can.Has(client.EndsRenewals),
 		AwaitsReplicas: m.Can.Has(client.AwaitsReplicas),
 		NamesOwner:     m.Can.Has(client.NamesOwner),

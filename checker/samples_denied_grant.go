@@ -6,13 +6,13 @@ import (
 
 // This file is about acquires that failed and say that they never held the lock, although a server had granted it.
 
-// judgeHeldBefore finds the acquires and tries that failed without saying that a grant may have been undone, although a
-// server kept a hold for their owner between their call and their return. Only the first operation of an owner at a key
-// is judged, if no other of the owner begins before it has ended: what a server keeps for it then is of that operation.
-// What finds nothing to take back, because a fault or a forced release has removed it, may take it for proof that there
-// was nothing. Of a quorum nothing is judged: what a minority has granted is no grant.
-func (c *honestyCheck) judgeHeldBefore() {
-	s := c.servers()
+// judgeDeniedGrants finds the acquires and tries that failed without saying that a grant may have been undone, although
+// a server kept a hold for their owner between their call and their return. Only the first operation of an owner at a
+// key is judged, if no other of the owner begins before it has ended: what a server keeps for it then is of that
+// operation. What finds nothing to take back, because a fault or a forced release has removed it, may take it for proof
+// that there was nothing. Of a quorum nothing is judged: what a minority has granted is no grant.
+func (c *honestyCheck) judgeDeniedGrants() {
+	s := c.samples()
 	if s == nil || !c.o.Repeats || c.quorum || c.o.MayBeDown > 0 {
 		return
 	}
@@ -31,9 +31,9 @@ func (c *honestyCheck) judgeHeldBefore() {
 }
 
 // firstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
-func (s *servers) firstNamed(at ownerKey, during segment) (first *history.Sample) {
+func (s *nodeSamples) firstNamed(at ownerKey, during segment) (first *history.Sample) {
 	for node := range s.nodes {
-		for _, x := range those(s.h.Samples, s.between(node, during.from, during.until)) {
+		for _, x := range refsAt(s.h.Samples, s.between(node, during.from, during.until)) {
 			if state, _ := s.keeps(x, at.owner, at.key); state == present && (first == nil || x.Time < first.Time) {
 				first = x
 			}

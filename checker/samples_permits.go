@@ -16,7 +16,7 @@ import (
 
 // permitSamples visits the samples of each semaphore in the order of time, with the permits that the server keeps,
 // until visit returns false.
-func (s *servers) permitSamples(visit func(key int32, x *history.Sample, kept int64) bool) {
+func (s *nodeSamples) permitSamples(visit func(key int32, x *history.Sample, kept int64) bool) {
 	for key, name := range s.h.Keys {
 		home := none
 		for node, samples := range s.nodes {
@@ -31,7 +31,7 @@ func (s *servers) permitSamples(visit func(key int32, x *history.Sample, kept in
 		if home == none || s.h.Limit(int32(key)) <= 0 {
 			continue
 		}
-		for _, x := range those(s.h.Samples, s.nodes[home]) {
+		for _, x := range refsAt(s.h.Samples, s.nodes[home]) {
 			if !visit(int32(key), x, int64(x.Keys[name].Permits)) {
 				break
 			}
@@ -42,7 +42,7 @@ func (s *servers) permitSamples(visit func(key int32, x *history.Sample, kept in
 // fewerPermits finds, for each semaphore, a sample with fewer permits than its clients certainly held and were
 // promised. A promise does not count if a fault may have changed what servers keep since it was requested.
 func (c *honestyCheck) fewerPermits() {
-	seen := c.servers()
+	seen := c.samples()
 	if seen == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (c *honestyCheck) fewerPermits() {
 		}
 		open = slices.DeleteFunc(open, func(i int32) bool { return c.holds[i].until < x.Time })
 		sum, span := int64(0), none
-		for i, h := range those(c.holds, open) {
+		for i, h := range refsAt(c.holds, open) {
 			if !h.promisedAt(x.Sent) || !h.promisedAt(later(x.Time, keepError(0, c.o))) ||
 				c.touched(c.all, segment{c.requested(h, x.Sent), x.Time}) {
 				continue
@@ -107,11 +107,11 @@ func (v *view) outAt(i int32, t time.Duration) int64 {
 // holds that may last, of acquires of unknown outcome, and of requests that failed less than the slack before, other
 // than tries that were refused. A lock whose grants have no validity may keep what was not released without an end.
 func (v *view) judgeMorePermits(o Options, found *findings) {
-	seen := v.servers()
+	seen := v.samples()
 	if seen == nil {
 		return
 	}
-	dis, sums, end := v.allDisturbances(o), make(map[int32]*demandSums), v.lastActivity()
+	dis, sums, end := v.allDisturbances(o), make(map[int32]*occupancySums), v.lastActivity()
 	seen.permitSamples(func(key int32, x *history.Sample, kept int64) bool {
 		if x.Time > end { // the harness acquires it as well
 			return false
@@ -120,7 +120,7 @@ func (v *view) judgeMorePermits(o Options, found *findings) {
 			return true
 		}
 		if sums[key] == nil {
-			all := newDemandSums(v.mayHavePermits(key, o))
+			all := newOccupancySums(v.mayHavePermits(key, o))
 			sums[key] = &all
 		}
 		sum := sums[key].in(segment{x.Sent, x.Time}).permits
@@ -140,7 +140,7 @@ func (v *view) judgeMorePermits(o Options, found *findings) {
 
 // lastActivity is when the last operation of a client was invoked, or returned.
 func (v *view) lastActivity() (last time.Duration) {
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if last = max(last, s.Call); s.Return < never {
 			last = max(last, s.Return)
 		}
@@ -149,12 +149,12 @@ func (v *view) lastActivity() (last time.Duration) {
 }
 
 // mayHavePermits are the longest possible times of all permits of a key.
-func (v *view) mayHavePermits(key int32, o Options) []demand {
+func (v *view) mayHavePermits(key int32, o Options) []occupancy {
 	valid := false
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		valid = valid || s.Key == key && s.Valid != 0 && s.Op != history.OpInspect
 	}
-	all := v.idleTimes().extents.held(key, true, o.slack())
+	all := v.freeTimes().extents.possiblyHeld(key, true, o.slack())
 	if !valid {
 		for i := range all {
 			if h := v.extentOf(key, i); h == none || v.holds[h].freeBy == never {
@@ -162,7 +162,7 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 			}
 		}
 	}
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if s.Key != key || s.Outcome != history.Fail || !isAcquire(s.Op) {
 			continue
 		}
@@ -170,12 +170,12 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 		if s.Op == history.OpTry && s.Busy && !s.Undone { // it was refused, and nothing has to be undone
 			until = s.Return
 		}
-		all = append(all, newDemand(s, s.Call, until))
+		all = append(all, newOccupancy(s, s.Call, until))
 	}
 	return all
 }
 
-// extentOf is the hold of entry i of [extents.held]; none: it is not that of a hold.
+// extentOf is the hold of entry i of [extents.possiblyHeld]; none: it is not that of a hold.
 func (v *view) extentOf(key int32, i int) int32 {
 	if holds := v.byKey[key]; i < len(holds) {
 		return holds[i]
@@ -186,7 +186,7 @@ func (v *view) extentOf(key int32, i int) int32 {
 // lastRequest is the last acquire or try of a key before t; none if there is none.
 func (v *view) lastRequest(key int32, t time.Duration) int32 {
 	last := none
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Key == key && s.Ended >= 0 && s.Call <= t && isAcquire(s.Op) &&
 			(last == none || cmp.Compare(s.Call, v.h.Spans[last].Call) >= 0) {
 			last = i

@@ -22,25 +22,25 @@ func keepError(rest time.Duration, o Options) time.Duration {
 	return 5*time.Millisecond + rest/1000 + o.ClockError
 }
 
-// servers are the samples of a history by node.
-type servers struct {
+// nodeSamples are the samples of a history by node.
+type nodeSamples struct {
 	*view
 	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
 	owners map[string]int32            // index into History.Owners
 	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
 
-	wrongly func() []kept                    // see [servers.keptWrongly]
+	wrongly func() []kept                    // see [nodeSamples.keptWrongly]
 	ledgers func() map[ownerKey]*ownerLedger // of the owners that samples name
 }
 
 type nodeKey struct{ node, key int32 }
 
-// readServers reads the samples; nil if there are none that can be read.
-func (v *view) readServers(o Options) *servers {
+// readSamples reads the samples; nil if there are none that can be read.
+func (v *view) readSamples(o Options) *nodeSamples {
 	if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
 		return nil
 	}
-	s := &servers{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
+	s := &nodeSamples{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
 	s.wrongly = sync.OnceValue(func() []kept { return s.keptWrongly(o) })
 	s.ledgers = sync.OnceValue(s.newLedgers)
 	for i, name := range v.h.Owners {
@@ -50,9 +50,9 @@ func (v *view) readServers(o Options) *servers {
 	return s
 }
 
-func (s *servers) read() {
+func (s *nodeSamples) read() {
 	index := make(map[string]int)
-	for i, x := range every(s.h.Samples) {
+	for i, x := range refs(s.h.Samples) {
 		if !x.Up || x.Role != "master" {
 			continue
 		}
@@ -74,7 +74,7 @@ func (s *servers) read() {
 
 // movedFrom reports whether the last node that has named an owner at a key up to an instant is another one, or may be
 // because no sample of a node names one before that: the slot of the key has moved, or has not moved yet.
-func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
+func (s *nodeSamples) movedFrom(node int, key int32, at time.Duration) bool {
 	last := func(node int) time.Duration {
 		times := s.named[nodeKey{int32(node), key}]
 		n, found := slices.BinarySearch(times, at)
@@ -97,7 +97,7 @@ func (s *servers) movedFrom(node int, key int32, at time.Duration) bool {
 }
 
 // names reports whether a state names an owner of the history.
-func (s *servers) names(state history.KeyState) bool {
+func (s *nodeSamples) names(state history.KeyState) bool {
 	if _, known := s.owners[state.Owner]; known {
 		return true
 	}
@@ -114,7 +114,7 @@ const (
 )
 
 // keeps reports whether sample x has a hold of an owner at a key.
-func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.KeyState) {
+func (s *nodeSamples) keeps(x *history.Sample, owner, key int32) (presence, history.KeyState) {
 	state, held := x.Keys[s.h.Keys[key]]
 	if !held {
 		return absent, state
@@ -129,9 +129,9 @@ func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.
 	return unnamed, state
 }
 
-// rival reports whether another node acted as master for a key within slack of t. Then it is not known whose state
-// counts: after a failover the old master may not know for a while that it was replaced.
-func (s *servers) rival(node int, key int32, t, slack time.Duration) bool {
+// otherMaster reports whether another node acted as master for a key within slack of t. Then it is not known whose
+// state counts: after a failover the old master may not know for a while that it was replaced.
+func (s *nodeSamples) otherMaster(node int, key int32, t, slack time.Duration) bool {
 	for other := range s.nodes {
 		named := other != node && s.named[nodeKey{int32(other), key}] != nil
 		if named && len(s.between(other, t-slack, later(t, slack))) > 0 {
@@ -142,7 +142,7 @@ func (s *servers) rival(node int, key int32, t, slack time.Duration) bool {
 }
 
 // between are the samples of a node that were taken entirely between two instants.
-func (s *servers) between(node int, from, until time.Duration) []int32 {
+func (s *nodeSamples) between(node int, from, until time.Duration) []int32 {
 	all := s.nodes[node]
 	first := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Sent >= from })
 	last := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Time >= until })

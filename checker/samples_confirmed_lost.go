@@ -8,11 +8,11 @@ import (
 
 // This file compares what a lock replied to releases and renewals with what servers kept of the hold before.
 
-// judgeGone finds the releases and renewals that succeeded although the only master had lost the hold before they
-// were invoked: the reply must be that it is not held, whatever removed it. Only owners are judged whose operations
-// have known outcomes, and which did nothing else with the lock in between.
-func (c *honestyCheck) judgeGone() {
-	s := c.servers()
+// judgeConfirmedLost finds the releases and renewals that succeeded although the only master had lost the hold before
+// they were invoked: the reply must be that it is not held, whatever removed it. Only owners are judged whose
+// operations have known outcomes, and which did nothing else with the lock in between.
+func (c *honestyCheck) judgeConfirmedLost() {
+	s := c.samples()
 	if s == nil || c.o.MayBeDown > 0 {
 		return
 	}
@@ -23,8 +23,8 @@ func (c *honestyCheck) judgeGone() {
 				l.depths[n-1] < 1 || !granted(before) {
 				continue
 			}
-			if x := s.goneBetween(at, before.Call, segment{before.Return, op.Call}, c.o); x != nil {
-				c.found.add(finding{rule: goneConfirmed, x: none, y: l.ops[n], start: x.Time, end: op.Return, note: x.Node})
+			if x := s.lostBetween(at, before.Call, segment{before.Return, op.Call}, c.o); x != nil {
+				c.found.add(finding{rule: confirmedLost, x: none, y: l.ops[n], start: x.Time, end: op.Return, note: x.Node})
 			}
 		}
 	}
@@ -35,20 +35,20 @@ func granted(s *history.Span) bool {
 	return s.Outcome == history.OK && s.Op != history.OpRelease && s.Op != history.OpForceRelease
 }
 
-// goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one. The
+// lostBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one. The
 // earlier one may be from when the request for it was in flight: asked is when it was invoked.
 // Samples of a semaphore name no owner: if a fault removed its key, holds that it keeps elsewhere may be in force.
-func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, o Options) *history.Sample {
+func (s *nodeSamples) lostBetween(at ownerKey, asked time.Duration, during segment, o Options) *history.Sample {
 	changed := o.applies(honestData) && s.allDisturbances(o).touch(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
 		had := absent
-		for _, x := range those(s.h.Samples, s.between(node, asked, during.until)) {
+		for _, x := range refsAt(s.h.Samples, s.between(node, asked, during.until)) {
 			state, _ := s.keeps(x, at.owner, at.key)
 			after := x.Sent >= during.from
 			if state == present || after && state != absent {
 				had = state
 			} else if after && had != absent && (had == present || !changed) &&
-				!s.rival(node, at.key, x.Time, o.slack()) && !s.elsewhere(node, at.key, x.Time, o.slack()) {
+				!s.otherMaster(node, at.key, x.Time, o.slack()) && !s.heldElsewhere(node, at.key, x.Time, o.slack()) {
 				return x
 			}
 		}
@@ -56,9 +56,9 @@ func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, 
 	return nil
 }
 
-// elsewhere reports whether another node has a hold of a key within slack of t: a slot that migrates takes its keys
+// heldElsewhere reports whether another node has a hold of a key within slack of t: a slot that migrates takes its keys
 // along.
-func (s *servers) elsewhere(node int, key int32, t, slack time.Duration) bool {
+func (s *nodeSamples) heldElsewhere(node int, key int32, t, slack time.Duration) bool {
 	for other := range s.nodes {
 		if other == node {
 			continue

@@ -7,13 +7,13 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeShownFree finds the acquires that waited for longer than the slack while all samples showed that no server had a
-// hold of the key. It judges the times in which, by the operations alone, a client may still have held the key, such as
-// the rest of the longest lease of a client that died; [view.unservedWaits] judges the others. A fault that is not one
-// of clients may have removed the hold without the waiters' knowledge, so nothing is judged after one.
-func (v *view) judgeShownFree(o Options, found *findings) {
-	s := v.servers()
-	if s == nil || o.MayBeDown > 0 || v.severalKeys() != nil {
+// judgeWaitsWhileFree finds the acquires that waited for longer than the slack while all samples showed that no server
+// had a hold of the key. It judges the times in which, by the operations alone, a client may still have held the key,
+// such as the rest of the longest lease of a client that died; [view.unservedWaits] judges the others. A fault that is
+// not one of clients may have removed the hold without the waiters' knowledge, so nothing is judged after one.
+func (v *view) judgeWaitsWhileFree(o Options, found *findings) {
+	s := v.samples()
+	if s == nil || o.MayBeDown > 0 || v.multiAcquires() != nil {
 		return
 	}
 	var q *freeAtServers
@@ -22,17 +22,17 @@ func (v *view) judgeShownFree(o Options, found *findings) {
 			return
 		}
 		if q == nil {
-			q = v.newShownFree(s, o)
+			q = v.newFreeAtServers(s, o)
 		}
 		if p := q.longest(i); p.until-p.from > o.slack() {
-			found.add(finding{rule: shownFreeWait, x: none, y: i, start: p.from, end: p.until})
+			found.add(finding{rule: waitedWhileFree, x: none, y: i, start: p.from, end: p.until})
 		}
 	})
 }
 
-// freeAtServers is what judgeShownFree needs to know of a run.
+// freeAtServers is what judgeWaitsWhileFree needs to know of a run.
 type freeAtServers struct {
-	*servers
+	*nodeSamples
 	o        Options
 	away     []segment
 	until    time.Duration // start of the first fault that is not one of a client
@@ -41,10 +41,10 @@ type freeAtServers struct {
 	hindered map[int32][]segment // likewise; see inTheWay
 }
 
-func (v *view) newShownFree(s *servers, o Options) *freeAtServers {
-	q := &freeAtServers{servers: s, o: o, until: never,
+func (v *view) newFreeAtServers(s *nodeSamples, o Options) *freeAtServers {
+	q := &freeAtServers{nodeSamples: s, o: o, until: never,
 		shared: make(map[int32]bool), free: make(map[int32][]segment), hindered: make(map[int32][]segment)}
-	q.away = o.by(wakeOutage, v.outages(o).windows)
+	q.away = o.excusedBy(wakeOutage, v.outages(o).windows)
 	for _, f := range v.faultTimes() {
 		if f.client() < 0 {
 			q.until = min(q.until, f.from)
@@ -60,7 +60,7 @@ func (v *view) newShownFree(s *servers, o Options) *freeAtServers {
 func (q *freeAtServers) longest(i int32) (best segment) {
 	s := &q.h.Spans[i]
 	if _, known := q.free[s.Key]; !known {
-		q.free[s.Key], q.hindered[s.Key] = q.freeTimes(s.Key), q.inTheWay(s.Key)
+		q.free[s.Key], q.hindered[s.Key] = q.freeInSamples(s.Key), q.inTheWay(s.Key)
 	}
 	without := merged(q.away, q.hindered[s.Key], q.clientPauses()[q.client(i)])
 	for _, f := range within(q.free[s.Key], segment{s.Call, s.Return}) {
@@ -75,9 +75,9 @@ func (q *freeAtServers) longest(i int32) (best segment) {
 	return best
 }
 
-// freeTimes are the times in which all samples of masters show that a key is no longer held. They end at each grant,
-// which may have been released between two samples.
-func (q *freeAtServers) freeTimes(key int32) (free []segment) {
+// freeInSamples are the times in which all samples of masters show that a key is no longer held. They end at each
+// grant, which may have been released between two samples.
+func (q *freeAtServers) freeInSamples(key int32) (free []segment) {
 	busy, masters, last := make(map[string]bool), len(q.nodes), time.Duration(0)
 	from, seen, known := never, make(map[string]bool), false
 	grants := q.grantsOf(key)
@@ -94,7 +94,7 @@ func (q *freeAtServers) freeTimes(key int32) (free []segment) {
 		}
 		from = never
 	}
-	for _, x := range every(q.h.Samples) {
+	for _, x := range refs(q.h.Samples) {
 		master := x.Up && x.Role == "master"
 		if !master && !seen[x.Node] {
 			continue
@@ -118,7 +118,7 @@ func (q *freeAtServers) freeTimes(key int32) (free []segment) {
 
 // grantsOf is when the grants of a key returned.
 func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
-	for _, s := range every(q.h.Spans) {
+	for _, s := range refs(q.h.Spans) {
 		if s.Key == key && isAcquire(s.Op) && s.Outcome == history.OK {
 			at = append(at, s.Return)
 		}
@@ -130,7 +130,7 @@ func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
 // inTheWay are the times in which an earlier request may have kept a waiter from a free key, in a queue or as a writer
 // that waits, and those in which the operations alone show that the key was free.
 func (q *freeAtServers) inTheWay(key int32) (all []segment) {
-	d := q.idleTimes()
+	d := q.freeTimes()
 	for _, g := range d.gaps {
 		if g.key == key {
 			all = append(all, g.segment)

@@ -21,9 +21,9 @@ type ownerLedger struct {
 	client int
 }
 
-func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
+func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
-	for i, x := range every(s.h.Spans) {
+	for i, x := range refs(s.h.Spans) {
 		if x.Op == history.OpForceRelease && x.Outcome != history.Fail {
 			for at, l := range all { // in any order: each is treated alike
 				if at.key == x.Key {
@@ -42,7 +42,7 @@ func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 		}
 		l.add(i, x, s.client(i), s.h.Spans)
 	}
-	for _, n := range every(s.h.Notices) {
+	for _, n := range refs(s.h.Notices) {
 		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.F == history.Lost {
 			l.uncertainFrom(n.Time, s.h.Spans)
 		}
@@ -54,7 +54,7 @@ func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 }
 
 // restarted: of an owner whose client crashed and was started again, what a server keeps may be the dead one's.
-func (s *servers) restarted(n *history.Notice, all map[ownerKey]*ownerLedger) {
+func (s *nodeSamples) restarted(n *history.Notice, all map[ownerKey]*ownerLedger) {
 	for _, l := range all { // in any order: each is treated alike
 		again := s.h.Spans[l.ops[len(l.ops)-1]].Call > n.Time
 		if again && l.client == n.Process.Client(s.h.Clients) {
@@ -129,19 +129,19 @@ type keptKind uint8
 const (
 	keptForNobody keptKind = iota // its owner has released it, or was refused
 	keptMiscounted
-	keptTooLong   // until later than the lease that was requested allows
-	keptAbandoned // its owner gave it up, see [servers.abandoned]
+	keptTooLong    // until later than the lease that was requested allows
+	keptLeftBehind // its owner gave it up, see [nodeSamples.leftBehind]
 )
 
 // keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
 // keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
 // succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable, or refuse all
 // requests, since the owner's first operation.
-func (s *servers) keptWrongly(o Options) (all []kept) {
+func (s *nodeSamples) keptWrongly(o Options) (all []kept) {
 	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)
 	for node, samples := range s.nodes {
-		for _, x := range those(s.h.Samples, samples) {
+		for _, x := range refsAt(s.h.Samples, samples) {
 			for key, name := range s.h.Keys {
 				state, held := x.Keys[name]
 				owner, known := s.owners[state.Owner]
@@ -152,7 +152,7 @@ func (s *servers) keptWrongly(o Options) (all []kept) {
 				}
 				k, wrong := s.compare(x, state, l, o)
 				since := segment{s.h.Spans[k.span].Call, x.Time}
-				if !wrong || o.MayBeDown == 0 && s.rival(node, int32(key), x.Time, o.slack()) ||
+				if !wrong || o.MayBeDown == 0 && s.otherMaster(node, int32(key), x.Time, o.slack()) ||
 					dis.touch(since, anyClient, history.AffectsData) ||
 					o.MayBeDown > 0 && dis.some(l.since(s.h.Spans, x.Time), (*faultTime).keepsReleases) {
 					continue
@@ -176,13 +176,15 @@ func (f *faultTime) keepsReleases() bool {
 }
 
 // compare compares a hold at a server with what its owner has.
-func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLedger, o Options) (k kept, wrong bool) {
+func (s *nodeSamples) compare(
+	x *history.Sample, state history.KeyState, l *ownerLedger, o Options,
+) (k kept, wrong bool) {
 	op, depth, ok := l.at(x, s.h.Spans)
 	last := &s.h.Spans[op]
 	k = kept{span: op, depth: depth, state: state, node: x.Node, seen: x.Time, since: last.Return, lease: l.lease}
 	switch {
 	case !ok:
-		return s.abandoned(x, k, l, o)
+		return s.leftBehind(x, k, l, o)
 	case depth == 0:
 		k.what = keptForNobody
 		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
@@ -200,7 +202,7 @@ func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLed
 
 // addKept adds the findings of one kind about holds at servers.
 func (v *view) addKept(what keptKind, rule int, found *findings) {
-	seen := v.servers()
+	seen := v.samples()
 	if seen == nil {
 		return
 	}
@@ -217,7 +219,7 @@ func (v *view) keptViolation(f finding) Violation {
 	f.note = k.node
 	w := wording{class: BrokenPromise}
 	switch did := "was refused"; k.what {
-	case keptAbandoned:
+	case keptLeftBehind:
 		did = either(op == history.OpRelease, "requested to release", "gave up its acquire of")
 		w.rule = "a lock that retries releases leaves no hold on a server that replies"
 		w.text = "client $client " + did + " $lock at $start, but at $end $note still kept it for that owner"

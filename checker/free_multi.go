@@ -8,11 +8,11 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about acquires of several keys, which wait until all of them are free, and may keep one that is free
-// from others while they wait for the rest.
+// This file is about acquires of several keys (multi-acquires). They wait until all of their keys are free, and may
+// keep one of the keys from others while they wait for the rest.
 
-// findSeveral finds the acquires of several keys: the spans of each by the first.
-func (v *view) findSeveral() (of map[int32][]int32) {
+// findMultiAcquires finds the acquires of several keys: the spans of each by the first.
+func (v *view) findMultiAcquires() (of map[int32][]int32) {
 	var last map[history.Process]int32 // the first span of the latest operation of a process
 	for _, i := range v.rare {
 		if v.h.Spans[i].Part {
@@ -24,7 +24,7 @@ func (v *view) findSeveral() (of map[int32][]int32) {
 		return nil
 	}
 	of = make(map[int32][]int32)
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if !s.Part {
 			last[s.Process] = i
 			continue
@@ -41,9 +41,9 @@ func (v *view) findSeveral() (of map[int32][]int32) {
 	return of
 }
 
-// meetAll finds the longest time in which an acquire of several keys waited and all of them were free, and adds it as a
-// gap. gaps are those of a key.
-func (d *idle) meetAll(v *view, spans []int32, slack time.Duration, gaps func(key int32) []freeInterval) {
+// matchMultiWaits finds the longest time in which an acquire of several keys waited and all of them were free, and adds
+// it as a gap. gaps returns the gaps of a key.
+func (d *freeTimes) matchMultiWaits(v *view, spans []int32, slack time.Duration, gaps func(key int32) []freeInterval) {
 	s := &v.h.Spans[spans[0]]
 	best := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: none}
 	for n, i := range spans {
@@ -60,7 +60,7 @@ func (d *idle) meetAll(v *view, spans []int32, slack time.Duration, gaps func(ke
 		best = longest
 	}
 	if best.until-best.from <= slack {
-		best = d.meetNobody(v, spans)
+		best = d.longestNothingHeld(v, spans)
 	}
 	if best.until-best.from > slack {
 		d.gaps = append(d.gaps, best)
@@ -68,19 +68,19 @@ func (d *idle) meetAll(v *view, spans []int32, slack time.Duration, gaps func(ke
 	}
 }
 
-// meetNobody finds the longest time in which an acquire of several keys waited and no client held any key. A lock that
-// takes the keys one after the other may have had some of them for others, whose acquires were in flight: these wait
-// for each other then, because nobody else is in the way of all of them.
-func (d *idle) meetNobody(v *view, spans []int32) (best freeInterval) {
+// longestNothingHeld finds the longest time in which an acquire of several keys waited and no client held any key. A
+// lock that takes the keys one after the other may have had some of them for others, whose acquires were in flight:
+// these wait for each other then, because nobody else is in the way of all of them.
+func (d *freeTimes) longestNothingHeld(v *view, spans []int32) (best freeInterval) {
 	s := &v.h.Spans[spans[0]]
 	best = freeInterval{key: s.Key, last: none}
-	for _, g := range d.nobodyHolds() {
+	for _, g := range d.nothingHeld() {
 		if p := (segment{max(g.from, s.Call), min(g.until, s.Return)}); p.until-p.from > best.until-best.from {
 			best.segment = p
 		}
 	}
 	for _, i := range spans { // the hold that ended last says why they are free
-		for n, h := range those(v.holds, v.byKey[v.h.Spans[i].Key]) {
+		for n, h := range refsAt(v.holds, v.byKey[v.h.Spans[i].Key]) {
 			if h.freeBy > best.from || best.last != none && h.freeBy <= v.holds[best.last].freeBy {
 				continue
 			}
@@ -90,9 +90,9 @@ func (d *idle) meetNobody(v *view, spans []int32) (best freeInterval) {
 	return best
 }
 
-// findNobody finds the times in which no client can have held any key, except one whose acquire was in flight, and no
-// fault was in force in the slack before.
-func (d *idle) findNobody(v *view, slack time.Duration) (nobody []segment) {
+// timesNothingHeld finds the times in which no client can have held any key, except one whose acquire was in flight,
+// and no fault was in force in the slack before.
+func (d *freeTimes) timesNothingHeld(v *view, slack time.Duration) (nobody []segment) {
 	var held []segment
 	for key := range v.byKey {
 		held = append(held, d.extents.heldBeside(int32(key), nil)...)
@@ -110,12 +110,12 @@ func (d *idle) findNobody(v *view, slack time.Duration) (nobody []segment) {
 // byGap sorts waits by gap and acquire.
 func byGap(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.span, b.span)) }
 
-// keptBySeveral returns a function that finds the times in which other acquires of several keys may have kept a key of
-// an acquire: they were in flight, and waited perhaps for another key, because some client may have held one or a fault
-// was in force. A fair lock keeps it only for those that came before. A lock that states that it backs off reports
-// itself what it had (undone), and may not keep it for long.
-func (v *view) keptBySeveral(o Options) func(i int32) []segment {
-	several := v.severalKeys()
+// keptByMultiAcquires returns a function that finds the times in which other acquires of several keys may have kept a
+// key of an acquire: they were in flight, and waited perhaps for another key, because some client may have held one or
+// a fault was in force. A fair lock keeps it only for those that came before. A lock that states that it backs off
+// reports itself what it had (undone), and may not keep it for long.
+func (v *view) keptByMultiAcquires(o Options) func(i int32) []segment {
+	several := v.multiAcquires()
 	if several == nil || o.BacksOff {
 		return func(int32) []segment { return nil }
 	}
@@ -126,7 +126,7 @@ func (v *view) keptBySeveral(o Options) func(i int32) []segment {
 			of[i], parts[key] = first, append(parts[key], i)
 		}
 	}
-	nobody := v.idleTimes().nobodyHolds()
+	nobody := v.freeTimes().nothingHeld()
 	return func(i int32) (kept []segment) {
 		own := several[i]
 		if own == nil {

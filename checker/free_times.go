@@ -37,29 +37,29 @@ type freeInterval struct {
 // wait is an acquire that was in flight in a free interval.
 type wait struct{ gap, span int32 }
 
-// idle is what is known of the times in which keys were free.
-type idle struct {
+// freeTimes is what is known of the times in which keys were free.
+type freeTimes struct {
 	gaps    []freeInterval // longer than the slack, by key and time
 	free    []freeInterval // by key: from when on no client can hold it; until the end of the run
 	extents *extents
 	waits   []wait // acquires longer than the slack that overlap a gap, by gap
 
-	nobodyHolds func() []segment // see [idle.findNobody]
+	nothingHeld func() []segment // see [freeTimes.timesNothingHeld]
 }
 
-// findIdle finds the gaps longer than slack.
-func (v *view) findIdle(slack time.Duration) *idle {
-	d := &idle{free: make([]freeInterval, len(v.byKey)), extents: newExtents(v)}
-	d.nobodyHolds = sync.OnceValue(func() []segment { return d.findNobody(v, slack) })
+// findFreeTimes finds the gaps longer than slack.
+func (v *view) findFreeTimes(slack time.Duration) *freeTimes {
+	d := &freeTimes{free: make([]freeInterval, len(v.byKey)), extents: newExtents(v)}
+	d.nothingHeld = sync.OnceValue(func() []segment { return d.timesNothingHeld(v, slack) })
 	for key := range v.byKey {
-		d.key(d.extents, int32(key), slack)
+		d.addKey(d.extents, int32(key), slack)
 	}
-	d.meet(v, slack)
+	d.matchWaits(v, slack)
 	return d
 }
 
-// key goes through everything that may have held a key, in the order of its beginning.
-func (d *idle) key(e *extents, key int32, slack time.Duration) {
+// addKey goes through everything that may have held a key, in the order of its beginning.
+func (d *freeTimes) addKey(e *extents, key int32, slack time.Duration) {
 	holds, extra := e.byKey[key], e.possible[key]
 	now := freeInterval{segment: segment{0, 0}, key: key, last: -1}
 	next := func(from, until time.Duration, last int32, why cause) {
@@ -71,7 +71,7 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 			now = freeInterval{segment: segment{until, never}, key: key, last: last, cause: why}
 		}
 	}
-	for i, h := range those(e.holds, holds) {
+	for i, h := range refsAt(e.holds, holds) {
 		for len(extra) > 0 && extra[0].from <= h.from {
 			next(extra[0].from, extra[0].until, extra[0].last, extra[0].cause)
 			extra = extra[1:]
@@ -91,9 +91,10 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 	d.free[key] = now
 }
 
-// meet finds the acquires that waited in the gaps. One of unknown outcome does not count: its client may have exited.
-func (d *idle) meet(v *view, slack time.Duration) {
-	several := v.severalKeys()
+// matchWaits finds the acquires that waited in the gaps. One of unknown outcome does not count: its client may have
+// exited.
+func (d *freeTimes) matchWaits(v *view, slack time.Duration) {
+	several := v.multiAcquires()
 	if len(d.gaps) == 0 && several == nil {
 		return
 	}
@@ -109,7 +110,7 @@ func (d *idle) meet(v *view, slack time.Duration) {
 	add := func(i int32) {
 		s := &v.h.Spans[i]
 		if of := several[i]; of != nil {
-			d.meetAll(v, of, slack, gaps)
+			d.matchMultiWaits(v, of, slack, gaps)
 		}
 		if s.Part || several[i] != nil {
 			return
@@ -130,7 +131,7 @@ func (d *idle) meet(v *view, slack time.Duration) {
 
 // longWaits visits the operations that were granted after more than slack, and the acquires whose wait ran out.
 func (v *view) longWaits(slack time.Duration, visit func(i int32)) {
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if s.Return-s.Call > slack && s.Outcome == history.OK {
 			visit(i)
 		}
@@ -162,7 +163,7 @@ func newExtents(v *view) *extents {
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	e.longestRequested = sync.OnceValue(e.findRequested)
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
 		renewals = renewals || s.Op == history.OpRenew
 		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
@@ -211,18 +212,18 @@ func (e *extents) freeAt(i int32) time.Duration {
 	return e.leaseEnd(i)
 }
 
-// mayHold reports whether s may have been granted without a known hold: its outcome is unknown, or its owner is
-// concurrent.
+// mayHold reports whether s may have been granted without a known hold: its outcome is unknown, or the
+// holds of its owner are.
 func (v *view) mayHold(s *history.Span) bool {
 	if !isAcquire(s.Op) {
 		return false
 	}
-	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == concurrent)
+	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
 }
 
 // unknowns adds the acquires of unknown outcome.
 func (e *extents) unknowns() {
-	for i, s := range every(e.h.Spans) {
+	for i, s := range refs(e.h.Spans) {
 		if !e.mayHold(s) {
 			continue
 		}
@@ -250,7 +251,7 @@ func (e *extents) unknowns() {
 // samples, if it is unknown how long the lock keeps a waiter.
 func (e *extents) handedOver(i int32) time.Duration {
 	s, until := &e.h.Spans[i], e.dequeued(i)
-	seen := e.servers()
+	seen := e.samples()
 	if seen == nil && e.poll == 0 ||
 		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
 		return 0
@@ -264,7 +265,7 @@ func (e *extents) pausedGrants() {
 	if len(pauses) == 0 {
 		return
 	}
-	for i, h := range every(e.holds) {
+	for i, h := range refs(e.holds) {
 		for _, p := range pauses[e.client(h.span)] {
 			if begin := max(h.asked, p.from); begin < min(h.from, p.until) {
 				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: i, cause: afterRelease}
@@ -278,7 +279,7 @@ func (e *extents) pausedGrants() {
 // if there is none.
 func (v *view) firstUnknown() []time.Duration {
 	first := slices.Repeat([]time.Duration{never}, len(v.byKey))
-	for _, s := range every(v.h.Spans) {
+	for _, s := range refs(v.h.Spans) {
 		if v.mayHold(s) || s.Undone {
 			first[s.Key] = min(first[s.Key], s.Call)
 		}
@@ -311,7 +312,7 @@ func (v *view) findCompleted() map[int32]time.Duration {
 
 // leaseOver is when the key that a finding is about became free.
 func (v *view) leaseOver(f finding) time.Duration {
-	for _, g := range v.idleTimes().gaps {
+	for _, g := range v.freeTimes().gaps {
 		if g.last == f.x && g.cause == afterExpiry && g.from <= f.start && f.end <= g.until {
 			return g.from
 		}
@@ -321,7 +322,7 @@ func (v *view) leaseOver(f finding) time.Duration {
 
 // spanOf is the operation behind what was last before a key became free.
 func (v *view) spanOf(key, last int32) int32 {
-	if v.idleTimes().free[key].cause == afterUnknownAcquire {
+	if v.freeTimes().free[key].cause == afterUnknownAcquire {
 		return last
 	}
 	return v.holds[last].span

@@ -10,18 +10,18 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file finds out where there was certainly room for a request: at a semaphore enough permits that nobody can have
-// held, at a readers-writer lock no writer. It is what idle.go is for locks that one owner holds, and uses the same
-// longest possible intervals.
+// This file finds the times at which a shared lock certainly had capacity for a request: a semaphore, enough permits
+// that nobody can have held; a readers-writer lock, no writer. free_times.go does the same for locks with one holder.
+// Both use the longest possible intervals.
 //
 // A lock may serve its waiters in any order, so whether a request must be granted depends on the others: the lock may
 // reserve permits for a large request that came first, and a waiting writer may keep readers out. Therefore a try
 // must be granted only what no other request can take, and a waiter only if each of the others would fit as well
 // (unless the lock states that small requests pass large ones).
 
-// judgeRoom looks for requests that were refused, or waited for longer than the slack, although there was room for
-// them.
-func (v *view) judgeRoom(o Options, found *findings) {
+// judgeCapacity looks for requests that were refused, or waited for longer than the slack, although the lock had
+// capacity for them.
+func (v *view) judgeCapacity(o Options, found *findings) {
 	gaveUp := make(map[int32]bool, len(v.h.TimedOut))
 	for _, list := range [][]int32{v.h.TimedOut, v.h.Unanswered} {
 		for _, i := range list {
@@ -40,22 +40,22 @@ func (v *view) judgeRoom(o Options, found *findings) {
 			}
 			found.add(finding{rule: tryRefused, x: int32(taken), y: span, start: s.Call, end: s.Return, note: why})
 		})
-		v.waitedWithRoom(&k, gaveUp, o, func(span int32, s segment) {
+		v.waitedWithCapacity(&k, gaveUp, o, func(span int32, s segment) {
 			why := either(k.semaphore, "so many were free", "no client wrote or waited to write")
 			found.add(finding{rule: notAdmitted, x: none, y: span, start: s.from, end: s.until, note: why})
 		})
 	}
 }
 
-// demand is what a request occupies, and for how long at most.
-type demand struct {
+// occupancy is the share of a lock that a hold or a request occupies, and the longest time for which it may do so.
+type occupancy struct {
 	segment
 	permits int64
 	writer  bool
 }
 
-func newDemand(s *history.Span, from, until time.Duration) demand {
-	return demand{segment{from, until}, int64(s.Permits), s.Write}
+func newOccupancy(s *history.Span, from, until time.Duration) occupancy {
+	return occupancy{segment{from, until}, int64(s.Permits), s.Write}
 }
 
 // sharedKey is a key that several owners may hold at once: a semaphore, or one with readers.
@@ -79,7 +79,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 			share(int32(key))
 		}
 	}
-	for _, s := range those(v.h.Spans, v.rare) {
+	for _, s := range refsAt(v.h.Spans, v.rare) {
 		if !s.Write && isAcquire(s.Op) {
 			share(s.Key)
 		}
@@ -87,7 +87,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 	if len(all) == 0 {
 		return nil
 	}
-	for i, s := range every(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		if n := at[s.Key]; n > 0 && isAcquire(s.Op) {
 			all[n-1].requests = append(all[n-1].requests, i)
 		}
@@ -96,22 +96,22 @@ func (v *view) sharedKeys() (all []sharedKey) {
 	return all
 }
 
-// held are the longest possible times of all holds of a key, and of what may be one. A hold counts from the return of
-// its acquire or, if early, from its invocation. One that was not released counts until late after its lease.
-func (e *extents) held(key int32, early bool, late time.Duration) (all []demand) {
-	for i, h := range those(e.holds, e.byKey[key]) {
+// possiblyHeld are the longest possible times of all holds of a key, and of what may be one. A hold counts from the
+// return of its acquire or, if early, from its invocation. One that was not released counts until late after its lease.
+func (e *extents) possiblyHeld(key int32, early bool, late time.Duration) (all []occupancy) {
+	for i, h := range refsAt(e.holds, e.byKey[key]) {
 		from := h.from
 		if early {
 			from = h.asked
 		}
-		all = append(all, newDemand(&e.h.Spans[h.span], from, e.heldUntil(i, late)))
+		all = append(all, newOccupancy(&e.h.Spans[h.span], from, e.heldUntil(i, late)))
 	}
 	for _, x := range e.possible[key] {
 		span := x.last
 		if x.cause != afterUnknownAcquire {
 			span = e.holds[x.last].span
 		}
-		all = append(all, newDemand(&e.h.Spans[span], x.from, later(x.until, late)))
+		all = append(all, newOccupancy(&e.h.Spans[span], x.from, later(x.until, late)))
 	}
 	return all
 }
@@ -133,15 +133,15 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	if len(busy) == 0 || o.MayBeDown > 0 {
 		return
 	}
-	e := v.idleTimes().extents
-	all := e.held(k.key, true, o.slack())
-	for _, s := range those(v.h.Spans, k.requests) {
+	e := v.freeTimes().extents
+	all := e.possiblyHeld(k.key, true, o.slack())
+	for _, s := range refsAt(v.h.Spans, k.requests) {
 		if s.Outcome == history.Fail {
-			all = append(all, newDemand(s, s.Call, s.Return))
+			all = append(all, newOccupancy(s, s.Call, s.Return))
 		}
 	}
-	sums, dis := newDemandSums(all), v.disturbances(o)
-	for i, s := range those(v.h.Spans, busy) {
+	sums, dis := newOccupancySums(all), v.disturbances(o)
+	for i, s := range refsAt(v.h.Spans, busy) {
 		sum := sums.in(segment{s.Call, s.Return})
 		size, _ := v.sizesIn(k.key, segment{s.Call, s.Return})
 		fits := sum.permits <= size // with its own
@@ -154,23 +154,23 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	}
 }
 
-// demandSums adds up what overlaps with a segment.
-type demandSums struct {
+// occupancySums adds up what overlaps with a segment.
+type occupancySums struct {
 	from, until  []time.Duration // sorted
-	begun, ended []demandSum     // of the first n of from and until
+	begun, ended []occupancySum  // of the first n of from and until
 }
 
-type demandSum struct{ permits, writers, count int64 }
+type occupancySum struct{ permits, writers, count int64 }
 
-func newDemandSums(all []demand) (s demandSums) {
-	s.from, s.begun = addDemands(all, func(d demand) time.Duration { return d.from })
-	s.until, s.ended = addDemands(all, func(d demand) time.Duration { return d.until })
+func newOccupancySums(all []occupancy) (s occupancySums) {
+	s.from, s.begun = sumOccupancies(all, func(d occupancy) time.Duration { return d.from })
+	s.until, s.ended = sumOccupancies(all, func(d occupancy) time.Duration { return d.until })
 	return s
 }
 
-func addDemands(all []demand, at func(d demand) time.Duration) (times []time.Duration, sums []demandSum) {
-	slices.SortFunc(all, func(a, b demand) int { return cmp.Compare(at(a), at(b)) })
-	sums = make([]demandSum, 1, len(all)+1)
+func sumOccupancies(all []occupancy, at func(d occupancy) time.Duration) (times []time.Duration, sums []occupancySum) {
+	slices.SortFunc(all, func(a, b occupancy) int { return cmp.Compare(at(a), at(b)) })
+	sums = make([]occupancySum, 1, len(all)+1)
 	for n, d := range all {
 		sum := sums[n]
 		sum.permits, sum.count = sum.permits+d.permits, sum.count+1
@@ -183,8 +183,8 @@ func addDemands(all []demand, at func(d demand) time.Duration) (times []time.Dur
 }
 
 // in adds up everything that overlaps with x, or touches it.
-func (s *demandSums) in(x segment) demandSum {
+func (s *occupancySums) in(x segment) occupancySum {
 	b := s.begun[sort.Search(len(s.from), func(n int) bool { return s.from[n] > x.until })]
 	e := s.ended[sort.Search(len(s.until), func(n int) bool { return s.until[n] >= x.from })]
-	return demandSum{b.permits - e.permits, b.writers - e.writers, b.count - e.count}
+	return occupancySum{b.permits - e.permits, b.writers - e.writers, b.count - e.count}
 }

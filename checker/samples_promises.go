@@ -70,11 +70,11 @@ type unkept struct {
 // is so for a majority (Options.MayBeDown servers may differ). A fault that may change what servers keep excuses the
 // lock from the request on that the promise replies to: what is renewed after the fault was still there.
 func (c *honestyCheck) judgeKept() {
-	seen := c.servers()
+	seen := c.samples()
 	if seen == nil {
 		return
 	}
-	for i, h := range every(c.holds) {
+	for i, h := range refs(c.holds) {
 		if c.h.Limit(h.key) != 0 {
 			continue
 		}
@@ -113,7 +113,7 @@ func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bo
 }
 
 // breaks reports whether more servers than may be down do not keep a promise between its instant and another one.
-func (s *servers) breaks(h *hold, p receivedPromise, until time.Duration, o Options) (u unkept, broken bool) {
+func (s *nodeSamples) breaks(h *hold, p receivedPromise, until time.Duration, o Options) (u unkept, broken bool) {
 	var all []unkept
 	for node := range s.nodes {
 		u, fails, keeps := s.breaksAt(node, h, p, until, o)
@@ -132,7 +132,7 @@ func (s *servers) breaks(h *hold, p receivedPromise, until time.Duration, o Opti
 }
 
 // breaksAt reports whether a node does not keep a promise, and whether it has the hold.
-func (s *servers) breaksAt(
+func (s *nodeSamples) breaksAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
 ) (u unkept, fails, keeps bool) {
 	home := s.named[nodeKey{int32(node), h.key}] != nil
@@ -145,7 +145,7 @@ func (s *servers) breaksAt(
 	if !home {
 		return u, false, false
 	}
-	for _, x := range those(s.h.Samples, s.between(node, p.at, until)) {
+	for _, x := range refsAt(s.h.Samples, s.between(node, p.at, until)) {
 		is, state := s.keeps(x, h.owner, h.key)
 		u = unkept{receivedPromise: p, seen: x.Time, node: x.Node}
 		if is == absent && o.MayBeDown == 0 &&
@@ -165,7 +165,7 @@ func (s *servers) breaksAt(
 
 // unseenMaster reports whether another node that has named an owner at a key was a master when it was last sampled
 // before at, which was before from: of two masters, it may be the one that granted the lock after that.
-func (s *servers) unseenMaster(node int, key int32, from, at time.Duration) bool {
+func (s *nodeSamples) unseenMaster(node int, key int32, from, at time.Duration) bool {
 	for other, all := range s.nodes {
 		n := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Time > at })
 		if other == node || n == 0 || s.h.Samples[all[n-1]].Time >= from || s.named[nodeKey{int32(other), key}] == nil {

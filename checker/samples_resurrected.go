@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// broughtBack is a hold that servers had again after its loss was reported.
-type broughtBack struct {
+// resurrection is a hold that servers had again after its loss was reported.
+type resurrection struct {
 	notice  int32 // of the loss
 	grant   int32 // span: the last one of its owner before
 	node    string
@@ -18,20 +18,20 @@ type broughtBack struct {
 	seen    time.Duration // when it had it again
 }
 
-// judgeBroughtBack finds the holds of which the loss was reported and that more servers than may be down have again
+// judgeResurrected finds the holds of which the loss was reported and that more servers than may be down have again
 // after that: each of them had the hold, then had it not, and then had it although its owner had not requested the lock
 // since. Only what changes the data at the servers excuses the lock, and a second master.
-func (c *honestyCheck) judgeBroughtBack() {
-	seen := c.servers()
+func (c *honestyCheck) judgeResurrected() {
+	seen := c.samples()
 	if seen == nil {
 		return
 	}
 	done := make(map[ownerKey]bool)
 	all := c.lastRequests()
-	for i, n := range every(c.h.Notices) {
+	for i, n := range refs(c.h.Notices) {
 		at := ownerKey{n.Owner, n.Key}
 		if n.F != history.Lost || n.Left > 0 || done[at] || c.h.Limit(n.Key) != 0 ||
-			c.issueOrder[n.Owner] != sequential {
+			c.issueOrder[n.Owner] != ordSequential {
 			continue
 		}
 		done[at] = true
@@ -39,8 +39,8 @@ func (c *honestyCheck) judgeBroughtBack() {
 		if !requested || r.grant != r.last || c.h.Spans[r.grant].Return >= n.Time {
 			continue
 		}
-		if b, is := seen.back(i, r.grant, c.all, c.o); is {
-			c.found.add(finding{rule: restored, x: none, y: r.grant, start: n.Time, end: b.seen, note: b})
+		if b, is := seen.resurrected(i, r.grant, c.all, c.o); is {
+			c.found.add(finding{rule: resurrected, x: none, y: r.grant, start: n.Time, end: b.seen, note: b})
 		}
 	}
 }
@@ -54,7 +54,7 @@ type requests struct {
 // lastRequests are the requests of all owners that have requested a lock.
 func (c *honestyCheck) lastRequests() map[ownerKey]requests {
 	all := make(map[ownerKey]requests)
-	for i, s := range every(c.h.Spans) {
+	for i, s := range refs(c.h.Spans) {
 		if !isAcquire(s.Op) {
 			continue
 		}
@@ -71,13 +71,13 @@ func (c *honestyCheck) lastRequests() map[ownerKey]requests {
 	return all
 }
 
-// back reports whether more nodes than may be down have a hold again that was reported as lost.
-func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b broughtBack, is bool) {
+// resurrected reports whether more nodes than may be down have a hold again that was reported as lost.
+func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Options) (b resurrection, is bool) {
 	n, span := &s.h.Notices[notice], &s.h.Spans[grant]
-	var all []broughtBack
+	var all []resurrection
 	for node := range s.nodes {
 		had, without := false, time.Duration(-1)
-		for _, x := range those(s.h.Samples, s.between(node, span.Return, history.Infinity)) {
+		for _, x := range refsAt(s.h.Samples, s.between(node, span.Return, history.Infinity)) {
 			is, _ := s.keeps(x, span.Owner, span.Key)
 			switch {
 			case is == absent && had:
@@ -86,8 +86,8 @@ func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b brou
 			case without < 0:
 				had = true
 			case x.Sent > n.Time && !dis.touch(segment{without, x.Time}, anyClient, history.AffectsData) &&
-				!(o.MayBeDown == 0 && s.rival(node, span.Key, x.Time, o.slack())):
-				all = append(all, broughtBack{notice, grant, x.Node, without, x.Time})
+				!(o.MayBeDown == 0 && s.otherMaster(node, span.Key, x.Time, o.slack())):
+				all = append(all, resurrection{notice, grant, x.Node, without, x.Time})
 			}
 			if len(all) > 0 && all[len(all)-1].node == x.Node {
 				break
@@ -97,13 +97,13 @@ func (s *servers) back(notice, grant int32, dis disturbances, o Options) (b brou
 	if len(all) <= o.MayBeDown {
 		return b, false
 	}
-	slices.SortStableFunc(all, func(a, b broughtBack) int { return int(a.seen - b.seen) })
+	slices.SortStableFunc(all, func(a, b resurrection) int { return int(a.seen - b.seen) })
 	return all[o.MayBeDown], true
 }
 
-// backViolation describes a finding of this file.
-func (c *honestyCheck) backViolation(f finding) Violation {
-	b := f.note.(broughtBack)
+// resurrectedViolation describes a finding of this file.
+func (c *honestyCheck) resurrectedViolation(f finding) Violation {
+	b := f.note.(resurrection)
 	n := &c.h.Notices[b.notice]
 	w := c.involving(BrokenPromise, b.grant)
 	w.Rule, w.Events = "a hold that was lost is not brought back", []int{int(c.h.Spans[b.grant].Ended), int(n.Index)}

@@ -7,13 +7,14 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// abandoned reports whether a server keeps a hold that its owner gave up, although the lock states that it repeats what
-// gives a hold back for 1.5 s. Its owner's last operation is one of unknown outcome after which it has nothing: an
-// acquire, whose time counts from when it was given up, or a release, whose time counts from its request. No fault was
-// in force from half the slack later on, and the client was active later.
-func (s *servers) abandoned(x *history.Sample, k kept, l *ownerLedger, o Options) (kept, bool) {
+// leftBehind reports whether a server keeps a hold that its owner gave up, although the lock states that it repeats a
+// release, and the withdrawal of an acquire, for 1.5 s (Options.Repeats). The owner's last operation has an unknown
+// outcome and leaves it nothing: an acquire, whose time counts from the instant at which the client gave up, or a
+// release, whose time counts from its request. No fault was in force from half the slack after that on, and the client
+// was active later.
+func (s *nodeSamples) leftBehind(x *history.Sample, k kept, l *ownerLedger, o Options) (kept, bool) {
 	n := len(l.ops) - 1
-	k.what, k.span = keptAbandoned, l.ops[n]
+	k.what, k.span = keptLeftBehind, l.ops[n]
 	last := &s.h.Spans[k.span]
 	u := slices.IndexFunc(s.h.Unknown, func(u history.Unknown) bool {
 		return u.Span == k.span && !u.Timeout && !u.Abandoned
@@ -43,8 +44,8 @@ func (s *servers) abandoned(x *history.Sample, k kept, l *ownerLedger, o Options
 }
 
 // activeUntil is the end of the last operation of a client whose outcome is known.
-func (s *servers) activeUntil(client int) (t time.Duration) {
-	for i, x := range every(s.h.Spans) {
+func (s *nodeSamples) activeUntil(client int) (t time.Duration) {
+	for i, x := range refs(s.h.Spans) {
 		if x.Outcome != history.Info && s.client(i) == client {
 			t = max(t, x.Return)
 		}

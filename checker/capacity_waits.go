@@ -8,36 +8,36 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// roomSweep goes through what is held at a key and what waits for it, in the order of time.
-type roomSweep struct {
+// capacitySweep goes through what is held at a key and what waits for it, in the order of time.
+type capacitySweep struct {
 	*view
 	k     *sharedKey
-	marks []roomMark
+	marks []capacityMark
 	// overtakes: what waits does not matter to a request that fits (Options.Overtakes)
 	overtakes bool
-	held      demandSum
+	held      occupancySum
 	// what waits: by number of permits, how many requests
 	waiting map[int64]int
 	writers int // that wait
 }
 
-// roomMark is a change at an instant.
-type roomMark struct {
+// capacityMark is a change at an instant.
+type capacityMark struct {
 	at    time.Duration
-	d     demand
+	d     occupancy
 	by    int64 // +1: it begins, -1: it ends; 0: the size may change
 	waits bool
 }
 
-func (r *roomSweep) add(d demand, waits bool) {
-	r.marks = append(r.marks, roomMark{d.from, d, +1, waits})
+func (r *capacitySweep) add(d occupancy, waits bool) {
+	r.marks = append(r.marks, capacityMark{d.from, d, +1, waits})
 	if d.until < never {
-		r.marks = append(r.marks, roomMark{d.until, d, -1, waits})
+		r.marks = append(r.marks, capacityMark{d.until, d, -1, waits})
 	}
 }
 
 // apply applies a change.
-func (r *roomSweep) apply(m roomMark) {
+func (r *capacitySweep) apply(m capacityMark) {
 	switch {
 	case !m.waits:
 		r.held.permits += m.by * m.d.permits
@@ -53,8 +53,8 @@ func (r *roomSweep) apply(m roomMark) {
 	}
 }
 
-// room reports whether there is room in s for a request of some permits, or with 0 for each that waits.
-func (r *roomSweep) room(permits int64, s segment) bool {
+// fits reports whether there is room in s for a request of some permits, or with 0 for each that waits.
+func (r *capacitySweep) fits(permits int64, s segment) bool {
 	if !r.k.semaphore {
 		return r.held.writers == 0 && (r.overtakes || r.writers == 0)
 	}
@@ -68,8 +68,8 @@ func (r *roomSweep) room(permits int64, s segment) bool {
 }
 
 // gaps are the times, longer than slack, in which there was room without a break.
-func (r *roomSweep) gaps(permits int64, slack time.Duration) (gaps []segment) {
-	r.held, r.waiting, r.writers = demandSum{}, make(map[int64]int), 0
+func (r *capacitySweep) gaps(permits int64, slack time.Duration) (gaps []segment) {
+	r.held, r.waiting, r.writers = occupancySum{}, make(map[int64]int), 0
 	from := never
 	for n, m := range r.marks {
 		r.apply(m)
@@ -80,7 +80,7 @@ func (r *roomSweep) gaps(permits int64, slack time.Duration) (gaps []segment) {
 		if next-m.at < 2 { // nothing is between them
 			continue
 		}
-		switch is := r.room(permits, segment{m.at + 1, next - 1}); {
+		switch is := r.fits(permits, segment{m.at + 1, next - 1}); {
 		case is:
 			from = min(from, m.at)
 		case from < never:
@@ -100,10 +100,10 @@ func appendLonger(list []segment, s segment, least time.Duration) []segment {
 	return append(list, s)
 }
 
-// waitedWithRoom visits the acquires that waited for longer than the slack, in one part in which there was room for
+// waitedWithCapacity visits the acquires that waited for longer than the slack, in one part in which there was room for
 // them, the servers were available and their clients ran: of readers, and for permits. gaveUp are those whose wait ran
 // out.
-func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, visit func(span int32, s segment)) {
+func (v *view) waitedWithCapacity(k *sharedKey, gaveUp map[int32]bool, o Options, visit func(span int32, s segment)) {
 	slack := o.slack()
 	long := slices.DeleteFunc(slices.Clone(k.requests), func(i int32) bool {
 		s := &v.h.Spans[i]
@@ -114,10 +114,10 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 	if len(long) == 0 {
 		return
 	}
-	r := v.newRoomSweep(k, o)
+	r := v.newCapacitySweep(k, o)
 	away := v.outages(o)
 	gaps := make(map[int64][]segment) // by permits
-	for i, s := range those(v.h.Spans, long) {
+	for i, s := range refsAt(v.h.Spans, long) {
 		permits := int64(0)
 		if o.Overtakes && k.semaphore {
 			permits = int64(s.Permits)
@@ -151,7 +151,7 @@ func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, vi
 // servedBefore are the instants during the wait of s, an acquire at a fair lock, at which an earlier acquire ended.
 // Only then s may be the next, and a waiter that no message reaches learns that when it polls.
 func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (instants []segment) {
-	for _, x := range those(v.h.Spans, k.requests) {
+	for _, x := range refsAt(v.h.Spans, k.requests) {
 		if x.Call > later(s.Call, o.queueDelay()) {
 			break
 		}
@@ -180,7 +180,7 @@ func (e *extents) waiterTimeout(s *history.Span) time.Duration {
 // findRequested finds, by client, the longest lease that it requested.
 func (e *extents) findRequested() map[int]time.Duration {
 	requested := make(map[int]time.Duration)
-	for _, s := range every(e.h.Spans) {
+	for _, s := range refs(e.h.Spans) {
 		if isAcquire(s.Op) && s.Lease > 0 {
 			of := s.Process.Client(e.h.Clients)
 			requested[of] = max(requested[of], s.Lease)
@@ -214,14 +214,14 @@ func (v *view) mayLinger(i int32, dis disturbances) bool {
 		history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients)
 }
 
-// newRoomSweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
-func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
-	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
-	e, dis := v.idleTimes().extents, v.disturbances(o)
-	for _, d := range e.held(k.key, false, 0) {
+// newCapacitySweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
+func (v *view) newCapacitySweep(k *sharedKey, o Options) *capacitySweep {
+	r := &capacitySweep{view: v, k: k, overtakes: o.Overtakes}
+	e, dis := v.freeTimes().extents, v.disturbances(o)
+	for _, d := range e.possiblyHeld(k.key, false, 0) {
 		r.add(d, false)
 	}
-	for i, s := range those(v.h.Spans, k.requests) {
+	for i, s := range refsAt(v.h.Spans, k.requests) {
 		if s.Op != history.OpAcquire {
 			continue
 		}
@@ -229,11 +229,11 @@ func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
 		if v.mayLinger(i, dis) {
 			until = e.dequeued(i)
 		}
-		r.add(newDemand(s, s.Call, until), true)
+		r.add(newOccupancy(s, s.Call, until), true)
 	}
 	for _, t := range v.resizes()[k.key].times {
-		r.marks = append(r.marks, roomMark{at: t.from}, roomMark{at: t.until})
+		r.marks = append(r.marks, capacityMark{at: t.from}, capacityMark{at: t.until})
 	}
-	slices.SortStableFunc(r.marks, func(a, b roomMark) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(r.marks, func(a, b capacityMark) int { return cmp.Compare(a.at, b.at) })
 	return r
 }
