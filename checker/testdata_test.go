@@ -18,7 +18,8 @@ import (
 
 const separator = "----\n"
 
-// TestHistoriesOfTestdata judges the histories of testdata: each file is a history, ---- and its judgement.
+// TestHistoriesOfTestdata judges the histories of testdata: each file is a history, ---- and its judgement. A property
+// has a line there if, and only if, it applies to the history.
 func TestHistoriesOfTestdata(t *testing.T) {
 	convicted := make(map[checker.Property]bool)
 	acquitted := make(map[checker.Property]bool)
@@ -246,10 +247,14 @@ func checkEvidence(t *testing.T, h *history.History, r checker.Result) {
 	}
 }
 
+// render is a judgement as text: the verdict, and a line for each property that applies.
 func render(j checker.Judgement) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", j.Verdict, j.Sentence)
 	for _, r := range j.Results {
+		if r.Outcome == checker.NotApplicable {
+			continue
+		}
 		fmt.Fprintf(&b, "%s %s: %s\n", r.Property, r.Outcome, r.Summary)
 		for _, v := range r.Violations {
 			fmt.Fprintf(&b, "  [%s] clients %v, events %v, %v-%v: %s\n", v.Class, v.Clients, v.Events, v.Start,
