@@ -25,10 +25,10 @@ run: setup build ## lose a distributed lock in a failover, with proof and a pict
 docker-image: ## build lockchaos-redis:local from this machine's redis-server, for backend docker without a registry
 	scripts/docker-image
 
-scenarios: build ## run every scenario N times (default 5), JOBS at a time, and print the table of docs/scenarios.md
+scenarios: build ## run every scenario N times (default 5), JOBS at a time, and print the table of docs/reference/scenarios.md
 	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
 
-suite: build ## run every scenario on simulated servers against its expected verdict (docs/suite.md)
+suite: build ## run every scenario on simulated servers against its expected verdict (docs/how-to/suite.md)
 	./bin/chaos suite --backend sim --seed 1
 
 # Make check tests internal/style with the same flags, so that go test has its result.
@@ -82,7 +82,7 @@ install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` 
 snapshot: ## build the archives of a release in dist/: Linux, and macOS with simulated servers only; checksums, SBOM
 	scripts/snapshot
 
-mutants: setup ## plant every bug of internal/lab/mutants in package lock and write docs/detection.md (hours; JOBS at a time, continues)
+mutants: setup ## plant every bug of internal/lab/mutants in package lock and write docs/contributors/detection.md (hours; JOBS at a time, continues)
 	go run ./internal/lab/mutants/run -jobs $(or $(JOBS),1)
 
 mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth of them (about a minute)

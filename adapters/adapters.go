@@ -1,6 +1,6 @@
-// Package adapters has clients of the protocol (docs/protocol.md) for lock libraries that people use, and builds them
-// from pinned releases of the libraries. A directory for each library holds adapter.yaml, one source file, the pins,
-// expect.tsv and a README; no code of the libraries is part of this repository. Its Go API is not a promise.
+// Package adapters has clients of the protocol (docs/reference/protocol.md) for lock libraries that people use, and
+// builds them from pinned releases of the libraries. A directory for each library holds adapter.yaml, one source file,
+// the pins, expect.tsv and a README; no code of the libraries is part of this repository. Its Go API is not a promise.
 package adapters
 
 import (

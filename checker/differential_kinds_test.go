@@ -131,7 +131,7 @@ func (p *differential) compareSweep(v *view, k *keyOps, illegal bool) error {
 }
 
 // TestDifferential draws histories from -differential.seed on. With one known seed the judges disagree: 29707714 of
-// the reentrant fenced mutex, see docs/checkers.md.
+// the reentrant fenced mutex, see docs/explanation/checkers.md.
 func TestDifferential(t *testing.T) {
 	race.Skip(t)
 	for kind := range unmodelled {

@@ -9,7 +9,7 @@ import (
 
 // This file compares how many waiters a lock counts with how many acquires are in flight.
 
-// deadWaiter is for how long a waiter whose client has died may be counted (docs/protocol.md).
+// deadWaiter is for how long a waiter whose client has died may be counted (docs/reference/protocol.md).
 const deadWaiter = 6 * time.Second
 
 // judgeWaiters judges the counts of waiters. An earlier fault that may have changed what servers keep excuses the lock.

@@ -8,8 +8,9 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file judges small histories by the definitions of docs/checkers.md and by brute force: it examines every pair
-// and every instant, and shares no code with the checkers except for promises. The checkers are compared with it.
+// This file judges small histories by the definitions of docs/explanation/checkers.md and by brute force: it examines
+// every pair and every instant, and shares no code with the checkers except for promises. The checkers are compared
+// with it.
 
 // naiveHold is a hold as this file finds it.
 type naiveHold struct {

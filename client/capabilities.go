@@ -61,7 +61,7 @@ const (
 	FullMemory       Capability = "full-memory"       // can be released and renewed while a server is out of memory
 	Detached         Capability = "detached"          // a release with canceled is executed too
 	Counts           Capability = "counts"            // replies to acquire, try and release have the hold count
-	Frugal           Capability = "frugal"            // keeps within the bounds of cost in docs/checkers.md
+	Frugal           Capability = "frugal"            // keeps within the bounds of cost in docs/explanation/checkers.md
 	TakesTurns       Capability = "takes-turns"       // no program keeps the lock to itself while others wait
 	CachesScripts    Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
 )
@@ -95,7 +95,7 @@ func (c Capabilities) Check() error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("unknown capability %q; docs/protocol.md lists those that exist", unknown[0])
+	return fmt.Errorf("unknown capability %q; docs/reference/protocol.md lists those that exist", unknown[0])
 }
 
 // With returns c and more.

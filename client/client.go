@@ -1,5 +1,5 @@
 // Package client is promised API: what a lock under test implements, and both ends of the client protocol
-// (docs/protocol.md).
+// (docs/reference/protocol.md).
 //
 // A [Client] executes one request at a time and replies. The same requests reach a native client in the harness's
 // process (simulation), a native client in a process of its own, and a client in any language over standard input and

@@ -21,7 +21,7 @@ const (
 
 // poolSize is more than a client uses. go-redis counts the failed dials of a pool, never forgets one, and from that
 // many on fails commands without dialing, until a dial that it makes once a second succeeds (internal/pool, tryDial):
-// that hid a server that was back for half a second, see docs/measurements.md.
+// that hid a server that was back for half a second, see docs/contributors/measurements.md.
 const poolSize = 4096
 
 // onePool makes pipelines use the main pool instead of one of ten connections.

@@ -3,7 +3,7 @@
 // The lock is that of the Redis documentation for one master: SET key owner NX PX
 // lease, released by compare-and-delete, with a fencing token from a counter. A
 // watchdog renews a lock without a lease and reports renewals and losses.
-// Protocol: docs/protocol.md. Run it with
+// Protocol: docs/reference/protocol.md. Run it with
 //
 //     chaos run --scenario gc-pause --lock "exec:node examples/client.mjs" ...
 import { createConnection } from 'node:net';

@@ -3,7 +3,7 @@
 
 The lock is that of the Redis documentation for one master: SET key owner NX PX
 lease, released by compare-and-delete. It waits by polling and has no fencing
-tokens. Protocol: docs/protocol.md. Run it with
+tokens. Protocol: docs/reference/protocol.md. Run it with
 
     chaos run --scenario gc-pause --lock "exec:python3 examples/client.py" ...
 """

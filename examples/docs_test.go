@@ -17,7 +17,7 @@ import (
 // page reads a page of the documentation.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/" + name)
+	text, err := os.ReadFile("../docs/reference/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package examples has clients of the protocol in other languages and the tests that run scenarios with
-// them. Read docs/protocol.md first, then client.py or client.mjs.
+// them. Read docs/reference/protocol.md first, then client.py or client.mjs.
 package examples
 
 import (

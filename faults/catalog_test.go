@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// classes are those of docs/history.md.
+// classes are those of docs/reference/history.md.
 var classes = []string{
 	history.FaultKills, history.FaultRestarts, history.FaultForgets, history.FaultPauses, history.FaultDelays,
 	history.FaultDrops, history.FaultCuts, history.FaultRefuses, history.FaultDuplicates, history.FaultRemoves,
@@ -33,7 +33,7 @@ func TestCatalog(t *testing.T) {
 				t.Errorf("no source, targets, Inject or Lacks: %+v", row)
 			}
 			if !slices.Contains(classes, row.Class) || row.Object == "" || row.Verb == "" {
-				t.Errorf("no class of docs/history.md, object or verb: %q, %q, %q", row.Class, row.Object, row.Verb)
+				t.Errorf("no class of docs/reference/history.md, object or verb: %q, %q, %q", row.Class, row.Object, row.Verb)
 			}
 			for _, file := range []string{".go", "_test.go"} {
 				name := strings.ReplaceAll(row.Name, "-", "_") + file

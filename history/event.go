@@ -2,9 +2,9 @@
 // and reads them back. It imports nothing of this project.
 //
 // Read [Event] first: one line of history.jsonl. A [Recorder] writes events as they happen, [Scan] reads them back, and
-// [Build] pairs invocations with completions into a [History] of [Span]s, which checkers judge; [ReadFile] does the last
-// two. Package history/foreign reads histories of other test suites. Samples of server state ([Sample]) are in a file of
-// their own, witness.jsonl.
+// [Build] pairs invocations with completions into a [History] of [Span]s, which checkers judge; [ReadFile] does the
+// last two. Package history/foreign reads histories of other test suites. Samples of server state ([Sample]) are in a
+// file of their own, witness.jsonl.
 package history
 
 import (
@@ -225,7 +225,7 @@ const (
 
 // Error is why an operation failed or has an unknown outcome.
 type Error struct {
-	Code string // short and stable, such as "timeout"; see docs/history.md
+	Code string // short and stable, such as "timeout"; see docs/reference/history.md
 	Text string // for people
 }
 

@@ -40,7 +40,7 @@ func (b *background) start(f func()) bool {
 
 // growStack grows the stack of a new goroutine once, to about what a request of go-redis needs. Otherwise it grows in
 // steps, and each copies what lies on it: a fifth of the CPU time of runs with five simulated masters
-// (docs/measurements.md).
+// (docs/contributors/measurements.md).
 //
 //go:noinline
 func growStack(i int) byte {

@@ -16,7 +16,7 @@ import (
 const minRegressions = 60
 
 // Tests of bugs of other locks name them in comments, "Regression:" and issues or
-// projects. The table in docs/locks.md is made from these.
+// projects. The table in docs/explanation/locks.md is made from these.
 func TestRegressionsAreListed(t *testing.T) {
 	t.Parallel()
 	marked := regexp.MustCompile(`((?:// Regression: .+\n)+)func (Test\w+)\(t \*testing\.T\)`)
@@ -49,6 +49,6 @@ func TestRegressionsAreListed(t *testing.T) {
 	}
 	table := fmt.Sprintf("%d bugs, %d tests.\n\n| reported as, or read in the code of | test |\n| --- | --- |\n%s\n",
 		len(bugs), len(rows), strings.Join(rows, "\n"))
-	golden.Block(t, "../docs/locks.md", "<!-- regressions -->\n", "<!-- /regressions -->",
+	golden.Block(t, "../docs/explanation/locks.md", "<!-- regressions -->\n", "<!-- /regressions -->",
 		func(string) string { return table })
 }

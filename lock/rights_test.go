@@ -57,7 +57,7 @@ func handOver(t *testing.T, s *server, name string, acquire acquireFunc) {
 	}
 }
 
-// TestDocumentedRights: the rights that docs/locks.md names suffice for every kind of lock.
+// TestDocumentedRights: the rights that docs/explanation/locks.md names suffice for every kind of lock.
 func TestDocumentedRights(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)

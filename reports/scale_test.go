@@ -60,8 +60,8 @@ func scaleSynth(seed uint64) *synth {
 }
 
 // TestScale: the page of 1,000 clients and 100,000 holds has at most 5 MB, the picture of the holds at most 1 MB, and
-// in a browser no table is longer than the window. It logs how long everything takes; docs/measurements.md has the
-// result.
+// in a browser no table is longer than the window. It logs how long everything takes; docs/contributors/measurements.md
+// has the result.
 func TestScale(t *testing.T) {
 	race.SkipLong(t, "it draws 100,000 holds")
 	s := scaleSynth(7)

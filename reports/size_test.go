@@ -11,7 +11,7 @@ import (
 )
 
 // TestSize: the page of 100,000 operations has at most 2 MiB. It logs how long reading, judging and rendering take;
-// docs/measurements.md has the result.
+// docs/contributors/measurements.md has the result.
 func TestSize(t *testing.T) {
 	dir := bigSynth().load(t).Dir
 	file := dir.File(rundir.HistoryFile)

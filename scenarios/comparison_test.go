@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
-// compared is a column of the table in docs/comparison.md.
+// compared is a column of the table in docs/explanation/comparison.md.
 type compared struct {
 	name string
 	lock string // whose name a cell leaves out
@@ -107,10 +107,10 @@ func (c comparison) cell(t *testing.T, column compared, text string) string {
 	return fmt.Sprintf("%s: `chaos run --scenario %s`", verdict, s.Name)
 }
 
-// TestComparison: the table of docs/comparison.md has the verdicts that the scenarios expect, each in the column of its
-// servers and the row of its faults.
+// TestComparison: the table of docs/explanation/comparison.md has the verdicts that the scenarios expect, each in the
+// column of its servers and the row of its faults.
 func TestComparison(t *testing.T) {
-	const path, begin, end = "../docs/comparison.md", "<!-- comparison: generated from the scenarios: " +
+	const path, begin, end = "../docs/explanation/comparison.md", "<!-- comparison: generated from the scenarios: " +
 		"go test ./scenarios -run Comparison -update -->\n", "<!-- end -->"
 	var want strings.Builder
 	columns := comparedLocks()

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// TestEveryScenarioAnswersAQuestion: the table of questions in docs/scenarios.md names every scenario.
+// TestEveryScenarioAnswersAQuestion: the table of questions in docs/reference/scenarios.md names every scenario.
 func TestEveryScenarioAnswersAQuestion(t *testing.T) {
-	page, err := os.ReadFile("../docs/scenarios.md")
+	page, err := os.ReadFile("../docs/reference/scenarios.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page), "\n| question | unsafe | safe counterpart |\n")
 	table, _, ended := strings.Cut(table, "\n\n")
 	if !found || !ended {
-		t.Fatal("docs/scenarios.md has no table of questions")
+		t.Fatal("docs/reference/scenarios.md has no table of questions")
 	}
 	named := map[string]bool{}
 	for _, word := range regexp.MustCompile(`[a-z0-9]+(-[a-z0-9]+)*`).FindAllString(table, -1) {
@@ -24,7 +24,7 @@ func TestEveryScenarioAnswersAQuestion(t *testing.T) {
 	}
 	for _, name := range Names() {
 		if !named[name] {
-			t.Errorf("scenario %s is in no row of the table of questions in docs/scenarios.md", name)
+			t.Errorf("scenario %s is in no row of the table of questions in docs/reference/scenarios.md", name)
 		}
 	}
 }

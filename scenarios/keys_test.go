@@ -34,7 +34,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.File(t, "../docs/scenario-reference.md", reference())
+	golden.File(t, "../docs/reference/scenario-keys.md", reference())
 	golden.File(t, "../docs/schema/scenario.json", string(schema))
 }
 

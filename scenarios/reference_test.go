@@ -114,7 +114,7 @@ func (o *object) close() {
 	o.Items.close()
 }
 
-// reference is docs/scenario-reference.md: a line for each key.
+// reference is docs/reference/scenario-keys.md: a line for each key.
 func reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
@@ -149,7 +149,7 @@ const referenceHead = `# Every key of a scenario
 
 Generated from the program (` + "`chaos list keys`); a test keeps it current. " +
 	"A duration has a unit, such as `500ms` or `2s`." + `
-[schema/scenario.json](schema/scenario.json) is the same as a JSON Schema: an editor with a YAML language server
+[schema/scenario.json](../schema/scenario.json) is the same as a JSON Schema: an editor with a YAML language server
 completes and checks keys with this first line in a file:
 
     # yaml-language-server: $schema=docs/schema/scenario.json

@@ -1,6 +1,6 @@
 // Package scenarios loads scenarios; its Go API is not a promise, the YAML of a scenario is documented in
-// docs/scenarios.md. A scenario is a topology, a lock, a workload, faults, and what is expected of them. The named
-// scenarios are the YAML files in this directory.
+// docs/reference/scenarios.md. A scenario is a topology, a lock, a workload, faults, and what is expected of them. The
+// named scenarios are the YAML files in this directory.
 //
 // Read [Scenario] and [Load] first.
 package scenarios

@@ -20,7 +20,7 @@ import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.SourceSocket;
 
-/** A client of the protocol (docs/protocol.md) for Curator's locks: Client KIND. */
+/** A client of the protocol (docs/reference/protocol.md) for Curator's locks: Client KIND. */
 public final class Client extends Protocol<Client.Hold> {
     private static final Map<String, List<String>> CAN = Map.of(
         "mutex", List.of("reentrant", "try", "watchdog", "wakes", "fair"),

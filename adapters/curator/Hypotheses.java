@@ -10,7 +10,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** Tries what docs/hypotheses.md says of Curator: Hypotheses HOST:PORT ID [RUNS]. A line for each run says what was seen. */
+/** Tries what docs/contributors/hypotheses.md says of Curator: Hypotheses HOST:PORT ID [RUNS]. A line for each run says what was seen. */
 public final class Hypotheses {
     private static final int ROUNDS = 20;
     private static final long WAIT_SECONDS = 5;

@@ -1,4 +1,4 @@
-"""Tries S33 of docs/hypotheses.md: hypotheses.py RUNS HOST:PORT…, with three servers.
+"""Tries S33 of docs/contributors/hypotheses.md: hypotheses.py RUNS HOST:PORT…, with three servers.
 
 Two of three masters extend a lock at once, and their replies arrive after the extended lease has expired and another
 client has acquired the lock.

@@ -15,7 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * The client's end of the protocol (docs/protocol.md) for lock libraries in Java. The owner of a lock is a thread in
+ * The client's end of the protocol (docs/reference/protocol.md) for lock libraries in Java. The owner of a lock is a thread in
  * these libraries, and a name in the protocol, so each owner has a thread while it holds or requests something. H is
  * the state kept for each hold.
  */

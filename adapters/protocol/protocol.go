@@ -1,6 +1,6 @@
 //go:build ignore
 
-// The client's end of the protocol (docs/protocol.md) for lock libraries in Go: serve(client).
+// The client's end of the protocol (docs/reference/protocol.md) for lock libraries in Go: serve(client).
 
 package main
 

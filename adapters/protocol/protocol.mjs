@@ -1,4 +1,4 @@
-// The client's end of the protocol (docs/protocol.md) for lock libraries in Node: serve(client).
+// The client's end of the protocol (docs/reference/protocol.md) for lock libraries in Node: serve(client).
 import { createInterface } from 'node:readline'
 import { createRequire } from 'node:module'
 import net from 'node:net'

@@ -1,4 +1,4 @@
-"""The client's end of the protocol (docs/protocol.md) for lock libraries in Python: serve(connect, lock)."""
+"""The client's end of the protocol (docs/reference/protocol.md) for lock libraries in Python: serve(connect, lock)."""
 import json
 import os
 import sys

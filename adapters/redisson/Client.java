@@ -24,7 +24,7 @@ import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 
-/** A client of the protocol (docs/protocol.md) for Redisson's locks: Client KIND. It counts how often an owner has entered. */
+/** A client of the protocol (docs/reference/protocol.md) for Redisson's locks: Client KIND. It counts how often an owner has entered. */
 public final class Client extends Protocol<Integer> {
     private static final Map<String, List<String>> CAN = Map.of(
         "lock", List.of("reentrant", "try", "watchdog", "wakes"),

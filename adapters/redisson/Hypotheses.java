@@ -27,7 +27,7 @@ import org.redisson.config.Config;
 import org.redisson.config.ReadMode;
 
 /**
- * Tries hypotheses of docs/hypotheses.md: Hypotheses HOST:PORT[,HOST:PORT…] ID [RUNS]. The servers need
+ * Tries hypotheses of docs/contributors/hypotheses.md: Hypotheses HOST:PORT[,HOST:PORT…] ID [RUNS]. The servers need
  * enable-debug-command; for S12 they are the masters of a cluster, for S18 a master and its replica. A line for each run
  * says what was seen.
  */

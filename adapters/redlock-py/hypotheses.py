@@ -1,4 +1,7 @@
-"""Tries what docs/hypotheses.md says of redlock-py: hypotheses.py HOST:PORT… RUNS; nothing listens at the last address."""
+"""Tries what docs/contributors/hypotheses.md says of redlock-py: hypotheses.py HOST:PORT… RUNS
+
+Nothing listens at the last address.
+"""
 import sys
 import uuid
 

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Tries what docs/hypotheses.md says of redsync: hypotheses ID RUNS HOST:PORT…, with three servers.
+// Tries what docs/contributors/hypotheses.md says of redsync: hypotheses ID RUNS HOST:PORT…, with three servers.
 package main
 
 import (

@@ -10,7 +10,7 @@ import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
 
-/** A client of the protocol (docs/protocol.md) for ShedLock over Spring Data Redis: Client KIND. */
+/** A client of the protocol (docs/reference/protocol.md) for ShedLock over Spring Data Redis: Client KIND. */
 public final class Client extends Protocol<SimpleLock> {
     private static final long RETRY_MILLIS = 50;
     private static final long DEFAULT_LEASE_MILLIS = 30_000;

@@ -11,7 +11,7 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockType;
 
 /**
- * A client of the protocol (docs/protocol.md) for Spring Integration's RedisLockRegistry: Client KIND. It counts how often an
+ * A client of the protocol (docs/reference/protocol.md) for Spring Integration's RedisLockRegistry: Client KIND. It counts how often an
  * owner has entered a lock.
  */
 public final class Client extends Protocol<Integer> {

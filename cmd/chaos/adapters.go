@@ -23,8 +23,8 @@ func newAdapters(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "adapters",
 		Short: "Build and list clients for the lock libraries that people use",
-		Long: `An adapter is a client (docs/protocol.md) for the locks of a library, pinned to a release. It is built
-once, in the user's cache directory (or in $LOCKCHAOS_ADAPTERS); chaos run --lock LIBRARY/KIND runs it.`,
+		Long: `An adapter is a client (docs/reference/protocol.md) for the locks of a library, pinned to a release. It is
+built once, in the user's cache directory (or in $LOCKCHAOS_ADAPTERS); chaos run --lock LIBRARY/KIND runs it.`,
 		Example: `  chaos adapters list
   chaos adapters build redis-py redsync
   chaos run --scenario gc-pause --lock redis-py/lock`,

@@ -71,7 +71,7 @@ func questions() []question {
 	return []question{
 		{
 			flag: "lock", help: "the lock under test: a `NAME` of chaos list locks, or exec:COMMAND, your own client",
-			ask: "Which lock is tested? exec:COMMAND is your own client (docs/protocol.md); " +
+			ask: "Which lock is tested? exec:COMMAND is your own client (docs/reference/protocol.md); " +
 				"locks of adapters: chaos adapters list",
 			choices: func(scenarios.Draft) []string { return append(lockNames(), client.ExecPrefix) },
 			set:     func(d *scenarios.Draft, answer string) { d.Lock = answer },

@@ -24,7 +24,7 @@ type item struct {
 	Doc  string `json:"doc"`
 	More string `json:"more,omitempty"` // where it runs, what is expected, its source
 
-	Class  string `json:"class,omitempty"`  // of a fault: its kind, see docs/history.md
+	Class  string `json:"class,omitempty"`  // of a fault: its kind, see docs/reference/history.md
 	Object string `json:"object,omitempty"` // of a fault: what it acts on
 }
 
@@ -143,7 +143,7 @@ func lockItems() ([]item, error) {
 		items = append(items, lockItem(name, row.Doc, row.Source, row.Topologies))
 	}
 	own := "your own lock, in any language: a program that serves the client protocol on standard input and output"
-	items = append(items, item{Name: client.ExecPrefix + "COMMAND", Doc: own, More: "see docs/protocol.md"})
+	items = append(items, item{Name: client.ExecPrefix + "COMMAND", Doc: own, More: "see docs/reference/protocol.md"})
 	return items, nil
 }
 

@@ -324,7 +324,7 @@ func TestLists(t *testing.T) {
 	golden.File(t, "testdata/lists.txt", all.String())
 }
 
-// TestScenarioTables: docs/scenarios.md lists the whole catalog, and the rows of the README are rows of it.
+// TestScenarioTables: docs/reference/scenarios.md lists the whole catalog, and the rows of the README are rows of it.
 func TestScenarioTables(t *testing.T) {
 	race.Skip(t)
 	all, err := scenarios.Catalog()
@@ -342,7 +342,7 @@ func TestScenarioTables(t *testing.T) {
 			expected)
 		names = append(names, s.Name)
 	}
-	compareTable(t, "../../docs/scenarios.md", rows, func(string) []string { return names })
+	compareTable(t, "../../docs/reference/scenarios.md", rows, func(string) []string { return names })
 	compareTable(t, "../../README.md", rows, func(table string) (chosen []string) {
 		for _, row := range strings.Split(table, "\n") {
 			if name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |"); rows[name] != "" {

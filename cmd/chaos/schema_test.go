@@ -49,10 +49,10 @@ func outputs() map[string]struct {
 	}
 }
 
-// TestSchemasAreCurrent: docs/schema has what the types say, and docs/json.md names each file.
+// TestSchemasAreCurrent: docs/schema has what the types say, and docs/reference/json.md names each file.
 func TestSchemasAreCurrent(t *testing.T) {
 	race.Skip(t)
-	page, err := os.ReadFile("../../docs/json.md")
+	page, err := os.ReadFile("../../docs/reference/json.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func TestSchemasAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden.File(t, filepath.Join(schemaDir, name+".json"), want.String())
-		if !strings.Contains(string(page), "(schema/"+name+".json)") {
-			t.Errorf("docs/json.md does not link to schema/%s.json", name)
+		if !strings.Contains(string(page), "(../schema/"+name+".json)") {
+			t.Errorf("docs/reference/json.md does not link to ../schema/%s.json", name)
 		}
 	}
 }

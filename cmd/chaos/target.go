@@ -39,7 +39,7 @@ const allowFailover = "failover"
 func (t *targetFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&t.url, "target", "", "use servers of your own: `URL` redis://HOST, rediss://HOST, "+
-		"sentinel://HOST/MASTER or cluster://HOST (docs/target.md)")
+		"sentinel://HOST/MASTER or cluster://HOST (docs/how-to/target.md)")
 	f.StringVar(&t.passwordFile, "target-password-file", "", "`FILE` with the password of the target (default: $"+
 		passwordVariable+")")
 	f.StringVar(&t.ca, "target-ca", "",

@@ -1,5 +1,5 @@
-// Package clientcheck checks that a client keeps to the protocol (docs/protocol.md): what an author of a client runs
-// before the first scenario. It starts one server and two clients.
+// Package clientcheck checks that a client keeps to the protocol (docs/reference/protocol.md): what an author of a
+// client runs before the first scenario. It starts one server and two clients.
 package clientcheck
 
 import (

@@ -105,7 +105,7 @@ func (s *strangers) see(from, gate netip.AddrPort, to string) {
 func (s *stage) authenticated(c client.Client, i int) client.Client {
 	return &authenticatedClient{Client: c, refused: func(reason string) {
 		s.notes.add(history.NoPassword, cluster.ClientName(i), fmt.Sprintf("client %d was refused by a server (%s): "+
-			"it has to authenticate with setup.endpoints.password (docs/protocol.md)", i, reason))
+			"it has to authenticate with setup.endpoints.password (docs/reference/protocol.md)", i, reason))
 	}}
 }
 

@@ -19,7 +19,7 @@ const (
 	leasePolls       = 500
 	probeWait        = 2 * time.Second  // timeout of a probe's acquire
 	maxUnknown       = 4                // probes of unknown outcome: a poll may be in flight when the wait ends
-	waiterTimeout    = 10 * time.Second // how long a lock may keep a dead waiter (docs/checkers.md, wake-up)
+	waiterTimeout    = 10 * time.Second // how long a lock may keep a dead waiter (docs/explanation/checkers.md, wake-up)
 	replicaWait      = 3 * time.Second  // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
 	maxProbed        = 100             // keys; more would take longer than the run

@@ -13,7 +13,7 @@ import (
 )
 
 // banned are words and phrases that are not plain technical English, or that this project once used in a sense of its
-// own. docs/glossary.md has the terms to use instead.
+// own. docs/explanation/glossary.md has the terms to use instead.
 var banned = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 	`told`, `tells?`, `telling`, `teller`, `untold`, `whoever`, `whomever`, `anew`, `wholly`, `afresh`,
 	`stands? still`, `stood still`, `standing still`, `(let|lets) (it|them|him) go on`, `goes on`, `go on`, `went on`,
@@ -24,7 +24,7 @@ var banned = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 	`thereby`, `peace`, `equipment`, `nobody reads`, `makes no run`, `not even take`, `grants on`, `lets? loose`, `lines narrow`,
 }, "|") + `)\b`)
 
-// formerNames are identifiers that gave way to the terms of docs/glossary.md.
+// formerNames are identifiers that gave way to the terms of docs/explanation/glossary.md.
 var formerNames = regexp.MustCompile(`^(Sole|Ground|Site|Grip|Footing|Babble|Bear|Weigh|Happening|keeper|calm|lonely)$`)
 
 // TestPlainWords holds banned words out of identifiers, comments, strings and pages.
@@ -40,7 +40,7 @@ func TestPlainWords(t *testing.T) {
 	for _, path := range files(t, ".md", ".yaml", ".html", ".js", ".css", ".lua", ".c", ".py", ".mjs", ".yml") {
 		for i, line := range strings.Split(read(t, path), "\n") {
 			for _, word := range banned.FindAllString(line, -1) {
-				t.Errorf("%s:%d: %q: see docs/glossary.md", path, i+1, word)
+				t.Errorf("%s:%d: %q: see docs/explanation/glossary.md", path, i+1, word)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func bannedInGo(t *testing.T, path, text string) []string {
 			return found
 		case token.IDENT:
 			if formerNames.MatchString(lit) {
-				found = append(found, set.Position(pos).String()+": "+lit+": see docs/glossary.md")
+				found = append(found, set.Position(pos).String()+": "+lit+": see docs/explanation/glossary.md")
 				continue
 			}
 			lit = words(lit)
@@ -80,7 +80,7 @@ func bannedInGo(t *testing.T, path, text string) []string {
 			continue
 		}
 		for _, word := range banned.FindAllString(lit, -1) {
-			found = append(found, set.Position(pos).String()+": "+word+": see docs/glossary.md")
+			found = append(found, set.Position(pos).String()+": "+word+": see docs/explanation/glossary.md")
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestOneSessionOfConcurrency(t *testing.T) {
 	}
 	for _, owner := range []string{"first", "second"} {
 		if err := concurrency.NewMutex(session, "/orders").TryLock(t.Context()); err != nil {
-			t.Errorf("%s: %v, want no error: docs/hypotheses.md says that both hold the lock", owner, err)
+			t.Errorf("%s: %v, want no error: docs/contributors/hypotheses.md says that both hold the lock", owner, err)
 		}
 	}
 }

@@ -51,8 +51,8 @@ func (w *world) newLeader(old string) time.Duration {
 }
 
 // TestEnsembleElects: when the leader is killed, paused or cut off from the others, another member leads, after the
-// times that were measured with real servers and the same tick (docs/simulation.md); the old one comes back as a
-// follower, also with an empty disk, and a hold outlives all of that.
+// times that were measured with real servers and the same tick (docs/explanation/simulation.md); the old one comes back
+// as a follower, also with an empty disk, and a hold outlives all of that.
 func TestEnsembleElects(t *testing.T) {
 	faults := []struct {
 		name     string

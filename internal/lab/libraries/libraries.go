@@ -97,7 +97,7 @@ func Save(file string, all []Result) error {
 //go:embed head.md
 var head string
 
-// Document is docs/verdicts.md.
+// Document is docs/contributors/verdicts.md.
 func Document(all []Result) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)

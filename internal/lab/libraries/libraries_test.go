@@ -9,15 +9,15 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 )
 
-// TestDocumentIsOfTheStoredResults: docs/verdicts.md is what the results and expectations say.
+// TestDocumentIsOfTheStoredResults: docs/contributors/verdicts.md is what the results and expectations say.
 func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	want, err := Document(load(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../../docs/verdicts.md")
+	got, err := os.ReadFile("../../../docs/contributors/verdicts.md")
 	if err != nil || string(got) != want {
-		t.Errorf("docs/verdicts.md differs from the results (%v): run `go run ./internal/lab/libraries/run -document`", err)
+		t.Errorf("verdicts.md differs from the results (%v): run `go run ./internal/lab/libraries/run -document`", err)
 	}
 }
 

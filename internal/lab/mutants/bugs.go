@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// BugList is docs/bugs.md: bugs of other libraries that the harness has shown, in the library itself or planted in
-// package lock.
+// BugList is docs/contributors/bugs.md: bugs of other libraries that the harness has shown, in the library itself or
+// planted in package lock.
 type BugList struct {
 	planted  []plantedBug
 	shown    []shownBug
@@ -50,7 +50,8 @@ var (
 	runCount    = regexp.MustCompile(` \d+$`)
 )
 
-// Bugs lists them from the table of planted bugs and the pages docs/hypotheses.md and docs/found.md.
+// Bugs lists them from the table of planted bugs and the pages docs/contributors/hypotheses.md and
+// docs/contributors/found.md.
 func Bugs(rows []Row, r Report, hypotheses, found string) BugList {
 	var b BugList
 	sources := map[string]bool{}

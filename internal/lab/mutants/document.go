@@ -73,7 +73,7 @@ func (s score) percent() string {
 //go:embed head.md
 var documentHead string
 
-// Document is docs/detection.md.
+// Document is docs/contributors/detection.md.
 func Document(rows []Row, r Report) string {
 	total := scoreOf(rows, r, "")
 	var b strings.Builder

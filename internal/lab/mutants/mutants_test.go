@@ -102,12 +102,12 @@ func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(root, "docs", "detection.md"))
+	got, err := os.ReadFile(filepath.Join(root, "docs/contributors/detection.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := Document(rowsOf(t), report); string(got) != want {
-		t.Error("docs/detection.md is not what the results say: run `go run ./internal/lab/mutants/run -document`")
+		t.Error("docs/contributors/detection.md differs from the results: run `go run ./internal/lab/mutants/run -document`")
 	}
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -125,7 +125,7 @@ func TestBugsOfOtherLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(root, "docs", name))
+		text, err := os.ReadFile(filepath.Join(root, "docs/contributors", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestBugsOfOtherLibraries(t *testing.T) {
 	}
 	list := Bugs(rowsOf(t), report, page("hypotheses.md"), page("found.md"))
 	if page("bugs.md") != list.String() {
-		t.Error("docs/bugs.md is not what its sources say: run `go run ./internal/lab/mutants/run -document`")
+		t.Error("docs/contributors/bugs.md is not what its sources say: run `go run ./internal/lab/mutants/run -document`")
 	}
 	for _, p := range list.planted {
 		if library, _, _ := strings.Cut(p.source, "#"); trackers[library] == "" {

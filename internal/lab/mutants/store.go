@@ -18,7 +18,7 @@ type Report struct {
 //go:embed results.json
 var stored []byte
 
-// Stored is the measurement that docs/detection.md shows.
+// Stored is the measurement that docs/contributors/detection.md shows.
 func Stored() (Report, error) {
 	var r Report
 	if err := json.Unmarshal(stored, &r); err != nil {

@@ -1,4 +1,4 @@
-// Command run runs the rows of adapters/*/expect.tsv on real servers and writes docs/verdicts.md.
+// Command run runs the rows of adapters/*/expect.tsv on real servers and writes docs/contributors/verdicts.md.
 //
 //	go run ./internal/lab/libraries/run                        rows with fewer than 5 runs
 //	go run ./internal/lab/libraries/run -only '^redis-py/'     some of them
@@ -29,7 +29,7 @@ import (
 // Files, in the repository.
 const (
 	resultsFile  = "internal/lab/libraries/results.json"
-	documentFile = "docs/verdicts.md"
+	documentFile = "docs/contributors/verdicts.md"
 )
 
 type options struct {

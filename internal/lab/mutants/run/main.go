@@ -1,6 +1,6 @@
 // Command run measures how many planted bugs the harness convicts; see package mutants.
 //
-//	go run ./internal/lab/mutants/run               measure rows that were not measured, and write docs/detection.md
+//	go run ./internal/lab/mutants/run               measure rows that were not measured, and write detection.md
 //	go run ./internal/lab/mutants/run -again all    measure all of them (or: convicted, survivors)
 //	go run ./internal/lab/mutants/run -only fair/   some of them
 //	go run ./internal/lab/mutants/run -draw TEXT    check a tenth of them, which TEXT draws, and write nothing
@@ -27,8 +27,8 @@ import (
 // Files that a measurement writes, in the repository.
 const (
 	resultsFile  = "internal/lab/mutants/results.json"
-	documentFile = "docs/detection.md"
-	bugsFile     = "docs/bugs.md"
+	documentFile = "docs/contributors/detection.md"
+	bugsFile     = "docs/contributors/bugs.md"
 )
 
 type options struct {
@@ -197,7 +197,7 @@ func write(rows []mutants.Row, report mutants.Report) error {
 		return err
 	}
 	var pages []string
-	for _, page := range []string{"docs/hypotheses.md", "docs/found.md"} {
+	for _, page := range []string{"docs/contributors/hypotheses.md", "docs/contributors/found.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			return err
