@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -88,9 +87,4 @@ func (p *pair) fencingAdvice(class checker.Class) []adviceItem {
 	}
 	return []adviceItem{{Text: text,
 		Cost: "the resource has to store and compare the token of every write"}}
-}
-
-// issuesTokens reports whether any grant has a fencing token.
-func (r *Run) issuesTokens() bool {
-	return slices.ContainsFunc(r.holds, func(h hold) bool { return h.Token > 0 })
 }

@@ -2,11 +2,9 @@ package reports
 
 import (
 	"fmt"
-	"iter"
 	"sort"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -212,14 +210,6 @@ func (r *Run) browseData(part, shown interval, key string) *browseData {
 // micros is a time in microseconds, rounded so that neighbors keep their order.
 func micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
 
-// overlaps reports whether two intervals have an instant in common.
-func (w interval) overlaps(other interval) bool {
-	return w.from <= other.until && w.until >= other.from
-}
-
-// has reports whether an instant is in the interval.
-func (w interval) has(t time.Duration) bool { return w.from <= t && t <= w.until }
-
 // ops adds the operations in a part of the run, and those that began a hold in it. It returns their rows.
 func (d *browseData) ops(r *Run, part interval) map[int32]int64 {
 	needed := map[int32]int64{}
@@ -254,12 +244,6 @@ func (d *browseData) ops(r *Run, part interval) map[int32]int64 {
 	}
 	o.Names = all.list
 	return needed
-}
-
-// drawn is the interval in which a hold or its validity is drawn.
-func (h *hold) drawn() interval {
-	until, _ := h.promised()
-	return interval{h.From, max(h.to, until)}
 }
 
 func (d *browseData) holds(r *Run, part interval, rows map[int32]int64) {
@@ -339,7 +323,7 @@ func (d *browseData) faults(r *Run) {
 // violations are in the order of the table of the page.
 func (d *browseData) violations(r *Run, keyOf map[string]int) {
 	d.Worst = -1
-	worst := r.worst()
+	worst := r.worst
 	for res, v := range r.violations() {
 		w := r.during(v)
 		b := browseViol{Property: string(res.Property), Class: string(v.Class), Key: -1,
@@ -354,22 +338,4 @@ func (d *browseData) violations(r *Run, keyOf map[string]int) {
 		}
 		d.Found = append(d.Found, b)
 	}
-}
-
-// violations are all violations that the checkers kept, in the order of the properties.
-func (r *Run) violations() iter.Seq2[*checker.Result, *checker.Violation] {
-	return func(yield func(*checker.Result, *checker.Violation) bool) {
-		for res := range each(r.Judgement.Results) {
-			for v := range each(res.Violations) {
-				if !yield(res, v) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// isDrawn reports whether the violations of a result are drawn: a run that tested too little has no place in time.
-func isDrawn(res *checker.Result) bool {
-	return res.Outcome == checker.Violated && res.Property != checker.Exercised
 }

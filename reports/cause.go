@@ -2,10 +2,8 @@ package reports
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -147,33 +145,28 @@ func (p *pair) overlapText() sentence {
 	return proved(proofElapsed, format.Duration(p.overlap()), from, until)
 }
 
-// lastEvent is the index of the last event.
-func (r *Run) lastEvent() int { return r.History.Events - 1 }
+// about reports whether the violation is about that key.
+func (q *inquiry) about(key int32) bool { return q.r.keyName(key) == q.v.Key }
 
-// quorum reports whether the nodes are independent masters.
-func (r *Run) quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum }
-
-// byMajority reports whether the nodes agree on every grant: the members of an ensemble or of etcd.
-func (r *Run) byMajority() bool { return !r.Manifest.Topology.Redis() }
-
-// ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
-func (r *Run) ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
-
-// entry is what a holder has at the servers: a node of ZooKeeper, a key elsewhere.
-func (r *Run) entry() string {
-	if r.ensemble() {
-		return "node"
+// cites reports whether one of these events is evidence of the violation.
+func (q *inquiry) cites(events ...int32) bool {
+	for _, e := range events {
+		if slices.Contains(q.v.Events, int(e)) {
+			return true
+		}
 	}
-	return "key"
+	return false
 }
 
-// option is an option of the lock in the scenario as run; "" if it has no value.
-func (r *Run) option(name string) string { return r.Manifest.Option(name) }
-
-// list is a list of words: "n1, n2 and n3".
-func list(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
+// explains is how much of a violation a cause explains: 0 if no mechanism fits.
+func (c *cause) explains() int {
+	switch {
+	case c.name == faultBetween || c.name == unknownCause:
+		return 0
+	case len(c.faults) == 0, c.indirect:
+		return 1
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return explainsByFault
 }
+
+const explainsByFault = 2

@@ -35,18 +35,6 @@ func (q *inquiry) stalled(cutOff bool) *cause {
 		p.staleClause())
 }
 
-// during is what a fault did to its target and for how long: "was paused from
-// 0.707 s to 2.507 s (`pause-client`)".
-func (f *injection) during() sentence {
-	if f.heal < history.Infinity && f.healEvent >= 0 {
-		return say("%s from %s to %s (%s)", f.predicate(1), f.took(), f.healed(), f)
-	}
-	return say("%s from %s (%s)", f.predicate(1), f.took(), f)
-}
-
-// outlived reports whether the validity of the first hold had ended when the second was granted.
-func (p *pair) outlived() bool { return p.validUntil > 0 && p.validUntil <= p.b.From }
-
 // findOutlived: the holder outlived its validity, and no fault explains why.
 func findOutlived(q *inquiry) *cause {
 	if q.p == nil {
@@ -96,14 +84,6 @@ func (q *inquiry) lateWrite() *cause {
 		c.blame(f, "; it %s", f.during())
 	}
 	return c
-}
-
-// endPoint is what ended a hold, or the last event.
-func (h *hold) endPoint(r *Run) point {
-	if h.Ended < 0 {
-		return point{Event: r.lastEvent(), Time: r.History.End}
-	}
-	return h.ended()
 }
 
 // endingA says how the first hold ended, where that explains something.
@@ -230,17 +210,6 @@ func (q *inquiry) gone(node string, h *hold, until, sent time.Duration) *history
 		held = held || is
 		return held && !is && x.Up && x.Sent >= sent
 	})
-}
-
-// lastHold is the last hold of an owner that was granted before t; nil if there is none.
-func (r *Run) lastHold(owner, key int32, t time.Duration) *hold {
-	return lastOf(r.holds, func(h *hold) bool { return h.Owner == owner && h.Key == key && h.From <= t })
-}
-
-// faultIn is the last fault on the client of a hold that was in force in [from, to]; nil if there is none.
-func (r *Run) faultIn(h *hold, from, to time.Duration) *injection {
-	target := cluster.ClientName(h.Client)
-	return lastOf(r.faults, func(f *injection) bool { return f.on(target) && f.effective(from, to) })
 }
 
 // clockSkew is the option of historic locks that sets the clocks of clients apart.

@@ -98,11 +98,6 @@ func (q *inquiry) inFlight(before *hold, joint string) sentence {
 	return say("%s the acquires of both were in flight", joint)
 }
 
-// releaseOf is the release that ended a hold, which was released.
-func (r *Run) releaseOf(h *hold) *history.Span {
-	return firstOf(r.History.Spans, func(s *history.Span) bool { return s.Invoked == h.Ended })
-}
-
 // lateRelease: a release that was sent while its hold was valid was kept in flight until the lock had been granted to
 // the first holder, and succeeded all the same.
 func (q *inquiry) lateRelease() *cause {

@@ -40,14 +40,6 @@ func findLeftBehind(q *inquiry) *cause {
 	return nil
 }
 
-// ends is how a key without an expiry ends, as a predicate of "and it".
-func (r *Run) ends() string {
-	if r.byMajority() {
-		return r.endless(false)
-	}
-	return "has no expiry"
-}
-
 // keptBy is the last sample by the end of the violation in which a node has the key without an expiry, if it had that
 // of this client in each sample since t; nil if there is none.
 func (q *inquiry) keptBy(client int, t time.Duration) (kept *history.Sample) {

@@ -3,11 +3,9 @@ package reports
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Causes that lie with replication: another node became master without the grant,
@@ -41,13 +39,6 @@ func findFailover(q *inquiry) *cause {
 	}
 	c.add("; %s", q.takeover())
 	return c
-}
-
-// promotion is the fault that made node a master before t; nil if none did.
-func (r *Run) promotion(node string, t time.Duration) *injection {
-	return firstOf(r.faults, func(f *injection) bool {
-		return f.class == history.FaultPromotes && f.on(node) && f.inject <= t
-	})
 }
 
 // tokenNotNewer: two holds did not overlap, but the token of the second is older or the same, for the reason that find
@@ -176,46 +167,4 @@ func findAheadReplica(q *inquiry) *cause {
 // second grant; nil if there is none.
 func (q *inquiry) clockAhead(node string) *injection {
 	return q.r.clockAhead(node, q.p.a.Asked, q.p.a.From, q.p.b.From)
-}
-
-// clockAhead is a fault that set the clock of node forward between the request for a hold, which was granted at
-// granted, and t, also by healing a clock that it had set back; nil if there is none.
-func (r *Run) clockAhead(node string, asked, granted, t time.Duration) *injection {
-	return firstOf(r.faults, func(f *injection) bool {
-		corrected := f.behind() != "" && f.healEvent >= 0 && f.heal >= asked && f.heal <= t
-		ahead := f.ahead() != "" && f.effective(asked, t) && f.heal >= granted
-		return f.skews() && f.on(node) && (corrected || ahead)
-	})
-}
-
-// clockText is a node with a clock that was set forward, as the fault observed it.
-func (f *injection) clockText() sentence {
-	switch by := f.behind(); {
-	case f.drifts():
-		return say("%s, whose clock gained %s every second from %s", f.target, quoted(f.amount(), f.injected()),
-			f.injected())
-	case by != "":
-		return say("%s, whose clock jumped %s ahead at %s, when it was corrected", f.target, quoted(by, f.took()),
-			f.healed())
-	}
-	return say("%s, whose clock jumped %s ahead at %s", f.target, quoted(f.ahead(), f.took()), f.took())
-}
-
-// faultOn is the last fault on target between from and the second grant that except does not accept (nil: any),
-// preferably one that took effect.
-func (p *pair) faultOn(target string, from time.Duration, except func(*injection) bool) *injection {
-	var best *injection
-	for f := range each(p.r.faults) {
-		if f.on(target) && f.effectTime() >= from && f.inject <= p.b.From && (except == nil || !except(f)) &&
-			(best == nil || len(f.effects) >= len(best.effects)) {
-			best = f
-		}
-	}
-	return best
-}
-
-// isClient reports whether a target is a client.
-func isClient(target string) bool {
-	_, is := cluster.ClientNumber(target)
-	return is
 }

@@ -67,20 +67,6 @@ func (q *inquiry) persistence() string {
 	return ""
 }
 
-// effectiveFaults are the faults that ok accepts and that were in effect at some time of an interval.
-func (r *Run) effectiveFaults(from, until time.Duration, ok func(*injection) bool) []*injection {
-	return allOf(r.faults, func(f *injection) bool { return ok(f) && f.effective(from, until) })
-}
-
-// effectOn is the last fault that ok accepts and that took effect on node, or on any if
-// that is empty, in [from, to]; nil if there is none.
-func (r *Run) effectOn(node string, from, to time.Duration, ok func(*injection) bool) *injection {
-	return lastOf(r.faults, func(f *injection) bool {
-		return ok(f) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from &&
-			f.inject <= to
-	})
-}
-
 // findDeleted: the key was removed from a Redis server.
 func findDeleted(q *inquiry) *cause {
 	if q.r.byMajority() {
@@ -173,17 +159,6 @@ func (q *inquiry) twoGrants(node string) sentence {
 		by = node + " granted it"
 	}
 	return say("%s to %s at %s and to %s at %s%s", by, a, a.granted(), b, b.granted(), q.early())
-}
-
-// nodes are the nodes among the targets of a fault.
-func (f *injection) nodes(r *Run) []string {
-	var all []string
-	for _, n := range r.Manifest.Nodes {
-		if f.on(n.Name) {
-			all = append(all, n.Name)
-		}
-	}
-	return all
 }
 
 // findSlowGrant: masters of a quorum kept the lock for less time than the client was

@@ -268,11 +268,6 @@ func (q *inquiry) between() (f *injection) {
 	return f
 }
 
-// tookEffect says where and when a fault took effect.
-func (f *injection) tookEffect() sentence {
-	return say("%s took effect on %s at %s", f, subject(f.target), f.took())
-}
-
 // findUnknown says that no fault is part of the cause.
 func findUnknown(q *inquiry) *cause {
 	c := &cause{sentence: q.plain()}

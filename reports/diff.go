@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -166,8 +165,6 @@ func alignStories(a, b story) []storyPair {
 }
 
 func (s storyStep) line() string { return format.Instant(s.Time) + " " + s.Text }
-
-var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( (ms|µs|s)\b)?`)
 
 func withoutDigits(s string) string { return digits.ReplaceAllString(s, "#") }
 

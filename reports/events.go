@@ -167,3 +167,12 @@ func outcomeText(s *history.Span) string {
 
 // opName is the name of an operation in the history.
 func opName(op history.Op) string { return cmp.Or(op.String(), "operation") }
+
+// crashVerb says how a client ended at an instant.
+func (r *Run) crashVerb(at time.Duration) string {
+	i := slices.IndexFunc(r.History.Exits, func(e history.Exit) bool { return e.Time == at })
+	if i >= 0 && r.History.Exits[i].Code == history.CodeProtocol {
+		return "violates the protocol and is killed"
+	}
+	return "crashes"
+}

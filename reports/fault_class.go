@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Questions about the kind of a fault, as the run recorded it. No fault is known here by its name.
@@ -74,3 +75,9 @@ func (f *injection) losesReply() bool {
 
 // unsubscribes: clients lost subscriptions, or could not subscribe.
 func (f *injection) unsubscribes() bool { return f.actsOn(history.ObjectSubscriptions) }
+
+// isClient reports whether a target is a client.
+func isClient(target string) bool {
+	_, is := cluster.ClientNumber(target)
+	return is
+}

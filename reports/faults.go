@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -179,4 +180,68 @@ func (f *injection) state() string {
 func (f *injection) amount() string {
 	_, amount, _ := strings.Cut(f.detail, " Amount: ")
 	return strings.TrimSuffix(amount, ".")
+}
+
+// healedText is what the end of a fault on a client means for that client.
+func (f *injection) healedText() string {
+	who := targetName(f.target)
+	switch {
+	case f.behind() != "":
+		return fmt.Sprintf("the clock of %s is corrected, and jumps ahead", f.target)
+	case f.class == history.FaultPauses:
+		return who + " resumes"
+	case f.cutsOff():
+		return who + " is connected again"
+	case f.does(history.FaultDelays, history.ObjectReplies):
+		return "the replies to " + who + " that were held back are delivered"
+	}
+	return fmt.Sprintf("fault %s on %s is healed", quote(f.name), who)
+}
+
+// faultIn is the last fault on the client of a hold that was in force in [from, to]; nil if there is none.
+func (r *Run) faultIn(h *hold, from, to time.Duration) *injection {
+	target := cluster.ClientName(h.Client)
+	return lastOf(r.faults, func(f *injection) bool { return f.on(target) && f.effective(from, to) })
+}
+
+// effectiveFaults are the faults that ok accepts and that were in effect at some time of an interval.
+func (r *Run) effectiveFaults(from, until time.Duration, ok func(*injection) bool) []*injection {
+	return allOf(r.faults, func(f *injection) bool { return ok(f) && f.effective(from, until) })
+}
+
+// effectOn is the last fault that ok accepts and that took effect on node, or on any if
+// that is empty, in [from, to]; nil if there is none.
+func (r *Run) effectOn(node string, from, to time.Duration, ok func(*injection) bool) *injection {
+	return lastOf(r.faults, func(f *injection) bool {
+		return ok(f) && (node == "" || f.on(node)) && len(f.effects) > 0 && f.effectTime() >= from &&
+			f.inject <= to
+	})
+}
+
+// clockAhead is a fault that set the clock of node forward between the request for a hold, which was granted at
+// granted, and t, also by healing a clock that it had set back; nil if there is none.
+func (r *Run) clockAhead(node string, asked, granted, t time.Duration) *injection {
+	return firstOf(r.faults, func(f *injection) bool {
+		corrected := f.behind() != "" && f.healEvent >= 0 && f.heal >= asked && f.heal <= t
+		ahead := f.ahead() != "" && f.effective(asked, t) && f.heal >= granted
+		return f.skews() && f.on(node) && (corrected || ahead)
+	})
+}
+
+// promotion is the fault that made node a master before t; nil if none did.
+func (r *Run) promotion(node string, t time.Duration) *injection {
+	return firstOf(r.faults, func(f *injection) bool {
+		return f.class == history.FaultPromotes && f.on(node) && f.inject <= t
+	})
+}
+
+// nodes are the nodes among the targets of a fault.
+func (f *injection) nodes(r *Run) []string {
+	var all []string
+	for _, n := range r.Manifest.Nodes {
+		if f.on(n.Name) {
+			all = append(all, n.Name)
+		}
+	}
+	return all
 }

@@ -1,18 +1,15 @@
 package reports
 
 import (
-	"fmt"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// FromHistory makes a Run from a history without a run directory, which another
+// ofHistory makes a Run from a history without a run directory, which another
 // program may have recorded. Missing says what is not known about it, and has
-// notes. cite returns the events with those indices as text, for the page.
-func FromHistory(name string, h *history.History, j checker.Judgement, notes []string,
-	cite func(indices map[int]bool) (map[int]string, error)) (*Run, error) {
+// notes.
+func ofHistory(name string, h *history.History, j checker.Judgement, notes []string) *Run {
 	r := (&Run{file: name, Manifest: rundir.Manifest{Clients: h.Clients}, History: h, Judgement: j,
 		Judged: j.Verdict != ""}).prepare()
 	r.Missing = append([]string{"this report is of a history alone, without a run directory: which servers there were, " +
@@ -24,11 +21,7 @@ func FromHistory(name string, h *history.History, j checker.Judgement, notes []s
 	default:
 		r.Missing = append(r.Missing, noFaultsKnown)
 	}
-	var err error
-	if r.cited, err = cite(r.citedEvents()); err != nil {
-		return nil, fmt.Errorf("quoting the events of %s: %w", name, err)
-	}
-	return r, nil
+	return r
 }
 
 // What a history without the faults of chaos says about them.

@@ -89,11 +89,6 @@ func (g *gantt) overlaps() []*checker.Violation {
 	return all
 }
 
-// overlaps reports whether violations of p are simultaneous holds.
-func overlaps(p checker.Property) bool {
-	return p == checker.Exclusion || p == checker.LeaseExclusion || p == checker.Permits || p == checker.ReadersWriter
-}
-
 // Plot draws the rows.
 func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
@@ -131,17 +126,6 @@ func (g *gantt) drawRow(c draw.Canvas, at func(time.Duration) vg.Length, mid vg.
 	}
 }
 
-// promised is the end of the validity that counted, 0 if there was none; whole is
-// false if a release ended it early.
-func (h *hold) promised() (until time.Duration, whole bool) {
-	until = h.validUntil()
-	released := h.End == checker.Released || h.End == checker.ReleaseUnknown || h.End == checker.ReleaseRefused
-	if released && until > h.to {
-		return h.to, false
-	}
-	return until, true
-}
-
 // drawOverlaps shades each overlap and writes its duration in the row at height
 // mid: in the bar, else beside it if neither a bar nor a label is there, else
 // nowhere: the page lists all of them.
@@ -177,7 +161,7 @@ func (g *gantt) overlapWindows() []interval {
 		}
 	}
 	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
-	if v := g.r.main.v; v != nil {
+	if v := g.r.worst; v != nil {
 		if i := slices.Index(all, g.r.during(v)); i > 0 {
 			all = slices.Insert(slices.Delete(all, i, i+1), 0, g.r.during(v))
 		}

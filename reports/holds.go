@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -53,4 +55,52 @@ func (h *hold) what(lock string) string {
 		return lock
 	}
 	return format.Count(h.Permits, "permit")
+}
+
+// issuesTokens reports whether any grant has a fencing token.
+func (r *Run) issuesTokens() bool {
+	return slices.ContainsFunc(r.holds, func(h hold) bool { return h.Token > 0 })
+}
+
+// endOfValidity says that the promise to a holder ends.
+func (r *Run) endOfValidity(h *hold) string {
+	if r.validityName(h) != "its validity" {
+		return fmt.Sprintf("the requested lease of %s ends, counted from the request", clientName(h.Client))
+	}
+	return fmt.Sprintf("the validity of %s's grant ends", clientName(h.Client))
+}
+
+// drawn is the interval in which a hold or its validity is drawn.
+func (h *hold) drawn() interval {
+	until, _ := h.promised()
+	return interval{h.From, max(h.to, until)}
+}
+
+// promised is the end of the validity that counted, 0 if there was none; whole is
+// false if a release ended it early.
+func (h *hold) promised() (until time.Duration, whole bool) {
+	until = h.validUntil()
+	released := h.End == checker.Released || h.End == checker.ReleaseUnknown || h.End == checker.ReleaseRefused
+	if released && until > h.to {
+		return h.to, false
+	}
+	return until, true
+}
+
+// lastHold is the last hold of an owner that was granted before t; nil if there is none.
+func (r *Run) lastHold(owner, key int32, t time.Duration) *hold {
+	return lastOf(r.holds, func(h *hold) bool { return h.Owner == owner && h.Key == key && h.From <= t })
+}
+
+// releaseOf is the release that ended a hold, which was released.
+func (r *Run) releaseOf(h *hold) *history.Span {
+	return firstOf(r.History.Spans, func(s *history.Span) bool { return s.Invoked == h.Ended })
+}
+
+// endPoint is what ended a hold, or the last event.
+func (h *hold) endPoint(r *Run) point {
+	if h.Ended < 0 {
+		return point{Event: r.lastEvent(), Time: r.History.End}
+	}
+	return h.ended()
 }

@@ -163,29 +163,6 @@ func (p *page) header(r *Run) {
 	})
 }
 
-// verdictStyle is how the page shows a verdict: a CSS class, and a shape for readers without colors.
-func verdictStyle(v checker.Verdict) (class, shape string) {
-	switch v {
-	case checker.Safe:
-		return "safe", "✓"
-	case checker.Unsafe:
-		return "unsafe", "✕"
-	case checker.Inconclusive:
-		return "inconclusive", "?"
-	}
-	return "none", "–"
-}
-
-func stateText(m *rundir.Manifest) string {
-	switch m.State {
-	case rundir.Interrupted:
-		return "The run was interrupted; what it recorded until then is shown and judged."
-	case rundir.Broken:
-		return "The run failed: " + m.Failure
-	}
-	return "The run did not complete: it is still running, or it was killed."
-}
-
 // nonEmpty drops fields without a value.
 func nonEmpty(all []field) []field {
 	return slices.DeleteFunc(all, func(p field) bool { return p.Value == "" || p.Value == "0 s" })
@@ -199,7 +176,7 @@ func (p *page) story(r *Run) {
 	if r.sampling != nil {
 		p.Sampling, p.SamplingTooWide = r.sampling.text(), r.sampling.wide()
 	}
-	p.Jump = r.worst() != nil
+	p.Jump = r.worst != nil
 	p.Story = r.story
 }
 

@@ -217,7 +217,9 @@ func bigRun(t testing.TB) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newRun(s.m, h, nil, s.j)
+	r := newRun(s.m, h, nil, s.j)
+	writeStory(r)
+	return r
 }
 
 func TestBigRunStaysSmall(t *testing.T) {

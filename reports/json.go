@@ -48,15 +48,3 @@ func writeJSON(r *Run, w io.Writer) error {
 	e.SetIndent("", "  ")
 	return e.Encode(s)
 }
-
-// faultTally counts faults.
-type faultTally struct {
-	Injected  int `json:"injected"`
-	Effective int `json:"effective"` // of those injected
-	Missed    int `json:"missed"`    // planned, but never injected
-}
-
-func (r *Run) tally() faultTally {
-	effective := allOf(r.faults, func(f *injection) bool { return len(f.effects) > 0 })
-	return faultTally{Injected: len(r.faults), Effective: len(effective), Missed: len(r.missed)}
-}

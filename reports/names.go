@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
 // clientName is how every format names a client.
@@ -69,4 +71,29 @@ func quote(name string) string {
 // plainText is a text of the run for other tools: on one line, with the names of clients.
 func (r *Run) plainText(s string) string {
 	return format.Line(r.History.NameProcesses(strings.ReplaceAll(s, "`", "")))
+}
+
+// list is a list of words: "n1, n2 and n3".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+func stateText(m *rundir.Manifest) string {
+	switch m.State {
+	case rundir.Interrupted:
+		return "The run was interrupted; what it recorded until then is shown and judged."
+	case rundir.Broken:
+		return "The run failed: " + m.Failure
+	}
+	return "The run did not complete: it is still running, or it was killed."
+}
+
+// isNotApplicable reports whether a property is not applicable and not expected to
+// be: one line lists those.
+func isNotApplicable(r *Run, res *checker.Result) bool {
+	expected := r.Manifest.Expect[string(res.Property)]
+	return res.Outcome == checker.NotApplicable && (expected == "" || expected == string(checker.NotApplicable))
 }

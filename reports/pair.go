@@ -1,11 +1,14 @@
 package reports
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // pair is two overlapping holds of one lock, with everything that explains them.
@@ -109,4 +112,60 @@ func (p *pair) overlap() time.Duration {
 		return d
 	}
 	return min(p.a.to, p.b.to) - p.b.From
+}
+
+// outlived reports whether the validity of the first hold had ended when the second was granted.
+func (p *pair) outlived() bool { return p.validUntil > 0 && p.validUntil <= p.b.From }
+
+// faultOn is the last fault on target between from and the second grant that except does not accept (nil: any),
+// preferably one that took effect.
+func (p *pair) faultOn(target string, from time.Duration, except func(*injection) bool) *injection {
+	var best *injection
+	for f := range each(p.r.faults) {
+		if f.on(target) && f.effectTime() >= from && f.inject <= p.b.From && (except == nil || !except(f)) &&
+			(best == nil || len(f.effects) >= len(best.effects)) {
+			best = f
+		}
+	}
+	return best
+}
+
+// by names the node that granted a hold, or says why it is not known.
+func (p *pair) by(h *hold) sentence {
+	switch by := p.knownBy(h); {
+	case by.text != "", p.r.alone(): // of a history alone no server is known, and the page says so once
+		return by
+	case len(p.r.Samples) == 0:
+		return say(" by an unknown node (nodes were not sampled)")
+	}
+	return say(" by an unknown node (no sample shows the grant)")
+}
+
+// knownBy names the node that granted a hold: " by n1"; or those of a quorum on which
+// it was seen; empty if it is not known.
+func (p *pair) knownBy(h *hold) sentence {
+	w, all, granter := &p.r.witness, p.observedA, p.granterA
+	if h == p.b {
+		all, granter = p.observedB, p.granterB
+	}
+	switch {
+	case len(p.r.Manifest.Nodes) == 1:
+		return say(" by %s", p.r.Manifest.Nodes[0].Name)
+	case p.r.byMajority() && granter != "":
+		return say(" (%s was the leader)", granter)
+	case !p.r.quorum() && granter != "":
+		return say(" by %s", granter)
+	case !p.r.quorum() || len(all) == 0:
+		return sentence{}
+	}
+	var names []string
+	var from []point
+	for _, node := range w.nodes { // in their order, not in that of the samples
+		for _, s := range allOf(all, func(s *history.Sample) bool { return s.Node == node }) {
+			names = append(names, node)
+			from = append(from, sampleAt(s))
+		}
+	}
+	seen := proved(proofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.nodes), "node")), from...)
+	return say(" (seen on %s: %s)", seen, strings.Join(names, ", "))
 }

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -177,3 +178,5 @@ func (r *Run) validityName(h *hold) string {
 	}
 	return "its validity"
 }
+
+var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( (ms|µs|s)\b)?`)

@@ -51,14 +51,14 @@ type Run struct {
 	cited          map[int]string  // lines of the events that the page cites, by index
 	color          map[int]int     // client → index in the palette
 	story          story
-	main           explanation // of the violation that the page explains
+	worst          *checker.Violation // that the story explains; nil if there is none
 }
 
-// Load reads a run directory. It judges a run without a verdict. A missing
+// open reads a run directory. It judges a run without a verdict. A missing
 // verdict or missing samples are no error: Missing says so, and every format
 // shows it. The error is about run.json or history.jsonl, without which there is
 // nothing to show.
-func Load(dir *rundir.Dir) (*Run, error) {
+func open(dir *rundir.Dir) (*Run, error) {
 	m, err := dir.ReadManifest()
 	if err != nil {
 		return nil, err
@@ -87,8 +87,7 @@ func Load(dir *rundir.Dir) (*Run, error) {
 	}
 	r := newRun(m, h, samples, j)
 	r.Dir, r.Missing, r.Rejudged = dir, missing, note
-	r.cited, err = citedLines(dir.File(rundir.HistoryFile), r.citedEvents())
-	return r, err
+	return r, nil
 }
 
 // judgement is the verdict of a run or, without one, that of its history; the
@@ -137,9 +136,6 @@ func (r *Run) prepare() *Run {
 	r.indexAbandoned()
 	r.unanswered = allOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info && taking(s) })
 	r.sampling = measureGaps(&r.witness, r.faults)
-	r.main = r.explain()
-	r.story = newStory(r)
-	r.color = r.assignColors()
 	return r
 }
 
@@ -179,34 +175,4 @@ func at(names []string, i int32) string {
 		return ""
 	}
 	return names[i]
-}
-
-// assignColors gives every client a color. The clients of the worst violation
-// get the first ones, which differ most.
-func (r *Run) assignColors() map[int]int {
-	color := map[int]int{}
-	add := func(c int) {
-		if _, ok := color[c]; !ok && c >= 0 {
-			color[c] = len(color)
-		}
-	}
-	if v := r.worst(); v != nil {
-		for _, c := range v.Clients {
-			add(c)
-		}
-	}
-	for s := range each(r.History.Spans) {
-		add(r.clientIn(s.Process))
-	}
-	return color
-}
-
-// propertyOf is the property of one of the run's violations.
-func (r *Run) propertyOf(v *checker.Violation) checker.Property {
-	for res, found := range r.violations() {
-		if found == v {
-			return res.Property
-		}
-	}
-	return ""
 }

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -56,16 +55,3 @@ func (r *Run) clientIn(p history.Process) int { return p.Client(r.History.Client
 
 // who is the name of the client of a process.
 func (r *Run) who(p history.Process) string { return clientName(r.clientIn(p)) }
-
-// about reports whether the violation is about that key.
-func (q *inquiry) about(key int32) bool { return q.r.keyName(key) == q.v.Key }
-
-// cites reports whether one of these events is evidence of the violation.
-func (q *inquiry) cites(events ...int32) bool {
-	for _, e := range events {
-		if slices.Contains(q.v.Events, int(e)) {
-			return true
-		}
-	}
-	return false
-}

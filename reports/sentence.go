@@ -1,52 +1,10 @@
 package reports
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
-
-// by names the node that granted a hold, or says why it is not known.
-func (p *pair) by(h *hold) sentence {
-	switch by := p.knownBy(h); {
-	case by.text != "", p.r.alone(): // of a history alone no server is known, and the page says so once
-		return by
-	case len(p.r.Samples) == 0:
-		return say(" by an unknown node (nodes were not sampled)")
-	}
-	return say(" by an unknown node (no sample shows the grant)")
-}
-
-// knownBy names the node that granted a hold: " by n1"; or those of a quorum on which
-// it was seen; empty if it is not known.
-func (p *pair) knownBy(h *hold) sentence {
-	w, all, granter := &p.r.witness, p.observedA, p.granterA
-	if h == p.b {
-		all, granter = p.observedB, p.granterB
-	}
-	switch {
-	case len(p.r.Manifest.Nodes) == 1:
-		return say(" by %s", p.r.Manifest.Nodes[0].Name)
-	case p.r.byMajority() && granter != "":
-		return say(" (%s was the leader)", granter)
-	case !p.r.quorum() && granter != "":
-		return say(" by %s", granter)
-	case !p.r.quorum() || len(all) == 0:
-		return sentence{}
-	}
-	var names []string
-	var from []point
-	for _, node := range w.nodes { // in their order, not in that of the samples
-		for _, s := range allOf(all, func(s *history.Sample) bool { return s.Node == node }) {
-			names = append(names, node)
-			from = append(from, sampleAt(s))
-		}
-	}
-	seen := proved(proofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.nodes), "node")), from...)
-	return say(" (seen on %s: %s)", seen, strings.Join(names, ", "))
-}
 
 // when says at or by which instant a fault took effect: that of a failover is observed later.
 func (f *injection) when() sentence {
@@ -82,4 +40,31 @@ func (f *injection) back(n int) string {
 		return plural("was back, empty,", n)
 	}
 	return plural("was back", n)
+}
+
+// during is what a fault did to its target and for how long: "was paused from
+// 0.707 s to 2.507 s (`pause-client`)".
+func (f *injection) during() sentence {
+	if f.heal < history.Infinity && f.healEvent >= 0 {
+		return say("%s from %s to %s (%s)", f.predicate(1), f.took(), f.healed(), f)
+	}
+	return say("%s from %s (%s)", f.predicate(1), f.took(), f)
+}
+
+// clockText is a node with a clock that was set forward, as the fault observed it.
+func (f *injection) clockText() sentence {
+	switch by := f.behind(); {
+	case f.drifts():
+		return say("%s, whose clock gained %s every second from %s", f.target, quoted(f.amount(), f.injected()),
+			f.injected())
+	case by != "":
+		return say("%s, whose clock jumped %s ahead at %s, when it was corrected", f.target, quoted(by, f.took()),
+			f.healed())
+	}
+	return say("%s, whose clock jumped %s ahead at %s", f.target, quoted(f.ahead(), f.took()), f.took())
+}
+
+// tookEffect says where and when a fault took effect.
+func (f *injection) tookEffect() sentence {
+	return say("%s took effect on %s at %s", f, subject(f.target), f.took())
 }

@@ -99,3 +99,23 @@ func (r *Run) lostInRelease() (lost []*hold) {
 	}
 	return lost
 }
+
+// has reports whether an instant is in the interval.
+func (w interval) has(t time.Duration) bool { return w.from <= t && t <= w.until }
+
+// overlaps reports whether two intervals have an instant in common.
+func (w interval) overlaps(other interval) bool {
+	return w.from <= other.until && w.until >= other.from
+}
+
+// faultTally counts faults.
+type faultTally struct {
+	Injected  int `json:"injected"`
+	Effective int `json:"effective"` // of those injected
+	Missed    int `json:"missed"`    // planned, but never injected
+}
+
+func (r *Run) tally() faultTally {
+	effective := allOf(r.faults, func(f *injection) bool { return len(f.effects) > 0 })
+	return faultTally{Injected: len(r.faults), Effective: len(effective), Missed: len(r.missed)}
+}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -71,14 +70,6 @@ func (p *pair) grantStep(h *hold) string {
 		text += ", valid until " + format.Instant(until)
 	}
 	return text
-}
-
-// endOfValidity says that the promise to a holder ends.
-func (r *Run) endOfValidity(h *hold) string {
-	if r.validityName(h) != "its validity" {
-		return fmt.Sprintf("the requested lease of %s ends, counted from the request", clientName(h.Client))
-	}
-	return fmt.Sprintf("the validity of %s's grant ends", clientName(h.Client))
 }
 
 // withNamed marks the steps about what the headline names, by the proofs of its instants, and adds those that are
@@ -158,22 +149,6 @@ func (p *pair) faultSteps(c *cause) []storyStep {
 	return steps
 }
 
-// healedText is what the end of a fault on a client means for that client.
-func (f *injection) healedText() string {
-	who := targetName(f.target)
-	switch {
-	case f.behind() != "":
-		return fmt.Sprintf("the clock of %s is corrected, and jumps ahead", f.target)
-	case f.class == history.FaultPauses:
-		return who + " resumes"
-	case f.cutsOff():
-		return who + " is connected again"
-	case f.does(history.FaultDelays, history.ObjectReplies):
-		return "the replies to " + who + " that were held back are delivered"
-	}
-	return fmt.Sprintf("fault %s on %s is healed", quote(f.name), who)
-}
-
 // step is a fault at the time of its effect; of weight 10 if the cause names it.
 func (f *injection) step(named bool, weight int) storyStep {
 	at := f.took()
@@ -221,15 +196,6 @@ func endingVerb(end checker.HoldEnd) string {
 		return "learns that it lost the lock"
 	}
 	return "still holds it"
-}
-
-// crashVerb says how a client ended at an instant.
-func (r *Run) crashVerb(at time.Duration) string {
-	i := slices.IndexFunc(r.History.Exits, func(e history.Exit) bool { return e.Time == at })
-	if i >= 0 && r.History.Exits[i].Code == history.CodeProtocol {
-		return "violates the protocol and is killed"
-	}
-	return "crashes"
 }
 
 // selectSteps keeps the steps that the headline names and the heaviest of the others, and numbers them in order of

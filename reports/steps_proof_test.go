@@ -28,7 +28,7 @@ func checkSteps(t *testing.T, r *Run) {
 	for _, s := range r.story.Steps {
 		story = append(story, s.Time)
 	}
-	if v := r.worst(); v != nil {
+	if v := r.worst; v != nil {
 		story = append(story, v.Start, v.End)
 	}
 	for i := range r.holds {

@@ -12,43 +12,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// story is a run in words. It is generated from the data of the run and claims
-// nothing else. Names in its texts are in `backquotes`.
-type story struct {
-	Sentence string       `json:"sentence"`         // the reason for the verdict
-	Cause    string       `json:"cause,omitempty"`  // the mechanism of an unsafe run, see [mechanisms]
-	Proofs   []proof      `json:"proofs,omitempty"` // where the numbers of the sentence are from
-	Steps    []storyStep  `json:"steps,omitempty"`  // cause and effect in order of time; six at most, or all that the sentence names
-	Facts    []string     `json:"facts,omitempty"`  // numbers, the most important first
-	Advice   []adviceItem `json:"advice,omitempty"`
-	Repeat   string       `json:"repeat,omitempty"` // the command that repeats the run
-}
-
-// storyStep is one step from cause to effect.
-type storyStep struct {
-	N     int           `json:"n"` // from 1; also the marker in the timeline
-	Time  time.Duration `json:"time_ns"`
-	Event int           `json:"event"` // index in the history; -1: derived from samples
-	Text  string        `json:"text"`
-
-	weight int  // of more than maxSteps, the heaviest are kept
-	named  bool // the headline names it: kept
-}
-
-// adviceItem is something that would have prevented a violation.
-type adviceItem struct {
-	Text     string `json:"text"`
-	Measured bool   `json:"measured"`       // this run's data shows it; false: general advice
-	Cost     string `json:"cost,omitempty"` // what it costs
-}
-
-func newStory(r *Run) story {
+func newStory(r *Run, e explanation) story {
 	s := story{Repeat: r.Manifest.Repeat}
 	switch {
 	case !r.Judged:
 		s.Sentence = "this run has not been judged"
 	case r.Judgement.Verdict == checker.Unsafe:
-		fillUnsafe(r, &s)
+		fillUnsafe(r, e, &s)
 	case r.Judgement.Verdict == checker.Inconclusive:
 		s.Sentence = inconclusiveSentence(r)
 	default:
@@ -63,8 +33,8 @@ func newStory(r *Run) story {
 }
 
 // fillUnsafe writes the story of the violation that the page explains.
-func fillUnsafe(r *Run, s *story) {
-	v, p, c := r.main.v, r.main.p, r.main.c
+func fillUnsafe(r *Run, e explanation, s *story) {
+	v, p, c := e.v, e.p, e.c
 	if v == nil {
 		s.Sentence = r.Judgement.Sentence
 		return
@@ -219,16 +189,6 @@ func faultSentence(r *Run, name string, injections []*injection) string {
 	}
 	held += kept
 	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(injections))
-}
-
-// areNodes reports whether every target is a node, and not a client, a link or a group.
-func (r *Run) areNodes(targets map[string]bool) bool {
-	for target := range targets {
-		if !slices.ContainsFunc(r.Manifest.Nodes, func(n cluster.Node) bool { return n.Name == target }) {
-			return false
-		}
-	}
-	return true
 }
 
 // heldAt reports whether any lock was held at t.

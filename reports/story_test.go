@@ -185,7 +185,7 @@ func TestWorstIsFirstOfLongest(t *testing.T) {
 	early.Start, early.End = ms(2000), ms(2950)
 	brief.Start, brief.End = ms(1500), ms(1510)
 	s.j.Results[0].Violations = []checker.Violation{v, early, brief}
-	if got := s.load(t).worst().Start; got != early.Start {
+	if got := s.load(t).worst.Start; got != early.Start {
 		t.Errorf("the worst begins at %v, want %v", got, early.Start)
 	}
 }
@@ -209,7 +209,9 @@ func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := newRun(s.m, h, nil, checker.Judge(h, checker.Options{})).story.Steps
+	r := newRun(s.m, h, nil, checker.Judge(h, checker.Options{}))
+	writeStory(r)
+	steps := r.story.Steps
 	for _, step := range steps {
 		if strings.Contains(step.Text, "n1 was killed") {
 			return

@@ -89,19 +89,6 @@ func (p *page) missedFaults(r *Run) {
 	}
 }
 
-// outcomeStyle is how an outcome is shown: a class, and a shape that does without color.
-func outcomeStyle(o checker.Outcome) (class, shape string) {
-	switch o {
-	case checker.Holds:
-		return "good", "✓"
-	case checker.Violated:
-		return "bad", "✕"
-	case checker.Undecided:
-		return "maybe", "?"
-	}
-	return "quiet", "–"
-}
-
 func (p *page) properties(r *Run) {
 	for _, res := range r.Judgement.Results {
 		if isNotApplicable(r, &res) {
@@ -121,13 +108,6 @@ func (p *page) properties(r *Run) {
 	}
 }
 
-// isNotApplicable reports whether a property is not applicable and not expected to
-// be: one line lists those.
-func isNotApplicable(r *Run, res *checker.Result) bool {
-	expected := r.Manifest.Expect[string(res.Property)]
-	return res.Outcome == checker.NotApplicable && (expected == "" || expected == string(checker.NotApplicable))
-}
-
 func countsText(counts map[string]int64) string {
 	return strings.Join(format.Texts(slices.Sorted(maps.Keys(counts)), func(name string) string {
 		return strings.ReplaceAll(name, "_", " ") + " " + format.Number(counts[name])
@@ -135,7 +115,7 @@ func countsText(counts map[string]int64) string {
 }
 
 func (p *page) violations(r *Run) {
-	worst := r.worst()
+	worst := r.worst
 	for res := range each(r.Judgement.Results) {
 		if res.Total > len(res.Violations) && len(res.Violations) > 0 {
 			p.ViolationNotes = append(p.ViolationNotes, fmt.Sprintf("%s: the worst %s of %s.",
@@ -253,6 +233,3 @@ func topologyText(r *Run) string {
 	}
 	return t.Kind
 }
-
-// more is "3 more faults".
-func more(n int, noun string) string { return format.Number(n) + " more " + format.Plural(n, noun) }

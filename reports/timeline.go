@@ -39,7 +39,7 @@ type timeline struct {
 
 // newTimeline chooses the violation, the key and the window to show.
 func newTimeline(r *Run) *timeline {
-	t := &timeline{r: r, v: r.worst()}
+	t := &timeline{r: r, v: r.worst}
 	if t.v != nil {
 		t.pair, t.key = pairOf(r, t.v), t.v.Key
 	}
@@ -64,11 +64,6 @@ func (t *timeline) notDrawn(n int, noun, where string) {
 	if n > 0 {
 		t.notes = append(t.notes, "Not drawn: "+more(n, noun)+where)
 	}
-}
-
-// during is the interval of a violation; without an end it ends with the history.
-func (r *Run) during(v *checker.Violation) interval {
-	return interval{v.Start, max(v.Start, min(v.End, r.History.End))}
 }
 
 // busiestKey is the key with the most grants.
@@ -247,3 +242,6 @@ func (t *timeline) markers() {
 			x, at, at, m.N, title(format.Instant(m.Time)+": "+m.Text))
 	}
 }
+
+// more is "3 more faults".
+func more(n int, noun string) string { return format.Number(n) + " more " + format.Plural(n, noun) }

@@ -164,7 +164,7 @@ func TestAdviceAgainstPowerLoss(t *testing.T) {
 		"zk-disks-lost":          {"Replace disks", "forceSync"},
 	} {
 		r := runOn(t, "sim", name)
-		text := fmt.Sprint(r.main.c.advice)
+		text := fmt.Sprint(r.story.Advice)
 		if !strings.Contains(text, want[0]) || strings.Contains(text, want[1]) {
 			t.Errorf("%s: %s", name, text)
 		}

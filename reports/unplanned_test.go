@@ -14,7 +14,7 @@ func unplanned(r *Run) string {
 	if len(r.missed) > 0 {
 		return r.missed[0].Name + " was never injected"
 	}
-	v, until := r.worst(), r.worst().End
+	v, until := r.worst, r.worst.End
 	if p := pairOf(r, v); p != nil {
 		until = p.b.From
 		if text := grantedTooLate(p); text != "" {
@@ -59,7 +59,7 @@ func unanswered(r *Run) string {
 		hit := slices.ContainsFunc(r.faults, func(f injection) bool {
 			return !isClient(f.target) || f.on(cluster.ClientName(client))
 		})
-		if s.Outcome == history.Info && slices.Contains(r.worst().Events, int(s.Invoked)) && !hit {
+		if s.Outcome == history.Info && slices.Contains(r.worst.Events, int(s.Invoked)) && !hit {
 			return fmt.Sprintf("the %s of client %d at %v had no reply, although no fault hit that client", s.Op, client, s.Call)
 		}
 	}

@@ -18,9 +18,6 @@ type explanation struct {
 // maxExplained is how many violations are searched for one that a mechanism explains.
 const maxExplained = 20
 
-// worst is the violation that the page explains; nil if there is none.
-func (r *Run) worst() *checker.Violation { return r.main.v }
-
 // explain chooses the violation that the page explains: the worst one of which a
 // mechanism names a fault as the cause, or else one that a mechanism explains, or
 // else the worst one. Which of many violations comes first is chance.
@@ -38,19 +35,6 @@ func (r *Run) explain() (best explanation) {
 		}
 	}
 	return best
-}
-
-const explainsByFault = 2
-
-// explains is how much of a violation a cause explains: 0 if no mechanism fits.
-func (c *cause) explains() int {
-	switch {
-	case c.name == faultBetween || c.name == unknownCause:
-		return 0
-	case len(c.faults) == 0, c.indirect:
-		return 1
-	}
-	return explainsByFault
 }
 
 // mostSevere are the most severe violations: those that are about as long as the

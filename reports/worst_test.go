@@ -18,7 +18,7 @@ func TestWorstIsExplained(t *testing.T) {
 	plain.Start, plain.End = explained.Start-ms(100), explained.End+ms(500)
 	s.j.Results[0].Violations = []checker.Violation{plain, explained}
 	r := s.load(t)
-	if got := r.worst().Start; got != explained.Start {
+	if got := r.worst.Start; got != explained.Start {
 		t.Errorf("the page explains the violation at %v (%s), want that at %v", got, r.story.Cause, explained.Start)
 	}
 	if r.story.Cause != "stalled-holder" {
