@@ -22,6 +22,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/stats"
 	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // goodName is a name that can be a directory, on a command line too.
@@ -35,11 +36,11 @@ func check(s Scenario, file *ast.File) error {
 	} else if !goodName.MatchString(s.Name) {
 		c.add("$.name", "%q cannot be a directory: use at most 100 letters, digits, dots and dashes", s.Name)
 	}
-	if s.Duration < time.Millisecond || s.Duration > workloads.MaxDuration {
-		c.add("$.duration", "a scenario needs a duration from 1ms to %v, such as 10s", workloads.MaxDuration)
+	if s.Duration < time.Millisecond || s.Duration > workload.MaxDuration {
+		c.add("$.duration", "a scenario needs a duration from 1ms to %v, such as 10s", workload.MaxDuration)
 	}
-	if s.InitTimeout < 0 || s.InitTimeout > workloads.MaxDuration {
-		c.add("$.init_timeout", "init_timeout is a duration up to %v, such as 30s", workloads.MaxDuration)
+	if s.InitTimeout < 0 || s.InitTimeout > workload.MaxDuration {
+		c.add("$.init_timeout", "init_timeout is a duration up to %v, such as 30s", workload.MaxDuration)
 	}
 	checkTopology(c, s)
 	checkLock(c, s)
@@ -185,21 +186,21 @@ func (s Scenario) Unrecoverable(can client.Capabilities) string {
 const clientCrash, clientRestart = "client-crash", "client-restart"
 
 // drives reports whether a workload has operations for latches if the lock is one.
-func drives(w workloads.Spec, lock client.Spec) bool {
+func drives(w workload.Spec, lock client.Spec) bool {
 	return !lock.Can.Has(client.IsLatch) || slices.Contains(slices.Concat(w.Needs, w.Uses), client.IsLatch)
 }
 
-func checkWorkload(c *mistakes, p workloads.Params) {
-	if err := p.Defaults().Validate(); err != nil {
+func checkWorkload(c *mistakes, p workload.Params) {
+	if err := workloads.Validate(p.Defaults()); err != nil {
 		hint := ""
-		names := format.Texts(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
+		names := format.Texts(workloads.Catalog(), func(r workload.Spec) string { return r.Name })
 		if p.Kind != "" && !slices.Contains(names, p.Kind) {
 			hint = nearest.Hint(p.Kind, names)
 		}
 		c.add("$.workload", "%v%s", err, hint)
 	}
-	if n := p.PerProcess; n < 0 || n > workloads.MaxClients {
-		c.add("$.workload.per_process", "a process has 1 to %d clients, not %d", workloads.MaxClients, n)
+	if n := p.PerProcess; n < 0 || n > workload.MaxClients {
+		c.add("$.workload.per_process", "a process has 1 to %d clients, not %d", workload.MaxClients, n)
 	}
 	if n := p.PerInstance; n < 0 || n > 1 && p.PerProcess%n != 0 || n > max(1, p.PerProcess) {
 		c.add("$.workload.per_instance", "clients that share a lock object are in one process: per_process (%d) must be a "+

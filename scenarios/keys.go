@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // Key is a key of a scenario.
@@ -138,8 +139,8 @@ func topologyKeys() []Key {
 }
 
 func workloadKeys() []Key {
-	names := format.Texts(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
-	p := workloads.Params{}.Defaults()
+	names := format.Texts(workloads.Catalog(), func(r workload.Spec) string { return r.Name })
+	p := workload.Params{}.Defaults()
 	return []Key{
 		{Path: "workload.kind", Default: p.Kind,
 			Doc: "what each client repeats, see `chaos list workloads`", Values: names},

@@ -15,7 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // good is a correct scenario with add at its end.
@@ -304,7 +304,7 @@ func TestYAMLKeepsEverything(t *testing.T) {
 		Options: map[string]string{"a": "1", "b": "true", "c": "null", "d": "", "e": "~", "f": "0x1F", "g": "1e3",
 			"h": " x "},
 		Locks: []Group{{"exec:other", map[string]string{"a": "2"}, 2}, {"exec:third", nil, 1}},
-		Workload: workloads.Params{Kind: "mutex", Clients: 4, Keys: 2, Hold: 1500 * time.Microsecond, Jitter: 1,
+		Workload: workload.Params{Kind: "mutex", Clients: 4, Keys: 2, Hold: 1500 * time.Microsecond, Jitter: 1,
 			Think: time.Hour, Lease: 90 * time.Second, Wait: time.Second, Fenced: true},
 		Faults: []Step{
 			{After: time.Second, When: "waiting", Delay: 1, Fault: "kill", Target: "n3", For: 1500 * time.Millisecond},

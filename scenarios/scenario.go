@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // Scenario is one scenario, as its YAML has it.
@@ -24,7 +24,7 @@ type Scenario struct {
 	Lock     string            `yaml:"lock"`
 	Options  map[string]string `yaml:"options,omitempty"` // of the lock
 	Locks    []Group           `yaml:"locks,omitempty"`   // of the last clients, instead of Lock
-	Workload workloads.Params  `yaml:"workload,omitempty"`
+	Workload workload.Params   `yaml:"workload,omitempty"`
 	Faults   []Step            `yaml:"faults,omitempty"`
 	Keep     int               `yaml:"keep,omitempty"` // servers that must stay up; 0: none
 	Duration time.Duration     `yaml:"duration"`       // how long clients start new operations

@@ -1,38 +1,41 @@
 package workloads
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/testkit/workloadtest"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // TestMeetings: a client that passes the latch, or finds none, arms it for all clients; it counts down whichever
 // generation is current, waits for that one, and sometimes deletes the latch.
 func TestMeetings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, fake, gone := newClientFake(newLockFake()), latchFake{}, true
-		c.script = func(n int, r client.Request) (*client.Reply, error) {
+		c, fake, gone := workloadtest.NewClient(workloadtest.NewLock()), workloadtest.Latch{}, true
+		c.Script = func(n int, r client.Request) (*client.Reply, error) {
 			switch {
 			case r.Op == history.Delete:
-				fake.count, gone = 0, true
+				fake.Count, gone = 0, true
 				return &client.Reply{Type: "ok"}, nil
 			case r.Op == history.CountDown && gone:
 				return &client.Reply{Type: "fail", Code: history.CodeAbsent}, nil
 			case r.Op == history.Arm:
 				gone = false
 			case r.Op == history.CountDown:
-				fake.count = 1 // the others have counted
+				fake.Count = 1 // the others have counted
 			}
-			return fake.reply(n, r)
+			return fake.Reply(n, r)
 		}
-		e := env(c, newTape(), 0, 3, 3)
-		e.Params.Kind, e.Params.Sequences = latchSpec.Name, meeting
+		e := workloadtest.Env(c, workloadtest.NewTape(), 0, 3, 3)
+		e.Params.Kind, e.Params.Sequences = workload.Latch, meeting
 		e.Can = client.Capabilities{client.IsLatch, client.CanDelete}
-		latchClient(t.Context(), stopAfter(c, 200), e)
+		latchClient(t.Context(), workloadtest.StopAfter(c, 200), e)
 		seen := map[string]int{}
-		for n, r := range c.requests {
+		for n, r := range c.Requests {
 			seen[r.Op]++
 			switch {
 			case r.Op == history.Arm && r.Count != 3:
@@ -54,8 +57,57 @@ func TestMeetings(t *testing.T) {
 // TestSequencesOfLatches: a latch has one sequence that can be named.
 func TestSequencesOfLatches(t *testing.T) {
 	for sequences, valid := range map[string]bool{"": true, meeting: true, "plain": false, "meeting, plain": false} {
-		if err := (Params{Kind: latchSpec.Name, Sequences: sequences}).Defaults().Validate(); (err == nil) != valid {
+		if err := Validate(workload.Params{Kind: workload.Latch, Sequences: sequences}.Defaults()); (err == nil) != valid {
 			t.Errorf("%q: %v", sequences, err)
 		}
+	}
+}
+
+// TestLatchWorkload: some awaits time out and some succeed; some arms are refused, because the latch still counts, and
+// some succeed.
+func TestLatchWorkload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
+		c.Script = (&workloadtest.Latch{}).Reply
+		e := workloadtest.Env(c, tape, 0, 1, 3)
+		e.Params.Kind = workload.Latch
+		latchClient(t.Context(), workloadtest.StopAfter(c, 300), e)
+		seen := map[string]int{}
+		for _, s := range tape.History(t).Spans {
+			seen[fmt.Sprint(s.Op, s.Outcome)]++
+		}
+		for _, op := range []history.Op{history.OpArm, history.OpAwait} {
+			if seen[fmt.Sprint(op, history.OK)] == 0 || seen[fmt.Sprint(op, history.Fail)] == 0 {
+				t.Errorf("operation %d never succeeds, or never fails: %v", op, seen)
+			}
+		}
+	})
+}
+
+// TestUnnamedParticipants: a lock that counts for participants without a name is asked to, and the history names them.
+func TestUnnamedParticipants(t *testing.T) {
+	for _, can := range []client.Capabilities{{client.IsLatch}, {client.IsLatch, client.CountsUnnamed}} {
+		synctest.Test(t, func(t *testing.T) {
+			tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
+			c.Script = (&workloadtest.Latch{}).Reply
+			e := workloadtest.Env(c, tape, 0, 1, 3)
+			e.Params.Kind, e.Can = workload.Latch, can
+			latchClient(t.Context(), workloadtest.StopAfter(c, 100), e)
+			unnamed := 0
+			for _, r := range c.Requests {
+				if r.Op == history.CountDown && r.Owner == "" {
+					unnamed++
+				}
+			}
+			if (unnamed > 0) != can.Has(client.CountsUnnamed) {
+				t.Errorf("%v: %d requests without a participant", can, unnamed)
+			}
+			h := tape.History(t)
+			for _, s := range h.Spans {
+				if s.Op == history.OpCountDown && h.Owners[s.Owner] == "" {
+					t.Errorf("%v: a count-down at %v has no participant in the history", can, s.Call)
+				}
+			}
+		})
 	}
 }

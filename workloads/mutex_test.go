@@ -14,16 +14,19 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/testkit/workloadtest"
+	"github.com/lockchaos/lockchaos/workloads/session"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // run is one client of workload mutex with that script, stopped at the stopAt-th request.
-func run(t *testing.T, script func(n int, r client.Request) (*client.Reply, error), stopAt int) (*tape, *clientFake) {
+func run(t *testing.T, script func(n int, r client.Request) (*client.Reply, error), stopAt int) (*workloadtest.Tape, *workloadtest.Client) {
 	t.Helper()
-	tape, c := newTape(), newClientFake(newLockFake())
+	tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
 	if script != nil {
-		c.script = script
+		c.Script = script
 	}
-	mutexClient(t.Context(), stopAfter(c, stopAt), env(c, tape, 0, 3, 1))
+	mutexClient(t.Context(), workloadtest.StopAfter(c, stopAt), workloadtest.Env(c, tape, 0, 3, 1))
 	return tape, c
 }
 
@@ -34,7 +37,7 @@ func TestMutexRequests(t *testing.T) {
 			"0 acquire invoke", "0 acquire ok", "0 work invoke", "0 work ok", "0 touch ok", "0 release invoke", "0 release ok",
 			"0 acquire invoke", "0 acquire ok", "0 work invoke", "0 work ok", "0 touch ok", "0 release invoke", "0 release ok",
 		}
-		if diff := cmp.Diff(want, tape.words()); diff != "" {
+		if diff := cmp.Diff(want, tape.Words()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		want3 := []client.Request{
@@ -42,13 +45,13 @@ func TestMutexRequests(t *testing.T) {
 			{Op: "work", Acquire: client.Acquire{Key: "orders", Owner: "c0-1"}, Work: 10 * time.Millisecond},
 			{Op: "release", Acquire: client.Acquire{Key: "orders", Owner: "c0-1"}},
 		}
-		if diff := cmp.Diff(want3, c.requests[:3]); diff != "" {
+		if diff := cmp.Diff(want3, c.Requests[:3]); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
 		}
-		if owner := c.requests[3].Owner; owner != "c0-2" {
+		if owner := c.Requests[3].Owner; owner != "c0-2" {
 			t.Errorf("the second hold has owner %s, want one of its own", owner)
 		}
-		h := built(t, tape)
+		h := tape.History(t)
 		for i, touch := range h.Touches {
 			if touch.Token != uint64(i+1) || touch.Read != int64(i) || touch.Found != int64(i) {
 				t.Errorf("touch %d: %+v", i, touch)
@@ -102,7 +105,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 					done = true
 					return test.reply, test.err
 				}, 6)
-				words := tape.words()
+				words := tape.Words()
 				for len(words) > 0 && words[0] != test.want[0] {
 					words = words[1:]
 				}
@@ -112,7 +115,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 				if over := errors.Is(test.err, exited) || errors.Is(test.err, client.ErrProtocol); over && len(words) > len(test.want) {
 					t.Errorf("requests after the end: %v", words[len(test.want):])
 				}
-				built(t, tape)
+				tape.History(t)
 			})
 		})
 	}
@@ -130,11 +133,11 @@ func TestMutexBacksOff(t *testing.T) {
 }
 
 func TestMutexStopsPromptly(t *testing.T) {
-	stopped := func(t *testing.T, after time.Duration, e func(*Env), script *client.Reply) time.Duration {
+	stopped := func(t *testing.T, after time.Duration, e func(*workload.Env), script *client.Reply) time.Duration {
 		t.Helper()
-		c := newClientFake(newLockFake())
-		c.script = func(int, client.Request) (*client.Reply, error) { return script, nil }
-		one := env(c, newTape(), 0, 1, 1)
+		c := workloadtest.NewClient(workloadtest.NewLock())
+		c.Script = func(int, client.Request) (*client.Reply, error) { return script, nil }
+		one := workloadtest.Env(c, workloadtest.NewTape(), 0, 1, 1)
 		e(&one)
 		stop, ended := make(chan struct{}), make(chan struct{})
 		go func() {
@@ -149,13 +152,13 @@ func TestMutexStopsPromptly(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		env    func(*Env)
+		env    func(*workload.Env)
 		script *client.Reply
 		want   time.Duration
 	}{
-		{"while thinking", func(e *Env) { e.Params.Think = time.Hour }, nil, 0},
-		{"while backing off", func(*Env) {}, &client.Reply{Type: "fail"}, 0},
-		{"in the critical section, which is completed", func(e *Env) { e.Params.Hold = time.Second }, nil,
+		{"while thinking", func(e *workload.Env) { e.Params.Think = time.Hour }, nil, 0},
+		{"while backing off", func(*workload.Env) {}, &client.Reply{Type: "fail"}, 0},
+		{"in the critical section, which is completed", func(e *workload.Env) { e.Params.Hold = time.Second }, nil,
 			500 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -171,48 +174,30 @@ func TestMutexStopsPromptly(t *testing.T) {
 // TestMutexIsAbandoned: when ctx ends, the outcome of an acquire that waits is unknown.
 func TestMutexIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tape, l := newTape(), newLockFake()
-		l.owner["orders"] = "another"
+		tape, l := workloadtest.NewTape(), workloadtest.NewLock()
+		l.GiveTo("another", "orders")
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		e := env(newClientFake(l), tape, 0, 1, 1)
+		e := workloadtest.Env(workloadtest.NewClient(l), tape, 0, 1, 1)
 		start := time.Now()
 		mutexClient(ctx, make(chan struct{}), e)
 		if took := time.Since(start); took != 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		if diff := cmp.Diff([]string{"0 acquire invoke", "0 acquire info client-timeout"}, tape.words()); diff != "" {
+		if diff := cmp.Diff([]string{"0 acquire invoke", "0 acquire info client-timeout"}, tape.Words()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestWaitEndsWithTheRun: the acquire timeout is bounded by the end of the run.
-func TestWaitEndsWithTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := Env{Params: Params{Wait: time.Minute}, Until: time.Now().Add(3 * time.Second)}
-		if got := e.wait(); got != 3*time.Second {
-			t.Errorf("wait %v, want 3 s", got)
-		}
-		e.Until = time.Now().Add(-time.Hour)
-		if got := e.wait(); got != time.Millisecond {
-			t.Errorf("wait %v after the end, want 1 ms", got)
-		}
-		e.Until = time.Now().Add(time.Hour)
-		if got := e.wait(); got != time.Minute {
-			t.Errorf("wait %v, want a minute", got)
 		}
 	})
 }
 
 // requestsOf are the requests that a seed makes.
 func requestsOf(t *testing.T, seed uint64) []string {
-	c := newClientFake(newLockFake())
-	e := env(c, newTape(), 0, 1, seed)
+	c := workloadtest.NewClient(workloadtest.NewLock())
+	e := workloadtest.Env(c, workloadtest.NewTape(), 0, 1, seed)
 	e.Params.Keys, e.Params.Jitter = 7, 5*time.Millisecond
-	mutexClient(t.Context(), stopAfter(c, 60), e)
+	mutexClient(t.Context(), workloadtest.StopAfter(c, 60), e)
 	var all []string
-	for _, r := range c.requests {
+	for _, r := range c.Requests {
 		all = append(all, fmt.Sprint(r.Op, r.Key, r.Work))
 	}
 	return all
@@ -234,11 +219,11 @@ func TestSeed(t *testing.T) {
 func TestManyClientsOnOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients = 20
-		tape, l, guard := newTape(), newLockFake(), NewGuard(true)
+		tape, l, guard := workloadtest.NewTape(), workloadtest.NewLock(), session.NewGuard(true)
 		stop := make(chan struct{})
 		var loops sync.WaitGroup
 		for i := range clients {
-			e := env(newClientFake(l), tape, i, clients, 9)
+			e := workloadtest.Env(workloadtest.NewClient(l), tape, i, clients, 9)
 			e.Guard, e.Params.Jitter = guard, 3*time.Millisecond
 			e.Rand = rand.New(rand.NewPCG(9, uint64(i)))
 			loops.Go(func() { mutexClient(t.Context(), stop, e) })
@@ -246,7 +231,7 @@ func TestManyClientsOnOneLock(t *testing.T) {
 		<-time.After(5 * time.Second)
 		close(stop)
 		loops.Wait()
-		h := built(t, tape)
+		h := tape.History(t)
 		if int64(len(h.Touches)) != guard.Read("orders") || len(h.Touches) < 300 {
 			t.Errorf("%d writes, the counter is at %d", len(h.Touches), guard.Read("orders"))
 		}
@@ -279,18 +264,18 @@ func TestMutexGivesLateGrantsBack(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tape, c := newTape(), newClientFake(newLockFake())
-				c.script = func(n int, _ client.Request) (*client.Reply, error) {
+				tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
+				c.Script = func(n int, _ client.Request) (*client.Reply, error) {
 					if n == 1 {
 						return &client.Reply{Type: "ok", ValidMS: test.valid, MonoNS: time.Now().UnixNano()}, nil
 					}
 					return nil, nil
 				}
-				e := env(c, tape, 0, 1, 1)
+				e := workloadtest.Env(c, tape, 0, 1, 1)
 				e.Params.Lease = test.lease
-				mutexClient(t.Context(), stopAfter(c, 3), e)
-				if back := c.requests[1].Op == history.Release; back != test.back {
-					t.Errorf("given back: %v, want %v; events %v", back, test.back, tape.words())
+				mutexClient(t.Context(), workloadtest.StopAfter(c, 3), e)
+				if back := c.Requests[1].Op == history.Release; back != test.back {
+					t.Errorf("given back: %v, want %v; events %v", back, test.back, tape.Words())
 				}
 			})
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // item is a row of a catalog.
@@ -37,7 +38,7 @@ type catalog struct {
 func catalogs() []catalog {
 	return []catalog{
 		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems},
-		{"workloads", itemsOf(workloads.Catalog(), func(w workloads.Spec) item {
+		{"workloads", itemsOf(workloads.Catalog(), func(w workload.Spec) item {
 			return item{Name: w.Name, Doc: w.Doc, More: w.Source}
 		})},
 		{"checkers", itemsOf(checker.Catalog(), func(c checker.Spec) item {

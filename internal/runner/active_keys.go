@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // fewKeys is up to how many keys a sample reads all of them. Reading ten thousand takes longer than a sample may, and
@@ -21,7 +21,7 @@ type activeKeys struct {
 	last map[string]time.Duration // time of the last event, by key
 }
 
-func newActiveKeys(p workloads.Params) *activeKeys {
+func newActiveKeys(p workload.Params) *activeKeys {
 	return &activeKeys{
 		keys: p.KeyNames(), forget: p.Lease + p.Hold + p.Jitter + keepAround, last: map[string]time.Duration{},
 	}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 func TestActiveKeys(t *testing.T) {
-	few := newActiveKeys(workloads.Params{Keys: 2})
+	few := newActiveKeys(workload.Params{Keys: 2})
 	if diff := cmp.Diff([]string{"orders-0", "orders-1"}, few.at(time.Hour)); diff != "" {
 		t.Errorf("all of few keys are sampled (-want +got):\n%s", diff)
 	}
-	many := newActiveKeys(workloads.Params{Keys: 10_000, Lease: time.Second, Hold: time.Second})
+	many := newActiveKeys(workload.Params{Keys: 10_000, Lease: time.Second, Hold: time.Second})
 	if keys := many.at(0); len(keys) != 0 {
 		t.Errorf("%d keys are sampled before any was used", len(keys))
 	}

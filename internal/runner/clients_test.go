@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // slowSetups is a backend, a cluster and all clients: the lower the number of a client, the longer its setup takes.
@@ -57,7 +57,7 @@ func TestFirstOpensTheSharedLock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := &slowSetups{}
 			s := &stage{cluster: b, run: &run{
-				Options: Options{Backend: b}, params: workloads.Params{PerInstance: test.shared}, locks: make([]client.Spec, 1),
+				Options: Options{Backend: b}, params: workload.Params{PerInstance: test.shared}, locks: make([]client.Spec, 1),
 			}}
 			if err := s.startClients(t.Context(), RunEnv{Clients: 5, InitTimeout: time.Minute}); err != nil {
 				t.Fatal(err)

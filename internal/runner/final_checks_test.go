@@ -8,7 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // scripted is a client that refuses acquires with the codes of a list, one after the other, and then grants them.
@@ -90,7 +90,7 @@ func TestKeptKeys(t *testing.T) {
 	name := func(what string) func(key string) []string {
 		return func(key string) []string { return []string{key + what} }
 	}
-	s := &stage{run: &run{params: workloads.Params{Keys: 1}, locks: []client.Spec{
+	s := &stage{run: &run{params: workload.Params{Keys: 1}, locks: []client.Spec{
 		{PersistentKeys: name(":guard")}, {PersistentKeys: name(":token"), ExpiringKeys: name(":token")}, {},
 	}}}
 	key := s.run.params.KeyNames()[0]

@@ -8,7 +8,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/session"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // restartSeed is between the seeds of a client and of the one that replaces it: a new process draws other numbers.
@@ -42,7 +43,7 @@ func (s *stage) StartAgain(ctx context.Context, i int) error {
 
 // restarted waits until client i, which has exited, was started again, and changes the environment of its workload to
 // that of the new process. It returns false if the workload is over.
-func (s *stage) restarted(ctx context.Context, i int, env *workloads.Env) bool {
+func (s *stage) restarted(ctx context.Context, i int, env *workload.Env) bool {
 	if env.Session.Alive() || !s.run.plan.Restarts() {
 		return false
 	}
@@ -75,7 +76,7 @@ func (s *stage) setClient(i int, c client.Client) {
 }
 
 // currentSessions are the sessions of all clients, of those that were restarted the latest.
-func (s *stage) currentSessions() []*workloads.Session {
+func (s *stage) currentSessions() []*session.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sessions)
@@ -83,8 +84,8 @@ func (s *stage) currentSessions() []*workloads.Session {
 
 // closeClients closes all clients, in whatever state they are.
 func (s *stage) closeClients(ctx context.Context) {
-	for _, session := range s.currentSessions() {
-		session.Closing()
+	for _, each := range s.currentSessions() {
+		each.Closing()
 	}
 	s.mu.Lock()
 	all := slices.Concat(s.gone, s.clients)

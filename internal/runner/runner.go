@@ -20,7 +20,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
-	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // Options of one run.
@@ -72,7 +72,7 @@ var ErrInterrupted = errors.New("the run was interrupted")
 // run is a run in progress.
 type run struct {
 	Options
-	params   workloads.Params
+	params   workload.Params
 	locks    []client.Spec // of all clients, see scenarios.Scenario.Locks
 	plan     scenarios.Plan
 	records  records

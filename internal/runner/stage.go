@@ -16,6 +16,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/session"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // How long the end of a run may take before it is forced.
@@ -34,7 +36,7 @@ type stage struct {
 	gone     []client.Client // that others have replaced; guarded by mu
 	restarts []chan client.Client
 	can      client.Capabilities // what the locks of all clients can do
-	sessions []*workloads.Session
+	sessions []*session.Session
 	record   *history.Recorder
 	track    *tracker
 	nemesis  *nemesis
@@ -167,7 +169,7 @@ func (s *stage) startWork() {
 	witness, s.stopWitness = context.WithCancel(context.Background())
 	plan, s.stopFaults = context.WithCancel(context.Background())
 	work, s.cancelWork = context.WithCancel(context.Background())
-	guard := workloads.NewGuard(r.params.Fenced)
+	guard := session.NewGuard(r.params.Fenced)
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
 	for range s.clients {
 		s.restarts = append(s.restarts, make(chan client.Client, 1))
@@ -180,17 +182,17 @@ func (s *stage) startWork() {
 	})
 	<-s.nemesis.begun
 	for i, c := range s.clients {
-		session := workloads.NewSession(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
-		session.AllowPause(r.longestPause())
+		opened := session.New(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
+		opened.AllowPause(r.longestPause())
 		if s.can.Has(client.Unleased) {
-			session.WithoutLeases()
+			opened.WithoutLeases()
 		}
 		s.mu.Lock()
-		s.sessions = append(s.sessions, session)
+		s.sessions = append(s.sessions, opened)
 		s.mu.Unlock()
-		s.listeners.Go(session.Listen)
-		env := workloads.Env{
-			Params: r.params, Session: session, Guard: guard, Can: s.can,
+		s.listeners.Go(opened.Listen)
+		env := workload.Env{
+			Params: r.params, Session: opened, Guard: guard, Can: s.can,
 			Until: time.Now().Add(r.Scenario.Duration),
 			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
 			Seed:  r.Variation.Seed(r.Seed),

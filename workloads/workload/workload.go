@@ -1,0 +1,22 @@
+// Package workload is the frame of the workloads: a row of their catalog ([Spec]), the section of a scenario ([Params]),
+// and a client at work ([Env], [Actor]). It is not a promise.
+package workload
+
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/client"
+)
+
+// Spec is a row of the catalog.
+type Spec struct {
+	Name   string
+	Doc    string // one sentence
+	Source string
+	Needs  client.Capabilities // without them the workload is not run
+	Uses   client.Capabilities // what it exercises if the lock has it
+	// CheckSequences refuses Params.Sequences if the workload does not have one of them; nil: it has none.
+	CheckSequences func(p Params) error
+	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.
+	Client func(ctx context.Context, stop <-chan struct{}, e Env)
+}
