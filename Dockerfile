@@ -14,6 +14,7 @@ FROM ${BASE}
 RUN apt-get update && apt-get install -y --no-install-recommends redis-server && \
 	rm -rf /var/lib/apt/lists/*
 COPY --from=build /chaos /usr/local/bin/chaos
+COPY LICENSE THIRD_PARTY_LICENSES.txt /usr/share/doc/chaos/
 USER 65532:65532
 WORKDIR /tmp
 ENTRYPOINT ["chaos"]

@@ -39,7 +39,7 @@ sha256sum --check --strict checksums.txt
 [ "$(wc -l <checksums.txt)" -eq 2 ]
 tar xzf ./*.tar.gz
 ./*/chaos list scenarios | grep -q failover
-[ -s ./*/README.md ] && [ -s ./*/CHANGELOG.md ]
+[ -s ./*/README.md ] && [ -s ./*/CHANGELOG.md ] && [ -s ./*/LICENSE ] && [ -s ./*/THIRD_PARTY_LICENSES.txt ]
 jq -e '.bomFormat == "CycloneDX" and ([.components[].name] | index("std") and index("github.com/redis/go-redis/v9"))' ./*.cdx.json`,
 		"DIST="+dist)
 }
