@@ -119,7 +119,7 @@ func cutName(lock string) (library, kind string, isAdapter bool) {
 func Lookup(name string) (client.Spec, error) {
 	library, kind, isAdapter := cutName(name)
 	if !isAdapter {
-		return client.Lookup(name)
+		return client.LookupLock(name)
 	}
 	a, err := Find(library)
 	if err != nil {

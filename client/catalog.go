@@ -6,44 +6,19 @@ import (
 	"strings"
 )
 
-// Spec is a row of the catalog of locks: a native client for one lock.
-type Spec struct {
-	Name       string
-	Doc        string   // one sentence: what kind of lock it is
-	Source     string   // where the lock is described
-	Topologies []string // kinds it runs on; nil: all
-	Can        Capabilities
-
-	// Command is the command line of a client that is a program of its own; nil: the lock is part of this program.
-	Command []string
-
-	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL, or with one of more than
-	// two minutes beyond its lease, such as the counter of its tokens. nil: none.
-	PersistentKeys func(key string) []string
-	// ExpiringKeys returns those of them that have a TTL, however long. nil: any of them may have none.
-	ExpiringKeys func(key string) []string
-
-	// CheckOptions refuses options of a scenario that Open would refuse. nil: they are not known before.
-	CheckOptions func(options map[string]string) error
-	// Open connects to the servers. The lock calls notify for every hold that it loses or renews.
-	Open func(s Setup, notify func(Reply)) (Locker, error)
-	// Definite reports whether err proves that the operation did not happen and never will.
-	Definite func(err error) bool
-	// Undone reports whether an acquire that failed with err, which is definite, may have held the lock before it failed.
-	// nil: no acquire has.
-	Undone func(err error) bool
-	// Code returns a short stable word for err.
-	Code func(err error) string
-}
-
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
 	ensembles := slices.Concat(zkSpecs(), []Spec{goZooKeeperSpec}, etcdSpecs(), []Spec{etcdSpec})
-	return withoutReentry(slices.Concat([]Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
+	rows := withoutReentry(slices.Concat(
+		[]Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
+	for i, row := range rows {
+		rows[i].CanWith = func(options map[string]string) Capabilities { return canWith(row, options) }
+	}
+	return rows
 }
 
 // Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].
-func Lookup(name string) (Spec, error) {
+func LookupLock(name string) (Spec, error) {
 	if line, own := strings.CutPrefix(name, ExecPrefix); own {
 		if command := strings.Fields(line); len(command) > 0 {
 			return Spec{Name: name, Doc: "a client of your own: " + command[0], Command: command}, nil
@@ -56,12 +31,3 @@ func Lookup(name string) (Spec, error) {
 	}
 	return Spec{}, fmt.Errorf("unknown lock %q", name)
 }
-
-// Runs reports whether the lock runs on that kind of topology.
-func (s Spec) Runs(kind string) bool {
-	return s.Topologies == nil || slices.Contains(s.Topologies, kind)
-}
-
-// ExecPrefix starts the name of a lock whose client is a program of the
-// user, split at spaces: exec:python3 client.py. It may run on any topology.
-const ExecPrefix = "exec:"

@@ -66,7 +66,8 @@ type Hold struct {
 	Failed  bool   // of a release of a scoped hold: its block of code ends with an error
 }
 
-func (a Acquire) hold() Hold {
+// Hold is the hold that a grants.
+func (a Acquire) Hold() Hold {
 	return Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits}
 }
 

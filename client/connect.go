@@ -76,7 +76,7 @@ func connectRetrying(s Setup, retries int, slotReload time.Duration) ([]redis.Un
 	case e.Kind == Sharded:
 		cluster := o.Cluster()
 		cluster.ClusterStateReloadInterval = cmp.Or(slotReload, defaultSlotReload)
-		cluster.NewClient = s.newClient
+		cluster.NewClient = func(o *redis.Options) *redis.Client { return connectServer(s, o) }
 		// Its table of commands is read from one server under a mutex, for which every other command waits.
 		cluster.DisableRoutingPolicies = true
 		return []redis.UniversalClient{redis.NewClusterClient(cluster)}, nil
@@ -84,7 +84,7 @@ func connectRetrying(s Setup, retries int, slotReload time.Duration) ([]redis.Un
 	var conns []redis.UniversalClient
 	for _, addr := range e.Addrs {
 		o.Addrs = []string{addr}
-		conns = append(conns, s.newClient(o.Simple()))
+		conns = append(conns, connectServer(s, o.Simple()))
 	}
 	return conns, nil
 }
@@ -109,7 +109,7 @@ func dialer(s Setup) (dialFunc, error) {
 		return d.DialContext, nil
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		through, err := s.Endpoints.gate(addr)
+		through, err := s.Endpoints.Gate(addr)
 		if err != nil {
 			return nil, err
 		}

@@ -116,7 +116,7 @@ func (l *library) acquireHeld(ctx context.Context, a Acquire, twice bool) (h hel
 	}
 	var outer held
 	if l.contexts && !a.Scoped {
-		if h, _ := l.holds.innermost(a.hold()); h != nil && h.Err() == nil {
+		if h, _ := l.holds.innermost(a.Hold()); h != nil && h.Err() == nil {
 			c.hold = l.holds.deepest(h).Context()
 			if one, ok := holdOf(h); ok {
 				owner = one.Owner()

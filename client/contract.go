@@ -10,11 +10,6 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// ErrContradiction is the error of a [Locker] that contradicts itself: two of its answers about one hold or operation
-// disagree, or one disagrees with its documentation. Its code is history.CodeContradiction, and honesty reports it as a
-// violation.
-var ErrContradiction = errors.New("the lock contradicts itself")
-
 func contradiction(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrContradiction, fmt.Sprintf(text, args...))
 }
@@ -217,7 +212,7 @@ func (l *library) checkLevels(h held, a Acquire) error {
 	if !l.several || !counts {
 		return nil
 	}
-	for _, key := range a.hold().keys() {
+	for _, key := range keysOf(a.Hold()) {
 		if most, known := l.holds.levels(key, a.Owner); known && n.Count() > most {
 			return contradiction("the hold has count %d, but its owner has acquired %q %d times", n.Count(), key, most)
 		}

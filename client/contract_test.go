@@ -23,7 +23,7 @@ func TestScopes(t *testing.T) {
 			server.Dial(t).FlushAll(t.Context())
 			n, _ := onServer(t, row, server.Addr, 1, nil)
 			other, _ := onServer(t, row, server.Addr, 2, nil)
-			do := func(n *native, r Request) Reply {
+			do := func(n *testClient, r Request) Reply {
 				r.ID, r.Key, r.Lease = 2, "k", time.Minute
 				return n.handle(t.Context(), r)
 			}
@@ -188,7 +188,7 @@ func TestMarkedHolds(t *testing.T) {
 // specNamed is the row of a lock.
 func specNamed(t *testing.T, name string) Spec {
 	t.Helper()
-	row, err := Lookup(name)
+	row, err := LookupLock(name)
 	if err != nil {
 		t.Fatal(err)
 	}

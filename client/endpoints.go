@@ -35,9 +35,9 @@ type Endpoints struct {
 	Gates map[string]string `json:"gates,omitempty"`
 }
 
-// gate is where to connect for addr, which is a gate already or announced by a server. A server without a gate, which
+// Gate is where to connect for addr, which is a gate already or announced by a server. A server without a gate, which
 // may have joined since the run began, is not used: no fault would reach it.
-func (e Endpoints) gate(addr string) (string, error) {
+func (e Endpoints) Gate(addr string) (string, error) {
 	if slices.Contains(e.Addrs, addr) || slices.Contains(e.Sentinels, addr) {
 		return addr, nil
 	}

@@ -106,7 +106,7 @@ func (l *etcdConcurrency) Acquire(ctx context.Context, a Acquire) (Grant, error)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.holds[a.hold().id()] = m
+	l.holds[idOf(a.Hold())] = m
 	return Grant{Token: uint64(m.Header().Revision)}, nil
 }
 
@@ -118,8 +118,8 @@ func (l *etcdConcurrency) Renew(context.Context, Hold, time.Duration) (Grant, er
 // Release releases the lock.
 func (l *etcdConcurrency) Release(ctx context.Context, h Hold) (int, error) {
 	l.mu.Lock()
-	m := l.holds[h.id()]
-	delete(l.holds, h.id())
+	m := l.holds[idOf(h)]
+	delete(l.holds, idOf(h))
 	l.mu.Unlock()
 	if m == nil {
 		return 0, ErrNotHeld

@@ -93,7 +93,7 @@ func (l *goZooKeeper) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.locks[a.hold().id()] = one
+	l.locks[idOf(a.Hold())] = one
 	return Grant{}, nil
 }
 
@@ -105,8 +105,8 @@ func (l *goZooKeeper) Renew(context.Context, Hold, time.Duration) (Grant, error)
 // Release releases the lock.
 func (l *goZooKeeper) Release(ctx context.Context, h Hold) (int, error) {
 	l.mu.Lock()
-	one := l.locks[h.id()]
-	delete(l.locks, h.id())
+	one := l.locks[idOf(h)]
+	delete(l.locks, idOf(h))
 	l.mu.Unlock()
 	if one == nil {
 		return 0, ErrNotHeld

@@ -37,7 +37,7 @@ func play(role string) int {
 	in := bufio.NewScanner(os.Stdin)
 	switch role {
 	case "native":
-		if err := serve(context.Background(), os.Stdin, os.Stdout, singleLock(newMemoryLocker())); err != nil {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout, singleLock(newMemoryLocker())); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -135,7 +135,7 @@ func (m *memoryLocker) Release(_ context.Context, h Hold) (int, error) {
 func (m *memoryLocker) Close(context.Context) error { return nil }
 
 // singleLock is the lookup of a catalog with one lock, called memory.
-func singleLock(l Locker) lookup {
+func singleLock(l Locker) Lookup {
 	return func(name string) (Spec, error) {
 		if name != "memory" {
 			return Spec{}, fmt.Errorf("unknown lock %q", name)
@@ -146,6 +146,15 @@ func singleLock(l Locker) lookup {
 			Code:     func(err error) string { return "busy" },
 		}, nil
 	}
+}
+
+// singleRow is the row that singleLock finds.
+func singleRow(l Locker) Spec {
+	row, err := singleLock(l)("memory")
+	if err != nil {
+		panic(err)
+	}
+	return row
 }
 
 // scriptedProcess is a client process whose output the test writes.

@@ -18,7 +18,7 @@ import (
 // Every lock of package historic is a row here; its Doc is its flaw.
 func TestHistoricRows(t *testing.T) {
 	for _, row := range historic.Catalog() {
-		got, err := Lookup(row.Name)
+		got, err := LookupLock(row.Name)
 		if err != nil || got.Doc != row.Flaw {
 			t.Errorf("%s: %v; Doc %q", row.Name, err, got.Doc)
 		}
@@ -147,7 +147,7 @@ func TestHistoricFirstMaster(t *testing.T) {
 
 func historicLock(t *testing.T, name string) Spec {
 	t.Helper()
-	row, err := Lookup(name)
+	row, err := LookupLock(name)
 	if err != nil {
 		t.Fatal(err)
 	}

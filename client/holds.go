@@ -16,12 +16,13 @@ import (
 // holdID is whose hold it is, and of what.
 type holdID struct{ key, owner, mode string }
 
-// id is the identity of a hold; several keys are one.
-func (h Hold) id() holdID {
-	return holdID{strings.Join(h.keys(), "+"), h.Owner, h.Mode}
+// idOf is the identity of a hold; several keys are one.
+func idOf(h Hold) holdID {
+	return holdID{strings.Join(keysOf(h), "+"), h.Owner, h.Mode}
 }
 
-func (h Hold) keys() []string {
+// keysOf are the keys of a hold, at least one.
+func keysOf(h Hold) []string {
 	if len(h.Keys) > 0 {
 		return h.Keys
 	}
@@ -92,7 +93,7 @@ func (s *holds) prolonged() (renewals []Reply) {
 func (s *holds) innermost(what Hold) (held, holdID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := what.id()
+	id := idOf(what)
 	ids := []holdID{id}
 	if id.mode == "" {
 		ids = append(ids, holdID{id.key, id.owner, "write"}, holdID{id.key, id.owner, "read"})

@@ -49,7 +49,7 @@ func TestOwnersAreInspected(t *testing.T) {
 
 // TestWaitersAreCounted: a waiter is counted while it waits.
 func TestWaitersAreCounted(t *testing.T) {
-	row, err := Lookup("fair")
+	row, err := LookupLock("fair")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestWaitersAreCounted(t *testing.T) {
 
 // TestUnnamedCounts: each count-down without a participant counts.
 func TestUnnamedCounts(t *testing.T) {
-	row, err := Lookup("latch")
+	row, err := LookupLock("latch")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestUnnamedCounts(t *testing.T) {
 
 // TestLatchIsDeleted: a latch shows its state until it is deleted.
 func TestLatchIsDeleted(t *testing.T) {
-	row, err := Lookup("latch")
+	row, err := LookupLock("latch")
 	if err != nil {
 		t.Fatal(err)
 	}

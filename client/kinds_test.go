@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -13,25 +12,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
-// onServer is an initialized native client of the lock that row describes, and its notices.
-// Seeds of clients must differ, as in a run: ids are drawn from them.
-func onServer(t *testing.T, row Spec, addr string, seed uint64, options map[string]string) (*native, chan Reply) {
-	t.Helper()
-	notices := make(chan Reply, 100)
-	n := newNative(func(r Reply) { notices <- r }, MonotonicNow)
-	setup := Setup{
-		Lock: row.Name, Seed: seed, Options: options,
-		Endpoints: Endpoints{Kind: Single, Addrs: []string{addr}},
-	}
-	if reply := n.handle(t.Context(), Request{ID: 1, Op: Init, Setup: &setup}); reply.Type != "ok" {
-		t.Fatalf("init: %+v", reply)
-	}
-	t.Cleanup(func() { n.handle(context.Background(), Request{ID: 99, Op: Close}) })
-	return n, notices
-}
-
-// Every kind of package lock is exclusive, its tokens grow, it is reentrant if its row
-// says so, and leaves only its PersistentKeys.
 func TestKindsConformToTheirRows(t *testing.T) {
 	server := locktest.StartServer(t)
 	direct := server.Dial(t)
@@ -43,7 +23,7 @@ func TestKindsConformToTheirRows(t *testing.T) {
 			direct.FlushAll(t.Context())
 			a, _ := onServer(t, row, server.Addr, 1, nil)
 			b, _ := onServer(t, row, server.Addr, 2, nil)
-			do := func(n *native, op, owner, want string) Reply {
+			do := func(n *testClient, op, owner, want string) Reply {
 				t.Helper()
 				a := Acquire{Key: "k", Owner: owner, Lease: time.Minute, Wait: 20 * time.Second}
 				r := n.handle(t.Context(), Request{ID: 2, Op: op, Acquire: a})
@@ -100,10 +80,10 @@ func TestKindsConformToTheirRows(t *testing.T) {
 }
 
 // guardsRefuseOldTokens presents an old token, twice, and a newer one by another client before it is presented again.
-func guardsRefuseOldTokens(t *testing.T, a, b *native, old uint64) {
+func guardsRefuseOldTokens(t *testing.T, a, b *testClient, old uint64) {
 	t.Helper()
 	for i, step := range []struct {
-		n     *native
+		n     *testClient
 		token uint64
 		want  string
 	}{{a, old, "ok"}, {a, old, "ok"}, {b, old + 1, "ok"}, {a, old, "fail"}, {b, old, "fail"}, {a, old + 1, "ok"}} {
@@ -184,7 +164,7 @@ func TestSemaphoresTakeTheLimit(t *testing.T) {
 // Readers share the lock, and a token; a writer excludes them.
 func TestReadersWriterTakesModes(t *testing.T) {
 	server := locktest.StartServer(t)
-	row, err := Lookup("readers-writer")
+	row, err := LookupLock("readers-writer")
 	if err != nil {
 		t.Fatal(err)
 	}

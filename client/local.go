@@ -61,19 +61,15 @@ type Hooks struct {
 	AfterTimeout func() // when Do has timed out; returns when what happens at the same instant has happened
 }
 
-// NewLocal returns a client that stamps Reply.MonoNS with mono. Its lock is row, or
-// with nil the one of the catalog that init names.
-func NewLocal(mono func() int64, hooks Hooks, row *Spec) *Local {
+// NewLocal returns a client that stamps Reply.MonoNS with mono. Its lock is row, whatever init names.
+func NewLocal(mono func() int64, hooks Hooks, row Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
 		hooks: hooks, queue: make(chan *call, 16), cancel: cancel,
 		raw: make(chan notice, rawNotices), notices: make(chan Reply, noticeQueue),
 		idle: make(chan struct{}), done: make(chan struct{}), dead: make(chan struct{}),
 	}
-	l.native = newNative(l.notify, mono)
-	if row != nil {
-		l.native.lookup = func(string) (Spec, error) { return *row, nil }
-	}
+	l.native = newNative(l.notify, mono, func(string) (Spec, error) { return row, nil })
 	go l.serve(ctx)
 	go l.forward()
 	return l

@@ -14,8 +14,7 @@ func local(t *testing.T, l Locker, hook func()) *Local {
 	if hook == nil {
 		hook = func() {}
 	}
-	c := NewLocal(func() int64 { return 1 }, Hooks{BeforeStep: hook, BeforeNotice: hook, AfterTimeout: func() {}}, nil)
-	c.native.lookup = singleLock(l)
+	c := NewLocal(func() int64 { return 1 }, Hooks{BeforeStep: hook, BeforeNotice: hook, AfterTimeout: func() {}}, singleRow(l))
 	reply, err := c.Do(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}})
 	if err != nil || reply.Type != "ok" {
 		t.Fatalf("init: %+v, %v", reply, err)

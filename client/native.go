@@ -118,20 +118,25 @@ var ErrHeld = errors.New("held by an owner whose name is not known")
 // ErrNotHeld is the error of a [Locker] that is to renew or release a hold that it does not have.
 var ErrNotHeld = errors.New("not held by this client")
 
+// ErrContradiction is the error of a [Locker] that contradicts itself: two of its answers about one hold or operation
+// disagree, or one disagrees with its documentation. Its code is history.CodeContradiction, and honesty reports it as a
+// violation.
+var ErrContradiction = errors.New("the lock contradicts itself")
+
 // native executes requests on a [Locker] in this process, one at a time.
 type native struct {
 	notify func(Reply)
 	mono   func() int64
-	lookup lookup
+	lookup Lookup
 	row    Spec
 	locker Locker // nil before init and after close
 }
 
 // newNative returns a client that calls notify for lost and renewed holds. notify is called from several goroutines and
 // must not block for long. mono is the clock of Reply.MonoNS: [MonotonicNow] in a process of its own, otherwise the
-// harness's.
-func newNative(notify func(Reply), mono func() int64) *native {
-	n := &native{mono: mono, lookup: Lookup}
+// harness's. find finds the lock that init names.
+func newNative(notify func(Reply), mono func() int64, find Lookup) *native {
+	n := &native{mono: mono, lookup: find}
 	n.notify = func(r Reply) {
 		if r.MonoNS == 0 {
 			r.MonoNS = mono()
@@ -169,7 +174,7 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 	case history.Acquire, history.Try:
 		return n.acquire(ctx, r)
 	case history.Renew:
-		g, err := n.locker.Renew(ctx, r.hold(), r.Lease)
+		g, err := n.locker.Renew(ctx, r.Hold(), r.Lease)
 		return n.reply(r, g, err)
 	case history.Release:
 		if r.Canceled {
@@ -177,7 +182,7 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 			cancel()
 			ctx = ended
 		}
-		h := r.hold()
+		h := r.Hold()
 		h.Failed = r.Failed
 		count, err := n.locker.Release(ctx, h)
 		return n.reply(r, Grant{Count: count}, err)
@@ -233,7 +238,7 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 		}
 	case history.InspectOwner:
 		return with(n, r, InspectsOwner, func(l OwnerInspector) (Grant, error) {
-			return counted(l.InspectOwner(ctx, r.hold()))
+			return counted(l.InspectOwner(ctx, r.Hold()))
 		})
 	case history.Reopen:
 		if l, ok := n.locker.(Reopener); ok && n.row.Can.Has(Reopens) {
@@ -280,7 +285,7 @@ func (n *native) open(r Request) Reply {
 		return fail(r, "bad-setup", err.Error())
 	}
 	n.row, n.locker = row, locker
-	return Reply{ID: r.ID, Type: "ok", Can: row.can(r.Setup.Options)}
+	return Reply{ID: r.ID, Type: "ok", Can: row.stated(r.Setup.Options)}
 }
 
 func (n *native) close(ctx context.Context, r Request) Reply {

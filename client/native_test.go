@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/lock"
 )
 
 // stubLocker is a [Locker] whose calls all have the same result.
@@ -51,8 +50,7 @@ func (s *stubLocker) Close(context.Context) error {
 // opened is an initialized native client whose lock is l.
 func opened(t *testing.T, l Locker) *native {
 	t.Helper()
-	n := newNative(func(Reply) {}, func() int64 { return 77 })
-	n.lookup = singleLock(l)
+	n := newNative(func(Reply) {}, func() int64 { return 77 }, singleLock(l))
 	if reply := n.handle(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}}); reply.Type != "ok" {
 		t.Fatalf("init: %+v", reply)
 	}
@@ -82,40 +80,6 @@ func TestErrorsBecomeFailOrInfo(t *testing.T) {
 	}
 }
 
-// TestEveryNativeLockClassifiesItsErrors: a conformance test over the catalog.
-func TestEveryNativeLockClassifiesItsErrors(t *testing.T) {
-	for _, row := range Catalog() {
-		if row.Doc == "" || !strings.HasSuffix(row.Doc, ".") || row.Source == "" || row.Open == nil {
-			t.Errorf("%s: no sentence, no source or nothing to open: %+v", row.Name, row)
-		}
-		for _, unknown := range []error{lock.ErrUnknown, fmt.Errorf("x: %w", lock.ErrUnknown)} {
-			if row.Definite(unknown) {
-				t.Errorf("%s: Definite(%v) = true", row.Name, unknown)
-			}
-		}
-		for err, code := range map[error]string{lock.ErrHeld: "held", ErrNotHeld: "not-held", lock.ErrUnknown: "unknown",
-			lock.ErrLost: "lost", errors.New("x"): "error"} {
-			if got := row.Code(err); got != code {
-				t.Errorf("%s: code %q for %v, want %q", row.Name, got, err, code)
-			}
-		}
-		found, err := Lookup(row.Name)
-		if err != nil || found.Name != row.Name {
-			t.Errorf("Lookup(%q) = %q, %v", row.Name, found.Name, err)
-		}
-		for _, kind := range []string{"", Single, Sentinel, Sharded, Quorum} {
-			if _, err := row.Open(Setup{Endpoints: Endpoints{Kind: kind}}, func(Reply) {}); err == nil {
-				t.Errorf("%s opens without an address of topology %q", row.Name, kind)
-			}
-		}
-	}
-	for name, program := range map[string]int{"exec:python3 x.py": 2, "exec:": 0, "nothing": 0} {
-		if row, err := Lookup(name); (err == nil) != (program > 0) || len(row.Command) != program {
-			t.Errorf("Lookup(%q) = %v, command %q", name, err, row.Command)
-		}
-	}
-}
-
 func TestHandleRejects(t *testing.T) {
 	setup := &Setup{Lock: "memory"}
 	for _, test := range []struct {
@@ -132,8 +96,7 @@ func TestHandleRejects(t *testing.T) {
 		{"init twice", []Request{{Op: Init, Setup: setup}, {Op: Init, Setup: setup}}, "bad-request"},
 		{"after close", []Request{{Op: Init, Setup: setup}, {Op: Close}, {Op: "acquire"}}, "not-ready"},
 	} {
-		n := newNative(func(Reply) {}, MonotonicNow)
-		n.lookup = singleLock(&stubLocker{})
+		n := newNative(func(Reply) {}, MonotonicNow, singleLock(&stubLocker{}))
 		var reply Reply
 		for i, r := range test.requests {
 			r.ID = int64(i + 1)
@@ -142,14 +105,6 @@ func TestHandleRejects(t *testing.T) {
 		if reply.Type != "fail" || reply.Code != test.code || reply.Error == "" || reply.ID != int64(len(test.requests)) {
 			t.Errorf("%s: %+v, want fail %s", test.name, reply, test.code)
 		}
-	}
-}
-
-func TestExecLocksAreNotNative(t *testing.T) {
-	n := newNative(func(Reply) {}, MonotonicNow)
-	reply := n.handle(t.Context(), Request{Op: Init, Setup: &Setup{Lock: "exec:true"}})
-	if reply.Type != "fail" || reply.Code != "unknown-lock" {
-		t.Errorf("%+v", reply)
 	}
 }
 
@@ -245,7 +200,7 @@ func TestValidity(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		var notice Reply
-		n = newNative(func(r Reply) { notice = r }, func() int64 { return 78 })
+		n = newNative(func(r Reply) { notice = r }, func() int64 { return 78 }, nil)
 		n.notify(Reply{Event: "renewed", Deadline: deadline})
 		if notice.ValidMS != 1500 || notice.MonoNS != 78 {
 			t.Errorf("notice %+v", notice)
@@ -331,7 +286,7 @@ func TestServe(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			noLeaks(t)
 			var out bytes.Buffer
-			err := serve(t.Context(), strings.NewReader(test.in), &out, singleLock(newMemoryLocker()))
+			err := Serve(t.Context(), strings.NewReader(test.in), &out, singleLock(newMemoryLocker()))
 			if (err != nil) != (test.err != "") || !strings.Contains(fmt.Sprint(err), test.err) && err != nil {
 				t.Errorf("serve = %v, want %q", err, test.err)
 			}
@@ -357,7 +312,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		replies, out := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- serve(ctx, in, out, singleLock(newMemoryLocker())) }()
+		go func() { ended <- Serve(ctx, in, out, singleLock(newMemoryLocker())) }()
 		lines := json.NewDecoder(replies)
 		_, _ = io.WriteString(requests, `{"id":1,"op":"init","setup":{"lock":"memory"}}`+"\n")
 		var r Reply
@@ -389,7 +344,7 @@ func FuzzServe(f *testing.F) {
 		var out bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_ = serve(ctx, strings.NewReader(in), &out, singleLock(&stubLocker{}))
+		_ = Serve(ctx, strings.NewReader(in), &out, singleLock(&stubLocker{}))
 		for d := json.NewDecoder(&out); d.More(); {
 			var r Reply
 			if err := d.Decode(&r); err != nil || r.Type != "ok" && r.Type != "fail" && r.Type != "info" {
@@ -397,4 +352,34 @@ func FuzzServe(f *testing.F) {
 			}
 		}
 	})
+}
+
+// stubEnder is a lock that ends waits when it is closed.
+type stubEnder struct {
+	stubLocker
+	after time.Duration
+}
+
+func (s *stubEnder) AcquireUntilClosed(_ context.Context, _ Acquire, after time.Duration) (Grant, error) {
+	s.after = after
+	return s.grant, s.err
+}
+
+// TestAcquireUntilClosed: an acquire with a time after which the lock is closed is executed only by a lock that states
+// that it ends waits.
+func TestAcquireUntilClosed(t *testing.T) {
+	r := Request{ID: 1, Op: "acquire", Acquire: Acquire{Wait: time.Second}, Close: time.Millisecond}
+	l := &stubEnder{stubLocker: stubLocker{err: ErrNotHeld}}
+	n := opened(t, l)
+	if reply := n.handle(t.Context(), r); reply.Code != "unknown-op" || l.after != 0 {
+		t.Errorf("without the capability: %+v", reply)
+	}
+	n.row.Can = n.row.Can.With(EndsWaits)
+	if reply := n.handle(t.Context(), r); reply.Type != "fail" || l.after != time.Millisecond || len(l.asks) > 0 {
+		t.Errorf("%+v", reply)
+	}
+	n.locker = &stubLocker{}
+	if reply := n.handle(t.Context(), r); reply.Code != "unknown-op" {
+		t.Errorf("without the operation: %+v", reply)
+	}
 }

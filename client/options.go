@@ -130,9 +130,8 @@ const repeatsFor = 1500 * time.Millisecond
 // keeps keys for that much longer.
 const backsOffWithin = 5 * time.Second
 
-// can is what the lock states with these options. They say nothing about a lock that does not check them, such as that
-// of a user's test, which may ignore them.
-func (row Spec) can(options map[string]string) Capabilities {
+// canWith is what the lock states with these options. They say nothing about a lock that does not check them.
+func canWith(row Spec, options map[string]string) Capabilities {
 	can := row.Can
 	if row.CheckOptions == nil {
 		return can

@@ -46,7 +46,7 @@ func TestLimitOfHolds(t *testing.T) {
 func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 	for timeout, repeats := range map[string]bool{"": true, "1499ms": false, "1500ms": true, "5s": true} {
 		options := map[string]string{optionTimeout: timeout}
-		if can := reentrantSpec().can(options); can.Has(Repeats) != repeats || can.Has(Persists) != repeats {
+		if can := canWith(reentrantSpec(), options); can.Has(Repeats) != repeats || can.Has(Persists) != repeats {
 			t.Errorf("timeout %q: the lock states %s", timeout, can)
 		}
 	}
@@ -57,7 +57,7 @@ func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 func TestLongTimeoutDoesNotBackOff(t *testing.T) {
 	for _, row := range multiSpecs() {
 		for timeout, backsOff := range map[string]bool{"": true, "1s": true, "5s": true, "5001ms": false} {
-			if can := row.can(map[string]string{optionTimeout: timeout}); can.Has(BacksOff) != backsOff {
+			if can := canWith(row, map[string]string{optionTimeout: timeout}); can.Has(BacksOff) != backsOff {
 				t.Errorf("%s, timeout %q: the lock states %s", row.Name, timeout, can)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// newClient is the go-redis client of one server.
-func (s Setup) newClient(o *redis.Options) *redis.Client {
+// connectServer is the go-redis client of one server.
+func connectServer(s Setup, o *redis.Options) *redis.Client {
 	c := redis.NewClient(o)
 	if s.Order != nil {
 		c.AddHook(orderHook{o.Addr, s.Order})

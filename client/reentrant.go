@@ -135,7 +135,7 @@ func (l *library) permitsRenewed(p *lock.Permits) {
 // report reports the loss of a hold, and how many its owner still has.
 func (l *library) report(h Hold, until time.Time) {
 	left := l.holds.live(h.Key, h.Owner)
-	for _, key := range h.keys() {
+	for _, key := range keysOf(h) {
 		l.notify(Reply{Event: history.Lost, Key: key, Owner: h.Owner, Mode: h.Mode, Count: left, Deadline: until})
 	}
 }
@@ -188,8 +188,8 @@ func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	l.holds.add(a.hold().id(), h)
-	l.watch(h, a.hold())
+	l.holds.add(idOf(a.Hold()), h)
+	l.watch(h, a.Hold())
 	if err := cmp.Or(l.checkGrant(h, a, owner, asked), l.events.checkOutages()); err != nil {
 		return Grant{}, err
 	}

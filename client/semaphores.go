@@ -5,28 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock"
 )
-
-// Drainer is implemented by a [Locker] whose [Spec] has the capability [CanDrain].
-type Drainer interface {
-	// Drain takes all permits that are free, at least one, and reports how many; Permits of a are ignored.
-	Drain(ctx context.Context, a Acquire) (g Grant, permits int, err error)
-}
-
-// PermitForcer is implemented by a [Locker] whose [Spec] has the capability [CanForcePermits].
-type PermitForcer interface {
-	// ForcePermits releases as many permits of h as h.Permits says, regardless of its owner, and reports whether any of
-	// them was held. The rest is left to the owner.
-	ForcePermits(ctx context.Context, h Hold) (held bool, err error)
-}
-
-// PermitChanger is implemented by a [Locker] whose [Spec] has the capability [CanChangePermits].
-type PermitChanger interface {
-	// ChangePermits adds permits to a semaphore, or removes them if by is negative, and returns how many there are then.
-	ChangePermits(ctx context.Context, key string, by int) (total int, err error)
-}
 
 var (
 	_ Drainer       = (*library)(nil)
@@ -87,8 +67,8 @@ func (l *library) Drain(ctx context.Context, a Acquire) (Grant, int, error) {
 		return Grant{}, 0, err
 	}
 	a.Permits = p.Count()
-	l.holds.add(a.hold().id(), p)
-	l.watch(p, a.hold())
+	l.holds.add(idOf(a.Hold()), p)
+	l.watch(p, a.Hold())
 	if err := l.checkPermits(p, a.Permits, asked); err != nil {
 		return Grant{}, 0, err
 	}
@@ -112,50 +92,4 @@ func (l *library) ForcePermits(ctx context.Context, what Hold) (bool, error) {
 // ChangePermits changes how many permits a semaphore has.
 func (l *library) ChangePermits(ctx context.Context, key string, by int) (int, error) {
 	return l.semaphore(l.lock, Acquire{Key: key}).AddPermits(ctx, by)
-}
-
-// drain executes a try with drain.
-func (n *native) drain(ctx context.Context, r Request, a Acquire) Reply {
-	l, ok := offers[Drainer](n.locker)
-	if !ok || !n.row.Can.Has(CanDrain) {
-		return notOffered(r)
-	}
-	if m, is := n.locker.(*member); is {
-		m.note(a.Owner)
-	}
-	g, permits, err := l.Drain(ctx, a)
-	reply := n.reply(r, g, err)
-	reply.Permits = permits
-	return reply
-}
-
-// force executes op force-release.
-func (n *native) force(ctx context.Context, r Request) Reply {
-	var held bool
-	var err error
-	some, canSome := offers[PermitForcer](n.locker)
-	all, canAll := offers[Forcer](n.locker)
-	switch {
-	case r.Permits > 0 && canSome && n.row.Can.Has(CanForcePermits):
-		held, err = some.ForcePermits(ctx, r.hold())
-	case r.Permits == 0 && canAll && n.row.Can.Has(CanForceRelease):
-		held, err = all.ForceRelease(ctx, r.Key)
-	default:
-		return notOffered(r)
-	}
-	if err == nil && !held {
-		err = ErrNotHeld
-	}
-	return n.reply(r, Grant{}, err)
-}
-
-// changePermits executes op add-permits and op drop-permits.
-func (n *native) changePermits(ctx context.Context, r Request) Reply {
-	by := max(1, r.Permits)
-	if r.Op == history.DropPermits {
-		by = -by
-	}
-	return with(n, r, CanChangePermits, func(l PermitChanger) (Grant, error) {
-		return counted(l.ChangePermits(ctx, r.Key, by))
-	})
 }

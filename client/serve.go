@@ -15,16 +15,27 @@ import (
 // Serve is the client's end of the protocol for native locks: it reads requests from in and writes replies to out until
 // in ends or ctx is done. Every value of Request.Client is a client of its own; each executes one request at a time.
 // Serve closes all connections before it returns. When ctx ended it, a read of in may still be blocked and will
-// consume one more line.
-func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	return serve(ctx, in, out, Lookup)
+// consume one more line. find finds the lock that the first request of a client names.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, find Lookup) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &server{out: json.NewEncoder(out), lookup: sharing(find), workers: map[string]*worker{}}
+	defer s.shutdown(cancel)
+	requests, ended := make(chan Request), make(chan error, 1)
+	go func() { ended <- readRequests(ctx, in, requests) }()
+	for {
+		select {
+		case r := <-requests:
+			s.dispatch(ctx, r)
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
-// lookup finds a lock by its name; [Lookup], except in tests.
-type lookup func(name string) (Spec, error)
-
 // sharing is find whose rows open one lock for all clients that name the same instance.
-func sharing(find lookup) lookup {
+func sharing(find Lookup) Lookup {
 	var mu sync.Mutex
 	rows := map[string]Spec{}
 	return func(name string) (Spec, error) {
@@ -40,24 +51,6 @@ func sharing(find lookup) lookup {
 			rows[name] = row
 		}
 		return row, err
-	}
-}
-
-func serve(ctx context.Context, in io.Reader, out io.Writer, find lookup) error {
-	ctx, cancel := context.WithCancel(ctx)
-	s := &server{out: json.NewEncoder(out), lookup: sharing(find), workers: map[string]*worker{}}
-	defer s.shutdown(cancel)
-	requests, ended := make(chan Request), make(chan error, 1)
-	go func() { ended <- readRequests(ctx, in, requests) }()
-	for {
-		select {
-		case r := <-requests:
-			s.dispatch(ctx, r)
-		case err := <-ended:
-			return err
-		case <-ctx.Done():
-			return nil
-		}
 	}
 }
 
@@ -87,7 +80,7 @@ func readRequests(ctx context.Context, in io.Reader, requests chan<- Request) er
 }
 
 type server struct {
-	lookup  lookup
+	lookup  Lookup
 	writing sync.Mutex
 	out     *json.Encoder
 	workers map[string]*worker // by the name of their client; only the goroutine of serve touches it
@@ -104,8 +97,7 @@ func (s *server) worker(ctx context.Context, name string) *worker {
 		return w
 	}
 	w := &worker{queue: make(chan Request, 16), done: make(chan struct{})}
-	native := newNative(func(r Reply) { s.send(name, r) }, MonotonicNow)
-	native.lookup = s.lookup
+	native := newNative(func(r Reply) { s.send(name, r) }, MonotonicNow, s.lookup)
 	s.workers[name] = w
 	go func() {
 		defer close(w.done)

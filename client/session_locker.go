@@ -80,7 +80,7 @@ func (h ownedHold[H]) is(what Hold) bool {
 	if what.Mode == "" {
 		own.Mode = ""
 	}
-	return own.id() == what.id() && (what.Permits == 0 || what.Permits == own.Permits)
+	return idOf(own) == idOf(what) && (what.Permits == 0 || what.Permits == own.Permits)
 }
 
 // indexOf is the place of a hold among those that were granted and not released, or negative. l.mu is held.
@@ -99,7 +99,7 @@ func (l *sessionLocker[C, H]) report(event string) func(H) {
 		}
 		what := l.holds[i].what
 		l.mu.Unlock()
-		for _, key := range what.keys() {
+		for _, key := range keysOf(what) {
 			l.notify(Reply{Event: event, Key: key, Owner: what.Owner, Deadline: h.Deadline()})
 		}
 	}
@@ -156,7 +156,7 @@ func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a Acquire) (Grant, er
 		return Grant{}, err
 	}
 	l.mu.Lock()
-	l.holds = append(l.holds, ownedHold[H]{h, a.hold()})
+	l.holds = append(l.holds, ownedHold[H]{h, a.Hold()})
 	l.mu.Unlock()
 	if errors.Is(h.Err(), lock.ErrLost) { // before it was known: it was not reported
 		l.report(history.Lost)(h)

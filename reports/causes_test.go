@@ -30,7 +30,7 @@ func serveAsClient() bool {
 	if os.Getenv(asClient) == "" {
 		return false
 	}
-	if err := client.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, client.LookupLock); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

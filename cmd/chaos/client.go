@@ -16,7 +16,7 @@ chaos run starts it; run it by hand to try the protocol out.`,
 		Hidden:  true,
 		Args:    noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return client.Serve(c.Context(), s.in, s.out)
+			return client.Serve(c.Context(), s.in, s.out, client.LookupLock)
 		},
 	}
 }

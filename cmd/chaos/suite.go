@@ -156,7 +156,7 @@ func (o *suiteOptions) choose(args []string, filter suite.Filter) error {
 		names = scenarios.Names()
 	}
 	if o.Lock != "" {
-		if _, err := client.Lookup(o.Lock); err != nil {
+		if _, err := client.LookupLock(o.Lock); err != nil {
 			return fmt.Errorf("--lock: %w%s", err, lockHint(o.Lock))
 		}
 	}

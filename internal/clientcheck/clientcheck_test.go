@@ -52,7 +52,7 @@ func TestBrokenClients(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			row, err := client.Lookup("exec:python3 " + file)
+			row, err := client.LookupLock("exec:python3 " + file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -131,7 +131,7 @@ func (m Manifest) Judging() checker.Options {
 
 // checksOptions reports whether a lock refuses options that it does not have. Any other may ignore those of a scenario.
 func checksOptions(lock string) bool {
-	row, err := client.Lookup(lock)
+	row, err := client.LookupLock(lock)
 	return err == nil && row.CheckOptions != nil
 }
 

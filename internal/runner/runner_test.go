@@ -25,7 +25,7 @@ const asClient = "LOCKCHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
-		if err := client.Serve(context.Background(), requests(), os.Stdout); err != nil {
+		if err := client.Serve(context.Background(), requests(), os.Stdout, client.LookupLock); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -193,7 +193,7 @@ func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) 
 		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn(); actor.Order("", nil) },
 		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
 		AfterTimeout: func() { notices.Order("", nil) }, // also while the client is stopped
-	}, &row)
+	}, row)
 	return c, nil
 }
 

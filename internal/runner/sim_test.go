@@ -148,7 +148,7 @@ func equal(t *testing.T, first, again []byte) {
 // TestUnseededRandomnessIsFound: a lock that is not deterministic has another history each time, and the first event
 // that differs is found.
 func TestUnseededRandomnessIsFound(t *testing.T) {
-	row, err := client.Lookup("set-nx-px")
+	row, err := client.LookupLock("set-nx-px")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestUnseededRandomnessIsFound(t *testing.T) {
 func TestStalledLockIsNamed(t *testing.T) {
 	for name, wait := range waysToWait(t) {
 		t.Run(name, func(t *testing.T) {
-			row, err := client.Lookup("reentrant")
+			row, err := client.LookupLock("reentrant")
 			if err != nil {
 				t.Fatal(err)
 			}

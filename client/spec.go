@@ -1,0 +1,55 @@
+package client
+
+import "slices"
+
+// Spec is a lock under test: what it states, and how to open it in this program.
+type Spec struct {
+	Name       string
+	Doc        string   // one sentence: what kind of lock it is
+	Source     string   // where the lock is described
+	Topologies []string // kinds it runs on; nil: all
+	Can        Capabilities
+	// CanWith is what the lock states with these options, which CheckOptions accepts. nil: Can, whatever they are.
+	CanWith func(options map[string]string) Capabilities
+
+	// Command is the command line of a client that is a program of its own; nil: the lock is part of this program.
+	Command []string
+
+	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL, or with one of more than
+	// two minutes beyond its lease, such as the counter of its tokens. nil: none.
+	PersistentKeys func(key string) []string
+	// ExpiringKeys returns those of them that have a TTL, however long. nil: any of them may have none.
+	ExpiringKeys func(key string) []string
+
+	// CheckOptions refuses options of a scenario that Open would refuse. nil: they are not known before.
+	CheckOptions func(options map[string]string) error
+	// Open connects to the servers. The lock calls notify for every hold that it loses or renews.
+	Open func(s Setup, notify func(Reply)) (Locker, error)
+	// Definite reports whether err proves that the operation did not happen and never will.
+	Definite func(err error) bool
+	// Undone reports whether an acquire that failed with err, which is definite, may have held the lock before it failed.
+	// nil: no acquire has.
+	Undone func(err error) bool
+	// Code returns a short stable word for err.
+	Code func(err error) string
+}
+
+// Lookup finds a lock by its name. Its error says that there is none.
+type Lookup func(name string) (Spec, error)
+
+// Runs reports whether the lock runs on that kind of topology.
+func (s Spec) Runs(kind string) bool {
+	return s.Topologies == nil || slices.Contains(s.Topologies, kind)
+}
+
+// ExecPrefix starts the name of a lock whose client is a program of the
+// user, split at spaces: exec:python3 client.py. It may run on any topology.
+const ExecPrefix = "exec:"
+
+// stated is what the lock states with these options.
+func (s Spec) stated(options map[string]string) Capabilities {
+	if s.CanWith == nil {
+		return s.Can
+	}
+	return s.CanWith(options)
+}
