@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/goccy/go-yaml"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -119,7 +121,7 @@ func cutName(lock string) (library, kind string, isAdapter bool) {
 func Lookup(name string) (client.Spec, error) {
 	library, kind, isAdapter := cutName(name)
 	if !isAdapter {
-		return client.LookupLock(name)
+		return locks.Lookup(name)
 	}
 	a, err := Find(library)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -73,10 +75,10 @@ func (a Acquire) Hold() Hold {
 
 // Setup is the argument of the first request, [Init].
 type Setup struct {
-	Lock      string            `json:"lock"` // name in the catalog, or any name that a client of your own understands
-	Endpoints Endpoints         `json:"endpoints"`
-	Options   map[string]string `json:"options,omitempty"` // options of the lock, as written in the scenario
-	Seed      uint64            `json:"seed,omitempty"`    // of every random choice; differs between the clients of a run
+	Lock      string             `json:"lock"` // name in the catalog, or any name that a client of your own understands
+	Endpoints topology.Endpoints `json:"endpoints"`
+	Options   map[string]string  `json:"options,omitempty"` // options of the lock, as written in the scenario
+	Seed      uint64             `json:"seed,omitempty"`    // of every random choice; differs between the clients of a run
 	// Instance is the same for clients of one process that are to share one lock object and its connections, as the
 	// goroutines of a program do; empty: the client has its own.
 	Instance string `json:"instance,omitempty"`

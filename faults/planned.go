@@ -3,17 +3,18 @@ package faults
 import (
 	"context"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // planned is a cluster that has not been started.
 type planned struct{ topology cluster.Topology }
 
-func (p planned) Topology() cluster.Topology     { return p.topology.Defaults() }
-func (p planned) Nodes() []cluster.Node          { return plannedNodes(p.topology) }
-func (p planned) Endpoints(int) client.Endpoints { return client.Endpoints{} }
-func (p planned) Close(context.Context) error    { return nil }
+func (p planned) Topology() cluster.Topology       { return p.topology.Defaults() }
+func (p planned) Nodes() []cluster.Node            { return plannedNodes(p.topology) }
+func (p planned) Endpoints(int) topology.Endpoints { return topology.Endpoints{} }
+func (p planned) Close(context.Context) error      { return nil }
 
 // plannedNodes are the nodes that a cluster of topology t will have, without addresses.
 func plannedNodes(t cluster.Topology) (nodes []cluster.Node) {

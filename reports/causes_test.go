@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -30,7 +32,7 @@ func serveAsClient() bool {
 	if os.Getenv(asClient) == "" {
 		return false
 	}
-	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, client.LookupLock); err != nil {
+	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, locks.Lookup); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

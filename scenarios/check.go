@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/lockchaos/lockchaos/adapters"
@@ -119,7 +121,7 @@ func checkLock(c *mistakes, s Scenario) {
 func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string]string) {
 	row, err := adapters.Lookup(name)
 	if err != nil {
-		names := slices.Concat(format.Texts(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
+		names := slices.Concat(format.Texts(locks.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
 		c.add(path+"lock", "%v%s", err, nearest.Or(name, names,
 			" (see chaos list locks; a program of your own is exec:COMMAND)"))
 		return
@@ -153,7 +155,7 @@ func checkCapabilities(c *mistakes, s Scenario, path string, row client.Spec) {
 		return
 	}
 	var names []string
-	for _, row := range client.Catalog() {
+	for _, row := range locks.Catalog() {
 		if row.Can.Has(workload.Needs...) && drives(workload, row) {
 			names = append(names, row.Name)
 		}

@@ -6,18 +6,19 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // TestDraftsAreScenarios: whatever is offered for a draft makes a scenario: each lock on all of its topologies, and
 // each fault on each topology that can have it.
 func TestDraftsAreScenarios(t *testing.T) {
-	locks := append(adapters.Names(), client.ExecPrefix+`sh -c 'echo "#"'`)
-	for _, row := range client.Catalog() {
-		locks = append(locks, row.Name)
+	names := append(adapters.Names(), client.ExecPrefix+`sh -c 'echo "#"'`)
+	for _, row := range locks.Catalog() {
+		names = append(names, row.Name)
 	}
 	faults := map[string]bool{} // by topology and name, those that were drafted
-	for _, lock := range locks {
+	for _, lock := range names {
 		for _, topology := range (scenarios.Draft{Lock: lock}).Topologies() {
 			d := scenarios.Draft{Name: "mine", Lock: lock, Topology: topology}
 			parse(t, d)

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/client"
 )
 
@@ -16,7 +18,7 @@ chaos run starts it; run it by hand to try the protocol out.`,
 		Hidden:  true,
 		Args:    noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return client.Serve(c.Context(), s.in, s.out, client.LookupLock)
+			return client.Serve(c.Context(), s.in, s.out, locks.Lookup)
 		},
 	}
 }

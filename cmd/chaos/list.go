@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
@@ -133,7 +135,7 @@ func scenarioItems() ([]item, error) {
 
 func lockItems() ([]item, error) {
 	var items []item
-	for _, row := range client.Catalog() {
+	for _, row := range locks.Catalog() {
 		items = append(items, lockItem(row.Name, row.Doc, row.Source, row.Topologies))
 	}
 	for _, name := range adapters.Names() {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
@@ -347,6 +349,6 @@ func lockHint(name string) string {
 }
 
 func lockNames() []string {
-	names := format.Texts(client.Catalog(), func(row client.Spec) string { return row.Name })
+	names := format.Texts(locks.Catalog(), func(row client.Spec) string { return row.Name })
 	return append(names, adapters.Names()...)
 }

@@ -11,9 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/spf13/cobra"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
@@ -156,7 +157,7 @@ func (o *suiteOptions) choose(args []string, filter suite.Filter) error {
 		names = scenarios.Names()
 	}
 	if o.Lock != "" {
-		if _, err := client.LookupLock(o.Lock); err != nil {
+		if _, err := locks.Lookup(o.Lock); err != nil {
 			return fmt.Errorf("--lock: %w%s", err, lockHint(o.Lock))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks"
 )
 
 // broken is what a client does wrong, made by changing the example, and the check that has to find it.
@@ -52,7 +52,7 @@ func TestBrokenClients(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			row, err := client.LookupLock("exec:python3 " + file)
+			row, err := locks.Lookup("exec:python3 " + file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,19 +13,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/history"
 )
 
 // Kinds of topology.
 const (
-	Single     = client.Single
-	Replicated = client.Replicated
-	Sentinel   = client.Sentinel
-	Sharded    = client.Sharded
-	Quorum     = client.Quorum
-	ZooKeeper  = client.ZooKeeper
-	Etcd       = client.Etcd
+	Single     = topology.Single
+	Replicated = topology.Replicated
+	Sentinel   = topology.Sentinel
+	Sharded    = topology.Sharded
+	Quorum     = topology.Quorum
+	ZooKeeper  = topology.ZooKeeper
+	Etcd       = topology.Etcd
 )
 
 // Topology is what to start. The zero value is invalid; see Validate.
@@ -58,7 +59,7 @@ type Node struct {
 type Cluster interface {
 	Topology() Topology
 	Nodes() []Node
-	Endpoints(i int) client.Endpoints // of client i, counted from 0
+	Endpoints(i int) topology.Endpoints // of client i, counted from 0
 	Close(ctx context.Context) error
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -131,7 +133,7 @@ func (m Manifest) Judging() checker.Options {
 
 // checksOptions reports whether a lock refuses options that it does not have. Any other may ignore those of a scenario.
 func checksOptions(lock string) bool {
-	row, err := client.LookupLock(lock)
+	row, err := locks.Lookup(lock)
 	return err == nil && row.CheckOptions != nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -22,7 +24,7 @@ type slowSetups struct {
 	ready []int // clients, as they were set up
 }
 
-func (s *slowSetups) Endpoints(int) client.Endpoints { return client.Endpoints{} }
+func (s *slowSetups) Endpoints(int) topology.Endpoints { return topology.Endpoints{} }
 
 func (s *slowSetups) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
 	return &slowSetup{all: s, number: i, takes: time.Second << (e.Clients - i)}, nil

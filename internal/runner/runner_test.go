@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -25,7 +27,7 @@ const asClient = "LOCKCHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
-		if err := client.Serve(context.Background(), requests(), os.Stdout, client.LookupLock); err != nil {
+		if err := client.Serve(context.Background(), requests(), os.Stdout, locks.Lookup); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

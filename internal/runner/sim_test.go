@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/explore"
@@ -148,7 +150,7 @@ func equal(t *testing.T, first, again []byte) {
 // TestUnseededRandomnessIsFound: a lock that is not deterministic has another history each time, and the first event
 // that differs is found.
 func TestUnseededRandomnessIsFound(t *testing.T) {
-	row, err := client.LookupLock("set-nx-px")
+	row, err := locks.Lookup("set-nx-px")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +187,7 @@ func TestUnseededRandomnessIsFound(t *testing.T) {
 func TestStalledLockIsNamed(t *testing.T) {
 	for name, wait := range waysToWait(t) {
 		t.Run(name, func(t *testing.T) {
-			row, err := client.LookupLock("reentrant")
+			row, err := locks.Lookup("reentrant")
 			if err != nil {
 				t.Fatal(err)
 			}

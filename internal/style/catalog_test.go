@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -20,8 +21,8 @@ type row struct{ folder, name, doc, ending string }
 func rows(t *testing.T) []row {
 	t.Helper()
 	var all []row
-	for _, r := range client.Catalog() {
-		all = append(all, row{"client", r.Name, r.Doc, ".go"})
+	for _, r := range locks.Catalog() {
+		all = append(all, row{"internal/locks", r.Name, r.Doc, ".go"})
 	}
 	for _, r := range faults.Catalog() {
 		all = append(all, row{"faults", r.Name, r.Doc, ".go"})
@@ -66,7 +67,7 @@ func TestEveryRowHasAFileASentenceAndATest(t *testing.T) {
 
 // inFamily: the locks of the articles share one file, because they are one
 // adapter with many rows.
-func inFamily(r row) bool { return r.folder == "client" && exists("client", "historic.go") }
+func inFamily(r row) bool { return r.folder == "internal/locks" && exists("internal/locks", "historic.go") }
 
 func exists(folder, name string) bool {
 	_, err := os.Stat(filepath.Join(root, folder, name))

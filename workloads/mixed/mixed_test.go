@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/locks"
+
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/testkit/workloadtest"
@@ -17,7 +19,7 @@ import (
 
 // TestSequencesFitTheLock: a lock is asked only for what it states that it can do.
 func TestSequencesFitTheLock(t *testing.T) {
-	for _, row := range client.Catalog() {
+	for _, row := range locks.Catalog() {
 		if row.Can.Has(client.IsLatch) {
 			continue
 		}

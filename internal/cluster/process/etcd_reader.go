@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -53,7 +54,7 @@ func (r *etcdReader) close() {
 func prefixEnd(prefix string) []byte { return []byte(strings.TrimSuffix(prefix, "/") + "0") }
 
 // queuePrefix begins the keys of a lock.
-func queuePrefix(key string) string { return client.EtcdRoot + "/" + key + "/" }
+func queuePrefix(key string) string { return topology.EtcdRoot + "/" + key + "/" }
 
 // readQueue is a request for the keys of a lock, oldest first. Local: as the member has them now.
 func readQueue(key string, local bool) *etcdserverpb.RequestOp {
@@ -131,7 +132,7 @@ func (r *etcdReader) keys(ctx context.Context) (map[string]time.Duration, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandWait)
 	defer cancel()
-	const root = client.EtcdRoot + "/"
+	const root = topology.EtcdRoot + "/"
 	reply, err := etcdserverpb.NewKVClient(r.conn).Range(ctx, &etcdserverpb.RangeRequest{
 		Key: []byte(root), RangeEnd: prefixEnd(root), KeysOnly: true,
 	})

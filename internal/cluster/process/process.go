@@ -45,7 +45,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/ledger"
@@ -269,8 +270,8 @@ func (c *Cluster) Nodes() []cluster.Node {
 
 // Endpoints is how client i (from 0) connects to the cluster. A client that connects
 // from another address is served too; the gates name it "client:?".
-func (c *Cluster) Endpoints(i int) client.Endpoints {
-	e := client.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String(), Password: c.password}
+func (c *Cluster) Endpoints(i int) topology.Endpoints {
+	e := topology.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String(), Password: c.password}
 	if c.topology.Kind != cluster.Sentinel {
 		entries := c.nodes
 		if c.topology.Redis() {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
@@ -167,7 +168,7 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 // keys are the nodes of all locks, with every write that was committed before: a follower may be behind, and would show
 // what was removed just now as left behind.
 func (r *zkReader) keys(ctx context.Context) (found map[string]time.Duration, err error) {
-	const root = client.ZooKeeperRoot
+	const root = topology.ZooKeeperRoot
 	err = r.locked(ctx, func() error {
 		if _, _, err := r.ask(opSync, []string{root}); err != nil {
 			return err
@@ -209,9 +210,9 @@ func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error
 // are left out. The error says why the server does not serve clients. It always asks the server something: only then
 // a connection that the server has ended is noticed.
 func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
-	paths := []string{client.ZooKeeperRoot}
+	paths := []string{topology.ZooKeeperRoot}
 	for _, key := range keys {
-		paths = append(paths, client.ZooKeeperRoot+"/"+key)
+		paths = append(paths, topology.ZooKeeperRoot+"/"+key)
 	}
 	err = r.locked(ctx, func() error {
 		names, zxid, err := r.list(paths)
@@ -251,7 +252,7 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 
 // deleteHeld deletes the nodes of the holders of a lock, and returns how many there were.
 func (r *zkReader) deleteHeld(ctx context.Context, lock string) (deleted int, err error) {
-	dir := client.ZooKeeperRoot + "/" + lock
+	dir := topology.ZooKeeperRoot + "/" + lock
 	err = r.locked(ctx, func() error {
 		names, _, err := r.list([]string{dir})
 		if err != nil {

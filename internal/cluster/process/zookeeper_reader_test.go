@@ -5,9 +5,10 @@ import (
 	"net"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -38,9 +39,9 @@ func TestKeysOfAFollowerBehind(t *testing.T) {
 			return err == nil || errors.Is(err, zk.ErrNodeExists)
 		})
 	}
-	create(client.ZooKeeperRoot)
-	create(client.ZooKeeperRoot + "/orders")
-	create(client.ZooKeeperRoot + "/orders/a-lock-0000000001")
+	create(topology.ZooKeeperRoot)
+	create(topology.ZooKeeperRoot + "/orders")
+	create(topology.ZooKeeperRoot + "/orders/a-lock-0000000001")
 	has := func(name string) func() bool {
 		return func() bool {
 			keys, err := c.Keys(ctx, follower)
@@ -50,7 +51,7 @@ func TestKeysOfAFollowerBehind(t *testing.T) {
 	}
 	waitFor(t, "the follower to have the first node", has("orders/a-lock-0000000001"))
 	setPeers(t, c, follower, cluster.Rule{Mode: cluster.Hold})
-	create(client.ZooKeeperRoot + "/orders/b-lock-0000000002")
+	create(topology.ZooKeeperRoot + "/orders/b-lock-0000000002")
 	keys, err := c.Keys(ctx, follower)
 	if c.Sample(ctx, leader.name, nil).Role != "master" {
 		t.Skip("NOT RUN: another member became leader meanwhile, as on a busy machine")

@@ -10,9 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -267,7 +268,7 @@ func (o *ensembleObserver) prepare() error {
 		path, data string
 		flags      int32
 	}{
-		{client.ZooKeeperRoot, "", 0}, {lock, "", 0}, {lock + holderPath, "one", zk.FlagEphemeral},
+		{topology.ZooKeeperRoot, "", 0}, {lock, "", 0}, {lock + holderPath, "one", zk.FlagEphemeral},
 		{o.flagPath(), "old", 0},
 	} {
 		if _, err := c0.Create(create.path, []byte(create.data), create.flags, acl); err != nil && !errors.Is(err, zk.ErrNodeExists) {
@@ -292,7 +293,7 @@ func (o *ensembleObserver) prepare() error {
 	})
 }
 
-func (o *ensembleObserver) lockPath() string { return client.ZooKeeperRoot + "/" + o.key }
+func (o *ensembleObserver) lockPath() string { return topology.ZooKeeperRoot + "/" + o.key }
 
 // flagPath is that of a node which c0 writes; it is not below a lock.
 func (o *ensembleObserver) flagPath() string { return "/flag-" + o.key }

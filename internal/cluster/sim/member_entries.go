@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
@@ -18,7 +19,7 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 	if m == nil || leader == nil {
 		return 0, fmt.Errorf("deleting from %s: %w", node, cluster.ErrDown)
 	}
-	dir := client.ZooKeeperRoot + "/" + lock
+	dir := topology.ZooKeeperRoot + "/" + lock
 	_, known := cluster.QueueState(m.tree.Children(dir))
 	var holders []string
 	for _, name := range known {

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
@@ -57,7 +58,7 @@ func (m *member) keyStates(keys []string) map[string]history.KeyState {
 	}
 	*r = treeRead{tree: m.tree, zxid: m.tree.Zxid(), keys: slices.Clone(keys)}
 	for _, key := range keys {
-		dir := client.ZooKeeperRoot + "/" + key
+		dir := topology.ZooKeeperRoot + "/" + key
 		state, holders := cluster.QueueState(m.tree.Children(dir))
 		for _, name := range holders {
 			data, stat, _ := m.tree.Get(dir + "/" + name)
@@ -90,8 +91,8 @@ func (c *Cluster) lockNodes(ctx context.Context, node string) (map[string]time.D
 		return nil, fmt.Errorf("listing the nodes of %s: %w", node, cluster.ErrDown)
 	}
 	found := map[string]time.Duration{}
-	for _, key := range m.tree.Children(client.ZooKeeperRoot) {
-		for _, name := range m.tree.Children(client.ZooKeeperRoot + "/" + key) {
+	for _, key := range m.tree.Children(topology.ZooKeeperRoot) {
+		for _, name := range m.tree.Children(topology.ZooKeeperRoot + "/" + key) {
 			found[key+"/"+name] = -1
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -154,8 +155,8 @@ func (c *Cluster) Nodes() []cluster.Node {
 
 // Endpoints is how a client reaches the cluster with the Dial of its actor, which identifies the client, so Source
 // is empty. With Sentinels Addrs is [masterAddr].
-func (c *Cluster) Endpoints(int) client.Endpoints {
-	e := client.Endpoints{Kind: c.topology.Kind, Password: c.config.Password}
+func (c *Cluster) Endpoints(int) topology.Endpoints {
+	e := topology.Endpoints{Kind: c.topology.Kind, Password: c.config.Password}
 	if c.topology.Kind == cluster.Sentinel {
 		e.MasterName, e.Addrs = masterName, []string{masterAddr}
 		for _, s := range c.sentinels {

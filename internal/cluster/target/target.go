@@ -20,9 +20,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -123,8 +124,8 @@ func (t *Target) Nodes() []cluster.Node {
 }
 
 // Endpoints is how client i reaches the servers through the gates.
-func (t *Target) Endpoints(i int) client.Endpoints {
-	e := client.Endpoints{Kind: t.topology.Kind, Source: process.ClientAddr(i).String()}
+func (t *Target) Endpoints(i int) topology.Endpoints {
+	e := topology.Endpoints{Kind: t.topology.Kind, Source: process.ClientAddr(i).String()}
 	if t.topology.Kind != cluster.Sentinel {
 		for _, s := range t.nodes[:t.topology.MasterCount()] {
 			e.Addrs = append(e.Addrs, s.gate.Addr())

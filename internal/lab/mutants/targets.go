@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/topology"
+
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -135,7 +136,7 @@ func rank(first []string, t Target) int {
 // cost estimates how long a run takes: servers and clients, and for how long they work.
 func cost(t Target) time.Duration {
 	servers := 1
-	if t.scenario.Topology.Kind != client.Single {
+	if t.scenario.Topology.Kind != topology.Single {
 		servers = 5
 	}
 	clients := t.scenario.Workload.Defaults().Clients

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockchaos/lockchaos/lock/historic"
+	"github.com/lockchaos/lockchaos/internal/locks/historic"
 )
 
 // subjectVar is the name of a historic lock that this test binary tests as if it

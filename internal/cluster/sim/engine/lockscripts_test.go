@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// lockScript is a script of package lock or lock/historic, with patterns of the grammar
+// lockScript is a script of package lock or internal/locks/historic, with patterns of the grammar
 // for its keys and its arguments.
 type lockScript struct{ name, text, keys, args string }
 
@@ -154,9 +154,9 @@ func scriptText(t testing.TB, names ...string) string {
 // historicScripts are the scripts among the constants of package historic.
 func historicScripts(t testing.TB) []lockScript {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(lockFolder, "historic", "*.go"))
+	paths, err := filepath.Glob(filepath.Join("../../../locks/historic", "*.go"))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("the files of lock/historic: %v, %v", paths, err)
+		t.Fatalf("the files of internal/locks/historic: %v, %v", paths, err)
 	}
 	var all []lockScript
 	for _, path := range paths {
@@ -174,7 +174,7 @@ func historicScripts(t testing.TB) []lockScript {
 		})
 	}
 	if len(all) < 4 {
-		t.Fatalf("only %d scripts found in lock/historic", len(all))
+		t.Fatalf("only %d scripts found in internal/locks/historic", len(all))
 	}
 	return all
 }

@@ -1,0 +1,40 @@
+// Package locks is the catalog of the locks that `chaos` can drive without a program of the user: those of this
+// repository on Redis, ZooKeeper and etcd, the mutexes of two client libraries, and the locks of well-known articles.
+// Each is opened behind the interface of package client.
+//
+// Read [Catalog] first.
+package locks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/client"
+)
+
+// Catalog returns every lock that has a native client, in the order in which people read it.
+func Catalog() []client.Spec {
+	ensembles := slices.Concat(zkSpecs(), []client.Spec{goZooKeeperSpec}, etcdSpecs(), []client.Spec{etcdSpec})
+	rows := withoutReentry(slices.Concat(
+		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
+	for i, row := range rows {
+		rows[i].CanWith = func(options map[string]string) client.Capabilities { return canWith(row, options) }
+	}
+	return rows
+}
+
+// Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].
+func Lookup(name string) (client.Spec, error) {
+	if line, own := strings.CutPrefix(name, client.ExecPrefix); own {
+		if command := strings.Fields(line); len(command) > 0 {
+			return client.Spec{Name: name, Doc: "a client of your own: " + command[0], Command: command}, nil
+		}
+	}
+	for _, row := range Catalog() {
+		if row.Name == name {
+			return row, nil
+		}
+	}
+	return client.Spec{}, fmt.Errorf("unknown lock %q", name)
+}

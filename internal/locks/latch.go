@@ -1,0 +1,58 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/client"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+var (
+	_ client.Latch          = (*library)(nil)
+	_ client.LatchDeleter   = (*library)(nil)
+	_ client.LatchInspector = (*library)(nil)
+	_ client.Resizer        = (*library)(nil)
+	_ client.OwnerInspector = (*library)(nil)
+	_ client.WaiterCounter  = (*library)(nil)
+	_ client.Forcer         = (*library)(nil)
+)
+
+// Arm sets the count of a latch that is open or does not exist.
+func (l *library) Arm(ctx context.Context, key string, count int) (client.Grant, error) {
+	generation, err := l.lock.Latch(key).TrySetCount(ctx, count)
+	return client.Grant{Token: generation, Count: count}, err
+}
+
+// CountDown counts a latch down by one.
+func (l *library) CountDown(ctx context.Context, key, participant string, generation uint64) (client.Grant, error) {
+	o := lock.CountDownOptions{Participant: participant, Generation: generation}
+	state, err := l.lock.Latch(key).CountDown(ctx, o)
+	if err == nil && generation != 0 && state.Generation != generation {
+		return client.Grant{}, contradiction("a count-down of generation %d returned the state of generation %d", generation,
+			state.Generation)
+	}
+	return client.Grant{Token: state.Generation, Count: state.Count}, err
+}
+
+// Await waits until a latch is open.
+func (l *library) Await(ctx context.Context, key string, generation uint64) error {
+	err := l.lock.Latch(key).WaitGeneration(ctx, generation)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", errNotOpen, err)
+	}
+	return err
+}
+
+// Delete removes a latch.
+func (l *library) Delete(ctx context.Context, key string) error { return l.lock.Latch(key).Delete(ctx) }
+
+// State reports the generation and the count of a latch.
+func (l *library) State(ctx context.Context, key string) (client.Grant, error) {
+	state, err := l.lock.Latch(key).State(ctx)
+	return client.Grant{Token: state.Generation, Count: state.Count}, err
+}
+
+var errNotOpen = errors.New("the wait ran out before the latch was open")

@@ -1,0 +1,179 @@
+package locks
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// Options of a scenario for the locks of package lock.
+const (
+	optionLease          = "lease"           // of holds that request none, renewed by the watchdog
+	optionPoll           = "poll"            // longest sleep of a waiter before it retries
+	optionTimeout        = "timeout"         // of releases, and of undoing what may have been granted
+	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
+	optionReplicaTimeout = "replica_timeout" // how long to wait for them
+	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
+	optionSlotReload     = "slot_reload"     // how often a cluster client looks up the slots unless redirected
+	optionReentry        = "reentry"         // refused: an owner must not hold the lock twice
+	optionCalls          = "calls"           // varied: acquires in all forms of the API, see callForm
+)
+
+// lockOptions are the options of a scenario.
+type lockOptions struct {
+	lock.Options
+	maxHold    time.Duration // 0: no limit
+	slotReload time.Duration // 0: defaultSlotReload
+	refuses    bool          // a re-entry
+	varied     bool          // the forms of acquires
+}
+
+// checkOptions is the CheckOptions of the locks of package lock.
+func checkOptions(options map[string]string) error { return apply(options, &lockOptions{}) }
+
+// checkUnlimitedOptions is that of locks for whose holds no limit can be set, and whose acquires have one form.
+func checkUnlimitedOptions(options map[string]string) error {
+	var o lockOptions
+	err := apply(options, &o)
+	switch {
+	case err == nil && o.maxHold > 0:
+		return fmt.Errorf("option %s: this lock has no such limit", optionMaxHold)
+	case err == nil && o.varied:
+		return fmt.Errorf("option %s: acquires of this lock have one form", optionCalls)
+	}
+	return err
+}
+
+var errNoOptions = errors.New("this lock has no options")
+
+// checkNoOptions is that of a lock without options.
+func checkNoOptions(options map[string]string) error {
+	if len(options) > 0 {
+		return errNoOptions
+	}
+	return nil
+}
+
+// apply copies a scenario's options into o. An unknown one is an error: ignored, it
+// would make the scenario claim what it does not test.
+func apply(options map[string]string, o *lockOptions) (err error) {
+	for name, text := range options { // order does not matter: they are independent
+		switch name {
+		case optionLease:
+			o.Lease, err = positive(name, text)
+		case optionPoll:
+			o.PollMax, err = positive(name, text)
+		case optionTimeout:
+			o.Timeout, err = positive(name, text)
+		case optionReplicaTimeout:
+			o.ReplicaTimeout, err = positive(name, text)
+		case optionMaxHold:
+			o.maxHold, err = positive(name, text)
+		case optionSlotReload:
+			o.slotReload, err = positive(name, text)
+		case optionReplicas:
+			o.Replicas, err = replicas(text)
+		case optionReentry:
+			if o.refuses = text == reentryRefused; !o.refuses {
+				err = onlyValue(name, text, reentryRefused)
+			}
+		case optionCalls:
+			if o.varied = text == callsVaried; !o.varied {
+				err = onlyValue(name, text, callsVaried)
+			}
+		default:
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s, %s and %s", name,
+				optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold,
+				optionSlotReload, optionReentry, optionCalls)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyValue refuses another value than the only one of an option.
+func onlyValue(name, got, only string) error {
+	return fmt.Errorf("option %s: got %q; the only value is %s, or omit the option", name, got, only)
+}
+
+// The values of optionReentry and optionCalls.
+const (
+	reentryRefused = "refused"
+	callsVaried    = "varied"
+)
+
+// withoutReentry returns rows of which those that no owner can hold twice refuse optionReentry.
+func withoutReentry(rows []client.Spec) []client.Spec {
+	for i, row := range rows {
+		if row.CheckOptions == nil || row.Can.Has(client.Reentrant) {
+			continue
+		}
+		rows[i].CheckOptions = func(options map[string]string) error {
+			if _, given := options[optionReentry]; given {
+				return fmt.Errorf("option %s: no owner can hold this lock twice", optionReentry)
+			}
+			return row.CheckOptions(options)
+		}
+	}
+	return rows
+}
+
+// repeatsFor is for how long a lock that states [Repeats] or [Persists] sends a release again.
+const repeatsFor = 1500 * time.Millisecond
+
+// backsOffWithin is up to which value of optionTimeout a lock states [BacksOff]: while a server does not reply, it
+// keeps keys for that much longer.
+const backsOffWithin = 5 * time.Second
+
+// canWith is what the lock states with these options. They say nothing about a lock that does not check them.
+func canWith(row client.Spec, options map[string]string) client.Capabilities {
+	can := row.Can
+	if row.CheckOptions == nil {
+		return can
+	}
+	if d, err := time.ParseDuration(options[optionTimeout]); err == nil {
+		if d < repeatsFor {
+			can = can.Without(client.Repeats, client.Persists)
+		}
+		if d > backsOffWithin {
+			can = can.Without(client.BacksOff)
+		}
+	}
+	if n, err := replicas(options[optionReplicas]); err == nil && n != 0 {
+		can = can.With(client.AwaitsReplicas)
+	}
+	// Too few replicas end an acquire, and so does the unknown outcome of one of two that are made together.
+	if options[optionReplicas] != "" || options[optionCalls] == callsVaried {
+		can = can.Without(client.Persists)
+	}
+	if options[optionReentry] == reentryRefused {
+		can = can.Without(client.Reentrant, client.CanDowngrade, client.RefusesUpgrade).With(client.RefusesReentry)
+	}
+	return can
+}
+
+func positive(name, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("option %s: %q is not a positive duration such as 5s", name, text)
+	}
+	return d, nil
+}
+
+func replicas(text string) (int, error) {
+	if text == "all" {
+		return lock.AllReplicas, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("option %s: %q is neither a number of replicas nor \"all\"", optionReplicas, text)
+	}
+	return n, nil
+}

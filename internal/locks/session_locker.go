@@ -1,0 +1,221 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+const optionMargin = "margin" // by how much a hold ends before its session
+
+// sessionOptions reads a scenario's options of a lock whose holds end with a session, whose length is the option called
+// length. Each is set to its value there.
+func sessionOptions(given map[string]string, length string, session, margin, timeout *time.Duration) error {
+	known := map[string]*time.Duration{length: session, optionMargin: margin, optionTimeout: timeout}
+	for name, text := range given { // order does not matter: they are independent
+		value := known[name]
+		if value == nil {
+			return fmt.Errorf("unknown option %q; this lock has %s, %s and %s", name, length, optionMargin, optionTimeout)
+		}
+		var err error
+		if *value, err = positive(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSession returns the CheckOptions of such a lock.
+func checkSession(length string) func(options map[string]string) error {
+	return func(options map[string]string) error {
+		var session, margin, timeout time.Duration
+		return sessionOptions(options, length, &session, &margin, &timeout)
+	}
+}
+
+// sessionClient is a client of packages lock/zookeeper and lock/etcd, which has one session.
+type sessionClient interface {
+	Connect(ctx context.Context) error // begins the session
+	Close(ctx context.Context) error
+}
+
+// sessionHold is a hold of such a client.
+type sessionHold interface {
+	comparable
+	releasable
+	Token() int64
+}
+
+// sessionLocker is a [Locker] on clients C, one for each lease, which is the length of its session.
+type sessionLocker[C sessionClient, H sessionHold] struct {
+	tokens bool // grants have them
+	notify func(client.Reply)
+	lease  time.Duration // of requests that have none
+	open   func(lease time.Duration) (C, error)
+	mutex  func(c C, a client.Acquire) sessionMutex[H] // that a request is about
+	close  func() error                                // closes what the clients share; nil: nothing
+
+	mu      sync.Mutex
+	clients map[time.Duration]C
+	holds   []ownedHold[H] // that were granted and not released
+	ended   []ownedHold[H] // the last that were released, for requests to release them again
+}
+
+// ownedHold is a hold and what was requested.
+type ownedHold[H sessionHold] struct {
+	hold H
+	what client.Hold
+}
+
+// is reports whether a request is about h; one without a mode is about either.
+func (h ownedHold[H]) is(what client.Hold) bool {
+	own := h.what
+	if what.Mode == "" {
+		own.Mode = ""
+	}
+	return idOf(own) == idOf(what) && (what.Permits == 0 || what.Permits == own.Permits)
+}
+
+// indexOf is the place of a hold among those that were granted and not released, or negative. l.mu is held.
+func (l *sessionLocker[C, H]) indexOf(h H) int {
+	return slices.IndexFunc(l.holds, func(one ownedHold[H]) bool { return one.hold == h })
+}
+
+// report returns a function that reports an event of a hold whose acquire has returned.
+func (l *sessionLocker[C, H]) report(event string) func(H) {
+	return func(h H) {
+		l.mu.Lock()
+		i := l.indexOf(h)
+		if i < 0 {
+			l.mu.Unlock()
+			return
+		}
+		what := l.holds[i].what
+		l.mu.Unlock()
+		for _, key := range keysOf(what) {
+			l.notify(client.Reply{Event: event, Key: key, Owner: what.Owner, Deadline: h.Deadline()})
+		}
+	}
+}
+
+// client is the client whose session has that length; 0: that of requests without one.
+func (l *sessionLocker[C, H]) client(lease time.Duration) (C, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lease <= 0 {
+		lease = l.lease
+	}
+	if c, ok := l.clients[lease]; ok {
+		return c, nil
+	}
+	c, err := l.open(lease)
+	if err == nil {
+		if l.clients == nil {
+			l.clients = map[time.Duration]C{}
+		}
+		l.clients[lease] = c
+	}
+	return c, err
+}
+
+// prepare makes the client of requests that have no lease. It refuses what is wrong before the first of them. If early,
+// it begins the session as well.
+func (l *sessionLocker[C, H]) prepare(early bool) error {
+	c, err := l.client(0)
+	if err == nil && early {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		_ = c.Connect(ctx) // requests try again
+	}
+	return err
+}
+
+// Acquire acquires the lock.
+func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
+	c, err := l.client(a.Lease)
+	if err != nil {
+		return client.Grant{}, err
+	}
+	m := l.mutex(c, a)
+	acquire := m.Acquire
+	if a.Wait == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		acquire = m.TryAcquire
+	}
+	h, err := acquire(ctx, a.Owner)
+	if err != nil {
+		return client.Grant{}, err
+	}
+	l.mu.Lock()
+	l.holds = append(l.holds, ownedHold[H]{h, a.Hold()})
+	l.mu.Unlock()
+	if errors.Is(h.Err(), lock.ErrLost) { // before it was known: it was not reported
+		l.report(history.Lost)(h)
+	}
+	g := client.Grant{Deadline: h.Deadline()}
+	if l.tokens && a.Mode != "read" { // tokens of readers do not order them
+		g.Token = uint64(h.Token())
+	}
+	return g, nil
+}
+
+// Renew fails: sessions are renewed by themselves, and their length cannot be changed.
+func (l *sessionLocker[C, H]) Renew(context.Context, client.Hold, time.Duration) (client.Grant, error) {
+	return client.Grant{}, client.ErrNotHeld
+}
+
+// Release releases the hold, or asks to release the last one again.
+func (l *sessionLocker[C, H]) Release(ctx context.Context, what client.Hold) (int, error) {
+	h, ok := l.find(what)
+	if !ok {
+		return 0, client.ErrNotHeld
+	}
+	err := h.hold.Release(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.indexOf(h.hold); i >= 0 && (err == nil || lock.Definite(err)) {
+		l.holds = slices.Delete(l.holds, i, i+1)
+		l.ended = append(l.ended[max(0, len(l.ended)-maxEnded):], h)
+	}
+	return 0, err
+}
+
+// find is the latest hold that a request is about, or else the last such one that has ended.
+func (l *sessionLocker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, list := range [][]ownedHold[H]{l.holds, l.ended} {
+		for _, h := range slices.Backward(list) {
+			if h.is(what) {
+				return h, true
+			}
+		}
+	}
+	return ownedHold[H]{}, false
+}
+
+// Close ends the sessions, and so every hold.
+func (l *sessionLocker[C, H]) Close(ctx context.Context) error {
+	l.mu.Lock()
+	clients := maps.Clone(l.clients)
+	l.mu.Unlock() // what is waited for may report a hold
+	var errs []error
+	for _, lease := range slices.Sorted(maps.Keys(clients)) {
+		errs = append(errs, clients[lease].Close(ctx))
+	}
+	if l.close != nil {
+		errs = append(errs, l.close())
+	}
+	return errors.Join(errs...)
+}

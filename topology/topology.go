@@ -1,0 +1,50 @@
+// Package topology is promised API: the kinds of lock servers that a run can have, and their addresses. It imports
+// nothing of the project. Read [Endpoints] first.
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Kinds of topology, in [Endpoints].
+const (
+	Single     = "single"     // one master
+	Replicated = "replicated" // one master and replicas, promoted by hand
+	Sentinel   = "sentinel"   // one master, replicas, and Sentinels that promote one of them
+	Sharded    = "cluster"    // Redis Cluster: masters that share the keys, each with replicas that take over
+	Quorum     = "quorum"     // N independent masters
+	ZooKeeper  = "zookeeper"  // an ensemble of ZooKeeper servers
+	Etcd       = "etcd"       // a cluster of etcd members
+)
+
+// ZooKeeperRoot is the parent of the locks of native clients in ZooKeeper: the lock of key is at ZooKeeperRoot/key.
+const ZooKeeperRoot = "/locks"
+
+// EtcdRoot begins the keys of the locks of native clients in etcd: those of key begin with EtcdRoot/key/.
+const EtcdRoot = "/locks"
+
+// Endpoints are the addresses of the lock servers, as "host:port".
+type Endpoints struct {
+	Kind       string   `json:"kind"`                  // Single, Replicated, Sentinel, Sharded, Quorum, ZooKeeper or Etcd
+	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper, etcd: all masters or members; sentinel: none; else one
+	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
+	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
+	Password   string   `json:"password,omitempty"`    // of every server and Sentinel (AUTH); empty: none
+	Source     string   `json:"source,omitempty"`      // IP to connect from: faults identify a client by it; empty: any
+	// Gates are where to connect instead of the addresses that servers announce (MOVED, CLUSTER SLOTS, SENTINEL), by
+	// announced address; nil: the announced addresses are right. One that it lacks must not be used.
+	Gates map[string]string `json:"gates,omitempty"`
+}
+
+// Gate is where to connect for addr, which is a gate already or announced by a server. A server without a gate, which
+// may have joined since the run began, is not used: no fault would reach it.
+func (e Endpoints) Gate(addr string) (string, error) {
+	if slices.Contains(e.Addrs, addr) || slices.Contains(e.Sentinels, addr) {
+		return addr, nil
+	}
+	if through, ok := e.Gates[addr]; ok {
+		return through, nil
+	}
+	return "", fmt.Errorf("endpoints.gates has no gate for %s", addr)
+}
