@@ -17,11 +17,11 @@ const (
 	ExpectClass   = "class"   // of the verdict
 )
 
-// eitherWord separates the outcomes that an expectation allows: "holds or violated".
-const eitherWord = " or "
+// OutcomeWord separates the outcomes that an expectation allows: "holds or violated".
+const OutcomeWord = " or "
 
 // ExpectedOutcomes are the outcomes that an expectation allows.
-func ExpectedOutcomes(expected string) []string { return strings.Split(expected, eitherWord) }
+func ExpectedOutcomes(expected string) []string { return strings.Split(expected, OutcomeWord) }
 
 // Comparison is the expected and the actual outcome of a property, the expected and the actual verdict or class, or a
 // threshold and the number that was measured.

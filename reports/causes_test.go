@@ -47,7 +47,7 @@ func unsafeScenarios(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Expect[checker.ExpectVerdict] != string(checker.Unsafe)
+		return !s.Expect.Is(checker.Unsafe)
 	})
 	if len(names) < 30 {
 		t.Fatalf("%d unsafe scenarios, want at least 30", len(names))
@@ -120,8 +120,8 @@ func TestTwinsAreSafe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Expect[checker.ExpectVerdict] != string(checker.Unsafe) {
-				t.Errorf("a twin prevents nothing here: the scenario expects %q", s.Expect[checker.ExpectVerdict])
+			if !s.Expect.Is(checker.Unsafe) {
+				t.Errorf("a twin prevents nothing here: the scenario expects %q", s.Expect.Text())
 			}
 			if r := runScenario(t, "sim", twin); r.Judgement.Verdict != checker.Safe {
 				t.Errorf("the twin is %s: %s", r.Judgement.Verdict, r.story.Sentence)
@@ -213,9 +213,13 @@ func slowWait(t *testing.T, name string, r *Run) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	expected, err := s.ExpectedOfLock()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, result := range r.Judgement.Results {
 		if result.Property == checker.WakeUp && result.Outcome == checker.Violated &&
-			s.Expect[string(checker.WakeUp)] == string(checker.Holds) {
+			expected[checker.WakeUp].Outcome == string(checker.Holds) {
 			return result.Summary
 		}
 	}

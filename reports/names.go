@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -91,9 +92,9 @@ func stateText(m *rundir.Manifest) string {
 	return "The run did not complete: it is still running, or it was killed."
 }
 
-// isNotApplicable reports whether a property is not applicable and not expected to
-// be: one line lists those.
+// isNotApplicable reports whether a property is not applicable and need not be: one line lists those.
 func isNotApplicable(r *Run, res *checker.Result) bool {
 	expected := r.Manifest.Expect[string(res.Property)]
-	return res.Outcome == checker.NotApplicable && (expected == "" || expected == string(checker.NotApplicable))
+	return res.Outcome == checker.NotApplicable &&
+		(expected == "" || slices.Contains(checker.ExpectedOutcomes(expected), string(checker.NotApplicable)))
 }

@@ -21,8 +21,8 @@ type faultRow struct {
 }
 
 type propertyRow struct {
-	Name, Doc, Class, Shape, Outcome, Expected, Summary, Counts string
-	Total                                                       int
+	Name, Doc, Class, Shape, Outcome, Expected, Because, Summary, Counts string
+	Total                                                                int
 }
 
 type violationRow struct {
@@ -96,7 +96,8 @@ func (p *page) properties(r *Run) {
 			continue
 		}
 		row := propertyRow{Name: string(res.Property), Outcome: string(res.Outcome), Total: res.Total,
-			Summary: res.Summary, Expected: r.Manifest.Expect[string(res.Property)], Counts: countsText(res.Counts)}
+			Summary: res.Summary, Expected: r.Manifest.Expect[string(res.Property)],
+			Because: r.Manifest.Because[string(res.Property)], Counts: countsText(res.Counts)}
 		row.Class, row.Shape = outcomeStyle(res.Outcome)
 		if spec, ok := checker.Find(res.Property); ok {
 			row.Doc = "violated when " + spec.Doc

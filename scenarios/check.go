@@ -53,9 +53,7 @@ func check(s Scenario, file *ast.File) error {
 	if !c.full() {
 		checkTogether(c, s)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Expect)) {
-		checkExpect(c, name, s.Expect[name])
-	}
+	checkExpect(c, s.Expect)
 	for i, text := range s.Thresholds {
 		_, err := stats.ParseThreshold(text)
 		c.check(fmt.Sprintf("$.thresholds[%d]", i), err)
@@ -170,7 +168,7 @@ func checkCapabilities(c *mistakes, s Scenario, path string, row client.Spec) {
 // Unrecoverable is why s cannot end safe with a lock of these capabilities: a client dies, and no lease ends its hold.
 // It is empty if s can, or need not.
 func (s Scenario) Unrecoverable(can client.Capabilities) string {
-	if !can.Has(client.Unleased) || s.Expect[checker.ExpectVerdict] != string(checker.Safe) {
+	if !can.Has(client.Unleased) || !s.Expect.Is(checker.Safe) {
 		return ""
 	}
 	for _, step := range s.Faults {
@@ -317,30 +315,5 @@ func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 	}
 	if why := row.MissingTarget(target, s.Topology.Defaults(), s.Workload.Defaults().Clients); why != "" {
 		c.add(targetPath, "fault %s: %s", name, why)
-	}
-}
-
-func checkExpect(c *mistakes, name, outcome string) {
-	outcomes := []string{
-		string(checker.Holds), string(checker.Violated), string(checker.Undecided), string(checker.NotApplicable),
-	}
-	allowed := map[string][]string{
-		checker.ExpectVerdict: {string(checker.Safe), string(checker.Unsafe), string(checker.Inconclusive)},
-		checker.ExpectClass:   {string(checker.BrokenPromise), string(checker.OutlivedLease)},
-	}
-	names := []string{checker.ExpectVerdict, checker.ExpectClass}
-	for _, row := range checker.Catalog() {
-		names = append(names, string(row.Name))
-		allowed[string(row.Name)] = outcomes
-	}
-	path := "$.expect." + name
-	if allowed[name] == nil {
-		c.add(path, "unknown property %q%s", name, nearest.Hint(name, names))
-		return
-	}
-	for _, word := range checker.ExpectedOutcomes(outcome) {
-		if !slices.Contains(allowed[name], word) {
-			c.add(path, "%s cannot be %q%s", name, word, nearest.Hint(word, allowed[name]))
-		}
 	}
 }

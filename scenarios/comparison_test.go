@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
@@ -90,15 +91,11 @@ func (c comparison) cell(t *testing.T, column compared, text string) string {
 			t.Errorf("%s injects fault %s, and stands in the row %q", s.Name, f.Fault, c.what)
 		}
 	}
-	verdict := s.Expect["verdict"]
-	if verdict == "unsafe" {
-		verdict = "**unsafe"
-		if class := s.Expect["class"]; class != "" {
-			verdict += ", " + class
-		}
-		verdict += "**"
+	verdict := s.Expect.Text()
+	if s.Expect.Is(checker.Unsafe) {
+		verdict = "**" + verdict + "**"
 	}
-	if s.Expect["fencing"] == "violated" {
+	if s.Expect.Except["fencing"].Outcome == "violated" {
 		verdict += ", tokens decrease"
 	}
 	if s.Lock != column.lock {

@@ -112,7 +112,11 @@ func topKeys() []Key {
 		{Path: "duration", Doc: "how long clients start new operations"},
 		{Path: "init_timeout", Default: InitTimeout.String(), Doc: "how long to wait for a client's reply to `init`"},
 		{Path: "expect",
-			Doc: "expected verdict, class and outcome of each property; several outcomes are separated by ` or `"},
+			Doc: "expected verdict and its class: `safe`, `inconclusive`, `unsafe`, `unsafe, broken promise` or `unsafe, " +
+				"outlived lease`; a section if a property ends otherwise than they imply"},
+		{Path: "expect.verdict", Doc: "the verdict and its class, as in `expect`"},
+		{Path: "expect.except", Doc: "properties with another outcome than the derived one, each with `outcome` (`holds`, " +
+			"`violated`, `undecided`, `not-applicable`, or several separated by ` or `) and `because`, the reason"},
 		{Path: "thresholds", Doc: "limits for measured numbers, such as `acquire.p99 < 2s`"},
 		{Path: "twin",
 			Doc: "what would have prevented the violation: a run that is expected to be safe under the same faults"},

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +20,9 @@ import (
 )
 
 // good is a correct scenario with add at its end.
+// except is a safe scenario's expectation with one exception.
+func except(entry string) string { return "expect:\n  verdict: safe\n  except: {" + entry + "}\n" }
+
 func good(add string) string {
 	return "name: x\nsummary: a test\ntopology: {kind: sentinel}\nlock: reentrant\nduration: 10s\n" + add
 }
@@ -183,10 +187,22 @@ func badTexts() []badText {
 		{"random until after the end of the run", drawn("of: [kill], every: 1s, until: 11s")},
 		{"random with a negative until", drawn("of: [kill], every: 1s, until: -1s")},
 		{"random too often", drawn("of: [kill], every: 1ns")},
-		{"unknown property", good("expect: {exclusions: holds}\n")},
-		{"unknown outcome", good("expect: {exclusion: hold}\n")},
-		{"unknown verdict", good("expect: {verdict: unsave}\n")},
-		{"property that is not a path", good("expect: {\"a b[0].c*\": holds}\n")},
+		{"property outside of except", good("expect: {exclusion: holds}\n")},
+		{"class beside the verdict", good("expect: {verdict: unsafe, class: outlived lease}\n")},
+		{"unknown key of expect", good("expect: {verdict: safe, excpet: {}}\n")},
+		{"no verdict", good("expect: {except: {leak: {outcome: holds, because: a}}}\n")},
+		{"unknown verdict", good("expect: unsave\n")},
+		{"unknown verdict in a section", good("expect: {verdict: unsave}\n")},
+		{"unknown class", good("expect: unsafe, outlived leese\n")},
+		{"class of a safe run", good("expect: safe, broken promise\n")},
+		{"list of verdicts", good("expect: [safe]\n")},
+		{"unknown property", good(except("exclusions: {outcome: holds, because: a}"))},
+		{"unknown outcome", good(except("exclusion: {outcome: hold, because: a}"))},
+		{"exception without a reason", good(except("exclusion: {outcome: holds}"))},
+		{"unknown key of an exception", good(except("exclusion: {outcome: holds, why: a}"))},
+		{"exception without keys", good(except("exclusion: holds"))},
+		{"violation in a safe run", good(except("exclusion: {outcome: holds or violated, because: a}"))},
+		{"property that is not a path", good(except("\"a b[0].c*\": {outcome: holds, because: a}"))},
 		{"several mistakes, in the order of the text", "name: a/b\ntopology: {kind: single}\nlock: nothing\n" +
 			"duration: 2s\nfaults:\n- {fault: kil}\n- {after: 3s, fault: kill}\nexpect: {verdict: good}\n"},
 		{"more mistakes than are reported", good("faults:\n" + strings.Repeat("- {fault: kil, when: never}\n", 500))},
@@ -272,7 +288,7 @@ func TestEveryNamedScenario(t *testing.T) {
 		t.Errorf("%d files, %d in the catalog, %d names (%v)", len(onDisk), len(all), len(Names()), err)
 	}
 	for i, s := range all {
-		if s.Name != Names()[i] || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect["verdict"] == "" {
+		if s.Name != Names()[i] || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect.Verdict == "" {
 			t.Errorf("%s lacks a summary, a source, a paragraph or an expected verdict, or has another name", Names()[i])
 		}
 		row, err := adapters.Lookup(s.Lock)
@@ -312,7 +328,8 @@ func TestYAMLKeepsEverything(t *testing.T) {
 			{Random: &Random{Of: []string{"kill", "pause-client"}, Every: time.Second, For: time.Second,
 				Until: 5 * time.Second, Most: 2}},
 		},
-		Duration: time.Minute, Expect: map[string]string{"verdict": "safe", "class": "broken promise"},
+		Duration: time.Minute, Expect: Expect{
+			"unsafe, broken promise", map[string]Exception{"leak": {"holds or violated", "a reason: #1, \"two\""}}},
 		Twin: &Twin{Scenario: "failover-wait-all", Set: []string{"lock=redlock"}},
 	}
 	got, err := Parse([]byte(want.YAML()))
@@ -342,16 +359,24 @@ func TestLoadReportsUnknownNames(t *testing.T) {
 	}
 }
 
-// TestScenariosExpectEveryProperty: a named scenario says what each property must be.
-func TestScenariosExpectEveryProperty(t *testing.T) {
-	for _, name := range Names() {
-		s, err := Load(name)
+// TestExceptionsAreNeeded: an exception of a named scenario changes the derived outcome.
+func TestExceptionsAreNeeded(t *testing.T) {
+	all, err := Catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		stated, err := s.ExpectedOfLock()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range checker.Catalog() {
-			if s.Expect[string(row.Name)] == "" {
-				t.Errorf("%s.yaml: expect does not name %s", name, row.Name)
+		for name := range s.Expect.Except {
+			without := s
+			without.Expect.Except = maps.Clone(s.Expect.Except)
+			delete(without.Expect.Except, name)
+			derived, err := without.ExpectedOfLock()
+			if p := checker.Property(name); err != nil || derived[p].Outcome == stated[p].Outcome {
+				t.Errorf("%s: %s would be %s without the exception (%v)", s.Name, name, derived[p].Outcome, err)
 			}
 		}
 	}

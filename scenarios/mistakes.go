@@ -52,13 +52,24 @@ const maxMistakes = 10
 // add adds a mistake at a YAML path such as $.faults[0].fault.
 func (c *mistakes) add(path, format string, args ...any) {
 	m := &mistake{message: fmt.Sprintf(format, args...)}
-	if p, err := yaml.PathString(path); err == nil {
-		if node, err := p.FilterFile(c.file); err == nil && node != nil {
-			m = mistakeAt(node.GetToken(), format, args...)
-		}
+	if node := c.at(path); node != nil {
+		m = mistakeAt(node.GetToken(), format, args...)
 	}
 	m.path = path
 	c.list = append(c.list, m)
+}
+
+// at is what the text has at a YAML path; nil: nothing.
+func (c *mistakes) at(path string) ast.Node {
+	p, err := yaml.PathString(path)
+	if err != nil {
+		return nil
+	}
+	node, err := p.FilterFile(c.file)
+	if err != nil {
+		return nil
+	}
+	return node
 }
 
 // check adds an error, if there is one.

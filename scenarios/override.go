@@ -58,6 +58,9 @@ func override(source []byte, overrides []Override) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s", o.As, message(err))
 		}
+		if verdict, ok := tree["expect"].(string); ok && strings.HasPrefix(o.Path, "expect.") {
+			tree["expect"] = map[string]any{"verdict": verdict}
+		}
 		if _, err := set(tree, keysOf(o.Path), 0, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.As, err)
 		}

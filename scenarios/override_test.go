@@ -67,7 +67,7 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := before
-	want.Workload.Clients, want.Duration, want.Faults, want.Expect = 7, 9*time.Second, []Step{}, map[string]string{}
+	want.Workload.Clients, want.Duration, want.Faults, want.Expect = 7, 9*time.Second, []Step{}, Expect{}
 	want.Topology.Options, want.Options = map[string]string{"appendonly": "yes"}, map[string]string{"poll": "1s"}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/lockchaos/lockchaos/checker"
 )
 
 // schemaText is the JSON Schema (draft 2020-12) of a scenario, for editors and other programs. It knows the keys, their
@@ -25,16 +23,13 @@ func schemaText() ([]byte, error) {
 	root.at("faults[].amount").Pattern = "^-?" + durationPattern[1:] // clocks also step back
 	root.close()
 	expect := root.Properties["expect"]
-	expect.Keys = &object{Enum: append(propertyNames(), checker.ExpectVerdict, checker.ExpectClass)}
+	expect.Type, expect.Required = []string{"string", typeObject, "null"}, []string{"verdict"}
+	except := expect.Properties["except"]
+	except.Keys = &object{Enum: properties()}
+	except.Values = &object{Type: typeObject, Required: []string{"outcome", "because"}, Values: &object{Not: &struct{}{}},
+		Properties: map[string]*object{"outcome": {Type: "string"}, "because": {Type: "string"}}}
 	text, err := json.MarshalIndent(root, "", "  ")
 	return append(text, '\n'), err
-}
-
-func propertyNames() (names []string) {
-	for _, row := range checker.Catalog() {
-		names = append(names, string(row.Name))
-	}
-	return names
 }
 
 const typeObject = "object"

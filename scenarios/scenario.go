@@ -29,10 +29,10 @@ type Scenario struct {
 	Keep     int               `yaml:"keep,omitempty"` // servers that must stay up; 0: none
 	Duration time.Duration     `yaml:"duration"`       // how long clients start new operations
 	// InitTimeout is within which a client must reply to init; 0: InitTimeout.
-	InitTimeout time.Duration     `yaml:"init_timeout,omitempty"`
-	Expect      map[string]string `yaml:"expect,omitempty"`
-	Thresholds  []string          `yaml:"thresholds,omitempty"` // such as "acquire.p99 < 2s", see stats.ParseThreshold
-	Twin        *Twin             `yaml:"twin,omitempty"`       // nil: none
+	InitTimeout time.Duration `yaml:"init_timeout,omitempty"`
+	Expect      Expect        `yaml:"expect,omitempty"`
+	Thresholds  []string      `yaml:"thresholds,omitempty"` // such as "acquire.p99 < 2s", see stats.ParseThreshold
+	Twin        *Twin         `yaml:"twin,omitempty"`       // nil: none
 }
 
 // Group is clients that use another lock than the others, on the same keys.

@@ -69,6 +69,9 @@ func inspect(source []byte) (*ast.File, error) {
 func syntaxError(err error) error {
 	if unknown, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
 		name, known := unknown.Token.Value, fields()
+		if now := formerExpect(name); now != "" {
+			return mistakeAt(unknown.Token, "unknown key %q: %s", name, now)
+		}
 		if f, ok := known[name]; ok {
 			return mistakeAt(unknown.Token, "unknown key %q (did you mean %s?)", name, strings.Join(f.paths, " or "))
 		}
@@ -116,7 +119,7 @@ func fields() map[string]field {
 	all := map[string]field{}
 	var add func(section string, t reflect.Type)
 	add = func(section string, t reflect.Type) {
-		for ; t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice; t = t.Elem() {
+		for ; t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map; t = t.Elem() {
 			if t.Kind() == reflect.Slice {
 				section = strings.TrimSuffix(section, ".") + "[]."
 			}

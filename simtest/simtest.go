@@ -168,7 +168,7 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	run.Properties = map[checker.Property]checker.Outcome{}
 	for _, p := range j.Results {
 		run.Properties[p.Property] = p.Outcome
-		expected := checker.ExpectedOutcomes(scenario.Expect[string(p.Property)])
+		expected := checker.ExpectedOutcomes(out.Manifest.Expect[string(p.Property)])
 		if p.Outcome == checker.Violated && !slices.Contains(expected, string(checker.Violated)) {
 			run.Unexpected = append(run.Unexpected, p.Property)
 		}

@@ -41,7 +41,7 @@ faults:
   - {when: acquired, fault: unplug, target: n1, for: 1s}
   - {after: 1500ms, when: acquired, fault: pause-node, target: n1, for: 1s}
 duration: 3s
-expect: {verdict: safe}
+expect: safe
 `
 
 // TestDockerScenarios: the verdicts of backend process for a failover and a

@@ -270,10 +270,10 @@ func (r explored) exit(scenario scenarios.Scenario, expect bool) error {
 		return runner.ErrInterrupted
 	case r.Failed > 0 || len(r.Differences) > 0:
 		return &codeError{code: exitInternal}
-	case expect && r.Safe+r.Unsafe == 0 && scenario.Expect[checker.ExpectVerdict] != string(checker.Inconclusive):
+	case expect && r.Safe+r.Unsafe == 0 && !scenario.Expect.Is(checker.Inconclusive):
 		return verdictError(checker.Inconclusive)
 	case expect:
-		if wanted := scenario.Expect[checker.ExpectVerdict] == string(checker.Unsafe); wanted == (r.Unsafe > 0) {
+		if wanted := scenario.Expect.Is(checker.Unsafe); wanted == (r.Unsafe > 0) {
 			return nil
 		}
 		return &codeError{code: exitUnsafe}

@@ -16,11 +16,11 @@ func TestInit(t *testing.T) {
 		want  []string // in the dry run
 	}{
 		"flags": {flags: []string{"--lock", "redlock", "--topology", "quorum", "--fault", "restart", "--holds", "exclusion,leak"},
-			want: []string{"lock: redlock", "restart", "kind: quorum", "exclusion: holds", "leak: holds", "name: flags"}},
+			want: []string{"lock: redlock", "restart", "kind: quorum", "exclusion:\n      outcome: holds", "leak:\n      outcome: holds", "name: flags"}},
 		"questions": {input: "\nreentrent\nfair\nsentinel\nfailover\nall\n",
-			want: []string{"lock: fair", "kind: sentinel", "failover", "verdict: safe"}},
+			want: []string{"lock: fair", "kind: sentinel", "failover", "expect: safe"}},
 		"fallbacks": {input: "latch\n\n\n\n", want: []string{"lock: latch", "kind: single", "kind: latch"}},
-		"both":      {flags: []string{"--fault", "none"}, input: "permits\ncluster\nleak, permits", want: []string{"permits: holds"}},
+		"both":      {flags: []string{"--fault", "none"}, input: "permits\ncluster\nleak, permits", want: []string{"permits:\n      outcome: holds"}},
 		"own": {flags: []string{"--lock", `exec:sh "c #1.sh"`, "--topology", "sentinel"}, input: "\n\n",
 			want: []string{`c #1.sh`}},
 	} {

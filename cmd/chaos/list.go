@@ -124,10 +124,7 @@ func scenarioItems() ([]item, error) {
 	all, err := scenarios.Catalog()
 	var items []item
 	for _, row := range all {
-		more := fmt.Sprintf("lock %s, topology %s, expected %s", row.LockText(), row.Topology.Kind, row.Expect["verdict"])
-		if class := row.Expect["class"]; class != "" {
-			more += " (" + class + ")"
-		}
+		more := fmt.Sprintf("lock %s, topology %s, expected %s", row.LockText(), row.Topology.Kind, row.Expect.Text())
 		items = append(items, item{Name: row.Name, Doc: row.Summary, More: more})
 	}
 	return items, err

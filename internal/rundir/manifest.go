@@ -72,7 +72,8 @@ type Manifest struct {
 
 	Topology   cluster.Topology  `json:"topology"`
 	Nodes      []cluster.Node    `json:"nodes"`
-	Expect     map[string]string `json:"expect,omitempty"`     // see checker.Unexpected
+	Expect     map[string]string `json:"expect,omitempty"`     // verdict, class and outcome of each property
+	Because    map[string]string `json:"because,omitempty"`    // why these outcomes of properties are expected
 	Thresholds []string          `json:"thresholds,omitempty"` // see checker.Options
 	Plan       []scenarios.Step  `json:"plan,omitempty"`
 	Twin       *Twin             `json:"twin,omitempty"` // nil: the scenario has none, or the run was not unsafe
@@ -203,6 +204,21 @@ func (m Manifest) Option(name string) string {
 		return ""
 	}
 	return s.Options[name]
+}
+
+// SetExpected sets what s, which is run, expects of locks that state m.Can.
+func (m *Manifest) SetExpected(s scenarios.Scenario) {
+	if s.Expect.IsZero() {
+		return
+	}
+	verdict, class := s.Expect.Split()
+	m.Expect, m.Because = map[string]string{checker.ExpectVerdict: string(verdict)}, map[string]string{}
+	if class != "" {
+		m.Expect[checker.ExpectClass] = class
+	}
+	for name, x := range s.Expected(m.Can) {
+		m.Expect[string(name)], m.Because[string(name)] = x.Outcome, x.Because
+	}
 }
 
 // Expectation is what the scenario expects, see [checker.Compare]; a safe verdict if it says nothing.

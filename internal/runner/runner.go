@@ -169,8 +169,7 @@ func (r *run) newManifest() rundir.Manifest {
 	return rundir.Manifest{
 		Format: rundir.Format, ID: r.records.id(), State: rundir.Running, Started: r.started,
 		Scenario: s.Name, Summary: s.Summary, Source: s.Source,
-		Expect: s.Expect, Thresholds: s.Thresholds,
-		Topology: s.Topology.Defaults(), Plan: r.plan.All(),
+		Thresholds: s.Thresholds, Topology: s.Topology.Defaults(), Plan: r.plan.All(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: facts.Name, Why: r.Why, Deterministic: facts.Deterministic,
 		Lock: r.lockText(), Foreign: r.Options.Lock != nil || r.hasProgram(),

@@ -92,6 +92,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	}
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
 	r.manifest.Can, r.manifest.NotExercised = s.can, s.can.Missing(row.Uses...)
+	r.manifest.SetExpected(r.Scenario)
 	return s, errors.Join(s.openRecords(), r.records.manifest(r.manifest))
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -31,9 +30,14 @@ func filterFields() map[string]func(s Scenario) []string {
 		"lock":     func(s Scenario) []string { return s.LockNames() },
 		"topology": func(s Scenario) []string { return []string{s.Topology.Kind} },
 		"workload": func(s Scenario) []string { return []string{s.Workload.Defaults().Kind} },
-		"verdict":  func(s Scenario) []string { return checker.ExpectedOutcomes(s.Expect[checker.ExpectVerdict]) },
+		"verdict":  func(s Scenario) []string { return []string{expectedVerdict(s)} },
 		"fault":    faultNames,
 	}
+}
+
+func expectedVerdict(s Scenario) string {
+	verdict, _ := s.Expect.Split()
+	return string(verdict)
 }
 
 func faultNames(s Scenario) (names []string) {
@@ -88,11 +92,7 @@ func (s Scenario) expected() string {
 	if s.Library != nil {
 		return s.Library.Expected
 	}
-	text := rundir.Manifest{Expect: s.Expect}.Expectation()[checker.ExpectVerdict]
-	if class := s.Expect[checker.ExpectClass]; class != "" {
-		text += ", " + class
-	}
-	return text
+	return s.Expect.Text()
 }
 
 // compare is the outcome of a judged run, and every difference from what was expected.

@@ -111,7 +111,7 @@ func options(t *testing.T, names ...string) Options {
 	t.Setenv(asChaos, "1")
 	o := Options{Command: []string{os.Args[0]}, Backend: "sim", Version: "v1", Shard: Shard{1, 1}, Out: t.TempDir(), Jobs: 2}
 	for _, name := range names {
-		s := scenarios.Scenario{Name: name, Lock: "mutex", Expect: map[string]string{"verdict": "safe"}, Duration: time.Second}
+		s := scenarios.Scenario{Name: name, Lock: "mutex", Expect: scenarios.Expect{Verdict: "safe"}, Duration: time.Second}
 		o.Scenarios = append(o.Scenarios, Scenario{Arg: name, Scenario: s})
 	}
 	return o

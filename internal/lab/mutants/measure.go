@@ -146,10 +146,10 @@ const wallFactor = 10
 // convicting is the first finding that the scenario does not expect and that the lock without a planted bug does not
 // show there.
 func convicting(r explore.Report, t Target, known map[checker.Property]bool) (explore.Finding, bool) {
+	expected, _ := t.scenario.ExpectedOfLock() // the loader has looked up the lock
 	i := slices.IndexFunc(r.Findings, func(f explore.Finding) bool {
 		p := f.Kind.Property
-		expected := checker.ExpectedOutcomes(t.scenario.Expect[string(p)])
-		return !known[p] && !slices.Contains(expected, string(checker.Violated))
+		return !known[p] && !expected[p].Has(checker.Violated)
 	})
 	if i < 0 {
 		return explore.Finding{}, false
@@ -171,7 +171,7 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 				return nil, err
 			}
 			found := violated(r, nil)
-			if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
+			if len(r.Findings) > 0 && t.scenario.Expect.Is(checker.Safe) {
 				m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
 				for _, s := range checker.Catalog() { // it convicts nothing: more seeds might show any of them
 					found[s.Name] = true

@@ -84,7 +84,7 @@ func AllTargets() (Targets, error) {
 			if refuses {
 				lent = append(lent, lend(s, refusing())...)
 			}
-			if (its || s.Lock == "reentrant") && s.Expect[checker.ExpectVerdict] == string(checker.Safe) {
+			if (its || s.Lock == "reentrant") && s.Expect.Is(checker.Safe) {
 				lent = append(lent, lend(s, locks)...)
 			}
 		}

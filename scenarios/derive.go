@@ -1,0 +1,235 @@
+package scenarios
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/workloads/workload"
+)
+
+// Expected is an expected outcome, and why it is expected.
+type Expected struct {
+	Outcome string // several are separated by " or "
+	Because string // what it follows from, for people
+}
+
+// Expected is the expected outcome of every property in a run with a lock that states can. It is nil if the scenario
+// expects nothing, and empty if it expects a violation without saying of which property.
+//
+// A property applies if the lock states the promise that it is about, and the workload uses it:
+//
+//	exclusion, lease-exclusion  the lock is neither a latch nor a semaphore of several permits
+//	permits                     the lock has permits
+//	readers-writer              the lock has modes, and the workload uses them
+//	fencing                     the lock is fenced, or the guarded resource is; another lock may have tokens as well
+//	damage                      mutex and readers-writer write in each critical section of an exclusive lock, mixed in some
+//	honesty                     always; of a latch only if it is also released or renewed
+//	hold-count                  replies have counts, or mixed enters a lock twice; another lock may count as well
+//	recovery                    always: at the end of a run, a client acquires each key
+//	wake-up                     always: acquires wait
+//	order                       the lock is fair; with preference for writers, if a writer is seen to wait
+//	leak                        the harness knows the keys of the lock, and nobody holds it when the servers are read
+//	latch                       the lock is a latch
+//	linearizable                always; waits for permits and of readers may leave no key that has a model
+//	exercised                   always
+//
+// A property that applies must hold, with these exceptions. In a run with class broken promise, two owners hold the lock
+// at the same time, which violates lease-exclusion and exclusion (permits, and readers-writer), damage, and
+// linearizable. With class outlived lease, it is the same after a lease has ended: lease-exclusion holds, and damage if
+// the guarded resource checks the tokens of the lock. Of a latch only latch, exercised, and perhaps leak and honesty apply.
+func (s Scenario) Expected(can client.Capabilities) map[checker.Property]Expected {
+	if s.Expect.IsZero() {
+		return nil
+	}
+	d := derivation{can: can, w: s.Workload.Defaults()}
+	all := d.applied()
+	verdict, class := s.Expect.Split()
+	switch {
+	case verdict == checker.Inconclusive:
+		for name, x := range all {
+			x.Outcome = join(checker.Holds, checker.Undecided, checker.NotApplicable)
+			x.Because = "an inconclusive run violates nothing"
+			all[name] = x
+		}
+	case class != "":
+		d.violate(all, class)
+	case verdict == checker.Unsafe && !s.Expect.namesViolation():
+		return map[checker.Property]Expected{}
+	}
+	for name, x := range s.Expect.Except {
+		derived := all[checker.Property(name)]
+		if derived.Outcome == string(checker.NotApplicable) { // perhaps because this lock does not promise it
+			x.Outcome = join(checker.Outcome(x.Outcome), checker.NotApplicable)
+		}
+		all[checker.Property(name)] = Expected{x.Outcome, x.Because}
+	}
+	return all
+}
+
+// ExpectedOfLock is Expected with what the locks of the scenario state in the catalogs of locks; a program of the user
+// states nothing there.
+func (s Scenario) ExpectedOfLock() (map[checker.Property]Expected, error) {
+	var all []client.Capabilities
+	for _, name := range s.LockNames() {
+		row, err := adapters.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row.Can)
+	}
+	return s.Expected(client.Common(all...)), nil
+}
+
+// Has reports whether o is one of the expected outcomes.
+func (e Expected) Has(o checker.Outcome) bool {
+	return slices.Contains(checker.ExpectedOutcomes(e.Outcome), string(o))
+}
+
+// join is the text of several outcomes.
+func join(outcomes ...checker.Outcome) string {
+	texts := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		texts[i] = string(o)
+	}
+	return strings.Join(texts, checker.OutcomeWord)
+}
+
+// namesViolation reports whether an exception says which property is violated.
+func (e Expect) namesViolation() bool {
+	for _, x := range e.Except {
+		if (Expected{Outcome: x.Outcome}).Has(checker.Violated) {
+			return true
+		}
+	}
+	return false
+}
+
+// derivation derives the outcomes of a run from what its lock states and from its workload.
+type derivation struct {
+	can client.Capabilities
+	w   workload.Params
+}
+
+func (d derivation) has(c client.Capability) bool { return d.can.Has(c) }
+
+// runs reports whether the workload is one of these.
+func (d derivation) runs(kinds ...string) bool { return slices.Contains(kinds, d.w.Kind) }
+
+func (d derivation) semaphore() bool {
+	return d.has(client.HasPermits) && d.runs("semaphore", "mixed", "waiters")
+}
+
+func (d derivation) shared() bool {
+	return d.has(client.SharesReads) && d.runs("readers-writer", "mixed", "waiters")
+}
+
+// applied are the outcomes of a run that violates nothing.
+func (d derivation) applied() map[checker.Property]Expected {
+	latch := d.has(client.IsLatch)
+	exclusive := !latch && (!d.semaphore() || d.w.Permits == 1)
+	all := map[checker.Property]Expected{
+		checker.Exclusion:      applies(exclusive, "the lock has one holder", "the lock may have several"),
+		checker.LeaseExclusion: applies(exclusive, "the lock has one holder", "the lock may have several"),
+		checker.Permits:        applies(d.semaphore(), "the lock states permits", "the lock states no permits"),
+		checker.ReadersWriter:  applies(d.shared(), "the lock states read-write", "no client only reads"),
+		checker.Order:          applies(d.has(client.Fair), "the lock states fair", "the lock states no order"),
+		checker.Latch:          applies(latch, "the lock states latch", "the lock is no latch"),
+		checker.Honesty:        always("releases and renewals have replies"),
+		checker.Recovery:       always("at the end a client acquires each key"),
+		checker.WakeUp:         always("acquires wait"),
+		checker.Linearizable:   always("every key has a model"),
+		checker.Exercised:      always("a run tests its lock"),
+		checker.Leak:           may("the servers can be read if the lock is known, and free at the end"),
+		checker.Fencing:        d.fencing(),
+		checker.Damage:         d.damage(exclusive),
+		checker.HoldCount:      d.holdCount(),
+	}
+	if d.has(client.PrefersWriters) && !d.has(client.Fair) {
+		all[checker.Order] = may("the lock states writer-preference, and perhaps no writer waits")
+	}
+	if d.runs("waiters") && (d.semaphore() || d.shared()) {
+		all[checker.Linearizable] = may("perhaps no key has a model: changes of permits and reads have none")
+	}
+	if latch {
+		for _, name := range []checker.Property{
+			checker.Recovery, checker.WakeUp, checker.Linearizable, checker.Fencing, checker.Damage, checker.HoldCount,
+		} {
+			all[name] = applies(false, "", "the lock is a latch")
+		}
+		all[checker.Honesty] = may("clients of a latch need not release or renew")
+	}
+	return all
+}
+
+func (d derivation) fencing() Expected {
+	if d.has(client.Fenced) || d.w.Fenced {
+		return always("the lock states fenced, or the guarded resource checks tokens")
+	}
+	return may("the lock does not state fenced")
+}
+
+func (d derivation) damage(exclusive bool) Expected {
+	switch {
+	case exclusive && d.runs("mixed"):
+		return may("some sequences of workload mixed write")
+	case exclusive && d.runs("mutex", "readers-writer"):
+		return always("each holder writes")
+	}
+	return applies(false, "", "no client writes")
+}
+
+func (d derivation) holdCount() Expected {
+	switch {
+	case d.has(client.Counts):
+		return always("the lock states counts")
+	case d.runs("mixed") && (d.has(client.Reentrant) || d.has(client.RefusesReentry)):
+		return always("owners request a lock that they hold")
+	case d.semaphore():
+		return applies(false, "", "a semaphore has no hold count")
+	}
+	return may("the lock does not state counts")
+}
+
+// violate changes the outcomes to those of a run in which two owners hold the lock at the same time.
+func (d derivation) violate(all map[checker.Property]Expected, class string) {
+	why := "class " + class
+	leases := join(checker.Violated)
+	switch class {
+	case string(checker.BrokenPromise):
+	case string(checker.OutlivedLease):
+		leases = join(checker.Holds)
+	default: // both classes are possible
+		leases = join(checker.Holds, checker.Violated)
+	}
+	change := func(name checker.Property, outcome string) {
+		if all[name].Outcome == join(checker.Holds) {
+			all[name] = Expected{outcome, why}
+		}
+	}
+	change(checker.LeaseExclusion, leases)
+	for _, name := range []checker.Property{
+		checker.Exclusion, checker.Permits, checker.ReadersWriter, checker.Linearizable,
+	} {
+		change(name, join(checker.Violated))
+	}
+	if tokens := d.w.Fenced && d.has(client.Fenced); !tokens || class != string(checker.OutlivedLease) {
+		change(checker.Damage, join(checker.Violated))
+	}
+}
+
+// applies is the outcome of a property that must hold if it applies.
+func applies(yes bool, because, otherwise string) Expected {
+	if yes {
+		return always(because)
+	}
+	return Expected{join(checker.NotApplicable), otherwise}
+}
+
+func always(because string) Expected { return Expected{join(checker.Holds), because} }
+
+func may(because string) Expected {
+	return Expected{join(checker.Holds, checker.NotApplicable), because}
+}

@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+)
+
+// TestExpectedOfLock: the lock that runs states what applies, not the lock in the file.
+func TestExpectedOfLock(t *testing.T) {
+	none := client.Capabilities{}
+	for _, tt := range []struct {
+		name, text string
+		can        client.Capabilities
+		want       map[checker.Property]string
+	}{
+		{"a promise that is stated", "expect: safe", client.Capabilities{client.Fair, client.Fenced, client.Counts},
+			map[checker.Property]string{"order": "holds", "fencing": "holds", "hold-count": "holds", "damage": "holds"}},
+		{"a promise that is not stated", "expect: safe", none, map[checker.Property]string{
+			"order": "not-applicable", "fencing": "holds or not-applicable", "hold-count": "holds or not-applicable",
+			"recovery": "holds", "wake-up": "holds", "exclusion": "holds", "permits": "not-applicable"}},
+		{"broken promise", "expect: unsafe, broken promise", none, map[checker.Property]string{
+			"exclusion": "violated", "lease-exclusion": "violated", "damage": "violated", "linearizable": "violated",
+			"readers-writer": "not-applicable", "honesty": "holds", "fencing": "holds or not-applicable"}},
+		{"outlived lease", "expect: unsafe, outlived lease", none, map[checker.Property]string{
+			"exclusion": "violated", "lease-exclusion": "holds", "damage": "violated"}},
+		{"outlived lease, and a resource that checks tokens",
+			"expect: unsafe, outlived lease\nworkload: {fenced: true}", client.Capabilities{client.Fenced},
+			map[checker.Property]string{"exclusion": "violated", "damage": "holds"}},
+		{"either class", "expect: unsafe, outlived lease or broken promise", none,
+			map[checker.Property]string{"lease-exclusion": "holds or violated", "exclusion": "violated"}},
+		{"a semaphore", "expect: unsafe, broken promise\nworkload: {kind: semaphore}",
+			client.Capabilities{client.HasPermits}, map[checker.Property]string{"permits": "violated",
+				"exclusion": "not-applicable", "lease-exclusion": "not-applicable", "damage": "not-applicable"}},
+		{"readers", "expect: unsafe, outlived lease\nworkload: {kind: readers-writer}",
+			client.Capabilities{client.SharesReads}, map[checker.Property]string{"readers-writer": "violated"}},
+		{"a latch", "expect: safe\nworkload: {kind: latch}", client.Capabilities{client.IsLatch},
+			map[checker.Property]string{"latch": "holds", "exclusion": "not-applicable", "wake-up": "not-applicable",
+				"recovery": "not-applicable", "exercised": "holds"}},
+		{"inconclusive", "expect: inconclusive", none, map[checker.Property]string{
+			"exclusion": "holds or undecided or not-applicable", "exercised": "holds or undecided or not-applicable"}},
+		{"an exception", except("order: {outcome: holds, because: a}"), client.Capabilities{client.Fair},
+			map[checker.Property]string{"order": "holds"}},
+		{"an exception beyond what this lock states", except("order: {outcome: holds, because: a}"), none,
+			map[checker.Property]string{"order": "holds or not-applicable"}},
+		{"only a verdict", "expect: unsafe", none, map[checker.Property]string{"exclusion": "", "exercised": ""}},
+		{"a violation by name", "expect:\n  verdict: unsafe\n  except: {leak: {outcome: violated, because: a}}", none,
+			map[checker.Property]string{"leak": "violated", "exclusion": "holds"}},
+		{"nothing", "", none, map[checker.Property]string{"exclusion": ""}},
+	} {
+		s, err := Parse(fmt.Appendf(nil, "name: a\ntopology: {kind: single}\nlock: exec:a\nduration: 1s\n%s\n", tt.text))
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		got, all := map[checker.Property]string{}, s.Expected(tt.can)
+		for name := range tt.want {
+			got[name] = all[name].Outcome
+			if (all[name].Because == "") != (got[name] == "") {
+				t.Errorf("%s: %s has the reason %q", tt.name, name, all[name].Because)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
