@@ -240,10 +240,10 @@ func (c *honestyCheck) judgeRenewed() {
 			traffic.from = max(h.asked, t-(s.Valid-s.Return)/2)
 		}
 		dis, client := excuses(scope{h.key, true, false}).dis, c.client(h.span)
-		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, client, history.AffectsClients) ||
-			c.o.applies(honestOutage) && (dis.touch(segment{h.asked, t}, client, history.AffectsData) ||
-				dis.touch(traffic, client, history.AffectsTraffic)) ||
-			c.o.SimPriorities && c.o.applies(honestStarved) && dis.touch(traffic, client, history.AffectsDelays) {
+		if c.o.applies(honestPaused) && dis.mayAffect(segment{h.asked, t}, client, history.AffectsClients) ||
+			c.o.applies(honestOutage) && (dis.mayAffect(segment{h.asked, t}, client, history.AffectsData) ||
+				dis.mayAffect(traffic, client, history.AffectsTraffic)) ||
+			c.o.SimPriorities && c.o.applies(honestStarved) && dis.mayAffect(traffic, client, history.AffectsDelays) {
 			continue
 		}
 		c.found.add(finding{rule: notRenewed, x: i, y: h.span, start: t, end: t})
@@ -257,7 +257,7 @@ func (c *honestyCheck) judgeExpired() {
 		if !s.Expired || s.Op == history.OpInspect { // an inspection promises nothing
 			continue
 		}
-		if c.o.applies(honestPaused) && c.dis.touch(segment{s.Call, s.Return}, c.client(i), history.AffectsClients) {
+		if c.o.applies(honestPaused) && c.dis.mayAffect(segment{s.Call, s.Return}, c.client(i), history.AffectsClients) {
 			continue
 		}
 		c.found.add(finding{rule: grantOver, x: none, y: i, start: s.Return, end: s.Return})

@@ -148,7 +148,7 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 		if !k.semaphore {
 			fits = sum.count == 1 || !s.Write && sum.writers == 0
 		}
-		if fits && !dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+		if fits && !dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData) {
 			visit(i, sum.permits-int64(s.Permits))
 		}
 	}

@@ -201,7 +201,7 @@ func (e *extents) dequeued(i int32) time.Duration {
 	if e.poll > 0 {
 		timeout = min(timeout, 5*e.poll)
 	}
-	return later(e.faults.delivery(last, e.client(i)), timeout)
+	return later(e.faults.deliveredBy(last, e.client(i)), timeout)
 }
 
 // mayLinger reports whether the waiter of an acquire may stay in the queue after the acquire has ended: it failed
@@ -209,7 +209,7 @@ func (e *extents) dequeued(i int32) time.Duration {
 // server may refuse that request.
 func (v *view) mayLinger(i int32, dis disturbances) bool {
 	s := &v.h.Spans[i]
-	return s.Op == history.OpAcquire && s.Outcome != history.OK && dis.touch(
+	return s.Op == history.OpAcquire && s.Outcome != history.OK && dis.mayAffect(
 		segment{s.Call, later(s.Return, dis.slack)}, v.client(i),
 		history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients)
 }

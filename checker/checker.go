@@ -173,7 +173,7 @@ type Options struct {
 	// FullMemory: the lock can be released and renewed while a server is out of memory and refuses commands that need
 	// some.
 	FullMemory bool
-	// Frugal: the lock keeps within the bounds on requests and subscriptions in requests.go.
+	// Frugal: the lock keeps within the bounds on requests and subscriptions in cost_requests.go.
 	Frugal bool
 	// TakesTurns is how many clients share a program, if no program keeps the lock to itself for more than 3 s and 100
 	// grants while a client of another one waits; below 2: the lock does not state that, or each client has a program

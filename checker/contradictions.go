@@ -21,7 +21,7 @@ func (c *honestyCheck) judgeContradictions() {
 func (c *honestyCheck) judgeForeign() {
 	for i, s := range refsAt(c.h.Spans, c.h.Foreign) {
 		if !c.o.applies(honestData) ||
-			!c.dis.touch(segment{0, s.Return}, anyClient, history.AffectsData, history.AffectsCommands) {
+			!c.dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData, history.AffectsCommands) {
 			c.found.add(finding{rule: notForeign, x: none, y: i, start: s.Call, end: s.Return})
 		}
 	}

@@ -45,7 +45,7 @@ func (v *view) usedIn(keys []string, during segment) int32 {
 func (v *view) dataChanged(o Options, from, to *history.Fault) bool {
 	return slices.ContainsFunc(v.faultTimes(), func(f faultTime) bool {
 		same := f.from == from.Time && f.until == to.Time && f.target == from.Target
-		return !same && f.from <= to.Time && later(f.until, o.slack()) >= from.Time && f.may(history.AffectsData)
+		return !same && f.from <= to.Time && later(f.until, o.slack()) >= from.Time && f.mayAffect(history.AffectsData)
 	})
 }
 

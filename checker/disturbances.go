@@ -69,9 +69,9 @@ func (f *faultTime) client() int {
 	return client
 }
 
-// may reports whether a fault may affect what, a word of history.FaultValue. A fault that does not state what it
-// affects may affect everything, except that a fault of a client does not change what servers keep.
-func (f *faultTime) may(what string) bool {
+// mayAffect reports whether a fault may affect what, a word of history.FaultValue. A fault without such words may
+// affect everything, except that a fault of a client does not change the data of servers.
+func (f *faultTime) mayAffect(what string) bool {
 	if f.affects == "" {
 		return what != history.AffectsData || f.client() < 0
 	}
@@ -104,19 +104,20 @@ func (v *view) allDisturbances(o Options) disturbances {
 	return disturbances{v.faultTimes(), o.slack()}
 }
 
-// anyClient stands for all clients in [disturbances.touch].
+// anyClient stands for all clients in [disturbances.mayAffect].
 const anyClient = -1
 
-// touch reports whether a fault at a server or at client was in force during s that may affect one of what.
-func (d disturbances) touch(s segment, client int, what ...string) bool {
-	return d.some(s, func(f *faultTime) bool {
+// mayAffect reports whether a fault at a server or at client was in force during s that may affect one of the words of
+// what.
+func (d disturbances) mayAffect(s segment, client int, what ...string) bool {
+	return d.any(s, func(f *faultTime) bool {
 		at := f.client()
-		return (at < 0 || client == anyClient || at == client) && slices.ContainsFunc(what, f.may)
+		return (at < 0 || client == anyClient || at == client) && slices.ContainsFunc(what, f.mayAffect)
 	})
 }
 
-// some reports whether a fault that satisfies is was in force at some time in s.
-func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
+// any reports whether a fault that satisfies is was in force at some time in s.
+func (d disturbances) any(s segment, is func(*faultTime) bool) bool {
 	for _, f := range refs(d.times) {
 		if f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
 			return true
@@ -125,9 +126,9 @@ func (d disturbances) some(s segment, is func(*faultTime) bool) bool {
 	return false
 }
 
-// over is when all faults at a server or at client that were in force during s are over.
-func (d disturbances) over(s segment, client int) (t time.Duration) {
-	d.some(s, func(f *faultTime) bool {
+// endOf is when all faults at a server or at client that were in force during s are over.
+func (d disturbances) endOf(s segment, client int) (t time.Duration) {
+	d.any(s, func(f *faultTime) bool {
 		if at := f.client(); at < 0 || at == client {
 			t = max(t, later(f.until, d.slack))
 		}
@@ -140,7 +141,7 @@ func (d disturbances) over(s segment, client int) (t time.Duration) {
 // request meets again.
 func (d disturbances) refusedForGood(s segment, o Options) bool {
 	by := make(map[string]bool)
-	return d.some(s, func(f *faultTime) bool {
+	return d.any(s, func(f *faultTime) bool {
 		if !f.refusesForGood(o) {
 			return false
 		}
@@ -151,17 +152,17 @@ func (d disturbances) refusedForGood(s segment, o Options) bool {
 	})
 }
 
-// delivery returns the time by which a request that client sent at t had arrived, if it ever did: a fault that holds
+// deliveredBy returns the time by which a request that client sent at t had arrived, if it ever did: a fault that holds
 // the request delivers it when the fault is healed. Faults that last until the end of the history, or affect replies
 // alone, are ignored.
-func (d disturbances) delivery(t time.Duration, client int) time.Duration {
+func (d disturbances) deliveredBy(t time.Duration, client int) time.Duration {
 	for i := range d.times { // in the order of their beginnings, so that one fault may hold what another has delivered
 		f := &d.times[i]
 		at := f.client()
 		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client || f.states(history.AffectsReplies) {
 			continue
 		}
-		if f.may(history.AffectsTraffic) || f.may(history.AffectsDelays) {
+		if f.mayAffect(history.AffectsTraffic) || f.mayAffect(history.AffectsDelays) {
 			t = f.until
 		}
 	}

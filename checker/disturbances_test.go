@@ -26,7 +26,7 @@ func TestDeliveryAfterStall(t *testing.T) {
 		3 * time.Second:        5 * time.Second,
 		6 * time.Second:        6 * time.Second,
 	} {
-		if got := d.delivery(sent, 0); got != want {
+		if got := d.deliveredBy(sent, 0); got != want {
 			t.Errorf("sent at %v: delivered by %v, want %v", sent, got, want)
 		}
 	}

@@ -7,16 +7,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about operations that ended with an error which is no answer of the lock (history.Failure), at a lock
-// that states that it continues after transient errors (Options.Persists). What is refused for want of a permission
-// need not be sent again.
+// This file judges failures (history.Failure): operations that ended with an error of the network or of a server, not
+// with a reply of the lock such as "held". A lock that retries after transient errors (Options.Persists) should not
+// have returned most of them. A command that is refused for lack of a permission need not be sent again.
 
-// releasedFor is for how long such a lock sends a release again.
+// releasedFor is the time for which such a lock retries a release.
 const releasedFor = 1500 * time.Millisecond
 
-// judgeGivenUp finds the acquires that ended with an error before their wait was over, and those that ended with a
-// certain one when it was over, although the lock was free and the servers were available for longer than the slack of
-// it. The wait begins after the request, and so an acquire that used it up ends later.
+// judgeGivenUp finds two kinds of acquires: those that failed before their wait timeout, and those that failed at the
+// timeout although the lock was free and the servers were available for longer than the slack of the wait. The client
+// starts the timeout after the request was recorded, so an acquire that used all of its time ends later than the
+// request plus the timeout.
 func (v *view) judgeGivenUp(o Options, found *findings) {
 	if !o.Persists {
 		return
@@ -40,8 +41,9 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 	}
 }
 
-// judgeFailedWait judges an acquire that ended with an error when its wait was over. An unknown outcome may be that of
-// its last request, and one without a reply may have relied on other waiters.
+// judgeFailedWait judges an acquire that failed at its wait timeout. It leaves out acquires of unknown outcome, because
+// only the last of several requests may have got no reply, and acquires without any reply, because the client may have
+// relied on the requests of other waiters.
 func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	s := &v.h.Spans[f.Span]
 	if s.Outcome != history.Fail || slices.Contains(v.h.Unanswered, f.Span) {
@@ -60,9 +62,10 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 	}
 }
 
-// judgeNoReason finds the acquires whose wait ended as if no server had replied, although no fault but short delays was
-// in force. A client that shares its lock object with no other sends requests of its own, so it has had replies, and
-// the error must state them. While keys move, each of several locks may be granted too late for the others.
+// judgeNoReason finds the acquires that timed out with the error "no reply", although no fault except short delays was
+// in force. A client with a lock object of its own sends its own requests, so it got replies, and the error must say
+// that the lock was held. While a slot migrates, an acquire of several locks is not judged: each of the locks may be
+// granted too late for the others.
 func (v *view) judgeNoReason(o Options, found *findings) {
 	if !o.Persists || o.Shared && o.applies(wakeShared) {
 		return
@@ -75,18 +78,19 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 	for i, s := range refsAt(v.h.Spans, v.h.Unanswered) {
 		during := segment{s.Call, s.Return}
 		if s.Return-s.Call > o.slack() && !s.Part &&
-			!(o.applies(wakeOutage) && dis.some(during, noDelay)) {
+			!(o.applies(wakeOutage) && dis.any(during, noDelay)) {
 			found.add(finding{rule: noReason, x: none, y: i, start: s.Call, end: s.Return})
 		}
 	}
 }
 
-// clockGrain is by how much the clock of a client may round a wait.
+// clockGrain is the largest error by which the clock of a client may round a wait timeout.
 const clockGrain = 10 * time.Millisecond
 
-// judgeFailures finds the releases and renewals that ended with an error sooner than the lock sends them again, and the
-// other operations that ended with one although no fault had been in force. One that took longer may have met a machine
-// that is busy. A renewal is of no use when the promise has ended.
+// judgeFailures finds the releases and renewals that failed before the lock can have retried them for releasedFor, and
+// the other operations, except acquires, that failed although no fault had been in force. An operation that took longer
+// is not judged, because the machine may have been busy; nor is a renewal that failed when the promise had ended,
+// because then it has no use.
 func (c *honestyCheck) judgeFailures() {
 	if !c.o.Persists {
 		return
@@ -99,9 +103,9 @@ func (c *honestyCheck) judgeFailures() {
 		excused := c.all.refusedForGood(segment{s.Call, f.Time}, c.o)
 		if s.Op != history.OpRelease && s.Op != history.OpRenew {
 			excused = c.mayBeSlow() ||
-				c.all.some(segment{0, f.Time}, func(f *faultTime) bool { return !c.affectsNowhere(f, scopeOf(s), c.o) })
+				c.all.any(segment{0, f.Time}, func(f *faultTime) bool { return !c.affectsNowhere(f, scopeOf(s), c.o) })
 		}
-		if s.Op == history.OpRelease && c.unsure(s, f.Time) ||
+		if s.Op == history.OpRelease && c.mayHaveLostReply(s, f.Time) ||
 			s.Op == history.OpRenew && c.promiseOver(s, later(f.Time, c.o.ClockError+clockGrain)) {
 			continue
 		}
@@ -111,23 +115,22 @@ func (c *honestyCheck) judgeFailures() {
 	}
 }
 
-// mayBeSlow reports whether masters of a quorum may reply too late without a fault: the lock waits for each only
-// briefly.
+// mayBeSlow reports whether the masters of a quorum may reply too late without a fault, because the lock waits only
+// briefly for each of them.
 func (c *honestyCheck) mayBeSlow() bool {
 	return c.quorum && !c.o.Settles && c.o.applies(honestMinority)
 }
 
-// unsure reports whether the outcome of a release until t may be unknown at once: its reply may have been lost while
-// keys moved, and what the servers remember of it is at a master that another request of the same release did not
-// reach.
-func (c *honestyCheck) unsure(s *history.Span, t time.Duration) bool {
+// mayHaveLostReply reports whether release s may have an unknown outcome without having been retried until t: its reply
+// was lost while a slot migrated, and the server that remembers the release is not the one that got the retry.
+func (c *honestyCheck) mayHaveLostReply(s *history.Span, t time.Duration) bool {
 	during := segment{s.Call, t}
-	return s.Outcome == history.Info && c.all.touch(during, anyClient, history.AffectsSlots) &&
-		c.all.touch(during, anyClient, history.AffectsTraffic)
+	return s.Outcome == history.Info && c.all.mayAffect(during, anyClient, history.AffectsSlots) &&
+		c.all.mayAffect(during, anyClient, history.AffectsTraffic)
 }
 
-// promiseOver reports whether the hold that s renews was promised until t at most: then the lock can wait no longer for
-// a reply.
+// promiseOver reports whether the promise to the hold that s renews had ended by t, so that the lock could not wait any
+// longer for a reply.
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
 	for _, h := range refsAt(c.holds, c.byKey[s.Key]) {
 		open := h.until >= s.Call || h.lastPromise() >= s.Call // the client does not know of a forced release

@@ -7,10 +7,12 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeGuards judges what a guard that belongs to the lock did with the tokens that were presented to it, and returns
-// how many it answered. It accepts a token unless a greater one was presented before: an acceptance is wrong if one
-// was certainly accepted before it, and a refusal if none can have been presented, or only those of readers that read
-// at the same time. A fault may have changed what the guard has seen.
+// judgeGuards judges the replies of guards and returns their number. A guard is a check of fencing tokens that belongs
+// to the lock: clients present their tokens to it (history.OpGuard), and it has to refuse a token once it has seen a
+// greater one. To accept a token is wrong if a greater one was certainly accepted before (guardAccepted). To refuse it
+// is wrong if no greater one can have been presented (guardRefused), or if the token belongs to a reader that still
+// holds the lock, with whom no writer can share it (readerRefused). A fault that may have changed the data of the guard
+// is an excuse for an acceptance.
 func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	byKey := make(map[int32][]int32)
 	for i, s := range refsAt(v.h.Spans, v.rare) {
@@ -27,7 +29,7 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 		slices.SortStableFunc(byReturn, func(i, j int32) int {
 			return cmp.Compare(v.h.Spans[i].Return, v.h.Spans[j].Return)
 		})
-		accepted, n := none, 0 // the one with the greatest token among the first n of byReturn
+		accepted, n := none, 0 // the accepted operation with the greatest token, of the first n of byReturn
 		for i, s := range refsAt(v.h.Spans, presented) {
 			for ; n < len(byReturn) && v.h.Spans[byReturn[n]].Return < s.Call; n++ {
 				x := &v.h.Spans[byReturn[n]]
@@ -38,7 +40,7 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 			switch {
 			case s.Outcome == history.OK:
 				answered++
-				changed := o.applies(guardData) && dis.touch(segment{0, s.Return}, anyClient, history.AffectsData)
+				changed := o.applies(guardData) && dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData)
 				if accepted != none && v.h.Spans[accepted].Token > s.Token && !changed {
 					found.add(finding{rule: guardAccepted, x: accepted, y: i, start: s.Return, end: s.Return})
 				}
@@ -48,7 +50,7 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 				switch {
 				case newer == none:
 					found.add(finding{rule: guardRefused, x: none, y: i, start: s.Return, end: s.Return})
-				case v.readsOn(s) && !o.off.has(readerRefused):
+				case v.stillReads(s) && !o.off.has(readerRefused):
 					found.add(finding{rule: readerRefused, x: newer, y: i, start: s.Return, end: s.Return})
 				}
 			}
@@ -57,7 +59,8 @@ func (v *view) judgeGuards(o Options, found *findings) (answered int) {
 	return answered
 }
 
-// newerPresented is a greater token than that of s which can have been presented before s was refused.
+// newerPresented is an operation that can have presented a greater token than s before s was refused; none: there is
+// none.
 func (v *view) newerPresented(presented []int32, s *history.Span) int32 {
 	n := slices.IndexFunc(presented, func(i int32) bool {
 		x := &v.h.Spans[i]
@@ -69,9 +72,9 @@ func (v *view) newerPresented(presented []int32, s *history.Span) int32 {
 	return presented[n]
 }
 
-// readsOn reports whether s presents the token of a reader to whom the lock was promised meanwhile, and which no writer
-// can have followed: whatever was presented, its token is not old.
-func (v *view) readsOn(s *history.Span) bool {
+// stillReads reports whether s presents the token of a reader that held the lock, with a valid promise, during all of
+// s, while no writer can have been granted the lock. Then the token is current, whatever other tokens were presented.
+func (v *view) stillReads(s *history.Span) bool {
 	i, held := v.lastHold(s.Owner, s.Key, s.Call)
 	if !held {
 		return false

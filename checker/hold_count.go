@@ -51,7 +51,7 @@ func checkHoldCount(v *view, o Options) Result {
 	c.judgeReentryTokens()
 	c.judgeUpgrades()
 	c.judgeReentered()
-	v.addKept(keptMiscounted, serverCount, c.found)
+	v.addWrongHolds(heldMiscounted, serverCount, c.found)
 	r := c.found.result(HoldCount, v.holdCountViolation)
 	r.Counts = map[string]int64{"counts": int64(c.counted), "nested": int64(c.nested)}
 	switch {
@@ -112,7 +112,7 @@ func (c *holdCounts) judge() {
 		case l.what == wrongDepth:
 			f.rule = wrongCount
 			c.found.add(f)
-		case l.blurred:
+		case l.modeUnknown:
 		case l.what == reentered && (c.kind == Mutex || c.o.RefusesReentry):
 			if f.rule = takenAgain; !c.mayBeGone(l) {
 				c.found.add(f)
@@ -130,7 +130,7 @@ func (c *holdCounts) judge() {
 	for _, i := range c.orphans {
 		c.overRelease(i)
 	}
-	c.stuck()
+	c.judgeRefusedWhileFree()
 }
 
 // reportedLoss reports whether a loss of a level of the owner's hold was reported: servers may count that level or not.

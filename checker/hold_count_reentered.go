@@ -37,7 +37,7 @@ func (c *holdCounts) judgeReentryTokens() {
 	}
 	for i, l := range refs(c.levels) {
 		h, s := &c.holds[l.hold], &c.h.Spans[l.span]
-		if l.what != reentered || l.blurred || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
+		if l.what != reentered || l.modeUnknown || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
 			s.Token == 0 || h.token == 0 || s.Token == h.token || c.mayBeGone(l) {
 			continue
 		}
@@ -52,8 +52,8 @@ func (c *holdCounts) mayBeGone(l *level) bool {
 	h, again := &c.holds[l.hold], &c.h.Spans[l.span]
 	first, dis := &c.h.Spans[h.span], c.disturbances(c.o)
 	since := segment{h.asked, again.Return}
-	return dis.touch(since, anyClient, history.AffectsData) || first.Valid == 0 && first.Lease == 0 &&
-		dis.touch(since, c.client(h.span), history.AffectsTraffic, history.AffectsClients)
+	return dis.mayAffect(since, anyClient, history.AffectsData) || first.Valid == 0 && first.Lease == 0 &&
+		dis.mayAffect(since, c.client(h.span), history.AffectsTraffic, history.AffectsClients)
 }
 
 // mayHaveHeld reports whether the owner of a request may have held its key at some instant of it, through another

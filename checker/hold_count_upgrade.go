@@ -18,7 +18,7 @@ func (c *holdCounts) judgeUpgrades() {
 		during := segment{s.Call, s.Return}
 		if h.reader && !c.o.RefusesReentry || !h.inner || c.ownerOrder[h.owner] != ordSequential ||
 			!c.holdsThroughout(h.owner, h.key, during, !h.reader) ||
-			dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+			dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue
 		}
 		c.found.add(finding{rule: upgraded, x: i, y: h.span, start: s.Return, end: s.Return})

@@ -36,7 +36,7 @@ func holdCountWords() map[int]wording {
 func (v *view) holdCountViolation(f finding) Violation {
 	switch f.rule {
 	case serverCount:
-		return v.keptViolation(f)
+		return v.wrongHoldViolation(f)
 	case otherToken:
 		f.x = v.levels[f.x].hold
 	case wrongCount, ownerRefused, takenAgain:

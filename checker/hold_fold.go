@@ -9,14 +9,14 @@ import (
 // holdFold finds holds: it applies operations and notices in the order of their effects.
 type holdFold struct {
 	openHolds
-	lostOwners map[int32]bool    // owners that lost a hold
-	hasLost    map[ownerKey]bool // owners with an open hold that is lost
-	clients    byClient
-	all        bool // also the holds of owners whose program order is ordUnknown
-	blurred    map[ownerKey]bool
-	kept       map[ownerKey]keptLevels // lost levels of holds that were released
-	effects    map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
-	acquires   map[ownerKey][]int32    // see acquiring; nil until needed
+	lostOwners  map[int32]bool    // owners that lost a hold
+	hasLost     map[ownerKey]bool // owners with an open hold that is lost
+	clients     byClient
+	all         bool // also the holds of owners whose program order is ordUnknown
+	modeUnknown map[ownerKey]bool
+	kept        map[ownerKey]keptLevels // lost levels of holds that were released
+	effects     map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
+	acquires    map[ownerKey][]int32    // see acquiring; nil until needed
 }
 
 // find is the open hold of an owner at a key, in the given mode; nil if there is none.
@@ -53,7 +53,7 @@ func (b *holdFold) span(i int32, s *history.Span) {
 		case history.OK:
 			b.acquire(i, s)
 		case history.Fail:
-			b.refuse(i, s)
+			b.noteRefused(i, s)
 		}
 	case history.OpRelease:
 		b.release(i, s)
@@ -75,7 +75,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		debt, h.core, h.ending = h.extra().failedReleases, s.Return, endUnknown
 		b.usage[s.Key] |= usageNested // for the servers this is a re-entry
 		b.regrants = append(b.regrants, i)
-		b.note(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
+		b.noteLevel(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
 		b.close(h)
 		h = nil
 	}
@@ -107,7 +107,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], ordAfterUnknown)
 	}
 	b.noteOtherMode(i, s)
-	b.compare(i, s, h, false)
+	b.compareCount(i, s, h, false)
 }
 
 // begin appends the hold that begins with a grant.
@@ -147,8 +147,8 @@ func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 		}
 	}
 	lapsed := s.Return >= h.lastPromise()
-	b.note(h, level{span: i, depth: h.depth + h.extra().failedReleases, what: reentered, lapsed: lapsed})
-	b.compare(i, s, h, lapsed)
+	b.noteLevel(h, level{span: i, depth: h.depth + h.extra().failedReleases, what: reentered, lapsed: lapsed})
+	b.compareCount(i, s, h, lapsed)
 }
 
 // release leaves one level. Of the outermost one only the invocation counts: from then on the owner does not rely on
@@ -190,7 +190,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		return
 	}
 	h.depth--
-	if b.leave(i, s, h); h.depth > 0 {
+	if b.leaveLevel(i, s, h); h.depth > 0 {
 		if s.Outcome == history.Info {
 			h.mutableExtra().maybeLeft = true
 		}
@@ -233,13 +233,13 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 	}
 	if h.depth > 0 {
 		h.depth--
-		if b.leave(i, s, h); h.depth == 0 {
+		if b.leaveLevel(i, s, h); h.depth == 0 {
 			h.endBelief(s.Call, s.Invoked)
 		}
 		return
 	}
 	h.mutableExtra().failedReleases--
-	if b.leave(i, s, h); h.extra().failedReleases > 0 {
+	if b.leaveLevel(i, s, h); h.extra().failedReleases > 0 {
 		return
 	}
 	h.core, h.ending = s.Call, endUnknown

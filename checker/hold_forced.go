@@ -74,17 +74,17 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 func (b *holdFold) forcedUnknown() {
 	for i, s := range refsAt(b.h.Spans, b.rare) {
 		if s.Op == history.OpForceRelease && s.Outcome == history.Info {
-			before, by := b.proven(i)
+			before, by := b.provenBy(i)
 			b.forcedBy(i, before, by)
 		}
 	}
 }
 
-// proven finds a hold that shows that forced release i, whose outcome is unknown, has taken effect: it excluded all
+// provenBy finds a hold that shows that forced release i, whose outcome is unknown, has taken effect: it excluded all
 // others and was promised at the call, and still was when another owner was granted the lock, which no other operation
 // had freed. That grant is the time by which it had. none, never: there is no such hold. A quorum is not free as a
 // whole: what is still on its way to some of its servers may take effect there.
-func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
+func (b *holdFold) provenBy(i int32) (before int32, by time.Duration) {
 	s := &b.h.Spans[i]
 	if b.quorum || s.Some || b.h.Limit(s.Key) != 0 {
 		return none, never
@@ -106,16 +106,16 @@ func (b *holdFold) proven(i int32) (before int32, by time.Duration) {
 	}
 	during := segment{h.asked, by}
 	dis := disturbances{times: b.faultTimes()}
-	if by == never || h.until < by || !h.promisedAt(by) || dis.touch(during, anyClient, history.AffectsData) ||
-		b.forcedElse(i, h, by) {
+	if by == never || h.until < by || !h.promisedAt(by) || dis.mayAffect(during, anyClient, history.AffectsData) ||
+		b.mayBeForcedBefore(i, h, by) {
 		return none, never
 	}
 	return before, by
 }
 
-// forcedElse reports whether another forced release than i may have ended h before a time. One that was proven to have
-// ended a hold before h was granted has not.
-func (b *holdFold) forcedElse(i int32, h *hold, until time.Duration) bool {
+// mayBeForcedBefore reports whether another forced release than i may have ended h before a time. One that was proven
+// to have ended a hold before h was granted has not.
+func (b *holdFold) mayBeForcedBefore(i int32, h *hold, until time.Duration) bool {
 	for n, x := range refsAt(b.h.Spans, b.rare) {
 		if n == i || x.Op != history.OpForceRelease || x.Outcome == history.Fail || x.Key != h.key || x.Call >= until {
 			continue

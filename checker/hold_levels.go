@@ -8,11 +8,11 @@ import (
 
 // level is something that an owner did inside a hold. The fold of the holds records it for [HoldCount].
 type level struct {
-	hold, span int32
-	depth      int32 // how often the owner holds the lock after it, in the mode of the hold
-	what       levelKind
-	lapsed     bool // the promise had ended: it may be another hold, which counts from one
-	blurred    bool // the owner reads and writes, and an earlier release may have been of either
+	hold, span  int32
+	depth       int32 // how often the owner holds the lock after it, in the mode of the hold
+	what        levelKind
+	lapsed      bool // the promise had ended: it may be another hold, which counts from one
+	modeUnknown bool // the owner reads and writes, and an earlier release may have been of either
 }
 
 type levelKind uint8
@@ -24,17 +24,17 @@ const (
 	refused                        // not granted although held
 )
 
-// note records a level of a hold that is still in its owner's list.
-func (b *holdFold) note(h *hold, l level) {
+// noteLevel records a level of a hold that is still in its owner's list.
+func (b *holdFold) noteLevel(h *hold, l level) {
 	for l.hold = b.list(h.owner, h.key); &b.holds[l.hold] != h; l.hold = b.holds[l.hold].next {
 	}
-	l.blurred = len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
+	l.modeUnknown = len(b.modeUnknown) > 0 && b.modeUnknown[ownerKey{h.owner, h.key}]
 	b.levels = append(b.levels, l)
 }
 
-// compare compares the hold count in a reply, if it has one, with the depth. Of an owner that reads and writes it may
-// be the count of one mode or of both together, and with the levels of which a loss was reported or without them.
-func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
+// compareCount compares the hold count in a reply, if it has one, with the depth. Of an owner that reads and writes it
+// may be the count of one mode or of both together, and with the levels of which a loss was reported or without them.
+func (b *holdFold) compareCount(i int32, s *history.Span, h *hold, lapsed bool) {
 	if s.Count == 0 {
 		return
 	}
@@ -49,7 +49,7 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 			lost += other.extra().lostLevels
 		}
 	}
-	blurred := len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
+	blurred := len(b.modeUnknown) > 0 && b.modeUnknown[ownerKey{h.owner, h.key}]
 	within := func(depth int32) bool { return depth <= s.Count && s.Count <= depth+lost }
 	if within(depth) || within(both) || blurred && s.Count > 0 && s.Count < both {
 		return
@@ -57,7 +57,7 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	if s.Count < depth && s.Count >= depth-b.levelsLostDuring(s) { // the reply is later than the loss
 		return
 	}
-	b.note(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
+	b.noteLevel(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
 }
 
 // levelsLostDuring counts the levels of the owner's hold of which a loss was reported between request and reply of s.
@@ -71,41 +71,41 @@ func (b *holdFold) levelsLostDuring(s *history.Span) (levels int32) {
 	return levels
 }
 
-// leave records what a release that succeeded left of h.
-func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
+// leaveLevel records what a release that succeeded left of h.
+func (b *holdFold) leaveLevel(i int32, s *history.Span, h *hold) {
 	if b.usage[s.Key]&usageMixed != 0 {
-		b.blur(s, h)
+		b.noteUnknownMode(s, h)
 	}
 	if s.Outcome != history.OK {
 		return
 	}
 	lapsed := s.Return >= h.lastPromise()
-	b.compare(i, s, h, lapsed)
+	b.compareCount(i, s, h, lapsed)
 	if depth := h.depth + h.extra().failedReleases; depth > 0 {
-		b.note(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
+		b.noteLevel(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
 	}
 }
 
-// blur records that a release by an owner that reads and writes may have been of either mode. Its counts are clear
-// again when it has released both.
-func (b *holdFold) blur(s *history.Span, h *hold) {
+// noteUnknownMode records that a release by an owner that reads and writes may have been of either mode. Its counts are
+// clear again when it has released both.
+func (b *holdFold) noteUnknownMode(s *history.Span, h *hold) {
 	other := b.find(s.Owner, s.Key, !h.reader)
 	switch at := (ownerKey{h.owner, h.key}); {
 	case other == nil && h.depth+h.extra().failedReleases == 0:
-		delete(b.blurred, at)
+		delete(b.modeUnknown, at)
 	case other != nil && s.Write:
-		b.blurred[at] = true
+		b.modeUnknown[at] = true
 	}
 }
 
-// refuse records that an owner was not granted what it holds.
-func (b *holdFold) refuse(i int32, s *history.Span) {
+// noteRefused records that an owner was not granted what it holds.
+func (b *holdFold) noteRefused(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		return
 	}
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == endOpen {
 		depth := h.depth + h.extra().failedReleases
-		b.note(h, level{span: i, depth: depth, what: refused, lapsed: s.Return >= h.lastPromise()})
+		b.noteLevel(h, level{span: i, depth: depth, what: refused, lapsed: s.Return >= h.lastPromise()})
 	}
 }
 

@@ -131,8 +131,8 @@ func (b *holdFold) keptUntil(h *hold) time.Duration {
 		faults := disturbances{times: b.faultTimes()}
 		client, lease := b.client(h.span), s.Valid-s.Call
 		sent := segment{max(h.from, h.until-lease), h.until} // the renewals without a reply
-		if faults.touch(sent, client, history.AffectsTraffic, history.AffectsDelays, history.AffectsClients) {
-			end = max(end, later(faults.delivery(h.until, client), lease+lease/20))
+		if faults.mayAffect(sent, client, history.AffectsTraffic, history.AffectsDelays, history.AffectsClients) {
+			end = max(end, later(faults.deliveredBy(h.until, client), lease+lease/20))
 		}
 	}
 	return end

@@ -70,11 +70,11 @@ func (c *honestyCheck) mayHaveEntered(n *history.Notice, t time.Duration) bool {
 // the two explains nothing.
 func (d disturbances) explainRenewal(mine, other *hold, t time.Duration) bool {
 	instant := disturbances{times: d.times}
-	return d.some(segment{mine.asked, t}, func(f *faultTime) bool {
-		return f.changesRoles || f.may(history.AffectsTraffic) || f.may(history.AffectsDelays) ||
-			f.may(history.AffectsCommands) || f.may(history.AffectsClients) || f.may(history.AffectsSlots)
-	}) || instant.touch(segment{mine.asked, mine.from}, anyClient, history.AffectsData) ||
-		instant.touch(segment{other.from, t}, anyClient, history.AffectsData)
+	return d.any(segment{mine.asked, t}, func(f *faultTime) bool {
+		return f.changesRoles || f.mayAffect(history.AffectsTraffic) || f.mayAffect(history.AffectsDelays) ||
+			f.mayAffect(history.AffectsCommands) || f.mayAffect(history.AffectsClients) || f.mayAffect(history.AffectsSlots)
+	}) || instant.mayAffect(segment{mine.asked, mine.from}, anyClient, history.AffectsData) ||
+		instant.mayAffect(segment{other.from, t}, anyClient, history.AffectsData)
 }
 
 func (c *honestyCheck) renewedItselfViolation(f finding) Violation {

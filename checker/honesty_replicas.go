@@ -25,7 +25,7 @@ func (c *honestyCheck) judgeUnacknowledged() {
 		during := segment{c.notBefore(s), later(s.Return, c.o.slack())}
 		for _, t := range starved {
 			if t.from < during.from && during.until < t.until &&
-				!c.all.some(during, func(f *faultTime) bool { return f.segment != t }) {
+				!c.all.any(during, func(f *faultTime) bool { return f.segment != t }) {
 				c.found.add(finding{rule: unacknowledged, x: none, y: i, start: s.Call, end: s.Return})
 			}
 		}

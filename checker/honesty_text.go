@@ -85,13 +85,13 @@ func honestyWords() map[int]wording {
 func (c *honestyCheck) violation(f finding) Violation {
 	switch f.rule {
 	case notKept, keptShorter:
-		return c.unkeptViolation(f)
+		return c.unkeptPromiseViolation(f)
 	case lossLate, lossUnfounded:
 		return c.lossViolation(f)
 	case gaveUpEarly:
 		return c.failureViolation(f)
-	case failedDone:
-		return c.doneViolation(f)
+	case failedWithEffect:
+		return c.failedWithEffectViolation(f)
 	case resurrected:
 		return c.resurrectedViolation(f)
 	case selfRenewed:

@@ -31,7 +31,7 @@ func (v *view) judgeRequestsNeverGrantable(o Options, found *findings) {
 		} else if o.RefusesReentry && v.ownerOrder[s.Owner] == ordSequential {
 			never = v.holdsThroughout(s.Owner, s.Key, during, !s.Write)
 		}
-		if never && !dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+		if never && !dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData) {
 			found.add(finding{rule: waitedNeverGrantable, x: none, y: i, start: s.Call, end: s.Return})
 		}
 	}

@@ -28,7 +28,7 @@ func (c *honestyCheck) judgeShown() {
 			continue
 		}
 		few := c.o.MayBeDown > 0 && c.o.applies(honestMinority) &&
-			c.all.some(before, func(*faultTime) bool { return true })
+			c.all.any(before, func(*faultTime) bool { return true })
 		switch {
 		case !ofOwner:
 			c.judgeShownHolder(i, few)

@@ -44,7 +44,7 @@ func (c *honestyCheck) waitersIn(s *history.Span, crashed map[int]time.Duration)
 		during := segment{x.Call, s.Return}
 		if held && x.Op == history.OpAcquire && c.holds[n].owner != x.Owner && x.Outcome != history.Info &&
 			x.Return > s.Return && later(x.Call, c.o.queueDelay()) < s.Call && c.holds[n].from < x.Call &&
-			!c.all.some(during, func(*faultTime) bool { return true }) {
+			!c.all.any(during, func(*faultTime) bool { return true }) {
 			certain++
 		}
 	}

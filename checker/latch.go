@@ -50,7 +50,7 @@ func checkLatch(v *view, o Options) Result {
 			switch {
 			case f.states(history.AffectsClockBack): // until it is healed, and the clock jumps forward
 				c.until = min(c.until, f.until)
-			case f.may(history.AffectsData) && !affectsWord(f.affects, history.AffectsSlots): // keys that move are not lost
+			case f.mayAffect(history.AffectsData) && !affectsWord(f.affects, history.AffectsSlots): // moved keys are not lost
 				c.until = min(c.until, f.from)
 			}
 		}
@@ -202,7 +202,7 @@ func (c *latchCheck) addWait(rule int, a *arming, i int32, from time.Duration) {
 func (c *latchCheck) foundBy(meant []*arming, i int32) []*arming {
 	s := &c.h.Spans[i]
 	found := segment{s.Call, later(s.Call, c.o.slack())}
-	if s.Token != 0 || c.dis.some(found, func(*faultTime) bool { return true }) {
+	if s.Token != 0 || c.dis.any(found, func(*faultTime) bool { return true }) {
 		return meant
 	}
 	return slices.DeleteFunc(slices.Clone(meant), func(a *arming) bool { return a.call > found.until })

@@ -50,8 +50,8 @@ func checkLeak(v *view, o Options) Result {
 			looked++
 		}
 	}
-	v.addKept(keptForNobody, keptLeft, found)
-	v.addKept(keptLeftBehind, leftBehind, found)
+	v.addWrongHolds(heldForNobody, keptLeft, found)
+	v.addWrongHolds(heldLeftBehind, leftBehind, found)
 	v.judgeMorePermits(o, found)
 	v.judgeQuiet(o, found)
 	v.judgeChannels(o, found)
@@ -117,7 +117,7 @@ func (v *view) waitingAt(key int32, t, slack time.Duration) (n int) {
 func (v *view) leakViolation(f finding) Violation {
 	switch f.rule {
 	case keptLeft, leftBehind:
-		return v.keptViolation(f)
+		return v.wrongHoldViolation(f)
 	case requestsLeft, channelsLeft:
 		return v.excessViolation(f)
 	case permitsKept:

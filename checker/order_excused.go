@@ -19,9 +19,9 @@ func (v *view) disturbed(span int32, t time.Duration, last int32, d disturbances
 		return false
 	}
 	s, client := segment{v.h.Spans[span].Call, t}, v.client(span)
-	return d.touch(s, client, history.AffectsData, history.AffectsTraffic, history.AffectsSubscriptions,
+	return d.mayAffect(s, client, history.AffectsData, history.AffectsTraffic, history.AffectsSubscriptions,
 		history.AffectsCommands, history.AffectsClients) ||
-		d.touch(s, client, history.AffectsMessages) && (!o.applies(handedOn) ||
+		d.mayAffect(s, client, history.AffectsMessages) && (!o.applies(handedOn) ||
 			v.mayBeFree(v.h.Spans[span].Key, segment{s.from, v.holds[last].from}))
 }
 
@@ -35,7 +35,7 @@ func (v *view) overtakenUnexcused(
 		return last, true
 	}
 	s := &v.h.Spans[span]
-	again := d.over(segment{s.Call, t}, v.client(span))
+	again := d.endOf(segment{s.Call, t}, v.client(span))
 	again = later(again, later(v.freeTimes().extents.waiterTimeout(s), o.queueDelay()))
 	times := 0
 	for n := v.firstAfter(class, again); n < len(class) && v.holds[class[n]].from < t; n++ {

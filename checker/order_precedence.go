@@ -51,7 +51,7 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 	add := func(i int32, until time.Duration) {
 		s := &v.h.Spans[i]
 		from := later(s.Call, o.queueDelay())
-		if dis.touch(segment{s.Call, from}, v.client(i), history.AffectsDelays) { // its request may take several round trips
+		if dis.mayAffect(segment{s.Call, from}, v.client(i), history.AffectsDelays) { // its request may take long
 			from = later(from, o.slack())
 		}
 		waits := s.Op == history.OpAcquire && s.Write && v.h.Limit(s.Key) == 0 && from < until
@@ -82,7 +82,7 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 
 // waitDisturbed reports whether a fault may have disturbed the wait of a writer, which ended at t.
 func (v *view) waitDisturbed(span int32, t time.Duration, dis disturbances) bool {
-	return dis.touch(segment{v.h.Spans[span].Call, t}, v.client(span), history.AffectsData, history.AffectsTraffic,
+	return dis.mayAffect(segment{v.h.Spans[span].Call, t}, v.client(span), history.AffectsData, history.AffectsTraffic,
 		history.AffectsCommands, history.AffectsClients)
 }
 

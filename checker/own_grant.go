@@ -26,7 +26,7 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	if len(waited) == 0 {
 		return
 	}
-	others := v.newOthers(o)
+	others := v.newWaitReasons(o)
 	for i, s := range refsAt(v.h.Spans, waited) {
 		if p := longestOutside(segment{s.Call, s.Return}, others.inTheWay(i)); p.until-p.from > o.slack() {
 			found.add(finding{rule: ownGrant, x: none, y: i, start: p.from, end: p.until})
@@ -34,8 +34,8 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	}
 }
 
-// others is what an acquire may have to wait for besides its own grant.
-type others struct {
+// waitReasons is what an acquire may have to wait for besides its own grant.
+type waitReasons struct {
 	*view
 	e    *extents
 	away []segment
@@ -49,8 +49,8 @@ type leftWaiter struct {
 	span int32
 }
 
-func (v *view) newOthers(o Options) *others {
-	w := &others{view: v, e: v.freeTimes().extents, away: v.outages(o).windows,
+func (v *view) newWaitReasons(o Options) *waitReasons {
+	w := &waitReasons{view: v, e: v.freeTimes().extents, away: v.outages(o).windows,
 		held: make(map[int32][]segment), left: make(map[int32][]leftWaiter)}
 	dis := v.disturbances(o)
 	for n := range v.h.Spans {
@@ -63,7 +63,7 @@ func (v *view) newOthers(o Options) *others {
 }
 
 // inTheWay are the times in which an acquire may have had to wait for others or a server, or its client was paused.
-func (w *others) inTheWay(i int32) []segment {
+func (w *waitReasons) inTheWay(i int32) []segment {
 	s := &w.h.Spans[i]
 	wait := segment{s.Call, s.Return}
 	all := slices.Clone(within(w.heldAt(s.Key), wait))
@@ -86,7 +86,7 @@ func (w *others) inTheWay(i int32) []segment {
 }
 
 // heldAt are the times in which a key may be held.
-func (w *others) heldAt(key int32) []segment {
+func (w *waitReasons) heldAt(key int32) []segment {
 	held, known := w.held[key]
 	if !known {
 		for _, i := range w.e.byKey[key] {

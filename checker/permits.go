@@ -52,7 +52,7 @@ func checkPermits(v *view, o Options) Result {
 		out, whole := v.countPermits(holds, o, found)
 		most, all = max(most, out), all && whole
 	}
-	v.judgeChanges(o, found)
+	v.judgeSizeChanges(o, found)
 	r := found.result(Permits, func(f finding) Violation {
 		if f.rule == wrongChange || f.rule == refusedChange {
 			return v.changeViolation(f)

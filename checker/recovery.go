@@ -46,7 +46,7 @@ func recoveryRules() []string {
 // no client requested the lock.
 func checkRecovery(v *view, o Options) Result {
 	found := newFindings(o)
-	unreleased, recovered := v.notGivenBack()
+	unreleased, recovered := v.countUnreleased()
 	waits := 0
 	if unreleased > 0 {
 		timed, rules := o.withoutSlowMigration(recoverSteps), waitRules{notGrantedAgain, recoverOutage, recoverPaused}
@@ -59,7 +59,7 @@ func checkRecovery(v *view, o Options) Result {
 	if open == "" && recovered == 0 && probed == 0 {
 		open = v.unrecovered(o)
 	}
-	v.addKept(keptTooLong, keptBeyond, found)
+	v.addWrongHolds(heldTooLongForLease, keptBeyond, found)
 	limited := v.judgeLimits(o, found)
 	r := found.result(Recovery, v.recoveryViolation)
 	r.Counts = map[string]int64{"holds_not_released": int64(unreleased), "granted_again": int64(recovered),
@@ -81,9 +81,9 @@ func checkRecovery(v *view, o Options) Result {
 	return r
 }
 
-// notGivenBack counts the holds that were not released, and those of them after which the lock was granted again:
+// countUnreleased counts the holds that were not released, and those of them after which the lock was granted again:
 // only these have shown anything.
-func (v *view) notGivenBack() (unreleased, recovered int) {
+func (v *view) countUnreleased() (unreleased, recovered int) {
 	for _, holds := range v.byKey {
 		for n, i := range holds {
 			if v.holds[i].ending == endReleased {
@@ -152,7 +152,7 @@ func (v *view) leftByClose() map[int32]time.Duration {
 		if s.Op != history.OpRelease && s.Op != history.OpReopen {
 			continue
 		}
-		met := faults.some(segment{s.Call, s.Return}, func(f *faultTime) bool {
+		met := faults.any(segment{s.Call, s.Return}, func(f *faultTime) bool {
 			return f.client() < 0 || f.client() == client
 		})
 		switch {
@@ -184,7 +184,7 @@ func merged(lists ...[]segment) []segment {
 func (v *view) recoveryViolation(f finding) Violation {
 	switch f.rule {
 	case keptBeyond:
-		return v.keptViolation(f)
+		return v.wrongHoldViolation(f)
 	case probeFailed, neverFree:
 		return v.probeViolation(f)
 	case renewedBeyond:

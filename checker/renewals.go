@@ -32,9 +32,9 @@ func grantModeOf(reader bool) grantMode {
 	return toWrite
 }
 
-// renewals extends the holds that were or may have been renewed, by every renewal after they began. Holds and
+// addRenewals extends the holds that were or may have been renewed, by every renewal after they began. Holds and
 // renewals are sorted and gone through backwards, so that the latest end by any later renewal is known at each hold.
-func (e *extents) renewals() {
+func (e *extents) addRenewals() {
 	list := e.renewalList()
 	ofOwner := func(owner, key int32, at time.Duration, r renewal) int {
 		return cmp.Or(cmp.Compare(owner, r.owner), cmp.Compare(key, r.key), cmp.Compare(at, r.at))

@@ -30,7 +30,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 		}
 		late := segment{end, until}
 		if !known || len(promises) == 0 || until-end <= c.o.slack() ||
-			c.o.applies(honestPaused) && c.dis.some(late, func(f *faultTime) bool { return c.stops(f, i) }) {
+			c.o.applies(honestPaused) && c.dis.any(late, func(f *faultTime) bool { return c.stops(f, i) }) {
 			continue
 		}
 		c.found.add(finding{rule: renewalWaited, x: none, y: i, start: end, end: until})

@@ -29,8 +29,8 @@ type nodeSamples struct {
 	owners map[string]int32            // index into History.Owners
 	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
 
-	wrongly func() []kept                    // see [nodeSamples.keptWrongly]
-	ledgers func() map[ownerKey]*ownerLedger // of the owners that samples name
+	wrongHolds func() []wrongHold               // see [nodeSamples.findWrongHolds]
+	ledgers    func() map[ownerKey]*ownerLedger // of the owners that samples name
 }
 
 type nodeKey struct{ node, key int32 }
@@ -41,7 +41,7 @@ func (v *view) readSamples(o Options) *nodeSamples {
 		return nil
 	}
 	s := &nodeSamples{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
-	s.wrongly = sync.OnceValue(func() []kept { return s.keptWrongly(o) })
+	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
 	s.ledgers = sync.OnceValue(s.newLedgers)
 	for i, name := range v.h.Owners {
 		s.owners[name] = int32(i)
@@ -113,8 +113,8 @@ const (
 	unnamed          // the key is held by an unknown holder
 )
 
-// keeps reports whether sample x has a hold of an owner at a key.
-func (s *nodeSamples) keeps(x *history.Sample, owner, key int32) (presence, history.KeyState) {
+// presenceOf reports whether sample x has a hold of an owner at a key.
+func (s *nodeSamples) presenceOf(x *history.Sample, owner, key int32) (presence, history.KeyState) {
 	state, held := x.Keys[s.h.Keys[key]]
 	if !held {
 		return absent, state

@@ -39,11 +39,11 @@ func granted(s *history.Span) bool {
 // earlier one may be from when the request for it was in flight: asked is when it was invoked.
 // Samples of a semaphore name no owner: if a fault removed its key, holds that it keeps elsewhere may be in force.
 func (s *nodeSamples) lostBetween(at ownerKey, asked time.Duration, during segment, o Options) *history.Sample {
-	changed := o.applies(honestData) && s.allDisturbances(o).touch(during, anyClient, history.AffectsData)
+	changed := o.applies(honestData) && s.allDisturbances(o).mayAffect(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
 		had := absent
 		for _, x := range refsAt(s.h.Samples, s.between(node, asked, during.until)) {
-			state, _ := s.keeps(x, at.owner, at.key)
+			state, _ := s.presenceOf(x, at.owner, at.key)
 			after := x.Sent >= during.from
 			if state == present || after && state != absent {
 				had = state

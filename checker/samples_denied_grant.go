@@ -34,7 +34,7 @@ func (c *honestyCheck) judgeDeniedGrants() {
 func (s *nodeSamples) firstNamed(at ownerKey, during segment) (first *history.Sample) {
 	for node := range s.nodes {
 		for _, x := range refsAt(s.h.Samples, s.between(node, during.from, during.until)) {
-			if state, _ := s.keeps(x, at.owner, at.key); state == present && (first == nil || x.Time < first.Time) {
+			if state, _ := s.presenceOf(x, at.owner, at.key); state == present && (first == nil || x.Time < first.Time) {
 				first = x
 			}
 		}

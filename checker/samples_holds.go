@@ -113,9 +113,9 @@ func (l *ownerLedger) at(x *history.Sample, spans []history.Span) (op, depth int
 	return l.ops[n-1], l.depths[n-1], true
 }
 
-// kept is a hold at a server that is not what its owner has.
-type kept struct {
-	what        keptKind
+// wrongHold is a hold at a server that is not what its owner has.
+type wrongHold struct {
+	what        wrongHoldKind
 	span        int32 // the owner's last operation
 	depth       int32 // what the owner has
 	state       history.KeyState
@@ -124,20 +124,20 @@ type kept struct {
 	lease       time.Duration
 }
 
-type keptKind uint8
+type wrongHoldKind uint8
 
 const (
-	keptForNobody keptKind = iota // its owner has released it, or was refused
-	keptMiscounted
-	keptTooLong    // until later than the lease that was requested allows
-	keptLeftBehind // its owner gave it up, see [nodeSamples.leftBehind]
+	heldForNobody wrongHoldKind = iota // its owner has released it, or was refused
+	heldMiscounted
+	heldTooLongForLease // until later than the lease that was requested allows
+	heldLeftBehind      // its owner gave it up, see [nodeSamples.leftBehind]
 )
 
-// keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
+// findWrongHolds finds holds at servers that differ from what their owners have. A fault that may change what servers
 // keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
 // succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable, or refuse all
 // requests, since the owner's first operation.
-func (s *nodeSamples) keptWrongly(o Options) (all []kept) {
+func (s *nodeSamples) findWrongHolds(o Options) (all []wrongHold) {
 	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)
 	for node, samples := range s.nodes {
@@ -150,11 +150,11 @@ func (s *nodeSamples) keptWrongly(o Options) (all []kept) {
 				if !held || !known || len(state.Owners) > 0 || l == nil || seen[at] {
 					continue
 				}
-				k, wrong := s.compare(x, state, l, o)
+				k, wrong := s.compareHold(x, state, l, o)
 				since := segment{s.h.Spans[k.span].Call, x.Time}
 				if !wrong || o.MayBeDown == 0 && s.otherMaster(node, int32(key), x.Time, o.slack()) ||
-					dis.touch(since, anyClient, history.AffectsData) ||
-					o.MayBeDown > 0 && dis.some(l.since(s.h.Spans, x.Time), (*faultTime).keepsReleases) {
+					dis.mayAffect(since, anyClient, history.AffectsData) ||
+					o.MayBeDown > 0 && dis.any(l.since(s.h.Spans, x.Time), (*faultTime).keepsReleases) {
 					continue
 				}
 				seen[at] = true
@@ -172,58 +172,58 @@ func (l *ownerLedger) since(spans []history.Span, t time.Duration) segment {
 
 // keepsReleases reports whether a fault may keep a server from executing a release. Full memory does not.
 func (f *faultTime) keepsReleases() bool {
-	return f.may(history.AffectsTraffic) || f.may(history.AffectsCommands) && !f.states(history.AffectsMemory)
+	return f.mayAffect(history.AffectsTraffic) || f.mayAffect(history.AffectsCommands) && !f.states(history.AffectsMemory)
 }
 
-// compare compares a hold at a server with what its owner has.
-func (s *nodeSamples) compare(
+// compareHold compares a hold at a server with what its owner has.
+func (s *nodeSamples) compareHold(
 	x *history.Sample, state history.KeyState, l *ownerLedger, o Options,
-) (k kept, wrong bool) {
+) (k wrongHold, wrong bool) {
 	op, depth, ok := l.at(x, s.h.Spans)
 	last := &s.h.Spans[op]
-	k = kept{span: op, depth: depth, state: state, node: x.Node, seen: x.Time, since: last.Return, lease: l.lease}
+	k = wrongHold{span: op, depth: depth, state: state, node: x.Node, seen: x.Time, since: last.Return, lease: l.lease}
 	switch {
 	case !ok:
 		return s.leftBehind(x, k, l, o)
 	case depth == 0:
-		k.what = keptForNobody
+		k.what = heldForNobody
 		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
 		return k, released || x.Sent-last.Return > o.slack()
 	case l.lease > 0 && state.TTL >= 0 && x.Sent+state.TTL > later(last.Return, l.lease+o.slack()):
-		k.what = keptTooLong
+		k.what = heldTooLongForLease
 		return k, true
 	case state.Count > 0 && int32(state.Count) != depth && state.Mode == "":
-		k.what = keptMiscounted
+		k.what = heldMiscounted
 		h, held := s.lastHold(last.Owner, last.Key, x.Sent)
 		return k, held && o.MayBeDown == 0 && s.holds[h].promisedAt(x.Sent)
 	}
 	return k, false
 }
 
-// addKept adds the findings of one kind about holds at servers.
-func (v *view) addKept(what keptKind, rule int, found *findings) {
+// addWrongHolds adds the findings of one kind about holds at servers.
+func (v *view) addWrongHolds(what wrongHoldKind, rule int, found *findings) {
 	seen := v.samples()
 	if seen == nil {
 		return
 	}
-	for _, k := range seen.wrongly() {
+	for _, k := range seen.wrongHolds() {
 		if k.what == what {
 			found.add(finding{rule: rule, x: none, y: k.span, start: k.since, end: k.seen, note: k})
 		}
 	}
 }
 
-// keptViolation describes a finding about a hold at a server.
-func (v *view) keptViolation(f finding) Violation {
-	k, op := f.note.(kept), v.h.Spans[f.y].Op
+// wrongHoldViolation describes a finding about a hold at a server.
+func (v *view) wrongHoldViolation(f finding) Violation {
+	k, op := f.note.(wrongHold), v.h.Spans[f.y].Op
 	f.note = k.node
 	w := wording{class: BrokenPromise}
 	switch did := "was refused"; k.what {
-	case keptLeftBehind:
+	case heldLeftBehind:
 		did = either(op == history.OpRelease, "requested to release", "gave up its acquire of")
 		w.rule = "a lock that retries releases leaves no hold on a server that replies"
 		w.text = "client $client " + did + " $lock at $start, but at $end $note still kept it for that owner"
-	case keptForNobody:
+	case heldForNobody:
 		switch op {
 		case history.OpRelease:
 			did = "released"
@@ -232,11 +232,11 @@ func (v *view) keptViolation(f finding) Violation {
 		}
 		w.rule = "a server does not keep a hold that was released or refused"
 		w.text = "client $client " + did + " $lock at $start, but at $end $note kept it for that owner"
-	case keptMiscounted:
+	case heldMiscounted:
 		w.rule = "the hold count on a server equals the owner's hold count"
 		w.text = fmt.Sprintf("client $client held $lock %s, but at $end its hold count at $note was %d",
 			format.Count(k.depth, "time"), k.state.Count)
-	case keptTooLong:
+	case heldTooLongForLease:
 		w.rule = "a server keeps a hold no longer than its lease"
 		w.text = fmt.Sprintf("client $client holds $lock with a lease of %s, but at $end $note kept it for another %s",
 			format.Duration(k.lease), format.Duration(k.state.TTL))

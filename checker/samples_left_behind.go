@@ -12,9 +12,9 @@ import (
 // outcome and leaves it nothing: an acquire, whose time counts from the instant at which the client gave up, or a
 // release, whose time counts from its request. No fault was in force from half the slack after that on, and the client
 // was active later.
-func (s *nodeSamples) leftBehind(x *history.Sample, k kept, l *ownerLedger, o Options) (kept, bool) {
+func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger, o Options) (wrongHold, bool) {
 	n := len(l.ops) - 1
-	k.what, k.span = keptLeftBehind, l.ops[n]
+	k.what, k.span = heldLeftBehind, l.ops[n]
 	last := &s.h.Spans[k.span]
 	u := slices.IndexFunc(s.h.Unknown, func(u history.Unknown) bool {
 		return u.Span == k.span && !u.Timeout && !u.Abandoned

@@ -85,7 +85,7 @@ func (c *honestyCheck) requested(h *hold, t time.Duration) time.Duration {
 		case p.what == promiseMade && p.span != h.span: // another hold of the owner
 			return h.asked
 		case p.what == promiseReplaced && (p.span != none ||
-			!c.all.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients)):
+			!c.all.mayAffect(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients)):
 			since = p.asked
 		}
 	}
@@ -127,7 +127,7 @@ func (v *view) judgeMorePermits(o Options, found *findings) {
 		if kept <= sum {
 			return true
 		}
-		if dis.touch(segment{0, x.Time}, anyClient, history.AffectsData) {
+		if dis.mayAffect(segment{0, x.Time}, anyClient, history.AffectsData) {
 			return false
 		}
 		if span := v.lastRequest(key, x.Sent); span != none {

@@ -57,19 +57,19 @@ func (l levelPromises) longest() (longest receivedPromise) {
 	return longest
 }
 
-// unkept is a promise that servers did not keep.
-type unkept struct {
+// unkeptPromise is a promise that servers did not keep.
+type unkeptPromise struct {
 	receivedPromise
 	seen time.Duration // when the deciding sample was taken
 	node string        // whose sample it is
 	keep time.Duration // until when that node kept the hold at most; 0: it did not have it
 }
 
-// judgeKept compares every promise with what the servers kept: while it is in force, and its owner has not given it
-// up, each server that granted it has the hold, with a lease that does not end before the promise. Of a quorum this
-// is so for a majority (Options.MayBeDown servers may differ). A fault that may change what servers keep excuses the
-// lock from the request on that the promise replies to: what is renewed after the fault was still there.
-func (c *honestyCheck) judgeKept() {
+// judgeKeptPromises compares every promise with what the servers kept: while it is in force, and its owner has not
+// given it up, each server that granted it has the hold, with a lease that does not end before the promise. Of a quorum
+// this is so for a majority (Options.MayBeDown servers may differ). A fault that may change what servers keep excuses
+// the lock from the request on that the promise replies to: what is renewed after the fault was still there.
+func (c *honestyCheck) judgeKeptPromises() {
 	seen := c.samples()
 	if seen == nil {
 		return
@@ -88,7 +88,7 @@ func (c *honestyCheck) judgeKept() {
 				next = min(next, list[n+1].at)
 			}
 			longest.at = p.at
-			u, broken := seen.breaks(h, longest, next, c.o)
+			u, broken := seen.breaksPromise(h, longest, next, c.o)
 			if !broken || c.o.applies(honestData) && c.all.changed(h, longest, u.seen) {
 				continue
 			}
@@ -106,39 +106,43 @@ func (c *honestyCheck) judgeKept() {
 // sent is known only if nothing delays it.
 func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bool {
 	since := p.asked
-	if p.span == none && d.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients) {
+	at := segment{p.asked, p.asked}
+	if p.span == none && d.mayAffect(at, anyClient, history.AffectsTraffic, history.AffectsClients) {
 		since = h.asked
 	}
-	return d.touch(segment{since, seen}, anyClient, history.AffectsData)
+	return d.mayAffect(segment{since, seen}, anyClient, history.AffectsData)
 }
 
-// breaks reports whether more servers than may be down do not keep a promise between its instant and another one.
-func (s *nodeSamples) breaks(h *hold, p receivedPromise, until time.Duration, o Options) (u unkept, broken bool) {
-	var all []unkept
+// breaksPromise reports whether more servers than may be down do not keep a promise between its instant and another
+// one.
+func (s *nodeSamples) breaksPromise(
+	h *hold, p receivedPromise, until time.Duration, o Options,
+) (u unkeptPromise, broken bool) {
+	var all []unkeptPromise
 	for node := range s.nodes {
-		u, fails, keeps := s.breaksAt(node, h, p, until, o)
+		u, fails, keeps := s.breaksPromiseAt(node, h, p, until, o)
 		switch {
 		case fails:
 			all = append(all, u)
 		case keeps && o.MayBeDown == 0: // of two masters, the one that has the hold decides
-			return unkept{}, false
+			return unkeptPromise{}, false
 		}
 	}
 	if len(all) <= o.MayBeDown {
-		return unkept{}, false
+		return unkeptPromise{}, false
 	}
-	slices.SortStableFunc(all, func(a, b unkept) int { return cmp.Compare(a.seen, b.seen) })
+	slices.SortStableFunc(all, func(a, b unkeptPromise) int { return cmp.Compare(a.seen, b.seen) })
 	return all[o.MayBeDown], true
 }
 
-// breaksAt reports whether a node does not keep a promise, and whether it has the hold.
-func (s *nodeSamples) breaksAt(
+// breaksPromiseAt reports whether a node does not keep a promise, and whether it has the hold.
+func (s *nodeSamples) breaksPromiseAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
-) (u unkept, fails, keeps bool) {
+) (u unkeptPromise, fails, keeps bool) {
 	home := s.named[nodeKey{int32(node), h.key}] != nil
 	if !home { // its samples cannot show whose the key is; but that one that was held is free is certain
 		for _, i := range s.between(node, h.asked, p.at) {
-			is, _ := s.keeps(&s.h.Samples[i], h.owner, h.key)
+			is, _ := s.presenceOf(&s.h.Samples[i], h.owner, h.key)
 			home = home || is == unnamed
 		}
 	}
@@ -146,8 +150,8 @@ func (s *nodeSamples) breaksAt(
 		return u, false, false
 	}
 	for _, x := range refsAt(s.h.Samples, s.between(node, p.at, until)) {
-		is, state := s.keeps(x, h.owner, h.key)
-		u = unkept{receivedPromise: p, seen: x.Time, node: x.Node}
+		is, state := s.presenceOf(x, h.owner, h.key)
+		u = unkeptPromise{receivedPromise: p, seen: x.Time, node: x.Node}
 		if is == absent && o.MayBeDown == 0 &&
 			(s.movedFrom(node, h.key, x.Time) || !keeps && s.unseenMaster(node, h.key, p.at, x.Time)) {
 			continue
@@ -181,8 +185,8 @@ func (s *nodeSamples) unseenMaster(node int, key int32, from, at time.Duration) 
 	return false
 }
 
-func (c *honestyCheck) unkeptViolation(f finding) Violation {
-	h, u := &c.holds[f.x], f.note.(unkept)
+func (c *honestyCheck) unkeptPromiseViolation(f finding) Violation {
+	h, u := &c.holds[f.x], f.note.(unkeptPromise)
 	w := c.involving(BrokenPromise, h.span)
 	first := c.h.Spans[h.span].Invoked
 	if u.event != c.h.Spans[h.span].Ended {

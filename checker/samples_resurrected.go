@@ -45,15 +45,15 @@ func (c *honestyCheck) judgeResurrected() {
 	}
 }
 
-// requests are spans of one owner at one key.
-type requests struct {
+// ownerRequests are spans of one owner at one key.
+type ownerRequests struct {
 	grant int32 // the first one; none: there is none
 	last  int32 // the last acquire or try
 }
 
 // lastRequests are the requests of all owners that have requested a lock.
-func (c *honestyCheck) lastRequests() map[ownerKey]requests {
-	all := make(map[ownerKey]requests)
+func (c *honestyCheck) lastRequests() map[ownerKey]ownerRequests {
+	all := make(map[ownerKey]ownerRequests)
 	for i, s := range refs(c.h.Spans) {
 		if !isAcquire(s.Op) {
 			continue
@@ -78,14 +78,14 @@ func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Optio
 	for node := range s.nodes {
 		had, without := false, time.Duration(-1)
 		for _, x := range refsAt(s.h.Samples, s.between(node, span.Return, history.Infinity)) {
-			is, _ := s.keeps(x, span.Owner, span.Key)
+			is, _ := s.presenceOf(x, span.Owner, span.Key)
 			switch {
 			case is == absent && had:
 				without = x.Sent
 			case is != present:
 			case without < 0:
 				had = true
-			case x.Sent > n.Time && !dis.touch(segment{without, x.Time}, anyClient, history.AffectsData) &&
+			case x.Sent > n.Time && !dis.mayAffect(segment{without, x.Time}, anyClient, history.AffectsData) &&
 				!(o.MayBeDown == 0 && s.otherMaster(node, span.Key, x.Time, o.slack())):
 				all = append(all, resurrection{notice, grant, x.Node, without, x.Time})
 			}

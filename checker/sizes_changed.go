@@ -16,12 +16,12 @@ type sizeChange struct {
 	known  int64 // permits that there were since
 }
 
-// judgeChanges finds the changes of the number of permits whose reply is not the previous number plus the requested
+// judgeSizeChanges finds the changes of the number of permits whose reply is not the previous number plus the requested
 // change, those that left a negative number, and those that were refused although there were enough permits to remove.
 // The previous number is certain if the last change or resize succeeded and returned before this one was invoked, and
 // no fault can have changed the data of the servers since then. After a change of unknown outcome, which may take
 // effect at any time, it is never certain again.
-func (v *view) judgeChanges(o Options, found *findings) {
+func (v *view) judgeSizeChanges(o Options, found *findings) {
 	last := make(map[int32]sizeChange) // by key; before is none: uncertain
 	dis := v.allDisturbances(o)
 	outOfRange := make(map[int32]bool)
@@ -50,7 +50,7 @@ func (v *view) judgeChanges(o Options, found *findings) {
 		if refused {
 			rule, wrong = refusedChange, known && want >= 0 && s.Call > v.h.Spans[c.before].Return
 		}
-		if wrong && !dis.touch(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
+		if wrong && !dis.mayAffect(segment{v.h.Spans[c.before].Call, s.Return}, anyClient, history.AffectsData) {
 			found.add(finding{rule: rule, x: c.before, y: i, start: s.Call, end: s.Return, note: c.known})
 		}
 		if !refused {

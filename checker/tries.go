@@ -22,7 +22,7 @@ func (v *view) judgeTries(o Options, found *findings) {
 		client, during := v.client(i), segment{v.h.Spans[i].Call, until}
 		e := excuses(scopeOf(&v.h.Spans[i]))
 		p := longestOutside(during, e.away.windows, v.clientPauses()[client])
-		if p.until-p.from <= slack || e.dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
+		if p.until-p.from <= slack || e.dis.mayAffect(during, client, history.AffectsData, history.AffectsTraffic,
 			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
 			return
 		}

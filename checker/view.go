@@ -151,7 +151,7 @@ func (v *view) fold(all bool) {
 	v.issueOrder = slices.Clone(v.ownerOrder)
 	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool),
 		hasLost: make(map[ownerKey]bool), clients: byClient{of: make(map[int][]int32)}, all: all,
-		blurred: make(map[ownerKey]bool), kept: make(map[ownerKey]keptLevels), effects: make(map[int32]time.Duration)}
+		modeUnknown: make(map[ownerKey]bool), kept: make(map[ownerKey]keptLevels), effects: make(map[int32]time.Duration)}
 	v.usage = make([]usage, len(h.Keys))
 	room()
 	order()

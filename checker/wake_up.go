@@ -26,7 +26,7 @@ const (
 	noReason                    // a wait ended without a reply although there was no fault
 	closedWait                  // an acquire did not return although its lock object had been closed
 	keptToItself                // a program kept the lock to itself while clients of others waited
-	keptInHand                  // an acquire of several keys kept one that others waited for, while it waited for another
+	holdAndWait                 // an acquire of several keys kept one that others waited for, while it waited for another
 	unanswered                  // an operation had no reply although only other servers than its own were unavailable
 	ownGrant                    // an acquire waited for what it had been granted
 	outcomeUnknown              // the outcome of an acquire stayed unknown although a majority was available
@@ -47,8 +47,8 @@ func wakeUpRules() []string {
 		waitedNeverGrantable: "never-grantable", notReturned: "not-returned",
 		requestStorm: "storm", dialStorm: "dials", wokenTooMany: "herd",
 		gaveUp: "gave-up", failedWait: "failed-wait", closedWait: "closed-wait", keptToItself: "no-turns",
-		keptInHand: "hold-and-wait",
-		unanswered: "unanswered", outcomeUnknown: "outcome-unknown", ownGrant: "own-grant", noReason: "no-reason",
+		holdAndWait: "hold-and-wait",
+		unanswered:  "unanswered", outcomeUnknown: "outcome-unknown", ownGrant: "own-grant", noReason: "no-reason",
 		waitedWhileFree: "shown-free",
 		wakeOutage:      "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
 		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks",
@@ -84,11 +84,11 @@ func checkWakeUp(v *view, o Options) Result {
 	v.judgeRequestsNeverGrantable(o, found)
 	v.judgeGivenUp(o, found)
 	v.judgeNoReason(o, found)
-	v.judgeClosings(o, found)
+	v.judgeClosedWaits(o, found)
 	v.judgeUnanswered(o, found)
-	v.judgeDoubt(o, found)
+	v.judgeUnknownOutcomes(o, found)
 	v.judgeTurns(o, found)
-	v.judgeKept(o, found)
+	v.judgeHoldAndWait(o, found)
 	v.judgeStorms(o, found)
 	v.judgeDials(o, found)
 	v.judgeHerds(o, found)
@@ -177,7 +177,7 @@ func wakeUpWords() map[int]wording {
 		keptToItself: {"", otherHold, "no program keeps the lock to itself while a client of another one waits",
 			"client $client waited for $lock $during, while it was granted again and again, and only to the program of " +
 				"client $other"},
-		keptInHand: {"", otherOp, "an acquire of several keys that has to wait for one of them does not keep the others",
+		holdAndWait: {"", otherOp, "an acquire of several keys that has to wait for one of them does not keep the others",
 			"client $client waited for $lock $during although no client held it: only client $other can have had it, inside " +
 				"an acquire of several keys that waited for $note"},
 	}

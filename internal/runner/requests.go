@@ -7,52 +7,55 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Limits of what is recorded of requests: with more than mostProcesses processes, nothing is.
+// Limits that keep the history small.
 const (
-	requestsEvery = 100 * time.Millisecond // at most, of each node
-	mostProcesses = 64
+	requestsEvery = 100 * time.Millisecond // the shortest time between two recordings of one node
+	mostProcesses = 64                     // with more client processes, no counts are recorded
 )
 
-// requestLog keeps what was last recorded of the requests of each client process, so that only changes are recorded.
+// requestLog reduces the counts of requests in the samples of the servers (history.Received: connections, subscriptions
+// and commands of one client) to the counts that changed since they were recorded last.
 type requestLog struct {
-	perInstance int // clients that share a lock object
+	perInstance int // number of clients that share one lock object, and so its connections
 	nodes       map[string]*nodeRequests
 }
 
-// nodeRequests is what was last recorded of one node, and when.
+// nodeRequests are the counts that were recorded last for one node.
 type nodeRequests struct {
 	at   time.Duration
 	last map[int]history.Received // by client
 }
 
-// news are the requests of s that differ from what was last recorded of its node; nil if that was not long ago.
-func (l *requestLog) news(s history.Sample) (changed []history.Received) {
-	known := l.nodes[s.Node]
-	if known == nil {
-		known = &nodeRequests{at: -requestsEvery, last: map[int]history.Received{}}
-		l.nodes[s.Node] = known
+// changes returns the counts in s that differ from the recorded ones of its node, and notes them as recorded; nil if
+// the node was recorded less than requestsEvery before.
+func (l *requestLog) changes(s history.Sample) (changed []history.Received) {
+	recorded := l.nodes[s.Node]
+	if recorded == nil {
+		recorded = &nodeRequests{at: -requestsEvery, last: map[int]history.Received{}}
+		l.nodes[s.Node] = recorded
 	}
-	if len(s.Received) == 0 || s.Time-known.at < requestsEvery {
+	if len(s.Received) == 0 || s.Time-recorded.at < requestsEvery {
 		return nil
 	}
-	all := l.joined(s.Received)
-	if known.at = s.Time; len(all) > mostProcesses {
+	all := l.byInstance(s.Received)
+	if recorded.at = s.Time; len(all) > mostProcesses {
 		return nil
 	}
 	for _, r := range all {
-		before, is := known.last[r.Client]
+		before, is := recorded.last[r.Client]
 		if is && before.Dials == r.Dials && before.Open == r.Open && before.Channels == r.Channels &&
 			before.Commands == r.Commands {
 			continue
 		}
-		known.last[r.Client] = r
+		recorded.last[r.Client] = r
 		changed = append(changed, r)
 	}
 	return changed
 }
 
-// joined adds up what was received from clients that share a lock object: one of them opened its connections.
-func (l *requestLog) joined(all []history.Received) []history.Received {
+// byInstance adds up the counts of clients that share a lock object. The client with the smallest number stands for all
+// of them.
+func (l *requestLog) byInstance(all []history.Received) []history.Received {
 	if l.perInstance < 2 {
 		return all
 	}
@@ -69,7 +72,7 @@ func (l *requestLog) joined(all []history.Received) []history.Received {
 	return out
 }
 
-// sumOf is the sum of two clients that share a lock object.
+// sumOf adds up the counts of two clients that share a lock object.
 func sumOf(a, b history.Received) history.Received {
 	a.Dials += b.Dials
 	a.Open += b.Open

@@ -12,7 +12,7 @@ import (
 func TestRequestLog(t *testing.T) {
 	l := requestLog{perInstance: 2, nodes: map[string]*nodeRequests{}}
 	sample := func(ms int, all ...history.Received) []history.Received {
-		return l.news(history.Sample{Node: "n1", Time: time.Duration(ms) * time.Millisecond, Received: all})
+		return l.changes(history.Sample{Node: "n1", Time: time.Duration(ms) * time.Millisecond, Received: all})
 	}
 	a := history.Received{Client: 2, Dials: 1, Commands: 4, Keys: map[string]int{"orders": 2}}
 	b := history.Received{Client: 3, Dials: 2, Commands: 1, Keys: map[string]int{"orders": 1}}

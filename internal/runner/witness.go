@@ -148,7 +148,7 @@ func (w *witness) silentFor(node string) time.Duration {
 }
 
 func (w *witness) write(s history.Sample) {
-	s.Received = w.requests.news(s)
+	s.Received = w.requests.changes(s)
 	if w.out == nil {
 		w.kept = append(w.kept, s)
 		return

@@ -15,7 +15,7 @@ type Env struct {
 	Session *session.Session
 	Guard   *session.Guard
 	Rand    *rand.Rand          // of this client alone, from the run's seed
-	Seed    uint64              // of the run: what all clients draw from it is the same for all
+	Seed    uint64              // of the run: choices drawn from it are the same for all clients
 	Until   time.Time           // end of the run, which bounds acquire timeouts
 	Can     client.Capabilities // of the lock
 }
@@ -26,7 +26,7 @@ func (e Env) AcquireTimeout() time.Duration {
 	return max(Grain, min(e.Params.Wait, time.Until(e.Until)).Truncate(Grain))
 }
 
-// Begins waits until client i may start (Params.Ramp); false: the run ended before.
+// Begins waits until client i may start (see Params.Ramp). It returns false if the run ends before that.
 func (p Params) Begins(ctx context.Context, stop <-chan struct{}, i int) bool {
 	if p.Ramp > 0 && p.Clients > 1 {
 		Pause(ctx, stop, (p.Ramp * time.Duration(i) / time.Duration(p.Clients-1)).Truncate(Grain))

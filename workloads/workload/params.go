@@ -37,13 +37,14 @@ type Params struct {
 	// PerInstance is the number of clients that share one lock object and its connections, as the goroutines of a program
 	// do; default 1. It divides PerProcess.
 	PerInstance int `yaml:"per_instance,omitempty"`
-	// Sequences are names of sequences of workload mixed, separated by commas: those that clients execute, or, after "all
-	// but", do not execute. "": all, but those that are about shared lock objects only if clients share them. Of several
-	// lists with semicolons between them, client i has list i modulo their number.
+	// Sequences selects the sequences of workload mixed that clients execute: a list of names with commas, or "all but"
+	// and a list of the names to leave out. "" selects all; the sequences about shared lock objects only if PerInstance is
+	// more than 1. Several lists with semicolons between them are dealt to the clients in turn: client i gets list i modulo
+	// their number.
 	Sequences string `yaml:"sequences,omitempty"`
 	// Tagged has the name of every key end with the same hash tag, so that they are in one slot of a Redis Cluster.
 	Tagged bool `yaml:"tagged,omitempty"`
-	// SetUp: clients of workload mixed give each semaphore its size before anything else.
+	// SetUp: clients of workload mixed set the size of each semaphore before their first other operation.
 	SetUp bool `yaml:"set_up,omitempty"`
 	// Prefix begins the name of every key, on servers that others use too. It has no braces.
 	Prefix string `yaml:"-"`
@@ -70,7 +71,8 @@ func (p Params) Defaults() Params {
 	return p
 }
 
-// KeyNames are the keys that p's workload locks: those that all clients use and, in some workloads, one for each.
+// KeyNames are the keys that the workload locks: the keys that all clients share and, in some workloads, one key for
+// each client alone.
 func (p Params) KeyNames() []string {
 	keys := p.SharedKeys()
 	if !p.ownKeys() {
@@ -91,7 +93,7 @@ func (p Params) ownKeys() bool { return p.Kind == Mixed || p.Kind == Latch }
 // ownKey is the key of client i alone.
 func (p Params) ownKey(i int) string { return p.key(fmt.Sprintf("own-%d", i)) }
 
-// key is the name of the key that a workload calls name.
+// key is the name of a key at the servers, with the prefix and the hash tag of p.
 func (p Params) key(name string) string {
 	if p.Tagged {
 		name += "{shop}"

@@ -31,7 +31,7 @@ func (c *honestyCheck) judgeAfterRelease() {
 		// A fault that was over before that has delayed nothing until now; it may be why the outcome is unknown.
 		since := segment{n.Time - 2*c.o.slack(), n.Time}
 		if !c.o.applies(honestPaused) ||
-			!c.dis.touch(since, c.client(last.span), history.AffectsClients, history.AffectsTraffic) {
+			!c.dis.mayAffect(since, c.client(last.span), history.AffectsClients, history.AffectsTraffic) {
 			c.found.add(finding{rule: noticedAfter, x: last.span, y: i, start: last.at, end: n.Time})
 		}
 	}

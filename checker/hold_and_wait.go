@@ -33,12 +33,12 @@ type pendingMark struct {
 	span    int64 // the number of its part for the key, with that sign
 }
 
-// judgeKept finds the waits for a single key that no client held, and that only one acquire of several keys can have
-// kept, for longer than a lock that backs off may keep it. If several such acquires were in flight, each may have had
-// the key in its turn, so these times are not judged. Neither are outages of the key's own server, nor runs in which
-// the waiter may always ask after the others because its connection is slow. A hang of another server allows more
+// judgeHoldAndWait finds the waits for a single key that no client held, and that only one acquire of several keys can
+// have kept, for longer than a lock that backs off may keep it. If several such acquires were in flight, each may have
+// had the key in its turn, so these times are not judged. Neither are outages of the key's own server, nor runs in
+// which the waiter may always ask after the others because its connection is slow. A hang of another server allows more
 // time.
-func (v *view) judgeKept(o Options, found *findings) {
+func (v *view) judgeHoldAndWait(o Options, found *findings) {
 	if !o.BacksOff || o.SimPriorities {
 		return
 	}
@@ -65,7 +65,7 @@ func (v *view) judgeKept(o Options, found *findings) {
 				bound = keptWhileSilent
 			}
 			if p.until-p.from > bound+o.slack() {
-				found.add(finding{rule: keptInHand, x: k.span, y: i, start: p.from, end: p.until, note: v.waitedFor(k.span, p)})
+				found.add(finding{rule: holdAndWait, x: k.span, y: i, start: p.from, end: p.until, note: v.waitedFor(k.span, p)})
 			}
 		}
 	})

@@ -15,8 +15,8 @@ import (
 // states that it is frugal (Options.Frugal). Counts are those of samples, between which it is not known when a request
 // arrived: so a window contains at least what arrived between its samples.
 
-// The bounds of a frugal lock. They are several times what a lock needs that is woken by messages. See storms.go for
-// those of a second.
+// The bounds of a frugal lock. They are several times what a lock needs that is woken by messages. See cost_storms.go
+// for those of a second.
 const (
 	quietAfter   = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
 	lingerAtMost = 10 * time.Second // for which a channel is subscribed that nobody waits at
@@ -266,7 +266,7 @@ func (v *view) judgeQuiet(o Options, found *findings) {
 					gap.until = usage[key][n+1].from
 				}
 				count, at := of.within(gap, name)
-				if count < 2 || dis.touch(segment{u.until, at}, anyClient, history.AffectsTraffic, history.AffectsClients) {
+				if count < 2 || dis.mayAffect(segment{u.until, at}, anyClient, history.AffectsTraffic, history.AffectsClients) {
 					continue
 				}
 				v.addExcess(found, requestsLeft, excess{
@@ -313,7 +313,7 @@ func (v *view) judgeChannels(o Options, found *findings) {
 				}
 			}
 			if p.Channels <= fewChannels+2*recent ||
-				dis.touch(during, anyClient, history.AffectsTraffic, history.AffectsClients) {
+				dis.mayAffect(during, anyClient, history.AffectsTraffic, history.AffectsClients) {
 				continue
 			}
 			v.addExcess(found, channelsLeft, excess{"a process is not subscribed for long to what it does not wait for",

@@ -10,10 +10,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// judgeDone finds the releases that ended with an error and with certainty had no effect, but after which another owner
-// was granted the lock before the promise to the releaser had ended: they had it. What may have changed the data of the
-// servers since the grant excuses the lock, as does a forced release.
-func (c *honestyCheck) judgeDone() {
+// judgeEffectsOfFailures finds the releases that ended with an error and with certainty had no effect, but after which
+// another owner was granted the lock before the promise to the releaser had ended: they had it. What may have changed
+// the data of the servers since the grant excuses the lock, as does a forced release.
+func (c *honestyCheck) judgeEffectsOfFailures() {
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		if s.Op != history.OpRelease || s.Outcome != history.Fail || s.Held || c.h.Limit(s.Key) != 0 {
@@ -33,7 +33,7 @@ func (c *honestyCheck) judgeDone() {
 		}
 		during := segment{h.asked, c.holds[other].from}
 		if !c.touched(c.dis, during) && !c.releasedIn(s, during) {
-			c.found.add(finding{rule: failedDone, x: other, y: f.Span, start: s.Call, end: c.holds[other].from})
+			c.found.add(finding{rule: failedWithEffect, x: other, y: f.Span, start: s.Call, end: c.holds[other].from})
 		}
 	}
 }
@@ -60,8 +60,8 @@ func (v *view) releasedIn(failed *history.Span, s segment) bool {
 	return false
 }
 
-// doneViolation describes a finding of judgeDone.
-func (v *view) doneViolation(f finding) Violation {
+// failedWithEffectViolation describes a finding of judgeEffectsOfFailures.
+func (v *view) failedWithEffectViolation(f finding) Violation {
 	s, g := &v.h.Spans[f.y], &v.holds[f.x]
 	w := v.involving("", f.y, g.span)
 	w.Rule = "an operation that fails with certainty has no effect"
@@ -116,7 +116,7 @@ func (v *view) availableElsewhere(o Options) func(s *history.Span, client int, d
 	excuses, elsewhere := v.excusesFor(o), v.outages(o)
 	return func(s *history.Span, client int, during segment) bool {
 		e := excuses(scopeOf(s))
-		return elsewhere.touches(during) && !e.away.touches(during) && !e.dis.touch(during, client,
+		return elsewhere.touches(during) && !e.away.touches(during) && !e.dis.mayAffect(during, client,
 			history.AffectsData, history.AffectsTraffic, history.AffectsDelays, history.AffectsCommands, history.AffectsClients)
 	}
 }
@@ -169,10 +169,10 @@ func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 	return kills, others
 }
 
-// judgeDoubt finds the acquires and tries of a quorum whose outcome stayed unknown although no more servers than may be
-// down were unavailable from their invocation on: the others can say what they keep, and a claim that a majority has
-// not, or has given back, is no hold.
-func (v *view) judgeDoubt(o Options, found *findings) {
+// judgeUnknownOutcomes finds the acquires and tries of a quorum whose outcome stayed unknown although no more servers
+// than may be down were unavailable from their invocation on: the others can say what they keep, and a claim that a
+// majority has not, or has given back, is no hold.
+func (v *view) judgeUnknownOutcomes(o Options, found *findings) {
 	if !o.Settles || !v.quorum {
 		return
 	}

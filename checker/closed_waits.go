@@ -6,9 +6,9 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeClosings finds the acquires that returned later than the slack after their client had closed its lock object,
+// judgeClosedWaits finds the acquires that returned later than the slack after their client had closed its lock object,
 // although the servers were available and the client was running.
-func (v *view) judgeClosings(o Options, found *findings) {
+func (v *view) judgeClosedWaits(o Options, found *findings) {
 	for _, c := range v.h.Closings {
 		away := v.outagesFor(scopeOf(&v.h.Spans[c.Span]), o)
 		p := longestOutside(segment{c.Closed, c.Time}, o.excusedBy(wakePaused, v.clientPauses()[v.client(c.Span)]),

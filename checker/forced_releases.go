@@ -6,16 +6,16 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeForces judges what forced releases reply: that they have taken the lock from somebody, or that nobody had it.
-// Only those before the first fault are judged. On a quorum, a minority may keep what nobody holds.
-func (c *honestyCheck) judgeForces() {
+// judgeForcedReleases judges what forced releases reply: that they have taken the lock from somebody, or that nobody
+// had it. Only those before the first fault are judged. On a quorum, a minority may keep what nobody holds.
+func (c *honestyCheck) judgeForcedReleases() {
 	if c.o.MayBeDown > 0 {
 		return
 	}
-	around := make(map[int32]reach)
+	around := make(map[int32]extentSums)
 	for i, s := range refsAt(c.h.Spans, c.rare) {
 		if s.Op != history.OpForceRelease || s.Some || c.h.Limit(s.Key) != 0 || s.Outcome == history.Info ||
-			c.o.applies(forceFault) && c.all.some(segment{0, s.Return}, func(*faultTime) bool { return true }) {
+			c.o.applies(forceFault) && c.all.any(segment{0, s.Return}, func(*faultTime) bool { return true }) {
 			continue
 		}
 		if s.Absent {
@@ -27,11 +27,11 @@ func (c *honestyCheck) judgeForces() {
 		holds := c.byKey[s.Key]
 		r, known := around[s.Key]
 		if !known {
-			r = c.reachOf(holds)
+			r = c.extentSumsOf(holds)
 			around[s.Key] = r
 		}
 		n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
-		free := later(r.back[n], c.o.ClockError) < s.Call && r.called[n] > later(s.Return, c.o.ClockError)
+		free := later(r.lastEnd[n], c.o.ClockError) < s.Call && r.nextCall[n] > later(s.Return, c.o.ClockError)
 		if s.Outcome == history.OK && free && !c.mayBeBetween(s) {
 			c.found.add(finding{rule: forcedNothing, x: none, y: i, start: s.Call, end: s.Return})
 		}

@@ -2,7 +2,7 @@ package checker
 
 import "time"
 
-// This file is about requests without a pause, of a lock that states that it is frugal; see requests.go.
+// This file is about requests without a pause, of a lock that states that it is frugal; see cost_requests.go.
 
 // The bounds of a frugal lock.
 const (

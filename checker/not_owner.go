@@ -6,13 +6,13 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeNamed finds the releases that were refused with code lost although another owner certainly had the lock, at a
-// lock that states that it says so. Of a quorum, the masters that refuse a release and those that keep what the other
+// judgeOwnerNamed finds the releases that were refused with code lost although another owner certainly had the lock, at
+// a lock that states that it says so. Of a quorum, the masters that refuse a release and those that keep what the other
 // owner was promised are majorities, with a master in common.
 //
 // A release that is repeated is replied to as the first time, perhaps from before the other grant: an owner with an
 // earlier release that failed without a reason, or whose outcome is unknown, is not judged.
-func (c *honestyCheck) judgeNamed() {
+func (c *honestyCheck) judgeOwnerNamed() {
 	if !c.o.NamesOwner {
 		return
 	}
@@ -27,15 +27,15 @@ func (c *honestyCheck) judgeNamed() {
 		switch {
 		case s.Op != history.OpRelease:
 		case s.Lost && !s.Part && !repeats[at] && !forced[s.Key] && c.h.Limit(s.Key) == 0:
-			c.judgeUnnamed(i, s)
+			c.judgeOwnerUnnamed(i, s)
 		case s.Outcome != history.OK && !s.Denied:
 			repeats[at] = true
 		}
 	}
 }
 
-// judgeUnnamed judges one such release.
-func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
+// judgeOwnerUnnamed judges one such release.
+func (c *honestyCheck) judgeOwnerUnnamed(i int32, s *history.Span) {
 	if _, held := c.lastHold(s.Owner, s.Key, s.Call); !held {
 		return
 	}
@@ -43,11 +43,11 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 	began := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
 	for n := began - 1; n >= max(0, began-maxLookBack); n-- {
 		h := &c.holds[holds[n]]
-		if h.owner == s.Owner || !c.sureOf(h, segment{s.Call, s.Return}) {
+		if h.owner == s.Owner || !c.certainlyPromised(h, segment{s.Call, s.Return}) {
 			continue
 		}
 		since := segment{h.asked, s.Return}
-		if c.o.applies(honestData) && c.all.touch(since, anyClient, history.AffectsData, history.AffectsCommands,
+		if c.o.applies(honestData) && c.all.mayAffect(since, anyClient, history.AffectsData, history.AffectsCommands,
 			history.AffectsRights, history.AffectsClockBack, history.AffectsSlots, history.AffectsMemory) {
 			continue // what servers keep, or how they reply, may have changed
 		}
@@ -56,8 +56,9 @@ func (c *honestyCheck) judgeUnnamed(i int32, s *history.Span) {
 	}
 }
 
-// sureOf reports whether one promise to write covers all of during, and none of the promises of h was given up by then.
-func (c *honestyCheck) sureOf(h *hold, during segment) (sure bool) {
+// certainlyPromised reports whether one promise to write covers all of during, and none of the promises of h was given
+// up by then.
+func (c *honestyCheck) certainlyPromised(h *hold, during segment) (sure bool) {
 	if h.reader || later(h.from, c.o.ClockError) >= during.from || h.until-c.o.ClockError <= during.until {
 		return false
 	}

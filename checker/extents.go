@@ -1,0 +1,195 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file finds the longest possible extent of each hold. Safety is judged on the shortest intervals that are
+// certain, liveness on the longest that are possible. A hold may last from its grant (or, if its client was paused
+// during the acquire, from the pause) to the return of its release or, without a release, to the end of the last lease
+// that can have been in force. An acquire of unknown outcome may have held the lock from its invocation to the end of
+// its lease.
+
+// extents are the longest possible times of all holds.
+type extents struct {
+	*view
+	possible [][]freeInterval // by key: times in which a hold may exist that is not among the holds of view
+	renewed  []time.Duration  // by hold: latest end of a renewed lease; nil if nothing was renewed
+	// renewedInMode is renewed without grants in the other mode (see [extents.endInMode]).
+	renewedInMode []time.Duration
+	regranted     map[ownerKey][]renewal // see [extents.enteredAgain]; nil until needed
+	faults        disturbances
+	longestLease  time.Duration         // of a lock that renews by itself, as its promises show it; 0: unknown
+	crashed       map[int]time.Duration // see [view.crashes]
+
+	longestRequested func() map[int]time.Duration // by client, the longest lease that it requested
+}
+
+func newExtents(v *view) *extents {
+	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
+		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
+	e.longestRequested = sync.OnceValue(e.findRequested)
+	unknown, renewals, undone := false, len(v.regrants) > 0, false
+	for _, s := range refs(v.h.Spans) {
+		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
+		renewals = renewals || s.Op == history.OpRenew
+		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
+			e.longestLease = max(e.longestLease, s.Valid-s.Call)
+		}
+	}
+	for i := range v.h.Notices {
+		renewals = renewals || v.h.Notices[i].F == history.Renewed
+	}
+	if renewals {
+		e.addRenewals()
+	}
+	if unknown {
+		e.addUnknownAcquires()
+	}
+	if undone {
+		e.addUndoneGrants()
+	}
+	e.addPausedGrants()
+	for _, x := range e.possible {
+		slices.SortFunc(x, func(a, b freeInterval) int { return cmp.Compare(a.from, b.from) })
+	}
+	return e
+}
+
+// leaseEnd is the time by which hold i has certainly ended if it was not released.
+func (e *extents) leaseEnd(i int32) time.Duration {
+	h := &e.holds[i]
+	end := never
+	if lease := e.h.Spans[h.span].Lease; lease > 0 {
+		end = later(h.from, lease)
+	} else if e.longestLease > 0 && h.ending == endLost {
+		end = later(e.faults.deliveredBy(max(h.from, h.until), e.client(h.span)), e.longestLease) // a renewal may arrive late
+	}
+	if e.renewed != nil {
+		end = max(end, e.renewed[i])
+	}
+	return end
+}
+
+// freeAt is the latest possible end of hold i: its release or, if its outcome is unknown or there was none, the end of
+// its lease.
+func (e *extents) freeAt(i int32) time.Duration {
+	if by := e.holds[i].freeBy; by != never {
+		return by
+	}
+	return e.leaseEnd(i)
+}
+
+// mayHold reports whether acquire s may have been granted without a hold in view: its outcome is unknown, or the holds
+// of its owner are.
+func (v *view) mayHold(s *history.Span) bool {
+	if !isAcquire(s.Op) {
+		return false
+	}
+	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
+}
+
+// addUnknownAcquires adds the possible holds of acquires of unknown outcome, and of owners whose holds are unknown.
+func (e *extents) addUnknownAcquires() {
+	for i, s := range refs(e.h.Spans) {
+		if !e.mayHold(s) {
+			continue
+		}
+		end, lease := e.latestEffect(i), s.Lease
+		if s.Outcome == history.OK {
+			end = never
+		}
+		if k, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
+			end, lease = min(end, e.faults.deliveredBy(k, e.client(i))), cmp.Or(lease, e.longestLease)
+		}
+		if lease == 0 { // its client is alive, and may renew what it may hold
+			end = never
+		}
+		until := max(later(end, lease), e.enteredAgain(s))
+		if e.fair && s.Op == history.OpAcquire && s.Outcome == history.Info {
+			until = max(until, e.handedOver(i))
+		}
+		x := freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}}
+		e.possible[s.Key] = append(e.possible[s.Key], x)
+	}
+}
+
+// handedOver is the instant until which a fair lock may keep a grant that it handed over to the waiter of an acquire:
+// such a grant lasts as long as the waiter's place in the queue. Zero if samples show no such grant or, without
+// samples, if it is unknown how long the lock keeps a waiter.
+func (e *extents) handedOver(i int32) time.Duration {
+	s, until := &e.h.Spans[i], e.dequeued(i)
+	seen := e.samples()
+	if seen == nil && e.poll == 0 ||
+		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
+		return 0
+	}
+	return until
+}
+
+// addPausedGrants adds, for a client that was paused during an acquire, the time from the pause to the grant: it may
+// already have had the lock, and only the reply was late.
+func (e *extents) addPausedGrants() {
+	pauses := e.clientPauses()
+	if len(pauses) == 0 {
+		return
+	}
+	for i, h := range refs(e.holds) {
+		for _, p := range pauses[e.client(h.span)] {
+			if begin := max(h.asked, p.from); begin < min(h.from, p.until) {
+				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: i, cause: afterRelease}
+				e.possible[h.key] = append(e.possible[h.key], x)
+			}
+		}
+	}
+}
+
+// addUndoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.
+func (e *extents) addUndoneGrants() {
+	for i, s := range refsAt(e.h.Spans, e.rare) {
+		if s.Undone {
+			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: i, cause: afterUnknownAcquire}
+			e.possible[s.Key] = append(e.possible[s.Key], x)
+		}
+	}
+}
+
+// firstUnknown is, by key, the invocation of the first acquire that may have been granted without a hold in view;
+// never: there is none.
+func (v *view) firstUnknown() []time.Duration {
+	first := slices.Repeat([]time.Duration{never}, len(v.byKey))
+	for _, s := range refs(v.h.Spans) {
+		if v.mayHold(s) || s.Undone {
+			first[s.Key] = min(first[s.Key], s.Call)
+		}
+	}
+	return first
+}
+
+// latestEffect is the latest time at which an operation can have taken effect: its completion or, if its outcome is
+// unknown, the arrival of a request that was sent at its completion; never if it has no completion.
+func (e *extents) latestEffect(i int32) time.Duration {
+	s := &e.h.Spans[i]
+	if s.Outcome != history.Info || s.Ended < 0 {
+		return s.Return
+	}
+	t, completed := e.completed()[i]
+	if !completed {
+		return never
+	}
+	return e.faults.deliveredBy(t, e.client(i))
+}
+
+// findCompleted finds the time of the completion of each operation of unknown outcome.
+func (v *view) findCompleted() map[int32]time.Duration {
+	completed := make(map[int32]time.Duration, len(v.h.Unknown))
+	for _, u := range v.h.Unknown {
+		completed[u.Span] = u.Time
+	}
+	return completed
+}
