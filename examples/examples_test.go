@@ -11,6 +11,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -29,7 +31,7 @@ func perform(t *testing.T, command string, set ...string) *history.History {
 		t.Fatal(err)
 	}
 	out, err := runner.Run(context.Background(), runner.Options{
-		Scenario: s, Seed: 1, Backend: runner.Backends()[0].New(runner.BackendOptions{}), Out: t.TempDir(),
+		Scenario: s, Seed: 1, Backend: servers.Process().New(backend.Options{}), Out: t.TempDir(),
 		Version: "test",
 	})
 	if err != nil {

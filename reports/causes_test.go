@@ -17,6 +17,9 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
@@ -65,16 +68,18 @@ func runOn(t *testing.T, backend, name string) *Run {
 	return runScenario(t, backend, s)
 }
 
-func runScenario(t *testing.T, backend string, s scenarios.Scenario) *Run {
+func runScenario(t *testing.T, on string, s scenarios.Scenario) *Run {
 	t.Helper()
-	return runSeed(t, backend, s, 7)
+	return runSeed(t, on, s, 7)
 }
 
 // runSeed is runScenario with that seed.
-func runSeed(t *testing.T, backend string, s scenarios.Scenario, seed uint64) *Run {
+func runSeed(t *testing.T, on string, s scenarios.Scenario, seed uint64) *Run {
 	t.Helper()
-	i := slices.IndexFunc(runner.Backends(), func(b runner.BackendSpec) bool { return b.Name == backend })
-	spec := runner.Backends()[i]
+	spec := simulated.Spec()
+	if on == "process" {
+		spec = servers.Process()
+	}
 	if why := spec.Missing(s); why != "" {
 		t.Skipf("NOT RUN: %s", why)
 	}
@@ -84,13 +89,13 @@ func runSeed(t *testing.T, backend string, s scenarios.Scenario, seed uint64) *R
 	}
 	out, err := runner.Run(context.Background(), runner.Options{
 		Scenario: s, Seed: seed, Out: t.TempDir(), Version: "test",
-		Backend: spec.New(runner.BackendOptions{Client: []string{"env", asClient + "=1", self}}),
+		Backend: spec.New(backend.Options{Client: []string{"env", asClient + "=1", self}}),
 	})
-	if backend == "sim" { // go-redis keeps timers of one bubble in pools, which must not reach the next
+	if on == "sim" { // go-redis keeps timers of one bubble in pools, which must not reach the next
 		runtime.GC()
 		runtime.GC()
 	}
-	if backend != "sim" && errors.Is(err, cluster.ErrEnvironment) {
+	if on != "sim" && errors.Is(err, cluster.ErrEnvironment) {
 		t.Skipf("NOT RUN: %s", err) // internal/cluster/process tests that servers start
 	}
 	if err != nil {

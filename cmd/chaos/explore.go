@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -92,7 +93,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	if o.seeds < 1 || o.jobs < 0 || o.check < 0 || o.time < 0 {
 		return usage(errors.New("--seeds must be positive; --jobs, --check-determinism and --time must not be negative"))
 	}
-	scenario, err := simulated(o.scenario, o.overrides())
+	scenario, err := loadSimulated(o.scenario, o.overrides())
 	if err != nil {
 		return err
 	}
@@ -154,11 +155,11 @@ func exploreStatus(r *explore.Report, seeds int) status {
 	}
 }
 
-// simulated loads a scenario and makes sure that backend sim can run it.
-func simulated(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
+// loadSimulated loads a scenario and makes sure that backend sim can run it.
+func loadSimulated(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
 	scenario, err := loadScenario(name, overrides)
 	if err == nil {
-		_, _, err = chooseBackend(runner.SimName, scenario)
+		_, _, err = chooseBackend(simulated.Name, scenario)
 	}
 	return scenario, err
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -176,7 +175,7 @@ func targetText(t faults.Target) string {
 
 func backendItems() ([]item, error) {
 	var items []item
-	for _, row := range runner.Backends() {
+	for _, row := range backends() {
 		more := "available on this machine"
 		if why := row.Missing(scenarios.Scenario{Topology: cluster.Topology{Kind: cluster.Single}}); why != "" {
 			more = "not available on this machine: " + why

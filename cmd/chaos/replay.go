@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
-	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -39,7 +39,7 @@ func replay(c *cobra.Command, s streams, path, outDir string, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	if m.Backend == runner.TargetBackend {
+	if m.Backend == servers.Target {
 		return usage(fmt.Errorf("the run used servers of your own (--target); repeat it with: %s", m.Repeat))
 	}
 	scenario, err := scenarioOf(m)

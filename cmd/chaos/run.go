@@ -19,6 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
@@ -179,22 +180,22 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	if err != nil {
 		return nil, fmt.Errorf("finding this program on disk: %w", err)
 	}
-	options := runner.BackendOptions{Client: []string{self, "client"}, Image: o.image, Stalled: endStalled}
-	var backend runner.Backend
+	options := backend.Options{Client: []string{self, "client"}, Image: o.image, Stalled: endStalled}
+	var on backend.Backend
 	flags, why := o.target.repeat(), "servers that the run did not start, chosen with --target"
 	if o.target.url != "" {
-		backend, scenario, err = o.target.backend(ctx, o, options, scenario)
+		on, scenario, err = o.target.backend(ctx, o, options, scenario)
 	} else {
-		var spec runner.BackendSpec
+		var spec backend.Spec
 		if spec, why, err = chooseBackend(o.backend, scenario); err == nil {
-			backend, flags = spec.New(options), spec.Flags(options)
+			on, flags = spec.New(options), spec.RepeatFlags(options)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	name := backend.Facts().Name
-	if backend.Facts().Deterministic {
+	name := on.Facts().Name
+	if on.Facts().Deterministic {
 		// The command that repeats the run must name sim: on another machine auto may choose another backend. One
 		// processor, as a worker of chaos explore has, leaves Go fewer orders for the goroutines of one client.
 		o.backend = name
@@ -203,7 +204,7 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	show := newProgress(s, scenario, o.seed)
 	s.note("backend %s: %s", name, why)
 	out, err := runner.Run(ctx, runner.Options{
-		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: backend, Why: why, Out: o.out,
+		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: on, Why: why, Out: o.out,
 		Repeat: o.repeat(flags), Version: version, Search: searchCommand(), Watch: show.update,
 	})
 	show.end(out != nil && out.Dir != nil)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
@@ -246,7 +247,7 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 func simulatedInCI(all suite.Suite) string {
 	n := 0
 	for _, r := range all.Rows {
-		if r.Backend == runner.SimName {
+		if r.Backend == simulated.Name {
 			n++
 		}
 	}

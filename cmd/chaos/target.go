@@ -13,9 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/cluster/target"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -125,8 +126,8 @@ func (t targetFlags) repeat() (words []string) {
 
 // backend is the backend of a run on the target, and the scenario as it runs there.
 func (t targetFlags) backend(
-	ctx context.Context, o runOptions, options runner.BackendOptions, s scenarios.Scenario,
-) (runner.Backend, scenarios.Scenario, error) {
+	ctx context.Context, o runOptions, options backend.Options, s scenarios.Scenario,
+) (backend.Backend, scenarios.Scenario, error) {
 	if o.backend != autoBackend {
 		return nil, s, usage(errors.New("--backend and --target exclude each other"))
 	}
@@ -134,8 +135,8 @@ func (t targetFlags) backend(
 	if err != nil {
 		return nil, s, err
 	}
-	b, s, err := runner.OnTarget(ctx, options, cfg, slices.Contains(t.allow, allowFailover), s, o.seed)
-	if errors.Is(err, runner.ErrTargetRefused) {
+	b, s, err := servers.OnTarget(ctx, options, cfg, slices.Contains(t.allow, allowFailover), s, o.seed)
+	if errors.Is(err, servers.ErrTargetRefused) {
 		err = usage(err)
 	}
 	return b, s, err

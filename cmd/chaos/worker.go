@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -94,9 +95,9 @@ func (p *parsedScenario) parse(text string) error {
 
 // simulate makes one run of the scenario of j and keeps its directory if the job requests it.
 func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (a explore.Result) {
-	backend := runner.NewSim(endStalled)
+	on := simulated.New(endStalled)
 	o := runner.Options{
-		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored",
+		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: on, Why: "explored",
 		Out: j.Keep, InMemory: j.Keep == "",
 		Version: version, Repeat: repeatOf(j),
 	}
@@ -111,7 +112,7 @@ func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (
 		return explore.Result{Failure: fmt.Sprint(err)}
 	}
 	a = resultOf(out, j)
-	a.Commands, a.Virtual = backend.Commands(), backend.Virtual()
+	a.Commands, a.Virtual = on.Commands(), on.Virtual()
 	if err != nil {
 		a.Failure = err.Error()
 	}

@@ -15,11 +15,12 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
-	"github.com/lockchaos/lockchaos/internal/runner"
 )
 
 // Finding is the result of one check.
@@ -48,8 +49,8 @@ const (
 // checks is a check in progress.
 type checks struct {
 	Options
-	env     runner.RunEnv
-	backend runner.Backend
+	env     backend.Env
+	backend backend.Backend
 	cluster cluster.Cluster
 	links   cluster.Links
 	clients []client.Client
@@ -75,9 +76,8 @@ func Run(ctx context.Context, o Options) (found []Finding, err error) {
 		return nil, err
 	}
 	defer record.Close()
-	spec := runner.Backends()[0]
-	c := &checks{Options: o, backend: spec.New(runner.BackendOptions{Client: o.Native})}
-	c.env = runner.RunEnv{
+	c := &checks{Options: o, backend: servers.Process().New(backend.Options{Client: o.Native})}
+	c.env = backend.Env{
 		Topology: cluster.Topology{Kind: c.topology()}.Defaults(), Lock: o.Lock, Clients: 2, Duration: time.Minute,
 		InitTimeout: o.InitTimeout, Seed: 1, Dir: run, Ledger: record,
 		Note: func(f, target, detail string) {

@@ -139,6 +139,14 @@ func (t Topology) Voters() int {
 // Redis reports whether the servers are Redis servers.
 func (t Topology) Redis() bool { return t.Kind != ZooKeeper && t.Kind != Etcd }
 
+// Software is the name of the servers' software: redis, zookeeper or etcd.
+func (t Topology) Software() string {
+	if t.Redis() {
+		return "redis"
+	}
+	return t.Kind
+}
+
 // MasterCount is the number of masters that a cluster starts with: nodes n1, n2, …
 // The nodes after them are replicas, of the masters in turn (see MasterOf). An ensemble has one, its leader, which it
 // chooses itself: any of its members.

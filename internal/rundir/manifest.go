@@ -53,7 +53,7 @@ type Manifest struct {
 
 	Seed      uint64              `json:"seed"`
 	Variation scenarios.Variation `json:"variation,omitempty"`
-	Delivery  string              `json:"delivery,omitempty"` // see runner.Facts
+	Delivery  string              `json:"delivery,omitempty"` // see backend.Facts
 	Repeat    string              `json:"repeat"`             // the command that repeats the run
 
 	Backend       string `json:"backend"`

@@ -10,13 +10,14 @@ import (
 	"sync"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // startClients starts all clients and sets them up, all at once except those that share a lock object: the first of
 // them is set up before the others, because the object uses the connections of the client that opens it, so that a
 // fault on the link of that client hits all of them.
-func (s *stage) startClients(ctx context.Context, env RunEnv) error {
+func (s *stage) startClients(ctx context.Context, env backend.Env) error {
 	s.env, s.clients = env, make([]client.Client, env.Clients)
 	can := make([]client.Capabilities, env.Clients)
 	errs := make([]error, env.Clients)
@@ -49,7 +50,7 @@ func firstError(errs []error) error {
 	return fmt.Errorf("%w; %s failed as well", errs[0], format.Count(len(errs)-1, "other client"))
 }
 
-func (s *stage) startClient(ctx context.Context, env RunEnv, i int) (client.Capabilities, error) {
+func (s *stage) startClient(ctx context.Context, env backend.Env, i int) (client.Capabilities, error) {
 	var options map[string]string
 	env.Lock, options = s.run.lockOf(i)
 	c, err := s.run.Backend.Client(ctx, env, i)
@@ -62,7 +63,7 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) (client.Capa
 
 // setUp sends init to client i.
 func (s *stage) setUp(
-	ctx context.Context, env RunEnv, c client.Client, i int, options map[string]string, seed uint64,
+	ctx context.Context, env backend.Env, c client.Client, i int, options map[string]string, seed uint64,
 ) (client.Capabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, env.InitTimeout)
 	defer cancel()

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,13 +14,14 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // slowSetups is a backend, a cluster and all clients: the lower the number of a client, the longer its setup takes.
 type slowSetups struct {
-	Backend
+	backend.Backend
 	cluster.Cluster
 	mu    sync.Mutex
 	ready []int // clients, as they were set up
@@ -26,7 +29,7 @@ type slowSetups struct {
 
 func (s *slowSetups) Endpoints(int) topology.Endpoints { return topology.Endpoints{} }
 
-func (s *slowSetups) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+func (s *slowSetups) Client(_ context.Context, e backend.Env, i int) (client.Client, error) {
 	return &slowSetup{all: s, number: i, takes: time.Second << (e.Clients - i)}, nil
 }
 
@@ -61,7 +64,7 @@ func TestFirstOpensTheSharedLock(t *testing.T) {
 			s := &stage{cluster: b, run: &run{
 				Options: Options{Backend: b}, params: workload.Params{PerInstance: test.shared}, locks: make([]client.Spec, 1),
 			}}
-			if err := s.startClients(t.Context(), RunEnv{Clients: 5, InitTimeout: time.Minute}); err != nil {
+			if err := s.startClients(t.Context(), backend.Env{Clients: 5, InitTimeout: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(b.ready, test.want) {
@@ -81,5 +84,17 @@ func TestRenewalsAreReported(t *testing.T) {
 				t.Errorf("%s: %s", j.Verdict, j.Sentence)
 			}
 		})
+	}
+}
+
+// TestFirstError: the errors of a thousand clients are one message.
+func TestFirstError(t *testing.T) {
+	first := errors.New("no such program")
+	if err := firstError([]error{nil, nil}); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	if err := firstError([]error{nil, first, errors.New("other"), errors.New("other")}); !errors.Is(err, first) ||
+		!strings.HasSuffix(err.Error(), "; 2 other clients failed as well") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -95,8 +96,8 @@ type traced struct{ history, network string }
 func tracedRun(t *testing.T, o Options) traced {
 	t.Helper()
 	var network strings.Builder
-	b := NewSim(nil)
-	b.trace = &network
+	b := simulated.New(nil)
+	b.Trace = &network
 	o.Backend, o.InMemory, o.Version = b, true, "test"
 	out, err := Run(context.Background(), o)
 	runtime.GC() // see simulate
@@ -175,7 +176,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			o := sameOptions(t, name)
-			if why := simSpec.Missing(o.Scenario); why != "" {
+			if why := simulated.Spec().Missing(o.Scenario); why != "" {
 				t.Skipf("NOT RUN: %s", why)
 			}
 			runtime.GOMAXPROCS(1)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -104,7 +106,7 @@ func TestClientThatDies(t *testing.T) {
 		"workload.lease=500ms")
 	o := options(t, s)
 	// It is set up, acquires the lock, works, and dies when it should release.
-	o.Backend = newProcessBackend(BackendOptions{Client: append([]string{"env", asCrash + "=3"}, clientCommand(t)...)})
+	o.Backend = servers.Process().New(backend.Options{Client: append([]string{"env", asCrash + "=3"}, clientCommand(t)...)})
 	out, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

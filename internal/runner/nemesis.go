@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -25,7 +26,7 @@ const healTimeout = 15 * time.Second
 // however the run ends.
 type nemesis struct {
 	env     faults.Env
-	time    Time
+	time    backend.Time
 	record  *history.Recorder
 	track   *tracker
 	start   time.Time // the history's time 0

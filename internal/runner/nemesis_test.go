@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -156,7 +157,7 @@ func TestFaultThatMissesAndThenHits(t *testing.T) {
 				var out bytes.Buffer
 				begin := time.Now()
 				n := &nemesis{
-					time: realTime{}, maxDown: -1, track: newTracker(1, []string{"k"}),
+					time: backend.RealTime{}, maxDown: -1, track: newTracker(1, []string{"k"}),
 					record: history.NewRecorder(&out, func() time.Duration { return time.Since(begin) }),
 				}
 				a := &active{id: 1, name: "reply-lost", target: "client:0", hits: history.Acquire}

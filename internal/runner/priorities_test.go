@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -106,7 +107,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	s := hastyScenario(t)
 	run := func(seed uint64, variation scenarios.Variation) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
-			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), InMemory: true,
+			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: simulated.New(nil), InMemory: true,
 			Version: "test",
 		})
 		runtime.GC()

@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -28,7 +29,7 @@ type Options struct {
 	Scenario  scenarios.Scenario
 	Seed      uint64
 	Variation scenarios.Variation
-	Backend   Backend
+	Backend   backend.Backend
 	Why       string   // why this backend, for the report
 	Out       string   // directory for runs; "" is rundir.Root
 	InMemory  bool     // leave nothing on disk: see Outcome.History

@@ -17,6 +17,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -96,7 +98,7 @@ func load(t *testing.T, name string, set ...string) scenarios.Scenario {
 func options(t *testing.T, s scenarios.Scenario) Options {
 	t.Helper()
 	return Options{
-		Scenario: s, Seed: 1, Backend: newProcessBackend(BackendOptions{Client: clientCommand(t)}), Out: t.TempDir(),
+		Scenario: s, Seed: 1, Backend: servers.Process().New(backend.Options{Client: clientCommand(t)}), Out: t.TempDir(),
 		Version: "test",
 	}
 }
@@ -137,7 +139,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func runScenario(t *testing.T, s scenarios.Scenario) {
-	if why := processMissing(s); why != "" {
+	if why := servers.Process().Missing(s); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	if s.Workload.Clients > manyClients {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
@@ -59,7 +61,7 @@ func grantsOfShared(t *testing.T, out *Outcome) map[int]int {
 func TestSharedProcessThatCannotStart(t *testing.T) {
 	needRedis(t)
 	o := options(t, load(t, "contention", "workload.clients=4", "workload.per_process=2"))
-	o.Backend = newProcessBackend(BackendOptions{Client: []string{filepath.Join(t.TempDir(), "nothing")}})
+	o.Backend = servers.Process().New(backend.Options{Client: []string{filepath.Join(t.TempDir(), "nothing")}})
 	if _, err := Run(context.Background(), o); err == nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Run: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -29,7 +30,7 @@ func simulate(
 ) (*Outcome, []byte) {
 	t.Helper()
 	out, err := Run(context.Background(), Options{
-		Scenario: s, Seed: seed, Variation: variation, Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
+		Scenario: s, Seed: seed, Variation: variation, Backend: simulated.New(nil), Out: t.TempDir(), Version: "test",
 	})
 	// go-redis keeps timers of one bubble in pools, which must not reach the next.
 	runtime.GC()
@@ -96,7 +97,7 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			if s.Workload.Clients > 2*manyClients { // a thousand take a minute with the race detector, and show no more
 				s = load(t, name, fmt.Sprintf("workload.clients=%d", 2*manyClients))
 			}
-			if why := simSpec.Missing(s); why != "" {
+			if why := simulated.Spec().Missing(s); why != "" {
 				t.Skipf("NOT RUN: %s", why)
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -163,7 +164,7 @@ func TestUnseededRandomnessIsFound(t *testing.T) {
 	for i := range texts {
 		out, err := Run(context.Background(), Options{
 			Scenario: load(t, "redlock-contention", "topology={kind: single}", "lock=set-nx-px"), Seed: 1, Lock: &row,
-			Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
+			Backend: simulated.New(nil), Out: t.TempDir(), Version: "test",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -198,14 +199,14 @@ func TestStalledLockIsNamed(t *testing.T) {
 			}
 			var mu sync.Mutex // the watchdog may report once more while the run ends
 			said := ""
-			b := NewSim(func(advice string) {
+			b := simulated.New(func(advice string) {
 				mu.Lock()
 				defer mu.Unlock()
 				if said = advice; strings.Contains(advice, "slow.Acquire") { // else the machine was busy
 					wait.end()
 				}
 			})
-			b.limit = 500 * time.Millisecond
+			b.Limit = 500 * time.Millisecond
 			_, err = Run(context.Background(), Options{
 				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Lock: &row,
 				Backend: b, InMemory: true, Version: "test",
@@ -269,7 +270,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out, err := Run(ctx, Options{
-		Scenario: load(t, "failover", "duration=1h"), Seed: 1, Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
+		Scenario: load(t, "failover", "duration=1h"), Seed: 1, Backend: simulated.New(nil), Out: t.TempDir(), Version: "test",
 		Watch: func(s Status) {
 			if s.Grants > 0 {
 				cancel()
@@ -282,7 +283,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 }
 
 func TestClientProgramsAreNotSimulated(t *testing.T) {
-	if why := simSpec.Missing(load(t, "failover", "lock=exec:true")); why == "" {
+	if why := simulated.Spec().Missing(load(t, "failover", "lock=exec:true")); why == "" {
 		t.Error("a client that is a program can run on backend sim")
 	}
 }

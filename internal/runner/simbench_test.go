@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -44,13 +45,13 @@ func BenchmarkSim(b *testing.B) {
 			}
 			commands, used := int64(0), cpu(b)
 			for i := 0; b.Loop(); i++ {
-				backend := NewSim(nil)
+				on := simulated.New(nil)
 				if _, err := Run(context.Background(), Options{
-					Scenario: s, Seed: uint64(i), Backend: backend, InMemory: true, Version: "bench",
+					Scenario: s, Seed: uint64(i), Backend: on, InMemory: true, Version: "bench",
 				}); err != nil {
 					b.Fatal(err)
 				}
-				commands += backend.Commands()
+				commands += on.Commands()
 				runtime.GC()
 				runtime.GC()
 			}

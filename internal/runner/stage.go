@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -31,7 +32,7 @@ const (
 type stage struct {
 	run      *run
 	cluster  cluster.Cluster
-	env      RunEnv          // of the clients
+	env      backend.Env     // of the clients
 	clients  []client.Client // guarded by mu, as are the sessions, from startWork on
 	gone     []client.Client // that others have replaced; guarded by mu
 	restarts []chan client.Client
@@ -66,7 +67,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		run: r, track: newTracker(r.params.Clients, r.params.KeyNames()),
 		clientsDone: make(chan struct{}), stop: make(chan struct{}), faultsDone: make(chan struct{}),
 	}
-	env := RunEnv{
+	env := backend.Env{
 		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.locks[0],
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
 		InitTimeout: cmp.Or(r.Scenario.InitTimeout, scenarios.InitTimeout),

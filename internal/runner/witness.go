@@ -11,16 +11,15 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// How often nodes are sampled on real servers, and which samples are recorded in a run longer than keepAll.
+// Which samples are recorded, see [backend.Sampling].
 const (
-	sampleEvery = 8 * time.Millisecond
-	keepEvery   = 100 * time.Millisecond // at least, even if nothing changes
-	keepAll     = time.Minute
-	clockStep   = 5 * time.Millisecond // by which the rest of a lease may differ from the time that has passed
-	keepAround  = 2 * time.Second      // all samples, after an event of the nemesis
+	keepEvery  = 100 * time.Millisecond // at least, even if nothing changes
+	clockStep  = 5 * time.Millisecond   // by which the rest of a lease may differ from the time that has passed
+	keepAround = 2 * time.Second        // all samples, after an event of the nemesis
 )
 
 // witness samples every node throughout a run and records the samples.
@@ -29,7 +28,7 @@ type witness struct {
 	sampler  cluster.Witness
 	keys     *activeKeys
 	clock    func() time.Duration
-	sampling Sampling
+	sampling backend.Sampling
 	changed  func(before, now history.Sample) // called when the role or reachability of a node has changed
 	sampled  func(history.Sample)             // called with each sample
 
@@ -46,7 +45,7 @@ type witness struct {
 }
 
 func newWitness(
-	c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how Sampling, perInstance int,
+	c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how backend.Sampling, perInstance int,
 ) (*witness, error) {
 	sampler, ok := c.(cluster.Witness)
 	if !ok {
@@ -63,7 +62,7 @@ func newWitness(
 
 // run samples all nodes until ctx ends, each in a goroutine of its own: one that does not reply must not delay the
 // others.
-func (w *witness) run(ctx context.Context, t Time) {
+func (w *witness) run(ctx context.Context, t backend.Time) {
 	var wg sync.WaitGroup
 	for i, n := range w.cluster.Nodes() {
 		ctx := t.Actor(ctx, fmt.Sprintf("witness-%d", i))
@@ -72,7 +71,7 @@ func (w *witness) run(ctx context.Context, t Time) {
 	wg.Wait()
 }
 
-func (w *witness) watch(ctx context.Context, node string, t Time) {
+func (w *witness) watch(ctx context.Context, node string, t backend.Time) {
 	tick := time.NewTicker(w.sampling.Every)
 	defer tick.Stop()
 	var kept time.Duration

@@ -16,6 +16,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -39,7 +41,7 @@ func Run(ctx context.Context, e adapters.Expectation, o runner.Options) (*runner
 	if err != nil {
 		return nil, err
 	}
-	o.Scenario, o.Backend = s, runner.Backends()[0].New(runner.BackendOptions{})
+	o.Scenario, o.Backend = s, servers.Process().New(backend.Options{})
 	return runner.Run(ctx, o)
 }
 

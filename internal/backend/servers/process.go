@@ -1,4 +1,6 @@
-package runner
+// Package servers has the backends of real servers: processes, containers, and servers that exist already. Each client
+// is a process of its own, or shares one with others.
+package servers
 
 import (
 	"cmp"
@@ -11,9 +13,11 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
@@ -22,13 +26,14 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// process: redis-server processes on loopback, and clients in processes of their own.
-var processSpec = BackendSpec{
-	Name:    "process",
-	Doc:     "real redis-server, Sentinel, ZooKeeper or etcd processes on loopback, each client a process of its own.",
-	Missing: processMissing,
-	New:     func(o BackendOptions) Backend { return newProcessBackend(o) },
-	Flags:   noFlags,
+// Process is the backend of server processes on loopback.
+func Process() backend.Spec {
+	return backend.Spec{
+		Name:    "process",
+		Doc:     "real redis-server, Sentinel, ZooKeeper or etcd processes on loopback, each client a process of its own.",
+		Missing: processMissing,
+		New:     func(o backend.Options) backend.Backend { return newProcessBackend(o) },
+	}
 }
 
 func processMissing(s scenarios.Scenario) string {
@@ -68,9 +73,9 @@ func missingRequirements(need cluster.Requirements) (why string) {
 }
 
 type processBackend struct {
-	realTime
+	backend.RealTime
 	command []string // a native client
-	facts   Facts
+	facts   backend.Facts
 
 	mu    sync.Mutex
 	hosts map[int]*clientHost // with PerProcess, by number
@@ -83,38 +88,33 @@ type clientHost struct {
 	err   error
 }
 
-func newProcessBackend(o BackendOptions) *processBackend {
-	return &processBackend{command: o.Client, facts: Facts{Name: "process"}, hosts: map[int]*clientHost{}}
+func newProcessBackend(o backend.Options) *processBackend {
+	return &processBackend{command: o.Client, facts: backend.Facts{Name: "process"}, hosts: map[int]*clientHost{}}
 }
 
-func (b *processBackend) Facts() Facts { return b.facts }
+func (b *processBackend) Facts() backend.Facts { return b.facts }
+
+// keepAll is the duration of the longest run of which every sample is recorded.
+const keepAll = time.Minute
 
 // started completes the facts.
-func (b *processBackend) started(e RunEnv, versions map[string]string) {
-	b.facts.Versions, b.facts.Sampling = versions, Sampling{Every: sampleEvery, Thin: e.Duration > keepAll}
+func (b *processBackend) started(e backend.Env, versions map[string]string) {
+	b.facts.Versions, b.facts.Sampling = versions, backend.Sampling{Every: backend.SampleEvery, Thin: e.Duration > keepAll}
 }
 
-func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+func (b *processBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
 	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
 	c, err := process.Start(ctx, process.Config{
 		Topology: e.Topology, Requirements: e.Requirements, Dir: e.Dir.File(rundir.LogsDir),
-		Ledger: e.Ledger, Log: harnessLog(e.Dir), Stranger: e.strangers(),
+		Ledger: e.Ledger, Log: harnessLog(e.Dir), Stranger: strangersOf(e),
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.started(e, map[string]string{softwareOf(e.Topology): c.Version()})
+	b.started(e, map[string]string{e.Topology.Software(): c.Version()})
 	return c, nil
-}
-
-// softwareOf is the name of the servers' software in the versions of a run.
-func softwareOf(t cluster.Topology) string {
-	if !t.Redis() {
-		return t.Kind
-	}
-	return "redis"
 }
 
 // harnessLog is the log of cluster events that are neither results nor errors; nil if it cannot be written.
@@ -153,7 +153,7 @@ func checkFileLimit(limit uint64, t cluster.Topology, clients int) error {
 
 // Client starts client i in a process of its own, or in one that it shares with others, which the first of them
 // starts.
-func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+func (b *processBackend) Client(_ context.Context, e backend.Env, i int) (client.Client, error) {
 	if e.PerProcess < 2 {
 		stdio, err := b.startClient(e, i)
 		if err != nil {
@@ -179,7 +179,7 @@ func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Clie
 const maxClientLog = 16 << 20
 
 // startClient starts the process of client i: a native client, or the user's program.
-func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
+func (b *processBackend) startClient(e backend.Env, i int) (*client.Stdio, error) {
 	command := b.command
 	if e.Lock.Command != nil {
 		command = e.Lock.Command
@@ -203,6 +203,6 @@ func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
 }
 
 var (
-	_ Backend     = (*processBackend)(nil)
-	_ client.Proc = (*child.Process)(nil)
+	_ backend.Backend = (*processBackend)(nil)
+	_ client.Proc     = (*child.Process)(nil)
 )

@@ -1,4 +1,4 @@
-package runner
+package servers
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/target"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// TargetBackend is the name of the backend whose servers the run did not start.
-const TargetBackend = "target"
+// Target is the name of the backend whose servers the run did not start.
+const Target = "target"
 
 // targetSampleEvery spares servers that others use: 40 samples a second instead of 125.
 const targetSampleEvery = 25 * time.Millisecond
@@ -28,8 +29,8 @@ type targetBackend struct {
 // topology, and keys with a prefix. It refuses a scenario that could harm them. Nothing has been changed at the servers
 // yet.
 func OnTarget(
-	ctx context.Context, o BackendOptions, cfg target.Config, failover bool, s scenarios.Scenario, seed uint64,
-) (Backend, scenarios.Scenario, error) {
+	ctx context.Context, o backend.Options, cfg target.Config, failover bool, s scenarios.Scenario, seed uint64,
+) (backend.Backend, scenarios.Scenario, error) {
 	if len(s.Topology.Options) > 0 {
 		return nil, s, fmt.Errorf("%w: topology.options cannot be set on servers that the run did not start",
 			ErrTargetRefused)
@@ -58,7 +59,7 @@ func OnTarget(
 	}
 	s.Workload.Prefix = cfg.Prefix
 	b := &targetBackend{newProcessBackend(o), cfg, failover}
-	b.facts.Name = TargetBackend
+	b.facts.Name = Target
 	return b, s, nil
 }
 
@@ -84,11 +85,11 @@ func refuse(s scenarios.Scenario, failover bool, seed uint64) error {
 }
 
 // Start finds the servers again and opens the gates.
-func (b *targetBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+func (b *targetBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
 	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
-	b.config.Stranger = e.strangers()
+	b.config.Stranger = strangersOf(e)
 	t, err := target.Discover(ctx, b.config)
 	if err != nil {
 		return nil, err

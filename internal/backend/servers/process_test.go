@@ -1,4 +1,4 @@
-package runner
+package servers
 
 import (
 	"errors"
@@ -29,17 +29,5 @@ func TestFileLimit(t *testing.T) {
 		if err != nil && (!errors.Is(err, cluster.ErrEnvironment) || !strings.Contains(err.Error(), "ulimit -n")) {
 			t.Errorf("no advice: %v", err)
 		}
-	}
-}
-
-// TestFirstError: the errors of a thousand clients are one message.
-func TestFirstError(t *testing.T) {
-	first := errors.New("no such program")
-	if err := firstError([]error{nil, nil}); err != nil {
-		t.Errorf("no error became %v", err)
-	}
-	if err := firstError([]error{nil, first, errors.New("other"), errors.New("other")}); !errors.Is(err, first) ||
-		!strings.HasSuffix(err.Error(), "; 2 other clients failed as well") {
-		t.Errorf("error %v", err)
 	}
 }

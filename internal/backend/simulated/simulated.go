@@ -1,4 +1,6 @@
-package runner
+// Package simulated is the backend sim: servers, network and clients in this process, in virtual time. The lock and
+// go-redis are the real code; what they connect to is simulated.
+package simulated
 
 import (
 	"context"
@@ -13,26 +15,27 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// SimName is the name of the backend of simulated servers.
-const SimName = "sim"
+// Name is the name of the backend.
+const Name = "sim"
 
-// sim: servers, network and clients in this process, in virtual time. The lock and go-redis are the real code; what
-// they connect to is simulated.
-var simSpec = BackendSpec{
-	Name:    SimName,
-	Doc:     "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
-	Missing: simMissing,
-	New:     func(o BackendOptions) Backend { return NewSim(o.Stalled) },
-	Flags:   noFlags,
+// Spec is the row of the catalog of backends.
+func Spec() backend.Spec {
+	return backend.Spec{
+		Name:    Name,
+		Doc:     "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
+		Missing: missing,
+		New:     func(o backend.Options) backend.Backend { return New(o.Stalled) },
+	}
 }
 
-func simMissing(s scenarios.Scenario) string {
+func missing(s scenarios.Scenario) string {
 	for _, name := range s.LockNames() {
 		if row, err := adapters.Lookup(name); err == nil && row.Command != nil {
 			return "a client that is a program of its own runs in real time; use backend process"
@@ -50,34 +53,35 @@ func simMissing(s scenarios.Scenario) string {
 	return ""
 }
 
-// Sim is the backend sim.
+// Sim is the backend sim; see [New].
 type Sim struct {
+	Trace io.Writer     // see sim.Config.Trace; nil: none
+	Limit time.Duration // how long, in real time, virtual time may take to advance
+
 	cluster  *sim.Cluster // nil before Start
 	epoch    time.Time    // of Mono
 	virtual  time.Duration
 	stalled  func(advice string)
-	limit    time.Duration // see stalledAfter
-	facts    Facts
+	facts    backend.Facts
 	watchdog bubble.Watchdog
-	trace    io.Writer // see sim.Config.Trace; nil: none
 	lock     client.Spec
 
 	abandoned atomic.Bool // a client could not be closed
 }
 
-// NewSim returns a simulation that has not begun. See [BackendOptions] for stalled.
-func NewSim(stalled func(advice string)) *Sim {
+// New returns a simulation that has not begun. See [backend.Options] for stalled.
+func New(stalled func(advice string)) *Sim {
 	if stalled == nil {
 		stalled = func(advice string) { panic(advice) }
 	}
-	return &Sim{stalled: stalled, limit: stalledAfter, facts: Facts{Name: SimName, Deterministic: true}}
+	return &Sim{stalled: stalled, Limit: stalledAfter, facts: backend.Facts{Name: Name, Deterministic: true}}
 }
 
 // simSamples is how often, at most, each node is sampled in a simulated run: a sample costs as much as a command,
 // and explorations make thousands of runs.
 const simSamples = 500
 
-// stalledAfter is how long, in real time, virtual time may take to advance.
+// stalledAfter is the limit of [New].
 const stalledAfter = 10 * time.Second
 
 // Mono is the time since the start of the simulation; never 0, which would mean unknown.
@@ -94,7 +98,7 @@ func (b *Sim) Commands() int64 {
 	return b.cluster.Commands()
 }
 
-func (b *Sim) Facts() Facts { return b.facts }
+func (b *Sim) Facts() backend.Facts { return b.facts }
 
 // simPassword is the password of simulated servers, as real ones have: a client that does not use it must not work
 // here and fail there. It keeps nobody out.
@@ -108,7 +112,7 @@ const interruptEvery = 50 * time.Millisecond
 func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) error {
 	watching, stop := context.WithCancel(context.Background())
 	defer stop()
-	go b.watchdog.Watch(watching, b.limit, func(s bubble.Stall) {
+	go b.watchdog.Watch(watching, b.Limit, func(s bubble.Stall) {
 		if !s.Busy {
 			b.stalled(s.Advice())
 		}
@@ -150,11 +154,11 @@ func propagateCancel(ctx, outer context.Context, cancel func()) {
 }
 
 // Start starts the simulated servers.
-func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+func (b *Sim) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
 	b.epoch = time.Now()
 	b.lock = client.SharesInstances(e.Lock)
 	seedLibraries(e.Seed)
-	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.trace,
+	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.Trace,
 		Password: simPassword}
 	if e.Priorities {
 		cfg.Priorities = &sim.Priorities{Seed: e.Seed, Horizon: e.Duration}
@@ -165,9 +169,9 @@ func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	}
 	b.cluster = c
 	b.facts.Delivery = c.Delivery()
-	b.facts.Versions = map[string]string{softwareOf(e.Topology): "simulated, as " + c.Version()}
-	b.facts.Sampling = Sampling{
-		Every: max(sampleEvery, (e.Duration / simSamples).Truncate(time.Millisecond)), Thin: true,
+	b.facts.Versions = map[string]string{e.Topology.Software(): "simulated, as " + c.Version()}
+	b.facts.Sampling = backend.Sampling{
+		Every: max(backend.SampleEvery, (e.Duration / simSamples).Truncate(time.Millisecond)), Thin: true,
 	}
 	return c, nil
 }
@@ -180,7 +184,7 @@ func seedLibraries(seed uint64) {
 }
 
 // Client is client i, in this process. Its replies and its notices have a scheduler slot each.
-func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+func (b *Sim) Client(_ context.Context, e backend.Env, i int) (client.Client, error) {
 	row := b.lock
 	if e.Lock.Name != row.Name {
 		row = e.Lock // its clients share no object
@@ -244,7 +248,7 @@ func (c *simClient) Kill() error {
 	return c.Local.Kill()
 }
 
-// Actor implements [Time].
+// Actor implements [backend.Time].
 func (b *Sim) Actor(ctx context.Context, name string) context.Context {
 	if b.cluster == nil {
 		return ctx
@@ -252,7 +256,7 @@ func (b *Sim) Actor(ctx context.Context, name string) context.Context {
 	return sim.With(ctx, b.cluster.Actor(name))
 }
 
-// Turn implements [Time].
+// Turn implements [backend.Time].
 func (*Sim) Turn(ctx context.Context) {
 	if a := sim.ActorOf(ctx); a != nil {
 		a.Turn()
@@ -260,7 +264,7 @@ func (*Sim) Turn(ctx context.Context) {
 }
 
 var (
-	_ Backend        = (*Sim)(nil)
-	_ client.Stopper = (*simClient)(nil)
-	_ client.Crasher = (*simClient)(nil)
+	_ backend.Backend = (*Sim)(nil)
+	_ client.Stopper  = (*simClient)(nil)
+	_ client.Crasher  = (*simClient)(nil)
 )

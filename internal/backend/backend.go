@@ -1,4 +1,6 @@
-package runner
+// Package backend is the contract between the runner and the backends: what starts servers and clients, how time passes
+// there, and a row of the catalog of backends. It starts nothing; packages servers and simulated do.
+package backend
 
 import (
 	"context"
@@ -11,8 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// RunEnv is what a backend gets to know about the run that it starts servers and clients for.
-type RunEnv struct {
+// Env is what a backend gets to know about the run that it starts servers and clients for.
+type Env struct {
 	Topology     cluster.Topology
 	Requirements cluster.Requirements // what the plan's faults need from the servers
 	Lock         client.Spec
@@ -32,9 +34,9 @@ type RunEnv struct {
 // run.
 type Backend interface {
 	// Start returns when the cluster is ready for clients.
-	Start(ctx context.Context, e RunEnv) (cluster.Cluster, error)
+	Start(ctx context.Context, e Env) (cluster.Cluster, error)
 	// Client starts client i, which has not been set up yet.
-	Client(ctx context.Context, e RunEnv, i int) (client.Client, error)
+	Client(ctx context.Context, e Env, i int) (client.Client, error)
 	// Facts is complete once Start has returned; Name and Deterministic are always set.
 	Facts() Facts
 	Time
@@ -48,6 +50,9 @@ type Facts struct {
 	Delivery      string            // the order in which messages arrive, if not that of their latencies
 	Sampling      Sampling
 }
+
+// SampleEvery is the shortest time between two samples of one node.
+const SampleEvery = 8 * time.Millisecond
 
 // Sampling is how the witness samples nodes.
 type Sampling struct {
@@ -69,38 +74,44 @@ type Time interface {
 	Mono() int64
 }
 
-// realTime is the [Time] of real servers.
-type realTime struct{}
+// RealTime is the [Time] of real servers.
+type RealTime struct{}
 
-func (realTime) Live(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
+// Live implements [Time].
+func (RealTime) Live(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
 
-func (realTime) Actor(ctx context.Context, _ string) context.Context { return ctx }
+// Actor implements [Time].
+func (RealTime) Actor(ctx context.Context, _ string) context.Context { return ctx }
 
-func (realTime) Turn(context.Context) {}
+// Turn implements [Time].
+func (RealTime) Turn(context.Context) {}
 
 // Mono is CLOCK_MONOTONIC, which all processes of a machine share.
-func (realTime) Mono() int64 { return client.MonotonicNow() }
+func (RealTime) Mono() int64 { return client.MonotonicNow() }
 
-// BackendSpec is a row of the catalog of backends.
-type BackendSpec struct {
+// Spec is a row of the catalog of backends.
+type Spec struct {
 	Name    string
 	Doc     string                            // one sentence
 	Missing func(s scenarios.Scenario) string // what this machine or the backend lacks for s; "" if nothing
-	New     func(o BackendOptions) Backend
-	// Flags are those of chaos run that repeat o.
-	Flags func(o BackendOptions) []string
+	New     func(o Options) Backend
+	// Flags are those of chaos run that repeat o; nil: none.
+	Flags func(o Options) []string
 }
 
-// BackendOptions is what users choose about backends. Each backend takes what concerns it.
-type BackendOptions struct {
+// RepeatFlags are the flags of chaos run that repeat o.
+func (s Spec) RepeatFlags(o Options) []string {
+	if s.Flags == nil {
+		return nil
+	}
+	return s.Flags(o)
+}
+
+// Options is what users choose about backends. Each backend takes what concerns it.
+type Options struct {
 	Client []string // process, docker: the command that is a native client on standard input and output
 	Image  string   // docker: of the containers; "" is the default image
 	// Stalled (sim) is called with advice when the code of the lock keeps virtual time from passing. Only the end of
 	// the program can stop such code, so Stalled should exit. nil: it panics.
 	Stalled func(advice string)
 }
-
-func noFlags(BackendOptions) []string { return nil }
-
-// Backends is every backend; auto takes the first that is able to run the scenario.
-func Backends() []BackendSpec { return []BackendSpec{processSpec, simSpec, dockerSpec} }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package runner
+package servers
 
 import "golang.org/x/sys/unix"
 

@@ -1,9 +1,10 @@
-package runner
+package servers
 
 import (
 	"context"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/ledger"
@@ -11,18 +12,21 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// docker: redis-server in containers on a network of their own, and clients as on backend process.
-var dockerSpec = BackendSpec{
-	Name:    "docker",
-	Doc:     "real servers in containers of a Docker engine on this machine, each client a process of its own.",
-	Missing: dockerMissing,
-	New:     newDockerBackend,
-	Flags: func(o BackendOptions) []string {
-		if o.Image == "" || o.Image == docker.DefaultImage {
-			return nil
-		}
-		return []string{"--docker-image", o.Image}
-	},
+// Docker is the backend of redis-server in containers on a network of their own; clients are processes as with
+// [Process].
+func Docker() backend.Spec {
+	return backend.Spec{
+		Name:    "docker",
+		Doc:     "real servers in containers of a Docker engine on this machine, each client a process of its own.",
+		Missing: dockerMissing,
+		New:     newDockerBackend,
+		Flags: func(o backend.Options) []string {
+			if o.Image == "" || o.Image == docker.DefaultImage {
+				return nil
+			}
+			return []string{"--docker-image", o.Image}
+		},
+	}
 }
 
 const engineTimeout = 5 * time.Second
@@ -47,14 +51,14 @@ type dockerBackend struct {
 	image string
 }
 
-func newDockerBackend(o BackendOptions) Backend {
+func newDockerBackend(o backend.Options) backend.Backend {
 	b := &dockerBackend{newProcessBackend(o), o.Image}
 	b.facts.Name = "docker"
 	return b
 }
 
 // Start removes the containers of runs that were killed, and starts new ones.
-func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+func (b *dockerBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
 	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
@@ -68,7 +72,7 @@ func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, e
 	}
 	c, err := docker.Start(ctx, docker.Config{
 		Topology: e.Topology, Requirements: e.Requirements, Image: b.image, Dir: e.Dir.File(rundir.LogsDir),
-		Ledger: e.Ledger, Log: log, Stranger: e.strangers(),
+		Ledger: e.Ledger, Log: log, Stranger: strangersOf(e),
 	})
 	if err != nil {
 		return nil, err
