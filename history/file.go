@@ -32,8 +32,8 @@ func ReadAll(r io.Reader, name string) (*History, error) {
 	return b.History(problems...), nil
 }
 
-// ReadSamples reads a witness.jsonl. A torn last line is a [Problem] and ignored; any other line that is not a sample is
-// a [*LineError].
+// ReadSamples reads a witness.jsonl. A torn last line is a [Problem] and ignored; any other line that is not a sample
+// is a [*LineError].
 func ReadSamples(path string) ([]Sample, []Problem, error) {
 	f, err := os.Open(path)
 	if err != nil {

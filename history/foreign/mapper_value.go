@@ -188,7 +188,9 @@ func faultOf(form edn.Value) *history.Value {
 
 func leftoverOf(v edn.Value) *history.LeftoverValue {
 	n := fields{from: v}
-	l := &history.LeftoverValue{Waiters: int(n.int("waiters")), Permits: int(n.int("permits")), Renewals: int(n.int("renewals"))}
+	l := &history.LeftoverValue{
+		Waiters: int(n.int("waiters")), Permits: int(n.int("permits")), Renewals: int(n.int("renewals")),
+	}
 	keys, _ := v.Get("keys")
 	for _, key := range keys.Untagged().Items {
 		l.Keys = append(l.Keys, plainText(key))

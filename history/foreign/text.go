@@ -160,8 +160,8 @@ func textNemesis(events []history.Event, fields []string) ([]history.Event, erro
 	if err != nil {
 		return nil, err
 	}
-	e := history.Event{Time: at, Type: history.Info, Process: history.Nemesis, F: fields[0], Value: &history.Value{Fault: &f}}
-	return append(events, e), nil
+	return append(events, history.Event{Time: at, Type: history.Info, Process: history.Nemesis, F: fields[0],
+		Value: &history.Value{Fault: &f}}), nil
 }
 
 func textClient(events []history.Event, fields []string) ([]history.Event, error) {

@@ -17,7 +17,8 @@ import (
 // licenseFile is a name of a file with a license or a notice. Licenses of documentation do not concern a program.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice|ftl)([.-].*)?$`)
 
-// licenses are the phrases by which the text of a license is known, and its SPDX identifier, in the order of the search.
+// licenses are the phrases by which the text of a license is known, and its SPDX identifier, in the order of the
+// search.
 func licenses() [][2]string {
 	return [][2]string{
 		{"SIL OPEN FONT LICENSE", "OFL-1.1"},
@@ -115,7 +116,8 @@ func thirdParties(t *testing.T, modules map[string]*linked) string {
 		if len(m.names) == 0 {
 			t.Errorf("%s %s: its license is not known: read it, and add it to the list of this test", name, m.version)
 		}
-		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace(name+" "+m.version), strings.Join(slices.Sorted(maps.Keys(m.names)), ", "))
+		names := strings.Join(slices.Sorted(maps.Keys(m.names)), ", ")
+		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace(name+" "+m.version), names)
 		for text := range m.texts { // order does not matter
 			users[text] = append(users[text], name)
 		}

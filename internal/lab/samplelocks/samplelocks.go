@@ -1,5 +1,5 @@
-// Package samplelocks has eight small locks as users of go-redis write them, and planted bugs in each. Package simtest is
-// measured with them: it should convict the bugs, and acquit the locks without a bug.
+// Package samplelocks has eight small locks as users of go-redis write them, and planted bugs in each. Package simtest
+// is measured with them: it should convict the bugs, and acquit the locks without a bug.
 //
 // Read [Lock] first. The locks poll, but for one whose releases wake its waiters.
 package samplelocks
