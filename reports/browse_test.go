@@ -227,7 +227,7 @@ func TestOperationsAreListed(t *testing.T) {
 func TestBrowseSaysWhatItLeavesOut(t *testing.T) {
 	r := bigRun(t)
 	shown := interval{ms(9000), ms(9001)}
-	whole, err := r.browse(shown, "orders", maxPageBytes)
+	whole, err := r.browse(shown, "orders", 5_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,8 +288,8 @@ func TestStatesOfKeys(t *testing.T) {
 		for _, node := range r.witness.nodes {
 			for _, st := range r.witness.states(node, part, r.sameHolder(s.key)) {
 				if _, held := st.first.Keys[s.key]; held && st.first.Up {
-					want = append(want, fmt.Sprint(node, " ", r.heldBy(s.key, &st.first).label, " ", micros(st.from), " ",
-						micros(st.until)))
+					want = append(want, fmt.Sprint(node, " ", r.heldBy(s.key, &st.first).label, " ", st.from.Microseconds(), " ",
+						st.until.Microseconds()))
 				}
 			}
 		}

@@ -1,7 +1,9 @@
 package reports
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -21,17 +23,16 @@ func TestConfigurationIsTrue(t *testing.T) {
 	leased.m.Lease = ms(4500)
 	for _, test := range []struct {
 		run  *synth
-		want []field
+		want []string
 	}{
-		{plain, []field{{"Requested lease", "none"}, {"redis appendonly", "yes"}}},
-		{watchdog, []field{{"Requested lease", "none: the lock renews automatically"}, {"ZooKeeper forceSync", "no"}}},
-		{leased, []field{{"Requested lease", "4.50 s"}, {"etcd unsafe-no-fsync", "true"}}},
+		{plain, []string{"Requested lease", "none", "redis appendonly", "yes"}},
+		{watchdog, []string{"Requested lease", "none: the lock renews automatically", "ZooKeeper forceSync", "no"}},
+		{leased, []string{"Requested lease", "4.50 s", "etcd unsafe-no-fsync", "true"}},
 	} {
-		var p page
-		p.configuration(test.run.load(t))
-		for _, want := range test.want {
-			if !slices.Contains(p.Config, want) {
-				t.Errorf("%s: no %v in %v", test.run.m.Scenario, want, p.Config)
+		page := render(t, test.run.load(t), "html")
+		for pair := range slices.Chunk(test.want, 2) {
+			if want := fmt.Sprintf("<dt>%s</dt><dd>%s</dd>", pair[0], pair[1]); !strings.Contains(page, want) {
+				t.Errorf("%s: no %s", test.run.m.Scenario, want)
 			}
 		}
 	}

@@ -249,3 +249,15 @@ func (r *Run) ends() string {
 	}
 	return "has no expiry"
 }
+
+// sameHolder compares availability and the holder of key.
+func (r *Run) sameHolder(key string) func(a, b *history.Sample) bool {
+	return func(a, b *history.Sample) bool {
+		_, x := a.Keys[key]
+		_, y := b.Keys[key]
+		if a.Up != b.Up || x != y {
+			return false
+		}
+		return !x || r.heldBy(key, a) == r.heldBy(key, b)
+	}
+}

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -105,40 +100,6 @@ func TestTooltipsArePlain(t *testing.T) {
 	}
 }
 
-func TestSamplingGaps(t *testing.T) {
-	at := func(node string, times ...float64) (all []history.Sample) {
-		for _, n := range times {
-			all = append(all, history.Sample{Node: node, Time: ms(n), Up: true})
-		}
-		return all
-	}
-	kill := []injection{{name: "kill", inject: ms(1000), effects: []history.Fault{{Time: ms(1010)}}}}
-	for _, c := range []struct {
-		name    string
-		samples []history.Sample
-		faults  []injection
-		want    *samplingGaps
-	}{
-		{"no samples", nil, kill, nil},
-		{"one sample is no gap", at("n1", 5), kill, nil},
-		{"no fault", at("n1", 0, 8, 16, 50), nil, &samplingGaps{Median: ms(8), Largest: ms(34), Node: "n1"}},
-		{"wide, but far from the fault", at("n1", 0, 500, 980, 988, 996), kill,
-			&samplingGaps{Median: ms(480), Largest: ms(500), Node: "n1", NearFaults: ms(480)}},
-		{"wide across the fault", at("n1", 0, 8, 16, 990, 1050), kill,
-			&samplingGaps{Median: ms(60), Largest: ms(974), Node: "n1", NearFaults: ms(974)}},
-		{"long after the fault", at("n1", 1112, 2000), kill, &samplingGaps{Median: ms(888), Largest: ms(888), Node: "n1"}},
-		{"gaps are per node", append(at("n1", 980, 988), at("n2", 900, 1020)...), kill,
-			&samplingGaps{Median: ms(120), Largest: ms(120), Node: "n2", NearFaults: ms(120)}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWitness(c.samples, nil)
-			if diff := cmp.Diff(c.want, measureGaps(&w, c.faults)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func TestWideGapIsReported(t *testing.T) {
 	s := failoverRun("orders")
 	warning := regexp.MustCompile(`class="missing">Each node was sampled every 20 ms .* 100 ms within 100 ms of a fault\. That is more`)
@@ -159,64 +120,6 @@ func TestWideGapIsReported(t *testing.T) {
 	if !strings.Contains(render(t, r, "text"), "not sampled for 100 ms") {
 		t.Error("the text does not report the gap")
 	}
-}
-
-// TestFaultLabelBesideItsBar: a name that fits neither into its bar nor right of it ends left of the whole bar, also of
-// the part before the effect.
-func TestFaultLabelBesideItsBar(t *testing.T) {
-	tl := &timeline{d: &drawing{window: interval{0, ms(1000)}, left: axisLeft, right: axisRight}}
-	tl.faultLabel(interval{ms(960), ms(1000)}, []history.Fault{{Time: ms(990)}}, []string{"jitter · client 0"})
-	want := fmt.Sprintf(`<text x="%.1f"`, tl.d.x(ms(960))-6)
-	if got := tl.d.b.String(); !strings.Contains(got, want) || !strings.Contains(got, "jitter") {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-func TestOverlapLabels(t *testing.T) {
-	style := plot.New().X.Tick.Label
-	limit := area{x1: 0, x2: 400}
-	w := style.Width("401 ms")
-	for _, c := range []struct {
-		name string
-		bars []area
-		want []string
-	}{
-		{"inside", []area{{x1: 10, x2: 100}}, []string{"inside"}},
-		{"right of a thin one", []area{{x1: 10, x2: 12}}, []string{"right"}},
-		{"left at the edge", []area{{x1: 390, x2: 392}}, []string{"left"}},
-		{"beside a neighbor", []area{{x1: 100, x2: 200}, {x1: 201, x2: 203}}, []string{"inside", "right"}},
-		{"two thin ones", []area{{x1: 100, x2: 102}, {x1: 103, x2: 105}}, []string{"left", "right"}},
-		{"inside another", []area{{x1: 100, x2: 300}, {x1: 120, x2: 280}}, []string{"inside", "none"}},
-		{"no room", []area{{x1: 0, x2: 150}, {x1: 152, x2: 154}, {x1: 156, x2: 400}}, []string{"inside", "none", "inside"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			texts := make([]string, len(c.bars))
-			for i := range texts {
-				texts[i] = "401 ms"
-			}
-			var got []string
-			for i, a := range labelAreas(c.bars, texts, style, limit) {
-				got = append(got, where(a, c.bars[i], w))
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func where(label, bar area, w vg.Length) string {
-	switch {
-	case label == area{}:
-		return "none"
-	case label.x1 >= bar.x1 && label.x2 <= bar.x2:
-		return "inside"
-	case label.x1 >= bar.x2 && label.x2-label.x1 >= w-0.01:
-		return "right"
-	case label.x2 <= bar.x1:
-		return "left"
-	}
-	return "on the edge"
 }
 
 func TestPromised(t *testing.T) {

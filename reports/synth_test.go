@@ -1,11 +1,8 @@
 package reports
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"sort"
-	"testing"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -113,39 +110,6 @@ func (s *synth) find(typ history.Type, p history.Process, f, owner string) int {
 		}
 	}
 	return -1
-}
-
-// load writes the run to disk and loads it.
-func (s *synth) load(t testing.TB) *Run {
-	t.Helper()
-	d, err := rundir.Create(t.TempDir(), s.m.Scenario, s.m.Seed, s.m.Started)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.m.ID = d.ID
-	var lines, watched bytes.Buffer
-	for i := range s.events {
-		lines.Write(append(s.events[i].AppendJSON(nil), '\n'))
-	}
-	enc := json.NewEncoder(&watched)
-	for i := range s.samples {
-		if err := enc.Encode(s.samples[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.j.Events, s.j.Spans = len(s.events), len(s.events)/2
-	for _, err := range []error{d.WriteManifest(s.m),
-		d.WriteFile(rundir.HistoryFile, lines.Bytes()), d.WriteFile(rundir.WitnessFile, watched.Bytes()),
-		d.WriteVerdict(s.j)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, err := Load(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // failoverRun: the master dies before its last write reached a replica.

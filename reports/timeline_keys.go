@@ -4,21 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
-
-// sameHolder compares availability and the holder of key.
-func (r *Run) sameHolder(key string) func(a, b *history.Sample) bool {
-	return func(a, b *history.Sample) bool {
-		_, x := a.Keys[key]
-		_, y := b.Keys[key]
-		if a.Up != b.Up || x != y {
-			return false
-		}
-		return !x || r.heldBy(key, a) == r.heldBy(key, b)
-	}
-}
 
 func (t *timeline) keys() {
 	if len(t.r.Samples) == 0 {
