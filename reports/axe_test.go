@@ -16,7 +16,8 @@ import (
 func TestAccessibility(t *testing.T) {
 	axe := readGzip(t, "testdata/axe.min.js.gz")
 	d := startDevtools(t)
-	bad := axeFinds(t, d, `<html lang="en"><title>x</title><body><main><h1>x</h1><img src="x"></main></body></html>`, axe, pageOptions{})
+	bad := axeFinds(t, d, `<html lang="en"><title>x</title><body><main><h1>x</h1><img src="x"></main></body></html>`, axe,
+		pageOptions{})
 	if len(bad) != 1 || bad[0].ID != "image-alt" {
 		t.Fatalf("axe-core found %+v in an image without text, want image-alt", bad)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // shape is an element of the picture.
@@ -76,7 +78,8 @@ func twoKeyRun() *synth {
 	s.hold(2, "own-2-dddd", 1, holdTimes{3000, 3010, 3900, 500})
 	s.hold(3, "own-3-eeee", 2, holdTimes{3020, 3600, 4200, 500})
 	s.fault(3100, "pause-client", history.FaultValue{ID: 1, Phase: history.Injected, Target: "client:2"})
-	s.fault(3101, "pause-client", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "client:2", Detail: "stopped"})
+	s.fault(3101, "pause-client", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "client:2",
+		Detail: "stopped"})
 	s.watch("n1", "master", 0, 4300, owned("own-2-dddd", 3009, 3510, 500))
 	s.number()
 	overlap := func(key, a, b string, from, to float64, clients ...int) checker.Violation {
@@ -120,14 +123,16 @@ func TestEveryViolationHasItsPicture(t *testing.T) {
 		await note('key');
 		return all;`, &seen)
 	want := []struct{ how, label, now, key string }{
-		{"strip", "Timeline of orders from 0.000 s to 0.974 s", "Violation 1 of 2, exclusion, outlived lease: both held orders", "orders"},
+		{"strip", "Timeline of orders from 0.000 s to 0.974 s",
+			"Violation 1 of 2, exclusion, outlived lease: both held orders", "orders"},
 		{"table", "Timeline of stock from ", "Violation 2 of 2", "stock"},
 		{"down", "Timeline of orders from ", "Violation 1 of 2", "orders"},
 		{"key", "Timeline of stock from 0.000 s", "Violation 1 of 2", "stock"},
 	}
 	for i, w := range want {
 		got := seen[i]
-		if got.How != w.how || !strings.HasPrefix(got.Label, w.label) || !strings.HasPrefix(got.Now, w.now) || got.Key != w.key {
+		if got.How != w.how || !strings.HasPrefix(got.Label, w.label) || !strings.HasPrefix(got.Now, w.now) ||
+			got.Key != w.key {
 			t.Errorf("%s: %+v", w.how, got)
 		}
 	}
@@ -226,12 +231,12 @@ func TestOperationsAreListed(t *testing.T) {
 // TestBrowseSaysWhatItLeavesOut: a history that does not fit is cut around the part that the picture shows.
 func TestBrowseSaysWhatItLeavesOut(t *testing.T) {
 	r := bigRun(t)
-	shown := interval{ms(9000), ms(9001)}
-	whole, err := r.browse(shown, "orders", 5_000_000)
+	shown := evidence.Interval{From: ms(9000), Until: ms(9001)}
+	whole, err := timeline.Browse(r, shown, "orders", 5_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := r.browse(shown, "orders", len(whole)/2)
+	half, err := timeline.Browse(r, shown, "orders", len(whole)/2)
 	if err != nil || len(half) > len(whole)/2 || len(half) < len(whole)/4 {
 		t.Errorf("%d bytes of %d, %v", len(half), len(whole), err)
 	}
@@ -242,7 +247,7 @@ func TestBrowseSaysWhatItLeavesOut(t *testing.T) {
 	if !strings.Contains(cut.Note, "of 100,000 operations") || cut.From > 9_000_000 || cut.Until < 9_001_000 {
 		t.Errorf("from %d to %d, note %q", cut.From, cut.Until, cut.Note)
 	}
-	d := r.browseData(interval{ms(8000), ms(9500)}, shown, "orders")
+	d := timeline.NewColumns(r, evidence.Interval{From: ms(8000), Until: ms(9500)}, shown, "orders")
 	if n := len(d.Ops.Call); n < 7000 || n > 8000 || d.From != 8_000_000 || d.Until != 9_500_000 {
 		t.Errorf("%d operations from %d to %d", n, d.From, d.Until)
 	}
@@ -278,18 +283,18 @@ func unpack(t *testing.T, data string) (d struct {
 func TestStatesOfKeys(t *testing.T) {
 	for _, s := range allRuns() {
 		r := s.load(t)
-		part := interval{0, r.History.End}
-		d := r.browseData(part, part, s.key)
+		part := evidence.Interval{From: 0, Until: r.History.End}
+		d := timeline.NewColumns(r, part, part, s.key)
 		var got, want []string
 		for i := range d.States.From {
 			got = append(got, fmt.Sprint(d.Nodes[d.States.Node[i]].Name, " ", d.States.Holders[d.States.Holder[i]].Label, " ",
 				d.States.From[i], " ", d.States.From[i]+d.States.Length[i]))
 		}
-		for _, node := range r.witness.nodes {
-			for _, st := range r.witness.states(node, part, r.sameHolder(s.key)) {
-				if _, held := st.first.Keys[s.key]; held && st.first.Up {
-					want = append(want, fmt.Sprint(node, " ", r.heldBy(s.key, &st.first).label, " ", st.from.Microseconds(), " ",
-						st.until.Microseconds()))
+		for _, node := range r.Witness.Nodes {
+			for _, st := range r.Witness.States(node, part, r.SameHolder(s.key)) {
+				if _, held := st.First.Keys[s.key]; held && st.First.Up {
+					want = append(want, fmt.Sprint(node, " ", r.HeldBy(s.key, &st.First).Label, " ", st.From.Microseconds(), " ",
+						st.Until.Microseconds()))
 				}
 			}
 		}

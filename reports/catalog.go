@@ -9,6 +9,9 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/export"
+	"github.com/lockchaos/lockchaos/reports/page"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // Format is a row of the catalog of report formats.
@@ -22,19 +25,19 @@ type Format struct {
 // Catalog lists every format.
 func Catalog() []Format {
 	return []Format{
-		{"html", "a self-contained page: what happened and why, with a timeline", rundir.ReportFile, writeHTML},
+		{"html", "a self-contained page: what happened and why, with a timeline", rundir.ReportFile, page.Write},
 		{"text", "the summary that chaos run prints", "", writeText},
-		{"json", "a JSON object: configuration, verdict, story, numbers", "", writeJSON},
+		{"json", "a JSON object: configuration, verdict, story, numbers", "", export.JSON},
 		{"junit", "JUnit XML: one case, passed if every property has the expected outcome; an error if the run could not " +
-			"be made", "", writeJUnit},
-		{"markdown", "a job summary for CI, at most 1 MiB", "", writeMarkdown},
-		{"svg", "the plot of overlapping holds as SVG", "overlap.svg", overlapSVG},
-		{"png", "the plot of overlapping holds as PNG", "", overlapPNG},
+			"be made", "", export.JUnit},
+		{"markdown", "a job summary for CI, at most 1 MiB", "", export.Markdown},
+		{"svg", "the plot of overlapping holds as SVG", "overlap.svg", timeline.OverlapSVG},
+		{"png", "the plot of overlapping holds as PNG", "", timeline.OverlapPNG},
 		{"perfetto", "a trace for ui.perfetto.dev: tracks of clients and nodes, flows from grants to writes, faults", "",
-			writePerfetto},
-		{"openmetrics", "the numbers of the run in the text format of OpenMetrics, for Prometheus", "", writeOpenMetrics},
+			export.Perfetto},
+		{"openmetrics", "the numbers of the run in the text format of OpenMetrics, for Prometheus", "", export.OpenMetrics},
 		{"otlp", "spans of operations, holds and faults for OpenTelemetry: a request of OTLP/HTTP in JSON on each line", "",
-			writeOTLP},
+			export.OTLP},
 	}
 }
 
@@ -45,7 +48,7 @@ func Render(r *Run, name string, w io.Writer) error {
 	for _, f := range Catalog() {
 		if f.Name == name {
 			if err := f.Make(r, w); err != nil {
-				return fmt.Errorf("rendering %s as %s: %w", r.title(), name, err)
+				return fmt.Errorf("rendering %s as %s: %w", r.Title(), name, err)
 			}
 			return nil
 		}
@@ -66,11 +69,14 @@ func WriteAll(r *Run) error {
 		write func(*Run, io.Writer) error
 	}
 	var files []file
-	for _, spec := range plotSpecs() {
-		files = append(files, file{spec.name + ".svg", func(r *Run, w io.Writer) error { return spec.write(r, "svg", w) }})
+	for _, spec := range timeline.Plots() {
+		files = append(files, file{spec.Name + ".svg", func(r *Run, w io.Writer) error {
+			return spec.Write(r, "svg",
+				w)
+		}})
 	}
 	files = append(files, file{rundir.LinearFile, linearization},
-		file{rundir.ReportFile, writeHTML}) // last, because it links the other files
+		file{rundir.ReportFile, page.Write}) // last, because it links the other files
 	var errs []error
 	for _, f := range files {
 		var b bytes.Buffer
@@ -82,13 +88,13 @@ func WriteAll(r *Run) error {
 			err = r.Dir.WriteFile(f.name, b.Bytes())
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("writing %s of %s: %w", f.name, r.title(), err))
+			errs = append(errs, fmt.Errorf("writing %s of %s: %w", f.name, r.Title(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func writeText(r *Run, w io.Writer) error { return Text(w, r, TextOptions{}) }
+func writeText(r *Run, w io.Writer) error { return export.Text(w, r, export.TextOptions{}) }
 
 func linearization(r *Run, w io.Writer) error {
 	return checker.WriteLinearization(w, r.History, r.Judgement)

@@ -33,8 +33,8 @@ func TestSilentNode(t *testing.T) {
 			s.number()
 			s.overlap(checker.BrokenPromise, 0, 1, 1555, 2780)
 			r := s.load(t)
-			if r.story.Cause != test.cause {
-				t.Errorf("cause %s, want %s: %s", r.story.Cause, test.cause, r.story.Sentence)
+			if r.Story.Cause != test.cause {
+				t.Errorf("cause %s, want %s: %s", r.Story.Cause, test.cause, r.Story.Sentence)
 			}
 			checkProofs(t, r)
 		})
@@ -65,8 +65,8 @@ func TestLossIsRecordedLate(t *testing.T) {
 	s.overlap(checker.OutlivedLease, 0, 1, 3680, 4232)
 	r := s.load(t)
 	const want = "Client 0 and client 1 both held `orders` for 552 ms: "
-	if r.story.Cause != "stalled-holder" || !strings.HasPrefix(r.story.Sentence, want) {
-		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	if r.Story.Cause != "stalled-holder" || !strings.HasPrefix(r.Story.Sentence, want) {
+		t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 	}
 	checkProofs(t, r)
 }
@@ -103,8 +103,8 @@ func TestTokenOfAPromotedReplica(t *testing.T) {
 				Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Key: "orders", Clients: []int{0, 1},
 					Text: "client 1 got an older token", Start: ms(3634), End: ms(3634), Events: events}}}}}
 			r := s.load(t)
-			if r.story.Cause != test.cause {
-				t.Errorf("cause %s, want %s: %s", r.story.Cause, test.cause, r.story.Sentence)
+			if r.Story.Cause != test.cause {
+				t.Errorf("cause %s, want %s: %s", r.Story.Cause, test.cause, r.Story.Sentence)
 			}
 			want := map[string]string{
 				"lost-in-failover": "Client 0 was granted `orders` with token 50, and later client 1 with token 40: n1 granted it " +
@@ -117,8 +117,8 @@ func TestTokenOfAPromotedReplica(t *testing.T) {
 			if want == "" {
 				return
 			}
-			if r.story.Sentence != want {
-				t.Error(r.story.Sentence)
+			if r.Story.Sentence != want {
+				t.Error(r.Story.Sentence)
 			}
 			checkProofs(t, r)
 		})
@@ -147,13 +147,13 @@ func TestUnansweredAcquireWithoutLease(t *testing.T) {
 				Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Key: "orders", Text: "left behind",
 					Start: ms(2000), End: ms(3900), Events: []int{s.find(history.Invoke, 0, history.Acquire, "")}}}}}}
 			r := s.load(t)
-			if r.story.Cause != test.cause {
-				t.Errorf("cause %s, want %s: %s", r.story.Cause, test.cause, r.story.Sentence)
+			if r.Story.Cause != test.cause {
+				t.Errorf("cause %s, want %s: %s", r.Story.Cause, test.cause, r.Story.Sentence)
 			}
 			const want = "Client 0 asked for `orders` at 1.000 s, with an unknown outcome, and the key has no expiry: n1 " +
 				"still had it at 3.900 s"
-			if test.cause == "no-lease" && r.story.Sentence != want {
-				t.Error(r.story.Sentence)
+			if test.cause == "no-lease" && r.Story.Sentence != want {
+				t.Error(r.Story.Sentence)
 			}
 		})
 	}
@@ -258,8 +258,9 @@ func TestCauseOfDeletedNode(t *testing.T) {
 		s.watch("n1", "master", 1024, 3100, owned("c1-1", 1550, 3000, 10000))
 		s.number()
 		s.overlap(checker.BrokenPromise, 0, 1, 1555, 2780)
-		story := s.load(t).story
-		if story.Cause != "key-removed" || !strings.Contains(story.Sentence, "the "+test.entry+" was removed from "+test.on+" at 0.900 s") {
+		story := s.load(t).Story
+		if story.Cause != "key-removed" || !strings.Contains(story.Sentence,
+			"the "+test.entry+" was removed from "+test.on+" at 0.900 s") {
 			t.Fatalf("cause %s: %s", story.Cause, story.Sentence)
 		}
 		acl := false

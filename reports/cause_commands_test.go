@@ -114,8 +114,8 @@ func TestTakenOverTwice(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := twoGrantsRun(test.held, test.asked).load(t)
-			if r.story.Cause != test.cause || !strings.HasSuffix(r.story.Sentence, test.text) {
-				t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+			if r.Story.Cause != test.cause || !strings.HasSuffix(r.Story.Sentence, test.text) {
+				t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 			}
 			if test.text != "" {
 				checkProofs(t, r)

@@ -19,8 +19,8 @@ func TestForeignDataIsTheCause(t *testing.T) {
 			r := runSeed(t, "sim", s, 1)
 			checkCause(t, r)
 			checkProofs(t, r)
-			if r.story.Cause != "foreign-data" || !strings.Contains(r.story.Sentence, want) {
-				t.Errorf("%s: %s, want %q", r.story.Cause, r.story.Sentence, want)
+			if r.Story.Cause != "foreign-data" || !strings.Contains(r.Story.Sentence, want) {
+				t.Errorf("%s: %s, want %q", r.Story.Cause, r.Story.Sentence, want)
 			}
 		})
 	}

@@ -40,10 +40,10 @@ func TestCausesOfOtherLocks(t *testing.T) {
 				s.Workload.Lease = ms(2000)
 			}
 			r := runSeed(t, "sim", s, test.seed)
-			if r.Judgement.Verdict != checker.Unsafe || r.story.Cause != test.cause ||
-				!strings.Contains(r.story.Sentence, test.words) {
-				t.Errorf("%s, cause %s, want %s with %q: %s", r.Judgement.Verdict, r.story.Cause, test.cause, test.words,
-					r.story.Sentence)
+			if r.Judgement.Verdict != checker.Unsafe || r.Story.Cause != test.cause ||
+				!strings.Contains(r.Story.Sentence, test.words) {
+				t.Errorf("%s, cause %s, want %s with %q: %s", r.Judgement.Verdict, r.Story.Cause, test.cause, test.words,
+					r.Story.Sentence)
 			}
 			checkProofs(t, r)
 			checkSteps(t, r)

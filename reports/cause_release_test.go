@@ -37,14 +37,14 @@ func TestReleaseLostInFailover(t *testing.T) {
 					Start: ms(1000), End: ms(4000), Text: "`orders` could not be acquired",
 					Events: []int{s.find(history.Fail, history.Nemesis, history.ProbeEvent, "")}}}}}}
 			r := s.load(t)
-			if got := r.story.Cause == "release-lost-in-failover"; got == free {
-				t.Fatalf("cause %s: %s", r.story.Cause, r.story.Sentence)
+			if got := r.Story.Cause == "release-lost-in-failover"; got == free {
+				t.Fatalf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 			}
 			want := "Client 0 released `orders` at 1.000 s, when n1 was the only master seen; n1 was killed at 1.101 s (`kill`), " +
 				"while its writes were kept from n2 (`replication-hold` since 0.510 s); n2, seen as master from 1.901 s, lacked " +
 				"that release: it still had the key at 3.981 s, with no expiry; after the run, at 4.000 s, an acquire was refused"
-			if !free && r.story.Sentence != want {
-				t.Errorf("%s\nwant %s", r.story.Sentence, want)
+			if !free && r.Story.Sentence != want {
+				t.Errorf("%s\nwant %s", r.Story.Sentence, want)
 			}
 			checkProofs(t, r)
 		})

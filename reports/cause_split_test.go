@@ -43,13 +43,13 @@ func TestSplitVotes(t *testing.T) {
 				Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Key: "orders", Clients: []int{2},
 					Start: ms(20), End: ms(3000), Events: []int{s.find(history.OK, 2, history.Acquire, "")}}}}}}
 			r := s.load(t)
-			if got := r.story.Cause == "split-votes"; got == granted {
-				t.Fatalf("cause %s: %s", r.story.Cause, r.story.Sentence)
+			if got := r.Story.Cause == "split-votes"; got == granted {
+				t.Fatalf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 			}
 			if granted {
 				return
 			}
-			text := r.story.Sentence
+			text := r.Story.Sentence
 			if strings.Count(text, "(`") != 1 || !strings.Contains(text, "(`latency` on n1, n2 and n3 from") {
 				t.Errorf("other faults than the delay of the masters are named: %s", text)
 			}

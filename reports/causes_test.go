@@ -25,6 +25,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -129,7 +130,7 @@ func TestTwinsAreSafe(t *testing.T) {
 				t.Errorf("a twin prevents nothing here: the scenario expects %q", s.Expect.Text())
 			}
 			if r := runScenario(t, "sim", twin); r.Judgement.Verdict != checker.Safe {
-				t.Errorf("the twin is %s: %s", r.Judgement.Verdict, r.story.Sentence)
+				t.Errorf("the twin is %s: %s", r.Judgement.Verdict, r.Story.Sentence)
 			}
 		})
 	}
@@ -149,7 +150,7 @@ func TestCausesOnSim(t *testing.T) {
 			checkProofs(t, r)
 			checkSteps(t, r)
 			checkNamed(t, r)
-			fmt.Fprintf(&b, "%s (%s)\n    %s\n", name, r.story.Cause, withoutNumbers(r.story.Sentence))
+			fmt.Fprintf(&b, "%s (%s)\n    %s\n", name, r.Story.Cause, withoutNumbers(r.Story.Sentence))
 		})
 	}
 	if !t.Failed() {
@@ -173,7 +174,7 @@ func TestCausesOnProcess(t *testing.T) {
 			t.Parallel()
 			for try := 1; ; try++ {
 				r := runOn(t, "process", name)
-				known := bytes.Contains(want, fmt.Appendf(nil, "%s (%s)\n", name, r.story.Cause))
+				known := bytes.Contains(want, fmt.Appendf(nil, "%s (%s)\n", name, r.Story.Cause))
 				if v := r.Judgement.Verdict; v != checker.Unsafe {
 					if !rerun.Again(t, try, r.Dir.Path) {
 						t.Fatalf("this run is %s: %s", v, r.Judgement.Sentence)
@@ -182,14 +183,14 @@ func TestCausesOnProcess(t *testing.T) {
 				}
 				if why := otherViolation(t, name, r, known); why != "" {
 					if !rerun.Because(t, try, why) {
-						t.Fatalf("the scenario never showed what it plans: %s", r.story.Sentence)
+						t.Fatalf("the scenario never showed what it plans: %s", r.Story.Sentence)
 					}
 					continue
 				}
 				checkProofs(t, r)
 				checkCause(t, r)
 				if !known {
-					t.Errorf("cause %q is not in testdata: %s", r.story.Cause, r.story.Sentence)
+					t.Errorf("cause %q is not in testdata: %s", r.Story.Cause, r.Story.Sentence)
 				}
 				return
 			}
@@ -234,16 +235,17 @@ func slowWait(t *testing.T, name string, r *Run) string {
 // namesPlan reports whether the headline names a fault of the plan, or the skewed clocks of the clients, which are an
 // option of the lock and break it with or without a fault.
 func namesPlan(r *Run) bool {
-	return strings.Contains(r.story.Sentence, "clock_skew") || slices.ContainsFunc(r.Manifest.Plan, func(step scenarios.Step) bool {
-		return strings.Contains(r.story.Sentence, quote(step.Fault))
-	})
+	return strings.Contains(r.Story.Sentence, "clock_skew") || slices.ContainsFunc(r.Manifest.Plan,
+		func(step scenarios.Step) bool {
+			return strings.Contains(r.Story.Sentence, evidence.Quote(step.Fault))
+		})
 }
 
 // checkCause demands of a headline: a known mechanism, what was planned, a node or
 // a client, and two instants.
 func checkCause(t *testing.T, r *Run) {
 	t.Helper()
-	s := r.story
+	s := r.Story
 	if r.Judgement.Verdict != checker.Unsafe {
 		t.Fatalf("verdict %s", r.Judgement.Verdict)
 	}
@@ -254,14 +256,15 @@ func checkCause(t *testing.T, r *Run) {
 		t.Error("names no fault of the plan")
 	}
 	for _, step := range r.Manifest.Plan {
-		if strings.Contains(r.Manifest.Scenario, step.Fault) && !strings.Contains(s.Sentence, quote(step.Fault)) {
+		if strings.Contains(r.Manifest.Scenario, step.Fault) && !strings.Contains(s.Sentence, evidence.Quote(step.Fault)) {
 			t.Errorf("does not name %s, the fault that the scenario is named after", step.Fault)
 		}
 	}
 	if !regexp.MustCompile(`\b(n\d|[Cc]lient \d)`).MatchString(s.Sentence) {
 		t.Error("names neither a node nor a client")
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(s.Proofs), func(p proof) bool { return p.Kind != proofInstant })); n < 2 {
+	if n := len(slices.DeleteFunc(slices.Clone(s.Proofs),
+		func(p evidence.Proof) bool { return p.Kind != evidence.ProofInstant })); n < 2 {
 		t.Errorf("%d instants", n)
 	}
 	if len(s.Advice) == 0 {

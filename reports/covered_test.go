@@ -72,7 +72,8 @@ func TestNarrowPageCoversNoLabel(t *testing.T) {
 				all = all.concat(covered('.pins rect'));
 				pins += document.querySelectorAll('.pins rect').length;
 			}
-			return {Covered: all, Pins: pins, Faults: !first || out || label.left > edge.left && label.left < edge.right}`, &found)
+			return {Covered: all, Pins: pins, Faults: !first || out || label.left > edge.left &&
+				label.left < edge.right}`, &found)
 		if len(found.Covered) > 0 || found.Pins == 0 {
 			t.Errorf("%s: %d names of rows, covered: %q", s.m.Scenario, found.Pins, found.Covered)
 		}

@@ -211,7 +211,8 @@ func (d *devtools) open(t *testing.T, page string, o pageOptions) {
 func (d *devtools) run(t *testing.T, body string, result any) {
 	t.Helper()
 	script := `(async function () {
-		const press = (el, key) => el.dispatchEvent(new KeyboardEvent('keydown', {key: key, bubbles: true, cancelable: true}));
+		const press = (el, key) => el.dispatchEvent(new KeyboardEvent('keydown', {key: key, bubbles: true,
+			cancelable: true}));
 		const frame = () => new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 0); }); });
 		const $ = (q) => document.querySelector(q);
 		` + body + `

@@ -8,6 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // ensembleRun: a majority of a ZooKeeper ensemble loses its disks while the lock is held, the other member is down.
@@ -78,8 +80,8 @@ func TestEnsembleInItsOwnWords(t *testing.T) {
 			t.Errorf("the page contains %q: %v, want %v", text, !want, want)
 		}
 	}
-	all := interval{until: r.History.End}
-	if b := r.browseData(all, all, "orders"); b.Leader != "leader" || b.Endless[0] != "ends with its session" {
+	all := evidence.Interval{Until: r.History.End}
+	if b := timeline.NewColumns(r, all, all, "orders"); b.Leader != "leader" || b.Endless[0] != "ends with its session" {
 		t.Errorf("the page calls the leader %q, and labels a lock with %q", b.Leader, b.Endless[0])
 	}
 }
@@ -89,8 +91,8 @@ func TestEtcdKeyEndsWithItsLease(t *testing.T) {
 	s := ensembleRun()
 	s.m.Topology = cluster.Topology{Kind: cluster.Etcd, Members: 3}
 	r := s.load(t)
-	page, all := render(t, r, "html"), interval{until: r.History.End}
-	b := r.browseData(all, all, "orders")
+	page, all := render(t, r, "html"), evidence.Interval{Until: r.History.End}
+	b := timeline.NewColumns(r, all, all, "orders")
 	if !strings.Contains(page, " · ends with its lease<") || strings.Contains(page, "no expiry<") ||
 		b.Endless[0] != "ends with its lease" {
 		t.Errorf("the page labels a lock on etcd with %q", b.Endless)
@@ -104,7 +106,7 @@ func TestClientsWaitsCountRefusals(t *testing.T) {
 	s.add(20, history.Invoke, 1, history.Acquire, &history.Value{Owner: "own-1-bbbb"})
 	s.add(520, history.Fail, 1, history.Acquire, &history.Value{Owner: "own-1-bbbb"})
 	s.number()
-	for _, c := range s.load(t).perClient() {
+	for _, c := range s.load(t).PerClient() {
 		if want := []float64{2, 500}[c.Client]; c.Longest != ms(want) {
 			t.Errorf("client %d waited for %v, want %v", c.Client, c.Longest, ms(want))
 		}
@@ -133,8 +135,8 @@ func testTokenOfEmptyDisks(t *testing.T, token uint64, later string) {
 	want := "Client 0 was granted `orders` with token 8589934599, and later client 1 " + later + ": client 0 " +
 		"was granted it at 0.745 s (n2 was the leader); n3 was killed at 2.512 s (`kill`); n1 and n2 were killed at 2.641 s " +
 		"and were back, empty, at 3.944 s (`restart-empty`); client 1 was granted it at 4.830 s (n2 was the leader)"
-	if r.story.Cause != "forgotten-by-ensemble" || r.story.Sentence != want {
-		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	if r.Story.Cause != "forgotten-by-ensemble" || r.Story.Sentence != want {
+		t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 	}
 	checkProofs(t, r)
 	checkCause(t, r)

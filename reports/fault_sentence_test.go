@@ -7,13 +7,15 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
 // TestWriteNamesNewerToken: a write names the highest token that the resource had seen only if that is a newer one.
 func TestWriteNamesNewerToken(t *testing.T) {
-	r := &Run{History: &history.History{Clients: 3, Keys: []string{"orders"}}}
+	r := &evidence.Run{History: &history.History{Clients: 3, Keys: []string{"orders"}}}
 	for seen, want := range map[uint64]string{0: "", 5: "", 7: " (highest seen: 7)"} {
-		got := r.touchText(&history.Touched{TouchValue: history.TouchValue{MaxSeen: seen}, Process: 1, Token: 5, Accepted: true})
+		got := r.TouchText(&history.Touched{TouchValue: history.TouchValue{MaxSeen: seen}, Process: 1, Token: 5,
+			Accepted: true})
 		if want = "client 1 writes to the resource guarded by `orders` with token 5" + want; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -35,7 +37,7 @@ func TestFaultSentenceKeptLock(t *testing.T) {
 		}
 		s.number()
 		s.j.Verdict = checker.Safe
-		if got := s.load(t).story.Sentence; !strings.HasPrefix(got, want+"; 1 grant") {
+		if got := s.load(t).Story.Sentence; !strings.HasPrefix(got, want+"; 1 grant") {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -15,6 +15,10 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/export"
+	"github.com/lockchaos/lockchaos/reports/story"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 func render(t testing.TB, r *Run, format string) string {
@@ -41,7 +45,8 @@ func TestHostileNames(t *testing.T) {
 		if f.Name == "json" || f.Name == "png" {
 			continue // a JSON encoder escapes <, > and &; a PNG has no text
 		}
-		if f.Name != "text" && f.Name != "openmetrics" && (strings.Contains(out, "<script>alert") || strings.Contains(out, "<img")) {
+		if f.Name != "text" && f.Name != "openmetrics" && (strings.Contains(out, "<script>alert") ||
+			strings.Contains(out, "<img")) {
 			t.Errorf("%s: markup in the name of a lock was not escaped", f.Name)
 		}
 		if strings.Contains(out, "\x1b") {
@@ -91,9 +96,9 @@ func TestPageIsSelfContained(t *testing.T) {
 func TestDrawingsAreWellFormed(t *testing.T) {
 	for _, s := range append(allRuns(), failoverRun(hostile)) {
 		r := s.load(t)
-		picture := newTimeline(r)
-		svg, _ := picture.html()
-		overview := r.overview(picture.d.window)
+		picture := timeline.New(r)
+		svg, _ := picture.Html()
+		overview := timeline.Overview(r, picture.D.Window)
 		for name, text := range map[string]string{"timeline": string(svg), "overview": string(overview)} {
 			if err := wellFormed(text); err != nil {
 				t.Errorf("%s: %s: %v", s.m.Scenario, name, err)
@@ -156,7 +161,7 @@ func TestEmptyHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(rundir.Manifest{}, h, nil, checker.Judgement{})
+	r := evidence.New(rundir.Manifest{}, h, nil, checker.Judgement{})
 	for _, f := range Catalog() {
 		if out := render(t, r, f.Name); out == "" {
 			t.Errorf("%s of an empty history is empty", f.Name)
@@ -172,7 +177,7 @@ func TestRenderUnknownFormat(t *testing.T) {
 }
 
 func TestJSONIsOneObject(t *testing.T) {
-	var s Summary
+	var s export.Summary
 	if err := json.Unmarshal([]byte(render(t, failoverRun("orders").load(t), "json")), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +222,8 @@ func bigRun(t testing.TB) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(s.m, h, nil, s.j)
-	writeStory(r)
+	r := evidence.New(s.m, h, nil, s.j)
+	story.Write(r)
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/export"
 )
 
 // TestJUnitIsOneCase: expected is passed, unexpected a failure, a broken run an error.
@@ -19,7 +20,8 @@ func TestJUnitIsOneCase(t *testing.T) {
 		s := failoverRun("orders")
 		change(s)
 		out := render(t, s.load(t), "junit")
-		for _, part := range []string{`tests="1" ` + want, `<property name="seed" value="42">`, `name="version.redis" value="7.0.15"`} {
+		for _, part := range []string{`tests="1" ` + want, `<property name="seed" value="42">`,
+			`name="version.redis" value="7.0.15"`} {
 			if !strings.Contains(out, part) {
 				t.Errorf("%s is missing in\n%s", part, out)
 			}
@@ -31,7 +33,7 @@ func TestJUnitIsOneCase(t *testing.T) {
 func TestJUnitBeforeTheStart(t *testing.T) {
 	var b bytes.Buffer
 	m := rundir.Manifest{Scenario: "failover", Backend: "process", Seed: 7}
-	if err := WriteJUnitError(&b, &m, errors.New("no \x1bredis-server")); err != nil {
+	if err := export.WriteJUnitError(&b, &m, errors.New("no \x1bredis-server")); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{`errors="1"`, `name="failover"`, `<error message="no`, `name="seed" value="7"`} {

@@ -7,6 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // leftRun: the reply to an acquire of client 0 was lost, its key stays, and after that client 1 asked in vain.
@@ -58,7 +60,8 @@ func TestReleaseHeldBack(t *testing.T) {
 	s.add(30, history.Invoke, 1, history.Acquire, &history.Value{Owner: "c1-1"})
 	s.add(3200, history.Fail, 1, history.Acquire, &history.Value{Owner: "c1-1"})
 	s.hold(1, "c1-2", 0, holdTimes{3300, 3310, 3400, 0})
-	for at, phase := range map[float64]history.Phase{390: history.Injected, 401: history.TookEffect, 3250: history.Healed} {
+	for at, phase := range map[float64]history.Phase{390: history.Injected, 401: history.TookEffect,
+		3250: history.Healed} {
 		s.fault(at, "partition", history.FaultValue{ID: 1, Phase: phase, Target: "client:0", Detail: "25 bytes held"})
 	}
 	s.watch("n1", "master", 0, 3600, func(t float64) (string, float64) {
@@ -77,8 +80,8 @@ func TestReleaseHeldBack(t *testing.T) {
 	want := "Client 0, granted `orders` at 0.020 s, asked to release it at 0.400 s, with an unknown outcome (client 0 was " +
 		"cut off at 0.401 s, `partition`), and the key has no expiry: n1 still had it at 3.000 s; client 1, which asked for " +
 		"`orders` at 0.030 s and waited until 3.200 s, was not granted it"
-	if r.story.Cause != "no-lease" || r.story.Sentence != want {
-		t.Errorf("cause %s: %s\nwant %s", r.story.Cause, r.story.Sentence, want)
+	if r.Story.Cause != "no-lease" || r.Story.Sentence != want {
+		t.Errorf("cause %s: %s\nwant %s", r.Story.Cause, r.Story.Sentence, want)
 	}
 }
 
@@ -89,12 +92,12 @@ func TestLeftBehindNamesItsClient(t *testing.T) {
 	checkProofs(t, r)
 	for _, want := range []string{"by client 0, sent at 0.300 s", "was lost at 0.310 s (`reply-lost`)",
 		"n1 still had it at 2.500 s, and it ends with its lease"} {
-		if r.story.Cause != "left-behind" || !strings.Contains(r.story.Sentence, want) {
-			t.Errorf("cause %s: %q is missing in %s", r.story.Cause, want, r.story.Sentence)
+		if r.Story.Cause != "left-behind" || !strings.Contains(r.Story.Sentence, want) {
+			t.Errorf("cause %s: %q is missing in %s", r.Story.Cause, want, r.Story.Sentence)
 		}
 	}
 	steps := ""
-	for _, s := range r.story.Steps {
+	for _, s := range r.Story.Steps {
 		steps += s.Text + "\n"
 	}
 	if strings.Contains(steps, "client 1") || !strings.Contains(steps, "key `orders/a0` of `orders` left behind") {
@@ -104,7 +107,8 @@ func TestLeftBehindNamesItsClient(t *testing.T) {
 
 // TestProbeIsNoHold: the key that the harness acquires after the run is not that of a client.
 func TestProbeIsNoHold(t *testing.T) {
-	for left, want := range map[string]string{"": "acquired by the harness after the run", "orders": "client 0 (earlier hold)"} {
+	for left, want := range map[string]string{"": "acquired by the harness after the run",
+		"orders": "client 0 (earlier hold)"} {
 		s := newSynth("probe", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
 		s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
 		note := history.LeftoverValue{}
@@ -117,7 +121,7 @@ func TestProbeIsNoHold(t *testing.T) {
 		r := s.load(t)
 		seen := &history.Sample{Sent: ms(509), Time: ms(510), Up: true,
 			Keys: map[string]history.KeyState{"orders": {Owner: "1", TTL: ms(900)}}}
-		if got := r.heldBy("orders", seen).label; got != want {
+		if got := r.HeldBy("orders", seen).Label; got != want {
 			t.Errorf("after a note of %q the key is labeled %q, want %q", left, got, want)
 		}
 	}
@@ -130,7 +134,7 @@ func TestProbeOwnerIsNoClient(t *testing.T) {
 	s.number()
 	seen := &history.Sample{Sent: ms(509), Time: ms(510), Up: true,
 		Keys: map[string]history.KeyState{"orders": {Owner: "5a:" + history.ProbeOwner + "0", TTL: ms(900)}}}
-	if got := s.load(t).heldBy("orders", seen).label; got != "acquired by the harness after the run" {
+	if got := s.load(t).HeldBy("orders", seen).Label; got != "acquired by the harness after the run" {
 		t.Errorf("a probe's key is labeled %q", got)
 	}
 }
@@ -155,8 +159,8 @@ func TestDeadHolderKeepsItsKey(t *testing.T) {
 	s.number()
 	r := s.load(t)
 	for at, want := range map[float64]string{60: "client 0", 600: "client 0 (earlier hold)", 1300: "client 1"} {
-		samples := r.witness.during("n1", ms(at), ms(at+19))
-		if got := r.heldBy("orders", &samples[0]).label; got != want {
+		samples := r.Witness.During("n1", ms(at), ms(at+19))
+		if got := r.HeldBy("orders", &samples[0]).Label; got != want {
 			t.Errorf("at %v ms the key is labeled %q, want %q", at, got, want)
 		}
 	}
@@ -169,7 +173,7 @@ func TestGrantsOfSomeClients(t *testing.T) {
 	s.add(30, history.Invoke, 1, history.Acquire, &history.Value{Owner: "c1-1"})
 	s.add(40, history.Fail, 1, history.Acquire, nil)
 	s.number()
-	if got := s.load(t).story.Facts[0]; !strings.HasPrefix(got, "1 grant to 1 of 2 clients in ") {
+	if got := s.load(t).Story.Facts[0]; !strings.HasPrefix(got, "1 grant to 1 of 2 clients in ") {
 		t.Error(got)
 	}
 }
@@ -179,7 +183,8 @@ func TestNothingToHeal(t *testing.T) {
 	for detail, want := range map[string]string{history.NothingToUndo: "nothing to heal", "it replies": "0.900 s"} {
 		s := newSynth("single", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
 		s.hold(0, "c0-1", 0, holdTimes{10, 20, 1000, 900})
-		for at, phase := range map[float64]history.Phase{500: history.Injected, 510: history.TookEffect, 900: history.Healed} {
+		for at, phase := range map[float64]history.Phase{500: history.Injected, 510: history.TookEffect,
+			900: history.Healed} {
 			f := history.FaultValue{ID: 1, Phase: phase, Target: "n1"}
 			if phase == history.Healed {
 				f.Detail = detail
@@ -204,8 +209,8 @@ func TestValidityIsThatOfTheGrant(t *testing.T) {
 	s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
 	s.number()
 	r := s.load(t)
-	all := interval{until: r.History.End}
-	if b := r.browseData(all, all, "orders"); b.Holds.Valid[0] != 900_000 {
+	all := evidence.Interval{Until: r.History.End}
+	if b := timeline.NewColumns(r, all, all, "orders"); b.Holds.Valid[0] != 900_000 {
 		t.Errorf("valid for %d µs, want 900,000", b.Holds.Valid[0])
 	}
 	if page := render(t, r, "html"); !strings.Contains(page, "was valid until 0.920 s") {

@@ -1,3 +1,10 @@
+// Package reports renders runs. Its Go API is not a promise: use the command line.
+//
+// It renders a run directory as an HTML page, text for a terminal, JSON, JUnit XML, a job summary in Markdown, and
+// plots. It needs no server and starts nothing, and it judges only runs that were killed before their verdict.
+//
+// [Load] reads a run directory, [Render] writes it in one of the formats of [Catalog], and [WriteAll] writes the files
+// of a run directory. A report claims only what the data shows.
 package reports
 
 import (
@@ -6,18 +13,24 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/page"
+	"github.com/lockchaos/lockchaos/reports/story"
 )
+
+// Run is a run directory, parsed, with its story.
+type Run = evidence.Run
 
 // Load reads a run directory. It judges a run without a verdict. A missing verdict or missing samples are no error:
 // Missing says so, and every format shows it. The error is about run.json or history.jsonl, without which there is
 // nothing to show.
 func Load(dir *rundir.Dir) (*Run, error) {
-	r, err := open(dir)
+	r, err := evidence.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	writeStory(r)
-	r.cited, err = citedLines(dir.File(rundir.HistoryFile), r.citedEvents())
+	story.Write(r)
+	r.Cited, err = page.CitedLines(dir.File(rundir.HistoryFile), page.CitedEvents(r))
 	return r, err
 }
 
@@ -25,10 +38,10 @@ func Load(dir *rundir.Dir) (*Run, error) {
 // what is not known about it, and has notes. cite returns the events with those indices as text, for the page.
 func FromHistory(name string, h *history.History, j checker.Judgement, notes []string,
 	cite func(indices map[int]bool) (map[int]string, error)) (*Run, error) {
-	r := ofHistory(name, h, j, notes)
-	writeStory(r)
+	r := evidence.OfHistory(name, h, j, notes)
+	story.Write(r)
 	var err error
-	if r.cited, err = cite(r.citedEvents()); err != nil {
+	if r.Cited, err = cite(page.CitedEvents(r)); err != nil {
 		return nil, fmt.Errorf("quoting the events of %s: %w", name, err)
 	}
 	return r, nil

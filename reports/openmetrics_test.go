@@ -30,8 +30,8 @@ print(len(list(parser.text_string_to_metric_families(sys.stdin.read()))))`)
 	}
 	out := render(t, failoverRun("orders").load(t), "openmetrics")
 	for _, want := range []string{`lockchaos_verdict{lockchaos_verdict="unsafe"} 1`,
-		`lockchaos_property{property="exclusion",lockchaos_property="violated"} 1`, `lockchaos_violations{property="exclusion"} 1`,
-		`lockchaos_operations_total{operation="acquire",outcome="ok"} 4`,
+		`lockchaos_property{property="exclusion",lockchaos_property="violated"} 1`,
+		`lockchaos_violations{property="exclusion"} 1`, `lockchaos_operations_total{operation="acquire",outcome="ok"} 4`,
 		`lockchaos_operations_total{operation="acquire",outcome="info"} 1`,
 		`lockchaos_operation_latency_seconds_count{operation="acquire"} 4`, `lockchaos_grants_total{client="client 3"} 1`,
 		`lockchaos_faults{state="effective"} 2`} {
@@ -71,7 +71,8 @@ func metricsProblems(text string) (problems []string) {
 	meta := regexp.MustCompile(`^# (TYPE|UNIT|HELP) ([a-z_]+) (.+)$`)
 	sample := regexp.MustCompile(`^([a-z_]+)(\{[a-z_]+="(?:[^"\\]|\\[\\n"])*"(?:,[a-z_]+="(?:[^"\\]|\\[\\n"])*")*\})? ` +
 		`(-?[0-9.e+-]+)$`)
-	suffixes := map[string]string{"counter": "_total", "info": "_info", "gauge": "", "stateset": "", "summary": "|_count|_sum"}
+	suffixes := map[string]string{"counter": "_total", "info": "_info", "gauge": "", "stateset": "",
+		"summary": "|_count|_sum"}
 	body, found := strings.CutSuffix(text, "\n# EOF\n")
 	if !found {
 		return []string{"no # EOF at the end"}

@@ -7,15 +7,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/reports/export"
 )
 
 // parseSpans reads the lines of format otlp and reports what a collector would refuse.
-func parseSpans(text string) (all []otlpSpan, problems []string) {
+func parseSpans(text string) (all []export.OTLPSpan, problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	ids := map[string]bool{}
 	traceID, spanID := regexp.MustCompile(`^[0-9a-f]{32}$`), regexp.MustCompile(`^[0-9a-f]{16}$`)
 	for line := range strings.Lines(text) {
-		var request otlpRequest
+		var request export.OTLPRequest
 		d := json.NewDecoder(strings.NewReader(line))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&request); err != nil {
@@ -56,14 +58,14 @@ func TestOTLP(t *testing.T) {
 		for _, problem := range problems {
 			t.Errorf("%s: %s", s.m.Scenario, problem)
 		}
-		if want := 1 + len(r.History.Spans) + len(r.holds) + len(r.faults); len(all) != want {
+		if want := 1 + len(r.History.Spans) + len(r.Holds) + len(r.Faults); len(all) != want {
 			t.Errorf("%s: %d spans, want %d", s.m.Scenario, len(all), want)
 		}
 	}
 	r := failoverRun("orders").load(t)
 	out := render(t, r, "otlp")
 	all, _ := parseSpans(out)
-	if all[0].Status == nil || all[0].Status.Code != otlpError || len(all[0].Events) == 0 {
+	if all[0].Status == nil || all[0].Status.Code != export.OtlpError || len(all[0].Events) == 0 {
 		t.Errorf("the span of an unsafe run: %+v", all[0])
 	}
 	for _, want := range []string{`"name":"acquire orders"`, `"name":"hold orders"`, `"name":"fault kill n1"`,
@@ -83,13 +85,14 @@ func TestOTLP(t *testing.T) {
 // TestOTLPRequestsAreBounded: a large history is several requests.
 func TestOTLPRequestsAreBounded(t *testing.T) {
 	s := failoverRun("orders").load(t)
-	for len(s.History.Spans) < 2*spansPerRequest {
+	for len(s.History.Spans) < 2*export.SpansPerRequest {
 		s.History.Spans = append(s.History.Spans, s.History.Spans...)
 	}
 	out := render(t, s, "otlp")
 	all, problems := parseSpans(out)
 	lines := strings.Count(out, "\n")
-	if want := (len(all) + spansPerRequest - 1) / spansPerRequest; lines != want || lines < 3 || problems != nil {
+	if want := (len(all) + export.SpansPerRequest - 1) / export.SpansPerRequest; lines != want || lines < 3 ||
+		problems != nil {
 		t.Errorf("%d requests for %d spans, want %d; %v", lines, len(all), want, problems)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
 func TestMissedFaultIsShown(t *testing.T) {
@@ -32,8 +33,8 @@ func TestMissedFaultIsShown(t *testing.T) {
 			t.Errorf("%s does not say %q", format, want)
 		}
 	}
-	if want := (faultTally{Injected: 1, Effective: 1, Missed: 1}); r.tally() != want {
-		t.Errorf("tally %+v, want %+v", r.tally(), want)
+	if want := (evidence.FaultTally{Injected: 1, Effective: 1, Missed: 1}); r.Tally() != want {
+		t.Errorf("tally %+v, want %+v", r.Tally(), want)
 	}
 }
 
@@ -64,7 +65,7 @@ func TestNoEmptyTables(t *testing.T) {
 		if at := empty.FindStringIndex(out); at != nil {
 			t.Errorf("%s: an empty table: %s", s.m.Scenario, out[max(at[0]-300, 0):at[1]])
 		}
-		if len(s.load(t).faults) == 0 && !strings.Contains(out, "No fault was injected.") {
+		if len(s.load(t).Faults) == 0 && !strings.Contains(out, "No fault was injected.") {
 			t.Errorf("%s: the page does not say that there was no fault", s.m.Scenario)
 		}
 	}
@@ -103,7 +104,8 @@ func TestTooltipsArePlain(t *testing.T) {
 func TestWideGapIsReported(t *testing.T) {
 	s := failoverRun("orders")
 	warning := regexp.MustCompile(`class="missing">Each node was sampled every 20 ms .* 100 ms within 100 ms of a fault\. That is more`)
-	if out := render(t, s.load(t), "html"); warning.MatchString(out) || !strings.Contains(out, `class="note">Each node was sampled`) {
+	if out := render(t, s.load(t), "html"); warning.MatchString(out) || !strings.Contains(out,
+		`class="note">Each node was sampled`) {
 		t.Error("gaps of 20 ms: a warning, or no note")
 	}
 	var kept []history.Sample
@@ -115,7 +117,7 @@ func TestWideGapIsReported(t *testing.T) {
 	s.samples = kept
 	r := s.load(t)
 	if !warning.MatchString(render(t, r, "html")) {
-		t.Errorf("no warning about a gap of %v near a fault", r.sampling.NearFaults)
+		t.Errorf("no warning about a gap of %v near a fault", r.Sampling.NearFaults)
 	}
 	if !strings.Contains(render(t, r, "text"), "not sampled for 100 ms") {
 		t.Error("the text does not report the gap")
@@ -123,21 +125,22 @@ func TestWideGapIsReported(t *testing.T) {
 }
 
 func TestPromised(t *testing.T) {
-	held := func(to float64, end checker.HoldEnd) hold {
-		return hold{checker.Hold{End: end, Promises: []checker.Promise{{From: ms(1), Until: ms(100)}}}, ms(to)}
+	held := func(to float64, end checker.HoldEnd) evidence.Hold {
+		return evidence.Hold{Hold: checker.Hold{End: end, Promises: []checker.Promise{{From: ms(1), Until: ms(100)}}},
+			To: ms(to)}
 	}
 	for _, c := range []struct {
 		name  string
-		h     hold
+		h     evidence.Hold
 		until time.Duration
 		whole bool
 	}{
 		{"released early", held(40, checker.Released), ms(40), false},
 		{"released late", held(140, checker.Released), ms(100), true},
 		{"still held: valid beyond the end", held(50, checker.StillHeld), ms(100), true},
-		{"no validity", hold{checker.Hold{End: checker.Released}, ms(50)}, 0, true},
+		{"no validity", evidence.Hold{Hold: checker.Hold{End: checker.Released}, To: ms(50)}, 0, true},
 	} {
-		if until, whole := c.h.promised(); until != c.until || whole != c.whole {
+		if until, whole := c.h.Promised(); until != c.until || whole != c.whole {
 			t.Errorf("%s: %v, %v; want %v, %v", c.name, until, whole, c.until, c.whole)
 		}
 	}
@@ -150,7 +153,8 @@ func TestTimelineOnFirstPrintedPage(t *testing.T) {
 		t.Skip("SKIPPED: no pdftotext on the PATH (Debian, Ubuntu: apt-get install poppler-utils)")
 	}
 	s := failoverRun("orders")
-	s.fault(7000, history.NodePromoted, history.FaultValue{Phase: history.Noted, Target: "n2", Detail: "a replica took over"})
+	s.fault(7000, history.NodePromoted, history.FaultValue{Phase: history.Noted, Target: "n2",
+		Detail: "a replica took over"})
 	s.number()
 	r := s.load(t)
 	if err := WriteAll(r); err != nil {
@@ -168,7 +172,8 @@ func TestTimelineOnFirstPrintedPage(t *testing.T) {
 		}
 		return text
 	}
-	if all := printed(); !bytes.Contains(all, []byte("a replica took over")) || bytes.Contains(all, []byte("Where these numbers")) {
+	if all := printed(); !bytes.Contains(all, []byte("a replica took over")) || bytes.Contains(all,
+		[]byte("Where these numbers")) {
 		t.Errorf("printed:\n%s", all)
 	}
 	text := printed("-f", "1", "-l", "1")

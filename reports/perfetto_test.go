@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/reports/export"
 )
 
 // parsedTrace is the JSON object of the Trace Event Format.
 type parsedTrace struct {
 	DisplayTimeUnit string `json:"displayTimeUnit"`
 	TraceEvents     []struct {
-		traceEvent
+		export.TraceEvent
 
 		Time *float64 `json:"ts"`
 	} `json:"traceEvents"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // TestPermitsWithLeases: a key of permits has no expiry; each of them has, if its grant had a validity.
@@ -16,7 +17,7 @@ func TestPermitsWithLeases(t *testing.T) {
 		s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "a", Permits: 1, Limit: 3})
 		s.add(11, history.OK, 0, history.Acquire, &history.Value{Owner: "a", Valid: ms(valid)})
 		s.number()
-		if got := s.load(t).ttlText(history.KeyState{Permits: 1, Limit: 3, TTL: -1}); got != want {
+		if got := s.load(t).TtlText(history.KeyState{Permits: 1, Limit: 3, TTL: -1}); got != want {
 			t.Errorf("valid for %v ms: %q, want %q", valid, got, want)
 		}
 	}
@@ -43,7 +44,7 @@ func TestKeyIsDecoded(t *testing.T) {
 		"client 2 (earlier hold)":            {2000, history.KeyState{Owner: "1", TTL: -1}}, // the last one
 	} {
 		smp := &history.Sample{Sent: ms(c.at), Time: ms(c.at), Up: true, Keys: map[string]history.KeyState{"orders": c.state}}
-		if got := r.heldBy("orders", smp).label; got != want {
+		if got := r.HeldBy("orders", smp).Label; got != want {
 			t.Errorf("%+v at %v is %q, want %q", c.state, smp.Time, got, want)
 		}
 	}
@@ -65,7 +66,8 @@ func TestSessionIsDecoded(t *testing.T) {
 		at      float64
 		session string
 	}{{20, "a"}, {100, "a"}, {430, "a"}, {600, "b"}, {1100, "a"}, {2600, "c"}} {
-		s.samples = append(s.samples, history.Sample{Sent: ms(at.at), Time: ms(at.at), Node: "n1", Up: true, Keys: in(at.session)})
+		s.samples = append(s.samples, history.Sample{Sent: ms(at.at), Time: ms(at.at), Node: "n1", Up: true,
+			Keys: in(at.session)})
 	}
 	s.number()
 	r := s.load(t)
@@ -73,9 +75,10 @@ func TestSessionIsDecoded(t *testing.T) {
 		at            float64
 		session, want string
 	}{{100, "a", "client 0"}, {430, "a", "client 0 (earlier hold)"}, {600, "b", "client 1"},
-		{950, "b", "client 1 (earlier hold)"}, {1100, "a", "client 0"}, {2000, "a", "client 0"}, {2600, "c", "unknown owner"}} {
+		{950, "b", "client 1 (earlier hold)"}, {1100, "a", "client 0"}, {2000, "a", "client 0"},
+		{2600, "c", "unknown owner"}} {
 		smp := &history.Sample{Sent: ms(test.at), Time: ms(test.at), Up: true, Keys: in(test.session)}
-		if got := r.heldBy("orders", smp).label; got != test.want {
+		if got := r.HeldBy("orders", smp).Label; got != test.want {
 			t.Errorf("session %s at %v is %q, want %q", test.session, smp.Time, got, test.want)
 		}
 	}
@@ -87,7 +90,7 @@ func TestOverlapsOfOtherKeys(t *testing.T) {
 	other := s.j.Results[0].Violations[0]
 	other.Key, other.Start, other.End, other.Text = "stock", ms(3500), ms(3600), "another key"
 	s.j.Results[0].Violations = append(s.j.Results[0].Violations, other)
-	svg, notes := newTimeline(s.load(t)).html()
+	svg, notes := timeline.New(s.load(t)).Html()
 	if strings.Contains(string(svg), "another key") {
 		t.Error("the overlap of another key is in the picture")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
 // raw is what a run directory says, read without the code that made the sentence.
@@ -66,12 +67,12 @@ func readRaw(t *testing.T, r *Run) raw {
 func checkProofs(t *testing.T, r *Run) {
 	t.Helper()
 	d := readRaw(t, r)
-	rest := r.story.Sentence
+	rest := r.Story.Sentence
 	for _, name := range []string{"`[^`]*`", `[Cc]lient \d+`, `\b[ns]\d+\b`} {
 		rest = regexp.MustCompile(name).ReplaceAllString(rest, "")
 	}
-	proofs := slices.Clone(r.story.Proofs)
-	slices.SortStableFunc(proofs, func(a, b proof) int { return cmp.Compare(len(b.Text), len(a.Text)) })
+	proofs := slices.Clone(r.Story.Proofs)
+	slices.SortStableFunc(proofs, func(a, b evidence.Proof) int { return cmp.Compare(len(b.Text), len(a.Text)) })
 	for _, p := range proofs {
 		if !strings.Contains(rest, p.Text) {
 			t.Errorf("the headline does not have %q, or less often than it is proved", p.Text)
@@ -85,41 +86,41 @@ func checkProofs(t *testing.T, r *Run) {
 		t.Errorf("no proof of %s", n)
 	}
 	if t.Failed() {
-		t.Log(r.story.Sentence)
+		t.Log(r.Story.Sentence)
 	}
 }
 
-func (d raw) check(p proof) error {
+func (d raw) check(p evidence.Proof) error {
 	want := ""
-	first := point{}
+	first := evidence.Point{}
 	if len(p.From) > 0 {
 		first = p.From[0]
 	}
 	switch p.Kind {
-	case proofInstant:
+	case evidence.ProofInstant:
 		want = format.Instant(d.at(first))
-	case proofElapsed:
+	case evidence.ProofElapsed:
 		want = format.Duration(d.at(p.From[1]) - d.at(first))
-	case proofToken:
+	case evidence.ProofToken:
 		v := d.value(first)
 		if want = fmt.Sprintf("token %d", v.Token); want != p.Text && v.Touch != nil {
 			want = fmt.Sprintf("token %d", v.Touch.MaxSeen)
 		}
-	case proofCount:
+	case evidence.ProofCount:
 		want = fmt.Sprint(d.count(first))
-	case proofQuote:
+	case evidence.ProofQuote:
 		if f := d.value(first).Fault; f == nil || !strings.Contains(f.Detail, p.Text) {
 			return fmt.Errorf("not in %+v", f)
 		}
 		return nil
-	case proofNodes:
+	case evidence.ProofNodes:
 		seen := map[string]bool{}
 		for _, at := range p.From {
 			d.at(at)
 			seen[at.Node] = true
 		}
 		want = fmt.Sprintf("%d of %d nodes", len(seen), d.nodes)
-	case proofSetting:
+	case evidence.ProofSetting:
 		number, _, _ := strings.Cut(p.Text, " ")
 		if !strings.Contains(d.yaml, ": "+number+"\n") {
 			return fmt.Errorf("not in the scenario")
@@ -133,7 +134,7 @@ func (d raw) check(p proof) error {
 }
 
 // at is the time of a point.
-func (d raw) at(p point) time.Duration {
+func (d raw) at(p evidence.Point) time.Duration {
 	if p.Event < 0 && p.Until {
 		s := d.samples[fmt.Sprint(p.Node, p.Sample)]
 		return s.Time + s.Keys[p.Key].TTL
@@ -159,7 +160,7 @@ func (d raw) at(p point) time.Duration {
 	return e.Time
 }
 
-func (d raw) value(p point) history.Value {
+func (d raw) value(p evidence.Point) history.Value {
 	if v := d.events[p.Event].Value; v != nil {
 		return *v
 	}
@@ -167,7 +168,7 @@ func (d raw) value(p point) history.Value {
 }
 
 // count is the hold count of a sample, or the permits that an event asks for.
-func (d raw) count(p point) int {
+func (d raw) count(p evidence.Point) int {
 	if p.Event >= 0 {
 		return d.value(p).Permits
 	}
@@ -196,12 +197,12 @@ func TestPlainHeadlineIsProved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rest := r.story.Sentence
-			for _, p := range r.story.Proofs {
+			rest := r.Story.Sentence
+			for _, p := range r.Story.Proofs {
 				rest = strings.Replace(rest, p.Text, "", 1)
 			}
-			if n := regexp.MustCompile(`[\d.]+ (s|ms|µs)\b`).FindString(rest); n != "" || len(r.story.Proofs) < 3 {
-				t.Errorf("%s\nof %d proofs there is none of %q", r.story.Sentence, len(r.story.Proofs), n)
+			if n := regexp.MustCompile(`[\d.]+ (s|ms|µs)\b`).FindString(rest); n != "" || len(r.Story.Proofs) < 3 {
+				t.Errorf("%s\nof %d proofs there is none of %q", r.Story.Sentence, len(r.Story.Proofs), n)
 			}
 		})
 	}
@@ -209,8 +210,9 @@ func TestPlainHeadlineIsProved(t *testing.T) {
 
 // TestProve: a time that only happens to be that between two points is not proved.
 func TestProve(t *testing.T) {
-	ops := [][]point{{eventAt(1, ms(1000)), eventAt(2, ms(1100))}, {eventAt(3, ms(1200)), eventAt(4, ms(5000))},
-		{eventAt(5, ms(1500)), eventAt(6, ms(2100))}}
+	ops := [][]evidence.Point{{evidence.EventAt(1, ms(1000)), evidence.EventAt(2, ms(1100))},
+		{evidence.EventAt(3, ms(1200)), evidence.EventAt(4, ms(5000))}, {evidence.EventAt(5, ms(1500)),
+			evidence.EventAt(6, ms(2100))}}
 	for text, want := range map[string][]string{
 		"it took 3.80 s, and 600 ms":            {"3.80 s", "600 ms"},
 		"for 3.90 s (1.100 s to 5.000 s)":       {"3.90 s", "1.100 s", "5.000 s"},
@@ -218,7 +220,7 @@ func TestProve(t *testing.T) {
 		"at 1.100 s, and until 5.000 s: 3.90 s": {"1.100 s", "5.000 s"},
 	} {
 		var got []string
-		for _, p := range prove(text, ops).proofs {
+		for _, p := range evidence.Prove(text, ops).Proofs {
 			got = append(got, p.Text)
 		}
 		if !slices.Equal(got, want) {

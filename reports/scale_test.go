@@ -12,6 +12,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
+	"github.com/lockchaos/lockchaos/reports/page"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // maxPlotBytes is how large a plot may be, at any length of the run.
@@ -85,12 +87,12 @@ func TestScale(t *testing.T) {
 	if err := WriteAll(r); err != nil {
 		t.Fatal(err)
 	}
-	if clients, holds := len(r.perClient()), len(r.holds); clients != 1000 || holds != 100_000 {
+	if clients, holds := len(r.PerClient()), len(r.Holds); clients != 1000 || holds != 100_000 {
 		t.Fatalf("%d clients, %d holds", clients, holds)
 	}
 	t.Logf("%d events: loaded in %v, all reports written in %v", h.Events, loaded.Round(time.Millisecond),
 		time.Since(began).Round(time.Millisecond))
-	for name, limit := range map[string]int64{rundir.ReportFile: maxPageBytes, "overlap.svg": maxPlotBytes,
+	for name, limit := range map[string]int64{rundir.ReportFile: page.MaxBytes, "overlap.svg": maxPlotBytes,
 		"latency.svg": maxPlotBytes, "rate.svg": maxPlotBytes} {
 		n := size(t, dir.File(name))
 		t.Logf("%s: %d bytes", name, n)
@@ -132,11 +134,11 @@ func TestScale(t *testing.T) {
 func TestPlotOfManyHolds(t *testing.T) {
 	r := bigRun(t)
 	r.Judgement.Results[0].Violations[0].Start, r.Judgement.Results[0].Violations[0].End = 0, r.History.End
-	if w := newTimeline(r).d.window; w.length() < r.History.End/2 {
-		t.Fatalf("the window is %v long", w.length())
+	if w := timeline.New(r).D.Window; w.Length() < r.History.End/2 {
+		t.Fatalf("the window is %v long", w.Length())
 	}
 	for _, kind := range []string{"svg", "html"} {
-		if n := len(render(t, r, kind)); n > maxPageBytes || kind == "svg" && n > maxPlotBytes {
+		if n := len(render(t, r, kind)); n > page.MaxBytes || kind == "svg" && n > maxPlotBytes {
 			t.Errorf("%s has %d bytes", kind, n)
 		}
 	}

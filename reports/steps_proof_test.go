@@ -10,6 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -25,28 +26,28 @@ func checkSteps(t *testing.T, r *Run) {
 	d := readRaw(t, r)
 	known := d.instants(r)
 	var story []time.Duration // what a length of time in a step may be measured between
-	for _, s := range r.story.Steps {
+	for _, s := range r.Story.Steps {
 		story = append(story, s.Time)
 	}
-	if v := r.worst; v != nil {
+	if v := r.Worst; v != nil {
 		story = append(story, v.Start, v.End)
 	}
-	for i := range r.holds {
-		story = append(story, r.holds[i].validUntil())
+	for i := range r.Holds {
+		story = append(story, r.Holds[i].ValidUntil())
 	}
-	for i := range r.faults {
-		story = append(story, r.faults[i].effectTime())
+	for i := range r.Faults {
+		story = append(story, r.Faults[i].EffectTime())
 	}
-	for _, s := range r.story.Steps {
-		if s.Event >= 0 && d.at(point{Event: s.Event}) != s.Time {
-			t.Errorf("step %d is at %v, and its event %d at %v", s.N, s.Time, s.Event, d.at(point{Event: s.Event}))
+	for _, s := range r.Story.Steps {
+		if s.Event >= 0 && d.at(evidence.Point{Event: s.Event}) != s.Time {
+			t.Errorf("step %d is at %v, and its event %d at %v", s.N, s.Time, s.Event, d.at(evidence.Point{Event: s.Event}))
 		}
 		if s.Event < 0 && !known[format.Instant(s.Time)] {
 			t.Errorf("step %d at %v, without an event: no sample and no validity ends then", s.N, s.Time)
 		}
 		rest := regexp.MustCompile("`[^`]*`").ReplaceAllString(s.Text, "")
 		if s.Event >= 0 { // the words of a fault are quoted from it
-			if f := d.value(point{Event: s.Event}).Fault; f != nil && f.Detail != "" {
+			if f := d.value(evidence.Point{Event: s.Event}).Fault; f != nil && f.Detail != "" {
 				rest = regexp.MustCompile(regexp.QuoteMeta(f.Detail)).ReplaceAllString(rest, "")
 			}
 		}
@@ -67,17 +68,17 @@ func checkSteps(t *testing.T, r *Run) {
 // events, the end of a validity one at that instant.
 func checkNamed(t *testing.T, r *Run) {
 	t.Helper()
-	for _, p := range r.story.Proofs {
-		if p.Kind != proofInstant || p.From[0].Event < 0 {
+	for _, p := range r.Story.Proofs {
+		if p.Kind != evidence.ProofInstant || p.From[0].Event < 0 {
 			continue
 		}
 		at := p.From[0]
-		same := r.sameOperation(at.Event)
-		found := slices.ContainsFunc(r.story.Steps, func(s storyStep) bool {
+		same := r.SameOperation(at.Event)
+		found := slices.ContainsFunc(r.Story.Steps, func(s evidence.Step) bool {
 			return at.Until && s.Time == at.Time || !at.Until && slices.Contains(same, s.Event)
 		})
 		if len(same) > 0 && !found {
-			t.Errorf("the headline has %s, of event %d, and no step is about it: %s", p.Text, at.Event, r.story.Sentence)
+			t.Errorf("the headline has %s, of event %d, and no step is about it: %s", p.Text, at.Event, r.Story.Sentence)
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (d raw) instants(r *Run) map[string]bool {
 	for i, e := range d.events {
 		known[format.Instant(e.Time)] = true
 		for _, until := range []bool{false, true} {
-			known[format.Instant(d.at(point{Event: i, Until: until}))] = true
+			known[format.Instant(d.at(evidence.Point{Event: i, Until: until}))] = true
 		}
 	}
 	for _, s := range d.samples {
@@ -121,19 +122,19 @@ func TestSafeSentencesOnSim(t *testing.T) {
 			r := runOn(t, "sim", name)
 			checkSteps(t, r)
 			d := readRaw(t, r)
-			wait := regexp.MustCompile(`waited for at most (.*) while no client`).FindStringSubmatch(r.story.Sentence)
+			wait := regexp.MustCompile(`waited for at most (.*) while no client`).FindStringSubmatch(r.Story.Sentence)
 			if wait == nil {
 				return
 			}
 			checked++
-			free := longestFree(r)
-			if !d.happens(free.from) || !d.happens(free.until) || format.Duration(free.length()) != wait[1] {
-				t.Errorf("no events at %v and %v, or they are not %s apart", free.from, free.until, wait[1])
+			free := evidence.LongestFree(r)
+			if !d.happens(free.From) || !d.happens(free.Until) || format.Duration(free.Length()) != wait[1] {
+				t.Errorf("no events at %v and %v, or they are not %s apart", free.From, free.Until, wait[1])
 			}
 			for _, e := range d.events { // nobody was granted that key alone in between
-				if e.Type == history.OK && e.F == history.Acquire && e.Time > free.from && e.Time < free.until &&
+				if e.Type == history.OK && e.F == history.Acquire && e.Time > free.From && e.Time < free.Until &&
 					len(r.Manifest.Keys) == 1 {
-					t.Errorf("event %d, a grant at %v, is between %v and %v", e.Index, e.Time, free.from, free.until)
+					t.Errorf("event %d, a grant at %v, is between %v and %v", e.Index, e.Time, free.From, free.Until)
 				}
 			}
 		})
@@ -146,7 +147,7 @@ func TestSafeSentencesOnSim(t *testing.T) {
 // happens reports whether an event was recorded at t.
 func (d raw) happens(t time.Duration) bool {
 	for _, e := range d.events { // in any order
-		if e.Time == t || e.F == history.Lost && d.at(point{Event: int(e.Index)}) == t {
+		if e.Time == t || e.F == history.Lost && d.at(evidence.Point{Event: int(e.Index)}) == t {
 			return true
 		}
 	}
@@ -172,7 +173,7 @@ func TestHistoryAloneKnowsNoNode(t *testing.T) {
 	}
 	want := "Client 3 and client 1 both held `orders` for 1.83 s: client 3 was granted it at 1.420 s, client 1 at 3.390 s, " +
 		"7.98 s before the validity of client 3 ended"
-	if r.story.Sentence != want {
-		t.Errorf("%q, want %q", r.story.Sentence, want)
+	if r.Story.Sentence != want {
+		t.Errorf("%q, want %q", r.Story.Sentence, want)
 	}
 }

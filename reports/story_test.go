@@ -14,6 +14,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/story"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +37,7 @@ func allRuns() []*synth {
 func TestStoryGolden(t *testing.T) {
 	for _, s := range allRuns() {
 		t.Run(s.m.Scenario, func(t *testing.T) {
-			data, err := json.MarshalIndent(s.load(t).story, "", "  ")
+			data, err := json.MarshalIndent(s.load(t).Story, "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +66,7 @@ func TestFormatsGolden(t *testing.T) {
 func TestStoryWithoutWitness(t *testing.T) {
 	s := failoverRun("orders")
 	s.samples = nil
-	st := s.load(t).story
+	st := s.load(t).Story
 	text := st.Sentence
 	for _, m := range st.Steps {
 		text += "\n" + m.Text
@@ -86,18 +88,18 @@ func TestStoryReplicaSeenFirst(t *testing.T) {
 			smp.Time -= ms(5)
 		}
 	}
-	if got := s.load(t).story.Sentence; !strings.Contains(got, "n2 was seen as master") {
+	if got := s.load(t).Story.Sentence; !strings.Contains(got, "n2 was seen as master") {
 		t.Errorf("a replica is named as the node that granted: %s", got)
 	}
 }
 
 func TestStoryKeepsOrderAndNumbers(t *testing.T) {
 	for _, s := range allRuns() {
-		steps := s.load(t).story.Steps
+		steps := s.load(t).Story.Steps
 		if len(steps) > 6 {
 			t.Errorf("%s: %d steps, want at most 6", s.m.Scenario, len(steps))
 		}
-		sorted := slices.IsSortedFunc(steps, func(a, b storyStep) int { return int(a.Time - b.Time) })
+		sorted := slices.IsSortedFunc(steps, func(a, b evidence.Step) int { return int(a.Time - b.Time) })
 		for i, m := range steps {
 			if m.N != i+1 || !sorted {
 				t.Errorf("%s: step %d has number %d; in the order of time: %v", s.m.Scenario, i+1, m.N, sorted)
@@ -126,7 +128,8 @@ func TestExpectations(t *testing.T) {
 		{"did not break", map[string]string{"exclusion": "violated"}, checker.Safe, []checker.Result{holds}, false},
 		{"no expectation for the violated property", map[string]string{"exclusion": "holds"}, checker.Unsafe,
 			[]checker.Result{holds, damage}, false},
-		{"only the verdict", map[string]string{"verdict": "unsafe"}, checker.Unsafe, []checker.Result{violated, damage}, true},
+		{"only the verdict", map[string]string{"verdict": "unsafe"}, checker.Unsafe, []checker.Result{violated, damage},
+			true},
 		{"either outcome", map[string]string{"exclusion": "violated", "damage": "holds or violated"}, checker.Unsafe,
 			[]checker.Result{violated, damage}, true},
 		{"neither outcome", map[string]string{"exclusion": "violated", "damage": "holds or undecided"}, checker.Unsafe,
@@ -140,7 +143,7 @@ func TestExpectations(t *testing.T) {
 			s := idleRun()
 			s.m.Expect = tt.expect
 			s.j = checker.Judgement{Verdict: tt.verdict, Results: tt.results}
-			if got := asExpected(s.load(t)); got != tt.want {
+			if got := evidence.AsExpected(s.load(t)); got != tt.want {
 				t.Errorf("Met = %v, want %v", got, tt.want)
 			}
 			if by := checker.Unexpected(s.j, tt.expect); len(tt.expect) > 0 && (len(by) == 0) != tt.want {
@@ -158,7 +161,7 @@ func TestStoryGrantNotSeen(t *testing.T) {
 			smp.Keys = nil
 		}
 	}
-	got := s.load(t).story.Sentence
+	got := s.load(t).Story.Sentence
 	if !strings.Contains(got, "n1, the only master seen, granted it to client 3 at 1.420 s and was killed") {
 		t.Errorf("the story does not say what is known of the first grant: %s", got)
 	}
@@ -172,7 +175,7 @@ func TestStoryOfFencingAlone(t *testing.T) {
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Fencing,
 		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "token 0 was granted twice",
 			Key: "orders", Clients: []int{0, 0}, Events: []int{1, 5}, Start: ms(440), End: ms(440)}}}}}
-	st := s.load(t).story
+	st := s.load(t).Story
 	if st.Sentence != "Token 0 was granted twice" || len(st.Steps) != 2 {
 		t.Errorf("story: %q with %d steps, want the text of the violation and its 2 events", st.Sentence, len(st.Steps))
 	}
@@ -185,7 +188,7 @@ func TestWorstIsFirstOfLongest(t *testing.T) {
 	early.Start, early.End = ms(2000), ms(2950)
 	brief.Start, brief.End = ms(1500), ms(1510)
 	s.j.Results[0].Violations = []checker.Violation{v, early, brief}
-	if got := s.load(t).worst.Start; got != early.Start {
+	if got := s.load(t).Worst.Start; got != early.Start {
 		t.Errorf("the worst begins at %v, want %v", got, early.Start)
 	}
 }
@@ -209,9 +212,9 @@ func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(s.m, h, nil, checker.Judge(h, checker.Options{}))
-	writeStory(r)
-	steps := r.story.Steps
+	r := evidence.New(s.m, h, nil, checker.Judge(h, checker.Options{}))
+	story.Write(r)
+	steps := r.Story.Steps
 	for _, step := range steps {
 		if strings.Contains(step.Text, "n1 was killed") {
 			return
@@ -224,7 +227,7 @@ func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 func TestStoryOnlyNode(t *testing.T) {
 	s := stallRun()
 	s.samples = nil
-	if got := s.load(t).story.Steps[0].Text; got != "client 2 is granted `orders` by n1 with token 7" {
+	if got := s.load(t).Story.Steps[0].Text; got != "client 2 is granted `orders` by n1 with token 7" {
 		t.Errorf("first step: %s", got)
 	}
 }
@@ -235,7 +238,7 @@ func TestStoryKeepsTheNameOfTheLock(t *testing.T) {
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Recovery,
 		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "orders could not be acquired",
 			Key: "orders"}}}}}
-	if got := s.load(t).story.Sentence; got != "`orders` could not be acquired" {
+	if got := s.load(t).Story.Sentence; got != "`orders` could not be acquired" {
 		t.Error(got)
 	}
 }
@@ -245,7 +248,7 @@ func TestNoFencingAdvice(t *testing.T) {
 	s := idleRun()
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.WakeUp,
 		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "a waiter slept", Key: "orders"}}}}}
-	if advice := s.load(t).story.Advice; len(advice) > 0 {
+	if advice := s.load(t).Story.Advice; len(advice) > 0 {
 		t.Errorf("advice: %+v", advice)
 	}
 }

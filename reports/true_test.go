@@ -11,23 +11,24 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
 // TestDriftBeginsWithItsInjection: a clock gains from the injection on; its effect is measured later.
 func TestDriftBeginsWithItsInjection(t *testing.T) {
 	r := runOn(t, "sim", "clock-drift")
-	from := "every second from " + format.Instant(r.faults[0].inject)
-	if !strings.Contains(r.story.Sentence, from) || r.faults[0].inject == r.faults[0].effectTime() {
-		t.Errorf("%s, want %q", r.story.Sentence, from)
+	from := "every second from " + format.Instant(r.Faults[0].Inject)
+	if !strings.Contains(r.Story.Sentence, from) || r.Faults[0].Inject == r.Faults[0].EffectTime() {
+		t.Errorf("%s, want %q", r.Story.Sentence, from)
 	}
 }
 
 // TestWhyTheSentinelPromoted: the headline names the link that was cut off, without which nothing is promoted.
 func TestWhyTheSentinelPromoted(t *testing.T) {
 	r := runOn(t, "sim", "sentinel-quorum-1")
-	want := "the link of s1 to n1 was cut off from " + format.Instant(r.faults[1].inject) + " (`partition`)"
-	if !strings.Contains(r.story.Sentence, want) {
-		t.Errorf("%s, want %q", r.story.Sentence, want)
+	want := "the link of s1 to n1 was cut off from " + format.Instant(r.Faults[1].Inject) + " (`partition`)"
+	if !strings.Contains(r.Story.Sentence, want) {
+		t.Errorf("%s, want %q", r.Story.Sentence, want)
 	}
 }
 
@@ -35,7 +36,7 @@ func TestWhyTheSentinelPromoted(t *testing.T) {
 func TestWhyTheTokenIsSmaller(t *testing.T) {
 	for name, want := range map[string]bool{"token-failover": true, "failover": false} {
 		r := runOn(t, "sim", name)
-		text := fmt.Sprint(r.story.Advice)
+		text := fmt.Sprint(r.Story.Advice)
 		if got := strings.Contains(text, "and the clock of n2 was 60.00 s behind (`clock-jump`)"); got != want {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -60,7 +61,8 @@ func pausedRun() *synth {
 	s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "a"})
 	s.add(20, history.OK, 0, history.Acquire, &history.Value{Owner: "a", Token: 1, Valid: ms(1000)})
 	s.add(90, history.Invoke, 0, history.Renew, &history.Value{Owner: "a"})
-	for phase, at := range map[history.Phase]float64{history.Injected: 100, history.TookEffect: 110, history.Healed: 3005} {
+	for phase, at := range map[history.Phase]float64{history.Injected: 100, history.TookEffect: 110,
+		history.Healed: 3005} {
 		s.fault(at, "pause-client", history.FaultValue{ID: 1, Phase: phase, Target: "client:0"})
 	}
 	s.add(112, history.OK, 0, history.Renew, &history.Value{Owner: "a", Valid: ms(1000)})
@@ -80,10 +82,10 @@ func TestPauseEndsBeforeTheClientWrites(t *testing.T) {
 	s := pausedRun()
 	s.j = checker.Judge(s.load(t).History, checker.Options{})
 	r := s.load(t)
-	if want := "was paused from 0.110 s to 3.004 s (`pause-client`)"; !strings.Contains(r.story.Sentence, want) {
-		t.Errorf("%s, want %q", r.story.Sentence, want)
+	if want := "was paused from 0.110 s to 3.004 s (`pause-client`)"; !strings.Contains(r.Story.Sentence, want) {
+		t.Errorf("%s, want %q", r.Story.Sentence, want)
 	}
-	if got := r.perClient()[0].Lost; got != 1 {
+	if got := r.PerClient()[0].Lost; got != 1 {
 		t.Errorf("client 0 learned %d times that it had lost the lock, want once: while it released it", got)
 	}
 }
@@ -95,7 +97,7 @@ func TestAdviceAgainstPowerLoss(t *testing.T) {
 		"zk-disks-lost":          {"Replace disks", "forceSync"},
 	} {
 		r := runOn(t, "sim", name)
-		text := fmt.Sprint(r.story.Advice)
+		text := fmt.Sprint(r.Story.Advice)
 		if !strings.Contains(text, want[0]) || strings.Contains(text, want[1]) {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -136,8 +138,8 @@ func TestTwinThatPreventedNothing(t *testing.T) {
 		s := failoverRun("orders")
 		s.m.Twin = &rundir.Twin{Scenario: "failover-wait-all", Summary: "the grant waits", Seed: 42, Verdict: verdict,
 			Sentence: "4 holds"}
-		advice := s.load(t).story.Advice
-		measured := slices.DeleteFunc(slices.Clone(advice), func(a adviceItem) bool {
+		advice := s.load(t).Story.Advice
+		measured := slices.DeleteFunc(slices.Clone(advice), func(a evidence.Advice) bool {
 			return !strings.HasPrefix(a.Text, "In simulation with seed 42,")
 		})
 		if len(measured) != want {
@@ -148,7 +150,7 @@ func TestTwinThatPreventedNothing(t *testing.T) {
 
 // TestLongestWaitCountsUnknownOutcomes: a client whose acquire has an unknown outcome waited until it learned that.
 func TestLongestWaitCountsUnknownOutcomes(t *testing.T) {
-	for _, c := range failoverRun("orders").load(t).perClient() {
+	for _, c := range failoverRun("orders").load(t).PerClient() {
 		if c.Client == 4 && c.Longest != ms(950) {
 			t.Errorf("client 4 asked at 0.950 s and got no outcome until 1.900 s: %s", c.Longest)
 		}
@@ -160,10 +162,10 @@ func TestLongestWaitCountsUnknownOutcomes(t *testing.T) {
 func TestKeyOfAnUnansweredAcquire(t *testing.T) {
 	r := runOn(t, "sim", "expire-lost")
 	kept := 0
-	for _, s := range r.witness.samples["n1"] {
-		if _, held := s.Keys["orders"]; held && s.Time > r.faults[len(r.faults)-1].took().Time {
+	for _, s := range r.Witness.Samples["n1"] {
+		if _, held := s.Keys["orders"]; held && s.Time > r.Faults[len(r.Faults)-1].Took().Time {
 			kept++
-			if x := r.heldBy("orders", &s); x.earlier || x.label != "client 0" {
+			if x := r.HeldBy("orders", &s); x.Earlier || x.Label != "client 0" {
 				t.Fatalf("at %s: %+v", s.Time, x)
 			}
 		}

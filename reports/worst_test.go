@@ -18,11 +18,11 @@ func TestWorstIsExplained(t *testing.T) {
 	plain.Start, plain.End = explained.Start-ms(100), explained.End+ms(500)
 	s.j.Results[0].Violations = []checker.Violation{plain, explained}
 	r := s.load(t)
-	if got := r.worst.Start; got != explained.Start {
-		t.Errorf("the page explains the violation at %v (%s), want that at %v", got, r.story.Cause, explained.Start)
+	if got := r.Worst.Start; got != explained.Start {
+		t.Errorf("the page explains the violation at %v (%s), want that at %v", got, r.Story.Cause, explained.Start)
 	}
-	if r.story.Cause != "stalled-holder" {
-		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	if r.Story.Cause != "stalled-holder" {
+		t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 	}
 }
 
@@ -39,10 +39,11 @@ func TestSlowGrant(t *testing.T) {
 		cause string
 		text  string
 	}{
-		{"three of five expire early", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000), lease(2000, 1000),
-			lease(2490, 1020), lease(2490, 1020)}, "granted-too-late", "Client 0 was granted `orders` at 2.500 s and promised " +
-			"it until 3.500 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 " +
-			"were slowed down from 0.910 s (`slow-node`)"},
+		{"three of five expire early", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000),
+			lease(2000, 1000), lease(2490, 1020), lease(2490, 1020)}, "granted-too-late",
+			"Client 0 was granted `orders` at 2.500 s and promised " +
+				"it until 3.500 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 " +
+				"were slowed down from 0.910 s (`slow-node`)"},
 		{"two of five", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000), lease(2490, 1020),
 			lease(2490, 1020), lease(2490, 1020)}, "fault-between", ""},
 		{"deleted, not expired", [5]func(float64) (string, float64){deleted(2000), deleted(2000), deleted(2000),
@@ -63,8 +64,8 @@ func TestSlowGrant(t *testing.T) {
 					Text: "client 0 was promised orders, but it was not held", Key: "orders", Clients: []int{0},
 					Owners: []string{"c0-1-aaaa"}, Start: ms(2600), End: ms(3400), Events: []int{granted - 1, granted}}}}}}
 			r := s.load(t)
-			if r.story.Cause != test.cause || test.text != "" && r.story.Sentence != test.text {
-				t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+			if r.Story.Cause != test.cause || test.text != "" && r.Story.Sentence != test.text {
+				t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 			}
 			if test.text != "" {
 				checkProofs(t, r)
@@ -102,8 +103,8 @@ func TestSlowGrantOfTheSecond(t *testing.T) {
 	want := "Client 1 and client 0 both held `orders` for 790 ms: client 0 was granted it at 3.610 s and promised it " +
 		"until 4.610 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 were " +
 		"slowed down from 0.910 s (`slow-node`); client 1 was granted it at 3.600 s"
-	if r.story.Sentence != want {
-		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	if r.Story.Sentence != want {
+		t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 	}
 	checkProofs(t, r)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/suite"
-	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/reports/export"
 )
 
 func newDiff(s streams) *cobra.Command {
@@ -51,7 +51,7 @@ func diff(s streams, a, b string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	d, err := reports.Diff(first, second)
+	d, err := export.Diff(first, second)
 	if err != nil {
 		return err
 	}

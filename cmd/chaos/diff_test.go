@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
-	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/reports/export"
 )
 
 // TestDiffOfRuns: the same seed leaves equal histories, another one names the first event that differs, and a run with
@@ -45,7 +45,7 @@ func TestDiffOfRuns(t *testing.T) {
 			}
 		}
 	}
-	var d reports.RunDiff
+	var d export.RunDiff
 	if _, stdout, _ := chaos("diff", safe, unsafe, "--json"); json.Unmarshal([]byte(stdout), &d) != nil || !d.Worse {
 		t.Errorf("--json: %s", stdout)
 	}

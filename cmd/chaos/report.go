@@ -15,6 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/reports/export"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // runDirArg is the argument of the commands that read a run directory.
@@ -96,7 +98,7 @@ func report(s streams, path string, o reportOptions) error {
 func renderTo(s streams, run *reports.Run, format, to string) error {
 	switch {
 	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isDir(to)):
-		paths, err := reports.WritePlots(run, format, to)
+		paths, err := timeline.WritePlots(run, format, to)
 		for _, path := range paths {
 			fmt.Fprintln(s.out, path)
 		}
@@ -104,7 +106,7 @@ func renderTo(s streams, run *reports.Run, format, to string) error {
 	case to != "":
 		return renderFile(run, format, to)
 	case format == "text":
-		return reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Color: color(s.out)})
+		return export.Text(s.out, run, export.TextOptions{Width: terminal(s.out), Color: color(s.out)})
 	}
 	return reports.Render(run, format, s.out)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/reports/export"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -149,7 +150,7 @@ func (o runOptions) notStarted(lock string, failed error) error {
 	m := rundir.Manifest{Scenario: o.scenario, Seed: o.seed, Backend: o.backend, Lock: lock,
 		Versions: map[string]string{"chaos": version}}
 	var b bytes.Buffer
-	if err := reports.WriteJUnitError(&b, &m, failed); err != nil {
+	if err := export.WriteJUnitError(&b, &m, failed); err != nil {
 		return err
 	}
 	return writeFile("junit", o.junit, b.Bytes())
@@ -225,7 +226,7 @@ func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, 
 	if o.json {
 		err = reports.Render(run, "json", s.out)
 	} else {
-		err = reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Color: color(s.out)})
+		err = export.Text(s.out, run, export.TextOptions{Width: terminal(s.out), Color: color(s.out)})
 	}
 	if o.junit != "" { // also if the disk of the run directory is full
 		err = errors.Join(err, renderFile(run, "junit", o.junit))

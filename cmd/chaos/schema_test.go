@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/suite"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
-	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/reports/export"
 )
 
 const schemaDir = "../../docs/schema"
@@ -32,14 +32,14 @@ func outputs() map[string]struct {
 	}{
 		"run":         {rundir.Manifest{}, "run.json of a run directory"},
 		"verdict":     {rundir.Verdict{}, "verdict.json of a run directory"},
-		"summary":     {reports.Summary{}, "chaos run, replay and report --format json"},
+		"summary":     {export.Summary{}, "chaos run, replay and report --format json"},
 		"check":       {judged{}, "chaos check --json"},
 		"explore":     {explored{}, "chaos explore --json"},
 		"shrink":      {shrunk{}, "chaos shrink --json"},
 		"suite":       {suite.Suite{}, "suite.json, and chaos suite --json"},
 		"suite-row":   {suite.Record{}, "a line of history/suite.jsonl, which chaos index keeps"},
 		"index":       {[]suite.Trend{}, "chaos index --json"},
-		"diff-runs":   {reports.RunDiff{}, "chaos diff --json of two runs"},
+		"diff-runs":   {export.RunDiff{}, "chaos diff --json of two runs"},
 		"diff-suites": {[]suite.Change{}, "chaos diff --json of two suites"},
 		"list":        {[]item{}, "chaos list --json"},
 		"doctor":      {[]diagnosis{}, "chaos doctor --json"},

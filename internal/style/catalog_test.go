@@ -67,7 +67,9 @@ func TestEveryRowHasAFileASentenceAndATest(t *testing.T) {
 
 // inFamily: the locks of the articles share one file, because they are one
 // adapter with many rows.
-func inFamily(r row) bool { return r.folder == "internal/locks" && exists("internal/locks", "historic.go") }
+func inFamily(r row) bool {
+	return r.folder == "internal/locks" && exists("internal/locks", "historic.go")
+}
 
 func exists(folder, name string) bool {
 	_, err := os.Stat(filepath.Join(root, folder, name))

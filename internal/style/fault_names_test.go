@@ -15,7 +15,7 @@ import (
 
 // alsoNames are string literals that are spelled like a fault and name something else, by folder.
 var alsoNames = map[string][]string{
-	"checker": {"foreign-data"},                                // a rule of damage
+	"checker": {"foreign-data"},                                           // a rule of damage
 	"reports": {"foreign-data", "message-lost", "split-brain", "latency"}, // causes in JSON, a plot
 }
 

@@ -29,7 +29,6 @@ func largePackages() map[string]int {
 		"internal/locks":              4200,
 		"internal/runner":             2600,
 		"lock":                        8900,
-		"reports":                     9800,
 	}
 }
 

@@ -1,0 +1,102 @@
+// Package cause finds the cause of a violation: the mechanism by which the lock broke, the faults that are part of it,
+// and advice against it. A mechanism is a row of a table; it is recognized by the history, the samples and the class of
+// the faults, never by the name of a fault or a scenario.
+//
+// Read [Find] first.
+package cause
+
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+)
+
+// mechanism is a row of the table of causes: one way in which a lock breaks. It is
+// recognized by the history, the samples and the faults that were injected, never
+// by the name of the scenario.
+type mechanism struct {
+	Name   string // in JSON, for programs
+	find   func(*inquiry) *Cause
+	Advice []evidence.Advice
+}
+
+// Cause is what broke the lock.
+type Cause struct {
+	mechanism
+	evidence.Sentence                   // of one hold: the headline; of two holds: what follows the colon of the headline
+	Faults            []*evidence.Fault // that it names, the most important first
+	Steps             []evidence.Step   // that explain it, besides the evidence of the violation and the faults
+	rows              []evidence.Advice // instead of those of the mechanism; nil: its own
+
+	Of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
+	indirect bool // the violation follows from an earlier one
+}
+
+// because is a cause in words, as say formats them.
+func because(text string, args ...any) *Cause { return &Cause{Sentence: evidence.Say(text, args...)} }
+
+// blame is a cause that begins with a fault, in words.
+func blame(f *evidence.Fault, text string, args ...any) *Cause {
+	return new(Cause).blame(f, text, args...)
+}
+
+// blame adds a fault, and words about it.
+func (c *Cause) blame(f *evidence.Fault, text string, args ...any) *Cause {
+	c.Faults = append(c.Faults, f)
+	c.Add(text, args...)
+	return c
+}
+
+// explain adds steps.
+func (c *Cause) explain(steps ...evidence.Step) *Cause {
+	c.Steps = append(c.Steps, steps...)
+	return c
+}
+
+// inquiry is a violation in search of its cause.
+type inquiry struct {
+	r        *evidence.Run
+	v        *checker.Violation
+	property checker.Property
+	p        *evidence.Pair // nil: the violation is not about two holds
+}
+
+// Find finds the cause of a violation.
+func Find(r *evidence.Run, v *checker.Violation, property checker.Property, p *evidence.Pair) *Cause {
+	for _, m := range mechanisms() {
+		if c := m.find(&inquiry{r: r, v: v, property: property, p: p}); c != nil {
+			if c.mechanism = m; c.rows != nil {
+				c.Advice = c.rows
+			}
+			return c
+		}
+	}
+	return nil
+}
+
+// about reports whether the violation is about that key.
+func (q *inquiry) about(key int32) bool { return q.r.KeyName(key) == q.v.Key }
+
+// cites reports whether one of these events is evidence of the violation.
+func (q *inquiry) cites(events ...int32) bool {
+	for _, e := range events {
+		if slices.Contains(q.v.Events, int(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Explains is how much of a violation a cause explains: 0 if no mechanism fits.
+func (c *Cause) Explains() int {
+	switch {
+	case c.Name == faultBetween || c.Name == unknownCause:
+		return 0
+	case len(c.Faults) == 0, c.indirect:
+		return 1
+	}
+	return ExplainsByFault
+}
+
+const ExplainsByFault = 2

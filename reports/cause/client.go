@@ -1,0 +1,262 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+)
+
+// Causes that lie with the clients: a holder that stalls or works for too long, a
+// release by a client that does not hold the lock, clocks of clients.
+
+// findStall: the holder was stopped past the end of its validity.
+func findStall(q *inquiry) *Cause { return q.stalled(false) }
+
+// findCutOff: the holder was cut off past the end of its validity, but could work.
+func findCutOff(q *inquiry) *Cause { return q.stalled(true) }
+
+// stalled: a fault kept the holder from its work or, if cutOff, only from the servers.
+func (q *inquiry) stalled(cutOff bool) *Cause {
+	if q.p == nil || !q.p.Outlived() {
+		return nil
+	}
+	f := q.p.FaultOn(cluster.ClientName(q.p.A.Client), q.p.A.Asked, nil)
+	if f == nil || f.CutsOff() != cutOff {
+		return nil
+	}
+	p := q.p
+	return blame(f, "%s, granted %s at %s, %s, past the end of %s at %s; %s was granted %s at %s%s", p.A,
+		p.A.It(), p.A.GrantedAt(), f.During(), p.R.ValidityName(p.A), p.R.Validity(p.A), p.B, p.B.It(), p.B.GrantedAt(),
+		staleClause(p))
+}
+
+// findOutlived: the holder outlived its validity, and no fault explains why.
+func findOutlived(q *inquiry) *Cause {
+	if q.p == nil {
+		return q.lateWrite()
+	}
+	if !q.p.Outlived() {
+		return nil
+	}
+	p := q.p
+	c := because("%s, granted %s at %s, kept it until %s%s although %s had ended at %s; %s was granted %s at %s%s", p.A,
+		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), endingA(p), p.R.ValidityName(p.A), p.R.Validity(p.A), p.B, p.B.It(),
+		p.B.GrantedAt(), staleClause(p))
+	if f := q.between(); f != nil {
+		c.blame(f, "; %s", f.TookEffect())
+	}
+	return c
+}
+
+// lateWrite: the violation is a write after the end of the writer's validity.
+func (q *inquiry) lateWrite() *Cause {
+	var mine *evidence.Hold
+	t := evidence.LastOf(q.r.History.Touches,
+		func(t *history.Touched) bool { // the last one is the one that did the damage
+			if !q.cites(t.Index) {
+				return false
+			}
+			mine = q.r.LastHold(t.Owner, t.Key, t.Time)
+			return mine != nil && mine.ValidUntil() != 0 && mine.ValidUntil() < t.Time
+		})
+	if t == nil {
+		return nil
+	}
+	wrote, ended := evidence.EventAt(t.Index, t.Time), q.r.Validity(mine)
+	c := because("%s, granted %s at %s, wrote at %s, %s after the end of %s at %s", mine, evidence.Quote(q.v.Key),
+		mine.GrantedAt(), wrote, evidence.Elapsed(ended, wrote), q.r.ValidityName(mine), ended)
+	if t.Read != t.Found {
+		c.Add(", over another client's write that it had not read")
+	}
+	if learned, _, known := q.r.Describe(int(mine.Ended)); known && mine.Lost() && learned < t.Time {
+		// the time of the report; the hold may have ended earlier, with its validity
+		c.Add("; it had learned of the loss at %s", evidence.EventAt(mine.Ended, learned))
+	}
+	c.explain(
+		evidence.Step{Time: mine.From, Event: int(mine.Granted), Weight: 9,
+			Text: fmt.Sprintf("%s is granted %s", mine, evidence.Quote(q.v.Key))},
+		evidence.Step{Time: mine.ValidUntil(), Event: -1, Weight: 8, Text: q.r.EndOfValidity(mine)})
+	if f := q.r.FaultIn(mine, mine.From, t.Time); f != nil {
+		c.blame(f, "; it %s", f.During())
+	}
+	return c
+}
+
+// endingA says how the first hold ended, where that explains something.
+func endingA(p *evidence.Pair) string {
+	switch {
+	case p.A.Lost():
+		return ", when it learned of the loss,"
+	case p.A.End == checker.Crashed:
+		return ", when it crashed,"
+	}
+	return ""
+}
+
+// staleClause describes the late write, if any, and what fencing did or would have done.
+func staleClause(p *evidence.Pair) evidence.Sentence {
+	t := p.Stale
+	if t == nil {
+		return evidence.Sentence{}
+	}
+	wrote := evidence.EventAt(t.Index, t.Time)
+	s := evidence.Say(", and %s wrote at %s", p.A, wrote)
+	switch {
+	case t.Token == 0 && p.R.IssuesTokens():
+		s.Add(" without a token")
+		return s
+	case t.Token == 0:
+		s.Add(" without a token: this lock issues none")
+		return s
+	case t.MaxSeen <= t.Token:
+		s.Add(" with %s, before a greater one had been seen", evidence.Token(t.Token, wrote))
+		return s
+	}
+	s.Add(" with %s after %s had been seen: ", evidence.Token(t.Token, wrote), evidence.Token(t.MaxSeen, wrote))
+	switch {
+	case !t.Accepted:
+		s.Add("the guarded resource rejected that write")
+	case t.Fenced:
+		s.Add("the guarded resource accepted that write although it checks tokens")
+	default:
+		s.Add("fencing would have rejected that write")
+	}
+	return s
+}
+
+// findForeignRelease: between the two grants, a client whose own hold had ended
+// before released the lock, and the key of the first holder was gone after that.
+func findForeignRelease(q *inquiry) *Cause {
+	if q.p == nil || q.p.Outlived() {
+		return nil
+	}
+	for rel, mine := range q.releases() {
+		if mine == nil || mine.ValidUntil() == 0 || mine.ValidUntil() > min(q.p.A.From, rel.Call) ||
+			mine.From > q.p.A.From {
+			continue
+		}
+		ended, validity := q.r.Validity(mine), q.r.ValidityName(mine)
+		if f := q.r.FaultIn(mine, mine.From, rel.Call); f != nil {
+			return blame(f, "%[2]s, which %[3]s, past the end of %[4]s at %[1]s, %[5]s", ended, mine, f.During(),
+				validity, q.releasedAnothers(rel))
+		}
+		return because("%s, after the end of %s at %s, %s", mine, validity, ended, q.releasedAnothers(rel))
+	}
+	return cmp.Or(q.chainedRelease(), q.lateRelease(), q.strangersRelease())
+}
+
+// releases are the releases between the two grants that succeeded for another owner, each with that owner's last hold;
+// nil: it had none.
+func (q *inquiry) releases() iter.Seq2[*history.Span, *evidence.Hold] {
+	a, b := q.p.A, q.p.B
+	return func(yield func(*history.Span, *evidence.Hold) bool) {
+		for s := range evidence.Each(q.r.History.Spans) {
+			if s.Op == history.OpRelease && s.Outcome == history.OK && s.Key == a.Key && s.Owner != a.Owner &&
+				s.Owner != b.Owner && s.Return > a.From && s.Call < b.From && !yield(s, q.r.LastHold(s.Owner, s.Key, s.Call)) {
+				return
+			}
+		}
+	}
+}
+
+// chainedRelease: the key of the first holder was deleted by the release of a
+// client that had lost the lock to it, which again was the work of a client that
+// was paused, or cut off, past its validity.
+func (q *inquiry) chainedRelease() *Cause {
+	rel, mine := q.releaseBetween()
+	if rel == nil || rel.Call < q.p.A.From || mine.ValidUntil() <= q.p.A.From || q.r.Option(clockSkew) != "" {
+		return nil
+	}
+	f := evidence.FirstOf(q.r.Faults, func(f *evidence.Fault) bool {
+		return evidence.IsClient(f.Target) && (f.CutsOff() || f.Class == history.FaultPauses) && f.Effective(0, mine.From)
+	})
+	if f == nil {
+		return nil
+	}
+	c := blame(f, "%s, granted it at %s, %s; before that, %s %s", mine, mine.GrantedAt(),
+		q.releasedAnothers(rel), evidence.Subject(f.Target), f.During())
+	c.indirect = true
+	return c
+}
+
+// releasedAnothers says that a release between the two grants succeeded after the
+// lock had been granted to the first holder, and what was seen of its key then.
+func (q *inquiry) releasedAnothers(rel *history.Span) evidence.Sentence {
+	a, b := q.p.A, q.p.B
+	s := evidence.Say("released it at %s", evidence.CallAt(rel))
+	if rel.Call < a.From { // whether the grant came before it is not known
+		s.Add(", with a reply at %s, and %s was", evidence.ReplyAt(rel), a)
+	} else {
+		s.Add(" after %s had been", a)
+	}
+	s.Add(" granted it at %s", a.GrantedAt())
+	if gone := q.gone(q.p.GranterA, a, b.From, rel.Call); gone != nil {
+		s.Add("; the key of %s was no longer there at %s", a, gone)
+	}
+	s.Add("; %s was granted it at %s", b, b.GrantedAt())
+	return s
+}
+
+// gone is the first sample of node until an instant, sent at sent or later, without a hold that it was sampled with
+// before; nil if there is none.
+func (q *inquiry) gone(node string, h *evidence.Hold, until, sent time.Duration) *history.Sample {
+	held := false
+	return evidence.FirstOf(q.r.Witness.During(node, h.Asked, until), func(x *history.Sample) bool {
+		is := evidence.Has(x, q.v.Key, q.r.OwnerName(h.Owner))
+		held = held || is
+		return held && !is && x.Up && x.Sent >= sent
+	})
+}
+
+// clockSkew is the option of historic locks that sets the clocks of clients apart.
+const clockSkew = "clock_skew"
+
+// findClientClocks: the clocks of clients differ, and the key of the first holder
+// was overwritten although no server had ended its lease, or was deleted by a
+// client whose own key had been overwritten.
+func findClientClocks(q *inquiry) *Cause {
+	skew := q.r.Option(clockSkew)
+	if q.p == nil || skew == "" {
+		return nil
+	}
+	c := new(Cause)
+	if rel, _ := q.releaseBetween(); rel != nil {
+		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.releasedAnothers(rel), q.early())
+	} else {
+		a, b := q.p.A, q.p.B
+		c.Add("%s was granted it at %s, %s at %s%s", a, a.GrantedAt(), b, b.GrantedAt(), q.early())
+	}
+	c.Add("; this lock compares the end of the lease, which the key stores, with the clock of the client, and the clocks "+
+		"of the clients disagree (option %s)", evidence.Quote(clockSkew+": "+skew))
+	return c
+}
+
+// releaseBetween is a release between the two grants by a client that was granted
+// the lock before both, and its hold; nil if there is none.
+func (q *inquiry) releaseBetween() (*history.Span, *evidence.Hold) {
+	for s, mine := range q.releases() {
+		if mine != nil && mine.From < q.p.A.From {
+			return s, mine
+		}
+	}
+	return nil, nil
+}
+
+// early is how long before the end of the first validity the second grant came.
+func (q *inquiry) early() evidence.Sentence {
+	p := q.p
+	if p.ValidUntil <= p.B.From {
+		return evidence.Sentence{}
+	}
+	what := "validity"
+	if p.R.ValidityName(p.A) != "its validity" {
+		what = "requested lease"
+	}
+	return evidence.Say(", %s before the %s of %s ended", evidence.Elapsed(p.B.GrantedAt(), p.R.Validity(p.A)), what, p.A)
+}

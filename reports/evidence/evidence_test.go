@@ -1,0 +1,145 @@
+package evidence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+func TestSamplingGaps(t *testing.T) {
+	at := func(node string, times ...float64) (all []history.Sample) {
+		for _, n := range times {
+			all = append(all, history.Sample{Node: node, Time: msE(n), Up: true})
+		}
+		return all
+	}
+	kill := []Fault{{Name: "kill", Inject: msE(1000), Effects: []history.Fault{{Time: msE(1010)}}}}
+	for _, c := range []struct {
+		name    string
+		samples []history.Sample
+		faults  []Fault
+		want    *SamplingGaps
+	}{
+		{"no samples", nil, kill, nil},
+		{"one sample is no gap", at("n1", 5), kill, nil},
+		{"no fault", at("n1", 0, 8, 16, 50), nil, &SamplingGaps{Median: msE(8), Largest: msE(34), Node: "n1"}},
+		{"wide, but far from the fault", at("n1", 0, 500, 980, 988, 996), kill,
+			&SamplingGaps{Median: msE(480), Largest: msE(500), Node: "n1", NearFaults: msE(480)}},
+		{"wide across the fault", at("n1", 0, 8, 16, 990, 1050), kill,
+			&SamplingGaps{Median: msE(60), Largest: msE(974), Node: "n1", NearFaults: msE(974)}},
+		{"long after the fault", at("n1", 1112, 2000), kill, &SamplingGaps{Median: msE(888), Largest: msE(888), Node: "n1"}},
+		{"gaps are per node", append(at("n1", 980, 988), at("n2", 900, 1020)...), kill,
+			&SamplingGaps{Median: msE(120), Largest: msE(120), Node: "n2", NearFaults: msE(120)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWitness(c.samples, nil)
+			if diff := cmp.Diff(c.want, measureGaps(&w, c.faults)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestGranterIsMaster: a replica that is sampled with a hold first did not grant it, even if it is promoted later.
+func TestGranterIsMaster(t *testing.T) {
+	sample := func(t float64, node, role, owner string) history.Sample {
+		s := history.Sample{Time: msE(t), Sent: msE(t), Node: node, Up: true, Role: role}
+		if owner != "" {
+			s.Keys = map[string]history.KeyState{"orders": {Owner: owner, Count: 1, TTL: msE(1000)}}
+		}
+		return s
+	}
+	for _, test := range []struct {
+		name    string
+		samples []history.Sample
+		want    string
+	}{
+		{"a replica is sampled first", []history.Sample{sample(10, "n1", "master", ""), sample(10, "n2", "slave", ""),
+			sample(200, "n2", "slave", "own-1"), sample(400, "n1", "master", "own-1")}, "n1"},
+		{"a replica is promoted with the hold", []history.Sample{sample(10, "n1", "master", ""),
+			sample(10, "n2", "slave", ""), sample(500, "n2", "master", "own-1")}, ""},
+		{"an attempt before the grant failed", []history.Sample{sample(10, "n1", "master", "own-1"),
+			sample(200, "n1", "master", ""), sample(400, "n2", "master", "own-1")}, "n2"},
+		{"the key is gone after the grant", []history.Sample{sample(200, "n1", "master", "own-1"),
+			sample(400, "n1", "master", ""), sample(500, "n2", "master", "own-1")}, "n1"},
+		{"a replica is promoted before the grant", []history.Sample{sample(10, "n2", "slave", ""),
+			sample(90, "n2", "master", ""), sample(500, "n2", "master", "own-1")}, "n2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWitness(test.samples, []cluster.Node{{Name: "n1"}, {Name: "n2"}})
+			if got := w.granter(w.firstWith("orders", "own-1", Interval{0, msE(1000)}, msE(300)), msE(300)); got != test.want {
+				t.Errorf("granted by %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestKeyNamedAfterItsLock: what is left behind is not named twice.
+func TestKeyNamedAfterItsLock(t *testing.T) {
+	for want, l := range map[string]history.LeftoverValue{
+		"key `own-2` left behind":                         {Keys: []string{"own-2"}},
+		"key `own-2` and 1 permit of `own-2` left behind": {Keys: []string{"own-2"}, Permits: 1},
+		"key `own-2:queue` of `own-2` left behind":        {Keys: []string{"own-2:queue"}},
+	} {
+		if got := leftText(&history.Leftover{LeftoverValue: l}, "`own-2`"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestStateOfFault: a slow clock loses time; every other fault has what was observed.
+func TestStateOfFault(t *testing.T) {
+	seen := []history.Fault{{FaultValue: history.FaultValue{Detail: "seen"}}}
+	for want, f := range map[string]Fault{
+		"loses 2s every second": {Class: history.FaultSkews, object: history.ObjectRate,
+			Detail: "makes a clock slow. Amount: -2s.", Effects: seen},
+		"seen": {Class: history.FaultKills, Effects: seen},
+		"":     {Class: history.FaultSkews, object: history.ObjectRate, Detail: "Amount: 2s."},
+	} {
+		if got := f.State(); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}
+
+// TestPredicate: a fault without words, as in histories of earlier versions, is named.
+func TestPredicate(t *testing.T) {
+	for _, test := range []struct {
+		verb      string
+		one, many string
+	}{
+		{"had its clock changed", "had its clock changed", "had their clock changed"},
+		{"was killed", "was killed", "were killed"},
+		{"", "was hit by fault `kill`", "were hit by fault `kill`"},
+	} {
+		f := &Fault{Name: "kill", Verb: test.verb}
+		if one, many := f.Predicate(1), f.Predicate(2); one != test.one || many != test.many {
+			t.Errorf("%q: n1 %s, n1 and n2 %s", test.verb, one, many)
+		}
+	}
+}
+
+// TestEndOfFault: only a client that was paused resumes when its fault is healed.
+func TestEndOfFault(t *testing.T) {
+	for want, f := range map[string]Fault{
+		"client 2 resumes": {Class: history.FaultPauses,
+			object: history.ObjectProcess},
+		"client 2 is connected again": {Class: history.FaultCuts,
+			object: history.ObjectTraffic},
+		"fault `x` on client 2 is healed": {Class: history.FaultDelays,
+			object: history.ObjectTraffic},
+		"the replies to client 2 that were held back are delivered": {Class: history.FaultDelays,
+			object: history.ObjectReplies},
+	} {
+		f.Name, f.Target = "x", "client:2"
+		if got := f.HealedText(); got != want {
+			t.Errorf("%s %s: %s, want %s", f.Class, f.object, got, want)
+		}
+	}
+}
+
+func msE(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }

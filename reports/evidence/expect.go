@@ -1,0 +1,22 @@
+package evidence
+
+import "github.com/lockchaos/lockchaos/checker"
+
+// Expectations compares the run with what its scenario expects. A run that was not judged has no verdict.
+func Expectations(r *Run) []checker.Comparison {
+	j := r.Judgement
+	if !r.Judged {
+		j.Verdict = ""
+	}
+	return checker.Compare(j, r.Manifest.Expectation())
+}
+
+// AsExpected reports whether the run was judged and every expectation is met.
+func AsExpected(r *Run) bool {
+	for _, c := range Expectations(r) {
+		if !c.Met {
+			return false
+		}
+	}
+	return r.Judged
+}

@@ -1,0 +1,106 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// Hold is a hold of [checker.FindHolds] with an end that can be drawn.
+type Hold struct {
+	checker.Hold
+	To time.Duration // Until, or the end of the history
+}
+
+func findHolds(h *history.History, o checker.Options) []Hold {
+	var holds []Hold
+	for _, found := range checker.FindHolds(h, o) {
+		holds = append(holds, Hold{found, max(found.From, min(found.Until, h.End))})
+	}
+	return holds
+}
+
+// String is the client of a hold.
+func (h *Hold) String() string { return ClientName(h.Client) }
+
+// ValidUntil is the end of the last promise; 0 if there was none, or one without end.
+func (h *Hold) ValidUntil() time.Duration {
+	if n := len(h.Promises); n > 0 && h.Promises[n-1].Until != history.Infinity {
+		return h.Promises[n-1].Until
+	}
+	return 0
+}
+
+// Lost reports whether the client learned that it lost the lock.
+func (h *Hold) Lost() bool { return h.End == checker.LossReported || h.End == checker.RenewalRefused }
+
+// It refers to what is held, in a headline that has already named it.
+func (h *Hold) It() string {
+	switch h.Permits {
+	case 0:
+		return "it"
+	case 1:
+		return "a permit"
+	}
+	return "permits"
+}
+
+// What names what is held: the permits of a semaphore, or else lock.
+func (h *Hold) What(lock string) string {
+	if h.Permits == 0 {
+		return lock
+	}
+	return format.Count(h.Permits, "permit")
+}
+
+// IssuesTokens reports whether any grant has a fencing token.
+func (r *Run) IssuesTokens() bool {
+	return slices.ContainsFunc(r.Holds, func(h Hold) bool { return h.Token > 0 })
+}
+
+// EndOfValidity says that the promise to a holder ends.
+func (r *Run) EndOfValidity(h *Hold) string {
+	if r.ValidityName(h) != "its validity" {
+		return fmt.Sprintf("the requested lease of %s ends, counted from the request", ClientName(h.Client))
+	}
+	return fmt.Sprintf("the validity of %s's grant ends", ClientName(h.Client))
+}
+
+// Drawn is the interval in which a hold or its validity is drawn.
+func (h *Hold) Drawn() Interval {
+	until, _ := h.Promised()
+	return Interval{h.From, max(h.To, until)}
+}
+
+// Promised is the end of the validity that counted, 0 if there was none; whole is
+// false if a release ended it early.
+func (h *Hold) Promised() (until time.Duration, whole bool) {
+	until = h.ValidUntil()
+	released := h.End == checker.Released || h.End == checker.ReleaseUnknown || h.End == checker.ReleaseRefused
+	if released && until > h.To {
+		return h.To, false
+	}
+	return until, true
+}
+
+// LastHold is the last hold of an owner that was granted before t; nil if there is none.
+func (r *Run) LastHold(owner, key int32, t time.Duration) *Hold {
+	return LastOf(r.Holds, func(h *Hold) bool { return h.Owner == owner && h.Key == key && h.From <= t })
+}
+
+// ReleaseOf is the release that ended a hold, which was released.
+func (r *Run) ReleaseOf(h *Hold) *history.Span {
+	return FirstOf(r.History.Spans, func(s *history.Span) bool { return s.Invoked == h.Ended })
+}
+
+// EndPoint is what ended a hold, or the last event.
+func (h *Hold) EndPoint(r *Run) Point {
+	if h.Ended < 0 {
+		return Point{Event: r.LastEvent(), Time: r.History.End}
+	}
+	return h.EndedAt()
+}

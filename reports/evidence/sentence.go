@@ -1,0 +1,70 @@
+package evidence
+
+import (
+	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// When says at or by which instant a fault took effect: that of a failover is observed later.
+func (f *Fault) When() Sentence {
+	if f.Class == history.FaultDemotes {
+		return Say("by %s", f.Took())
+	}
+	return Say("at %s", f.Took())
+}
+
+// Predicate is what a fault did to n targets: "was killed".
+func (f *Fault) Predicate(n int) string {
+	if f.Verb == "" {
+		return plural("was hit by fault "+Quote(f.Name), n)
+	}
+	return plural(f.Verb, n)
+}
+
+// plural is a predicate of one subject with n subjects.
+func plural(predicate string, n int) string {
+	if n <= 1 {
+		return predicate
+	}
+	predicate = strings.Replace(predicate, " its ", " their ", 1)
+	if rest, passive := strings.CutPrefix(predicate, "was "); passive {
+		return "were " + rest
+	}
+	return predicate
+}
+
+// Back is that n nodes were up again after a fault that ended them, as a predicate.
+func (f *Fault) Back(n int) string {
+	if f.Empties() {
+		return plural("was back, empty,", n)
+	}
+	return plural("was back", n)
+}
+
+// During is what a fault did to its target and for how long: "was paused from
+// 0.707 s to 2.507 s (`pause-client`)".
+func (f *Fault) During() Sentence {
+	if f.Heal < history.Infinity && f.HealEvent >= 0 {
+		return Say("%s from %s to %s (%s)", f.Predicate(1), f.Took(), f.Healed(), f)
+	}
+	return Say("%s from %s (%s)", f.Predicate(1), f.Took(), f)
+}
+
+// ClockText is a node with a clock that was set forward, as the fault observed it.
+func (f *Fault) ClockText() Sentence {
+	switch by := f.Behind(); {
+	case f.drifts():
+		return Say("%s, whose clock gained %s every second from %s", f.Target, Quoted(f.amount(), f.Injected()),
+			f.Injected())
+	case by != "":
+		return Say("%s, whose clock jumped %s ahead at %s, when it was corrected", f.Target, Quoted(by, f.Took()),
+			f.Healed())
+	}
+	return Say("%s, whose clock jumped %s ahead at %s", f.Target, Quoted(f.ahead(), f.Took()), f.Took())
+}
+
+// TookEffect says where and when a fault took effect.
+func (f *Fault) TookEffect() Sentence {
+	return Say("%s took effect on %s at %s", f, Subject(f.Target), f.Took())
+}

@@ -1,0 +1,40 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Quorum reports whether the nodes are independent masters.
+func (r *Run) Quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum }
+
+// ByMajority reports whether the nodes agree on every grant: the members of an ensemble or of etcd.
+func (r *Run) ByMajority() bool { return !r.Manifest.Topology.Redis() }
+
+// Ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
+func (r *Run) Ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
+
+// Entry is what a holder has at the servers: a node of ZooKeeper, a key elsewhere.
+func (r *Run) Entry() string {
+	if r.Ensemble() {
+		return "node"
+	}
+	return "key"
+}
+
+// Option is an option of the lock in the scenario as run; "" if it has no value.
+func (r *Run) Option(name string) string { return r.Manifest.Option(name) }
+
+// AreNodes reports whether every target is a node, and not a client, a link or a group.
+func (r *Run) AreNodes(targets map[string]bool) bool {
+	for target := range targets {
+		if !slices.ContainsFunc(r.Manifest.Nodes, func(n cluster.Node) bool { return n.Name == target }) {
+			return false
+		}
+	}
+	return true
+}
+
+// LastEvent is the index of the last event.
+func (r *Run) LastEvent() int { return r.History.Events - 1 }

@@ -1,0 +1,224 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// witness is the samples of a run by node. A state is assumed to last until the
+// next sample, unless that is further away than gap.
+type witness struct {
+	Nodes   []string // in the order of the manifest
+	addrs   map[string]string
+	Samples map[string][]history.Sample
+	Gap     time.Duration // states do not last across a longer gap
+}
+
+func newWitness(samples []history.Sample, nodes []cluster.Node) witness {
+	w := witness{addrs: map[string]string{}, Samples: map[string][]history.Sample{}}
+	for _, n := range nodes {
+		w.Nodes = append(w.Nodes, n.Name)
+		w.addrs[n.Name] = n.Addr
+	}
+	var steps []time.Duration
+	for _, s := range samples {
+		before := w.Samples[s.Node]
+		if len(before) > 0 {
+			steps = append(steps, s.Time-before[len(before)-1].Time)
+		}
+		w.Samples[s.Node] = append(before, s)
+		if !slices.Contains(w.Nodes, s.Node) {
+			w.Nodes = append(w.Nodes, s.Node)
+		}
+	}
+	w.Gap = 200 * time.Millisecond
+	if len(steps) > 0 {
+		slices.Sort(steps)
+		w.Gap = max(w.Gap, 5*steps[len(steps)/2])
+	}
+	return w
+}
+
+// Name is a node with its address.
+func (w *witness) Name(node string) string {
+	if a := w.addrs[node]; a != "" {
+		return node + " (" + a + ")"
+	}
+	return node
+}
+
+// During are the samples of node in [from, to].
+func (w *witness) During(node string, from, to time.Duration) []history.Sample {
+	samples := w.Samples[node]
+	i := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
+	k := sort.Search(len(samples), func(k int) bool { return samples[k].Time > to })
+	return samples[i:max(i, k)]
+}
+
+// NodeState is an interval in which a node had the same state.
+type NodeState struct {
+	Interval
+	First, Last history.Sample
+}
+
+// InOrder are the samples of all nodes in [from, to], in order of time.
+func (w *witness) InOrder(from, to time.Duration) []*history.Sample {
+	var all []*history.Sample
+	for _, node := range w.Nodes {
+		for s := range Each(w.During(node, from, to)) {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *history.Sample) int { return cmp.Compare(a.Time, b.Time) })
+	return all
+}
+
+// States joins consecutive samples of node for which same is true. It returns those that overlap shown.
+func (w *witness) States(node string, shown Interval, same func(a, b *history.Sample) bool) []NodeState {
+	samples := w.Samples[node]
+	start := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= shown.From })
+	start = max(start-1, 0)
+	var all []NodeState
+	for i := start; i < len(samples) && samples[i].Time <= shown.Until; i++ {
+		s := samples[i]
+		end := s.Time
+		if i+1 < len(samples) && samples[i+1].Time-s.Time <= w.Gap {
+			end = samples[i+1].Time
+		}
+		if n := len(all); n > 0 && all[n-1].Until == s.Time && same(&all[n-1].Last, &s) {
+			all[n-1].Until, all[n-1].Last = end, s
+			continue
+		}
+		all = append(all, NodeState{Interval: Interval{s.Time, end}, First: s, Last: s})
+	}
+	return all
+}
+
+// SameRole compares availability and role.
+func SameRole(a, b *history.Sample) bool { return a.Up == b.Up && a.Role == b.Role }
+
+// firstWith are the first samples in an interval of the nodes with owner in key, in order of time. What a node had and
+// lost again before the grant is not part of it: an attempt that gets no majority gives back what it was granted.
+func (w *witness) firstWith(key, owner string, within Interval, granted time.Duration) []history.Sample {
+	var all []history.Sample
+	for _, node := range w.Nodes {
+		var first *history.Sample
+		for s := range Each(w.During(node, within.From, within.Until)) {
+			switch {
+			case Has(s, key, owner):
+				first = cmp.Or(first, s)
+			case s.Up && s.Time <= granted:
+				first = nil
+			}
+		}
+		if first != nil {
+			all = append(all, *first)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b history.Sample) int { return cmp.Compare(a.Time, b.Time) })
+	return all
+}
+
+// granter is the node that granted a hold at t: the first one that was sampled as a
+// master with its owner, and was not promoted after t. A replica may be sampled
+// with it earlier. Empty means unknown.
+func (w *witness) granter(all []history.Sample, t time.Duration) string {
+	for s := range Each(all) {
+		if IsMaster(s) && w.Promotion(s.Node, t, s.Time) == nil {
+			return s.Node
+		}
+	}
+	return ""
+}
+
+// changed is the only master whose key changed as a grant at t changes it, between the last two samples before t and
+// the first one after it: the key appeared, has another owner, or more permits. It is for locks whose value does not
+// name the owner. Empty: none, or several.
+func (w *witness) changed(key string, t time.Duration) string {
+	return w.only(func(node string) bool {
+		samples := w.During(node, t-w.Gap, t+w.Gap)
+		after := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= t })
+		for i := max(after-1, 1); i <= min(after, len(samples)-1); i++ {
+			if IsMaster(&samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// only is the only node that ok accepts. Empty: none, or several.
+func (w *witness) only(ok func(node string) bool) string {
+	nodes := AllOf(w.Nodes, func(node *string) bool { return ok(*node) })
+	if len(nodes) != 1 {
+		return ""
+	}
+	return *nodes[0]
+}
+
+// grantedBetween reports whether the key appeared, has another owner or more permits in the later of two samples.
+func grantedBetween(before, after *history.Sample, key string) bool {
+	was, had := before.Keys[key]
+	is, has := after.Keys[key]
+	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits)
+}
+
+func IsMaster(s *history.Sample) bool { return s.Up && s.Role == "master" }
+
+// SoleMaster is the node whose last sample before t says that it is master, if
+// there is exactly one; a node that died since counts.
+func (w *witness) SoleMaster(t time.Duration) string {
+	return w.only(func(node string) bool {
+		last := w.Latest(node, t)
+		return last != nil && IsMaster(last)
+	})
+}
+
+// Sampled reports whether node replied at least once in [from, to].
+func (w *witness) Sampled(node string, from, to time.Duration) bool {
+	return FirstOf(w.During(node, from, to), func(s *history.Sample) bool { return s.Up }) != nil
+}
+
+// Promotion is the first sample in [from, to] that shows node as master after it
+// had been seen as something else; nil if there is none.
+func (w *witness) Promotion(node string, from, to time.Duration) *history.Sample {
+	other := false
+	return FirstOf(w.During(node, 0, to), func(s *history.Sample) bool {
+		promoted := IsMaster(s) && other && s.Time >= from
+		if s.Up {
+			other = !IsMaster(s)
+		}
+		return promoted
+	})
+}
+
+// FirstDown is the first sample in [from, to] to which node did not reply; nil if there is none.
+func (w *witness) FirstDown(node string, from, to time.Duration) *history.Sample {
+	return FirstOf(w.During(node, from, to), func(s *history.Sample) bool { return !s.Up })
+}
+
+// Latest is the last sample of node in the time before t in which a state lasts; nil if there is none.
+func (w *witness) Latest(node string, t time.Duration) *history.Sample {
+	return LastOf(w.During(node, t-w.Gap, t), func(*history.Sample) bool { return true })
+}
+
+// Has reports whether owner is one of those that hold key in a sample.
+func Has(s *history.Sample, key, owner string) bool {
+	k := s.Keys[key]
+	return sameOwner(k.Owner, owner) || slices.ContainsFunc(k.Owners, func(o string) bool { return sameOwner(o, owner) })
+}
+
+// sameOwner compares an owner in a sample with that of the history: some locks
+// append a connection or a thread to the id, others, after a space, the end of the lease.
+func sameOwner(seen, owner string) bool {
+	if owner == "" {
+		return false
+	}
+	return seen == owner || strings.HasPrefix(seen, owner+" ") || len(owner) >= 6 && strings.Contains(seen, owner)
+}

@@ -1,0 +1,51 @@
+package export
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/stats"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+)
+
+// Summary is what --json prints about a run.
+type Summary struct {
+	ID           string                 `json:"id"`
+	State        rundir.State           `json:"state"`
+	Scenario     string                 `json:"scenario"`
+	Seed         uint64                 `json:"seed"`
+	Backend      string                 `json:"backend"`
+	Lock         string                 `json:"lock"`
+	Clients      int                    `json:"clients"`
+	Verdict      checker.Verdict        `json:"verdict"` // empty: not judged
+	Met          bool                   `json:"as_expected"`
+	Expectations []checker.Comparison   `json:"expectations"`
+	Story        evidence.Story         `json:"story"`
+	Judgement    checker.Judgement      `json:"judgement"`
+	PerClient    []evidence.ClientStats `json:"clients_table"`
+	Latencies    []stats.Latency        `json:"latencies"`
+	LongestFree  time.Duration          `json:"longest_free_with_waiter_ns"`
+	Witness      *evidence.SamplingGaps `json:"witness,omitempty"` // intervals between samples; absent if nodes were not sampled
+	Faults       evidence.FaultTally    `json:"faults"`
+	Missing      []string               `json:"missing,omitempty"`
+	Path         string                 `json:"path,omitempty"`   // of the run directory
+	Report       string                 `json:"report,omitempty"` // path of report.html
+}
+
+func JSON(r *evidence.Run, w io.Writer) error {
+	m := &r.Manifest
+	s := Summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
+		Clients: r.History.Clients, Verdict: r.Judgement.Verdict, Met: evidence.AsExpected(r),
+		Expectations: evidence.Expectations(r), Story: r.Story,
+		Judgement: r.Judgement, PerClient: r.PerClient(), Latencies: stats.Latencies(r.History),
+		LongestFree: evidence.LongestFree(r).Length(),
+		Witness:     r.Sampling, Faults: r.Tally(),
+		Missing: r.Missing, Path: r.Path(""), Report: r.Path(rundir.ReportFile)}
+	e := json.NewEncoder(format.JSON(w))
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}

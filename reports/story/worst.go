@@ -1,0 +1,82 @@
+package story
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/reports/cause"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+)
+
+// explanation is a violation and its cause; zero if the run has none.
+type explanation struct {
+	v *checker.Violation
+	p *evidence.Pair // nil: the violation is not about two holds
+	c *cause.Cause
+}
+
+// maxExplained is how many violations are searched for one that a mechanism explains.
+const maxExplained = 20
+
+// explain chooses the violation that the page explains: the worst one of which a
+// mechanism names a fault as the cause, or else one that a mechanism explains, or
+// else the worst one. Which of many violations comes first is chance.
+func explain(r *evidence.Run) (best explanation) {
+	top := -1
+	all := mostSevere(r)
+	for _, v := range all[:min(len(all), maxExplained)] {
+		p := evidence.PairOf(r, v)
+		c := cause.Find(r, v, r.PropertyOf(v), p)
+		if e := c.Explains(); e > top {
+			top, best = e, explanation{v, p, c}
+		}
+		if top == cause.ExplainsByFault {
+			break
+		}
+	}
+	return best
+}
+
+// mostSevere are the most severe violations: those that are about as long as the
+// longest in the order of time, because later ones may follow from the first; then
+// the others from long to short.
+func mostSevere(r *evidence.Run) []*checker.Violation {
+	var all []*checker.Violation
+	top := 0
+	var longest time.Duration
+	for res, v := range r.Violations() {
+		if !evidence.IsDrawn(res) {
+			continue
+		}
+		s := severity(res.Property, v)
+		if s > top {
+			top, all, longest = s, nil, 0
+		}
+		if s == top {
+			all, longest = append(all, v), max(longest, r.During(v).Length())
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *checker.Violation) int {
+		x, y := r.During(a).Length(), r.During(b).Length()
+		if long := longest / 10 * 9; x >= long && y >= long {
+			return cmp.Compare(a.Start, b.Start)
+		}
+		return cmp.Compare(y, x)
+	})
+	return all
+}
+
+// severity ranks violations: two holders at once above their consequences, a
+// broken promise above an outlived lease.
+func severity(p checker.Property, v *checker.Violation) int {
+	rank := 1
+	if evidence.Overlaps(p) {
+		rank += 2
+	}
+	if v.Class == checker.BrokenPromise {
+		rank++
+	}
+	return rank
+}
