@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +13,7 @@ import (
 )
 
 // part sets the seeds of the shard and opens the corpus, if there is one.
-func (o exploreOptions) part(ctx context.Context, e *explore.Options) error {
+func (o exploreOptions) part(e *explore.Options) error {
 	shard, err := suite.ParseShard(o.shard)
 	if err != nil {
 		return usage(err)
@@ -29,37 +27,40 @@ func (o exploreOptions) part(ctx context.Context, e *explore.Options) error {
 	if o.corpus == "" {
 		return nil
 	}
-	address, err := corpusURL(o.corpus)
+	folder, err := corpusFolder(o.corpus)
 	if err != nil {
 		return usage(fmt.Errorf("--corpus: %w", err))
 	}
-	if e.Corpus, err = explore.OpenCorpus(ctx, address, e.Scenario); err != nil {
+	if e.Corpus, err = explore.OpenCorpus(folder, e.Scenario); err != nil {
 		return &codeError{exitEnvironment, err}
 	}
-	records, err := e.Corpus.Shards(ctx, o.first, of)
+	records, err := e.Corpus.Shards(o.first, of)
 	for _, r := range records {
 		if r.Index == index {
 			e.Shard = r
 		}
 	}
 	if err != nil {
-		return errors.Join(&codeError{exitEnvironment, err}, e.Corpus.Close())
+		return &codeError{exitEnvironment, err}
 	}
 	return nil
 }
 
-// corpusURL is the URL of a corpus, which may be written as a folder.
-func corpusURL(text string) (string, error) {
-	if strings.Contains(text, "://") {
+// corpusFolder is the folder of a corpus, which may be written as file:///DIR.
+func corpusFolder(text string) (string, error) {
+	if !strings.Contains(text, "://") {
 		return text, nil
 	}
-	dir, err := filepath.Abs(text)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "", err
+	case u.Scheme != "file":
+		return "", fmt.Errorf("%s is not a folder: mount the bucket and name the folder", text)
+	case u.Host != "" || u.Path == "":
+		return "", fmt.Errorf("%s is not a folder of this machine: file:///DIR has three slashes", text)
 	}
-	// Temporary files beside the objects: a rename from another file system fails.
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir), RawQuery: "no_tmp_dir=true&metadata=skip"}
-	return u.String(), err
+	return filepath.FromSlash(u.Path), nil
 }
 
 func (o exploreOptions) shardText() string {
@@ -78,12 +79,12 @@ type corpus struct {
 }
 
 // corpusState reads the corpus at the end of an exploration; nil if there is none.
-func corpusState(ctx context.Context, e explore.Options) (*corpus, error) {
+func corpusState(e explore.Options) (*corpus, error) {
 	if e.Corpus == nil {
 		return nil, nil
 	}
-	shards, err := e.Corpus.Shards(ctx, e.Shard.First, e.Shard.Of)
-	states, statesErr := e.Corpus.States(ctx)
+	shards, err := e.Corpus.Shards(e.Shard.First, e.Shard.Of)
+	states, statesErr := e.Corpus.States()
 	return &corpus{explore.Covered(shards), e.Shard.Of, len(states), shards}, errors.Join(err, statesErr)
 }
 

@@ -78,7 +78,7 @@ delivers only while the others are idle.
 	f.BoolVar(&o.shrink, "shrink", false, "shrink the first run of each kind of violation, as chaos shrink does")
 	f.BoolVar(&o.steady, "no-variations", false, "run each seed once: no variation of timing, no delivery by priorities")
 	f.StringVar(&o.shard, "shard", "", "run only part `INDEX/COUNT` of the seeds, such as 2/4")
-	f.StringVar(&o.corpus, "corpus", "", "folder or bucket `URL` that shards share: a shard continues where it left off, "+
+	f.StringVar(&o.corpus, "corpus", "", "`DIR` that shards share: a shard continues where it left off, "+
 		"and skips states that others have reached")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if violations were found exactly when the scenario expects unsafe; "+
 		"2 if every run was inconclusive")
@@ -114,11 +114,8 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 		Scenario: scenario.YAML(), Name: o.scenarioArgs(), Time: o.time, Jobs: o.jobs, Out: o.out, Repeat: o.check,
 		NoVariations: o.steady,
 	}
-	if err := o.part(ctx, &options); err != nil {
+	if err := o.part(&options); err != nil {
 		return err
-	}
-	if options.Corpus != nil {
-		defer options.Corpus.Close()
 	}
 	s.note("exploring %s: %s from %d%s, %d in parallel", scenario.Name, format.Count(options.Seeds, "seed"),
 		options.First+uint64(options.Shard.Covered)*options.Step, o.shardText(), o.jobs)
@@ -137,7 +134,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 			return err
 		}
 	}
-	if result.Corpus, err = corpusState(c.Context(), options); err != nil {
+	if result.Corpus, err = corpusState(options); err != nil {
 		return err
 	}
 	if err := result.print(s, o.json); err != nil {

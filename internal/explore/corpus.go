@@ -1,29 +1,25 @@
 package explore
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-
-	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/fileblob" // file:///DIR; a build with another import has s3:// or gs://
-	"gocloud.dev/gcerrors"
 
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Corpus is what the shards of an exploration share: which states were reached, and how far each shard has come. Each
-// object is written by one shard, or means the same from any shard, so that shards need no lock, a repetition
+// Corpus is a folder that the shards of an exploration share: which states were reached, and how far each shard has
+// come. Each file is written by one shard, or means the same from any shard, so that shards need no lock, a repetition
 // changes nothing, and a lost shard loses only its own seeds. Its methods may be called concurrently.
 type Corpus struct {
-	bucket *blob.Bucket
+	dir string
 }
 
 // ShardRecord is how far one shard has come.
@@ -45,14 +41,16 @@ type stateRecord struct {
 	Variation scenarios.Variation `json:"variation,omitempty"`
 }
 
-// OpenCorpus opens the corpus of a scenario in a bucket, such as file:///mnt/shared/corpus. Another text of the
-// scenario has another corpus. The caller closes it.
-func OpenCorpus(ctx context.Context, url, scenario string) (*Corpus, error) {
-	bucket, err := blob.OpenBucket(ctx, url)
-	if err != nil {
-		return nil, fmt.Errorf("opening the corpus: %w", err)
+// OpenCorpus opens the corpus of a scenario in a folder, which it creates if it does not exist. Another text of the
+// scenario has another corpus.
+func OpenCorpus(folder, scenario string) (*Corpus, error) {
+	c := &Corpus{dir: filepath.Join(folder, shortHash(scenario))}
+	for _, name := range []string{statesFolder, shardsFolder} {
+		if err := os.MkdirAll(filepath.Join(c.dir, name), 0o777); err != nil {
+			return nil, fmt.Errorf("opening the corpus: %w", err)
+		}
 	}
-	return &Corpus{bucket: blob.PrefixedBucket(bucket, shortHash(scenario)+"/")}, nil
+	return c, nil
 }
 
 func shortHash(text string) string {
@@ -60,51 +58,45 @@ func shortHash(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Close closes the bucket.
-func (c *Corpus) Close() error { return c.bucket.Close() }
-
 // Folders of a corpus.
 const (
-	statesFolder = "states/"
-	shardsFolder = "shards/"
+	statesFolder = "states"
+	shardsFolder = "shards"
 )
 
 // AddState records a run that reaches a state, unless one is known.
-func (c *Corpus) AddState(ctx context.Context, state string, j Job) error {
-	key := stateKey(state)
-	known, err := c.bucket.Exists(ctx, key)
-	if err != nil || known {
-		return err
+func (c *Corpus) AddState(state string, j Job) error {
+	_, err := os.Stat(filepath.Join(c.dir, statesFolder, stateFile(state)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.write(statesFolder, stateFile(state), stateRecord{state, j.Seed, j.Variation})
 	}
-	return c.write(ctx, key, stateRecord{state, j.Seed, j.Variation})
+	return err
 }
 
 // States are the states that some shard has reached, sorted.
-func (c *Corpus) States(ctx context.Context) (states []string, err error) {
-	return c.newStates(ctx, nil)
-}
+func (c *Corpus) States() (states []string, err error) { return c.newStates(nil) }
 
-// newStates are the states of the corpus that are not known; the objects of known ones are not read again.
-func (c *Corpus) newStates(ctx context.Context, known map[string]bool) (states []string, err error) {
+// newStates are the states of the corpus that are not known; the files of known ones are not read again.
+func (c *Corpus) newStates(known map[string]bool) (states []string, err error) {
 	skip := map[string]bool{}
 	for state := range known { // in any order: it makes a set
-		skip[stateKey(state)] = true
+		skip[stateFile(state)] = true
 	}
-	err = each(ctx, c, statesFolder, skip, func(r stateRecord) { states = append(states, r.State) })
+	err = each(c, statesFolder, skip, func(r stateRecord) { states = append(states, r.State) })
 	slices.Sort(states)
 	return states, err
 }
 
-func stateKey(state string) string { return statesFolder + shortHash(state) + ".json" }
+func stateFile(state string) string { return shortHash(state) + ".json" }
 
 // Record replaces the record of a shard.
-func (c *Corpus) Record(ctx context.Context, r ShardRecord) error {
-	return c.write(ctx, shardsFolder+fmt.Sprintf("%d-%d-of-%d.json", r.First, r.Index, r.Of), r)
+func (c *Corpus) Record(r ShardRecord) error {
+	return c.write(shardsFolder, fmt.Sprintf("%d-%d-of-%d.json", r.First, r.Index, r.Of), r)
 }
 
 // Shards are the records of all shards of the exploration that begins with seed first and has so many shards.
-func (c *Corpus) Shards(ctx context.Context, first uint64, of int) (all []ShardRecord, err error) {
-	err = each(ctx, c, shardsFolder, nil, func(r ShardRecord) {
+func (c *Corpus) Shards(first uint64, of int) (all []ShardRecord, err error) {
+	err = each(c, shardsFolder, nil, func(r ShardRecord) {
 		if r.First == first && r.Of == of {
 			all = append(all, r)
 		}
@@ -121,42 +113,51 @@ func Covered(shards []ShardRecord) (seeds int) {
 	return seeds
 }
 
-func (c *Corpus) write(ctx context.Context, key string, v any) error {
+// write replaces a file at once: a reader sees the old text or the new one, also while another shard writes the file.
+func (c *Corpus) write(folder, name string, v any) error {
 	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Join(c.dir, folder), ".new-*") // on the same file system, for the rename
+	if err != nil {
+		return fmt.Errorf("writing to the corpus: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Chmod(0o644), f.Close()) // shards of other users read it
 	if err == nil {
-		err = c.bucket.WriteAll(ctx, key, append(text, '\n'), nil)
+		err = os.Rename(f.Name(), filepath.Join(c.dir, folder, name))
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s to the corpus: %w", key, err)
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("writing %s to the corpus: %w", name, err)
 	}
 	return nil
 }
 
-// each reads every object in a folder but those in skip. One that is not JSON, such as the part that a lost machine has
-// written, is left out: its shard writes it again.
-func each[T any](ctx context.Context, c *Corpus, folder string, skip map[string]bool, add func(T)) error {
-	list := c.bucket.List(&blob.ListOptions{Prefix: folder})
-	for {
-		object, err := list.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing the corpus: %w", err)
-		}
-		if !strings.HasSuffix(object.Key, ".json") || skip[object.Key] {
+// each reads every record in a folder but those in skip. A file that is not JSON, such as the part that a file system
+// kept of the last write of a lost machine, is left out: its shard writes it again.
+func each[T any](c *Corpus, folder string, skip map[string]bool, add func(T)) error {
+	entries, err := os.ReadDir(filepath.Join(c.dir, folder))
+	if err != nil {
+		return fmt.Errorf("listing the corpus: %w", err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if filepath.Ext(name) != ".json" || skip[name] {
 			continue
 		}
-		text, err := c.bucket.ReadAll(ctx, object.Key)
-		if gcerrors.Code(err) == gcerrors.NotFound {
+		text, err := os.ReadFile(filepath.Join(c.dir, folder, name))
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s of the corpus: %w", object.Key, err)
+			return fmt.Errorf("reading the corpus: %w", err)
 		}
 		var v T
 		if json.Unmarshal(text, &v) == nil {
 			add(v)
 		}
 	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,13 +66,12 @@ func TestCovered(t *testing.T) {
 // TestCorpus: writing again changes nothing, a lost shard loses only its own seeds, and what a lost machine has written
 // in part is left out.
 func TestCorpus(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
+	dir := t.TempDir()
 	open := func(scenario string) *Corpus {
-		c, err := OpenCorpus(ctx, "file://"+dir+"?no_tmp_dir=true&metadata=skip", scenario)
+		c, err := OpenCorpus(dir, scenario)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { c.Close() })
 		return c
 	}
 	must := func(err error) {
@@ -83,22 +84,54 @@ func TestCorpus(t *testing.T) {
 	records := []ShardRecord{{First: 1, Index: 1, Of: 3, Covered: 10}, {First: 1, Index: 3, Of: 3, Covered: 5}}
 	for range 2 {
 		for _, r := range records {
-			must(a.Record(ctx, r))
+			must(a.Record(r))
 		}
-		must(a.AddState(ctx, "two holders at once", Job{Seed: 3}))
-		must(a.AddState(ctx, "two holders at once", Job{Seed: 9}))
+		must(a.AddState("two holders at once", Job{Seed: 3}))
+		must(a.AddState("two holders at once", Job{Seed: 9}))
 	}
-	must(a.Record(ctx, ShardRecord{First: 2, Index: 1, Of: 3, Covered: 99}))
+	must(a.Record(ShardRecord{First: 2, Index: 1, Of: 3, Covered: 99}))
 	must(os.WriteFile(filepath.Join(dir, shortHash("name: a"), "shards", "1-2-of-3.json"), []byte(`{"first_se`), 0o644))
-	got, err := a.Shards(ctx, 1, 3)
+	got, err := a.Shards(1, 3)
 	must(err)
 	if diff := cmp.Diff(records, got, cmpopts.EquateEmpty()); diff != "" || Covered(got) != 15 {
 		t.Errorf("%d seeds (-want +got):\n%s", Covered(got), diff)
 	}
-	if states, err := a.States(ctx); err != nil || !slices.Equal(states, []string{"two holders at once"}) {
+	if states, err := a.States(); err != nil || !slices.Equal(states, []string{"two holders at once"}) {
 		t.Errorf("states: %q, %v", states, err)
 	}
-	if states, err := b.States(ctx); err != nil || states != nil {
+	if states, err := b.States(); err != nil || states != nil {
 		t.Errorf("another scenario has %q, %v", states, err)
+	}
+}
+
+// TestConcurrentWriters: a reader never sees a part of a record, however many write it, and no temporary file is left.
+func TestConcurrentWriters(t *testing.T) {
+	dir := t.TempDir()
+	c, err := OpenCorpus(dir, "name: a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := ShardRecord{First: 1, Index: 1, Of: 1, Kinds: map[string]int{strings.Repeat("kind ", 2000): 1}}
+	if err := c.Record(r); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for range 50 {
+				if err := c.Record(r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 100 {
+		if got, err := c.Shards(1, 1); err != nil || !cmp.Equal(got, []ShardRecord{r}) {
+			t.Fatalf("%d records: %v", len(got), err)
+		}
+	}
+	writers.Wait()
+	if files, err := os.ReadDir(filepath.Join(c.dir, shardsFolder)); err != nil || len(files) != 1 {
+		t.Errorf("files: %v, %v", files, err)
 	}
 }

@@ -17,7 +17,7 @@ func (e *explorer) share(ctx context.Context) (stop func() error, err error) {
 	if e.Corpus == nil {
 		return func() error { return nil }, nil
 	}
-	if err := e.learn(ctx); err != nil {
+	if err := e.learn(); err != nil {
 		return nil, err
 	}
 	ended := make(chan struct{})
@@ -28,8 +28,8 @@ func (e *explorer) share(ctx context.Context) (stop func() error, err error) {
 		for {
 			select {
 			case <-tick.C:
-				e.setError(ctx, e.learn(ctx))
-				e.setError(ctx, e.record(ctx))
+				e.setError(ctx, e.learn())
+				e.setError(ctx, e.record())
 			case <-ended:
 				return
 			}
@@ -38,16 +38,16 @@ func (e *explorer) share(ctx context.Context) (stop func() error, err error) {
 	return func() error {
 		close(ended)
 		wg.Wait()
-		return e.record(context.WithoutCancel(ctx))
+		return e.record()
 	}, nil
 }
 
 // learn reads the states that other shards have reached: a run that reaches one of them is not varied again.
-func (e *explorer) learn(ctx context.Context) error {
+func (e *explorer) learn() error {
 	e.mu.Lock()
 	known := maps.Clone(e.known)
 	e.mu.Unlock()
-	states, err := e.Corpus.newStates(ctx, known)
+	states, err := e.Corpus.newStates(known)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range states {
@@ -56,7 +56,7 @@ func (e *explorer) learn(ctx context.Context) error {
 	return err
 }
 
-func (e *explorer) record(ctx context.Context) error {
+func (e *explorer) record() error {
 	e.mu.Lock()
 	r := e.Shard // as it was before this exploration
 	r.Covered, r.Updated = e.report.Covered, time.Now().UTC()
@@ -68,7 +68,7 @@ func (e *explorer) record(ctx context.Context) error {
 		r.Kinds[f.Kind.String()] += f.Runs
 	}
 	e.mu.Unlock()
-	return e.Corpus.Record(ctx, r)
+	return e.Corpus.Record(r)
 }
 
 // addStates adds the states of a run that are new to the corpus.
@@ -82,7 +82,7 @@ func (e *explorer) addStates(ctx context.Context, j Job, r Result) {
 		e.known[s] = true
 		e.mu.Unlock()
 		if !known {
-			e.setError(ctx, e.Corpus.AddState(ctx, s, j))
+			e.setError(ctx, e.Corpus.AddState(s, j))
 		}
 	}
 }
