@@ -13,9 +13,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those that a lock may

@@ -13,14 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/locks"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/locks/etcd"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -36,7 +35,7 @@ func serveAsClient() bool {
 	if os.Getenv(asClient) == "" {
 		return false
 	}
-	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, locks.Lookup); err != nil {
+	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, etcd.Lookup); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -3,9 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/lockchaos/lockchaos/internal/locks"
-
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks/etcd"
 )
 
 func newClient(s streams) *cobra.Command {
@@ -18,7 +17,7 @@ chaos run starts it; run it by hand to try the protocol out.`,
 		Hidden:  true,
 		Args:    noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return client.Serve(c.Context(), s.in, s.out, locks.Lookup)
+			return client.Serve(c.Context(), s.in, s.out, etcd.Lookup)
 		},
 	}
 }

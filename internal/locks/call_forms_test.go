@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/lock"
 )
 

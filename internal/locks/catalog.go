@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 )
 
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []client.Spec {
-	ensembles := slices.Concat(zkSpecs(), []client.Spec{goZooKeeperSpec}, etcdSpecs(), []client.Spec{etcdSpec})
+	ensembles := slices.Concat(zookeeper.Specs(), etcdRows())
 	rows := withoutReentry(slices.Concat(
 		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
 	for i, row := range rows {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 

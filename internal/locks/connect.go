@@ -5,21 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
-
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-)
 
-// Timeouts of a native client: short enough that a dead node is noticed within a run,
-// long enough that a slow one is not taken for dead.
-const (
-	dialTimeout = 500 * time.Millisecond
-	readTimeout = 2 * time.Second
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // poolSize is more than a client uses. go-redis counts the failed dials of a pool, never forgets one, and from that
@@ -55,7 +48,7 @@ func connect(s client.Setup, slotReload time.Duration) ([]redis.UniversalClient,
 func connectRetrying(s client.Setup, retries int, slotReload time.Duration) ([]redis.UniversalClient, error) {
 	redis.SetLogger(discardLogger{})
 	e := s.Endpoints
-	dial, err := dialer(s)
+	dial, err := native.Dialer(s)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +56,7 @@ func connectRetrying(s client.Setup, retries int, slotReload time.Duration) ([]r
 		Addrs: e.Addrs, Password: e.Password, SentinelPassword: e.Password,
 		Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1,
 		PoolSize: poolSize, PipelinePoolSize: onePool, ReadBufferSize: readBuffer,
-		DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
+		DialTimeout: native.DialTimeout, ReadTimeout: native.RequestTimeout, WriteTimeout: native.RequestTimeout, ContextTimeoutEnabled: true,
 		// Its host name look-up would be real I/O in a simulation.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -90,34 +83,6 @@ func connectRetrying(s client.Setup, retries int, slotReload time.Duration) ([]r
 		conns = append(conns, connectServer(s, o.Simple()))
 	}
 	return conns, nil
-}
-
-type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// dialer connects from Endpoints.Source: the gates identify clients by it.
-func dialer(s client.Setup) (dialFunc, error) {
-	if s.Dial != nil {
-		return s.Dial, nil
-	}
-	source := s.Endpoints.Source
-	d := &net.Dialer{Timeout: dialTimeout}
-	if source != "" {
-		ip := net.ParseIP(source)
-		if ip == nil {
-			return nil, fmt.Errorf("setup: endpoints.source: %q is not an IP address", source)
-		}
-		d.LocalAddr = &net.TCPAddr{IP: ip}
-	}
-	if s.Endpoints.Gates == nil {
-		return d.DialContext, nil
-	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		through, err := s.Endpoints.Gate(addr)
-		if err != nil {
-			return nil, err
-		}
-		return d.DialContext(ctx, network, through)
-	}, nil
 }
 
 // discardLogger keeps go-redis from logging every lost connection: runs are full of them.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/topology"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // TestFailedDialsDoNotStopDialing: go-redis counts failed dials over the life of a pool, and from its size on fails

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -46,15 +45,7 @@ func (f *fences) present(key string, token int64) error {
 }
 
 // guardKey is the key in which a guard of package lock keeps the greatest token.
-func guardKey(key string) string { return besideKey(key, "guard") }
-
-// besideKey is the name of a key in the slot of a lock's, which may have a hash tag of its own.
-func besideKey(key, suffix string) string {
-	if strings.Contains(key, "{") {
-		return key + ":" + suffix
-	}
-	return "{" + key + "}:" + suffix
-}
+func guardKey(key string) string { return native.BesideKey(key, "guard") }
 
 // fencedKeys are the keys of a lock with fencing tokens that have no TTL or a long one.
 func fencedKeys(key string) []string { return append([]string{guardKey(key)}, tokenKey(key)...) }

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/historic"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // historicSpecs are the locks of package historic as rows of this catalog.
@@ -57,7 +57,7 @@ const resends = 3
 // skewOf is that option; 0 if it is not given.
 func skewOf(options map[string]string) (time.Duration, error) {
 	if text := options[clockSkew]; text != "" {
-		return positive(clockSkew, text)
+		return native.Positive(clockSkew, text)
 	}
 	return 0, nil
 }
@@ -194,5 +194,5 @@ func historicCode(err error) string {
 	case errors.Is(err, historic.ErrNotOwner):
 		return "not-owner"
 	}
-	return lockCode(err)
+	return native.Code(err)
 }

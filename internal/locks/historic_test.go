@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/historic"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // Every lock of package historic is a row here; its Doc is its flaw.

@@ -10,58 +10,39 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// holdID is whose hold it is, and of what.
-type holdID struct{ key, owner, mode string }
-
-// idOf is the identity of a hold; several keys are one.
-func idOf(h client.Hold) holdID {
-	return holdID{strings.Join(keysOf(h), "+"), h.Owner, h.Mode}
-}
-
-// keysOf are the keys of a hold, at least one.
-func keysOf(h client.Hold) []string {
-	if len(h.Keys) > 0 {
-		return h.Keys
-	}
-	return []string{h.Key}
-}
-
 // keysIn are the keys of a hold of several; nil: it has one.
-func keysIn(id holdID) []string {
-	if keys := strings.Split(id.key, "+"); len(keys) > 1 {
+func keysIn(id native.HoldID) []string {
+	if keys := strings.Split(id.Key, "+"); len(keys) > 1 {
 		return keys
 	}
 	return nil
 }
 
-// maxEnded is how many holds that have ended are remembered.
-const maxEnded = 64
-
 // holds are the holds of one client, the innermost one of each owner last. The latest that have ended are remembered,
 // so that they can be renewed and released again: the lock has to refuse that.
 type holds struct {
 	mu    sync.Mutex
-	of    map[holdID][]held
+	of    map[native.HoldID][]held
 	ended []endedHold
 	inner map[held]held      // the last hold that was acquired under the context of another
 	known map[held]time.Time // until when each was valid when it was granted, or last reported as renewed
 }
 
 type endedHold struct {
-	id   holdID
+	id   native.HoldID
 	hold held
 }
 
 func newHolds() *holds {
-	return &holds{of: map[holdID][]held{}, inner: map[held]held{}, known: map[held]time.Time{}}
+	return &holds{of: map[native.HoldID][]held{}, inner: map[held]held{}, known: map[held]time.Time{}}
 }
 
-func (s *holds) add(id holdID, h held) {
+func (s *holds) add(id native.HoldID, h held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.of[id] = append(s.of[id], h)
@@ -72,8 +53,8 @@ func (s *holds) add(id holdID, h held) {
 func (s *holds) prolonged() (renewals []client.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ids := slices.SortedFunc(maps.Keys(s.of), func(a, b holdID) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.owner, b.owner), cmp.Compare(a.mode, b.mode))
+	ids := slices.SortedFunc(maps.Keys(s.of), func(a, b native.HoldID) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Mode, b.Mode))
 	})
 	for _, id := range ids {
 		for _, h := range s.of[id] {
@@ -82,8 +63,8 @@ func (s *holds) prolonged() (renewals []client.Reply) {
 				continue
 			}
 			s.known[h] = until
-			for _, key := range strings.Split(id.key, "+") {
-				renewals = append(renewals, client.Reply{Event: history.Renewed, Key: key, Owner: id.owner, Deadline: until})
+			for _, key := range strings.Split(id.Key, "+") {
+				renewals = append(renewals, client.Reply{Event: history.Renewed, Key: key, Owner: id.Owner, Deadline: until})
 			}
 		}
 	}
@@ -92,13 +73,14 @@ func (s *holds) prolonged() (renewals []client.Reply) {
 
 // innermost is the hold that a request is about, or else the last such one that has ended; nil if there was none. A
 // request without a mode is about the hold for writing first.
-func (s *holds) innermost(what client.Hold) (held, holdID) {
+func (s *holds) innermost(what client.Hold) (held, native.HoldID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := idOf(what)
-	ids := []holdID{id}
-	if id.mode == "" {
-		ids = append(ids, holdID{id.key, id.owner, "write"}, holdID{id.key, id.owner, "read"})
+	id := native.IDOf(what)
+	ids := []native.HoldID{id}
+	if id.Mode == "" {
+		ids = append(ids, native.HoldID{Key: id.Key, Owner: id.Owner, Mode: "write"},
+			native.HoldID{Key: id.Key, Owner: id.Owner, Mode: "read"})
 	}
 	for _, id := range ids {
 		for _, h := range slices.Backward(s.of[id]) {
@@ -139,7 +121,7 @@ func (s *holds) modeOf(h *lock.Hold) string {
 	defer s.mu.Unlock()
 	for id, list := range s.of { // order does not matter: a hold is in one list
 		if slices.ContainsFunc(list, func(x held) bool { one, ok := holdOf(x); return ok && one == h }) {
-			return id.mode
+			return id.Mode
 		}
 	}
 	return ""
@@ -150,10 +132,10 @@ func (s *holds) modeOf(h *lock.Hold) string {
 func (s *holds) before(key string) (found held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var last holdID
+	var last native.HoldID
 	for id, list := range s.of { // order does not matter: the last one is chosen
-		later := id.key > last.key || id.key == last.key && cmp.Compare(id.owner+id.mode, last.owner+last.mode) > 0
-		if h := list[len(list)-1]; id.key < key && later && h.Err() == nil {
+		later := id.Key > last.Key || id.Key == last.Key && cmp.Compare(id.Owner+id.Mode, last.Owner+last.Mode) > 0
+		if h := list[len(list)-1]; id.Key < key && later && h.Err() == nil {
 			found, last = h, id
 		}
 	}
@@ -169,7 +151,7 @@ func permitsOf(h any) int {
 }
 
 // end moves a hold to those that have ended.
-func (s *holds) end(id holdID, h held) {
+func (s *holds) end(id native.HoldID, h held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.of[id], h)
@@ -181,7 +163,7 @@ func (s *holds) end(id holdID, h held) {
 	if s.of[id] = slices.Delete(s.of[id], i, i+1); len(s.of[id]) == 0 {
 		delete(s.of, id)
 	}
-	if s.ended = append(s.ended, endedHold{id, h}); len(s.ended) > maxEnded {
+	if s.ended = append(s.ended, endedHold{id, h}); len(s.ended) > native.MaxEnded {
 		s.ended = slices.Delete(s.ended, 0, 1)
 	}
 }
@@ -200,7 +182,7 @@ func (s *holds) live(key, owner string) (n int) {
 func (s *holds) count(key, owner string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.of[holdID{key: key, owner: owner}])
+	return len(s.of[native.HoldID{Key: key, Owner: owner}])
 }
 
 // levels is how many holds of an owner at a key were not released, in all modes, and of several keys too. It is not
@@ -208,7 +190,9 @@ func (s *holds) count(key, owner string) int {
 func (s *holds) levels(key, owner string) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := func(id holdID) bool { return id.owner == owner && slices.Contains(strings.Split(id.key, "+"), key) }
+	at := func(id native.HoldID) bool {
+		return id.Owner == owner && slices.Contains(strings.Split(id.Key, "+"), key)
+	}
 	for id, list := range s.of { // order does not matter: they are counted
 		if at(id) {
 			n += len(list)
@@ -241,12 +225,12 @@ func (s *holds) eachLive(key string, f func(owner string, until time.Time)) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	for id, list := range s.of { // order does not matter to f
-		if id.key != key && !slices.Contains(strings.Split(id.key, "+"), key) {
+		if id.Key != key && !slices.Contains(strings.Split(id.Key, "+"), key) {
 			continue
 		}
 		for _, h := range list {
 			if until := h.Deadline(); h.Err() == nil && (until.IsZero() || until.After(now)) {
-				f(id.owner, until)
+				f(id.Owner, until)
 			}
 		}
 	}

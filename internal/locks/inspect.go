@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -119,8 +118,8 @@ func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
 	defer s.mu.Unlock()
 	for at, list := range s.of { // order does not matter: an id is that of one hold
 		for _, h := range list {
-			if h, is := holdOf(h); is && at.key == key && h.Owner() == id {
-				return at.owner, true
+			if h, is := holdOf(h); is && at.Key == key && h.Owner() == id {
+				return at.Owner, true
 			}
 		}
 	}

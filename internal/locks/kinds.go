@@ -5,35 +5,21 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // held is a hold of any kind of lock of package lock.
 type held interface {
 	Renew(ctx context.Context) error
 	Context() context.Context // ends with the hold
-	releasable
-}
-
-// releasable is a hold until a deadline.
-type releasable interface {
-	Deadline() time.Time
-	Release(ctx context.Context) error
-	lasting
-}
-
-// lasting is what ends without a release when it is lost.
-type lasting interface {
-	Done() <-chan struct{}
-	Err() error // why it has ended
+	native.Releasable
 }
 
 // acquireFunc acquires a lock of one kind.
@@ -140,7 +126,7 @@ func (e behindError) Unwrap() error { return e.error }
 // behindCode is the code of an error of a lock that refuses some requests because others wait.
 func behindCode(err error) string {
 	var behind behindError
-	if code := lockCode(err); code != history.CodeHeld || !errors.As(err, &behind) {
+	if code := native.Code(err); code != history.CodeHeld || !errors.As(err, &behind) {
 		return code
 	}
 	return history.CodeRefused
@@ -181,7 +167,7 @@ func kindRow(name, doc, source string, k kind) client.Spec {
 	return client.Spec{
 		Name: name, Doc: doc, Source: source, Topologies: []string{topology.Single, topology.Replicated, topology.Sentinel, topology.Sharded},
 		Can: plainCan(), PersistentKeys: tokenKey, ExpiringKeys: tokenKey,
-		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: lockCode,
+		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: native.Code,
 	}
 }
 
@@ -324,7 +310,7 @@ func forcePermits(of semaphoreOf) forceFunc {
 }
 
 // tokenKey is the counter of fencing tokens, which expires after a day without a grant.
-func tokenKey(key string) []string { return []string{besideKey(key, "token")} }
+func tokenKey(key string) []string { return []string{native.BesideKey(key, "token")} }
 
 // redissonTokenKey is that of Redisson's layout, which has no TTL.
 func redissonTokenKey(key string) string {

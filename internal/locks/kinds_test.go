@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
@@ -194,7 +194,7 @@ func TestMultiKeys(t *testing.T) {
 		{"orders", "{orders}:b"}, {"orders{shop}", "orders{shop}:b"}, {"{shop}orders", "{shop}orders:b"},
 		{"orders:1", "{orders:1}:b"},
 	} {
-		names := multiKeys(c.key)
+		names := native.MultiKeys(c.key)
 		if names[1] != c.second {
 			t.Errorf("%q: the second lock is %q, want %q", c.key, names[1], c.second)
 		}

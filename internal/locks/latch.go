@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -41,7 +41,7 @@ func (l *library) CountDown(ctx context.Context, key, participant string, genera
 func (l *library) Await(ctx context.Context, key string, generation uint64) error {
 	err := l.lock.Latch(key).WaitGeneration(ctx, generation)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: %w", errNotOpen, err)
+		err = fmt.Errorf("%w: %w", native.ErrNotOpen, err)
 	}
 	return err
 }
@@ -54,5 +54,3 @@ func (l *library) State(ctx context.Context, key string) (client.Grant, error) {
 	state, err := l.lock.Latch(key).State(ctx)
 	return client.Grant{Token: state.Generation, Count: state.Count}, err
 }
-
-var errNotOpen = errors.New("the wait ran out before the latch was open")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -33,7 +33,7 @@ func multiSpecs() []client.Spec {
 	permits.Can = client.Capabilities{client.HasPermits, client.RefusesExcess, client.Overtakes, client.CanTry, client.CanRenew, client.EndsRenewals, client.RenewsItself,
 		client.ReportsLoss, client.Wakes, client.Migrates, client.FullMemory}
 	permits.PersistentKeys = func(key string) []string {
-		names := multiKeys(key)
+		names := native.MultiKeys(key)
 		return names[:3]
 	}
 	specs := []client.Spec{multi, mixed, permits}
@@ -50,12 +50,7 @@ func multiSpecs() []client.Spec {
 	return specs
 }
 
-// multiKeys are the locks of a multi-lock for one key: that of its name, which samples show, and others in its slot.
-func multiKeys(key string) [4]string {
-	return [...]string{key, besideKey(key, "b"), besideKey(key, "c"), besideKey(key, "d")}
-}
-
-// keyOf is the key in a request for the lock that package lock calls name: the reverse of [multiKeys].
+// keyOf is the key in a request for the lock that package lock calls name: the reverse of [MultiKeys].
 func keyOf(name string) string {
 	i := strings.LastIndex(name, ":")
 	if i < 0 || len(name)-i != len(":b") || !strings.Contains(name[:i], "{") {
@@ -70,7 +65,7 @@ func keyOf(name string) string {
 // multiTokens are the counters of fencing tokens of n locks for one key.
 func multiTokens(n int) func(key string) []string {
 	return func(key string) (keys []string) {
-		names := multiKeys(key)
+		names := native.MultiKeys(key)
 		for _, name := range names[1:n] {
 			keys = append(keys, name+":token")
 		}
@@ -83,7 +78,7 @@ type multiOf func(c *lock.Client, key string, a client.Acquire) []lock.AnyLock
 
 // twoMutexes are a plain mutex and a fenced one, which one script takes: then both have tokens.
 func twoMutexes(c *lock.Client, key string, _ client.Acquire) []lock.AnyLock {
-	names := multiKeys(key)
+	names := native.MultiKeys(key)
 	return []lock.AnyLock{c.Mutex(names[0]), c.FencedMutex(names[1])}
 }
 
@@ -92,7 +87,7 @@ const plenty = 1_000_000
 
 // threeSemaphores are two with leases, and last in the order of a multi-lock one without, whose permits never run out.
 func threeSemaphores(c *lock.Client, key string, a client.Acquire) []lock.AnyLock {
-	names, total := multiKeys(key), sizedBy(a)
+	names, total := native.MultiKeys(key), sizedBy(a)
 	return []lock.AnyLock{
 		c.FairSemaphore(names[1], total...).Permits(a.Permits), c.PermitSemaphore(names[0], total...).Permits(a.Permits),
 		c.Semaphore(names[2], lock.WithTotal(plenty)).Permits(a.Permits),
@@ -100,7 +95,7 @@ func threeSemaphores(c *lock.Client, key string, a client.Acquire) []lock.AnyLoc
 }
 
 func severalKinds(c *lock.Client, key string, a client.Acquire) []lock.AnyLock {
-	names := multiKeys(key)
+	names := native.MultiKeys(key)
 	first, last := c.RW(names[0]), c.RW(names[3])
 	if a.Mode == "read" {
 		return []lock.AnyLock{last.Read(), first.Read()}
@@ -126,7 +121,7 @@ func (h multiHold) Token() int64 {
 	return token
 }
 
-// acquireMulti acquires the locks that multiKeys names for each key, of which the one at index fenced has the token.
+// acquireMulti acquires the locks that MultiKeys names for each key, of which the one at index fenced has the token.
 // The options single apply only to an operation on one key whose slot cannot migrate.
 func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a client.Acquire) (held, error) {
@@ -153,6 +148,6 @@ func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 		case a.Mode == "read": // its tokens are those of the last writers
 			return h, nil
 		}
-		return multiHold{h, multiKeys(keys[0])[fenced]}, nil
+		return multiHold{h, native.MultiKeys(keys[0])[fenced]}, nil
 	}
 }

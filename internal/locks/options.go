@@ -1,21 +1,18 @@
 package locks
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
 // Options of a scenario for the locks of package lock.
 const (
-	optionLease          = "lease"           // of holds that request none, renewed by the watchdog
 	optionPoll           = "poll"            // longest sleep of a waiter before it retries
-	optionTimeout        = "timeout"         // of releases, and of undoing what may have been granted
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
@@ -49,33 +46,23 @@ func checkUnlimitedOptions(options map[string]string) error {
 	return err
 }
 
-var errNoOptions = errors.New("this lock has no options")
-
-// checkNoOptions is that of a lock without options.
-func checkNoOptions(options map[string]string) error {
-	if len(options) > 0 {
-		return errNoOptions
-	}
-	return nil
-}
-
 // apply copies a scenario's options into o. An unknown one is an error: ignored, it
 // would make the scenario claim what it does not test.
 func apply(options map[string]string, o *lockOptions) (err error) {
 	for name, text := range options { // order does not matter: they are independent
 		switch name {
-		case optionLease:
-			o.Lease, err = positive(name, text)
+		case native.OptionLease:
+			o.Lease, err = native.Positive(name, text)
 		case optionPoll:
-			o.PollMax, err = positive(name, text)
-		case optionTimeout:
-			o.Timeout, err = positive(name, text)
+			o.PollMax, err = native.Positive(name, text)
+		case native.OptionTimeout:
+			o.Timeout, err = native.Positive(name, text)
 		case optionReplicaTimeout:
-			o.ReplicaTimeout, err = positive(name, text)
+			o.ReplicaTimeout, err = native.Positive(name, text)
 		case optionMaxHold:
-			o.maxHold, err = positive(name, text)
+			o.maxHold, err = native.Positive(name, text)
 		case optionSlotReload:
-			o.slotReload, err = positive(name, text)
+			o.slotReload, err = native.Positive(name, text)
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
 		case optionReentry:
@@ -88,7 +75,7 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 			}
 		default:
 			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s, %s and %s", name,
-				optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold,
+				native.OptionLease, optionPoll, native.OptionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold,
 				optionSlotReload, optionReentry, optionCalls)
 		}
 		if err != nil {
@@ -128,7 +115,7 @@ func withoutReentry(rows []client.Spec) []client.Spec {
 // repeatsFor is for how long a lock that states [Repeats] or [Persists] sends a release again.
 const repeatsFor = 1500 * time.Millisecond
 
-// backsOffWithin is up to which value of optionTimeout a lock states [BacksOff]: while a server does not reply, it
+// backsOffWithin is up to which value of OptionTimeout a lock states [BacksOff]: while a server does not reply, it
 // keeps keys for that much longer.
 const backsOffWithin = 5 * time.Second
 
@@ -138,7 +125,7 @@ func canWith(row client.Spec, options map[string]string) client.Capabilities {
 	if row.CheckOptions == nil {
 		return can
 	}
-	if d, err := time.ParseDuration(options[optionTimeout]); err == nil {
+	if d, err := time.ParseDuration(options[native.OptionTimeout]); err == nil {
 		if d < repeatsFor {
 			can = can.Without(client.Repeats, client.Persists)
 		}
@@ -157,14 +144,6 @@ func canWith(row client.Spec, options map[string]string) client.Capabilities {
 		can = can.Without(client.Reentrant, client.CanDowngrade, client.RefusesUpgrade).With(client.RefusesReentry)
 	}
 	return can
-}
-
-func positive(name, text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("option %s: %q is not a positive duration such as 5s", name, text)
-	}
-	return d, nil
 }
 
 func replicas(text string) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -47,7 +47,7 @@ func TestLimitOfHolds(t *testing.T) {
 // TestShortTimeoutDoesNotRepeat: a lock that gives up a release early does not state that it repeats it.
 func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 	for timeout, repeats := range map[string]bool{"": true, "1499ms": false, "1500ms": true, "5s": true} {
-		options := map[string]string{optionTimeout: timeout}
+		options := map[string]string{native.OptionTimeout: timeout}
 		if can := canWith(reentrantSpec(), options); can.Has(client.Repeats) != repeats || can.Has(client.Persists) != repeats {
 			t.Errorf("timeout %q: the lock states %s", timeout, can)
 		}
@@ -59,7 +59,7 @@ func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 func TestLongTimeoutDoesNotBackOff(t *testing.T) {
 	for _, row := range multiSpecs() {
 		for timeout, backsOff := range map[string]bool{"": true, "1s": true, "5s": true, "5001ms": false} {
-			if can := canWith(row, map[string]string{optionTimeout: timeout}); can.Has(client.BacksOff) != backsOff {
+			if can := canWith(row, map[string]string{native.OptionTimeout: timeout}); can.Has(client.BacksOff) != backsOff {
 				t.Errorf("%s, timeout %q: the lock states %s", row.Name, timeout, can)
 			}
 		}

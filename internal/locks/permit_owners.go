@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 

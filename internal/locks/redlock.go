@@ -4,9 +4,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // redlockSpec is the reentrant mutex on a majority of independent masters.

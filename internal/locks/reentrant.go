@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -137,7 +137,7 @@ func (l *library) permitsRenewed(p *lock.Permits) {
 // report reports the loss of a hold, and how many its owner still has.
 func (l *library) report(h client.Hold, until time.Time) {
 	left := l.holds.live(h.Key, h.Owner)
-	for _, key := range keysOf(h) {
+	for _, key := range native.KeysOf(h) {
 		l.notify(client.Reply{Event: history.Lost, Key: key, Owner: h.Owner, Mode: h.Mode, Count: left, Deadline: until})
 	}
 }
@@ -190,7 +190,7 @@ func (l *library) Acquire(ctx context.Context, a client.Acquire) (client.Grant, 
 	if err != nil {
 		return client.Grant{}, err
 	}
-	l.holds.add(idOf(a.Hold()), h)
+	l.holds.add(native.IDOf(a.Hold()), h)
 	l.watch(h, a.Hold())
 	if err := cmp.Or(l.checkGrant(h, a, owner, asked), l.events.checkOutages()); err != nil {
 		return client.Grant{}, err
@@ -260,25 +260,4 @@ func (l *library) Resize(ctx context.Context, key string, permits int) error {
 func (l *library) Close(ctx context.Context) error {
 	close(l.closed)
 	return errors.Join(l.lock.Close(ctx), closeAll(l.conns))
-}
-
-// lockCode is the short word for an error of package lock.
-func lockCode(err error) string {
-	for _, row := range []struct {
-		err  error
-		code string
-	}{
-		{client.ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
-		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
-		{lock.ErrForeign, history.CodeForeign}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, history.CodeUpgrade},
-		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, history.CodeAbsent},
-		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, history.CodeOutOfRange}, {lock.ErrClosed, "closed"},
-		// A wait for a lock that is held ends with ErrHeld.
-		{errNotOpen, "timeout"}, {context.DeadlineExceeded, history.CodeNoReply},
-	} {
-		if errors.Is(err, row.err) {
-			return row.code
-		}
-	}
-	return "error"
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -26,9 +25,9 @@ func (l *library) Reopen(ctx context.Context) error {
 func (l *library) closedHolds(each func(what client.Hold, h held)) (wrong error) {
 	for _, e := range l.holds.endAll() {
 		if e.hold.Err() == nil || e.hold.Context().Err() == nil || !isDone(e.hold) {
-			wrong = errors.Join(wrong, contradiction("the client was closed, and a hold of %q lasts", e.id.key))
+			wrong = errors.Join(wrong, contradiction("the client was closed, and a hold of %q lasts", e.id.Key))
 		}
-		each(client.Hold{Key: e.id.key, Owner: e.id.owner, Mode: e.id.mode, Keys: keysIn(e.id)}, e.hold)
+		each(client.Hold{Key: e.id.Key, Owner: e.id.Owner, Mode: e.id.Mode, Keys: keysIn(e.id)}, e.hold)
 	}
 	return wrong
 }
@@ -157,8 +156,8 @@ func (s *holds) endAll() (all []endedHold) {
 	}
 	clear(s.of)
 	slices.SortStableFunc(all, func(a, b endedHold) int {
-		return cmp.Or(cmp.Compare(a.id.key, b.id.key), cmp.Compare(a.id.owner, b.id.owner),
-			cmp.Compare(a.id.mode, b.id.mode))
+		return cmp.Or(cmp.Compare(a.id.Key, b.id.Key), cmp.Compare(a.id.Owner, b.id.Owner),
+			cmp.Compare(a.id.Mode, b.id.Mode))
 	})
 	return all
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -214,7 +214,7 @@ func (l *library) checkLevels(h held, a client.Acquire) error {
 	if !l.several || !counts {
 		return nil
 	}
-	for _, key := range keysOf(a.Hold()) {
+	for _, key := range native.KeysOf(a.Hold()) {
 		if most, known := l.holds.levels(key, a.Owner); known && n.Count() > most {
 			return contradiction("the hold has count %d, but its owner has acquired %q %d times", n.Count(), key, most)
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -238,7 +238,7 @@ func TestContextOfHold(t *testing.T) {
 func TestInnerMetadata(t *testing.T) {
 	l := &library{holds: newHolds()}
 	for range 2 {
-		l.holds.add(holdID{key: "k", owner: "o"}, &scope{})
+		l.holds.add(native.HoldID{Key: "k", Owner: "o"}, &scope{})
 	}
 	for _, row := range []struct {
 		metadata string

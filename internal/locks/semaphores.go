@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -69,7 +69,7 @@ func (l *library) Drain(ctx context.Context, a client.Acquire) (client.Grant, in
 		return client.Grant{}, 0, err
 	}
 	a.Permits = p.Count()
-	l.holds.add(idOf(a.Hold()), p)
+	l.holds.add(native.IDOf(a.Hold()), p)
 	l.watch(p, a.Hold())
 	if err := l.checkPermits(p, a.Permits, asked); err != nil {
 		return client.Grant{}, 0, err

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 

@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/client"
 )
 
 // connectServer is the go-redis client of one server.

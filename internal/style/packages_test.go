@@ -26,7 +26,7 @@ func largePackages() map[string]int {
 		"internal/cluster/process":    4000,
 		"internal/cluster/sim":        8800,
 		"internal/cluster/sim/engine": 8400,
-		"internal/locks":              4200,
+		"internal/locks":              3400,
 		"internal/runner":             2600,
 		"lock":                        8900,
 	}

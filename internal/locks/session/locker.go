@@ -1,4 +1,4 @@
-package locks
+package session
 
 import (
 	"context"
@@ -10,24 +10,24 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
 const optionMargin = "margin" // by how much a hold ends before its session
 
-// sessionOptions reads a scenario's options of a lock whose holds end with a session, whose length is the option called
+// Options reads a scenario's options of a lock whose holds end with a session, whose length is the option called
 // length. Each is set to its value there.
-func sessionOptions(given map[string]string, length string, session, margin, timeout *time.Duration) error {
-	known := map[string]*time.Duration{length: session, optionMargin: margin, optionTimeout: timeout}
+func Options(given map[string]string, length string, session, margin, timeout *time.Duration) error {
+	known := map[string]*time.Duration{length: session, optionMargin: margin, native.OptionTimeout: timeout}
 	for name, text := range given { // order does not matter: they are independent
 		value := known[name]
 		if value == nil {
-			return fmt.Errorf("unknown option %q; this lock has %s, %s and %s", name, length, optionMargin, optionTimeout)
+			return fmt.Errorf("unknown option %q; this lock has %s, %s and %s", name, length, optionMargin, native.OptionTimeout)
 		}
 		var err error
-		if *value, err = positive(name, text); err != nil {
+		if *value, err = native.Positive(name, text); err != nil {
 			return err
 		}
 	}
@@ -38,31 +38,31 @@ func sessionOptions(given map[string]string, length string, session, margin, tim
 func checkSession(length string) func(options map[string]string) error {
 	return func(options map[string]string) error {
 		var session, margin, timeout time.Duration
-		return sessionOptions(options, length, &session, &margin, &timeout)
+		return Options(options, length, &session, &margin, &timeout)
 	}
 }
 
-// sessionClient is a client of packages lock/zookeeper and lock/etcd, which has one session.
-type sessionClient interface {
+// Client is a client of packages lock/zookeeper and lock/etcd, which has one session.
+type Client interface {
 	Connect(ctx context.Context) error // begins the session
 	Close(ctx context.Context) error
 }
 
-// sessionHold is a hold of such a client.
-type sessionHold interface {
+// Hold is a hold of such a client.
+type Hold interface {
 	comparable
-	releasable
+	native.Releasable
 	Token() int64
 }
 
-// sessionLocker is a [Locker] on clients C, one for each lease, which is the length of its session.
-type sessionLocker[C sessionClient, H sessionHold] struct {
-	tokens bool // grants have them
-	notify func(client.Reply)
-	lease  time.Duration // of requests that have none
-	open   func(lease time.Duration) (C, error)
-	mutex  func(c C, a client.Acquire) sessionMutex[H] // that a request is about
-	close  func() error                                // closes what the clients share; nil: nothing
+// Locker is a [Locker] on clients C, one for each lease, which is the length of its session.
+type Locker[C Client, H Hold] struct {
+	tokens      bool // grants have them
+	notify      func(client.Reply)
+	Lease       time.Duration // of requests that have none
+	OpenClient  func(lease time.Duration) (C, error)
+	mutex       func(c C, a client.Acquire) Mutex[H] // that a request is about
+	CloseShared func() error                         // closes what the clients share; nil: nothing
 
 	mu      sync.Mutex
 	clients map[time.Duration]C
@@ -71,7 +71,7 @@ type sessionLocker[C sessionClient, H sessionHold] struct {
 }
 
 // ownedHold is a hold and what was requested.
-type ownedHold[H sessionHold] struct {
+type ownedHold[H Hold] struct {
 	hold H
 	what client.Hold
 }
@@ -82,16 +82,16 @@ func (h ownedHold[H]) is(what client.Hold) bool {
 	if what.Mode == "" {
 		own.Mode = ""
 	}
-	return idOf(own) == idOf(what) && (what.Permits == 0 || what.Permits == own.Permits)
+	return native.IDOf(own) == native.IDOf(what) && (what.Permits == 0 || what.Permits == own.Permits)
 }
 
 // indexOf is the place of a hold among those that were granted and not released, or negative. l.mu is held.
-func (l *sessionLocker[C, H]) indexOf(h H) int {
+func (l *Locker[C, H]) indexOf(h H) int {
 	return slices.IndexFunc(l.holds, func(one ownedHold[H]) bool { return one.hold == h })
 }
 
 // report returns a function that reports an event of a hold whose acquire has returned.
-func (l *sessionLocker[C, H]) report(event string) func(H) {
+func (l *Locker[C, H]) report(event string) func(H) {
 	return func(h H) {
 		l.mu.Lock()
 		i := l.indexOf(h)
@@ -101,23 +101,23 @@ func (l *sessionLocker[C, H]) report(event string) func(H) {
 		}
 		what := l.holds[i].what
 		l.mu.Unlock()
-		for _, key := range keysOf(what) {
+		for _, key := range native.KeysOf(what) {
 			l.notify(client.Reply{Event: event, Key: key, Owner: what.Owner, Deadline: h.Deadline()})
 		}
 	}
 }
 
 // client is the client whose session has that length; 0: that of requests without one.
-func (l *sessionLocker[C, H]) client(lease time.Duration) (C, error) {
+func (l *Locker[C, H]) client(lease time.Duration) (C, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if lease <= 0 {
-		lease = l.lease
+		lease = l.Lease
 	}
 	if c, ok := l.clients[lease]; ok {
 		return c, nil
 	}
-	c, err := l.open(lease)
+	c, err := l.OpenClient(lease)
 	if err == nil {
 		if l.clients == nil {
 			l.clients = map[time.Duration]C{}
@@ -129,10 +129,10 @@ func (l *sessionLocker[C, H]) client(lease time.Duration) (C, error) {
 
 // prepare makes the client of requests that have no lease. It refuses what is wrong before the first of them. If early,
 // it begins the session as well.
-func (l *sessionLocker[C, H]) prepare(early bool) error {
+func (l *Locker[C, H]) prepare(early bool) error {
 	c, err := l.client(0)
 	if err == nil && early {
-		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), native.RequestTimeout)
 		defer cancel()
 		_ = c.Connect(ctx) // requests try again
 	}
@@ -140,7 +140,7 @@ func (l *sessionLocker[C, H]) prepare(early bool) error {
 }
 
 // Acquire acquires the lock.
-func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
+func (l *Locker[C, H]) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	c, err := l.client(a.Lease)
 	if err != nil {
 		return client.Grant{}, err
@@ -149,7 +149,7 @@ func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a client.Acquire) (cl
 	acquire := m.Acquire
 	if a.Wait == 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, readTimeout)
+		ctx, cancel = context.WithTimeout(ctx, native.RequestTimeout)
 		defer cancel()
 		acquire = m.TryAcquire
 	}
@@ -171,12 +171,12 @@ func (l *sessionLocker[C, H]) Acquire(ctx context.Context, a client.Acquire) (cl
 }
 
 // Renew fails: sessions are renewed by themselves, and their length cannot be changed.
-func (l *sessionLocker[C, H]) Renew(context.Context, client.Hold, time.Duration) (client.Grant, error) {
+func (l *Locker[C, H]) Renew(context.Context, client.Hold, time.Duration) (client.Grant, error) {
 	return client.Grant{}, client.ErrNotHeld
 }
 
 // Release releases the hold, or asks to release the last one again.
-func (l *sessionLocker[C, H]) Release(ctx context.Context, what client.Hold) (int, error) {
+func (l *Locker[C, H]) Release(ctx context.Context, what client.Hold) (int, error) {
 	h, ok := l.find(what)
 	if !ok {
 		return 0, client.ErrNotHeld
@@ -186,13 +186,13 @@ func (l *sessionLocker[C, H]) Release(ctx context.Context, what client.Hold) (in
 	defer l.mu.Unlock()
 	if i := l.indexOf(h.hold); i >= 0 && (err == nil || lock.Definite(err)) {
 		l.holds = slices.Delete(l.holds, i, i+1)
-		l.ended = append(l.ended[max(0, len(l.ended)-maxEnded):], h)
+		l.ended = append(l.ended[max(0, len(l.ended)-native.MaxEnded):], h)
 	}
 	return 0, err
 }
 
 // find is the latest hold that a request is about, or else the last such one that has ended.
-func (l *sessionLocker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
+func (l *Locker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, list := range [][]ownedHold[H]{l.holds, l.ended} {
@@ -206,7 +206,7 @@ func (l *sessionLocker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
 }
 
 // Close ends the sessions, and so every hold.
-func (l *sessionLocker[C, H]) Close(ctx context.Context) error {
+func (l *Locker[C, H]) Close(ctx context.Context) error {
 	l.mu.Lock()
 	clients := maps.Clone(l.clients)
 	l.mu.Unlock() // what is waited for may report a hold
@@ -214,8 +214,8 @@ func (l *sessionLocker[C, H]) Close(ctx context.Context) error {
 	for _, lease := range slices.Sorted(maps.Keys(clients)) {
 		errs = append(errs, clients[lease].Close(ctx))
 	}
-	if l.close != nil {
-		errs = append(errs, l.close())
+	if l.CloseShared != nil {
+		errs = append(errs, l.CloseShared())
 	}
 	return errors.Join(errs...)
 }

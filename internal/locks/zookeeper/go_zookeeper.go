@@ -1,4 +1,4 @@
-package locks
+package zookeeper
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/go-zookeeper/zk"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // goZooKeeperSpec is the lock that the ZooKeeper client for Go has itself.
@@ -22,33 +23,33 @@ var goZooKeeperSpec = client.Spec{
 	Topologies:   []string{topology.ZooKeeper},
 	Can:          client.Capabilities{client.Wakes, client.Fair, client.RenewsItself},
 	Open:         func(s client.Setup, _ func(client.Reply)) (client.Locker, error) { return openGoZooKeeper(s) },
-	CheckOptions: checkNoOptions,
+	CheckOptions: native.CheckNoOptions,
 	Definite:     func(error) bool { return false },
-	Code:         lockCode,
+	Code:         native.Code,
 }
 
 // goZooKeeper is a [Locker] on zk.Lock as programs use it: a connection, whose session is as long as the first lease,
 // and a Lock for each request.
 type goZooKeeper struct {
 	servers []string
-	dial    dialFunc
+	dial    native.DialFunc
 
 	mu    sync.Mutex
 	conn  *zk.Conn // nil before the first request
-	locks map[holdID]*zk.Lock
+	locks map[native.HoldID]*zk.Lock
 }
 
 func openGoZooKeeper(s client.Setup) (*goZooKeeper, error) {
-	dial, err := dialer(s)
+	dial, err := native.Dialer(s)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(s.Options) > 0:
-		return nil, fmt.Errorf("setup: %w", errNoOptions)
+		return nil, fmt.Errorf("setup: %w", native.ErrNoOptions)
 	case len(s.Endpoints.Addrs) == 0:
 		return nil, fmt.Errorf("setup: endpoints of topology %q have no address", s.Endpoints.Kind)
 	}
-	return &goZooKeeper{servers: s.Endpoints.Addrs, dial: dial, locks: map[holdID]*zk.Lock{}}, nil
+	return &goZooKeeper{servers: s.Endpoints.Addrs, dial: dial, locks: map[native.HoldID]*zk.Lock{}}, nil
 }
 
 func (l *goZooKeeper) connection(session time.Duration) (*zk.Conn, error) {
@@ -96,7 +97,7 @@ func (l *goZooKeeper) Acquire(ctx context.Context, a client.Acquire) (client.Gra
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.locks[idOf(a.Hold())] = one
+	l.locks[native.IDOf(a.Hold())] = one
 	return client.Grant{}, nil
 }
 
@@ -108,8 +109,8 @@ func (l *goZooKeeper) Renew(context.Context, client.Hold, time.Duration) (client
 // Release releases the lock.
 func (l *goZooKeeper) Release(ctx context.Context, h client.Hold) (int, error) {
 	l.mu.Lock()
-	one := l.locks[idOf(h)]
-	delete(l.locks, idOf(h))
+	one := l.locks[native.IDOf(h)]
+	delete(l.locks, native.IDOf(h))
 	l.mu.Unlock()
 	if one == nil {
 		return 0, client.ErrNotHeld

@@ -1,4 +1,4 @@
-package locks
+package etcd
 
 import (
 	"context"
@@ -7,36 +7,30 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/topology"
-
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
-// etcdSpec is the mutex that the etcd client for Go has itself.
-var etcdSpec = client.Spec{
-	Name: "etcd",
-	Doc: "etcd's own concurrency.Mutex: if the reply to Lock comes after its context has ended, the key stays until the " +
-		"session ends; two owners in one session both hold the lock.",
-	Source:     "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
-	Topologies: []string{topology.Etcd},
-	Can:        client.Capabilities{client.CanTry, client.RenewsItself, client.ReportsLoss, client.Wakes, client.Fair, client.Fenced},
-	Open: func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
+// openConcurrency is the row of the mutex that the etcd client for Go has itself.
+func openConcurrency(row client.Spec) client.Spec {
+	row.Open = func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
 		return openEtcdConcurrency(s, notify)
-	},
-	CheckOptions: checkNoOptions,
-	Definite: func(err error) bool {
+	}
+	row.Definite = func(err error) bool {
 		return errors.Is(err, concurrency.ErrLocked) || errors.Is(err, client.ErrNotHeld)
-	},
-	Code: func(err error) string {
+	}
+	row.Code = func(err error) string {
 		if errors.Is(err, concurrency.ErrLocked) {
 			return "held"
 		}
-		return lockCode(err)
-	},
+		return native.Code(err)
+	}
+	return row
 }
 
 // etcdConcurrency is a [Locker] on concurrency.Mutex as programs use it: a session, whose lease is as long as the first
@@ -47,15 +41,15 @@ type etcdConcurrency struct {
 
 	mu      sync.Mutex
 	session *concurrency.Session // nil before the first request, and after it has ended
-	holds   map[holdID]*concurrency.Mutex
+	holds   map[native.HoldID]*concurrency.Mutex
 }
 
 func openEtcdConcurrency(s client.Setup, notify func(client.Reply)) (*etcdConcurrency, error) {
-	if err := checkNoOptions(s.Options); err != nil {
+	if err := native.CheckNoOptions(s.Options); err != nil {
 		return nil, fmt.Errorf("setup: %w", err)
 	}
 	c, err := connectEtcd(s)
-	return &etcdConcurrency{etcd: c, notify: notify, holds: map[holdID]*concurrency.Mutex{}}, err
+	return &etcdConcurrency{etcd: c, notify: notify, holds: map[native.HoldID]*concurrency.Mutex{}}, err
 }
 
 func (l *etcdConcurrency) open(ctx context.Context, lease time.Duration) (*concurrency.Session, error) {
@@ -87,7 +81,7 @@ func (l *etcdConcurrency) watch(s *concurrency.Session) {
 	defer l.mu.Unlock()
 	l.session = nil
 	for id := range l.holds { // in any order: they are independent
-		l.notify(client.Reply{Event: history.Lost, Key: id.key, Owner: id.owner})
+		l.notify(client.Reply{Event: history.Lost, Key: id.Key, Owner: id.Owner})
 	}
 	clear(l.holds)
 }
@@ -102,7 +96,7 @@ func (l *etcdConcurrency) Acquire(ctx context.Context, a client.Acquire) (client
 	acquire := m.Lock
 	if a.Wait == 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, readTimeout)
+		ctx, cancel = context.WithTimeout(ctx, native.RequestTimeout)
 		defer cancel()
 		acquire = m.TryLock
 	}
@@ -111,7 +105,7 @@ func (l *etcdConcurrency) Acquire(ctx context.Context, a client.Acquire) (client
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.holds[idOf(a.Hold())] = m
+	l.holds[native.IDOf(a.Hold())] = m
 	return client.Grant{Token: uint64(m.Header().Revision)}, nil
 }
 
@@ -123,8 +117,8 @@ func (l *etcdConcurrency) Renew(context.Context, client.Hold, time.Duration) (cl
 // Release releases the lock.
 func (l *etcdConcurrency) Release(ctx context.Context, h client.Hold) (int, error) {
 	l.mu.Lock()
-	m := l.holds[idOf(h)]
-	delete(l.holds, idOf(h))
+	m := l.holds[native.IDOf(h)]
+	delete(l.holds, native.IDOf(h))
 	l.mu.Unlock()
 	if m == nil {
 		return 0, client.ErrNotHeld
