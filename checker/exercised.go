@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/clientfailures"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -77,7 +78,7 @@ func checkExercised(v *view, o Options) Result {
 	if len(missing) > 0 {
 		r.Outcome = Undecided
 		r.Total = len(missing)
-		missing = append(Unanswered(v.h), missing...)
+		missing = append(clientfailures.Describe(v.h), missing...)
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r
 	}
@@ -95,7 +96,7 @@ func checkExercised(v *view, o Options) Result {
 // fewContendedText says that too few grants were contended, and what to do about it unless clients ended.
 func fewContendedText(h *history.History, what string, contended, granted, need int) string {
 	text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", what, contended, granted, need)
-	if len(Unanswered(h)) == 0 {
+	if len(clientfailures.Describe(h)) == 0 {
 		text += ": use more clients or a longer run"
 	}
 	return text

@@ -50,7 +50,7 @@ const (
 
 // FindHolds returns every hold of a history in the order of the grants: those that [Judge] judges, and those of
 // owners that it cannot judge, see [Hold.Uncertain]. Of the options Permits, LockKind, MayBeDown and ReportDelay
-// matter. [LiveHolds] finds the same holds while a run is in progress.
+// matter.
 func FindHolds(h *history.History, o Options) []Hold {
 	h = o.withLimits(h)
 	v := bareView(h, o)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/liveholds"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -24,9 +25,9 @@ type foldedHold struct {
 	Valid          time.Duration
 }
 
-// liveFold feeds events to LiveHolds, and records which holds are there after each.
+// liveFold feeds events to liveholds, and records which holds are there after each.
 func liveFold(events []history.Event, clients int) []foldedHold {
-	l := NewLiveHolds(clients)
+	l := liveholds.New(clients)
 	var all []foldedHold
 	type id struct {
 		key     string
@@ -69,7 +70,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 	for _, f := range liveFold(events, h.Clients) {
 		live[fmt.Sprint(f.Key, f.Owner, f.Granted)] = f
 	}
-	clients := make(map[int32]map[int]bool) // of an owner; when one of several crashes, see LiveHolds
+	clients := make(map[int32]map[int]bool) // of an owner; when one of several crashes, see liveholds.Holds
 	for i := range h.Spans {
 		s := &h.Spans[i]
 		if clients[s.Owner] == nil {
@@ -149,7 +150,7 @@ func TestBothFoldsFindTheSameHolds(t *testing.T) {
 // randomEvents are random operations of clients, including all that end a hold or extend its promise.
 func randomEvents(seed uint64) []history.Event {
 	r := rand.New(rand.NewPCG(seed, 10))
-	permits, modes := seed%3 == 0, seed%3 == 1 // LiveHolds does not support both modes and failed releases together
+	permits, modes := seed%3 == 0, seed%3 == 1 // liveholds does not support both modes and failed releases together
 	fs := []string{history.Acquire, history.Acquire, history.Try, history.Release, history.Release, history.Renew}
 	var events []history.Event
 	add := func(e history.Event) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/liveholds"
 )
 
 // streamBatch is how many operations a [Stream] takes before it judges them.
@@ -30,7 +31,7 @@ type Stream struct {
 	specs         []Spec
 	found         map[Property]*foundViolations
 	unreported    []Violation
-	contention    contention
+	contention    *liveholds.Contention
 	limit         int // operations kept before it judges and trims
 	before        int // operations that were trimmed
 	unknownOwners map[string]bool
@@ -58,9 +59,8 @@ func NewStream(o Options, clients int) *Stream {
 	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
 		unknownOwners: make(map[string]bool), unknownWhy: make(map[string]unknownCause),
 		readers: make(map[string][]string), unsized: make(map[string]bool),
-		applied: make(map[Property]bool)}
+		applied: make(map[Property]bool), contention: liveholds.NewContention(clients)}
 	s.o.Keep = maxKept
-	s.contention.live = NewLiveHolds(clients)
 	s.b.History().Clients = clients
 	if len(s.o.Only) == 0 {
 		s.o.Only = Streamed()
@@ -83,7 +83,7 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	if err := s.b.Add(e, line); err != nil {
 		return err
 	}
-	s.contention.add(e)
+	s.contention.Add(e)
 	h := s.b.History()
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
@@ -202,7 +202,7 @@ func (s *Stream) Judgement() Judgement {
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}
-	j.Results = append(j.Results, s.contention.result(s.o, j.Spans, h))
+	j.Results = append(j.Results, s.exercised(j.Spans))
 	j.eachText(h.NameProcesses) // in place of numbers of clients
 	j.decide(s.o)
 	j.onOneLine()
@@ -242,7 +242,7 @@ func (s *Stream) result(p Property) Result {
 		r.Outcome = NotApplicable // it was applied to a semaphore of one permit, which has more by now
 		r.Summary = "all keys are semaphores, which do not exclude: see permits"
 	case s.applied[p]:
-		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.contention.grants, "grant")
+		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.contention.Grants, "grant")
 	}
 	return r
 }

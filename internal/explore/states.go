@@ -5,14 +5,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/liveholds"
 )
 
 // States are the interesting states that a history has reached, sorted: those that are difficult for a lock and rare in
 // runs.
 func States(text []byte) []string {
-	s := stateFinder{holds: checker.NewLiveHolds(0), faults: map[int]bool{}, found: map[string]bool{}}
+	s := stateFinder{holds: liveholds.New(0), faults: map[int]bool{}, found: map[string]bool{}}
 	_, _ = history.Scan(bytes.NewReader(text), "", func(e *history.Event, _ int) error { // up to an error
 		s.add(e)
 		return nil
@@ -22,7 +22,7 @@ func States(text []byte) []string {
 
 // stateFinder collects the states of a history.
 type stateFinder struct {
-	holds  *checker.LiveHolds
+	holds  *liveholds.Holds
 	faults map[int]bool // in force
 	found  map[string]bool
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/liveholds"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -18,7 +18,7 @@ type tracker struct {
 	keys    []string
 
 	mu        sync.Mutex
-	live      *checker.LiveHolds
+	live      *liveholds.Holds
 	asked     map[int]asked                          // by client, the request in flight; askedNow sets it
 	acquiring map[string]int                         // by key, the acquires among them
 	last      int                                    // client that was granted a lock last; -1: none
@@ -44,7 +44,7 @@ type armedTrigger struct {
 
 func newTracker(clients int, keys []string) *tracker {
 	return &tracker{
-		clients: clients, keys: keys, live: checker.NewLiveHolds(clients), asked: map[int]asked{},
+		clients: clients, keys: keys, live: liveholds.New(clients), asked: map[int]asked{},
 		acquiring: map[string]int{}, last: -1, seen: map[string]map[string]history.KeyState{},
 		status: Status{Faults: map[int]string{}},
 	}
@@ -273,7 +273,7 @@ func (t triggeredBy) Holder() (client int, ok bool) {
 	client = t.event.Process.Client(t.clients)
 	a := t.asked[client]
 	holds := a.f == history.Release && a.key == t.event.Key ||
-		slices.ContainsFunc(t.live.Of(t.event.Key), func(h checker.LiveHold) bool { return h.Client == client })
+		slices.ContainsFunc(t.live.Of(t.event.Key), func(h liveholds.Hold) bool { return h.Client == client })
 	t.mu.Unlock()
 	if holds {
 		return client, true

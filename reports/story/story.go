@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/clientfailures"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/evidence"
@@ -279,7 +280,7 @@ func crashes(r *evidence.Run) []string {
 			all = append(all, n.Detail)
 		}
 	}
-	return append(all, checker.Unanswered(r.History)...)
+	return append(all, clientfailures.Describe(r.History)...)
 }
 
 // staleWrites counts the writes with a token smaller than one seen before, and how many were rejected.

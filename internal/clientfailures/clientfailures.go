@@ -1,4 +1,6 @@
-package checker
+// Package clientfailures says which clients of a run failed: that is a reason why a run shows little, and no violation
+// of the lock. Judgements and reports say the same.
+package clientfailures
 
 import (
 	"fmt"
@@ -7,10 +9,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Unanswered says which clients did not do what the protocol demands, in a clause for each kind: those that violated
-// it, those that exited unexpectedly, and those that did not reply. Each names the first client, when, and
-// why. A client that a fault has killed is not among them.
-func Unanswered(h *history.History) (clauses []string) {
+// Describe returns a clause for each kind of failure: a client violated the protocol, exited unexpectedly, or did not
+// reply. Each names the first such client, the time and the reason, and counts the others. A client that a fault has
+// killed has not failed.
+func Describe(h *history.History) (clauses []string) {
 	for _, kind := range []struct{ code, what string }{
 		{history.CodeProtocol, "violated the protocol at %s and was killed: %s"},
 		{history.CodeExited, "exited unexpectedly at %s: %s"},
@@ -41,7 +43,7 @@ func Unanswered(h *history.History) (clauses []string) {
 	return clauses
 }
 
-// noReply is about the requests for whose replies the harness stopped waiting; "" if there are none.
+// noReply is the clause about the requests for whose replies the harness stopped waiting; "" if there are none.
 func noReply(h *history.History) (text string) {
 	more := -1
 	for _, u := range h.Unknown {
@@ -50,8 +52,12 @@ func noReply(h *history.History) (text string) {
 		}
 		if more++; more == 0 {
 			s := &h.Spans[u.Span]
+			lock := "the lock"
+			if name := h.Keys[s.Key]; name != "" {
+				lock = format.Line(name)
+			}
 			text = fmt.Sprintf("client %d did not reply for %s to the %s of %s that it was sent at %s",
-				s.Process.Client(h.Clients), format.Duration(u.Time-s.Call), s.Op, lockName(h.Keys[s.Key]), format.Instant(s.Call))
+				s.Process.Client(h.Clients), format.Duration(u.Time-s.Call), s.Op, lock, format.Instant(s.Call))
 		}
 	}
 	if more > 0 {

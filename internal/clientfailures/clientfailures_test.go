@@ -1,4 +1,4 @@
-package checker_test
+package clientfailures_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/clientfailures"
 )
 
 const (
@@ -24,9 +25,9 @@ const (
 		`{"index":1,"time":2000000,"type":"ok","process":1,"f":"acquire","key":"k"}` + "\n"
 )
 
-// TestUnanswered: a client that did not keep to the protocol is named with what it sent, one that a fault killed is
+// TestDescribe: a client that did not keep to the protocol is named with what it sent, one that a fault killed is
 // not, and the verdict does not advise more clients where the clients ended.
-func TestUnanswered(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	const protocol = `client 1 violated the protocol at 2.000 s and was killed: output line 3: expected one JSON object ` +
 		`per line in "oops"`
 	for _, test := range []struct {
@@ -44,7 +45,7 @@ func TestUnanswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(test.want, checker.Unanswered(h)); diff != "" {
+		if diff := cmp.Diff(test.want, clientfailures.Describe(h)); diff != "" {
 			t.Errorf("clauses (-want +got):\n%s", diff)
 		}
 		for _, got := range []string{checker.Judge(h, checker.Options{}).Sentence, streamed(t, test.text)} {

@@ -1,4 +1,9 @@
-package checker
+// Package liveholds knows who holds which key while a run is in progress. Triggers of faults, explored states and
+// streamed judgements need that; the checkers find the holds of a whole history more exactly (checker.FindHolds), and a
+// test there compares the two.
+//
+// Read [Holds] first.
+package liveholds
 
 import (
 	"slices"
@@ -7,8 +12,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// LiveHold is a [Hold] that has not ended.
-type LiveHold struct {
+// Hold is one owner's possession of a lock that has not ended, see checker.Hold.
+type Hold struct {
 	Owner   string
 	Client  int           // whose process acquired it
 	Reader  bool          // shared with other readers; false: exclusive
@@ -19,22 +24,21 @@ type LiveHold struct {
 	depth     int           // acquires that were not released; of a semaphore permits
 	asked     time.Duration // when it was requested
 	since     time.Duration // when it was granted
-	contended bool          // another owner requested the lock during the hold, see contention
+	contended bool          // another owner requested the lock during the hold, see [Contention]
 }
 
 // Count is how often the owner has acquired the lock and not yet released it.
-func (h LiveHold) Count() int { return h.depth }
+func (h Hold) Count() int { return h.depth }
 
-// LiveHolds knows who holds which key while a run is in progress. From the events so far it finds the holds of
-// [FindHolds], with two differences. A release of an inner level that fails because the hold does not exist ends the
-// hold when the reply comes, not when it was invoked. And what an owner has not released of a hold that is over
-// (because a release failed, or one of several clients of that owner crashed) is forgotten, so that its next release
-// may be counted for another of its holds.
+// Holds finds the current holds from the events so far: the holds of checker.FindHolds, with two differences. A release
+// of an inner level that fails because the hold does not exist ends the hold when the reply comes, not when it was
+// invoked. And what an owner has not released of a hold that is over (because a release failed, or one of several
+// clients of that owner crashed) is forgotten, so that its next release may be counted for another of its holds.
 //
 // It belongs to one goroutine.
-type LiveHolds struct {
+type Holds struct {
 	clients  int
-	keys     map[string]*liveKey            // that are held or requested
+	keys     map[string]*keyHolds           // that are held or requested
 	requests map[history.Process]*[]request // in flight, the latest last
 }
 
@@ -50,13 +54,13 @@ type request struct {
 	released, releasedReader bool // whether a release found a hold, and its mode
 }
 
-// NewLiveHolds begins to follow a run of that many clients; 0 if it is not known.
-func NewLiveHolds(clients int) *LiveHolds {
-	return &LiveHolds{clients: clients, keys: make(map[string]*liveKey), requests: make(map[history.Process]*[]request)}
+// New begins to follow a run of that many clients; 0 if it is not known.
+func New(clients int) *Holds {
+	return &Holds{clients: clients, keys: make(map[string]*keyHolds), requests: make(map[history.Process]*[]request)}
 }
 
 // Of returns the holds of a key in the order of their grants. The slice is valid until the next Add.
-func (l *LiveHolds) Of(key string) []LiveHold {
+func (l *Holds) Of(key string) []Hold {
 	if k := l.keys[key]; k != nil {
 		return k.holds
 	}
@@ -64,17 +68,17 @@ func (l *LiveHolds) Of(key string) []LiveHold {
 }
 
 // Find returns the latest hold of an owner at a key, and whether it has one.
-func (l *LiveHolds) Find(key, owner string) (LiveHold, bool) {
+func (l *Holds) Find(key, owner string) (Hold, bool) {
 	for _, h := range slices.Backward(l.Of(key)) {
 		if h.Owner == owner {
 			return h, true
 		}
 	}
-	return LiveHold{}, false
+	return Hold{}, false
 }
 
 // Keys returns the keys that are held, sorted.
-func (l *LiveHolds) Keys() []string {
+func (l *Holds) Keys() []string {
 	var held []string
 	for name, k := range l.keys { // order does not matter: sorted below
 		if len(k.holds) > 0 {
@@ -88,14 +92,15 @@ func (l *LiveHolds) Keys() []string {
 // Conflict reports whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
 // more permits than exist. A hold that a forced release may have ended, because it is in flight, was when the hold was
 // requested, or has an unknown outcome, does not count.
-func (l *LiveHolds) Conflict(key string) bool {
+func (l *Holds) Conflict(key string) bool {
 	k := l.keys[key]
 	if k == nil {
 		return false
 	}
 	permits, writer, owners := 0, false, false
-	var first *LiveHold
-	for _, h := range refs(k.holds) {
+	var first *Hold
+	for i := range k.holds {
+		h := &k.holds[i]
 		if k.forces.mayEnd(h) {
 			continue
 		}
@@ -113,18 +118,18 @@ func (l *LiveHolds) Conflict(key string) bool {
 }
 
 // Add applies the next event.
-func (l *LiveHolds) Add(e *history.Event) { l.add(e) }
+func (l *Holds) Add(e *history.Event) { l.add(e) }
 
 // add applies the next event. It returns the key and the owner that it is about, if it is about any, and
 // whether it began a hold: then that is the last one of the key.
-func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted bool) {
+func (l *Holds) add(e *history.Event) (k *keyHolds, owner string, granted bool) {
 	switch {
 	case e.Process == history.Nemesis, e.F == history.Work, e.F == history.Touch:
 		return nil, "", false
 	case e.F == history.Crash:
 		client := e.Process.Client(l.clients)
 		for _, k := range l.keys { // order does not matter: each is treated alike
-			k.end(func(h *LiveHold) bool { return h.Client == client })
+			k.end(func(h *Hold) bool { return h.Client == client })
 		}
 		return nil, "", false
 	case e.Type == history.Invoke:
@@ -149,7 +154,7 @@ func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted boo
 }
 
 // acquiring counts the acquires of the notice's owner and key that have no reply yet.
-func (l *LiveHolds) acquiring(k *liveKey, notice *history.Event) (n int) {
+func (l *Holds) acquiring(k *keyHolds, notice *history.Event) (n int) {
 	owner := k.owner(notice)
 	for _, list := range l.requests { // in any order: they are counted
 		for i := range *list {
@@ -163,10 +168,10 @@ func (l *LiveHolds) acquiring(k *liveKey, notice *history.Event) (n int) {
 
 func isAcquiring(f string) bool { return f == history.Acquire || f == history.Try }
 
-func (l *LiveHolds) invoke(e *history.Event) (*liveKey, string) {
+func (l *Holds) invoke(e *history.Event) (*keyHolds, string) {
 	k := l.keys[e.Key]
 	if k == nil {
-		k = &liveKey{owners: make(map[history.Process]string)}
+		k = &keyHolds{owners: make(map[history.Process]string)}
 		l.keys[e.Key] = k
 	}
 	r := request{f: e.F, key: e.Key, owner: k.owner(e), permits: 1, time: e.Time}
@@ -193,7 +198,7 @@ func (l *LiveHolds) invoke(e *history.Event) (*liveKey, string) {
 }
 
 // requestOf removes the request that an event completes: the latest of the same process, operation and key.
-func (l *LiveHolds) requestOf(e *history.Event) (r request, known bool) {
+func (l *Holds) requestOf(e *history.Event) (r request, known bool) {
 	list := l.requests[e.Process]
 	if list == nil {
 		return request{}, false
@@ -213,11 +218,22 @@ func (l *LiveHolds) requestOf(e *history.Event) (r request, known bool) {
 	return r, true
 }
 
-// promised is the end of the promise in a reply; see the function of that name.
+// promised is the end of the promise in a reply: the validity that it states or, without one, the end of the requested
+// lease, counted from the invocation.
 func (r *request) promised(e *history.Event) time.Duration {
-	s := history.Span{Call: r.time, Return: e.Time, Lease: r.lease}
-	if v := e.Value; v != nil && v.Valid != 0 {
-		s.Valid = max(1, later(e.Time, v.Valid))
+	switch v := e.Value; {
+	case v != nil && v.Valid != 0:
+		return max(1, later(e.Time, v.Valid))
+	case r.lease > 0:
+		return later(r.time, r.lease)
 	}
-	return promised(&s)
+	return history.Infinity
+}
+
+// later is t+d, or history.Infinity if that is too large.
+func later(t, d time.Duration) time.Duration {
+	if d > 0 && t > history.Infinity-d {
+		return history.Infinity
+	}
+	return t + d
 }

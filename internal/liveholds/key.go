@@ -1,4 +1,4 @@
-package checker
+package liveholds
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// liveKey is who holds one key.
-type liveKey struct {
-	holds     []LiveHold                 // in the order of their grants
+// keyHolds are the holds of one key, and the requests for it.
+type keyHolds struct {
+	holds     []Hold                     // in the order of their grants
 	owners    map[history.Process]string // for whom a process last acquired the key
 	semaphore bool
 	limit     int // permits of the key; 0: not known
 	requests  int // in flight
-	forces    liveForces
+	forces    forces
 	lost      map[ownerMode]bool // holds that were reported lost, and not released since; nil: none
 
-	asking map[history.Process]string // owners whose acquire has no reply, see contention
+	asking map[history.Process]string // owners whose acquire has no reply, see [Contention]
 }
 
 // ownerMode is an owner that reads or writes.
@@ -29,7 +29,7 @@ type ownerMode struct {
 
 // owner is the owner that an event names, or the one for whom its process last acquired the key, or the process
 // itself.
-func (k *liveKey) owner(e *history.Event) string {
+func (k *keyHolds) owner(e *history.Event) string {
 	acquires := isAcquiring(e.F)
 	if e.Value != nil && e.Value.Owner != "" {
 		if acquires {
@@ -44,7 +44,7 @@ func (k *liveKey) owner(e *history.Event) string {
 }
 
 // complete applies the reply to a request.
-func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bool) {
+func (k *keyHolds) complete(e *history.Event, r *request, client int) (granted bool) {
 	if e.Value != nil && e.Value.Owner != "" {
 		r.owner = k.owner(e)
 	}
@@ -57,18 +57,19 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	case e.F == history.ForceRelease:
 		k.forced(r, e)
 	case missing && e.F == history.Renew:
-		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
+		k.end(func(h *Hold) bool { return h.Owner == r.owner })
 	case missing && e.F == history.Release && (r.released || k.semaphore):
-		k.end(func(h *LiveHold) bool { // of a writer perhaps also its read
+		k.end(func(h *Hold) bool { // of a writer perhaps also its read
 			return h.Owner == r.owner && (k.semaphore || h.Reader == r.releasedReader || h.Reader && !r.reader)
 		})
 	}
 	return false
 }
 
-// forced ends the holds that a forced release has ended; see the function of that name of holdFold.
-func (k *liveKey) forced(r *request, e *history.Event) {
-	before := slices.IndexFunc(k.holds, func(h LiveHold) bool {
+// forced ends the holds that a forced release has ended: all, or the holds of one owner; of holds that were granted
+// while it was in flight those of the same owner, if the hold before it proves that the others were granted after it.
+func (k *keyHolds) forced(r *request, e *history.Event) {
+	before := slices.IndexFunc(k.holds, func(h Hold) bool {
 		return !r.some && !h.Reader && !k.semaphore && h.since <= r.time && h.Valid >= e.Time && e.Type == history.OK
 	})
 	k.forces.end(r, e, before >= 0)
@@ -76,25 +77,25 @@ func (k *liveKey) forced(r *request, e *history.Event) {
 		return
 	}
 	if r.some {
-		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
+		k.end(func(h *Hold) bool { return h.Owner == r.owner })
 		return
 	}
 	owner := ""
 	if before >= 0 {
 		owner = k.holds[before].Owner
 	}
-	k.end(func(h *LiveHold) bool { return before < 0 || h.since <= r.time || h.Owner == owner })
+	k.end(func(h *Hold) bool { return before < 0 || h.since <= r.time || h.Owner == owner })
 }
 
 // grant begins a hold or enters one again.
-func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
+func (k *keyHolds) grant(e *history.Event, r *request, client int) (begun bool) {
 	valid := r.promised(e)
 	if at := k.find(r.owner, r.reader); at >= 0 && !k.semaphore && k.holds[at].Reader == r.reader {
 		k.holds[at].depth++
 		k.holds[at].promise(e.Time, valid)
 		return false
 	}
-	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
+	h := Hold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
 		asked: r.time, since: e.Time}
 	if k.semaphore {
 		if e.Value != nil && e.Value.Permits > 0 { // a try that took what was free
@@ -107,7 +108,7 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 }
 
 // find is the index of the latest hold of an owner, in the given mode or else in the other; -1 if it has none.
-func (k *liveKey) find(owner string, reader bool) int {
+func (k *keyHolds) find(owner string, reader bool) int {
 	other := -1
 	for i := range slices.Backward(k.holds) {
 		switch h := &k.holds[i]; {
@@ -122,7 +123,7 @@ func (k *liveKey) find(owner string, reader bool) int {
 }
 
 // release leaves one level or, of a semaphore, returns permits, those acquired last first.
-func (k *liveKey) release(r *request) {
+func (k *keyHolds) release(r *request) {
 	left := 1
 	if k.semaphore {
 		left = r.permits
@@ -147,12 +148,12 @@ func (k *liveKey) release(r *request) {
 }
 
 // end ends holds that were not released.
-func (k *liveKey) end(is func(*LiveHold) bool) {
-	k.holds = slices.DeleteFunc(k.holds, func(h LiveHold) bool { return is(&h) })
+func (k *keyHolds) end(is func(*Hold) bool) {
+	k.holds = slices.DeleteFunc(k.holds, func(h Hold) bool { return is(&h) })
 }
 
 // renew extends the promises to an owner; of a semaphore the one of its latest hold.
-func (k *liveKey) renew(owner string, t, valid time.Duration) {
+func (k *keyHolds) renew(owner string, t, valid time.Duration) {
 	for i := range slices.Backward(k.holds) {
 		if h := &k.holds[i]; h.Owner == owner {
 			if h.promise(t, valid); k.semaphore {
@@ -162,15 +163,15 @@ func (k *liveKey) renew(owner string, t, valid time.Duration) {
 	}
 }
 
-// promise does what [hold.promise] does.
-func (h *LiveHold) promise(t, valid time.Duration) {
+// promise replaces the promise in force at t; a promise that ends before t has no effect after it.
+func (h *Hold) promise(t, valid time.Duration) {
 	if t <= h.Valid || valid > t {
 		h.Valid = max(t, valid)
 	}
 }
 
 // notice applies a reported loss or a renewal by the watchdog. acquiring counts its owner's acquires without a reply.
-func (k *liveKey) notice(e *history.Event, acquiring func() int) {
+func (k *keyHolds) notice(e *history.Event, acquiring func() int) {
 	owner := k.owner(e)
 	if e.F == history.Lost && e.Value != nil && e.Value.Count > 0 {
 		k.loseLevel(owner, e.Value.Mode, e.Value.Count, acquiring)
@@ -183,26 +184,27 @@ func (k *liveKey) notice(e *history.Event, acquiring func() int) {
 	}
 }
 
-// loseAll ends all holds of an owner; see the function of that name of holdFold.
-func (k *liveKey) loseAll(owner string, e *history.Event) {
+// loseAll ends all holds of an owner that it requested before the notice of their loss was sent.
+func (k *keyHolds) loseAll(owner string, e *history.Event) {
 	sent, ended, mode := e.Time, e.Time, ""
 	if e.Value != nil {
 		sent, mode = e.Time-max(0, min(e.Value.Age, e.Time)), e.Value.Mode
 		ended = sent
 	}
-	other := func(h *LiveHold) bool { return mode != "" && h.Reader != (mode == "read") }
-	for _, h := range refs(k.holds) {
+	other := func(h *Hold) bool { return mode != "" && h.Reader != (mode == "read") }
+	for i := range k.holds {
+		h := &k.holds[i]
 		if mode != "" && h.Owner == owner && !other(h) {
 			ended = min(ended, h.Valid)
 		}
 	}
-	k.end(func(h *LiveHold) bool {
+	k.end(func(h *Hold) bool {
 		return h.Owner == owner && h.asked <= sent && !(other(h) && h.since > ended)
 	})
 }
 
-// loseLevel ends one of several levels; see the function of that name of holdFold.
-func (k *liveKey) loseLevel(owner, mode string, left int, acquiring func() int) {
+// loseLevel ends one of several levels of an owner, if it is certain which hold it belongs to.
+func (k *keyHolds) loseLevel(owner, mode string, left int, acquiring func() int) {
 	only, levels := -1, 0
 	for i := range k.holds {
 		if k.holds[i].Owner != owner {
