@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,27 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
+
+// TestFaultWithoutClass: the report of a history without classes and verbs, as of earlier versions, names the faults, and
+// blames none for what only their kind would explain.
+func TestFaultWithoutClass(t *testing.T) {
+	s := failoverRun("orders")
+	for _, e := range s.events {
+		if e.Value != nil && e.Value.Fault != nil {
+			e.Value.Fault.Class, e.Value.Fault.Object, e.Value.Fault.Verb = "", "", ""
+		}
+	}
+	r := s.load(t)
+	steps := fmt.Sprint(r.Story.Steps)
+	for _, want := range []string{"n1 was hit by fault `replication-hold`", "n1 was hit by fault `kill`"} {
+		if !strings.Contains(steps, want) {
+			t.Errorf("no step %q in %s", want, steps)
+		}
+	}
+	if text := r.Story.Sentence; r.Story.Cause != "lost-in-failover" || strings.Contains(text, "kept from") {
+		t.Errorf("cause %s: %s", r.Story.Cause, text)
+	}
+}
 
 // TestWriteNamesNewerToken: a write names the highest token that the resource had seen only if that is a newer one.
 func TestWriteNamesNewerToken(t *testing.T) {

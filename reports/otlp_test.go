@@ -65,7 +65,7 @@ func TestOTLP(t *testing.T) {
 	r := failoverRun("orders").load(t)
 	out := render(t, r, "otlp")
 	all, _ := parseSpans(out)
-	if all[0].Status == nil || all[0].Status.Code != export.OtlpError || len(all[0].Events) == 0 {
+	if all[0].Status == nil || all[0].Status.Code != 2 || len(all[0].Events) == 0 {
 		t.Errorf("the span of an unsafe run: %+v", all[0])
 	}
 	for _, want := range []string{`"name":"acquire orders"`, `"name":"hold orders"`, `"name":"fault kill n1"`,

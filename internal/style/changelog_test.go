@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -29,7 +28,7 @@ func TestChangelogSaysWhatUsersGet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		fmt.Sprintf("* %d scenarios,", len(scenarios.Names())), fmt.Sprintf("* %d faults ", len(faults.Catalog())),
+		fmt.Sprintf("* %d scenarios,", len(scenarios.Names())),
 		fmt.Sprintf("* %d properties:", len(checker.Catalog())), fmt.Sprintf("locks of %d libraries", len(libraries)),
 	} {
 		if !strings.Contains(text, want) {

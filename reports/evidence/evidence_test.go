@@ -95,10 +95,10 @@ func TestKeyNamedAfterItsLock(t *testing.T) {
 func TestStateOfFault(t *testing.T) {
 	seen := []history.Fault{{FaultValue: history.FaultValue{Detail: "seen"}}}
 	for want, f := range map[string]Fault{
-		"loses 2s every second": {Class: history.FaultSkews, object: history.ObjectRate,
+		"loses 2s every second": {Class: history.FaultSkews, Object: history.ObjectRate,
 			Detail: "makes a clock slow. Amount: -2s.", Effects: seen},
 		"seen": {Class: history.FaultKills, Effects: seen},
-		"":     {Class: history.FaultSkews, object: history.ObjectRate, Detail: "Amount: 2s."},
+		"":     {Class: history.FaultSkews, Object: history.ObjectRate, Detail: "Amount: 2s."},
 	} {
 		if got := f.State(); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)
@@ -127,17 +127,17 @@ func TestPredicate(t *testing.T) {
 func TestEndOfFault(t *testing.T) {
 	for want, f := range map[string]Fault{
 		"client 2 resumes": {Class: history.FaultPauses,
-			object: history.ObjectProcess},
+			Object: history.ObjectProcess},
 		"client 2 is connected again": {Class: history.FaultCuts,
-			object: history.ObjectTraffic},
+			Object: history.ObjectTraffic},
 		"fault `x` on client 2 is healed": {Class: history.FaultDelays,
-			object: history.ObjectTraffic},
+			Object: history.ObjectTraffic},
 		"the replies to client 2 that were held back are delivered": {Class: history.FaultDelays,
-			object: history.ObjectReplies},
+			Object: history.ObjectReplies},
 	} {
 		f.Name, f.Target = "x", "client:2"
 		if got := f.HealedText(); got != want {
-			t.Errorf("%s %s: %s, want %s", f.Class, f.object, got, want)
+			t.Errorf("%s %s: %s, want %s", f.Class, f.Object, got, want)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 
 // Does reports whether a fault is of that class and acts on one of the objects.
 func (f *Fault) Does(class string, objects ...string) bool {
-	return f.Class == class && slices.Contains(objects, f.object)
+	return f.Class == class && slices.Contains(objects, f.Object)
 }
 
 // ActsOn reports whether a fault acts on one of the objects, in whatever way.
-func (f *Fault) ActsOn(objects ...string) bool { return slices.Contains(objects, f.object) }
+func (f *Fault) ActsOn(objects ...string) bool { return slices.Contains(objects, f.Object) }
 
 // EndsProcess: the process of a server or a client ended, and was started again at once, later or never.
 func (f *Fault) EndsProcess() bool {

@@ -16,7 +16,7 @@ import (
 type Fault struct {
 	Name      string
 	Class     string // its kind, with object; "": unknown, as in histories of earlier versions
-	object    string // what it acts on
+	Object    string // what it acts on
 	Verb      string // what it did to its target, as a predicate; "": unknown
 	Target    string
 	Inject    time.Duration
@@ -81,7 +81,7 @@ func injectionsOf(h *history.History) (injections []Fault, missed, notes []histo
 		if !ok {
 			at = len(injections)
 			byID[e.ID] = at
-			injections = append(injections, Fault{Name: e.Name, Class: e.Class, object: e.Object, Verb: e.Verb,
+			injections = append(injections, Fault{Name: e.Name, Class: e.Class, Object: e.Object, Verb: e.Verb,
 				Target: e.Target, Inject: e.Time, Heal: history.Infinity, Detail: e.Detail, Event: e.Index, HealEvent: -1})
 		}
 		f := &injections[at]

@@ -70,7 +70,7 @@ type (
 
 const (
 	otlpInternal = 1 // SPAN_KIND_INTERNAL
-	OtlpError    = 2 // STATUS_CODE_ERROR
+	otlpError    = 2 // STATUS_CODE_ERROR
 )
 
 // spans writes the spans of a run.
@@ -156,7 +156,7 @@ func (s *spans) run() {
 		otlpText("lockchaos.seed", fmt.Sprint(m.Seed)), otlpText("lockchaos.verdict", string(j.Verdict)),
 	}}
 	if j.Verdict == checker.Unsafe {
-		span.Status = &otlpStatus{OtlpError, "unsafe"}
+		span.Status = &otlpStatus{otlpError, "unsafe"}
 	}
 	for res, v := range s.r.Violations() {
 		if evidence.IsDrawn(res) {
@@ -178,7 +178,7 @@ func (s *spans) operations() {
 			span.Attributes = append(span.Attributes, otlpText("lockchaos.token", fmt.Sprint(x.Token)))
 		}
 		if x.Outcome == history.Info {
-			span.Status = &otlpStatus{OtlpError, "the outcome is unknown"}
+			span.Status = &otlpStatus{otlpError, "the outcome is unknown"}
 		}
 		s.add(evidence.OpName(x.Op)+" "+s.r.KeyName(x.Key), evidence.Interval{From: x.Call, Until: min(x.Return, h.End)},
 			span)

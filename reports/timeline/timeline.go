@@ -1,5 +1,5 @@
-// Package timeline shows when things happened: the picture of holds, faults and servers in the page, its data as columns
-// for the script of the page, and plots as SVG and PNG.
+// Package timeline shows when things happened: the picture of holds, faults and servers in the page, its data as
+// columns for the script of the page, and plots as SVG and PNG.
 package timeline
 
 import (
