@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/promise"
 
 	"github.com/goccy/go-yaml"
 
@@ -45,10 +46,10 @@ type Adapter struct {
 
 // Kind is one lock of a library.
 type Kind struct {
-	Name       string              `yaml:"name" json:"name"`
-	Doc        string              `yaml:"doc" json:"doc"`
-	Topologies []string            `yaml:"topologies" json:"topologies"`
-	Can        client.Capabilities `yaml:"can" json:"can,omitempty"` // what its client states in the reply to init
+	Name       string      `yaml:"name" json:"name"`
+	Doc        string      `yaml:"doc" json:"doc"`
+	Topologies []string    `yaml:"topologies" json:"topologies"`
+	Can        promise.Set `yaml:"can" json:"can,omitempty"` // what its client states in the reply to init
 }
 
 // catalog is read once: the files are part of the program.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -40,7 +40,7 @@ func TestAdaptersAreComplete(t *testing.T) {
 			t.Errorf("%s: incomplete: %+v", a.Library, a)
 		}
 		for _, k := range a.Kinds {
-			if k.Doc == "" || len(k.Topologies) == 0 || len(k.Can.Without(client.AllCapabilities()...)) > 0 {
+			if k.Doc == "" || len(k.Topologies) == 0 {
 				t.Errorf("%s/%s: incomplete: %+v", a.Library, k.Name, k)
 			}
 			for _, name := range k.Topologies {
@@ -48,6 +48,21 @@ func TestAdaptersAreComplete(t *testing.T) {
 					t.Errorf("%s/%s: unknown topology %q", a.Library, k.Name, name)
 				}
 			}
+		}
+	}
+}
+
+// TestHousePromisesAreStatedByNoLibrary: a promise is portable as soon as a lock of another library states it.
+func TestHousePromisesAreStatedByNoLibrary(t *testing.T) {
+	var stated promise.Set
+	for _, a := range catalog(t) {
+		for _, k := range a.Kinds {
+			stated |= k.Can
+		}
+	}
+	for _, row := range promise.Catalog() {
+		if row.House == stated.Has(row.Set) {
+			t.Errorf("%s: house is %v, stated by an adapter is %v", row.Name, row.House, stated.Has(row.Set))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -35,7 +36,7 @@ type Acquire struct {
 	Wait    time.Duration `json:"-"`                 // how long to wait; 0: acquire it only if it is free
 	Mode    string        `json:"mode,omitempty"`    // "read" or "write"; empty: exclusive
 	Permits int           `json:"permits,omitempty"` // 0 means 1
-	// Scoped asks for the form of the lock that holds it for a block of code, if it states [Scoped].
+	// Scoped asks for the form of the lock that holds it for a block of code, if it states [promise.HasDo].
 	Scoped bool `json:"scoped,omitempty"`
 	Limit  int  `json:"limit,omitempty"` // size of the semaphore, the same in all requests; 0: not a semaphore
 }
@@ -111,7 +112,7 @@ type Reply struct {
 	Code    string  `json:"code,omitempty"`     // of the error, short and stable
 	Error   string  `json:"error,omitempty"`    // for people
 
-	Can Capabilities `json:"can,omitempty"` // init: what the lock can do and promises
+	Can promise.Set `json:"can,omitempty"` // init: what the lock can do and promises
 
 	// Deadline is the end of the validity in a notice of a native lock, as in [Grant]: it becomes ValidMS and MonoNS when
 	// the notice is sent. Zero: ValidMS counts.

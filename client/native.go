@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Grant is the result of an acquire or a renewal, and the state of a latch.
@@ -30,7 +31,7 @@ type Locker interface {
 	Close(ctx context.Context) error                            // closes connections, releases nothing
 }
 
-// Latch is implemented by a [Locker] whose [Spec] has the capability [IsLatch]. Its Acquire is not called.
+// Latch is implemented by a [Locker] whose [Spec] has the promise [promise.Latch]. Its Acquire is not called.
 type Latch interface {
 	// Arm sets the count of a latch that is open or does not exist.
 	Arm(ctx context.Context, key string, count int) (Grant, error)
@@ -41,31 +42,31 @@ type Latch interface {
 	Await(ctx context.Context, key string, generation uint64) error
 }
 
-// LatchDeleter is implemented by a [Latch] whose [Spec] has the capability [CanDelete].
+// LatchDeleter is implemented by a [Latch] whose [Spec] has the promise [promise.Latch].
 type LatchDeleter interface {
 	// Delete removes the latch, if it exists. Its waiters are refused.
 	Delete(ctx context.Context, key string) error
 }
 
-// LatchInspector is implemented by a [Latch] whose [Spec] has the capability [CanInspect].
+// LatchInspector is implemented by a [Latch] whose [Spec] has the promise [promise.Inspect].
 type LatchInspector interface {
 	// State reports the generation and the count of the latch. Its error says so if the latch does not exist.
 	State(ctx context.Context, key string) (Grant, error)
 }
 
-// Resizer is implemented by a [Locker] whose [Spec] has the capability [CanResize].
+// Resizer is implemented by a [Locker] whose [Spec] has the promise [promise.ManagesPermits].
 type Resizer interface {
 	// Resize sets the number of permits of a semaphore. Permits that are held stay held.
 	Resize(ctx context.Context, key string, permits int) error
 }
 
-// Forcer is implemented by a [Locker] whose [Spec] has the capability [CanForceRelease].
+// Forcer is implemented by a [Locker] whose [Spec] has the promise [promise.ForceRelease].
 type Forcer interface {
 	// ForceRelease releases the lock for every owner that holds it, and reports whether it was held.
 	ForceRelease(ctx context.Context, key string) (held bool, err error)
 }
 
-// Inspector is implemented by a [Locker] whose [Spec] has the capability [CanInspect].
+// Inspector is implemented by a [Locker] whose [Spec] has the promise [promise.Inspect].
 type Inspector interface {
 	// Inspect reports who holds the lock, and the grant: its token, its hold count, and until when the servers keep it;
 	// what is not known is 0. Its error is [ErrNotHeld] if the lock is free, and [ErrHeld] if it is held and by whom is
@@ -73,27 +74,27 @@ type Inspector interface {
 	Inspect(ctx context.Context, key string) (owner string, g Grant, err error)
 }
 
-// OwnerInspector is implemented by a [Locker] whose [Spec] has the capability [InspectsOwner].
+// OwnerInspector is implemented by a [Locker] whose [Spec] has the promise [promise.InspectOwner].
 type OwnerInspector interface {
 	// InspectOwner reports how often the owner of h, one of this client, holds the lock in all modes or, of a semaphore,
 	// how many permits. Its error is [ErrNotHeld] if that is none.
 	InspectOwner(ctx context.Context, h Hold) (count int, err error)
 }
 
-// WaiterCounter is implemented by a [Locker] whose [Spec] has the capability [CountsWaiters].
+// WaiterCounter is implemented by a [Locker] whose [Spec] has the promise [promise.CountWaiters].
 type WaiterCounter interface {
 	// CountWaiters reports how many acquires wait in the queue of the lock at the servers.
 	CountWaiters(ctx context.Context, key string) (waiters int, err error)
 }
 
-// Guard is implemented by a [Locker] whose [Spec] has the capability [Guards].
+// Guard is implemented by a [Locker] whose [Spec] has the promise [promise.Guard].
 type Guard interface {
 	// Guard presents the token of a hold to a resource that the lock guards, one for each key. Its error is [ErrStale] if
 	// a greater token was presented before.
 	Guard(ctx context.Context, key string, token uint64) error
 }
 
-// Reopener is implemented by a [Locker] whose [Spec] has the capability [Reopens].
+// Reopener is implemented by a [Locker] whose [Spec] has the promise [promise.Reopen].
 type Reopener interface {
 	// Reopen closes the lock and opens it again, as a program does whose configuration has changed. All holds of the
 	// client end with it, which the lock reports as losses; what servers keep of them is left to its lease. It is not
@@ -101,7 +102,7 @@ type Reopener interface {
 	Reopen(ctx context.Context) error
 }
 
-// WaitEnder is implemented by a [Locker] whose [Spec] has the capability [EndsWaits].
+// WaitEnder is implemented by a [Locker] whose [Spec] has the promise [promise.CloseEndsWaits].
 type WaitEnder interface {
 	// AcquireUntilClosed acquires the lock. If that takes longer than after, it closes the lock object, which has to end
 	// the acquire at once, and opens another one, as [Reopener] does. If the lock was granted meanwhile, the hold has
@@ -164,10 +165,13 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 	case n.locker == nil:
 		return fail(r, "not-ready", fmt.Sprintf("op %q before init", r.Op))
 	}
-	if r.Op == history.Work {
+	switch needs := promise.NeededFor(r.Op); {
+	case r.Op == history.Work:
 		return work(ctx, r)
+	case needs&^(promise.Try|promise.Renew) != 0 && !n.row.Can.Has(needs):
+		return notOffered(r)
 	}
-	if n.row.Can.Has(IsLatch) {
+	if n.row.Can.Has(promise.Latch) {
 		return n.latch(ctx, r)
 	}
 	switch r.Op {
@@ -208,9 +212,9 @@ func (n *native) latch(ctx context.Context, r Request) Reply {
 		defer cancel()
 		return n.reply(r, Grant{Token: r.Token}, l.Await(ctx, r.Key, r.Token))
 	case history.Delete:
-		return with(n, r, CanDelete, func(l LatchDeleter) (Grant, error) { return Grant{}, l.Delete(ctx, r.Key) })
+		return with(n, r, func(l LatchDeleter) (Grant, error) { return Grant{}, l.Delete(ctx, r.Key) })
 	case history.Inspect:
-		return with(n, r, CanInspect, func(l LatchInspector) (Grant, error) { return l.State(ctx, r.Key) })
+		return with(n, r, func(l LatchInspector) (Grant, error) { return l.State(ctx, r.Key) })
 	}
 	return notOffered(r)
 }
@@ -219,15 +223,15 @@ func (n *native) latch(ctx context.Context, r Request) Reply {
 func (n *native) administer(ctx context.Context, r Request) Reply {
 	switch r.Op {
 	case history.Resize:
-		return with(n, r, CanResize, func(l Resizer) (Grant, error) { return Grant{}, l.Resize(ctx, r.Key, r.Limit) })
+		return with(n, r, func(l Resizer) (Grant, error) { return Grant{}, l.Resize(ctx, r.Key, r.Limit) })
 	case history.ForceRelease:
 		return n.force(ctx, r)
 	case history.AddPermits, history.DropPermits:
 		return n.changePermits(ctx, r)
 	case history.Guard:
-		return with(n, r, Guards, func(l Guard) (Grant, error) { return Grant{}, l.Guard(ctx, r.Key, r.Token) })
+		return with(n, r, func(l Guard) (Grant, error) { return Grant{}, l.Guard(ctx, r.Key, r.Token) })
 	case history.Inspect:
-		if l, ok := offers[Inspector](n.locker); ok && n.row.Can.Has(CanInspect) {
+		if l, ok := offers[Inspector](n.locker); ok {
 			owner, g, err := l.Inspect(ctx, r.Key)
 			reply := n.reply(r, g, err)
 			if errors.Is(err, ErrHeld) {
@@ -237,25 +241,25 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 			return reply
 		}
 	case history.InspectOwner:
-		return with(n, r, InspectsOwner, func(l OwnerInspector) (Grant, error) {
+		return with(n, r, func(l OwnerInspector) (Grant, error) {
 			return counted(l.InspectOwner(ctx, r.Hold()))
 		})
 	case history.Reopen:
-		if l, ok := n.locker.(Reopener); ok && n.row.Can.Has(Reopens) {
+		if l, ok := n.locker.(Reopener); ok {
 			return n.reply(r, Grant{}, l.Reopen(ctx))
 		}
 	case history.CountWaiters:
-		return with(n, r, CountsWaiters, func(l WaiterCounter) (Grant, error) {
+		return with(n, r, func(l WaiterCounter) (Grant, error) {
 			return counted(l.CountWaiters(ctx, r.Key))
 		})
 	}
 	return notOffered(r)
 }
 
-// with executes r on the lock as a T, if it is one and states the capability.
-func with[T any](n *native, r Request, needs Capability, do func(T) (Grant, error)) Reply {
+// with executes r on the lock as a T, if it is one.
+func with[T any](n *native, r Request, do func(T) (Grant, error)) Reply {
 	l, ok := offers[T](n.locker)
-	if !ok || !n.row.Can.Has(needs) {
+	if !ok {
 		return notOffered(r)
 	}
 	g, err := do(l)
@@ -316,8 +320,11 @@ func (n *native) acquire(ctx context.Context, r Request) Reply {
 		ctx, cancel = context.WithTimeout(ctx, a.Wait)
 		defer cancel()
 	}
+	if r.Close > 0 && !n.row.Can.Has(promise.CloseEndsWaits) {
+		return notOffered(r)
+	}
 	if r.Close > 0 {
-		return with(n, r, EndsWaits, func(l WaitEnder) (Grant, error) { return l.AcquireUntilClosed(ctx, a, r.Close) })
+		return with(n, r, func(l WaitEnder) (Grant, error) { return l.AcquireUntilClosed(ctx, a, r.Close) })
 	}
 	g, err := n.locker.Acquire(ctx, a)
 	return n.reply(r, g, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // stubLocker is a [Locker] whose calls all have the same result.
@@ -372,9 +373,9 @@ func TestAcquireUntilClosed(t *testing.T) {
 	l := &stubEnder{stubLocker: stubLocker{err: ErrNotHeld}}
 	n := opened(t, l)
 	if reply := n.handle(t.Context(), r); reply.Code != "unknown-op" || l.after != 0 {
-		t.Errorf("without the capability: %+v", reply)
+		t.Errorf("without the promise: %+v", reply)
 	}
-	n.row.Can = n.row.Can.With(EndsWaits)
+	n.row.Can = n.row.Can.With(promise.CloseEndsWaits)
 	if reply := n.handle(t.Context(), r); reply.Type != "fail" || l.after != time.Millisecond || len(l.asks) > 0 {
 		t.Errorf("%+v", reply)
 	}

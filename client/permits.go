@@ -4,22 +4,23 @@ import (
 	"context"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
-// Drainer is implemented by a [Locker] whose [Spec] has the capability [CanDrain].
+// Drainer is implemented by a [Locker] whose [Spec] states [promise.ManagesPermits].
 type Drainer interface {
 	// Drain takes all permits that are free, at least one, and reports how many; Permits of a are ignored.
 	Drain(ctx context.Context, a Acquire) (g Grant, permits int, err error)
 }
 
-// PermitForcer is implemented by a [Locker] whose [Spec] has the capability [CanForcePermits].
+// PermitForcer is implemented by a [Locker] whose [Spec] states [promise.ForceReleasePermits].
 type PermitForcer interface {
 	// ForcePermits releases as many permits of h as h.Permits says, regardless of its owner, and reports whether any of
 	// them was held. The rest is left to the owner.
 	ForcePermits(ctx context.Context, h Hold) (held bool, err error)
 }
 
-// PermitChanger is implemented by a [Locker] whose [Spec] has the capability [CanChangePermits].
+// PermitChanger is implemented by a [Locker] whose [Spec] states [promise.ManagesPermits].
 type PermitChanger interface {
 	// ChangePermits adds permits to a semaphore, or removes them if by is negative, and returns how many there are then.
 	ChangePermits(ctx context.Context, key string, by int) (total int, err error)
@@ -28,7 +29,7 @@ type PermitChanger interface {
 // drain executes a try with drain.
 func (n *native) drain(ctx context.Context, r Request, a Acquire) Reply {
 	l, ok := offers[Drainer](n.locker)
-	if !ok || !n.row.Can.Has(CanDrain) {
+	if !ok || !n.row.Can.Has(promise.ManagesPermits) {
 		return notOffered(r)
 	}
 	if m, is := n.locker.(*member); is {
@@ -47,9 +48,9 @@ func (n *native) force(ctx context.Context, r Request) Reply {
 	some, canSome := offers[PermitForcer](n.locker)
 	all, canAll := offers[Forcer](n.locker)
 	switch {
-	case r.Permits > 0 && canSome && n.row.Can.Has(CanForcePermits):
+	case r.Permits > 0 && canSome && n.row.Can.Has(promise.ForceReleasePermits):
 		held, err = some.ForcePermits(ctx, r.Hold())
-	case r.Permits == 0 && canAll && n.row.Can.Has(CanForceRelease):
+	case r.Permits == 0 && canAll:
 		held, err = all.ForceRelease(ctx, r.Key)
 	default:
 		return notOffered(r)
@@ -66,7 +67,7 @@ func (n *native) changePermits(ctx context.Context, r Request) Reply {
 	if r.Op == history.DropPermits {
 		by = -by
 	}
-	return with(n, r, CanChangePermits, func(l PermitChanger) (Grant, error) {
+	return with(n, r, func(l PermitChanger) (Grant, error) {
 		return counted(l.ChangePermits(ctx, r.Key, by))
 	})
 }

@@ -1,6 +1,10 @@
 package client
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/promise"
+)
 
 // Spec is a lock under test: what it states, and how to open it in this program.
 type Spec struct {
@@ -8,9 +12,9 @@ type Spec struct {
 	Doc        string   // one sentence: what kind of lock it is
 	Source     string   // where the lock is described
 	Topologies []string // kinds it runs on; nil: all
-	Can        Capabilities
+	Can        promise.Set
 	// CanWith is what the lock states with these options, which CheckOptions accepts. nil: Can, whatever they are.
-	CanWith func(options map[string]string) Capabilities
+	CanWith func(options map[string]string) promise.Set
 
 	// Command is the command line of a client that is a program of its own; nil: the lock is part of this program.
 	Command []string
@@ -47,7 +51,7 @@ func (s Spec) Runs(kind string) bool {
 const ExecPrefix = "exec:"
 
 // stated is what the lock states with these options.
-func (s Spec) stated(options map[string]string) Capabilities {
+func (s Spec) stated(options map[string]string) promise.Set {
 	if s.CanWith == nil {
 		return s.Can
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Why a client did not reply. The outcome of the request is unknown after each of them;
@@ -325,6 +326,10 @@ func (s *Stdio) openRequests() string {
 
 // replyError names what a reply needs in the terms of JSON, for people who write their client in another language.
 func replyError(err error) error {
+	var unknown *promise.UnknownError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("field can: %w", unknown)
+	}
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return fmt.Errorf("expected one JSON object per line: %w", err)

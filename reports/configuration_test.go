@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // TestConfigurationIsTrue: only a lock that states so renews its leases, and the options of a ZooKeeper ensemble are
@@ -17,7 +17,7 @@ func TestConfigurationIsTrue(t *testing.T) {
 		Options: map[string]string{"appendonly": "yes"}}, 1)
 	watchdog := newSynth("watchdog", "orders", 1, cluster.Topology{Kind: cluster.ZooKeeper,
 		Options: map[string]string{"forceSync": "no"}}, 1)
-	watchdog.m.Can = client.Capabilities{client.RenewsItself}
+	watchdog.m.Can = promise.Watchdog
 	leased := newSynth("leased", "orders", 1, cluster.Topology{Kind: cluster.Etcd,
 		Options: map[string]string{"unsafe-no-fsync": "true"}}, 1)
 	leased.m.Lease = ms(4500)

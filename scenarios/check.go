@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/promise"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -124,7 +125,7 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 			" (see chaos list locks; a program of your own is exec:COMMAND)"))
 		return
 	}
-	checkCapabilities(c, s, path, row)
+	checkPromises(c, s, path, row)
 	if why := s.Unrecoverable(row.Can); why != "" {
 		c.add(path+"lock", "lock %s: %s", name, why)
 	}
@@ -142,39 +143,39 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 	}
 }
 
-// checkCapabilities reports a lock, other than a program of the user, that cannot do what the workload needs.
-func checkCapabilities(c *mistakes, s Scenario, path string, row client.Spec) {
+// checkPromises reports a lock, other than a program of the user, that cannot do what the workload needs.
+func checkPromises(c *mistakes, s Scenario, path string, row client.Spec) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
 	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {
 		return
 	}
-	missing := row.Can.Missing(workload.Needs...)
-	if len(missing) == 0 && drives(workload, row) {
+	missing := workload.Needs.Without(row.Can)
+	if missing == 0 && drives(workload, row) {
 		return
 	}
 	var names []string
 	for _, row := range locks.Catalog() {
-		if row.Can.Has(workload.Needs...) && drives(workload, row) {
+		if row.Can.Has(workload.Needs) && drives(workload, row) {
 			names = append(names, row.Name)
 		}
 	}
 	what := "a lock that is no latch"
-	if len(missing) > 0 {
-		what = "a lock with capability " + missing.String()
+	if missing != 0 {
+		what = "a lock that promises " + missing.String()
 	}
 	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), row.Name)
 }
 
-// Unrecoverable is why s cannot end safe with a lock of these capabilities: a client dies, and no lease ends its hold.
+// Unrecoverable is why s cannot end safe with a lock with these promises: a client dies, and no lease ends its hold.
 // It is empty if s can, or need not.
-func (s Scenario) Unrecoverable(can client.Capabilities) string {
-	if !can.Has(client.Unleased) || !s.Expect.Is(checker.Safe) {
+func (s Scenario) Unrecoverable(can promise.Set) string {
+	if !can.Has(promise.Unleased) || !s.Expect.Is(checker.Safe) {
 		return ""
 	}
 	for _, step := range s.Faults {
 		for _, fault := range []string{clientCrash, clientRestart} {
 			if step.Fault == fault || step.Random != nil && slices.Contains(step.Random.Of, fault) {
-				return "a hold has no lease (capability unleased), and fault " + fault + " kills its holder: nothing would " +
+				return "a hold has no lease (promise unleased), and fault " + fault + " kills its holder: nothing would " +
 					"free it, so the run could not be safe as expected; use a lock with leases, or expect verdict unsafe"
 			}
 		}
@@ -187,7 +188,7 @@ const clientCrash, clientRestart = "client-crash", "client-restart"
 
 // drives reports whether a workload has operations for latches if the lock is one.
 func drives(w workload.Spec, lock client.Spec) bool {
-	return !lock.Can.Has(client.IsLatch) || slices.Contains(slices.Concat(w.Needs, w.Uses), client.IsLatch)
+	return !lock.Can.Has(promise.Latch) || w.Needs.With(w.Uses).Has(promise.Latch)
 }
 
 func checkWorkload(c *mistakes, p workload.Params) {

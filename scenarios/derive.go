@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -40,7 +40,7 @@ type Expected struct {
 // at the same time, which violates lease-exclusion and exclusion (permits, and readers-writer), damage, and
 // linearizable. With class outlived lease, it is the same after a lease has ended: lease-exclusion holds, and damage if
 // the guarded resource checks the tokens of the lock. Of a latch only latch, exercised, and perhaps leak and honesty apply.
-func (s Scenario) Expected(can client.Capabilities) map[checker.Property]Expected {
+func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 	if s.Expect.IsZero() {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s Scenario) Expected(can client.Capabilities) map[checker.Property]Expecte
 // ExpectedOfLock is Expected with what the locks of the scenario state in the catalogs of locks; a program of the user
 // states nothing there.
 func (s Scenario) ExpectedOfLock() (map[checker.Property]Expected, error) {
-	var all []client.Capabilities
+	var all []promise.Set
 	for _, name := range s.LockNames() {
 		row, err := adapters.Lookup(name)
 		if err != nil {
@@ -80,7 +80,7 @@ func (s Scenario) ExpectedOfLock() (map[checker.Property]Expected, error) {
 		}
 		all = append(all, row.Can)
 	}
-	return s.Expected(client.Common(all...)), nil
+	return s.Expected(promise.Common(all...)), nil
 }
 
 // Has reports whether o is one of the expected outcomes.
@@ -109,33 +109,33 @@ func (e Expect) namesViolation() bool {
 
 // derivation derives the outcomes of a run from what its lock states and from its workload.
 type derivation struct {
-	can client.Capabilities
+	can promise.Set
 	w   workload.Params
 }
 
-func (d derivation) has(c client.Capability) bool { return d.can.Has(c) }
+func (d derivation) has(c promise.Set) bool { return d.can.Has(c) }
 
 // runs reports whether the workload is one of these.
 func (d derivation) runs(kinds ...string) bool { return slices.Contains(kinds, d.w.Kind) }
 
 func (d derivation) semaphore() bool {
-	return d.has(client.HasPermits) && d.runs("semaphore", "mixed", "waiters")
+	return d.has(promise.Permits) && d.runs("semaphore", "mixed", "waiters")
 }
 
 func (d derivation) shared() bool {
-	return d.has(client.SharesReads) && d.runs("readers-writer", "mixed", "waiters")
+	return d.has(promise.ReadWrite) && d.runs("readers-writer", "mixed", "waiters")
 }
 
 // applied are the outcomes of a run that violates nothing.
 func (d derivation) applied() map[checker.Property]Expected {
-	latch := d.has(client.IsLatch)
+	latch := d.has(promise.Latch)
 	exclusive := !latch && (!d.semaphore() || d.w.Permits == 1)
 	all := map[checker.Property]Expected{
 		checker.Exclusion:      applies(exclusive, "the lock has one holder", "the lock may have several"),
 		checker.LeaseExclusion: applies(exclusive, "the lock has one holder", "the lock may have several"),
 		checker.Permits:        applies(d.semaphore(), "the lock states permits", "the lock states no permits"),
 		checker.ReadersWriter:  applies(d.shared(), "the lock states read-write", "no client only reads"),
-		checker.Order:          applies(d.has(client.Fair), "the lock states fair", "the lock states no order"),
+		checker.Order:          applies(d.has(promise.Fair), "the lock states fair", "the lock states no order"),
 		checker.Latch:          applies(latch, "the lock states latch", "the lock is no latch"),
 		checker.Honesty:        always("releases and renewals have replies"),
 		checker.Recovery:       always("at the end a client acquires each key"),
@@ -147,7 +147,7 @@ func (d derivation) applied() map[checker.Property]Expected {
 		checker.Damage:         d.damage(exclusive),
 		checker.HoldCount:      d.holdCount(),
 	}
-	if d.has(client.PrefersWriters) && !d.has(client.Fair) {
+	if d.has(promise.WriterPreference) && !d.has(promise.Fair) {
 		all[checker.Order] = may("the lock states writer-preference, and perhaps no writer waits")
 	}
 	if d.runs("waiters") && (d.semaphore() || d.shared()) {
@@ -165,7 +165,7 @@ func (d derivation) applied() map[checker.Property]Expected {
 }
 
 func (d derivation) fencing() Expected {
-	if d.has(client.Fenced) || d.w.Fenced {
+	if d.has(promise.Fenced) || d.w.Fenced {
 		return always("the lock states fenced, or the guarded resource checks tokens")
 	}
 	return may("the lock does not state fenced")
@@ -183,14 +183,14 @@ func (d derivation) damage(exclusive bool) Expected {
 
 func (d derivation) holdCount() Expected {
 	switch {
-	case d.has(client.Counts):
-		return always("the lock states counts")
-	case d.runs("mixed") && (d.has(client.Reentrant) || d.has(client.RefusesReentry)):
+	case d.has(promise.CountsHolds):
+		return always("the lock states counts-holds")
+	case d.runs("mixed") && (d.has(promise.Reentrant) || d.has(promise.RefusesReentry)):
 		return always("owners request a lock that they hold")
 	case d.semaphore():
 		return applies(false, "", "a semaphore has no hold count")
 	}
-	return may("the lock does not state counts")
+	return may("the lock does not state counts-holds")
 }
 
 // violate changes the outcomes to those of a run in which two owners hold the lock at the same time.
@@ -215,7 +215,7 @@ func (d derivation) violate(all map[checker.Property]Expected, class string) {
 	} {
 		change(name, join(checker.Violated))
 	}
-	if tokens := d.w.Fenced && d.has(client.Fenced); !tokens || class != string(checker.OutlivedLease) {
+	if tokens := d.w.Fenced && d.has(promise.Fenced); !tokens || class != string(checker.OutlivedLease) {
 		change(checker.Damage, join(checker.Violated))
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // TestExpectedOfLock: the lock that runs states what applies, not the lock in the file.
 func TestExpectedOfLock(t *testing.T) {
-	none := client.Capabilities{}
+	none := promise.Set(0)
 	for _, tt := range []struct {
 		name, text string
-		can        client.Capabilities
+		can        promise.Set
 		want       map[checker.Property]string
 	}{
-		{"a promise that is stated", "expect: safe", client.Capabilities{client.Fair, client.Fenced, client.Counts},
+		{"a promise that is stated", "expect: safe", promise.Fair | promise.Fenced | promise.CountsHolds,
 			map[checker.Property]string{"order": "holds", "fencing": "holds", "hold-count": "holds", "damage": "holds"}},
 		{"a promise that is not stated", "expect: safe", none, map[checker.Property]string{
 			"order": "not-applicable", "fencing": "holds or not-applicable", "hold-count": "holds or not-applicable",
@@ -29,21 +29,21 @@ func TestExpectedOfLock(t *testing.T) {
 		{"outlived lease", "expect: unsafe, outlived lease", none, map[checker.Property]string{
 			"exclusion": "violated", "lease-exclusion": "holds", "damage": "violated"}},
 		{"outlived lease, and a resource that checks tokens",
-			"expect: unsafe, outlived lease\nworkload: {fenced: true}", client.Capabilities{client.Fenced},
+			"expect: unsafe, outlived lease\nworkload: {fenced: true}", promise.Fenced,
 			map[checker.Property]string{"exclusion": "violated", "damage": "holds"}},
 		{"either class", "expect: unsafe, outlived lease or broken promise", none,
 			map[checker.Property]string{"lease-exclusion": "holds or violated", "exclusion": "violated"}},
 		{"a semaphore", "expect: unsafe, broken promise\nworkload: {kind: semaphore}",
-			client.Capabilities{client.HasPermits}, map[checker.Property]string{"permits": "violated",
+			promise.Permits, map[checker.Property]string{"permits": "violated",
 				"exclusion": "not-applicable", "lease-exclusion": "not-applicable", "damage": "not-applicable"}},
 		{"readers", "expect: unsafe, outlived lease\nworkload: {kind: readers-writer}",
-			client.Capabilities{client.SharesReads}, map[checker.Property]string{"readers-writer": "violated"}},
-		{"a latch", "expect: safe\nworkload: {kind: latch}", client.Capabilities{client.IsLatch},
+			promise.ReadWrite, map[checker.Property]string{"readers-writer": "violated"}},
+		{"a latch", "expect: safe\nworkload: {kind: latch}", promise.Latch,
 			map[checker.Property]string{"latch": "holds", "exclusion": "not-applicable", "wake-up": "not-applicable",
 				"recovery": "not-applicable", "exercised": "holds"}},
 		{"inconclusive", "expect: inconclusive", none, map[checker.Property]string{
 			"exclusion": "holds or undecided or not-applicable", "exercised": "holds or undecided or not-applicable"}},
-		{"an exception", except("order: {outcome: holds, because: a}"), client.Capabilities{client.Fair},
+		{"an exception", except("order: {outcome: holds, because: a}"), promise.Fair,
 			map[checker.Property]string{"order": "holds"}},
 		{"an exception beyond what this lock states", except("order: {outcome: holds, because: a}"), none,
 			map[checker.Property]string{"order": "holds or not-applicable"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Draft is what a new scenario is made of.
@@ -140,11 +141,11 @@ func (d Draft) summary() string {
 func (d Draft) workload() string {
 	row, _ := adapters.Lookup(d.Lock)
 	switch {
-	case row.Can.Has(client.IsLatch):
+	case row.Can.Has(promise.Latch):
 		return "latch"
-	case row.Can.Has(client.HasPermits):
+	case row.Can.Has(promise.Permits):
 		return "semaphore"
-	case row.Can.Has(client.SharesReads):
+	case row.Can.Has(promise.ReadWrite):
 		return "readers-writer"
 	}
 	return "mutex"

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -71,14 +72,14 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 }
 
 // needed is what a lock must do for a fault to have an effect on it.
-func needed(fault string) client.Capabilities {
+func needed(fault string) promise.Set {
 	switch fault {
 	case "pubsub-cut", "message-lost", "subscribe-refused", "channel-refused":
-		return client.Capabilities{client.Wakes}
+		return promise.Wakes
 	case "script-flush":
-		return client.Capabilities{client.CachesScripts}
+		return promise.Scripts
 	}
-	return nil
+	return 0
 }
 
 // effective are the faults of a list that can have an effect on the lock. What a program of the user does is not
@@ -94,22 +95,22 @@ func (s Scenario) effective(of []string) []string {
 	return of
 }
 
-func effectiveOn(can client.Capabilities, of []string) []string {
-	return slices.DeleteFunc(slices.Clone(of), func(fault string) bool { return !can.Has(needed(fault)...) })
+func effectiveOn(can promise.Set, of []string) []string {
+	return slices.DeleteFunc(slices.Clone(of), func(fault string) bool { return !can.Has(needed(fault)) })
 }
 
 // ForLock is s for a lock from outside the catalog: it draws no fault that cannot have an effect on it, and requests a
 // lease of a lock that has leases and renews none by itself. It is an error if the lock cannot do what the workload
 // needs.
-func (s Scenario) ForLock(can client.Capabilities) (Scenario, error) {
+func (s Scenario) ForLock(can promise.Set) (Scenario, error) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
 	if err != nil {
 		return s, err
 	}
-	if missing := can.Missing(workload.Needs...); len(missing) > 0 {
-		return s, fmt.Errorf("workload %s needs a lock with capability %v: state it", workload.Name, missing)
+	if missing := workload.Needs.Without(can); missing != 0 {
+		return s, fmt.Errorf("workload %s needs a lock that promises %v: state it", workload.Name, missing)
 	}
-	if p := &s.Workload; p.Lease == 0 && !can.Has(client.RenewsItself) && !can.Has(client.Unleased) {
+	if p := &s.Workload; p.Lease == 0 && !can.Has(promise.Watchdog) && !can.Has(promise.Unleased) {
 		p.Lease = max(s.optionLease(), 2*(p.Defaults().Hold+p.Jitter)) // no holder is to outlive it
 	}
 	s.Faults = slices.Clone(s.Faults)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // checkPlan fails t if p is not a plan of s: in order, before the end of the run, with targets that the run has.
@@ -180,15 +180,15 @@ func TestForLockRequestsLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
-		can   client.Capabilities
+		can   promise.Set
 		lease string
 		want  time.Duration
 	}{
-		{client.Capabilities{client.HasPermits}, "5s", 5 * time.Second},
-		{client.Capabilities{client.HasPermits}, "1500ms", 1800 * time.Millisecond}, // twice the hold
-		{client.Capabilities{client.HasPermits}, "", 1800 * time.Millisecond},
-		{client.Capabilities{client.HasPermits, client.RenewsItself}, "1500ms", 0},
-		{client.Capabilities{client.HasPermits, client.Unleased}, "1500ms", 0},
+		{promise.Permits, "5s", 5 * time.Second},
+		{promise.Permits, "1500ms", 1800 * time.Millisecond}, // twice the hold
+		{promise.Permits, "", 1800 * time.Millisecond},
+		{promise.Permits | promise.Watchdog, "1500ms", 0},
+		{promise.Permits | promise.Unleased, "1500ms", 0},
 	} {
 		s.Options = map[string]string{"lease": row.lease}
 		got, err := s.ForLock(row.can)

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // counted is a hash with owner and hold count, and a fencing token with every grant.
 type counted struct{ single }
 
 var countedKind = kind{
-	name: "counted", can: client.Capabilities{client.Reentrant, client.CanTry, client.Fenced},
+	name: "counted", can: promise.Reentrant | promise.Try | promise.Fenced,
 	open: func(s client.Setup, bug string, _ func(client.Reply)) client.Locker {
 		return &counted{newSingle(s, bug)}
 	},
@@ -68,7 +69,7 @@ func (l *counted) Release(ctx context.Context, h client.Hold) (int, error) {
 type queued struct{ single }
 
 var queuedKind = kind{
-	name: "queued", can: client.Capabilities{client.Fair},
+	name: "queued", can: promise.Fair,
 	open: func(s client.Setup, bug string, _ func(client.Reply)) client.Locker {
 		return &queued{newSingle(s, bug)}
 	},

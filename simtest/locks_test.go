@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/simtest"
 )
 
@@ -32,7 +33,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 type kind struct {
 	name string
 	open func(s client.Setup, bug string, notify func(client.Reply)) client.Locker
-	can  client.Capabilities
+	can  promise.Set
 }
 
 // lock is the lock with a bug.

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // semaphore is a sorted set of permits by the end of their lease, on the server's clock.
 type semaphore struct{ single }
 
 var semaphoreKind = kind{
-	name: "semaphore", can: client.Capabilities{client.HasPermits},
+	name: "semaphore", can: promise.Permits,
 	open: func(s client.Setup, bug string, _ func(client.Reply)) client.Locker {
 		return &semaphore{newSingle(s, bug)}
 	},
@@ -74,7 +75,7 @@ func (l *semaphore) Release(ctx context.Context, h client.Hold) (int, error) {
 type readWrite struct{ single }
 
 var readWriteKind = kind{
-	name: "read-write", can: client.Capabilities{client.SharesReads},
+	name: "read-write", can: promise.ReadWrite,
 	open: func(s client.Setup, bug string, _ func(client.Reply)) client.Locker {
 		return &readWrite{newSingle(s, bug)}
 	},

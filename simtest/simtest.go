@@ -21,20 +21,21 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Lock is the lock under test. Only Open is required; what is not stated is not judged.
 type Lock struct {
 	Name string // for reports
-	// Open connects one client to s.Endpoints with s.Dial. A lock with client.ReportsLoss calls notify when a hold is
+	// Open connects one client to s.Endpoints with s.Dial. A lock with promise.ReportsLoss calls notify when a hold is
 	// lost, also when a lease that nobody renews ends; for any other lock, clients watch the validity that it promises.
 	// A lock whose own watchdog has renewed a hold calls notify with the new end of the validity as Deadline, see
 	// [client.Reply].
 	Open func(s client.Setup, notify func(client.Reply)) (client.Locker, error)
-	// Can is what the lock can do and promises, such as [client.HasPermits] or [client.Fair]. A workload requests
+	// Can is what the lock can do and promises, such as [promise.Permits] or [promise.Fair]. A workload requests
 	// nothing else.
-	Can client.Capabilities
+	Can promise.Set
 	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome
 	// is unknown. nil: no error proves it, except those of Code.
 	Definite func(err error) bool

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 const (
@@ -24,7 +25,7 @@ type watchdog struct {
 }
 
 var watchdogKind = kind{
-	name: "watchdog", can: client.Capabilities{client.RenewsItself, client.ReportsLoss},
+	name: "watchdog", can: promise.Watchdog | promise.ReportsLoss,
 	open: func(s client.Setup, bug string, notify func(client.Reply)) client.Locker {
 		return &watchdog{plain: plain{newSingle(s, bug)}, notify: notify, holds: map[string]context.CancelFunc{}}
 	},

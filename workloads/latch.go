@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -18,8 +18,8 @@ var latchSpec = workload.Spec{
 		"them twice, and wait until it is open; inspect or delete it; on a key of its own or a shared one; or, with " +
 		"sequence meeting, all clients count each generation down, wait for it, and arm the next one.",
 	Source:         "java.util.concurrent, CountDownLatch; Redisson's RCountDownLatch",
-	Needs:          client.Capabilities{client.IsLatch},
-	Uses:           client.Capabilities{client.CanDelete, client.CanInspect, client.CountsUnnamed},
+	Needs:          promise.Latch,
+	Uses:           promise.Inspect,
 	CheckSequences: checkLatchSequences,
 	Client:         latchClient,
 }
@@ -66,7 +66,7 @@ func (l *latch) alone() {
 	if l.before != 0 && l.Chance(3) {
 		l.Session.CountDown(l.Context, l.Key, l.participant(), l.before) // too late
 	}
-	if l.Can.Has(client.CanDelete) && l.Chance(5) {
+	if l.Chance(5) {
 		l.discard(count, armed.Token)
 		return
 	}
@@ -100,7 +100,7 @@ func (l *latch) alone() {
 
 // participant is one that has not counted yet; empty: the lock has to make one up.
 func (l *latch) participant() string {
-	if l.Can.Has(client.CountsUnnamed) && l.Chance(2) {
+	if l.Chance(2) {
 		return ""
 	}
 	return l.NewOwner()
@@ -108,7 +108,7 @@ func (l *latch) participant() string {
 
 // look asks for the state of the latch, some of the time, if that can be done.
 func (l *latch) look() {
-	if l.Can.Has(client.CanInspect) && l.Chance(3) {
+	if l.Can.Has(promise.Inspect) && l.Chance(3) {
 		l.Session.Inspect(l.Context, l.Key)
 	}
 }
@@ -149,7 +149,7 @@ func (l *latch) open() {
 
 // takePart arms a shared latch, counts it down, waits for it, inspects or deletes it.
 func (l *latch) takePart() {
-	if l.look(); l.Can.Has(client.CanDelete) && l.Chance(8) {
+	if l.look(); l.Chance(8) {
 		l.Session.Delete(l.Context, l.Key)
 		return
 	}
@@ -179,7 +179,7 @@ func checkLatchSequences(p workload.Params) error {
 // generation, and waits until it is open. A client that passes, or finds no latch, arms it for the next meeting.
 // Sometimes a client calls the meeting off instead: it deletes the latch, which is certainly still counting.
 func (l *latch) meet() {
-	if l.Can.Has(client.CanDelete) && l.Chance(8) {
+	if l.Chance(8) {
 		l.Session.Delete(l.Context, l.Key)
 		return
 	}

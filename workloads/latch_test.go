@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/testkit/workloadtest"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -32,7 +33,7 @@ func TestMeetings(t *testing.T) {
 		}
 		e := workloadtest.Env(c, workloadtest.NewTape(), 0, 3, 3)
 		e.Params.Kind, e.Params.Sequences = workload.Latch, meeting
-		e.Can = client.Capabilities{client.IsLatch, client.CanDelete}
+		e.Can = promise.Latch
 		latchClient(t.Context(), workloadtest.StopAfter(c, 200), e)
 		seen := map[string]int{}
 		for n, r := range c.Requests {
@@ -86,12 +87,12 @@ func TestLatchWorkload(t *testing.T) {
 
 // TestUnnamedParticipants: a lock that counts for participants without a name is asked to, and the history names them.
 func TestUnnamedParticipants(t *testing.T) {
-	for _, can := range []client.Capabilities{{client.IsLatch}, {client.IsLatch, client.CountsUnnamed}} {
+	{
 		synctest.Test(t, func(t *testing.T) {
 			tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
 			c.Script = (&workloadtest.Latch{}).Reply
 			e := workloadtest.Env(c, tape, 0, 1, 3)
-			e.Params.Kind, e.Can = workload.Latch, can
+			e.Params.Kind, e.Can = workload.Latch, promise.Latch
 			latchClient(t.Context(), workloadtest.StopAfter(c, 100), e)
 			unnamed := 0
 			for _, r := range c.Requests {
@@ -99,13 +100,13 @@ func TestUnnamedParticipants(t *testing.T) {
 					unnamed++
 				}
 			}
-			if (unnamed > 0) != can.Has(client.CountsUnnamed) {
-				t.Errorf("%v: %d requests without a participant", can, unnamed)
+			if unnamed == 0 {
+				t.Error("no request is without a participant")
 			}
 			h := tape.History(t)
 			for _, s := range h.Spans {
 				if s.Op == history.OpCountDown && h.Owners[s.Owner] == "" {
-					t.Errorf("%v: a count-down at %v has no participant in the history", can, s.Call)
+					t.Errorf("a count-down at %v has no participant in the history", s.Call)
 				}
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -14,7 +15,7 @@ var readersWriterSpec = workload.Spec{
 		"workload.writers, that many clients only write and all others only read), work, write the guarded counter if " +
 		"the acquire was for writing, release.",
 	Source: "Courtois, Heymans, Parnas 1971; Redisson's RReadWriteLock",
-	Needs:  client.Capabilities{client.SharesReads},
+	Needs:  promise.ReadWrite,
 	Client: readersWriterClient,
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -14,7 +15,7 @@ var semaphoreSpec = workload.Spec{
 	Doc: "every client in a loop: acquire one permit of a key, or one time out of four several at once, work, " +
 		"release them all.",
 	Source: "Dijkstra 1965, EWD 123; Redisson's RSemaphore and RPermitExpirableSemaphore",
-	Needs:  client.Capabilities{client.HasPermits},
+	Needs:  promise.Permits,
 	Client: semaphoreClient,
 }
 

@@ -114,14 +114,14 @@ func TestRunsOfOtherVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change(`"format": 2`, `"format": 99`)
+	change(`"format": 3`, `"format": 99`)
 	for _, command := range []string{"replay", "shrink"} {
 		code, _, stderr := chaos(command, filepath.Join(out, "latest"))
 		if code != exitUsage || !strings.Contains(stderr, "format is version 99, and this program reads version 2") {
 			t.Errorf("%s: exit code %d\n%s", command, code, stderr)
 		}
 	}
-	change(`"format": 99`, `"format": 2`)
+	change(`"format": 99`, `"format": 3`)
 	change(`"chaos": "`+version+`"`, `"chaos": "v0.0.9"`)
 	code, _, stderr = chaos("replay", filepath.Join(out, "latest"), "--out", t.TempDir())
 	if code != exitSafe || !strings.Contains(stderr, "was made by chaos v0.0.9") {

@@ -113,7 +113,7 @@ func TestReportNamesProcesses(t *testing.T) {
 
 func TestReportRefusals(t *testing.T) {
 	run := t.TempDir()
-	if err := os.WriteFile(filepath.Join(run, "run.json"), []byte(`{"format":2}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(run, "run.json"), []byte(`{"format":3}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 const modulePath = "github.com/lockchaos/lockchaos"
@@ -53,6 +54,9 @@ func words() map[reflect.Type][]any {
 func (s *schemas) of(t reflect.Type) object {
 	if list := words()[t]; list != nil {
 		return object{"type": "string", "enum": list}
+	}
+	if t == reflect.TypeFor[promise.Set]() {
+		return object{"type": "array", "items": object{"type": "string", "enum": promise.All.Names()}}
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -21,6 +21,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Finding is the result of one check.
@@ -173,23 +174,20 @@ func (c *checks) start(ctx context.Context, i int) bool {
 	}
 	if i == 0 {
 		c.add("init", true, fmt.Sprintf("ok after %s; states %s", format.Duration(time.Since(begun)),
-			cmp.Or(r.Can.String(), "no capabilities")))
-		c.capabilities(r.Can)
+			cmp.Or(r.Can.String(), "no promises")))
+		c.promises(r.Can)
 	}
 	return true
 }
 
-// capabilities compares what the client states with the capabilities that exist, and with its row in the catalog.
-func (c *checks) capabilities(can client.Capabilities) {
-	if unknown := can.Without(client.AllCapabilities()...); len(unknown) > 0 {
-		c.failed("capabilities", "unknown: %v", unknown)
-	}
+// promises compares what the client states with its row in the catalog.
+func (c *checks) promises(can promise.Set) {
 	if strings.HasPrefix(c.Lock.Name, client.ExecPrefix) {
 		c.Lock.Can = can
 		return
 	}
-	if missing, more := can.Missing(c.Lock.Can...), c.Lock.Can.Missing(can...); len(missing)+len(more) > 0 {
-		c.failed("capabilities", "the catalog has %v, the client states %v", c.Lock.Can, can)
+	if can != c.Lock.Can {
+		c.failed("promises", "the catalog has %v, the client states %v", c.Lock.Can, can)
 	}
 }
 
@@ -221,10 +219,10 @@ func (c *checks) request(op, key, owner string, wait time.Duration) client.Reque
 	if op == history.OpAcquire.String() || op == history.OpTry.String() {
 		a.Lease, a.Wait = lease, wait
 	}
-	if c.Lock.Can.Has(client.SharesReads) {
+	if c.Lock.Can.Has(promise.ReadWrite) {
 		a.Mode = "write"
 	}
-	if c.Lock.Can.Has(client.HasPermits) {
+	if c.Lock.Can.Has(promise.Permits) {
 		a.Permits, a.Limit = 1, 1
 	}
 	return client.Request{Op: op, Acquire: a}

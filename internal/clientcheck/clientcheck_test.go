@@ -27,7 +27,7 @@ var broken = []struct{ name, old, new, check, detail string }{ //nolint:gocheckn
 	{"granted without a reply", `reply = {"type": "info", "code": "unknown", "error": str(e)}`, `reply = {"type": "ok"}`,
 		"lost reply", "although no server's reply can have reached the client"},
 	{"no close", "        break", "        time.sleep(600)", "close", "client 0"},
-	{"unknown capability", `["try", "renew"]`, `["try", "fly"]`, "capabilities", "unknown: fly"},
+	{"unknown promise", `["try", "renew"]`, `["try", "persists"]`, "init", "(did you mean retries-transient-errors?)"},
 	{"no client", "import socket", "raise SystemExit('no license')", "init", "exited"},
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 const key = "doctor"
@@ -45,7 +46,7 @@ func (c *checks) refusals(ctx context.Context) {
 	c.expect(ctx, "release of what is not held", 0, c.request(history.OpRelease.String(), key, "a", 0), "fail")
 	c.expect(ctx, "unknown operation", 0, client.Request{Op: "no-such-operation",
 		Acquire: client.Acquire{Key: key, Owner: "d"}}, "fail")
-	if !c.Lock.Can.Has(client.SharesReads) {
+	if !c.Lock.Can.Has(promise.ReadWrite) {
 		r := c.request(history.OpAcquire.String(), key+"-mode", "e", noWait)
 		r.Mode = "no-such-mode"
 		c.expect(ctx, "unknown mode", 0, r, "fail")

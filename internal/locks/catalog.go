@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Catalog returns every lock that has a native client, in the order in which people read it.
@@ -20,7 +21,7 @@ func Catalog() []client.Spec {
 	rows := withoutReentry(slices.Concat(
 		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
 	for i, row := range rows {
-		rows[i].CanWith = func(options map[string]string) client.Capabilities { return canWith(row, options) }
+		rows[i].CanWith = func(options map[string]string) promise.Set { return canWith(row, options) }
 	}
 	return rows
 }

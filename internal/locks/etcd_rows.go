@@ -4,6 +4,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/locks/session"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -13,23 +14,24 @@ func etcdRows() []client.Spec {
 	const recipe = "etcd, client/v3/concurrency"
 	return []client.Spec{
 		row("etcd-mutex", "package lock/etcd's mutex: each acquire creates a key with a lease and waits for the key before "+
-			"its own; a hold ends with its lease.", recipe, client.Capabilities{client.Fenced}),
+			"its own; a hold ends with its lease.", recipe, promise.Fenced),
 		row("etcd-readers-writer", "package lock/etcd's readers-writer lock: a reader waits for earlier writers, a "+
 			"writer for everyone before it; requests without a mode write.", "etcd, client/v3/experimental/recipes, RWMutex",
-			client.Capabilities{client.Fenced, client.SharesReads}),
+			promise.Fenced|promise.ReadWrite),
 		row("etcd-semaphore", "package lock/etcd's semaphore: a key for each request, granted when it and all requests "+
 			"before it fit. It has one permit, unless the workload has more.", recipe,
-			client.Capabilities{client.HasPermits, client.RefusesExcess}),
+			promise.Permits|promise.RefusesExcessPermits),
 		row("etcd-multi", "package lock/etcd's lock of several names, whose keys one transaction creates and removes; a "+
 			"request for one key takes two locks.", "etcd documentation, API guarantees, transactions",
-			client.Capabilities{client.Fenced, client.SeveralKeys}),
+			promise.Fenced|promise.MultiKey),
 		{
 			Name: "etcd",
 			Doc: "etcd's own concurrency.Mutex: if the reply to Lock comes after its context has ended, the key stays until " +
 				"the session ends; two owners in one session both hold the lock.",
-			Source:       "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
-			Topologies:   []string{topology.Etcd},
-			Can:          client.Capabilities{client.CanTry, client.RenewsItself, client.ReportsLoss, client.Wakes, client.Fair, client.Fenced},
+			Source:     "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
+			Topologies: []string{topology.Etcd},
+			Can: promise.Try | promise.Watchdog | promise.ReportsLoss | promise.Wakes | promise.Fair |
+				promise.Fenced,
 			CheckOptions: native.CheckNoOptions,
 		},
 	}

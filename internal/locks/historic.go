@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/historic"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -40,11 +41,11 @@ func historicSpecs() []client.Spec {
 }
 
 // historicCan are the capabilities of a lock of package historic: it polls, has no fencing and reports no loss.
-func historicCan(row historic.Row) client.Capabilities {
+func historicCan(row historic.Row) promise.Set {
 	if row.Reentrant {
-		return client.Capabilities{client.CanTry, client.Reentrant}
+		return promise.Try | promise.Reentrant
 	}
-	return client.Capabilities{client.CanTry}
+	return promise.Try
 }
 
 // clockSkew is the option that sets the clocks of clients apart: each is off by a duration drawn from

@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // TestOwnersAreInspected: a lock shows what an owner holds, beside another owner if it can be shared, and not after the
@@ -15,7 +16,7 @@ import (
 func TestOwnersAreInspected(t *testing.T) {
 	server := locktest.StartServer(t)
 	for _, row := range kindSpecs() {
-		if !row.Can.Has(client.InspectsOwner) {
+		if !row.Can.Has(promise.InspectOwner) {
 			continue
 		}
 		t.Run(row.Name, func(t *testing.T) {
@@ -23,7 +24,7 @@ func TestOwnersAreInspected(t *testing.T) {
 			n, _ := onServer(t, row, server.Addr, 1, nil)
 			do := func(op, owner string) client.Reply {
 				a := client.Acquire{Key: "k", Owner: owner, Lease: time.Minute, Permits: 2, Limit: 5}
-				if row.Can.Has(client.SharesReads) {
+				if row.Can.Has(promise.ReadWrite) {
 					a.Permits, a.Limit, a.Mode = 0, 0, "read"
 				}
 				return n.handle(t.Context(), client.Request{ID: 2, Op: op, Acquire: a})
@@ -36,7 +37,7 @@ func TestOwnersAreInspected(t *testing.T) {
 				{history.InspectOwner, "a", "", 2}, {history.InspectOwner, "b", "", 2}, {history.Release, "a", "", 0},
 				{history.InspectOwner, "a", "not-held", 0}, {history.InspectOwner, "b", "", 2},
 			} {
-				if step.count == 2 && row.Can.Has(client.SharesReads) {
+				if step.count == 2 && row.Can.Has(promise.ReadWrite) {
 					step.count = 1
 				}
 				r := do(step.op, step.owner)

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -153,10 +154,13 @@ type kind struct {
 type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool, err error)
 
 // plainCan is what every lock of package lock can do that has an owner and a lease.
-func plainCan() client.Capabilities {
-	return client.Capabilities{client.Reentrant, client.CanTry, client.CanRenew, client.RenewsItself, client.ReportsLoss, client.Wakes, client.Fenced, client.CanForceRelease, client.Scoped,
-		client.Reopens, client.Repeats, client.Persists, client.EndsRenewals, client.FallsBack, client.Migrates, client.Isolates, client.FullMemory, client.Detached, client.Counts, client.Frugal,
-		client.CachesScripts, client.EndsWaits}
+func plainCan() promise.Set {
+	return promise.Reentrant | promise.Try | promise.Renew | promise.Watchdog | promise.ReportsLoss | promise.Wakes |
+		promise.Fenced | promise.ForceRelease | promise.HasDo | promise.Reopen | promise.RetriesRelease1500ms |
+		promise.RetriesTransientErrors | promise.RenewalsEndWithHold | promise.PollsWithoutMessages |
+		promise.SurvivesSlotMigration | promise.PerServerFailures | promise.ReleasesWhenMemoryFull |
+		promise.ReleaseSurvivesCancel | promise.CountsHolds | promise.BoundedCost | promise.Scripts |
+		promise.CloseEndsWaits
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -187,32 +191,37 @@ func kindSpecs() []client.Spec {
 			},
 			inspect: inspectMutex, labeled: true,
 		})
-	fair.Can, fair.PersistentKeys = fair.Can.With(client.Fair, client.Guards, client.CountsWaiters, client.CanInspect, client.NamesOwner), fencedKeys
+	fair.Can, fair.PersistentKeys = fair.Can.With(promise.Fair|promise.Guard|promise.CountWaiters|promise.Inspect|
+		promise.DistinguishesNotOwner), fencedKeys
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
 			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
 		})
-	nonReentrant.Can = nonReentrant.Can.Without(client.Reentrant).With(client.RefusesReentry, client.TakesTurns, client.CanInspect, client.NamesOwner)
+	nonReentrant.Can = nonReentrant.Can.Without(promise.Reentrant).With(promise.RefusesReentry |
+		promise.ProgramsTakeTurns | promise.Inspect | promise.DistinguishesNotOwner)
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
 		"has an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
 			acquire: acquireAnonymous(plainMutex), force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})
-	mutex.Can = mutex.Can.Without(client.Reentrant, client.Fenced, client.Scoped).With(client.TakesTurns, client.CanInspect, client.NamesOwner)
+	mutex.Can = mutex.Can.Without(promise.Reentrant | promise.Fenced | promise.HasDo).With(promise.ProgramsTakeTurns |
+		promise.Inspect | promise.DistinguishesNotOwner)
 	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithPolling()),
 			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
-	spin.Can = spin.Can.Without(client.Wakes, client.FallsBack, client.Frugal).With(client.CanInspect, client.Guards, client.NamesOwner)
+	spin.Can = spin.Can.Without(promise.Wakes | promise.PollsWithoutMessages |
+		promise.BoundedCost).With(promise.Inspect | promise.Guard | promise.DistinguishesNotOwner)
 	spin.PersistentKeys = fencedKeys
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token, and each acquire has an owner of "+
 		"its own.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
 			acquire: acquireAnonymous(fencedMutex), force: forceMutex, inspect: inspectAnonymous, bounded: true, unnamed: true,
 		})
-	fenced.Can = fenced.Can.Without(client.Reentrant, client.Scoped).With(client.TakesTurns, client.CanInspect, client.Guards, client.NamesOwner)
+	fenced.Can = fenced.Can.Without(promise.Reentrant | promise.HasDo).With(promise.ProgramsTakeTurns |
+		promise.Inspect | promise.Guard | promise.DistinguishesNotOwner)
 	fenced.PersistentKeys = fencedKeys
 	specs := append([]client.Spec{fair, nonReentrant, mutex, spin, fenced}, redissonSpecs()...)
 	for _, prefer := range []bool{false, true} {
@@ -221,16 +230,16 @@ func kindSpecs() []client.Spec {
 			"Redisson's RReadWriteLock",
 			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, owner: inspectRWOwner, bounded: !prefer,
 				reentrant: true})
-		rw.Can = rw.Can.With(client.CanInspect, client.InspectsOwner, client.SharesReads, client.CanDowngrade, client.RefusesUpgrade, client.Guards, client.FencedReaders,
-			client.NamesOwner).
-			Without(client.Counts)
+		rw.Can = rw.Can.With(promise.Inspect | promise.InspectOwner | promise.ReadWrite | promise.Downgrade |
+			promise.RefusesUpgrade | promise.Guard | promise.FencedReaders | promise.DistinguishesNotOwner).
+			Without(promise.CountsHolds)
 		rw.PersistentKeys = fencedKeys
 		if prefer {
-			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(client.PrefersWriters), behindCode
+			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(promise.WriterPreference), behindCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
 			rw.Source = "Courtois, Heymans, Parnas 1971, the second problem"
 		} else {
-			rw.Can = rw.Can.With(client.Overtakes)
+			rw.Can = rw.Can.With(promise.NoHeadOfLineBlocking)
 		}
 		specs = append(specs, rw)
 	}
@@ -242,13 +251,13 @@ func redissonSpecs() []client.Spec {
 	plain := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
 		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex), reentrant: true,
 			force: forceMutex, inspect: inspectMutex})
-	plain.Can = plain.Can.Without(client.Fenced).With(client.TakesTurns, client.CanInspect)
+	plain.Can = plain.Can.Without(promise.Fenced).With(promise.ProgramsTakeTurns | promise.Inspect)
 	plain.PersistentKeys = func(string) []string { return []string{} }
 	fenced := kindRow("redisson-fenced",
 		"package lock's fenced mutex in Redisson's layout: every grant has a token.", "Redisson's RFencedLock",
 		kind{newClient: newRedissonClient, acquire: acquireHold(fencedMutex), reentrant: true,
 			force: forceMutex, inspect: inspectMutex})
-	fenced.Can = fenced.Can.With(client.TakesTurns, client.CanInspect, client.Guards)
+	fenced.Can = fenced.Can.With(promise.ProgramsTakeTurns | promise.Inspect | promise.Guard)
 	fenced.PersistentKeys = func(key string) []string {
 		return []string{redissonTokenKey(key), guardKey(key)}
 	}
@@ -262,21 +271,23 @@ func countingSpecs() []client.Spec {
 		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore,
 			force: forcePermits(plainSemaphore), owner: inspectPermits})
 	// Not FallsBack: only the first waiter polls, and one behind it may want less.
-	plain.Can = client.Capabilities{client.HasPermits, client.InspectsOwner, client.RefusesExcess, client.Overtakes, client.CanResize, client.CanChangePermits, client.CanDrain,
-		client.CanTry, client.Wakes, client.Unleased, client.Migrates, client.FullMemory, client.CanForceRelease}
+	plain.Can = promise.Permits | promise.InspectOwner | promise.RefusesExcessPermits | promise.NoHeadOfLineBlocking |
+		promise.ManagesPermits | promise.Try | promise.Wakes | promise.Unleased | promise.SurvivesSlotMigration |
+		promise.ReleasesWhenMemoryFull | promise.ForceRelease
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{acquire: acquirePermits(leasedSemaphore), bounded: true,
 			force: forcePermits(leasedSemaphore), semaphore: leasedSemaphore, owner: inspectPermits})
-	leased.Can = plain.Can.Without(client.Unleased).With(client.CanRenew, client.EndsRenewals, client.RenewsItself, client.ReportsLoss, client.CanForceRelease,
-		client.CanForcePermits, client.EndsWaits)
+	leased.Can = plain.Can.Without(promise.Unleased).With(promise.Renew | promise.RenewalsEndWithHold |
+		promise.Watchdog | promise.ReportsLoss | promise.ForceRelease | promise.ForceReleasePermits |
+		promise.CloseEndsWaits)
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
 		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{acquire: acquireFairPermits,
 			force: forcePermits(fairSemaphore), semaphore: fairSemaphore, owner: inspectPermits})
-	fair.Can, fair.Code = leased.Can.With(client.Fair).Without(client.Overtakes), behindCode
+	fair.Can, fair.Code = leased.Can.With(promise.Fair).Without(promise.NoHeadOfLineBlocking), behindCode
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
-	latch.Can = client.Capabilities{client.IsLatch, client.CanDelete, client.CountsUnnamed, client.CanInspect, client.Wakes, client.Frugal}
+	latch.Can = promise.Latch | promise.Inspect | promise.Wakes | promise.BoundedCost
 	plain.CheckOptions, latch.CheckOptions = checkUnlimitedOptions, checkUnlimitedOptions
 	for _, s := range []*client.Spec{&plain, &leased, &fair, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }

@@ -12,13 +12,14 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func TestKindsConformToTheirRows(t *testing.T) {
 	server := locktest.StartServer(t)
 	direct := server.Dial(t)
 	for _, row := range append([]client.Spec{reentrantSpec()}, kindSpecs()...) {
-		if row.Can.Has(client.IsLatch) {
+		if row.Can.Has(promise.Latch) {
 			continue
 		}
 		t.Run(row.Name, func(t *testing.T) {
@@ -35,28 +36,28 @@ func TestKindsConformToTheirRows(t *testing.T) {
 				return r
 			}
 			first := do(a, history.Acquire, "o1", "ok")
-			if row.Can.Has(client.Fenced) != (first.Token > 0) || (first.ValidMS > 0) != (row.Name != "semaphore") {
-				t.Errorf("grant %+v: want a token: %v, and a validity if there is a lease", first, row.Can.Has(client.Fenced))
+			if row.Can.Has(promise.Fenced) != (first.Token > 0) || (first.ValidMS > 0) != (row.Name != "semaphore") {
+				t.Errorf("grant %+v: want a token: %v, and a validity if there is a lease", first, row.Can.Has(promise.Fenced))
 			}
 			if r := do(b, history.Try, "o2", "fail"); r.Code != "held" {
 				t.Errorf("try: %+v, want code held", r)
 			}
-			if row.Can.Has(client.Reentrant) {
+			if row.Can.Has(promise.Reentrant) {
 				if inner := do(a, history.Acquire, "o1", "ok"); inner.Count != 2 || inner.Token != first.Token {
 					t.Errorf("re-entry: %+v, want the second hold with token %d", inner, first.Token)
 				}
 				do(a, history.Release, "o1", "ok")
 				do(b, history.Try, "o2", "fail")
-			} else if r := do(a, history.Try, "o1", "fail"); (r.Code == "reentered") != row.Can.Has(client.RefusesReentry) {
+			} else if r := do(a, history.Try, "o1", "fail"); (r.Code == "reentered") != row.Can.Has(promise.RefusesReentry) {
 				t.Errorf("re-entry: %+v", r)
 			}
 			do(a, history.Renew, "o1", "ok")
 			do(a, history.Release, "o1", "ok")
 			do(a, history.Release, "o1", "fail")
-			if next := do(b, history.Acquire, "o2", "ok"); row.Can.Has(client.Fenced) && next.Token <= first.Token {
+			if next := do(b, history.Acquire, "o2", "ok"); row.Can.Has(promise.Fenced) && next.Token <= first.Token {
 				t.Errorf("token %d after %d", next.Token, first.Token)
 			}
-			if row.Can.Has(client.Guards) {
+			if row.Can.Has(promise.Guard) {
 				guardsRefuseOldTokens(t, a, b, first.Token)
 			}
 			do(b, history.Release, "o2", "ok")
@@ -100,7 +101,7 @@ func guardsRefuseOldTokens(t *testing.T, a, b *testClient, old uint64) {
 func TestKindsReportLossAndRenewal(t *testing.T) {
 	server := locktest.StartServer(t)
 	for _, row := range kindSpecs() {
-		if !row.Can.Has(client.ReportsLoss) {
+		if !row.Can.Has(promise.ReportsLoss) {
 			continue // without a lease a loss is not noticed
 		}
 		t.Run(row.Name, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestKindsReportLossAndRenewal(t *testing.T) {
 					}
 				}
 			}
-			if row.Can.Has(client.RenewsItself) {
+			if row.Can.Has(promise.Watchdog) {
 				expect("renewed")
 			}
 			server.Dial(t).FlushAll(t.Context())
@@ -137,7 +138,7 @@ func TestKindsReportLossAndRenewal(t *testing.T) {
 func TestSemaphoresTakeTheLimit(t *testing.T) {
 	server := locktest.StartServer(t)
 	for _, row := range kindSpecs() {
-		if !row.Can.Has(client.HasPermits) {
+		if !row.Can.Has(promise.Permits) {
 			continue
 		}
 		t.Run(row.Name, func(t *testing.T) {

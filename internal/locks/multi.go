@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // multiSpecs are the kinds of several locks as one.
@@ -28,10 +29,12 @@ func multiSpecs() []client.Spec {
 		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(threeSemaphores, 0), several: true,
 			apart: true})
 	// The bounds of a frugal lock are for a hold of one lock at the servers, and this one has up to four.
-	mixed.Can = mixed.Can.Without(client.Frugal).With(client.SharesReads, client.CanDowngrade, client.RefusesUpgrade, client.Overtakes)
+	mixed.Can = mixed.Can.Without(promise.BoundedCost).With(promise.ReadWrite | promise.Downgrade |
+		promise.RefusesUpgrade | promise.NoHeadOfLineBlocking)
 	mixed.PersistentKeys = multiTokens(4)
-	permits.Can = client.Capabilities{client.HasPermits, client.RefusesExcess, client.Overtakes, client.CanTry, client.CanRenew, client.EndsRenewals, client.RenewsItself,
-		client.ReportsLoss, client.Wakes, client.Migrates, client.FullMemory}
+	permits.Can = promise.Permits | promise.RefusesExcessPermits | promise.NoHeadOfLineBlocking | promise.Try |
+		promise.Renew | promise.RenewalsEndWithHold | promise.Watchdog | promise.ReportsLoss | promise.Wakes |
+		promise.SurvivesSlotMigration | promise.ReleasesWhenMemoryFull
 	permits.PersistentKeys = func(key string) []string {
 		names := native.MultiKeys(key)
 		return names[:3]
@@ -40,7 +43,8 @@ func multiSpecs() []client.Spec {
 	for i := range specs {
 		s := &specs[i]
 		// Isolates: the keys of one hold may be at several servers. EndsWaits: see AcquireUntilClosed.
-		s.Can = s.Can.With(client.SeveralKeys, client.BacksOff).Without(client.CanForceRelease, client.Counts, client.Isolates, client.Scoped, client.EndsWaits)
+		s.Can = s.Can.With(promise.MultiKey | promise.MultiKeyBacksOff4s).Without(promise.ForceRelease |
+			promise.CountsHolds | promise.PerServerFailures | promise.HasDo | promise.CloseEndsWaits)
 		s.CheckOptions, s.ExpiringKeys = checkUnlimitedOptions, multiTokens(4)
 		s.Undone = func(err error) bool {
 			var parts partsError

@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Options of a scenario for the locks of package lock.
@@ -99,7 +100,7 @@ const (
 // withoutReentry returns rows of which those that no owner can hold twice refuse optionReentry.
 func withoutReentry(rows []client.Spec) []client.Spec {
 	for i, row := range rows {
-		if row.CheckOptions == nil || row.Can.Has(client.Reentrant) {
+		if row.CheckOptions == nil || row.Can.Has(promise.Reentrant) {
 			continue
 		}
 		rows[i].CheckOptions = func(options map[string]string) error {
@@ -120,28 +121,28 @@ const repeatsFor = 1500 * time.Millisecond
 const backsOffWithin = 5 * time.Second
 
 // canWith is what the lock states with these options. They say nothing about a lock that does not check them.
-func canWith(row client.Spec, options map[string]string) client.Capabilities {
+func canWith(row client.Spec, options map[string]string) promise.Set {
 	can := row.Can
 	if row.CheckOptions == nil {
 		return can
 	}
 	if d, err := time.ParseDuration(options[native.OptionTimeout]); err == nil {
 		if d < repeatsFor {
-			can = can.Without(client.Repeats, client.Persists)
+			can = can.Without(promise.RetriesRelease1500ms | promise.RetriesTransientErrors)
 		}
 		if d > backsOffWithin {
-			can = can.Without(client.BacksOff)
+			can = can.Without(promise.MultiKeyBacksOff4s)
 		}
 	}
 	if n, err := replicas(options[optionReplicas]); err == nil && n != 0 {
-		can = can.With(client.AwaitsReplicas)
+		can = can.With(promise.AwaitsReplicas)
 	}
 	// Too few replicas end an acquire, and so does the unknown outcome of one of two that are made together.
 	if options[optionReplicas] != "" || options[optionCalls] == callsVaried {
-		can = can.Without(client.Persists)
+		can = can.Without(promise.RetriesTransientErrors)
 	}
 	if options[optionReentry] == reentryRefused {
-		can = can.Without(client.Reentrant, client.CanDowngrade, client.RefusesUpgrade).With(client.RefusesReentry)
+		can = can.Without(promise.Reentrant | promise.Downgrade | promise.RefusesUpgrade).With(promise.RefusesReentry)
 	}
 	return can
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func TestOptionsOfTheLibrary(t *testing.T) {
@@ -37,7 +38,7 @@ func TestOptionsOfTheLibrary(t *testing.T) {
 // TestLimitOfHolds: a lock renews a hold no longer than option max_hold, and one that has no such limit refuses it.
 func TestLimitOfHolds(t *testing.T) {
 	for _, s := range slices.Concat([]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs()) {
-		limits := s.Can.Has(client.RenewsItself) && !s.Can.Has(client.SeveralKeys)
+		limits := s.Can.Has(promise.Watchdog) && !s.Can.Has(promise.MultiKey)
 		if err := s.CheckOptions(map[string]string{"max_hold": "300ms"}); (err == nil) != limits {
 			t.Errorf("%s: %v", s.Name, err)
 		}
@@ -48,7 +49,8 @@ func TestLimitOfHolds(t *testing.T) {
 func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 	for timeout, repeats := range map[string]bool{"": true, "1499ms": false, "1500ms": true, "5s": true} {
 		options := map[string]string{native.OptionTimeout: timeout}
-		if can := canWith(reentrantSpec(), options); can.Has(client.Repeats) != repeats || can.Has(client.Persists) != repeats {
+		if can := canWith(reentrantSpec(), options); can.Has(promise.RetriesRelease1500ms) != repeats ||
+			can.Has(promise.RetriesTransientErrors) != repeats {
 			t.Errorf("timeout %q: the lock states %s", timeout, can)
 		}
 	}
@@ -59,7 +61,7 @@ func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 func TestLongTimeoutDoesNotBackOff(t *testing.T) {
 	for _, row := range multiSpecs() {
 		for timeout, backsOff := range map[string]bool{"": true, "1s": true, "5s": true, "5001ms": false} {
-			if can := canWith(row, map[string]string{native.OptionTimeout: timeout}); can.Has(client.BacksOff) != backsOff {
+			if can := canWith(row, map[string]string{native.OptionTimeout: timeout}); can.Has(promise.MultiKeyBacksOff4s) != backsOff {
 				t.Errorf("%s, timeout %q: the lock states %s", row.Name, timeout, can)
 			}
 		}

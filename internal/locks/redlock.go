@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -17,7 +18,9 @@ func redlockSpec() client.Spec {
 		})
 	row.Topologies, row.PersistentKeys, row.ExpiringKeys = []string{topology.Quorum}, nil, nil
 	// EndsWaits: see AcquireUntilClosed.
-	row.Can = row.Can.Without(client.Wakes, client.FallsBack, client.Isolates, client.FullMemory, client.Fenced, client.EndsWaits).With(client.CanInspect, client.NamesOwner)
+	row.Can = row.Can.Without(promise.Wakes | promise.PollsWithoutMessages | promise.PerServerFailures |
+		promise.ReleasesWhenMemoryFull | promise.Fenced | promise.CloseEndsWaits).With(promise.Inspect |
+		promise.DistinguishesNotOwner)
 	return row
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // reentrantSpec is the mutex of package lock on one master, alone or behind Sentinel.
@@ -24,7 +25,8 @@ func reentrantSpec() client.Spec {
 			acquire: acquireHold(fencedMutex), force: forceMutex,
 			inspect: inspectMutex, labeled: true, bounded: true, reentrant: true,
 		})
-	row.Can, row.PersistentKeys = row.Can.With(client.TakesTurns, client.CanInspect, client.Guards, client.NamesOwner), fencedKeys
+	row.Can, row.PersistentKeys = row.Can.With(promise.ProgramsTakeTurns|promise.Inspect|promise.Guard|
+		promise.DistinguishesNotOwner), fencedKeys
 	return row
 }
 

@@ -12,13 +12,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // TestScopes: a hold of a block of code ends with it, whether it succeeds, fails or panics, and a loss is reported.
 func TestScopes(t *testing.T) {
 	server := locktest.StartServer(t)
 	for _, row := range slices.Concat([]client.Spec{reentrantSpec()}, kindSpecs()) {
-		if !row.Can.Has(client.Scoped) {
+		if !row.Can.Has(promise.HasDo) {
 			continue
 		}
 		t.Run(row.Name, func(t *testing.T) {
@@ -32,7 +33,7 @@ func TestScopes(t *testing.T) {
 			for _, owner := range []string{"o1", "o2", "o3", "o4"} {
 				block := client.Acquire{Owner: owner, Wait: 20 * time.Second, Scoped: true}
 				r := do(n, client.Request{Op: history.Acquire, Acquire: block})
-				if r.Type != "ok" || (r.Token > 0) != row.Can.Has(client.Fenced) || r.Count != 1 || r.ValidMS != 0 {
+				if r.Type != "ok" || (r.Token > 0) != row.Can.Has(promise.Fenced) || r.Count != 1 || r.ValidMS != 0 {
 					t.Fatalf("acquire: %+v", r)
 				}
 				if r := do(other, client.Request{Op: history.Try, Acquire: client.Acquire{Owner: "x"}}); r.Code != history.CodeHeld {

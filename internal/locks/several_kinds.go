@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // severalKindsSpec is one client of package lock for locks of several kinds, as a program has it.
@@ -18,7 +19,7 @@ func severalKindsSpec() client.Spec {
 			},
 			reentrant: true,
 		})
-	row.Can = row.Can.Without(client.Counts, client.Scoped)
+	row.Can = row.Can.Without(promise.CountsHolds | promise.HasDo)
 	return row
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the version of the layout that this package writes and reads.
-const Format = 2
+const Format = 3
 
 // Root is the default directory for runs, relative to the working directory.
 const Root = "chaos-runs"

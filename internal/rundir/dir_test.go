@@ -263,8 +263,8 @@ func TestOpenRefuses(t *testing.T) {
 	write("history-only/history.jsonl", "")
 	write("future/run.json", `{"format":99}`)
 	write("past/run.json", `{"format":1}`)
-	write("torn/run.json", `{"format":2,"id":"a`)
-	write("runs/x/run.json", `{"format":2}`)
+	write("torn/run.json", `{"format":3,"id":"a`)
+	write("runs/x/run.json", `{"format":3}`)
 	if err := os.Symlink("x", filepath.Join(root, "runs", Latest)); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty", "neither run.json nor history.jsonl"},
 		{"history-only", "chaos check"},
 		{"future", "version 99"},
-		{"past", "its format is version 1, and this program reads version 2"},
+		{"past", "its format is version 1, and this program reads version 3"},
 		{"torn", "truncated"},
 		{"runs", "it contains run directories"},
 	}

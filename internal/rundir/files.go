@@ -24,15 +24,19 @@ func (d *Dir) WriteManifest(m Manifest) error {
 
 // ReadManifest reads run.json. The error is fs.ErrNotExist if it does not exist.
 func (d *Dir) ReadManifest() (Manifest, error) {
-	var m Manifest
-	if err := d.readJSON(ManifestFile, &m); err != nil {
+	var found struct {
+		Format int `json:"format"`
+	}
+	if err := d.readJSON(ManifestFile, &found); err != nil {
 		return Manifest{}, err
 	}
-	if m.Format != Format {
+	if found.Format != Format {
 		return Manifest{}, fmt.Errorf("reading %s: its format is version %d, and this program reads version %d; "+
-			"use the program that wrote it (see versions in run.json)", d.File(ManifestFile), m.Format, Format)
+			"use the program that wrote it (see versions in run.json)", d.File(ManifestFile), found.Format, Format)
 	}
-	return m, nil
+	var m Manifest
+	err := d.readJSON(ManifestFile, &m)
+	return m, err
 }
 
 // Samples returns the samples of the witness file that can be read; nil if there are none. Without samples some

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/promise"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -63,8 +63,8 @@ type Manifest struct {
 	Workload      string `json:"workload"`
 	Foreign       bool   `json:"foreign,omitempty"` // a lock from outside the catalog: how it stores holds is not known
 
-	Can          client.Capabilities `json:"can,omitempty"`           // what the lock states that it can do and promises
-	NotExercised client.Capabilities `json:"not_exercised,omitempty"` // what the workload would use, but the lock does not state
+	Can          promise.Set `json:"can,omitempty"`           // what the lock states that it can do and promises
+	NotExercised promise.Set `json:"not_exercised,omitempty"` // what the workload would use, but the lock does not state
 
 	Clients int           `json:"clients"`
 	Keys    []string      `json:"keys"`
@@ -142,39 +142,39 @@ func checksOptions(lock string) bool {
 // to judge a short run.
 func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 	o := checker.Options{
-		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(client.ReportsLoss),
-		RenewsItself: m.Can.Has(client.RenewsItself), Fenced: m.Can.Has(client.Fenced), Fair: m.Can.Has(client.Fair),
+		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(promise.ReportsLoss),
+		RenewsItself: m.Can.Has(promise.Watchdog), Fenced: m.Can.Has(promise.Fenced), Fair: m.Can.Has(promise.Fair),
 		Thresholds:     m.Thresholds,
-		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
-		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
-		RefusesReentry: m.Can.Has(client.RefusesReentry),
-		Persists:       m.Can.Has(client.Persists),
-		SeveralKeys:    m.Can.Has(client.SeveralKeys),
-		Settles:        m.Can.Has(client.Persists) && m.Deterministic && !m.Variation.Priorities(),
+		PrefersWriters: m.Can.Has(promise.WriterPreference), RefusesUpgrade: m.Can.Has(promise.RefusesUpgrade),
+		RefusesExcess: m.Can.Has(promise.RefusesExcessPermits), Overtakes: m.Can.Has(promise.NoHeadOfLineBlocking),
+		RefusesReentry: m.Can.Has(promise.RefusesReentry),
+		Persists:       m.Can.Has(promise.RetriesTransientErrors),
+		SeveralKeys:    m.Can.Has(promise.MultiKey),
+		Settles:        m.Can.Has(promise.RetriesTransientErrors) && m.Deterministic && !m.Variation.Priorities(),
 		SimPriorities:  m.Deterministic && m.Variation.Priorities(),
-		EndsRenewals:   m.Can.Has(client.EndsRenewals),
-		AwaitsReplicas: m.Can.Has(client.AwaitsReplicas),
-		NamesOwner:     m.Can.Has(client.NamesOwner),
-		FallsBack:      m.Can.Has(client.FallsBack),
-		BacksOff:       m.Can.Has(client.BacksOff),
-		Migrates:       m.Can.Has(client.Migrates),
-		FullMemory:     m.Can.Has(client.FullMemory),
-		Repeats:        m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
+		EndsRenewals:   m.Can.Has(promise.RenewalsEndWithHold),
+		AwaitsReplicas: m.Can.Has(promise.AwaitsReplicas),
+		NamesOwner:     m.Can.Has(promise.DistinguishesNotOwner),
+		FallsBack:      m.Can.Has(promise.PollsWithoutMessages),
+		BacksOff:       m.Can.Has(promise.MultiKeyBacksOff4s),
+		Migrates:       m.Can.Has(promise.SurvivesSlotMigration),
+		FullMemory:     m.Can.Has(promise.ReleasesWhenMemoryFull),
+		Repeats:        m.Can.Has(promise.RetriesRelease1500ms), Counts: m.Can.Has(promise.CountsHolds),
 		Shared: s.Workload.PerInstance > 1, // clients may have shared a lock object
-		Frugal: m.Can.Has(client.Frugal), FencedReaders: m.Can.Has(client.FencedReaders),
+		Frugal: m.Can.Has(promise.BoundedCost), FencedReaders: m.Can.Has(promise.FencedReaders),
 	}
 	if o.Frugal {
 		o.Poll = longestPoll(s)
 	}
 	// With priorities, a slow connection delivers only while the others are idle: its waiters ask after the others.
-	if m.Can.Has(client.TakesTurns) && !m.Variation.Priorities() {
+	if m.Can.Has(promise.ProgramsTakeTurns) && !m.Variation.Priorities() {
 		o.TakesTurns = s.Workload.PerProcess
 	}
 	// A Redis Cluster may refuse all commands once a master was away for that long.
 	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil {
 		o.NodeTimeout = time.Duration(ms) * time.Millisecond
 	}
-	if m.Can.Has(client.Isolates) {
+	if m.Can.Has(promise.PerServerFailures) {
 		o.Isolates = o.NodeTimeout
 	}
 	if limit, err := time.ParseDuration(s.Options["max_hold"]); err == nil && o.RenewsItself && checksOptions(s.Lock) {
@@ -187,11 +187,11 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		o.QueueDelay = queueDelay
 	}
 	switch {
-	case m.Can.Has(client.SharesReads):
+	case m.Can.Has(promise.ReadWrite):
 		o.LockKind = checker.ReadersWriterLock
-	case m.Can.Has(client.Reentrant):
+	case m.Can.Has(promise.Reentrant):
 		o.LockKind = checker.Reentrant
-	case m.Can.Has(client.RefusesReentry):
+	case m.Can.Has(promise.RefusesReentry):
 		o.LockKind = checker.Mutex
 	}
 	return o

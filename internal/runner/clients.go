@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // startClients starts all clients and sets them up, all at once except those that share a lock object: the first of
@@ -19,7 +20,7 @@ import (
 // fault on the link of that client hits all of them.
 func (s *stage) startClients(ctx context.Context, env backend.Env) error {
 	s.env, s.clients = env, make([]client.Client, env.Clients)
-	can := make([]client.Capabilities, env.Clients)
+	can := make([]promise.Set, env.Clients)
 	errs := make([]error, env.Clients)
 	shared := max(1, s.run.params.PerInstance)
 	var wg sync.WaitGroup
@@ -32,10 +33,10 @@ func (s *stage) startClients(ctx context.Context, env backend.Env) error {
 		})
 	}
 	wg.Wait()
-	s.can = client.Common(can...)
+	s.can = promise.Common(can...)
 	names := s.run.Scenario.LockNames()
 	if slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
-		s.can = s.can.Without(client.CanInspect) // each lock shows owners under names of its own
+		s.can = s.can.Without(promise.Inspect) // each lock shows owners under names of its own
 	}
 	return firstError(errs)
 }
@@ -50,12 +51,12 @@ func firstError(errs []error) error {
 	return fmt.Errorf("%w; %s failed as well", errs[0], format.Count(len(errs)-1, "other client"))
 }
 
-func (s *stage) startClient(ctx context.Context, env backend.Env, i int) (client.Capabilities, error) {
+func (s *stage) startClient(ctx context.Context, env backend.Env, i int) (promise.Set, error) {
 	var options map[string]string
 	env.Lock, options = s.run.lockOf(i)
 	c, err := s.run.Backend.Client(ctx, env, i)
 	if err != nil {
-		return nil, fmt.Errorf("starting client %d: %w", i, err)
+		return 0, fmt.Errorf("starting client %d: %w", i, err)
 	}
 	s.setClient(i, c)
 	return s.setUp(ctx, env, c, i, options, env.Seed+uint64(i))
@@ -64,7 +65,7 @@ func (s *stage) startClient(ctx context.Context, env backend.Env, i int) (client
 // setUp sends init to client i.
 func (s *stage) setUp(
 	ctx context.Context, env backend.Env, c client.Client, i int, options map[string]string, seed uint64,
-) (client.Capabilities, error) {
+) (promise.Set, error) {
 	ctx, cancel := context.WithTimeout(ctx, env.InitTimeout)
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
@@ -72,15 +73,12 @@ func (s *stage) setUp(
 		Instance: s.run.params.Instance(i),
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
+		return 0, fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
 	}
 	if reply.Type != "ok" {
 		why := slices.DeleteFunc([]string{reply.Code, reply.Error}, func(s string) bool { return s == "" })
-		return nil, fmt.Errorf("setting up client %d: %w: %s", i, client.ErrRefused,
+		return 0, fmt.Errorf("setting up client %d: %w: %s", i, client.ErrRefused,
 			cmp.Or(strings.Join(why, ": "), "without a reason"))
-	}
-	if err := reply.Can.Check(); err != nil {
-		return nil, fmt.Errorf("setting up client %d: %w: %w in its reply to init", i, client.ErrProtocol, err)
 	}
 	return reply.Can, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 const (
@@ -61,7 +62,7 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	if doubt.After(end) {
 		doubt = time.Time{}
 	}
-	if queued := s.track.queuedUntil(lease); s.can.Has(client.Fair) && queued.After(doubt) && lease < most {
+	if queued := s.track.queuedUntil(lease); s.can.Has(promise.Fair) && queued.After(doubt) && lease < most {
 		doubt = queued
 	}
 	if d := time.Until(doubt); d > 0 && !sleep(ctx, d.Truncate(time.Millisecond)+time.Millisecond) {
@@ -169,7 +170,7 @@ func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 
 // probe records whether a client that is alive can acquire key. A latch is not acquired.
 func (s *stage) probe(ctx context.Context, key string) {
-	if s.can.Has(client.IsLatch) {
+	if s.can.Has(promise.Latch) {
 		return
 	}
 	for i, session := range s.currentSessions() {
@@ -178,7 +179,7 @@ func (s *stage) probe(ctx context.Context, key string) {
 		}
 		outcome, why := s.probeUntilSettled(ctx, i, key)
 		s.record.Complete(history.Event{Process: history.Nemesis, F: history.ProbeEvent, Key: key}, outcome, nil, why)
-		if outcome == history.OK && s.can.Has(client.HasPermits) {
+		if outcome == history.OK && s.can.Has(promise.Permits) {
 			s.permitsLeft(ctx, key)
 		}
 		return

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/promise"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
@@ -298,7 +299,7 @@ func TestLocksOfOneRun(t *testing.T) {
 		t.Errorf("%s: %s", out.Judgement.Verdict, out.Judgement.Sentence)
 	}
 	m := out.Manifest
-	if m.Lock != "mutex + set-nx-ex" || m.Can.Has(client.ReportsLoss) || !m.Can.Has(client.CanTry) {
+	if m.Lock != "mutex + set-nx-ex" || m.Can.Has(promise.ReportsLoss) || !m.Can.Has(promise.Try) {
 		t.Errorf("lock %q can %s", m.Lock, m.Can)
 	}
 }

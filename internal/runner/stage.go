@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
 	"github.com/lockchaos/lockchaos/workloads/session"
@@ -36,7 +37,7 @@ type stage struct {
 	clients  []client.Client // guarded by mu, as are the sessions, from startWork on
 	gone     []client.Client // that others have replaced; guarded by mu
 	restarts []chan client.Client
-	can      client.Capabilities // what the locks of all clients can do
+	can      promise.Set // what the locks of all clients can do
 	sessions []*session.Session
 	record   *history.Recorder
 	track    *tracker
@@ -92,7 +93,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		return s, fmt.Errorf("lock %s: %s", r.Scenario.Lock, why)
 	}
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
-	r.manifest.Can, r.manifest.NotExercised = s.can, s.can.Missing(row.Uses...)
+	r.manifest.Can, r.manifest.NotExercised = s.can, row.Uses.Without(s.can)
 	r.manifest.SetExpected(r.Scenario)
 	return s, errors.Join(s.openRecords(), r.records.manifest(r.manifest))
 }
@@ -186,7 +187,7 @@ func (s *stage) startWork() {
 	for i, c := range s.clients {
 		opened := session.New(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
 		opened.AllowPause(r.longestPause())
-		if s.can.Has(client.Unleased) {
+		if s.can.Has(promise.Unleased) {
 			opened.WithoutLeases()
 		}
 		s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -13,12 +14,12 @@ import (
 func holdSequences() []sequence {
 	return []sequence{
 		{name: "plain", run: plain},
-		{name: "nested", needs: client.Capabilities{client.Reentrant}, run: nested},
-		{name: "nested leases", needs: client.Capabilities{client.Reentrant, client.ReportsLoss},
+		{name: "nested", needs: promise.Reentrant, run: nested},
+		{name: "nested leases", needs: promise.Reentrant | promise.ReportsLoss,
 			run: holding((*mix).newBrief, nestedLeases)},
-		{name: "to the end", needs: client.Capabilities{client.ReportsLoss}, run: toTheEnd},
-		{name: "refused re-entry", needs: client.Capabilities{client.RefusesReentry}, run: refusedReentry},
-		{name: "tries", needs: client.Capabilities{client.CanTry}, run: tries},
+		{name: "to the end", needs: promise.ReportsLoss, run: toTheEnd},
+		{name: "refused re-entry", needs: promise.RefusesReentry, run: refusedReentry},
+		{name: "tries", needs: promise.Try, run: tries},
 		{name: "short waits", run: shortWaits},
 	}
 }
@@ -80,7 +81,7 @@ func nestedLeases(m *mix, outer session.Hold) {
 	a := m.again(outer)
 	a.Lease = (outer.Lease / 3).Truncate(workload.Grain)
 	if inner := m.Try(a); inner.Granted() {
-		if m.Can.Has(client.CanRenew) && m.Chance(2) {
+		if m.Can.Has(promise.Renew) && m.Chance(2) {
 			m.Session.Renew(m.Context, inner, a.Lease)
 		}
 		m.visit()
@@ -134,9 +135,9 @@ func refusedReentry(m *mix) {
 	if !h.Granted() {
 		return
 	}
-	if m.Can.Has(client.SharesReads) && m.Chance(2) {
+	if m.Can.Has(promise.ReadWrite) && m.Chance(2) {
 		a = m.Reading(a.Owner, a.Lease)
-	} else if m.Can.Has(client.SharesReads) {
+	} else if m.Can.Has(promise.ReadWrite) {
 		a = m.Writing(a.Owner, a.Lease)
 	}
 	m.Release(m.enter(a))

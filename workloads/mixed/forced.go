@@ -5,17 +5,18 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 )
 
 // forcedSequences release locks by force: the next operation of the holder reaches servers that no longer know its
 // hold. They use the client's own key.
 func forcedSequences() []sequence {
-	needs := client.Capabilities{client.CanForceRelease}
+	needs := promise.ForceRelease
 	return []sequence{
 		{name: "released by force", needs: needs, run: forced},
-		{name: "renewed after a release by force", needs: needs.With(client.CanRenew), run: forcedRenewal},
-		{name: "some permits released by force", needs: client.Capabilities{client.CanForcePermits}, run: forcedSome},
+		{name: "renewed after a release by force", needs: needs.With(promise.Renew), run: forcedRenewal},
+		{name: "some permits released by force", needs: promise.ForceReleasePermits, run: forcedSome},
 	}
 }
 
@@ -90,7 +91,7 @@ func forcedSome(m *mix) {
 		a.Owner, a.Permits = m.NewOwner(), some
 		return a
 	})
-	if m.Can.Has(client.CanRenew) && m.Chance(2) {
+	if m.Can.Has(promise.Renew) && m.Chance(2) {
 		m.Session.Renew(m.Context, h, a.Lease)
 	}
 	m.PauseInHold()

@@ -3,25 +3,26 @@ package mixed
 import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // inspectSequences ask who holds the lock.
 func inspectSequences() []sequence {
-	needs := client.Capabilities{client.CanInspect}
+	needs := promise.Inspect
 	return []sequence{
 		{name: "inspected", needs: needs, run: inspected},
-		{name: "guarded", needs: client.Capabilities{client.Guards}, run: holding((*mix).NewWrite, guarded)},
-		{name: "guarded readers", needs: client.Capabilities{client.Guards, client.FencedReaders},
+		{name: "guarded", needs: promise.Guard, run: holding((*mix).NewWrite, guarded)},
+		{name: "guarded readers", needs: promise.Guard | promise.FencedReaders,
 			run: holding((*mix).NewRead, guardedReaders)},
-		{name: "owner inspected", needs: client.Capabilities{client.InspectsOwner},
+		{name: "owner inspected", needs: promise.InspectOwner,
 			run: holding((*mix).sharing, ownerInspected)},
-		{name: "owner of several levels inspected", needs: client.Capabilities{client.InspectsOwner, client.Reentrant},
+		{name: "owner of several levels inspected", needs: promise.InspectOwner | promise.Reentrant,
 			run: ownerNested},
-		{name: "waiters counted", needs: client.Capabilities{client.CountsWaiters},
+		{name: "waiters counted", needs: promise.CountWaiters,
 			run: holding((*mix).newRequest, waitersCounted)},
-		{name: "inspected while nested", needs: needs.With(client.Reentrant), run: inspectedNested},
+		{name: "inspected while nested", needs: needs.With(promise.Reentrant), run: inspectedNested},
 	}
 }
 
@@ -40,7 +41,7 @@ func inspected(m *mix) {
 		return
 	}
 	m.inspect()
-	if m.Can.Has(client.CanRenew) && m.Chance(2) {
+	if m.Can.Has(promise.Renew) && m.Chance(2) {
 		if m.Session.Renew(m.Context, h, m.otherLease(m.Params.Lease)).Outcome != history.OK {
 			m.Release(h)
 			return
@@ -102,7 +103,7 @@ func guardedReaders(m *mix, first session.Hold) {
 
 // ask asks what the owner of h holds, if that can be done. Nothing else of the client happens at the same instant.
 func (m *mix) ask(h session.Hold) {
-	if m.Can.Has(client.InspectsOwner) {
+	if m.Can.Has(promise.InspectOwner) {
 		m.Pause(workload.Grain)
 		m.Session.InspectOwner(m.Context, h)
 		m.Pause(workload.Grain)
@@ -113,9 +114,9 @@ func (m *mix) ask(h session.Hold) {
 func (m *mix) sharing() client.Acquire {
 	a := m.NewWrite()
 	switch {
-	case m.Can.Has(client.SharesReads) && !m.Chance(4):
+	case m.Can.Has(promise.ReadWrite) && !m.Chance(4):
 		a.Mode = "read"
-	case m.Can.Has(client.HasPermits):
+	case m.Can.Has(promise.Permits):
 		a.Permits = 1 + m.Rand.IntN(m.Limit())
 	}
 	return a
@@ -140,7 +141,7 @@ func ownerInspected(m *mix, h session.Hold) {
 // ownerNested inspects at every depth how often an owner holds the lock.
 func ownerNested(m *mix) {
 	a := m.NewWrite()
-	if m.Can.Has(client.SharesReads) && m.Chance(2) {
+	if m.Can.Has(promise.ReadWrite) && m.Chance(2) {
 		a.Mode = "read"
 	}
 	holds := m.enterNested(a, func() {})

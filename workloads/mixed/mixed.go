@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -25,9 +26,8 @@ func Spec() workload.Spec {
 		Doc: "every client in a loop: one of the sequences that the lock can do (nested holds, tries, renewals, releases " +
 			"of locks that are not held, forced releases, inspections, expired holds, short waits, reads and writes, several " +
 			"permits or keys), on a key of its own or a shared one.",
-		Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
-		Uses: client.AllCapabilities().Without(
-			client.IsLatch, client.CanDelete, client.PartialRelease, client.Unleased),
+		Source:         "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
+		Uses:           promise.All.Without(promise.Latch | promise.Unleased),
 		CheckSequences: checkSequences, Client: run,
 	}
 }
@@ -35,7 +35,7 @@ func Spec() workload.Spec {
 // sequence is a fixed series of operations of one client.
 type sequence struct {
 	name  string
-	needs client.Capabilities
+	needs promise.Set
 	run   func(m *mix)
 }
 
@@ -53,7 +53,7 @@ func allSequences() []sequence {
 
 // sequencesFor are the sequences that a lock supports, in a workload with the parameters of one client: at least the
 // plain acquire and release.
-func sequencesFor(can client.Capabilities, p workload.Params) (list []sequence) {
+func sequencesFor(can promise.Set, p workload.Params) (list []sequence) {
 	names, others := sequenceNames(p)
 	all := sequences()
 	switch {
@@ -66,7 +66,7 @@ func sequencesFor(can client.Capabilities, p workload.Params) (list []sequence) 
 		if len(names) > 0 && slices.Contains(names, s.name) == others {
 			continue
 		}
-		if can.Has(s.needs...) {
+		if can.Has(s.needs) {
 			list = append(list, s)
 		}
 	}
@@ -133,7 +133,7 @@ func run(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 	m := &mix{Actor: workload.NewActor(ctx, stop, e)}
 	list := sequencesFor(m.WatchValidity(), ofClient(e.Params, e.Session.Number()))
 	defer m.Session.AwaitEnds(ctx)
-	if e.Params.SetUp && m.Can.Has(client.CanResize) {
+	if e.Params.SetUp && m.Can.Has(promise.ManagesPermits) {
 		m.setUp()
 	}
 	for workload.Running(ctx, stop) && e.Session.Alive() {
@@ -141,7 +141,7 @@ func run(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 		if m.Chance(2) || m.spoiled {
 			m.Key = m.Keys[e.Rand.IntN(len(m.Keys))]
 		}
-		if s := list[e.Rand.IntN(len(list))]; !slices.Contains(s.needs, client.ReportsLoss) || m.KnowsLosses() {
+		if s := list[e.Rand.IntN(len(list))]; !s.needs.Has(promise.ReportsLoss) || m.KnowsLosses() {
 			s.run(m)
 		}
 		workload.Pause(ctx, stop, workload.Grain+e.Params.Think+e.Random(e.Params.Jitter))
@@ -160,7 +160,7 @@ func (m *mix) setUp() {
 // write, sometimes to read.
 func (m *mix) request(owner string, lease time.Duration) client.Acquire {
 	a := m.Writing(owner, lease)
-	if m.Can.Has(client.SharesReads) && m.Chance(4) {
+	if m.Can.Has(promise.ReadWrite) && m.Chance(4) {
 		a.Mode = "read"
 	}
 	return a
@@ -199,11 +199,11 @@ func (m *mix) sometimes(send func(client.Acquire) session.Hold, request func() c
 // visit tries to acquire the lock for another owner, which is refused if it is held, and releases it if it was granted.
 // Of a semaphore it requests some of the permits. Sometimes it first asks who holds the lock.
 func (m *mix) visit() {
-	if m.Can.Has(client.CanInspect) && m.Chance(4) {
+	if m.Can.Has(promise.Inspect) && m.Chance(4) {
 		m.inspect()
 	}
 	a := m.newRequest()
-	if m.Can.Has(client.HasPermits) {
+	if m.Can.Has(promise.Permits) {
 		a.Permits = 1 + m.Rand.IntN(a.Limit)
 	}
 	m.tryOnce(a)
@@ -221,7 +221,7 @@ func (m *mix) tryOnce(a client.Acquire) {
 func (m *mix) work(h session.Hold) {
 	read := m.Guard.Read(h.Key)
 	worked := m.Session.Work(m.Context, h, workload.Grain+m.Random(m.Params.Hold))
-	if worked == history.OK && h.Mode != "read" && !m.Can.Has(client.HasPermits) {
+	if worked == history.OK && h.Mode != "read" && !m.Can.Has(promise.Permits) {
 		m.Session.Touch(h, m.Guard, read)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/promise"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
@@ -20,30 +21,30 @@ import (
 // TestSequencesFitTheLock: a lock is asked only for what it states that it can do.
 func TestSequencesFitTheLock(t *testing.T) {
 	for _, row := range locks.Catalog() {
-		if row.Can.Has(client.IsLatch) {
+		if row.Can.Has(promise.Latch) {
 			continue
 		}
 		for _, s := range sequencesFor(row.Can, workload.Params{PerInstance: 2}) {
-			if missing := row.Can.Missing(s.needs...); len(missing) > 0 {
+			if missing := s.needs.Without(row.Can); missing != 0 {
 				t.Errorf("%s: sequence %q needs %s", row.Name, s.name, missing)
 			}
 		}
 		ops := opsOf(t, row.Can, 60)
-		for op, needed := range map[string]client.Capability{history.Try: client.CanTry, history.Renew: client.CanRenew} {
+		for op, needed := range map[string]promise.Set{history.Try: promise.Try, history.Renew: promise.Renew} {
 			if slices.Contains(ops, op) != row.Can.Has(needed) {
 				t.Errorf("%s: it was asked to %s: %v", row.Name, op, !row.Can.Has(needed))
 			}
 		}
 	}
 	for _, s := range sequences() {
-		if all := client.AllCapabilities(); !all.Has(s.needs...) {
+		if !promise.All.Has(s.needs) {
 			t.Errorf("sequence %q can never be run", s.name)
 		}
 	}
 }
 
 // opsOf are the operations that a client requests of a lock with these capabilities, in n sequences.
-func opsOf(t *testing.T, can client.Capabilities, n int) (ops []string) {
+func opsOf(t *testing.T, can promise.Set, n int) (ops []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
@@ -63,7 +64,7 @@ func TestMixedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
 		e := workloadtest.Env(c, tape, 1, 3, 7)
-		e.Params.Kind, e.Params.Keys, e.Can = workload.Mixed, 2, client.Capabilities{client.CanTry, client.SeveralKeys}
+		e.Params.Kind, e.Params.Keys, e.Can = workload.Mixed, 2, promise.Try|promise.MultiKey
 		run(t.Context(), workloadtest.StopAfter(c, 600), e)
 		own, names := 0, e.Params.KeyNames()
 		for _, r := range c.Requests {
@@ -115,12 +116,12 @@ func TestSeveralKeysAreOneOperation(t *testing.T) {
 func TestNamedSequences(t *testing.T) {
 	p := workload.Params{Kind: workload.Mixed, Sequences: "nested, tries"}.Defaults()
 	for _, c := range []struct {
-		can  client.Capabilities
+		can  promise.Set
 		want string
 	}{
-		{client.Capabilities{client.Reentrant, client.CanTry}, "[nested tries]"},
-		{client.Capabilities{client.Reentrant}, "[nested]"},
-		{nil, "[plain]"},
+		{promise.Reentrant | promise.Try, "[nested tries]"},
+		{promise.Reentrant, "[nested]"},
+		{0, "[plain]"},
 	} {
 		var got []string
 		for _, s := range sequencesFor(c.can, p) {
@@ -134,7 +135,7 @@ func TestNamedSequences(t *testing.T) {
 		t.Error(err)
 	}
 	others := workload.Params{Kind: workload.Mixed, Sequences: allBut + "plain, tries"}.Defaults()
-	for _, s := range sequencesFor(client.Capabilities{client.Reentrant, client.CanTry}, others) {
+	for _, s := range sequencesFor(promise.Reentrant|promise.Try, others) {
 		if s.name == "plain" || s.name == "tries" {
 			t.Errorf("%q is executed, although the parameters leave it out", s.name)
 		}
@@ -175,7 +176,7 @@ func TestHoldAndWait(t *testing.T) {
 			e := workloadtest.Env(c, tape, i, 2, uint64(i))
 			e.Params.Kind, e.Params.Keys, e.Params.Wait = workload.Mixed, 2, 2*longestHold
 			e.Params.Sequences = "held for long; all keys at once"
-			e.Can = client.Capabilities{client.SeveralKeys, client.RenewsItself, client.ReportsLoss}
+			e.Can = promise.MultiKey | promise.Watchdog | promise.ReportsLoss
 			stop := make(chan struct{})
 			time.AfterFunc(3*longestHold, func() { close(stop) })
 			group.Go(func() { run(t.Context(), stop, e) })

@@ -6,30 +6,31 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // namedSequences belong to scenarios that name them (Params.Sequences): they take seconds, or are about a fault.
 func namedSequences() []sequence {
-	renewing := client.Capabilities{client.RenewsItself, client.ReportsLoss}
+	renewing := promise.Watchdog | promise.ReportsLoss
 	return []sequence{
 		{name: "left to its watchdog", needs: renewing, run: leftToWatchdog},
-		{name: "released by force late", needs: client.Capabilities{client.CanForceRelease, client.ReportsLoss},
+		{name: "released by force late", needs: promise.ForceRelease | promise.ReportsLoss,
 			run: forcedLate},
-		{name: "lock object reopened", needs: client.Capabilities{client.Reopens, client.ReportsLoss},
+		{name: "lock object reopened", needs: promise.Reopen | promise.ReportsLoss,
 			run: unshared(reopened)},
-		{name: "reopened after a release", needs: client.Capabilities{client.Reopens}, run: unshared(reopenedAfterRelease)},
-		{name: "closed while it acquires", needs: client.Capabilities{client.EndsWaits}, run: unshared(closedWhileAcquiring)},
-		{name: "renewed until the end", needs: client.Capabilities{client.CanRenew, client.ReportsLoss},
+		{name: "reopened after a release", needs: promise.Reopen, run: unshared(reopenedAfterRelease)},
+		{name: "closed while it acquires", needs: promise.CloseEndsWaits, run: unshared(closedWhileAcquiring)},
+		{name: "renewed until the end", needs: promise.Renew | promise.ReportsLoss,
 			run: renewedUntilEnd},
-		{name: "held for long", needs: client.Capabilities{client.RenewsItself}, run: heldForLong},
-		{name: "all keys at once", needs: client.Capabilities{client.SeveralKeys}, run: allAtOnce},
-		{name: "reader that joins late", needs: client.Capabilities{client.SharesReads}, run: joinsLate},
+		{name: "held for long", needs: promise.Watchdog, run: heldForLong},
+		{name: "all keys at once", needs: promise.MultiKey, run: allAtOnce},
+		{name: "reader that joins late", needs: promise.ReadWrite, run: joinsLate},
 		{name: "read late in a write", run: readsLate,
-			needs: client.Capabilities{client.SharesReads, client.CanDowngrade, client.ReportsLoss}},
+			needs: promise.ReadWrite | promise.Downgrade | promise.ReportsLoss},
 		{name: "read awaited in a write", run: readAwaited,
-			needs: client.Capabilities{client.SharesReads, client.CanDowngrade, client.ReportsLoss}},
+			needs: promise.ReadWrite | promise.Downgrade | promise.ReportsLoss},
 	}
 }
 
@@ -118,7 +119,7 @@ const longHold = 5 * time.Second
 // its lease.
 func leftToWatchdog(m *mix) {
 	a := m.Writing(m.NewOwner(), 0)
-	if m.Can.Has(client.SeveralKeys) && len(m.Keys) > 1 && m.Chance(2) {
+	if m.Can.Has(promise.MultiKey) && len(m.Keys) > 1 && m.Chance(2) {
 		a = m.Several(a)
 	}
 	if h := m.Acquire(a); h.Granted() {

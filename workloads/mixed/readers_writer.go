@@ -1,24 +1,24 @@
 package mixed
 
 import (
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // sharedSequences are about readers and writers.
 func sharedSequences() []sequence {
-	needs := client.Capabilities{client.SharesReads}
+	needs := promise.ReadWrite
 	return []sequence{
 		{name: "readers", needs: needs, run: holding((*mix).NewRead, readers)},
-		{name: "downgrade", needs: needs.With(client.CanDowngrade), run: holding((*mix).NewWrite, downgrade)},
-		{name: "upgrade", needs: needs.With(client.CanDowngrade), run: holding((*mix).NewRead, upgrade)},
+		{name: "downgrade", needs: needs.With(promise.Downgrade), run: holding((*mix).NewWrite, downgrade)},
+		{name: "upgrade", needs: needs.With(promise.Downgrade), run: holding((*mix).NewRead, upgrade)},
 		{name: "write after a read", needs: needs, run: holding((*mix).NewRead, writeAfterRead)},
-		{name: "nested reads", needs: needs.With(client.Reentrant), run: holding((*mix).NewRead, nestedReads)},
-		{name: "dead reader", needs: needs.With(client.ReportsLoss), run: deadReader},
+		{name: "nested reads", needs: needs.With(promise.Reentrant), run: holding((*mix).NewRead, nestedReads)},
+		{name: "dead reader", needs: needs.With(promise.ReportsLoss), run: deadReader},
 		// Its loss has to be reported with the mode.
 		{name: "write that ends inside a read", run: deadWrite,
-			needs: needs.With(client.CanDowngrade, client.ReportsLoss, client.InspectsOwner)},
+			needs: needs.With(promise.Downgrade | promise.ReportsLoss | promise.InspectOwner)},
 	}
 }
 
@@ -109,10 +109,10 @@ func deadReader(m *mix) {
 		return
 	}
 	if h := m.Try(m.Reading(m.NewOwner(), 2*workload.BeyondSlack)); h.Granted() {
-		if m.Can.Has(client.CanRenew) && m.Chance(2) {
+		if m.Can.Has(promise.Renew) && m.Chance(2) {
 			m.Session.Renew(m.Context, h, 3*workload.BeyondSlack)
 		}
-		if m.Pause(lease); m.Can.Has(client.InspectsOwner) {
+		if m.Pause(lease); m.Can.Has(promise.InspectOwner) {
 			m.Pause(workload.BeyondSlack)
 			m.ask(dead)
 			m.ask(h)

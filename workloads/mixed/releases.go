@@ -1,8 +1,8 @@
 package mixed
 
 import (
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -12,10 +12,10 @@ func releaseSequences() []sequence {
 	return []sequence{
 		{name: "released twice", run: holding((*mix).newRequest, releasedTwice)},
 		{name: "release of nothing", run: holding((*mix).newRequest, releaseNothing)},
-		{name: "release of a caller that has given up", needs: client.Capabilities{client.Detached},
+		{name: "release of a caller that has given up", needs: promise.ReleaseSurvivesCancel,
 			run: holding((*mix).newRequest, releaseCanceled)},
-		{name: "block of code", needs: client.Capabilities{client.Scoped, client.ReportsLoss}, run: scoped},
-		{name: "released twice while nested", needs: client.Capabilities{client.Reentrant},
+		{name: "block of code", needs: promise.HasDo | promise.ReportsLoss, run: scoped},
+		{name: "released twice while nested", needs: promise.Reentrant,
 			run: holding((*mix).newRequest, releasedTooOften)},
 	}
 }

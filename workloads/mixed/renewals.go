@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -12,14 +13,14 @@ import (
 // renewSequences are about leases.
 func renewSequences() []sequence {
 	return []sequence{
-		{name: "renewed by hand", needs: client.Capabilities{client.CanRenew}, run: holding((*mix).newBrief, renewed)},
-		{name: "renewed for less", needs: client.Capabilities{client.CanRenew},
+		{name: "renewed by hand", needs: promise.Renew, run: holding((*mix).newBrief, renewed)},
+		{name: "renewed for less", needs: promise.Renew,
 			run: holding((*mix).newBrief, renewedForLess)},
-		{name: "renewal of what is not held", needs: client.Capabilities{client.CanRenew},
+		{name: "renewal of what is not held", needs: promise.Renew,
 			run: holding((*mix).newRequest, renewNothing)},
-		{name: "expired", needs: client.Capabilities{client.ReportsLoss}, run: expired},
-		{name: "watchdog", needs: client.Capabilities{client.RenewsItself}, run: watched},
-		{name: "short beside long", needs: client.Capabilities{client.ReportsLoss, client.SharesReads}, run: shortBesideLong},
+		{name: "expired", needs: promise.ReportsLoss, run: expired},
+		{name: "watchdog", needs: promise.Watchdog, run: watched},
+		{name: "short beside long", needs: promise.ReportsLoss | promise.ReadWrite, run: shortBesideLong},
 	}
 }
 
@@ -28,7 +29,7 @@ func renewed(m *mix, h session.Hold) {
 	for range 1 + m.Rand.IntN(3) {
 		m.Pause((h.Lease / 2).Truncate(workload.Grain))
 		longer := m.otherLease(h.Lease)
-		if m.Can.Has(client.RenewsItself) && m.Chance(3) {
+		if m.Can.Has(promise.Watchdog) && m.Chance(3) {
 			longer = 0 // the lease that it was granted with
 		}
 		if m.Session.Renew(m.Context, h, longer).Outcome != history.OK || m.Over() {
@@ -74,7 +75,7 @@ func expired(m *mix) {
 	}
 	m.Session.Work(m.Context, h, lease+workload.Grain+late)
 	other := m.sometimes(m.Acquire, m.NewWrite)
-	if m.Can.Has(client.CanRenew) && m.Chance(2) {
+	if m.Can.Has(promise.Renew) && m.Chance(2) {
 		m.Session.Renew(m.Context, h, m.Params.Lease)
 	}
 	m.visit()
@@ -101,7 +102,7 @@ func watched(m *mix) {
 	if m.Chance(3) {
 		m.outlive(h)
 	}
-	if second.Granted() && m.Can.Has(client.Reentrant) && m.Chance(2) && !m.reenter(h) {
+	if second.Granted() && m.Can.Has(promise.Reentrant) && m.Chance(2) && !m.reenter(h) {
 		return
 	}
 	if second.Granted() && m.Chance(2) { // under the context of the first, if the client uses contexts

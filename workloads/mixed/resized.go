@@ -3,18 +3,19 @@ package mixed
 import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // sizedSequences are about how many permits a semaphore has.
 func sizedSequences() []sequence {
-	needs := client.Capabilities{client.HasPermits}
+	needs := promise.Permits
 	return []sequence{
-		{name: "more permits than there are", needs: needs.With(client.RefusesExcess), run: tooMany},
-		{name: "resize", needs: needs.With(client.CanResize), run: resize},
-		{name: "permits added and removed", needs: needs.With(client.CanResize, client.CanChangePermits), run: change},
-		{name: "drain", needs: needs.With(client.CanDrain), run: drain},
+		{name: "more permits than there are", needs: needs.With(promise.RefusesExcessPermits), run: tooMany},
+		{name: "resize", needs: needs.With(promise.ManagesPermits), run: resize},
+		{name: "permits added and removed", needs: needs.With(promise.ManagesPermits), run: change},
+		{name: "drain", needs: needs.With(promise.ManagesPermits), run: drain},
 	}
 }
 

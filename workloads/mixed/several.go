@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -13,15 +13,15 @@ import (
 // manySequences are about several permits and several keys.
 func manySequences() []sequence {
 	return []sequence{
-		{name: "permits", needs: client.Capabilities{client.HasPermits}, run: permits},
-		{name: "permits of a holder that is late", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
+		{name: "permits", needs: promise.Permits, run: permits},
+		{name: "permits of a holder that is late", needs: promise.Permits | promise.ReportsLoss,
 			run: latePermits},
-		{name: "permits whose lease has ended", needs: client.Capabilities{client.HasPermits, client.ReportsLoss},
+		{name: "permits whose lease has ended", needs: promise.Permits | promise.ReportsLoss,
 			run: deadPermits},
 		{name: "drain of permits whose lease has ended", run: drainDead,
-			needs: client.Capabilities{client.HasPermits, client.ReportsLoss, client.CanDrain}},
-		{name: "several keys", needs: client.Capabilities{client.SeveralKeys}, run: severalKeys},
-		{name: "one of several first", needs: client.Capabilities{client.SeveralKeys, client.Reentrant}, run: oneFirst},
+			needs: promise.Permits | promise.ReportsLoss | promise.ManagesPermits},
+		{name: "several keys", needs: promise.MultiKey, run: severalKeys},
+		{name: "one of several first", needs: promise.MultiKey | promise.Reentrant, run: oneFirst},
 	}
 }
 
@@ -131,7 +131,7 @@ func severalKeys(m *mix) {
 		m.Key = key
 		m.visit()
 	}
-	if m.Can.Has(client.CanRenew) && m.Chance(2) {
+	if m.Can.Has(promise.Renew) && m.Chance(2) {
 		m.outlast(h)
 	}
 	m.Release(h)
@@ -140,7 +140,7 @@ func severalKeys(m *mix) {
 // outlast renews a hold of several keys and works for longer than it was granted for, while others try each key.
 func (m *mix) outlast(h session.Hold) {
 	lease := m.Params.Lease
-	if m.Can.Has(client.RenewsItself) && m.Chance(2) {
+	if m.Can.Has(promise.Watchdog) && m.Chance(2) {
 		lease = 0 // the lease that it was granted with
 	}
 	if m.Session.Renew(m.Context, h, lease).Outcome != history.OK || h.Valid > longestLease {

@@ -3,13 +3,14 @@ package mixed
 import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 )
 
 // programSequences are about what a lock object keeps of all holds of a program. They belong to workloads whose clients
 // share lock objects (Params.PerInstance).
 func programSequences() []sequence {
-	needs := client.Capabilities{client.RenewsItself, client.ReportsLoss, client.CanForceRelease}
+	needs := promise.Watchdog | promise.ReportsLoss | promise.ForceRelease
 	return []sequence{
 		{name: "released by force while it is renewed", needs: needs, run: forcedWhileRenewed},
 		{name: "one of several released by force", needs: needs, run: forcedOneOfSeveral},

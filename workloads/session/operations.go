@@ -69,7 +69,7 @@ func (s *Session) Drain(ctx context.Context, a client.Acquire) (Hold, Answer) {
 	return s.send(ctx, client.Request{Op: history.Try, Acquire: a, Drain: true})
 }
 
-// Guard presents the token of h to the resource that the lock guards ([client.Guards]).
+// Guard presents the token of h to the resource that the lock guards (promise guard).
 func (s *Session) Guard(ctx context.Context, h Hold) Answer {
 	a := client.Acquire{Key: h.Key, Owner: h.Owner}
 	return s.perform(ctx, client.Request{Op: history.Guard, Acquire: a, Token: h.Token})

@@ -97,7 +97,7 @@ func (s *Session) Restarted(c client.Client) *Session {
 // it before the first operation.
 func (s *Session) AllowPause(d time.Duration) { s.allowedPause = d }
 
-// WithoutLeases makes the session request no leases, because the lock has none ([client.Unleased]): a history in which
+// WithoutLeases makes the session request no leases, because the lock has none (promise unleased): a history in which
 // one was requested says that the hold ends with it. Call it before the first operation.
 func (s *Session) WithoutLeases() { s.unleased = true }
 
@@ -191,7 +191,7 @@ func (s *Session) end(ctx context.Context, h Hold, r client.Request) Answer {
 	return s.do(ctx, r, v)
 }
 
-// ReleaseCanceled releases h for a caller that has given up, which the lock does all the same ([client.Detached]).
+// ReleaseCanceled releases h for a caller that has given up, if the lock states release-survives-cancel.
 func (s *Session) ReleaseCanceled(ctx context.Context, h Hold) Answer {
 	return s.end(ctx, h, client.Request{Canceled: true})
 }

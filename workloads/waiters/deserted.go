@@ -3,7 +3,7 @@ package waiters
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -46,7 +46,7 @@ func (c *contender) forsake(r ledRound) {
 
 // lapse is a round in which the first clients take a permit each and leave it to its lease; the others wait for them.
 func (c *contender) lapse(r ledRound) {
-	if c.Can.Has(client.SharesReads) {
+	if c.Can.Has(promise.ReadWrite) {
 		c.lapseReaders(r)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -53,13 +54,13 @@ func (c *contender) roundKinds() []roundKind {
 		can  bool
 	}{
 		{lateLeads, c.shares()},
-		{expires, c.Can.Has(client.ReportsLoss)},
+		{expires, c.Can.Has(promise.ReportsLoss)},
 		// Of a forced release it is not known which of several holders it meets.
-		{isForced, c.Can.Has(client.CanForceRelease) && !c.Can.Has(client.HasPermits)},
-		{admits, c.Can.Has(client.CanDowngrade) || c.Can.Has(client.CanResize)},
-		{squeezed, c.Can.Has(client.HasPermits) && c.Limit() > 1},
-		{lapses, c.Can.Has(client.ReportsLoss) &&
-			(c.Can.Has(client.SharesReads) || c.Can.Has(client.HasPermits) && c.Limit() > 1)},
+		{isForced, c.Can.Has(promise.ForceRelease) && !c.Can.Has(promise.Permits)},
+		{admits, c.Can.Has(promise.Downgrade) || c.Can.Has(promise.ManagesPermits)},
+		{squeezed, c.Can.Has(promise.Permits) && c.Limit() > 1},
+		{lapses, c.Can.Has(promise.ReportsLoss) &&
+			(c.Can.Has(promise.ReadWrite) || c.Can.Has(promise.Permits) && c.Limit() > 1)},
 	} {
 		if row.can {
 			list = append(list, row.kind)
@@ -71,7 +72,7 @@ func (c *contender) roundKinds() []roundKind {
 // joinRound draws the round, which is the same for all clients; false: it has no leader. A kind of round comes again
 // when all others were drawn, so that a short run has many of them.
 func (c *contender) joinRound() (r ledRound, led bool) {
-	if c.Can.Has(client.IsLatch) {
+	if c.Can.Has(promise.Latch) {
 		return r, false
 	}
 	n, kinds := uint64((time.Until(c.Until)-1)/c.round()), c.roundKinds()
@@ -86,17 +87,17 @@ func (c *contender) joinRound() (r ledRound, led bool) {
 	r.straggled, r.kept = all.IntN(2) == 0, all.IntN(2) == 0
 	r.together = !r.straggled && all.IntN(2) == 0
 	r.lease = 500*time.Millisecond + time.Duration(all.IntN(400))*time.Millisecond
-	if c.Can.Has(client.Fair) {
+	if c.Can.Has(promise.Fair) {
 		r.lease += queueInterval
 	}
 	r.forsaken = r.kind == expires && all.IntN(2) == 0
-	r.succeeded = r.kind == isForced && c.Can.Has(client.SharesReads, client.ReportsLoss) && all.IntN(2) == 0
+	r.succeeded = r.kind == isForced && c.Can.Has(promise.ReadWrite|promise.ReportsLoss) && all.IntN(2) == 0
 	return r, true
 }
 
 // shares reports whether several owners may hold the lock at once.
 func (c *contender) shares() bool {
-	return c.Can.Has(client.SharesReads) || c.Can.Has(client.HasPermits)
+	return c.Can.Has(promise.ReadWrite) || c.Can.Has(promise.Permits)
 }
 
 // takePartLed is the part of a client in a round with a leader.
@@ -163,9 +164,9 @@ func (c *contender) squeeze(r ledRound) {
 func (c *contender) smaller() client.Acquire {
 	a := c.Patient(c.NewWrite())
 	switch {
-	case c.Can.Has(client.SharesReads):
+	case c.Can.Has(promise.ReadWrite):
 		a.Mode = "read"
-	case c.Can.Has(client.HasPermits):
+	case c.Can.Has(promise.Permits):
 		a.Permits = 1 + c.Rand.IntN((c.Limit()+1)/2)
 	}
 	return a
@@ -173,7 +174,7 @@ func (c *contender) smaller() client.Acquire {
 
 // trySeveral sometimes tries to get several locks, of which the leader or nobody has the last.
 func (c *contender) trySeveral() {
-	if !c.Can.Has(client.SeveralKeys, client.CanTry) || len(c.Keys) < 2 || !c.Chance(3) {
+	if !c.Can.Has(promise.MultiKey|promise.Try) || len(c.Keys) < 2 || !c.Chance(3) {
 		return
 	}
 	c.Release(c.Try(c.Several(c.NewWrite())))
@@ -218,13 +219,13 @@ func (c *contender) wantAll() {
 func (c *contender) lead(r ledRound) {
 	a, kind := c.Patient(c.NewWrite()), r.kind
 	switch {
-	case kind == admits && c.Can.Has(client.CanDowngrade):
+	case kind == admits && c.Can.Has(promise.Downgrade):
 		c.admitReaders(a)
 		return
 	case kind == admits:
 		c.admitMore(a)
 		return
-	case kind != isForced && c.Can.Has(client.SeveralKeys) && len(c.Keys) > 1 && c.Chance(2):
+	case kind != isForced && c.Can.Has(promise.MultiKey) && len(c.Keys) > 1 && c.Chance(2):
 		a = c.Several(a)
 	}
 	if kind == expires {
@@ -281,7 +282,7 @@ const beyondDeath = 7 * time.Second
 // countWaiters counts those who wait for what the leader holds, in a long round for so long that those who have died
 // must no longer be counted.
 func (c *contender) countWaiters() {
-	if !c.Can.Has(client.CountsWaiters) {
+	if !c.Can.Has(promise.CountWaiters) {
 		return
 	}
 	c.Session.CountWaiters(c.Context, c.Key)
@@ -296,7 +297,7 @@ func (c *contender) barge() {
 	for range 6 {
 		var h session.Hold
 		ok := false
-		if c.Pause(workload.Grain); c.Can.Has(client.CanTry) && c.Chance(2) {
+		if c.Pause(workload.Grain); c.Can.Has(promise.Try) && c.Chance(2) {
 			var answer session.Answer
 			h, answer = c.Session.Try(c.Context, c.NewWrite())
 			ok = answer.Outcome == history.OK
@@ -351,7 +352,7 @@ func (c *contender) admitMore(a client.Acquire) {
 // grow gives a semaphore its usual size, of which it has some permits.
 func (c *contender) grow(some int) {
 	more := c.Limit() - some
-	if more > 0 && c.Can.Has(client.CanChangePermits) && c.Chance(2) &&
+	if more > 0 && c.Can.Has(promise.ManagesPermits) && c.Chance(2) &&
 		c.Session.ChangePermits(c.Context, c.Key, more).Outcome == history.OK {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -24,9 +25,9 @@ func Spec() workload.Spec {
 			"for them; in one kind of round the first waiters leave just as it releases the lock. " +
 			"Then no client sends a request until the next round: only the lock can wake waiters.",
 		Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
-		Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,
-			client.CanResize, client.CanChangePermits, client.SeveralKeys, client.ReportsLoss, client.IsLatch,
-			client.CanForceRelease, client.CanDelete, client.CountsWaiters},
+		Uses: promise.Try | promise.Reentrant | promise.ReadWrite | promise.Downgrade | promise.Permits |
+			promise.ManagesPermits | promise.MultiKey | promise.ReportsLoss | promise.Latch | promise.ForceRelease |
+			promise.CountWaiters,
 		Client: run,
 	}
 }
@@ -44,7 +45,7 @@ type contender struct{ workload.Actor }
 func run(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 	c := &contender{Actor: workload.NewActor(ctx, stop, e)}
 	takePart := c.takePart
-	if e.Can.Has(client.IsLatch) {
+	if e.Can.Has(promise.Latch) {
 		takePart = c.awaitLatch
 	}
 	c.WatchValidity()
@@ -74,11 +75,11 @@ func (c *contender) round() time.Duration { return cmp.Or(c.Params.Think, defaul
 func (c *contender) takePart() {
 	a := c.Patient(c.NewWrite())
 	switch {
-	case c.Can.Has(client.SharesReads) && c.Chance(2):
+	case c.Can.Has(promise.ReadWrite) && c.Chance(2):
 		a.Mode = "read"
-	case c.Can.Has(client.HasPermits):
+	case c.Can.Has(promise.Permits):
 		a.Permits = 1 + c.Rand.IntN(c.Limit())
-	case c.Can.Has(client.SeveralKeys) && len(c.Keys) > 1 && !c.Chance(3):
+	case c.Can.Has(promise.MultiKey) && len(c.Keys) > 1 && !c.Chance(3):
 		a = c.Several(a)
 	}
 	switch c.Rand.IntN(8) {
@@ -103,7 +104,7 @@ func (c *contender) hold(a client.Acquire) { c.Use(a, c.keep) }
 // keep is for how long a lock is held. If others may hold it as well, it is sometimes so long that those who could
 // should be served before it ends.
 func (c *contender) keep() {
-	shared := c.Can.Has(client.SharesReads) || c.Can.Has(client.HasPermits)
+	shared := c.Can.Has(promise.ReadWrite) || c.Can.Has(promise.Permits)
 	if c.PauseInHold(); shared && c.Chance(3) {
 		c.Pause(workload.BeyondSlack + c.Random(time.Second))
 	}
@@ -113,7 +114,7 @@ func (c *contender) keep() {
 // its permits back.
 func (c *contender) change(a client.Acquire) {
 	switch {
-	case c.Can.Has(client.CanDowngrade):
+	case c.Can.Has(promise.Downgrade):
 		a.Mode = "write"
 		write := c.Await(a)
 		if !write.Granted() {
@@ -126,7 +127,7 @@ func (c *contender) change(a client.Acquire) {
 			c.keep()
 			c.Release(read)
 		}
-	case c.Can.Has(client.CanResize):
+	case c.Can.Has(promise.ManagesPermits):
 		c.Session.Resize(c.Context, c.Key, a.Permits)
 		h := c.Try(a)
 		c.PauseInHold()
@@ -144,7 +145,7 @@ func (c *contender) giveUp(a client.Acquire) {
 	for range 1 + c.Rand.IntN(2) {
 		var h session.Hold
 		var outcome history.Type
-		if a.Wait = workload.Grain + c.Random(4*c.Params.Hold); c.Can.Has(client.CanTry) && c.Chance(4) {
+		if a.Wait = workload.Grain + c.Random(4*c.Params.Hold); c.Can.Has(promise.Try) && c.Chance(4) {
 			var answer session.Answer
 			h, answer = c.Session.Try(c.Context, a)
 			outcome = answer.Outcome
@@ -167,7 +168,7 @@ func (c *contender) forget(a client.Acquire) {
 		c.hold(a)
 		return
 	}
-	if a.Lease = 300*time.Millisecond + c.ShortLease(); c.Can.Has(client.Fair) {
+	if a.Lease = 300*time.Millisecond + c.ShortLease(); c.Can.Has(promise.Fair) {
 		a.Lease += queueInterval
 	}
 	c.Session.Acquire(c.Context, a)
@@ -176,7 +177,7 @@ func (c *contender) forget(a client.Acquire) {
 // takeAway releases its hold by force, which must wake a waiter too. On a quorum, whose locks wake nobody, it might
 // also take votes from the next holder; at a semaphore, permits from others.
 func (c *contender) takeAway(a client.Acquire) {
-	if !c.Can.Has(client.CanForceRelease, client.Wakes) || c.Can.Has(client.HasPermits) || a.Mode == "read" {
+	if !c.Can.Has(promise.ForceRelease|promise.Wakes) || c.Can.Has(promise.Permits) || a.Mode == "read" {
 		c.hold(a)
 		return
 	}
@@ -188,7 +189,7 @@ func (c *contender) takeAway(a client.Acquire) {
 
 // nest acquires twice; the inner release must wake nobody, and the outer one a waiter.
 func (c *contender) nest(a client.Acquire) {
-	if !c.Can.Has(client.Reentrant) {
+	if !c.Can.Has(promise.Reentrant) {
 		c.hold(a)
 		return
 	}
@@ -213,7 +214,7 @@ func (c *contender) awaitLatch() {
 		return
 	}
 	c.Pause(2*c.Params.Hold + workload.BeyondSlack)
-	if c.Can.Has(client.CanDelete) && c.Chance(3) {
+	if c.Can.Has(promise.Latch) && c.Chance(3) {
 		c.Session.Delete(c.Context, c.Key)
 		return
 	}

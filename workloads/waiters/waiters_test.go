@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/testkit/workloadtest"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
@@ -25,7 +26,7 @@ func TestWaitersComeInRounds(t *testing.T) {
 		e := workloadtest.Env(c, tape, 0, 2, 1)
 		const think = 8 * time.Second
 		e.Params.Kind, e.Params.Think = workload.Waiters, think
-		e.Can = client.Capabilities{client.CanTry, client.Reentrant, client.ReportsLoss, client.CanForceRelease}
+		e.Can = promise.Try | promise.Reentrant | promise.ReportsLoss | promise.ForceRelease
 		run(t.Context(), workloadtest.StopAfter(c, 600), e)
 		h := tape.History(t)
 		round := func(at time.Duration) time.Duration { return (at + think - e.Params.Hold) % think }
@@ -69,7 +70,7 @@ func TestWaitersDrawTheSameRounds(t *testing.T) {
 			e := workloadtest.Env(nil, nil, i, clients, 7)
 			e.Params.Think, e.Until = time.Hour, time.Now().Add(time.Duration(n)*time.Hour+time.Minute)
 			if n%2 == 0 {
-				e.Can = client.Capabilities{client.SharesReads}
+				e.Can = promise.ReadWrite
 			}
 			c := &contender{Actor: workload.Actor{Env: e, Keys: []string{"a", "b", "c"}}}
 			r, is := c.joinRound()
@@ -133,7 +134,7 @@ func TestWaitersOpenLatches(t *testing.T) {
 		tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
 		c.Script = (&workloadtest.Latch{}).Reply
 		e := workloadtest.Env(c, tape, 0, 1, 1)
-		e.Params.Kind, e.Can = workload.Waiters, client.Capabilities{client.IsLatch}
+		e.Params.Kind, e.Can = workload.Waiters, promise.Latch
 		run(t.Context(), workloadtest.StopAfter(c, 100), e)
 		seen := map[history.Op]int{}
 		for _, s := range tape.History(t).Spans {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 )
 
@@ -40,16 +41,16 @@ const (
 
 // WatchValidity makes the session of a lock that reports no loss watch the validity of its holds, and returns the
 // capabilities of both.
-func (a *Actor) WatchValidity() client.Capabilities {
-	if a.Can.Has(client.ReportsLoss) || a.Can.Has(client.Unleased) {
+func (a *Actor) WatchValidity() promise.Set {
+	if a.Can.Has(promise.ReportsLoss) || a.Can.Has(promise.Unleased) {
 		return a.Can
 	}
 	a.Session.WatchValidity()
-	return a.Can.With(client.ReportsLoss)
+	return a.Can.With(promise.ReportsLoss)
 }
 
 // KnowsLosses reports whether the client learns that a hold has ended with its lease.
-func (a *Actor) KnowsLosses() bool { return a.Can.Has(client.ReportsLoss) || a.Session.KnowsLosses() }
+func (a *Actor) KnowsLosses() bool { return a.Can.Has(promise.ReportsLoss) || a.Session.KnowsLosses() }
 
 // Chance is true one time out of n.
 func (a *Actor) Chance(n int) bool { return a.Rand.IntN(n) == 0 }
@@ -68,7 +69,7 @@ func (a *Actor) NewOwner() string { return a.Session.NewOwner() }
 
 // Lease is the workload's lease or, some of the time, none if the lock renews by itself.
 func (a *Actor) Lease() time.Duration {
-	if a.Params.Lease == 0 || a.Can.Has(client.RenewsItself) && a.Chance(4) {
+	if a.Params.Lease == 0 || a.Can.Has(promise.Watchdog) && a.Chance(4) {
 		return 0
 	}
 	return a.Params.Lease
@@ -89,9 +90,9 @@ func (a *Actor) ShortLease() time.Duration {
 func (a *Actor) Writing(owner string, lease time.Duration) client.Acquire {
 	r := client.Acquire{Key: a.Key, Owner: owner, Lease: lease}
 	switch {
-	case a.Can.Has(client.HasPermits):
+	case a.Can.Has(promise.Permits):
 		r.Permits, r.Limit = a.Limit(), a.Limit()
-	case a.Can.Has(client.SharesReads):
+	case a.Can.Has(promise.ReadWrite):
 		r.Mode = "write"
 	}
 	return r
@@ -115,7 +116,7 @@ func (a *Actor) Acquire(r client.Acquire) session.Hold {
 
 // Try is a try, or an acquire that hardly waits if the lock has none.
 func (a *Actor) Try(r client.Acquire) session.Hold {
-	if a.Can.Has(client.CanTry) {
+	if a.Can.Has(promise.Try) {
 		h, answer := a.Session.Try(a.Context, r)
 		return granted(h, answer.Outcome)
 	}

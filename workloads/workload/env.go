@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 )
 
@@ -14,10 +14,10 @@ type Env struct {
 	Params  Params
 	Session *session.Session
 	Guard   *session.Guard
-	Rand    *rand.Rand          // of this client alone, from the run's seed
-	Seed    uint64              // of the run: choices drawn from it are the same for all clients
-	Until   time.Time           // end of the run, which bounds acquire timeouts
-	Can     client.Capabilities // of the lock
+	Rand    *rand.Rand  // of this client alone, from the run's seed
+	Seed    uint64      // of the run: choices drawn from it are the same for all clients
+	Until   time.Time   // end of the run, which bounds acquire timeouts
+	Can     promise.Set // of the lock
 }
 
 // AcquireTimeout is the acquire timeout now, a whole number of milliseconds, at least one: in a simulation, the waits

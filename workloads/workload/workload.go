@@ -5,7 +5,7 @@ package workload
 import (
 	"context"
 
-	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Spec is a row of the catalog.
@@ -13,8 +13,8 @@ type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Source string
-	Needs  client.Capabilities // without them the workload is not run
-	Uses   client.Capabilities // what it exercises if the lock has it
+	Needs  promise.Set // without them the workload is not run
+	Uses   promise.Set // what it exercises if the lock has it
 	// CheckSequences refuses Params.Sequences if the workload does not have one of them; nil: it has none.
 	CheckSequences func(p Params) error
 	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func fairLock() Lock {
 	return Lock{
 		Name: "fair",
-		Can:  client.Capabilities{client.CanTry, client.CanRenew, client.Fair},
+		Can:  promise.Try | promise.Renew | promise.Fair,
 		Bugs: map[string]string{
 			"stack":           "who came last is served first",
 			"dead-stay":       "waiters that have died are never removed",

@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func fencedLock() Lock {
 	return Lock{
 		Name: "fenced",
-		Can:  client.Capabilities{client.CanTry, client.CanRenew, client.Fenced},
+		Can:  promise.Try | promise.Renew | promise.Fenced,
 		Bugs: map[string]string{
 			"token-first":     "the token is taken before the lock",
 			"own-counter":     "each client counts for itself",

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func plainLock() Lock {
 	return Lock{
 		Name: "plain",
-		Can:  client.Capabilities{client.CanTry, client.CanRenew},
+		Can:  promise.Try | promise.Renew,
 		Bugs: map[string]string{
 			"compares-first": "release compares the token and deletes the key in two requests",
 			"renews-any":     "renew does not compare the token",

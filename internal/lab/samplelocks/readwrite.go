@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func rwLock() Lock {
 	return Lock{
 		Name: "readers-writer",
-		Can:  client.Capabilities{client.CanTry, client.CanRenew, client.SharesReads, client.Overtakes},
+		Can:  promise.Try | promise.Renew | promise.ReadWrite | promise.NoHeadOfLineBlocking,
 		Bugs: map[string]string{
 			"readers-unseen": "a writer does not look for readers",
 			"readers-stay":   "readers whose lease has ended are never removed",

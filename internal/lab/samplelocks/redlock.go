@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func redLock() Lock {
 	return Lock{
 		Name:   "redlock",
 		Quorum: true,
-		Can:    client.Capabilities{client.CanTry, client.CanRenew},
+		Can:    promise.Try | promise.Renew,
 		Bugs: map[string]string{
 			"minority":        "two masters of five are enough",
 			"votes-are-free":  "the validity is not reduced by the time that the votes took",

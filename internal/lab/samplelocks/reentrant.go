@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func reentrantLock() Lock {
 	return Lock{
 		Name: "reentrant",
-		Can: client.Capabilities{
-			client.Reentrant, client.CanTry, client.CanRenew, client.RenewsItself, client.Counts,
-		},
+		Can:  promise.Reentrant | promise.Try | promise.Renew | promise.Watchdog | promise.CountsHolds,
 		Bugs: map[string]string{
 			"inner-frees":   "the release of an inner hold removes the lock",
 			"watchdog-any":  "the watchdog does not look whose lock it renews",

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/simtest"
 )
 
@@ -20,7 +21,7 @@ import (
 type Lock struct {
 	Name   string
 	Quorum bool // it needs several masters
-	Can    client.Capabilities
+	Can    promise.Set
 	Bugs   map[string]string // what each does
 	// persistent are the keys that it leaves without an expiry; nil: none.
 	persistent func(key string) []string

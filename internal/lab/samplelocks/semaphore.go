@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func semaphoreLock() Lock {
 	return Lock{
 		Name: "semaphore",
-		Can:  client.Capabilities{client.CanTry, client.CanRenew, client.HasPermits, client.Overtakes},
+		Can:  promise.Try | promise.Renew | promise.Permits | promise.NoHeadOfLineBlocking,
 		Bugs: map[string]string{
 			"one-too-many":  "one permit more than there are",
 			"client-clock":  "leases end by the clock of the client that asks",

@@ -8,12 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 func wakesLock() Lock {
 	return Lock{
 		Name: "wakes",
-		Can:  client.Capabilities{client.CanTry, client.CanRenew, client.Wakes},
+		Can:  promise.Try | promise.Renew | promise.Wakes,
 		Bugs: map[string]string{
 			"silent":         "release publishes nothing",
 			"publishes-soon": "release publishes before it deletes the key",

@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Mutex is what a client of packages lock/zookeeper and lock/etcd acquires.
@@ -24,10 +25,10 @@ type Kind struct {
 }
 
 // Row is a lock of that kind that cannot be opened yet.
-func (k Kind) Row(name, doc, source string, can client.Capabilities) client.Spec {
+func (k Kind) Row(name, doc, source string, can promise.Set) client.Spec {
 	return client.Spec{
 		Name: name, Doc: doc, Source: source, Topologies: []string{k.Topology},
-		Can:          client.Capabilities{client.CanTry, client.RenewsItself, client.ReportsLoss, client.Wakes, client.Fair}.With(can...),
+		Can:          promise.Try | promise.Watchdog | promise.ReportsLoss | promise.Wakes | promise.Fair | can,
 		CheckOptions: checkSession(k.Length), Definite: lock.Definite, Code: native.Code,
 	}
 }
@@ -44,7 +45,7 @@ type Backend[C Client, H Hold] struct {
 func (b Backend[C, H]) Opens(row client.Spec, of func(c C, a client.Acquire) Mutex[H]) client.Spec {
 	row.Undone = b.Undone
 	row.Open = func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
-		l := &Locker[C, H]{notify: notify, tokens: row.Can.Has(client.Fenced), mutex: of}
+		l := &Locker[C, H]{notify: notify, tokens: row.Can.Has(promise.Fenced), mutex: of}
 		if err := b.Prepare(l, s, l.report(history.Lost), l.report(history.Renewed)); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -21,7 +22,7 @@ var goZooKeeperSpec = client.Spec{
 		"is not reported.",
 	Source:       "github.com/go-zookeeper/zk v1.0.4, lock.go",
 	Topologies:   []string{topology.ZooKeeper},
-	Can:          client.Capabilities{client.Wakes, client.Fair, client.RenewsItself},
+	Can:          promise.Wakes | promise.Fair | promise.Watchdog,
 	Open:         func(s client.Setup, _ func(client.Reply)) (client.Locker, error) { return openGoZooKeeper(s) },
 	CheckOptions: native.CheckNoOptions,
 	Definite:     func(error) bool { return false },

@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/locks/session"
 	"github.com/lockchaos/lockchaos/lock/zookeeper"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -20,23 +21,23 @@ func Specs() []client.Spec {
 	return []client.Spec{
 		b.Opens(b.Row("zk-mutex", "package lock/zookeeper's mutex: each acquire creates an ephemeral sequential node and waits "+
 			"for the node before its own; a hold ends with its session.", "ZooKeeper Recipes and Solutions, Locks",
-			client.Capabilities{client.Fenced}),
+			promise.Fenced),
 			func(c *zookeeper.Client, a client.Acquire) zkMutex { return c.Mutex(a.Key) }),
 		b.Opens(b.Row("zk-readers-writer", "package lock/zookeeper's readers-writer lock: a reader waits for earlier writers, "+
 			"a writer for everyone before it; requests without a mode write.",
-			"ZooKeeper Recipes and Solutions, Shared Locks", client.Capabilities{client.Fenced, client.SharesReads}),
+			"ZooKeeper Recipes and Solutions, Shared Locks", promise.Fenced|promise.ReadWrite),
 			func(c *zookeeper.Client, a client.Acquire) zkMutex { return session.Side(c.RW(a.Key), a) }),
 		b.Opens(b.Row("zk-semaphore", "package lock/zookeeper's semaphore: a node for each request, granted when it and all "+
 			"requests before it fit. It has one permit, unless the workload has more.",
 			"Apache Curator, InterProcessSemaphoreV2, whose requests for several leases block each other",
-			client.Capabilities{client.HasPermits, client.RefusesExcess}),
+			promise.Permits|promise.RefusesExcessPermits),
 			func(c *zookeeper.Client, a client.Acquire) zkMutex {
 				return session.Permits[*zookeeper.Hold]{Semaphore: c.Semaphore(a.Key, a.Limit), N: a.Permits}
 			}),
 		b.Opens(b.Row("zk-multi", "package lock/zookeeper's lock of several names, whose nodes one transaction creates and "+
 			"removes; a request for one key takes two locks.",
 			"Apache Curator, InterProcessMultiLock; ZooKeeper's multi (ZOOKEEPER-965)",
-			client.Capabilities{client.Fenced, client.SeveralKeys}),
+			promise.Fenced|promise.MultiKey),
 			func(c *zookeeper.Client, a client.Acquire) zkMutex {
 				first, more := session.Names(a)
 				return c.Multi(first, more...)
