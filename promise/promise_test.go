@@ -3,10 +3,14 @@ package promise
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 )
 
 func TestCatalogHasARowForEachPromise(t *testing.T) {
@@ -87,4 +91,40 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 			t.Errorf("got %v and %v, want %s", s, err, want)
 		}
 	}
+}
+
+// TestProtocolTables: docs/reference/protocol.md has a row for each promise.
+func TestProtocolTables(t *testing.T) {
+	const begin = "<!-- promises: generated: go test ./promise -run TestProtocolTables -update -->\n"
+	golden.Block(t, "../docs/reference/protocol.md", begin, "<!-- end -->", func(string) string {
+		const head = "| promise | the lock | operations and fields |\n| --- | --- | --- |\n"
+		text := head
+		house := false
+		for _, row := range Catalog() {
+			if row.House && !house {
+				house = true
+				text += "\nHouse promises: the locks of this project state them, and no lock of another library does so far. " +
+					"Any lock may.\n\n" + head
+			}
+			text += fmt.Sprintf("| `%s` | %s | %s |\n", row.Name, row.Meaning, row.wire())
+		}
+		return text
+	})
+}
+
+// wire is what a client sees of a promise.
+func (p Promise) wire() string {
+	text := quoted(slices.Concat(p.Ops, p.Fields))
+	if len(p.Replies) > 0 {
+		text += " → " + quoted(p.Replies)
+	}
+	return strings.TrimSpace(text)
+}
+
+func quoted(words []string) string {
+	var all []string
+	for _, word := range words {
+		all = append(all, "`"+word+"`")
+	}
+	return strings.Join(all, ", ")
 }

@@ -117,7 +117,7 @@ func TestRunsOfOtherVersions(t *testing.T) {
 	change(`"format": 3`, `"format": 99`)
 	for _, command := range []string{"replay", "shrink"} {
 		code, _, stderr := chaos(command, filepath.Join(out, "latest"))
-		if code != exitUsage || !strings.Contains(stderr, "format is version 99, and this program reads version 2") {
+		if code != exitUsage || !strings.Contains(stderr, "format is version 99, and this program reads version 3") {
 			t.Errorf("%s: exit code %d\n%s", command, code, stderr)
 		}
 	}
