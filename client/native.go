@@ -36,7 +36,7 @@ type Latch interface {
 	// Arm sets the count of a latch that is open or does not exist.
 	Arm(ctx context.Context, key string, count int) (Grant, error)
 	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one.
-	// Participant "" is a new one each time; only a lock with capability counts-unnamed gets it.
+	// Participant "" is a new one each time.
 	CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error)
 	// Await waits until the latch is open, or ctx ends.
 	Await(ctx context.Context, key string, generation uint64) error
