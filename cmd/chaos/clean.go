@@ -35,15 +35,17 @@ With --target it removes the keys that a killed run has left at servers of your 
 				return cleanTarget(c.Context(), s, at, prefix, asJSON)
 			}
 			report, err := ledger.Sweep(c.Context(), docker.Remove)
-			if err == nil {
-				var more []string
-				more, err = docker.RemoveOrphans(c.Context())
-				report.Orphans = append(report.Orphans, more...)
-			}
+			more, engine := docker.RemoveOrphans(c.Context())
+			report.Orphans = append(report.Orphans, more...)
+			err = errors.Join(err, engine)
 			if asJSON {
 				return errors.Join(json.NewEncoder(format.JSON(s.out)).Encode(report), err)
 			}
-			fmt.Fprint(s.out, report)
+			text := report.String()
+			if text == "" && err == nil {
+				text = "nothing was left behind\n"
+			}
+			fmt.Fprint(s.out, text)
 			return err
 		},
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +16,8 @@ import (
 
 const (
 	dataPrefix = "lockchaos-data-"
-	ownerFile  = "owner" // in a data directory; locked for as long as its program lives
+	ownerFile  = "owner" // in a data directory, with the number of its program; locked for as long as that lives
+	newPrefix  = ".new-" // a file that is not locked yet
 )
 
 // DataDir is a temporary directory for the data of servers. Unlike what only a ledger
@@ -28,12 +30,16 @@ type DataDir struct {
 
 // NewDataDir creates a data directory that only this user can read, and records it.
 func (l *Ledger) NewDataDir() (*DataDir, error) {
-	path, err := os.MkdirTemp("", dataPrefix)
+	path := filepath.Join(os.TempDir(), dataPrefix+rand.Text()[:10])
+	err := l.Dir(path) // before it exists: this program may be killed in between
+	if err == nil {
+		err = os.Mkdir(path, 0o700)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("creating a directory for data: %w", err)
 	}
 	d := &DataDir{Path: path}
-	if err := errors.Join(l.Dir(path), d.own()); err != nil {
+	if err := d.own(); err != nil {
 		return nil, errors.Join(fmt.Errorf("creating a directory for data: %w", err), d.Remove())
 	}
 	return d, nil
@@ -55,7 +61,7 @@ func NewOwnedDir(parent, prefix string) (*DataDir, error) {
 
 // SweepOwned removes the directories of [NewOwnedDir] with that parent and prefix whose program has exited. Those that
 // were kept, and those of other users, stay.
-func SweepOwned(parent, prefix string) error {
+func SweepOwned(ctx context.Context, parent, prefix string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return fmt.Errorf("sweeping: %w", err)
@@ -66,7 +72,7 @@ func SweepOwned(parent, prefix string) error {
 			continue
 		}
 		path := filepath.Join(parent, e.Name())
-		owner, err := ownerIfDead(path)
+		owner, err := ownerIfDead(ctx, path)
 		if owner != nil {
 			err = errors.Join(os.RemoveAll(path), owner.Close())
 		}
@@ -82,6 +88,9 @@ func (d *DataDir) own() (err error) {
 	}
 	if locked, err := filelock.Try(d.lock); err != nil || !locked {
 		return errors.Join(errors.New("locking it"), err)
+	}
+	if _, err := fmt.Fprint(d.lock, os.Getpid()); err != nil {
+		return err
 	}
 	return os.Rename(d.lock.Name(), filepath.Join(d.Path, ownerFile))
 }
@@ -131,7 +140,7 @@ func sweepData(ctx context.Context) (removed []string, err error) {
 
 // ownerIfDead is the locked owner file of a directory; nil if the directory is not this user's, has no owner (another
 // version has made it, it is being made, or it is kept), or its owner lives.
-func ownerIfDead(path string) (*os.File, error) {
+func ownerIfDead(ctx context.Context, path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !private(info) {
 		return nil, nil
@@ -143,7 +152,13 @@ func ownerIfDead(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if free, err := filelock.Try(owner); err != nil || !free {
+	var pid int
+	_, _ = fmt.Fscan(owner, &pid) // 0 if the file is empty, as of an older version
+	locked, err := lockOfDead(ctx, owner, pid)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil // its program, or another sweep, has removed it
+	}
+	if err != nil || !locked {
 		return nil, errors.Join(err, owner.Close())
 	}
 	return owner, nil
@@ -151,7 +166,7 @@ func ownerIfDead(path string) (*os.File, error) {
 
 // sweepDataDir removes a data directory whose owner is dead; see ownerIfDead.
 func sweepDataDir(ctx context.Context, path string) (removed []string, err error) {
-	owner, err := ownerIfDead(path)
+	owner, err := ownerIfDead(ctx, path)
 	if owner == nil {
 		return nil, err
 	}

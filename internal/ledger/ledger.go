@@ -5,6 +5,7 @@
 // Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary directory,
 // locked by its run (flock) for as long as that run lives. A sweep that gets the
 // lock knows that the run is dead, and that no other sweep works on that ledger.
+// Only the program that has locked a ledger removes it.
 package ledger
 
 import (
@@ -18,14 +19,11 @@ import (
 	"sync"
 
 	"github.com/lockchaos/lockchaos/internal/child"
-	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
 const (
 	suffix    = ".jsonl"
-	newPrefix = ".new-" // a ledger that is not locked yet
-
-	rootTries = 100 // the directory may be removed between its creation and its use
+	openTries = 100 // a sweep may remove the directory or the file before it is locked
 )
 
 // entry is one line of a ledger. Each line has one of the fields.
@@ -61,57 +59,50 @@ func Open(name string) (*Ledger, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("opening ledger %q: the name may have letters, digits, dot, dash and underscore", name)
 	}
-	root, file, err := newFile()
-	if err != nil {
-		return nil, opening(name, err)
+	var l *Ledger
+	var err error
+	for n := range openTries {
+		l, err = create(fmt.Sprintf("%s-%d.%d%s", name, os.Getpid(), n, suffix))
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
+			break
+		}
 	}
-	l := &Ledger{file: file}
-	if err := l.begin(root, name); err != nil {
-		_ = os.Remove(file.Name())
-		_ = file.Close()
-		return nil, opening(name, err)
+	if err != nil {
+		return nil, fmt.Errorf("opening ledger %q in the temporary directory: %w (set TMPDIR to a writable directory)", name, err)
 	}
 	return l, nil
 }
 
-func opening(name string, err error) error {
-	return fmt.Errorf("opening ledger %q in the temporary directory: %w (set TMPDIR to a writable directory)", name, err)
-}
-
-// newFile creates a file in the directory for ledgers. It retries if a run that has
-// just ended removed the empty directory in between.
-func newFile() (root string, file *os.File, err error) {
-	for range rootTries {
-		if root, err = ensureRoot(); err == nil {
-			file, err = os.CreateTemp(root, newPrefix+"*")
-		}
+// create creates a ledger, locks it and writes its first line. The error wraps [os.ErrExist] if the name is taken, and
+// [os.ErrNotExist] if a sweep has removed the directory or the file in between.
+func create(base string) (*Ledger, error) {
+	root := Root()
+	if err := os.Mkdir(root, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	if err := checkRoot(); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(root, base)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := lock(file)
+	if err == nil && !locked {
+		err = os.ErrNotExist // a sweep has locked it, and removes it
+	}
+	l := &Ledger{path: path, file: file}
+	if err == nil {
+		err = l.write(entry{Boot: bootID()})
+	}
+	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			break
+			_ = os.Remove(path)
 		}
+		return nil, errors.Join(err, file.Close())
 	}
-	return root, file, err
-}
-
-// begin locks the new file before it gets a name that sweeps look for. Unlike a
-// rename, a link fails if that name is taken.
-func (l *Ledger) begin(root, name string) error {
-	if locked, err := filelock.Try(l.file); err != nil || !locked {
-		return errors.Join(errors.New("locking it"), err)
-	}
-	if err := l.write(entry{Boot: bootID()}); err != nil {
-		return err
-	}
-	for n := 0; ; n++ {
-		l.path = filepath.Join(root, fmt.Sprintf("%s-%d.%d%s", name, os.Getpid(), n, suffix))
-		err := os.Link(l.file.Name(), l.path)
-		if errors.Is(err, os.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		return os.Remove(l.file.Name())
-	}
+	return l, nil
 }
 
 // Path is the file; empty for a nil Ledger.
@@ -253,21 +244,17 @@ func (l *Ledger) write(e entry) error {
 // Root is where this user's ledgers are. It need not exist.
 func Root() string { return filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid())) }
 
-// ensureRoot creates Root if necessary. Every user can write to the temporary
-// directory, and a sweep trusts what it reads: so Root must be private to this user.
-func ensureRoot() (string, error) {
-	path := Root()
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	info, err := os.Lstat(path)
+// checkRoot checks that Root is private to this user: every user can write to the temporary directory, and a sweep
+// trusts what it reads. The error wraps [os.ErrNotExist] if there is no Root.
+func checkRoot() error {
+	info, err := os.Lstat(Root())
 	if err != nil {
-		return "", err
+		return err
 	}
 	if !info.IsDir() || !private(info) {
-		return "", fmt.Errorf("%s is not a private directory of this user: remove it, or set TMPDIR", path)
+		return fmt.Errorf("%s is not a private directory of this user: remove it, or set TMPDIR", Root())
 	}
-	return path, nil
+	return nil
 }
 
 // removable reports whether a sweep may remove path. It protects the user's files

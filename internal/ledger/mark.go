@@ -3,6 +3,7 @@ package ledger
 import (
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,17 @@ func (l *Ledger) Mark() string {
 
 // runOf is the name of the run that has the ledger at path.
 func runOf(path string) string { return strings.TrimSuffix(filepath.Base(path), suffix) }
+
+var runProcess = regexp.MustCompile(`-([0-9]+)\.[0-9]+$`)
+
+// processOf is the number of the process of a run, which its name holds; 0 if it does not.
+func processOf(run string) int {
+	if m := runProcess.FindStringSubmatch(run); m != nil {
+		pid, _ := strconv.Atoi(m[1])
+		return pid
+	}
+	return 0
+}
 
 // clientMark is a variable in the environment of every client of a run, with the run and the number of the client.
 const clientMark = "LOCKCHAOS_CLIENT"

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/child"
-	"github.com/lockchaos/lockchaos/internal/filelock"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -29,7 +28,7 @@ type Report struct {
 	Orphans []string `json:"orphans"` // removed although in no ledger: data directories, containers, networks
 }
 
-// String is the report for people, a line for each run.
+// String is the report for people, a line for each run; empty if there is nothing to report.
 func (r Report) String() string {
 	var b strings.Builder
 	for _, s := range r.Swept {
@@ -43,9 +42,6 @@ func (r Report) String() string {
 	}
 	if len(r.Orphans) > 0 {
 		fmt.Fprintf(&b, "without a ledger: removed %s\n", strings.Join(r.Orphans, ", "))
-	}
-	if b.Len() == 0 {
-		return "nothing was left behind\n"
 	}
 	return b.String()
 }
@@ -90,34 +86,51 @@ type RemoveContainers func(ctx context.Context, engine, run string) (removed []s
 // Sweep removes what dead runs of this user have left behind: processes with the
 // identity that the run recorded, containers, networks, mounts and directories, and
 // data directories whose ledger is gone. Live runs are not touched. Sweeps may run
-// concurrently. The error is about the sweep as a whole; what failed for one run is in
-// the report.
+// concurrently. The error names ledgers and data directories that could not be read,
+// beside which the others were swept; what failed for one run is in the report.
 func Sweep(ctx context.Context, containers RemoveContainers) (Report, error) {
 	var report Report
-	root, err := ensureRoot()
-	if err != nil {
-		return report, fmt.Errorf("sweeping: %w", err)
+	var errs []error
+	paths, err := ledgers()
+	if err == nil {
+		defer os.Remove(Root()) // fails, as it should, if it is not empty
 	}
-	defer os.Remove(root) // fails, as it should, if it is not empty
-	paths, err := filepath.Glob(filepath.Join(root, "*"+suffix))
-	if err != nil {
-		return report, fmt.Errorf("sweeping %s: %w", root, err)
-	}
+	errs = append(errs, err)
 	for _, path := range paths {
-		if err := ctx.Err(); err != nil {
-			return report, fmt.Errorf("sweeping %s: %w", root, err)
+		if ctx.Err() != nil {
+			break
 		}
-		if err := sweepOne(ctx, path, containers, &report); err != nil {
-			return report, fmt.Errorf("sweeping %s: %w", path, err)
+		if err := report.sweep(ctx, path, containers); err != nil {
+			errs = append(errs, err)
+			report.Swept = append(report.Swept, Swept{Run: runOf(path), Failed: []string{err.Error()}})
 		}
 	}
-	if report.Orphans, err = sweepData(ctx); err != nil {
-		return report, fmt.Errorf("sweeping data directories: %w", err)
+	report.Orphans, err = sweepData(ctx)
+	if err := errors.Join(append(errs, err, ctx.Err())...); err != nil {
+		return report, fmt.Errorf("sweeping: %w", err)
 	}
 	return report, nil
 }
 
-func sweepOne(ctx context.Context, path string, containers RemoveContainers, report *Report) error {
+// ledgers are the ledgers of this user, and files of ledgers that were never completed.
+func ledgers() (paths []string, err error) {
+	err = checkRoot()
+	if err == nil {
+		var entries []os.DirEntry
+		entries, err = os.ReadDir(Root())
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), suffix) || strings.HasPrefix(e.Name(), newPrefix) {
+				paths = append(paths, filepath.Join(Root(), e.Name()))
+			}
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // there is no run
+	}
+	return paths, err
+}
+
+func (r *Report) sweep(ctx context.Context, path string, containers RemoveContainers) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // its run, or another sweep, has removed it
@@ -127,30 +140,33 @@ func sweepOne(ctx context.Context, path string, containers RemoveContainers, rep
 	}
 	defer file.Close()
 	name := runOf(path)
-	free, err := filelock.Try(file)
+	locked, err := lockOfDead(ctx, file, processOf(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if !free {
-		report.Running = append(report.Running, name)
+	if !locked {
+		r.Running = append(r.Running, name)
 		return nil
-	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil // another sweep has just finished it
 	}
 	entries, err := read(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	if len(entries) == 0 { // the run was killed before it started anything, or has not locked its ledger yet
+		return os.Remove(path)
 	}
 	swept := Swept{Run: name}
 	swept.removeContainers(ctx, entries, containers) // first: servers in them write to the directories
-	if len(entries) > 0 && entries[0].Boot == bootID() {
+	if entries[0].Boot == bootID() {
 		swept.kill(ctx, entries) // before the directories: a live process fills them again
 	}
 	swept.removeNetworks(ctx, entries) // when no process is left in them
 	swept.unmount(entries)             // before the directories: nothing can be removed through a dead mount
 	swept.removeDirs(entries)
-	report.Swept = append(report.Swept, swept)
+	r.Swept = append(r.Swept, swept)
 	if len(swept.Failed) > 0 {
 		return nil
 	}

@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir), 0o755); err != nil {
 		return Suite{}, fmt.Errorf("creating the directory of the suite: %w", err)
 	}
-	if err := ledger.SweepOwned(filepath.Join(o.Out, RunsDir), newRun); err != nil && o.Note != nil {
+	if err := ledger.SweepOwned(ctx, filepath.Join(o.Out, RunsDir), newRun); err != nil && o.Note != nil {
 		o.Note(fmt.Sprintf("removing what killed suites left in %s: %v", o.Out, err))
 	}
 	r := &suiteRun{Options: o, suite: Suite{

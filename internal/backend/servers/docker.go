@@ -2,6 +2,8 @@ package servers
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/backend"
@@ -64,10 +66,9 @@ func (b *dockerBackend) Start(ctx context.Context, e backend.Env) (cluster.Clust
 	}
 	log := harnessLog(e.Dir)
 	swept, err := ledger.Sweep(ctx, docker.Remove)
-	if err == nil {
-		_, err = docker.RemoveOrphans(ctx)
-	}
-	if err != nil && log != nil {
+	_, orphans := docker.RemoveOrphans(ctx)
+	failed := func(s ledger.Swept) bool { return len(s.Failed) > 0 }
+	if err = errors.Join(err, orphans); log != nil && (err != nil || slices.ContainsFunc(swept.Swept, failed)) {
 		log.Warn("removing what killed runs have left", "error", err, "swept", swept)
 	}
 	c, err := docker.Start(ctx, docker.Config{
