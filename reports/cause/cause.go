@@ -33,7 +33,7 @@ type Cause struct {
 	indirect bool // the violation follows from an earlier one
 }
 
-// because is a cause in words, as say formats them.
+// because is a cause in words, as [evidence.Say] formats it.
 func because(text string, args ...any) *Cause { return &Cause{Sentence: evidence.Say(text, args...)} }
 
 // blame is a cause that begins with a fault, in words.

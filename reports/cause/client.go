@@ -57,14 +57,13 @@ func findOutlived(q *inquiry) *Cause {
 // lateWrite: the violation is a write after the end of the writer's validity.
 func (q *inquiry) lateWrite() *Cause {
 	var mine *evidence.Hold
-	t := evidence.LastOf(q.r.History.Touches,
-		func(t *history.Touched) bool { // the last one is the one that did the damage
-			if !q.cites(t.Index) {
-				return false
-			}
-			mine = q.r.LastHold(t.Owner, t.Key, t.Time)
-			return mine != nil && mine.ValidUntil() != 0 && mine.ValidUntil() < t.Time
-		})
+	t := evidence.LastOf(q.r.History.Touches, func(t *history.Touched) bool { // the last write did the damage
+		if !q.cites(t.Index) {
+			return false
+		}
+		mine = q.r.LastHold(t.Owner, t.Key, t.Time)
+		return mine != nil && mine.ValidUntil() != 0 && mine.ValidUntil() < t.Time
+	})
 	if t == nil {
 		return nil
 	}

@@ -118,9 +118,9 @@ func findSplitBrain(q *inquiry) *Cause {
 	if still == nil || f == nil {
 		return nil
 	}
+	// from the injection: its effect, a second master, comes after it
 	c := blame(f, "%s %s from %s (%s), granted it to %s at %s and was still seen as master at %s", q.granter(),
-		f.Predicate(1), f.Injected(), f, p.A, p.A.GrantedAt(),
-		still) // its effect, a second master, comes after the injection
+		f.Predicate(1), f.Injected(), f, p.A, p.A.GrantedAt(), still)
 	if link := q.cutFromSentinel(); link != nil {
 		c.blame(link, "; %s %s from %s (%s)", evidence.Subject(link.Target), link.Predicate(1), link.Injected(), link)
 	}

@@ -43,9 +43,10 @@ func (q *inquiry) unansweredNoLease() *Cause {
 		if last, of := q.r.HoldNamed(q.v.Key, kept.Keys[q.v.Key].Owner); of && last.Owner != asked.Owner {
 			return q.unansweredRelease(last, kept) // the key is of another owner
 		}
-		return q.stays(q.r.ClientIn(asked.Process), evidence.Say("%s asked for %s at %s, with an unknown outcome",
-			q.r.Who(asked.Process), evidence.Quote(q.v.Key), evidence.CallAt(asked)), evidence.Interval{From: asked.Call,
-			Until: u.Time}, kept, int(asked.Invoked))
+		text := evidence.Say("%s asked for %s at %s, with an unknown outcome", q.r.Who(asked.Process),
+			evidence.Quote(q.v.Key), evidence.CallAt(asked))
+		inFlight := evidence.Interval{From: asked.Call, Until: u.Time}
+		return q.stays(q.r.ClientIn(asked.Process), text, inFlight, kept, int(asked.Invoked))
 	}
 	return nil
 }
@@ -67,9 +68,10 @@ func (q *inquiry) unansweredRelease(last *evidence.Hold, kept *history.Sample) *
 		if rel.Op != history.OpRelease || rel.Owner != last.Owner || rel.Key != last.Key || rel.Call < last.From {
 			continue
 		}
-		return q.stays(last.Client, evidence.Say("%s, granted %s at %s, asked to release it at %s, with an unknown outcome",
-			last, evidence.Quote(q.v.Key), last.GrantedAt(), evidence.CallAt(rel)), evidence.Interval{From: rel.Call,
-			Until: u.Time}, kept, int(last.Granted), int(rel.Invoked))
+		text := evidence.Say("%s, granted %s at %s, asked to release it at %s, with an unknown outcome", last,
+			evidence.Quote(q.v.Key), last.GrantedAt(), evidence.CallAt(rel))
+		inFlight := evidence.Interval{From: rel.Call, Until: u.Time}
+		return q.stays(last.Client, text, inFlight, kept, int(last.Granted), int(rel.Invoked))
 	}
 	return nil
 }

@@ -134,6 +134,7 @@ func phaseText(p history.Phase) string {
 	return string(p)
 }
 
+// TouchText describes a write to the guarded resource.
 func (r *Run) TouchText(t *history.Touched) string {
 	text := fmt.Sprintf("%s writes to the resource guarded by %s", r.Who(t.Process),
 		Quote(r.KeyName(t.Key)))

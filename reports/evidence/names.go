@@ -82,6 +82,7 @@ func List(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
+// StateText says why a run that is not complete is not.
 func StateText(m *rundir.Manifest) string {
 	switch m.State {
 	case rundir.Interrupted:

@@ -123,21 +123,28 @@ func Prove(text string, ops [][]Point) Sentence {
 	return s
 }
 
+// EventAt is the instant of an event of the history.
 func EventAt(index int32, t time.Duration) Point { return Point{Event: int(index), Time: t} }
 
-// CallAt and ReplyAt are the request and the reply of an operation.
-func CallAt(s *history.Span) Point  { return EventAt(s.Invoked, s.Call) }
+// CallAt is the request of an operation.
+func CallAt(s *history.Span) Point { return EventAt(s.Invoked, s.Call) }
+
+// ReplyAt is the reply to an operation.
 func ReplyAt(s *history.Span) Point { return EventAt(s.Ended, s.Return) }
 
+// SampleAt is the instant of a sample.
 func SampleAt(s *history.Sample) Point { return Point{Event: -1, Node: s.Node, Time: s.Time} }
 
-// GrantedAt is the reply to the acquire that began a hold; ended is what ended it.
+// GrantedAt is the reply to the acquire that began a hold.
 func (h *Hold) GrantedAt() Point { return EventAt(h.Granted, h.From) }
-func (h *Hold) EndedAt() Point   { return EventAt(h.Ended, h.To) }
 
-// Injected and took are the injection of a fault, and its first effect or else the injection.
+// EndedAt is the event that ended a hold.
+func (h *Hold) EndedAt() Point { return EventAt(h.Ended, h.To) }
+
+// Injected is the injection of a fault.
 func (f *Fault) Injected() Point { return EventAt(f.Event, f.Inject) }
 
+// Took is the first effect of a fault, or else its injection.
 func (f *Fault) Took() Point {
 	if len(f.Effects) > 0 {
 		return EventAt(f.Effects[0].Index, f.Effects[0].Time)

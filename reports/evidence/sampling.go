@@ -74,6 +74,7 @@ func anyNear(times []time.Duration, w Interval) bool {
 // Wide reports whether the gaps near faults can hide a state.
 func (g *SamplingGaps) Wide() bool { return g.NearFaults > wideGap }
 
+// Text says how often the nodes were sampled.
 func (g *SamplingGaps) Text() string {
 	s := fmt.Sprintf("Each node was sampled every %s (median); the longest gap between two samples was %s (%s)",
 		format.Duration(g.Median), format.Duration(g.Largest), g.Node)

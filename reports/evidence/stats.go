@@ -11,6 +11,7 @@ import (
 // Interval is from ≤ until.
 type Interval struct{ From, Until time.Duration }
 
+// Length is the duration of w.
 func (w Interval) Length() time.Duration { return w.Until - w.From }
 
 // LongestFree is the longest interval in which a lock was free, as its clients saw it, while a client waited for it.
@@ -115,6 +116,7 @@ type FaultTally struct {
 	Missed    int `json:"missed"`    // planned, but never injected
 }
 
+// Tally counts the faults of the run.
 func (r *Run) Tally() FaultTally {
 	effective := AllOf(r.Faults, func(f *Fault) bool { return len(f.Effects) > 0 })
 	return FaultTally{Injected: len(r.Faults), Effective: len(effective), Missed: len(r.Missed)}

@@ -6,7 +6,7 @@ import "time"
 // nothing else. Names in its texts are in `backquotes`.
 type Story struct {
 	Sentence string   `json:"sentence"`         // the reason for the verdict
-	Cause    string   `json:"cause,omitempty"`  // the mechanism of an unsafe run, see [mechanisms]
+	Cause    string   `json:"cause,omitempty"`  // the mechanism of an unsafe run, see package cause
 	Proofs   []Proof  `json:"proofs,omitempty"` // where the numbers of the sentence are from
 	Steps    []Step   `json:"steps,omitempty"`  // cause and effect in order of time; six at most, or all that the sentence names
 	Facts    []string `json:"facts,omitempty"`  // numbers, the most important first

@@ -169,6 +169,7 @@ func grantedBetween(before, after *history.Sample, key string) bool {
 	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits)
 }
 
+// IsMaster reports whether a node replied to a sample as a master.
 func IsMaster(s *history.Sample) bool { return s.Up && s.Role == "master" }
 
 // SoleMaster is the node whose last sample before t says that it is master, if

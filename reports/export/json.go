@@ -36,6 +36,7 @@ type Summary struct {
 	Report       string                 `json:"report,omitempty"` // path of report.html
 }
 
+// JSON writes the [Summary] of a run.
 func JSON(r *evidence.Run, w io.Writer) error {
 	m := &r.Manifest
 	s := Summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,

@@ -201,7 +201,7 @@ func (s *spans) faults() {
 			span.Events = append(span.Events, otlpEvent{s.at(e.Time), "effect",
 				[]otlpAttribute{otlpText("lockchaos.detail", s.r.PlainText(e.Detail))}})
 		}
-		s.add(strings.TrimSpace("fault "+f.Name+" "+evidence.TargetName(f.Target)), evidence.Interval{From: f.Inject,
-			Until: f.End(s.r.History.End)}, span)
+		during := evidence.Interval{From: f.Inject, Until: f.End(s.r.History.End)}
+		s.add(strings.TrimSpace("fault "+f.Name+" "+evidence.TargetName(f.Target)), during, span)
 	}
 }

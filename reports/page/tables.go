@@ -30,7 +30,7 @@ type propertyRow struct {
 type violationRow struct {
 	Property, Start, Length, Class, Text, Rule string
 	Events                                     []int
-	N                                          int // index in browseData.Found
+	N                                          int // index in timeline.Columns.Found
 	First                                      bool
 }
 

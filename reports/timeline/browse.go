@@ -176,6 +176,7 @@ func Browse(r *evidence.Run, shown evidence.Interval, key string, room int) (str
 	}
 }
 
+// NewColumns is what happened in part of a run, for a page that begins with the picture of key in shown.
 func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Columns {
 	d := &Columns{From: micros(part.From), Until: micros(part.Until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.From), micros(shown.Until)}, Judged: r.Judged, Quorum: r.Quorum(),

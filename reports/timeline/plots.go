@@ -278,6 +278,7 @@ type Plot struct {
 	make func(r *evidence.Run) (*plot.Plot, vg.Length, error)
 }
 
+// Plots is the table of plots.
 func Plots() []Plot {
 	return []Plot{{"overlap", overlapPlot}, {"latency", latencyPlot}, {"rate", ratePlot}}
 }
@@ -300,7 +301,10 @@ func (s Plot) Write(r *evidence.Run, kind string, w io.Writer) error {
 	return err
 }
 
+// OverlapSVG writes the plot of overlapping holds as SVG.
 func OverlapSVG(r *evidence.Run, w io.Writer) error { return Plots()[0].Write(r, "svg", w) }
+
+// OverlapPNG writes the plot of overlapping holds as PNG.
 func OverlapPNG(r *evidence.Run, w io.Writer) error { return Plots()[0].Write(r, "png", w) }
 
 // WritePlots writes every plot as kind ("svg" or "png") into the directory dir,
