@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // Invalid input is refused when the client is made, or at the first use, and always before
@@ -269,7 +270,7 @@ func TestPolling(t *testing.T) {
 	eventually(t, testTimeout, "it polls", func() bool { return locktest.Calls(t, rdb, "evalsha") > asked+3 })
 	release(t, h)
 	release(t, within(t, testTimeout, "the spinning waiter", served))
-	if len(c.queues.channels) != 0 {
+	if c.queues.inUse() {
 		t.Error("a subscription was made")
 	}
 }

@@ -10,8 +10,9 @@ import (
 // background counts the goroutines and calls of a client, so that Close can end
 // them and wait for them.
 type background struct {
-	ctx  context.Context // ends with Close
-	stop context.CancelCauseFunc
+	ctx   context.Context // ends with Close
+	stop  context.CancelCauseFunc
+	cause error // of the end of ctx
 
 	mu      sync.Mutex
 	running int
@@ -19,8 +20,9 @@ type background struct {
 	idle    chan struct{} // closed when closed and nothing runs
 }
 
-func newBackground() *background {
-	b := &background{idle: make(chan struct{})}
+// newBackground is an open group; cause is the cause of its context when it is closed.
+func newBackground(cause error) *background {
+	b := &background{idle: make(chan struct{}), cause: cause}
 	b.ctx, b.stop = context.WithCancelCause(context.Background())
 	return b
 }
@@ -97,7 +99,7 @@ func (b *background) close(ctx context.Context) error {
 		}
 	}
 	b.mu.Unlock()
-	b.stop(ErrClosed)
+	b.stop(b.cause)
 	select {
 	case <-b.idle:
 		return nil

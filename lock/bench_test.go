@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 // BenchmarkPair is one acquire and one release of an uncontended lock.

@@ -86,7 +86,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c.fair = &fairStore{plain}
 	c.readers, c.writers = &rwStore{n, ttl, "r"}, &rwStore{n, ttl, "w"}
 	c.semaphores.node, c.permits.node, c.fairPermits.node = n, n, n
-	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o)
+	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout, c.o.Order)
 	c.queues.report = c.reportPolling
 	if c.o.Layout == Redisson {
 		c.store = &redissonStore{plain, c.queues}
@@ -116,7 +116,7 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: newBackground()}
+	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: newBackground(ErrClosed)}
 	q.health, q.late = make([]health, len(rdbs)), make([]lateReleases, len(rdbs))
 	scripts := newMutexScripts(c.o)
 	for _, rdb := range rdbs {
@@ -161,7 +161,7 @@ func newClient(o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		o: o, plain: &settings{}, bg: newBackground(), random: newRandom(o.Rand),
+		o: o, plain: &settings{}, bg: newBackground(ErrClosed), random: newRandom(o.Rand),
 		grace: undoGrace, maxHeartbeat: maxHeartbeat,
 	}
 	if o.Layout == Redisson {

@@ -1,13 +1,8 @@
 package lock
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Errors of this package, for errors.Is. More than one may apply.
@@ -86,20 +81,6 @@ func Definite(err error) bool {
 	return err != nil && !errors.Is(err, ErrUnknown)
 }
 
-// outcome is what the error of a request says about the request.
-type outcome int
-
-const (
-	notExecuted     outcome = iota + 1 // a retry may succeed
-	rejected                           // not executed, and a retry would not be either
-	unknown                            // it may have been executed
-	underReplicated                    // executed, but too few replicas have it: to be undone
-	broken                             // executed in part, and a retry would not get further: to be undone
-)
-
-// mayHaveHappened reports whether the servers may have done what was requested.
-func (o outcome) mayHaveHappened() bool { return o == unknown || o == underReplicated || o == broken }
-
 // requestError is the error of one request to the servers.
 type requestError struct {
 	outcome outcome
@@ -147,70 +128,44 @@ func outcomeOf(err error) outcome {
 	return unknown
 }
 
-// classify decides, here and nowhere else, what an error of go-redis says about a
-// request that was given to it once.
-func classify(err error) *requestError {
-	var server redis.Error
-	var dial *net.OpError
+// reasons are the errors of this package by the reason why a request failed.
+func reasons(r reason) error {
+	switch r {
+	case closed:
+		return ErrClosed
+	case foreign:
+		return ErrForeign
+	case crossSlot:
+		return ErrCrossSlot
+	case unfitServer:
+		return ErrUnfit
+	case tooFewReplicas:
+		return ErrTooFewReplicas
+	}
+	return nil
+}
+
+// judge makes the error of a request, which is not nil, one of this package.
+func judge(err error) error {
+	if r := (*requestError)(nil); errors.As(err, &r) {
+		return err
+	}
+	w := classify(err)
+	why, known := reasons(w.reason), w.err
 	switch {
-	case strings.HasPrefix(err.Error(), "redis: all sentinels"): // no connection was made
-		return &requestError{notExecuted, err}
-	case errors.As(err, &server):
-		return classifyServer(err)
-	case errors.Is(err, redis.ErrClosed):
-		return &requestError{rejected, fmt.Errorf("the redis client is closed: %w", err)}
-	case errors.As(err, &dial) && dial.Op == "dial",
-		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return &requestError{notExecuted, err}
+	case why == nil:
+		why = known
+	case known != nil:
+		why = fmt.Errorf("%w: %w", why, known)
 	}
-	return &requestError{unknown, err}
+	return &requestError{w.outcome, why}
 }
 
-// rightsInScript are in the error of a script that runs a command for which its user has no rights: Redis before 7.2,
-// and since then, as Valkey. Earlier commands of the script were executed.
-const rightsInScript, aclInScript = "The user executing the script can't", "ACL failure in script"
-
-// classifyServer is classify for an error reply. The scripts write only after all
-// their checks, and their first write decides: an error means that nothing was written,
-// unless it is about rights.
-func classifyServer(err error) *requestError {
-	if strings.Contains(err.Error(), rightsInScript) || strings.Contains(err.Error(), aclInScript) {
-		return &requestError{broken, err}
+// decode reads the reply of any script, which has at least n integers unless its code is negative.
+func decode(raw any, n int) (reply, error) {
+	r, err := decodeReply(raw, n)
+	if err != nil {
+		err = judge(err)
 	}
-	for _, row := range []struct {
-		part string
-		err  error
-	}{{"WRONGTYPE", ErrForeign}, {"FOREIGN", ErrForeign}, {"CROSSSLOT", ErrCrossSlot}} {
-		if strings.Contains(err.Error(), row.part) {
-			return &requestError{rejected, fmt.Errorf("%w: %w", row.err, err)}
-		}
-	}
-	temporary := redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsMasterDownError(err) ||
-		redis.IsClusterDownError(err) || redis.IsTryAgainError(err) || redis.IsNoReplicasError(err) ||
-		redis.IsMaxClientsError(err) || strings.Contains(err.Error(), "READONLY")
-	for _, prefix := range []string{"BUSY", "MISCONF", "OOM", "NOSCRIPT", "UNBLOCKED", "MOVED", "ASK", "NOREPLICAS"} {
-		temporary = temporary || redis.HasErrorPrefix(err, prefix) || strings.Contains(inScript(err), ": -"+prefix+" ")
-	}
-	if temporary {
-		return &requestError{notExecuted, err}
-	}
-	if strings.Contains(err.Error(), "syntax error") { // the scripts use options of Redis 6.2, as SET with GET
-		return &requestError{rejected, fmt.Errorf("%w: Redis 6.2 or later is needed: %w", ErrUnfit, err)}
-	}
-	return &requestError{rejected, err}
-}
-
-// inScript is the error of a script, with that of its command at the end: Redis before 7.0 replies so. Empty: it is
-// another error.
-func inScript(err error) string {
-	text := err.Error()
-	if !strings.HasPrefix(text, "ERR Error running script") {
-		return ""
-	}
-	return text
-}
-
-// notSent is the error of a request that was never given to go-redis.
-func notSent(ctx context.Context) *requestError {
-	return &requestError{notExecuted, context.Cause(ctx)}
+	return r, err
 }

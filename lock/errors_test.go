@@ -45,9 +45,9 @@ func TestClassify(t *testing.T) {
 		{serverError("ERR ACL failure in script: User default has no permissions to run the 'set' command script: 8, " +
 			"on @user_script:25."), broken},
 	} {
-		got := classify(tt.err)
-		if got.outcome != tt.want {
-			t.Errorf("%v: outcome %d, want %d", tt.err, got.outcome, tt.want)
+		got := judge(tt.err)
+		if outcomeOf(got) != tt.want {
+			t.Errorf("%v: outcome %d, want %d", tt.err, outcomeOf(got), tt.want)
 		}
 		if Definite(got) == tt.want.mayHaveHappened() {
 			t.Errorf("%v: definite %v with outcome %d", tt.err, Definite(got), tt.want)

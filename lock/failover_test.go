@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // movable are the kinds of lock that must survive the loss of their master, and the

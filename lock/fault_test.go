@@ -220,18 +220,11 @@ func TestMessageMissed(t *testing.T) {
 // asleepIn is how many waiters of c sleep on a subscribed channel: what they asked for was answered, nothing has
 // woken them since, and a message does.
 func asleepIn(c *Client, channel string) (n, of int) {
-	c.queues.mu.Lock()
-	defer c.queues.mu.Unlock()
-	ch := c.queues.channels[channel]
-	if ch == nil || !ch.live {
+	n, of, subscribed := c.queues.asleepIn(channel)
+	if !subscribed {
 		return 0, 0
 	}
-	for _, w := range ch.waiters {
-		if w.asleep {
-			n++
-		}
-	}
-	return n, len(ch.waiters)
+	return n, of
 }
 
 // asleep waits until c has n waiters on a channel, and all of them sleep.

@@ -22,25 +22,26 @@ type handingOver struct {
 	tried   bool      // a release that is sent again hands over nothing
 }
 
-// handed is an acquire that was sent for a waiter, behind the release of the hold before.
-type handed struct {
-	pipe    *pipe
-	request *request
-	sent    time.Time
-	since   time.Time // see granted.since
-}
-
 // preparer is a requester whose next request may be sent for it.
 type preparer interface {
 	// next is that request, unless it has to be sent by the requester itself.
 	next() (c call, ok bool)
 }
 
+// prepare is the next request of r, if it may be sent for it.
+func prepare(r requester) (next call, prepared bool) {
+	p, ok := r.(preparer)
+	if !ok {
+		return call{}, false
+	}
+	return p.next()
+}
+
 var _ preparer = (*attempt)(nil)
 
 func (a *attempt) next() (call, bool) {
 	s, ok := a.claim.store.(*single)
-	if !ok || a.mode != chained || s.node.replicas != nil {
+	if !ok || a.mode != chained || s.node.waitsForReplicas() {
 		return call{}, false
 	}
 	return s.acquireCall(a.claim), true
@@ -65,11 +66,8 @@ func (s *single) handOver(ctx context.Context, c claim) (a answer, done bool) {
 	h.tried = true
 	c.publish = notifyNone
 	release := s.releaseCall(c)
-	p := s.node.pipesFor(c.key).plain
-	if p.order != nil {
-		p.waitForTurn(release)
-	}
-	own := p.newRequest(release)
+	p := s.node.pipeFor(c.key)
+	own := p.prepare(release)
 	if !h.queues.handOver(h.channel, func(next call) *handed {
 		heir := &handed{p, p.newRequest(next), time.Now(), h.since}
 		if !p.push(own, heir.request) {
@@ -79,44 +77,5 @@ func (s *single) handOver(ctx context.Context, c claim) (a answer, done bool) {
 	}) {
 		return answer{}, false
 	}
-	return s.node.judge(p.await(ctx, own)), true
-}
-
-// handOver sends the next request of the first waiter for a channel, if it sleeps, and wakes it to await the reply.
-func (s *waitQueues) handOver(channel string, send func(next call) *handed) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q := s.channels[channel]
-	if q == nil || len(q.waiters) == 0 {
-		return false
-	}
-	w := q.waiters[0]
-	if !w.asleep || !w.prepared {
-		return false
-	}
-	w.handed = send(w.next)
-	if w.handed == nil {
-		return false
-	}
-	w.wakeUp()
-	return true
-}
-
-// awake is called when w no longer sleeps for a reason of its own, as the end of its context: nothing is handed over to
-// it from then on. It reports whether something was.
-func (s *waitQueues) awake(w *waiter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w.asleep = false
-	return w.handed != nil
-}
-
-// takeHanded is the request that was sent for w since it fell asleep; nil: none was, and none will be until it does so
-// again.
-func (s *waitQueues) takeHanded(w *waiter) *handed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := w.handed
-	w.asleep, w.handed = false, nil
-	return h
+	return s.node.judged(p.await(ctx, own)), true
 }

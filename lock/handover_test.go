@@ -101,7 +101,7 @@ func TestHandOverMeetsTheEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		awake := make(chan bool)
 		go func() { awake <- w.sleep(ctx, time.Hour, prepared{}) }()
-		for !sleeps(c, w.waiter) {
+		for !sleeps(c, w.channel) {
 			runtime.Gosched()
 		}
 		go cancel()
@@ -127,10 +127,9 @@ func (prepared) request(context.Context) (turn, error) { return turn{}, nil }
 
 func (prepared) next() (call, bool) { return call{}, true }
 
-func sleeps(c *Client, w *waiter) bool {
-	c.queues.mu.Lock()
-	defer c.queues.mu.Unlock()
-	return w.asleep
+func sleeps(c *Client, channel string) bool {
+	n, _, _ := c.queues.asleepIn(channel)
+	return n == 1
 }
 
 // The waiter that the lock is handed over to gives up while its request is on its way: the lock does not stay with it.

@@ -95,17 +95,6 @@ func tagged(key, suffix string, more ...string) string {
 	return "{" + key + "}:" + suffix + end
 }
 
-// hasTag reports whether Redis hashes only a part of name: what is between the
-// first brace and the next closing one, unless that is empty (Redis cluster
-// specification, "Hash tags").
-func hasTag(name string) bool {
-	open := strings.IndexByte(name, '{')
-	if open < 0 {
-		return false
-	}
-	return strings.IndexByte(name[open+1:], '}') > 0
-}
-
 // named is what every lock, semaphore and latch has.
 type named struct {
 	client  *Client

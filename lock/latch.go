@@ -71,7 +71,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 	}
 	started := l.client.startTime()
 	r, err := l.change(ctx, l.client.kinds().latch.count, o.Participant, o.Generation)
-	err = cmp.Or(err, r.err())
+	err = cmp.Or(err, codeError(r))
 	l.emit(Counted, o.Participant, started, err)
 	return r.latchState(err), failed("count down", "latch", l.name, err)
 }
@@ -83,7 +83,7 @@ func (l *Latch) State(ctx context.Context) (LatchState, error) {
 	if err == nil {
 		r, err = l.client.request(ctx, l.stateCall(0), 2, false)
 	}
-	err = cmp.Or(err, r.err())
+	err = cmp.Or(err, codeError(r))
 	return r.latchState(err), failed("inspect", "latch", l.name, err)
 }
 
@@ -111,7 +111,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	w := &waitLoop{client: l.client, name: l.name, mode: independent, channel: openChannel(l.key)}
 	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
 		r, err := l.client.node.ask(ctx, l.stateCall(generation), 2)
-		if err = cmp.Or(err, r.err()); err != nil {
+		if err = cmp.Or(err, codeError(r)); err != nil {
 			return turn{}, err
 		}
 		generation = uint64(r.int(1)) // later ones do not matter

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // latches is one latch as two clients see it.

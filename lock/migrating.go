@@ -90,7 +90,7 @@ func (n *node) onKey(ctx context.Context, s script, key string, args ...any) (re
 func (n *node) refuseReleased(ctx context.Context, tombstone string) error {
 	count, err := n.do(ctx, call{command: []any{"exists", tombstone}})
 	if count == int64(1) {
-		return reply{code: codeReleased}.err()
+		return codeError(reply{code: codeReleased})
 	}
 	return err
 }

@@ -115,7 +115,7 @@ func (g group) fits(m part) bool {
 	if g.client != m.client || g.client.node == nil || !m.bundled || !g.parts[0].bundled {
 		return false
 	}
-	return g.client.node.cluster == nil || slotOf(g.parts[0].key) == slotOf(m.key)
+	return !g.client.node.isCluster() || slotOf(g.parts[0].key) == slotOf(m.key)
 }
 
 // bySlot divides groups by slot: what looks like one master may be the proxy of a

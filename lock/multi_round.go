@@ -189,7 +189,7 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 	if r.code == codeOK {
 		r, err = decode(value, 2*len(b.claims))
 	}
-	err = cmp.Or(err, r.err())
+	err = cmp.Or(err, codeError(r))
 	switch {
 	case err != nil:
 		return turn{}, err

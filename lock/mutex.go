@@ -33,7 +33,7 @@ func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error)
 	}
 	if err == nil && a.mode == chained {
 		a.claim.notify = m.client.queues.notifyMode(ctx)
-		if m.client.queues.count.Load() > 0 {
+		if m.client.queues.inUse() {
 			a.channel = a.claim.freeChannel()
 			a.claim.plain = a.claim.plain && m.client.queues.waiting(a.channel) == 0
 		}

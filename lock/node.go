@@ -2,23 +2,23 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // node is one server, one master behind Sentinel, or one cluster. Each master of a cluster has pipes of its
 // own: one that hangs must not delay the requests to the others.
-type node struct {
+type wireNode struct {
 	rdb      redis.UniversalClient
 	cluster  *redis.ClusterClient // rdb, if it is one
-	kinds    *kindScripts
 	bg       *background
-	order    func(server string, command func() string) // see Options.Order; may be nil
+	judge    func(err error) error                      // of a request: makes it one for callers
+	order    func(server string, command func() string) // see nodeOptions; may be nil
 	replicas *replicas                                  // nil: the client does not ask for any
 	first    *pipes                                     // of the one master; of a cluster whose slots are not known yet
 	known    atomic.Bool                                // the slots of the cluster: a reply has come
@@ -33,14 +33,21 @@ type pipes struct {
 	safe  *pipe // waits for replicas; nil: the client does not ask for any
 }
 
-func newNode(rdb redis.UniversalClient, bg *background, o Options) *node {
-	n := &node{rdb: rdb, bg: bg, order: o.Order, kinds: kindScript, masters: make(map[string]*pipes)}
+// nodeOptions are what a node needs beside its client.
+type nodeOptions struct {
+	// judge makes the error of a request, which is not nil, one for the callers of the node; classify says what it means.
+	judge          func(err error) error
+	order          func(server string, command func() string) // called before each request is sent; nil: not
+	replicas       int                                        // that writes are to reach; 0: none, negative: all
+	replicaTimeout time.Duration                              // for how long to wait for replicas
+}
+
+// newNode is the node of rdb.
+func newWireNode(rdb redis.UniversalClient, bg *background, o nodeOptions) *wireNode {
+	n := &wireNode{rdb: rdb, bg: bg, judge: o.judge, order: o.order, masters: make(map[string]*pipes)}
 	n.cluster, _ = rdb.(*redis.ClusterClient)
-	if n.cluster != nil {
-		n.kinds = clusterKindScript
-	}
-	if o.Replicas != 0 {
-		n.replicas = &replicas{rdb: rdb, need: o.Replicas, timeout: o.ReplicaTimeout}
+	if o.replicas != 0 {
+		n.replicas = &replicas{rdb: rdb, need: o.replicas, timeout: o.replicaTimeout}
 	}
 	n.first = n.newPipes(addresses(rdb))
 	if c, ok := rdb.(*redis.Client); ok && c.Options().ContextTimeoutEnabled {
@@ -53,7 +60,7 @@ func newNode(rdb redis.UniversalClient, bg *background, o Options) *node {
 	return n
 }
 
-func (n *node) newPipes(server string) *pipes {
+func (n *wireNode) newPipes(server string) *pipes {
 	send := func(ctx context.Context, calls []call) []answer { return sendAll(ctx, n.rdb, calls, false) }
 	p := &pipes{plain: &pipe{bg: n.bg, rdb: n.rdb, order: n.order, server: server, send: send}}
 	if n.replicas != nil {
@@ -64,7 +71,7 @@ func (n *node) newPipes(server string) *pipes {
 
 // master is the address of the master that has the slot of key, as far as it is known; empty: there is one
 // master, or none is known yet.
-func (n *node) master(key string) string {
+func (n *wireNode) master(key string) string {
 	if n.cluster == nil || !n.known.Load() {
 		return ""
 	}
@@ -75,7 +82,7 @@ func (n *node) master(key string) string {
 	return master.Options().Addr
 }
 
-func (n *node) pipesFor(key string) *pipes {
+func (n *wireNode) pipesFor(key string) *pipes {
 	addr := n.master(key)
 	if addr == "" {
 		return n.first
@@ -89,6 +96,12 @@ func (n *node) pipesFor(key string) *pipes {
 	}
 	return p
 }
+
+// pipeFor sends the requests about key that do not wait for replicas.
+func (n *wireNode) pipeFor(key string) *pipe { return n.pipesFor(key).plain }
+
+// isCluster reports whether the node is a cluster.
+func (n *wireNode) isCluster() bool { return n.cluster != nil }
 
 // crowded reports whether all connections to the server of key are in use, as by blocking commands of the user's
 // program. Pipelines have a few connections of their own.
@@ -126,22 +139,26 @@ type answer struct {
 }
 
 // do sends c and returns its reply, or, as soon as ctx ends, an error of unknown outcome. All errors are
-// *requestError.
-func (n *node) do(ctx context.Context, c call) (any, error) {
+// as nodeOptions.judge makes them.
+func (n *wireNode) do(ctx context.Context, c call) (any, error) {
 	return n.through(ctx, n.pipesFor(c.key()).plain, c)
 }
 
 // ask is do for a script whose reply has at least n integers.
-func (n *node) ask(ctx context.Context, c call, ints int) (reply, error) {
+func (n *wireNode) ask(ctx context.Context, c call, ints int) (reply, error) {
 	value, err := n.do(ctx, c)
 	if err != nil {
 		return reply{}, err
 	}
-	return decode(value, ints)
+	r, err := decodeReply(value, ints)
+	if err != nil {
+		err = n.judge(err)
+	}
+	return r, err
 }
 
 // doSafe is do for a script whose writes are to reach replicas, if the client asks for that.
-func (n *node) doSafe(ctx context.Context, c call) (any, error) {
+func (n *wireNode) doSafe(ctx context.Context, c call) (any, error) {
 	p := n.pipesFor(c.key())
 	if p.safe != nil {
 		return n.through(ctx, p.safe, c)
@@ -150,7 +167,7 @@ func (n *node) doSafe(ctx context.Context, c call) (any, error) {
 }
 
 // doAll is do for several calls, which it sends at the same time.
-func (n *node) doAll(ctx context.Context, calls []call) []answer {
+func (n *wireNode) doAll(ctx context.Context, calls []call) []answer {
 	out := make([]answer, len(calls))
 	if len(calls) == 1 {
 		out[0].value, out[0].err = n.do(ctx, calls[0])
@@ -161,88 +178,41 @@ func (n *node) doAll(ctx context.Context, calls []call) []answer {
 	for i, c := range calls {
 		used[i] = n.pipesFor(c.key()).plain
 		if sent[i], out[i] = used[i].begin(ctx, c); sent[i] == nil {
-			out[i] = n.judge(out[i])
+			out[i] = n.judged(out[i])
 		}
 	}
 	for i, r := range sent {
 		if r != nil {
-			out[i] = n.judge(used[i].await(ctx, r))
+			out[i] = n.judged(used[i].await(ctx, r))
 		}
 	}
 	return out
 }
 
-func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
+func (n *wireNode) through(ctx context.Context, p *pipe, c call) (any, error) {
 	if ctx.Err() != nil {
-		return nil, notSent(ctx)
+		return nil, n.judge(notSent(ctx))
 	}
 	if n.bg.ctx.Err() != nil {
-		return nil, &requestError{rejected, ErrClosed}
+		return nil, n.judge(&wireError{outcome: rejected, reason: closed})
 	}
-	a := n.judge(p.do(ctx, c))
+	a := n.judged(p.do(ctx, c))
 	return a.value, a.err
 }
 
-// judge makes the error of a an error of this package, if there is one.
-func (n *node) judge(a answer) answer {
-	if a.err == nil {
-		if n.cluster != nil {
-			n.known.Store(true)
-		}
-		return a
+// judged is a with an error for the callers of the node, if it has one.
+func (n *wireNode) judged(a answer) answer {
+	if a.err != nil {
+		return answer{err: n.judge(a.err)}
 	}
-	if r := (*requestError)(nil); errors.As(a.err, &r) {
-		return answer{err: r}
+	if n.cluster != nil {
+		n.known.Store(true)
 	}
-	return answer{err: classify(a.err)}
+	return a
 }
 
-// query is do for a script that belongs to no hold and must not run twice: it is
-// retried a few times if it was certainly not executed.
-func (c *Client) query(ctx context.Context, n *node, what call) (any, error) {
-	what.queued = true
-	for i := 1; ; i++ {
-		value, err := n.do(ctx, what)
-		if err == nil || i == tries || outcomeOf(err) != notExecuted || !c.pause(ctx, c.backoff()) {
-			return value, err
-		}
-	}
-}
-
-// runOn is query for a lock of the one master; the reply has at least n integers.
-func (c *Client) runOn(ctx context.Context, what call, n int) (reply, error) {
-	if err := c.ownKinds(); err != nil {
-		return reply{}, err
-	}
-	if err := checkName(what.key()); err != nil {
-		return reply{}, err
-	}
-	value, err := c.query(ctx, c.node, what)
-	if err != nil {
-		return reply{}, err
-	}
-	return decode(value, n)
-}
-
-// request runs a script whose tombstone makes it count once, so that it is retried
-// until there is a reply, with at least n integers. With keep, its writes are to reach
-// replicas.
-func (c *Client) request(ctx context.Context, what call, n int, keep bool) (reply, error) {
-	send := c.node.do
-	if keep {
-		send = c.node.doSafe
-	}
-	for r := c.retry(ctx); ; {
-		value, _, err := doCounted(&r.ctx, send, what)
-		var got reply
-		if err == nil {
-			got, err = decode(value, n)
-		}
-		if again, err := r.next(err); !again {
-			return got, err
-		}
-	}
-}
+// waitsForReplicas reports whether requests of doSafe wait for replicas.
+func (n *wireNode) waitsForReplicas() bool { return n.replicas != nil }
 
 // line is the command that runs c. Its words are values, as the hooks of a client expect.
 func (c *call) line(source bool) []any {

@@ -138,3 +138,7 @@ func validity(lease time.Duration) time.Duration {
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
+
+// AllReplicas is for [Options].Replicas: every replica that is connected when the
+// lock is granted, and at least one.
+const AllReplicas = -1

@@ -154,7 +154,7 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if how.migrating { // messages of the other master do not come
 		g.ttl = pollUnsubscribed
 	}
-	return g, r.err()
+	return g, codeError(r)
 }
 
 func (s *permitStore) release(ctx context.Context, c claim) (int, error) {

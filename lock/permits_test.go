@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // leasedPair is a semaphore with leases, and a client of its server.

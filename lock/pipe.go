@@ -76,7 +76,7 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 	}
 	r := p.enqueue(c)
 	if r == nil {
-		return answer{err: &requestError{rejected, ErrClosed}}
+		return answer{err: &wireError{outcome: rejected, reason: closed}}
 	}
 	return p.await(ctx, r)
 }
@@ -92,7 +92,7 @@ func (p *pipe) begin(ctx context.Context, c call) (*request, answer) {
 	}
 	r := p.enqueue(c)
 	if r == nil {
-		return nil, answer{err: &requestError{rejected, ErrClosed}}
+		return nil, answer{err: &wireError{outcome: rejected, reason: closed}}
 	}
 	return r, answer{}
 }
@@ -104,6 +104,14 @@ func (p *pipe) enqueue(c call) *request {
 		return nil
 	}
 	return r
+}
+
+// prepare is the request of a call that is to be pushed at once.
+func (p *pipe) prepare(c call) *request {
+	if p.order != nil {
+		p.waitForTurn(c)
+	}
+	return p.newRequest(c)
 }
 
 func (p *pipe) newRequest(c call) *request {
@@ -137,7 +145,7 @@ func (p *pipe) await(ctx context.Context, r *request) answer {
 	case a := <-r.done:
 		return a
 	default:
-		return answer{err: &requestError{unknown, fmt.Errorf("no reply yet: %w", context.Cause(ctx))}}
+		return answer{err: &wireError{outcome: unknown, err: fmt.Errorf("no reply yet: %w", context.Cause(ctx))}}
 	}
 }
 

@@ -2,8 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,7 +15,7 @@ import (
 // leaves knows that for certain.
 func TestPipeWhoseSendersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := newBackground()
+		bg := newBackground(context.Canceled)
 		hang, sent := make(chan struct{}), 0
 		var mu sync.Mutex
 		p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
@@ -65,7 +63,7 @@ func TestPipeWhoseSendersHang(t *testing.T) {
 		cancel()
 		outcomes := make(map[outcome]int)
 		for range maxSenders + 3 {
-			outcomes[outcomeOf(<-results)]++
+			outcomes[classify(<-results).outcome]++
 		}
 		if outcomes[unknown] != maxSenders+2 || outcomes[notExecuted] != 1 {
 			t.Errorf("outcomes %v, want %d unknown and 1 not executed", outcomes, maxSenders+2)
@@ -75,103 +73,46 @@ func TestPipeWhoseSendersHang(t *testing.T) {
 		if err := bg.close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if a := p.do(context.Background(), call{}); !errors.Is(a.err, ErrClosed) {
-			t.Errorf("after close: %v, want ErrClosed", a.err)
+		if a := p.do(context.Background(), call{}); a.err == nil || classify(a.err).reason != closed {
+			t.Errorf("after close: %v, want that it is closed", a.err)
 		}
 	})
 }
 
-// Concurrent calls go out together, each gets its own reply, and no goroutine stays.
-func TestPipeReturnsEachCallerItsReply(t *testing.T) {
-	t.Parallel()
-	rdb := startRedis(t).Dial(t)
-	c := newTestClient(t, rdb, Options{})
-	echo := newScript("return ARGV[1]")
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			want := fmt.Sprint(i)
-			got, err := c.node.do(context.Background(), call{script: echo, keys: []string{"k"}, args: []any{want}})
-			if err != nil || got != want {
-				t.Errorf("reply %v, %v, want %s", got, err, want)
+// slowProcessor replies after a while.
+type slowProcessor time.Duration
+
+func (s slowProcessor) Process(context.Context, redis.Cmder) error {
+	<-time.After(time.Duration(s))
+	return nil
+}
+
+// TestSlowReplyEndsDirectCalls: after a reply that took long, the next caller does not send its call itself, until a
+// pipeline was quick.
+func TestSlowReplyEndsDirectCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipe{bg: newBackground(context.Canceled), rdb: slowProcessor(directTimeout),
+			send: func(_ context.Context, calls []call) []answer { return make([]answer, len(calls)) }}
+		c := call{script: makeScript("return 1"), keys: []string{"k"}}
+		direct := func() bool {
+			begun := p.beginDirect(t.Context(), &c)
+			if begun {
+				p.leaveDirect(false)
 			}
-			if i%50 == 0 {
-				rdb.ScriptFlush(context.Background())
+			return begun
+		}
+		p.brief = p.rdb
+		if !direct() {
+			t.Fatal("the first caller does not send by itself")
+		}
+		for _, want := range []bool{false, true} { // the second call goes out in a pipeline
+			if a := p.do(t.Context(), c); a.err != nil {
+				t.Fatal(a.err)
 			}
-		})
-	}
-	wg.Wait()
-	eventually(t, testTimeout, "the senders have ended", func() bool {
-		c.node.first.plain.mu.Lock()
-		defer c.node.first.plain.mu.Unlock()
-		return c.node.first.plain.senders == 0
+			synctest.Wait()
+			if got := direct(); got != want {
+				t.Errorf("the next caller sends by itself: %v, want %v", got, want)
+			}
+		}
 	})
-}
-
-// A caller that sends its call itself leaves at the end of its context or soon after; the
-// next one does not send by itself.
-func TestDirectCallIsBounded(t *testing.T) {
-	t.Parallel()
-	s := startRedis(t)
-	p := startProxy(t, s.Addr)
-	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
-	defer rdb.Close()
-	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
-	release(t, acquire(t, c.Mutex("warm")))
-	p.hang()
-	ctx, cancel := context.WithCancel(context.Background())
-	failed := make(chan error, 1)
-	go func() {
-		_, err := c.Mutex("cut").TryAcquire(ctx)
-		failed <- err
-	}()
-	within(t, testTimeout, "a reply that is lost", p.Dropped)
-	cancel()
-	if err := within(t, testTimeout, "the end", failed); !errors.Is(err, ErrUnknown) {
-		t.Errorf("error %v, want ErrUnknown", err)
-	}
-	if c.node.first.plain.beginDirect(context.Background(), &call{keys: []string{"cut"}}) {
-		t.Error("the next caller would send by itself to a server that hangs")
-	}
-}
-
-// On several masters a majority decides who has the lock, and releases it.
-func TestInspectAndForceOnQuorum(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	var rdbs []redis.UniversalClient
-	for range 3 {
-		rdbs = append(rdbs, startRedis(t).Dial(t))
-	}
-	c, err := NewQuorum(Options{}, rdbs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeClient(t, c)
-	h := acquire(t, c.Mutex("most"), WithOwner("x"), WithReentry(), WithLease(time.Minute))
-	for i, rdb := range rdbs { // the last of them may be late
-		eventually(t, testTimeout, fmt.Sprintf("master %d has it", i+1), func() bool {
-			return rdb.Exists(ctx, "most").Val() == 1
-		})
-	}
-	rdbs[0].Del(ctx, "most")
-	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "x" || got.Count != 1 {
-		t.Errorf("state %+v, %v, want x once", got, err)
-	}
-	if had, err := c.Mutex("most").ForceRelease(ctx); !had || err != nil {
-		t.Errorf("force: %v, %v", had, err)
-	}
-	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "" {
-		t.Errorf("state %+v, %v, want a free lock", got, err)
-	}
-	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
-	if _, err := c.Mutex("most").Acquire(ctx, WithOwner("y")); err != nil {
-		t.Fatal(err)
-	}
-	once := []Option{WithOwner("y")}
-	if _, err := c.Mutex("most").Acquire(ctx, once...); !errors.Is(err, ErrReentered) {
-		t.Errorf("re-entry: %v, want ErrReentered", err)
-	}
 }

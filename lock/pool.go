@@ -105,7 +105,7 @@ func (p pool) AddPermits(ctx context.Context, n int) (total int, err error) {
 	if err == nil {
 		r, err = p.set(ctx, "add", n)
 	}
-	err = cmp.Or(err, r.err())
+	err = cmp.Or(err, codeError(r))
 	if r.code == codeOutOfRange {
 		err = fmt.Errorf("%w: %d of them are to be removed from %d", ErrPermits, -n, r.int(0))
 	}
@@ -127,7 +127,7 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 		keys:   append([]string{p.key}, p.store.permitsKeys(p.key)...),
 		args:   []any{p.store.kind(), tagged(p.key, "free")},
 	}, 2, false)
-	err = cmp.Or(err, r.err())
+	err = cmp.Or(err, codeError(r))
 	if err != nil {
 		return SemaphoreState{}, err
 	}

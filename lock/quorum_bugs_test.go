@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // slowMasters are masters behind proxies, and a client of the lock on them.

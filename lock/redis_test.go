@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // server is a redis-server of its own on a free loopback port.

@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,10 +56,8 @@ func TestPollingIsReportedOnce(t *testing.T) {
 func sleeping(t *testing.T, c *Client, channel string, n int) {
 	t.Helper()
 	eventually(t, testTimeout, fmt.Sprint(n, " waiters sleep"), func() bool {
-		c.queues.mu.Lock()
-		defer c.queues.mu.Unlock()
-		q := c.queues.channels[channel]
-		return q != nil && len(q.waiters) == n && !slices.ContainsFunc(q.waiters, func(w *waiter) bool { return !w.asleep })
+		asleep, of, _ := c.queues.asleepIn(channel)
+		return of == n && asleep == n
 	})
 }
 
@@ -114,75 +111,4 @@ func TestFirstFairWaiterAtServerPolls(t *testing.T) {
 	release(t, h)
 	release(t, within(t, testTimeout, "the first waiter at the server is served", second))
 	release(t, within(t, testTimeout, "the other waiter is served", first))
-}
-
-// A refusal wakes all waiters for their holds, because each of them has to poll, and the first of other waiters.
-func TestRefusalWakesThoseThatPoll(t *testing.T) {
-	t.Parallel()
-	c := newTestClient(t, redis.NewClient(&redis.Options{Addr: freeAddr(t)}), Options{}) // nothing is confirmed
-	for hold, want := range map[string]int{"": 1, "h": 3} {
-		channel := "{k}" + hold
-		var all []*waiter
-		for range 3 {
-			w, _ := c.queues.join(channel, false, false)
-			if hold != "" {
-				c.queues.setHold(w, hold)
-			}
-			all = append(all, w)
-		}
-		c.queues.refused(channel, ErrHeld)
-		woken := 0
-		for _, w := range all {
-			woken += len(w.wake)
-		}
-		for _, w := range all {
-			c.queues.leave(w, true, time.Time{})
-		}
-		if woken != want {
-			t.Errorf("waiters with hold %q: %d were woken, want %d", hold, woken, want)
-		}
-	}
-}
-
-// Permits that were added are added, and a latch that was counted is counted, though nothing may be published.
-func TestChangesWithoutTheRightToPublish(t *testing.T) {
-	t.Parallel()
-	s := startRedis(t)
-	ctx := context.Background()
-	c := newTestClient(t, s.Dial(t), Options{})
-	pool, latch := c.Semaphore("pool"), c.Latch("start")
-	if _, err := pool.TrySetPermits(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	acl(t, s.Dial(t), "resetchannels")
-	total, err := pool.AddPermits(ctx, 3)
-	if err != nil || total != 4 {
-		t.Errorf("add permits: total %d, %v; want 4", total, err)
-	}
-	if _, err := latch.TrySetCount(ctx, 1); err != nil {
-		t.Errorf("arm: %v", err)
-	}
-	if state, err := latch.CountDown(ctx, CountDownOptions{}); err != nil || state.Count != 0 {
-		t.Errorf("count down: %+v, %v", state, err)
-	}
-	acquire(t, c.Mutex("job"))
-	if held, err := c.Mutex("job").ForceRelease(ctx); err != nil || !held {
-		t.Errorf("force: %v, %v", held, err)
-	}
-}
-
-// A script that its user may not finish has begun: the outcome is unknown, not a failure.
-func TestScriptWithoutRightsIsUnknown(t *testing.T) {
-	t.Parallel()
-	s := startRedis(t)
-	c := newTestClient(t, s.Dial(t), Options{})
-	h := acquire(t, c.Mutex("job"))
-	acl(t, s.Dial(t), "-set", "-rename")
-	err := h.Release(context.Background())
-	if Definite(err) || err == nil {
-		t.Errorf("release without the right for its last write: %v, want an unknown outcome", err)
-	}
-	if state, err := c.Mutex("job").Inspect(context.Background()); err != nil || state.Owner != "" {
-		t.Errorf("the lock is held by %q after that release (%v); the test is about one that happened", state.Owner, err)
-	}
 }

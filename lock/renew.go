@@ -19,7 +19,7 @@ type renewal struct {
 // key.
 func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call,
 	alone func(claim) call) []renewal {
-	if n.cluster != nil {
+	if n.isCluster() {
 		out := renewApart(ctx, n, claims, request, func(i int) int { return slotOf(claims[i].key) })
 		renewMigrating(ctx, n, claims, alone, out)
 		return out

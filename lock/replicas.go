@@ -2,21 +2,18 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// AllReplicas is for [Options].Replicas: every replica that is connected when the
-// lock is granted, and at least one.
-const AllReplicas = -1
-
 // replicas sends scripts and then waits, on the same connection, until enough
 // replicas have what they wrote: WAIT is about its own connection only.
 type replicas struct {
 	rdb     redis.UniversalClient
-	need    int // or AllReplicas
+	need    int // negative: all that are connected, at least one
 	timeout time.Duration
 }
 
@@ -35,7 +32,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 	for _, c := range calls {
 		master, err := cluster.MasterForKey(ctx, c.key())
 		if err != nil {
-			out = append(out, answer{err: &requestError{notExecuted, err}})
+			out = append(out, answer{err: &wireError{outcome: notExecuted, err: err}})
 			continue
 		}
 		a := r.sendOn(ctx, master, []call{c}, false)[0]
@@ -74,7 +71,7 @@ func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o r
 func refuse(calls []call, why error) []answer {
 	out := make([]answer, len(calls))
 	for i := range out {
-		out[i].err = &requestError{rejected, why}
+		out[i].err = &wireError{outcome: rejected, err: why}
 	}
 	return out
 }
@@ -94,7 +91,7 @@ func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call, 
 	if err := r.wait(ctx, conn); err != nil {
 		for i, a := range out {
 			if a.granted() {
-				out[i].err = &requestError{underReplicated, err}
+				out[i].err = &wireError{underReplicated, tooFewReplicas, err}
 			}
 		}
 	}
@@ -104,24 +101,24 @@ func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call, 
 // wait waits until enough replicas have what was written on conn.
 func (r *replicas) wait(ctx context.Context, conn *redis.Conn) error {
 	need := r.need
-	if need == AllReplicas {
+	if need < 0 {
 		// Each time: which were connected earlier does not matter.
 		role, err := conn.Do(ctx, "ROLE").Slice()
 		if err != nil {
-			return fmt.Errorf("%w: find out which there are: %w", ErrTooFewReplicas, err)
+			return fmt.Errorf("find out which there are: %w", err)
 		}
 		list, _ := role[len(role)-1].([]any)
 		need = max(len(list), 1)
 		if len(list) == 0 {
-			return fmt.Errorf("%w: none is connected", ErrTooFewReplicas)
+			return errors.New("none is connected")
 		}
 	}
 	acks, err := conn.Wait(ctx, need, r.timeout).Result()
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: wait for them: %w", ErrTooFewReplicas, err)
+		return fmt.Errorf("wait for them: %w", err)
 	case int(acks) < need:
-		return fmt.Errorf("%w: %d of %d within %v", ErrTooFewReplicas, acks, need, r.timeout)
+		return fmt.Errorf("%d of %d within %v", acks, need, r.timeout)
 	}
 	return nil
 }
@@ -131,6 +128,6 @@ func (a answer) granted() bool {
 	if a.err != nil {
 		return false
 	}
-	r, err := decode(a.value, 0)
+	r, err := decodeReply(a.value, 0)
 	return err == nil && r.code == codeOK
 }

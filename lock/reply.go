@@ -2,20 +2,8 @@ package lock
 
 import "fmt"
 
-// Codes of replies; script/codes.lua says what they mean.
-const (
-	codeOK         = 1
-	codeRefused    = 0
-	codeReleased   = -1
-	codeNotHeld    = -2
-	codeNotOwner   = -3
-	codeReentered  = -4
-	codeUpgrade    = -5
-	codeAbsent     = -6
-	codeOutOfRange = -7
-	codeRearmed    = -8
-	codeUnsure     = -9
-)
+// codeOK is the code of a script that did what was requested. A negative code says why it did not.
+const codeOK = 1
 
 // reply is what a script returned.
 type reply struct {
@@ -24,9 +12,9 @@ type reply struct {
 	list  []any // of a list, without its code; nil: the reply is a lone integer
 }
 
-// decode reads the reply of any script. A code that is not negative comes with at least n integers. A
+// decodeReply reads the reply of any script. A code that is not negative comes with at least n integers. A
 // reply that cannot be read leaves the outcome of its request unknown.
-func decode(raw any, n int) (reply, error) {
+func decodeReply(raw any, n int) (reply, error) {
 	r := reply{code: codeOK}
 	switch v := raw.(type) {
 	case int64:
@@ -47,7 +35,7 @@ func decode(raw any, n int) (reply, error) {
 			return r, nil
 		}
 	}
-	return reply{}, &requestError{unknown, fmt.Errorf("malformed reply %v, want a code and %d integers", raw, n)}
+	return reply{}, &wireError{outcome: unknown, err: fmt.Errorf("malformed reply %v, want a code and %d integers", raw, n)}
 }
 
 // integers reports whether the first n values are integers.
@@ -82,26 +70,4 @@ func (r reply) text(i int) string {
 	}
 	s, _ := r.list[i].(string)
 	return s
-}
-
-// err is the error that the code stands for, if any.
-func (r reply) err() error {
-	var err error
-	switch r.code {
-	case codeReleased:
-		err = ErrReleased
-	case codeReentered:
-		err = ErrReentered
-	case codeUpgrade:
-		err = ErrUpgrade
-	case codeAbsent:
-		err = ErrAbsent
-	case codeOutOfRange:
-		err = ErrPermits
-	case codeRearmed:
-		err = ErrRearmed
-	default:
-		return nil
-	}
-	return &requestError{rejected, err}
 }

@@ -1,9 +1,7 @@
 package lock
 
 import (
-	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -11,21 +9,8 @@ import (
 //go:embed script
 var scriptFiles embed.FS
 
-// script is a Lua program and the digest under which servers cache it.
-type script struct{ *scriptText }
-
-type scriptText struct {
-	source, digest string
-	name           any // digest, as the word of a command
-}
-
 // newScript is the program that source and codes.lua before it make.
-func newScript(source string) script {
-	source = lua("codes") + source
-	sum := sha1.Sum([]byte(source))
-	digest := hex.EncodeToString(sum[:])
-	return script{&scriptText{source: source, digest: digest, name: digest}}
-}
+func newScript(source string) script { return makeScript(lua("codes") + source) }
 
 // lua is the text of the scripts of these names, one after the other.
 func lua(names ...string) string {

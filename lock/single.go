@@ -44,7 +44,7 @@ func (s *single) acquirePlain(ctx context.Context, c claim) (grant, error) {
 }
 
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
-	if c.plain && c.handed == nil && s.node.replicas == nil {
+	if c.plain && c.handed == nil && !s.node.waitsForReplicas() {
 		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok || c.setOnly {
 			return g, err
 		}
@@ -53,7 +53,7 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	var err error
 	sent := time.Now()
 	if h := c.handed; h != nil {
-		a := s.node.judge(h.pipe.await(ctx, h.request))
+		a := s.node.judged(h.pipe.await(ctx, h.request))
 		value, err, sent = a.value, a.err, h.sent
 	} else {
 		value, err = s.node.doSafe(ctx, s.acquireCall(c))
@@ -105,7 +105,7 @@ func decodeGrant(value any, err error, sent time.Time) (grant, error) {
 		return grant{}, err
 	}
 	r, err := decode(value, 1)
-	err = cmp.Or(err, r.err())
+	err = cmp.Or(err, codeError(r))
 	count := max(r.int(1), 1) // the reply for a free lock is the token alone
 	return grant{
 		ok:      r.code == codeOK,

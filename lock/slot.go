@@ -45,3 +45,14 @@ func addresses(rdbs ...redis.UniversalClient) string {
 	slices.Sort(list)
 	return strings.Join(list, ",")
 }
+
+// hasTag reports whether Redis hashes only a part of name: what is between the
+// first brace and the next closing one, unless that is empty (Redis cluster
+// specification, "Hash tags").
+func hasTag(name string) bool {
+	open := strings.IndexByte(name, '{')
+	if open < 0 {
+		return false
+	}
+	return strings.IndexByte(name[open+1:], '}') > 0
+}

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -194,10 +195,13 @@ func (s *subscriber) dial(ctx context.Context, addr string, wanted map[string]bo
 	c.checked = c.opened
 	if !s.queues.bg.start(func() { s.read(c) }) {
 		close(c.closed)
-		return ErrClosed
+		return errClosed
 	}
 	return nil
 }
+
+// errClosed is the error of a connection that is not used, because the client was closed.
+var errClosed = errors.New("the lock client is closed")
 
 // missing are the keys of a that b has not, sorted.
 func missing(a, b map[string]bool) []string {

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
 // A failed write on an existing connection must not make go-redis dial again, under its mutex. With a context that has
 // not ended, it does.
 func TestNeverDial(t *testing.T) {
 	t.Parallel()
-	s := startRedis(t)
+	s := locktest.StartServer(t)
 	for name, dials := range map[string]int{"as it is": 2, "neverDial": 1} {
 		var made []net.Conn
 		rdb := redis.NewClient(&redis.Options{

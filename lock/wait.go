@@ -166,7 +166,7 @@ func (c *Client) stopped(ctx context.Context, last error) error {
 // joinEarly joins the queue before the first request if that costs nothing, and
 // reports whether there were others in it.
 func (w *waitLoop) joinEarly() (others bool) {
-	if w.mode == chained && w.client.queues.count.Load() > 0 || w.mode == ordered {
+	if w.mode == chained && w.client.queues.inUse() || w.mode == ordered {
 		w.waiter, others = w.client.queues.joinExisting(w.channel, w.mode == chained)
 		w.owesRetry = w.mode == chained && w.waiter != nil && !others
 	}
@@ -183,7 +183,7 @@ func (w *waitLoop) join(channel string) bool {
 	if channel == "" {
 		channel = w.channel
 	}
-	if w.waiter != nil && w.waiter.queue.channel == channel {
+	if w.waiter != nil && w.waiter.channel() == channel {
 		return false
 	}
 	w.leave()
@@ -216,7 +216,8 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 	if w.waiter == nil {
 		return w.client.bg.sleep(ctx, d, nil) && !w.runsOut()
 	}
-	w.client.queues.fallAsleep(w.waiter, r)
+	next, prepared := prepare(r)
+	w.client.queues.fallAsleep(w.waiter, next, prepared)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	end := time.Now().Add(d)
@@ -309,7 +310,7 @@ func (w *waitLoop) leave() {
 		w.client.queues.passOn(w.waiter)
 	}
 	if w.shared && w.served && !w.owesRetry { // no message said so: the lock has expired
-		w.client.queues.wakeAll(w.waiter.queue)
+		w.client.queues.wakeAll(w.waiter)
 	}
 	var due time.Time
 	if w.served && w.waiter.hold == "" && w.lasts > 0 {

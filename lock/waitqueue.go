@@ -69,6 +69,9 @@ type waiter struct {
 	prepared bool // while it sleeps, its next request may be sent for it
 }
 
+// channel is the channel of the queue of w.
+func (w *waiter) channel() string { return w.queue.channel }
+
 // subscriptionLinger is for how long a channel without waiters stays subscribed: a
 // lock that was contended will be again, and to subscribe costs a round trip.
 const subscriptionLinger = 5 * time.Second
@@ -80,10 +83,13 @@ const (
 	wakeSomePrefix = "+" // before the number of waiters to wake
 )
 
-func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, o Options) *waitQueues {
+// newWaitQueues are those of the servers of rdb. timeout limits each exchange with them; order is called when something
+// happens that no request causes, and may be nil.
+func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, timeout time.Duration,
+	order func(server string, command func() string)) *waitQueues {
 	cluster, _ := rdb.(*redis.ClusterClient)
 	return &waitQueues{
-		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: o.Timeout, order: o.Order,
+		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: timeout, order: order,
 		changed:  make(chan struct{}, 1),
 		probed:   make(chan struct{}),
 		channels: make(map[string]*waitQueue),
@@ -168,24 +174,19 @@ func (s *waitQueues) passOn(w *waiter) {
 	}
 }
 
-// fallAsleep is called before w waits for a wake-up, unless it has one already. r is what sends its requests.
-func (s *waitQueues) fallAsleep(w *waiter, r requester) {
-	var next call
-	p, prepared := r.(preparer)
-	if prepared {
-		next, prepared = p.next()
-	}
+// fallAsleep is called before w waits for a wake-up, unless it has one already. If prepared, next may be sent for it.
+func (s *waitQueues) fallAsleep(w *waiter, next call, prepared bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.asleep = len(w.wake) == 0
 	w.next, w.prepared = next, prepared
 }
 
-// wakeAll wakes all waiters of a queue.
-func (s *waitQueues) wakeAll(q *waitQueue) {
+// wakeAll wakes all waiters of the queue of w.
+func (s *waitQueues) wakeAll(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wakeSome(q.waiters, len(q.waiters))
+	wakeSome(w.queue.waiters, len(w.queue.waiters))
 }
 
 // ahead is how many others are before w in its queue.
@@ -204,6 +205,25 @@ func (s *waitQueues) waiting(channel string) int {
 	}
 	return 0
 }
+
+// asleepIn is how many waiters of a channel sleep, of how many, and whether the server has confirmed its subscription.
+func (s *waitQueues) asleepIn(channel string) (n, of int, subscribed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.channels[channel]
+	if q == nil {
+		return 0, 0, false
+	}
+	for _, w := range q.waiters {
+		if w.asleep {
+			n++
+		}
+	}
+	return n, len(q.waiters), q.live
+}
+
+// inUse reports whether a channel has waiters, or had some of late. It does not lock the mutex.
+func (s *waitQueues) inUse() bool { return s.count.Load() > 0 }
 
 // setHold makes w one that is woken only by messages for this hold or for all. It
 // may be called again with another hold.
