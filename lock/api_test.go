@@ -118,7 +118,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 					t.Errorf("%s: %v, want a definite ErrReentered", what, err)
 				}
 			}
-			served := wait(ctx, t, tt.second, WithOwner("y"))
+			served := acquireLater(ctx, t, tt.second, WithOwner("y"))
 			release(t, h)
 			release(t, within(t, testTimeout, "another owner", served))
 			mustBeRemoved(t, rdb, name)
@@ -270,7 +270,7 @@ func TestPolling(t *testing.T) {
 	eventually(t, testTimeout, "it polls", func() bool { return locktest.Calls(t, rdb, "evalsha") > asked+3 })
 	release(t, h)
 	release(t, within(t, testTimeout, "the spinning waiter", served))
-	if c.queues.inUse() {
+	if c.queues.InUse() {
 		t.Error("a subscription was made")
 	}
 }

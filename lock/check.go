@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Check asks every master whether it is suitable for locks, and returns all problems, as [ErrUnfit]: a Redis before
@@ -37,7 +39,7 @@ func (c *Client) Check(ctx context.Context) error {
 		return nil
 	}
 	for _, m := range c.masters {
-		switch rdb := m.node.rdb.(type) {
+		switch rdb := m.node.Redis.(type) {
 		case *redis.Client:
 			_ = check(ctx, rdb) // errors are collected
 		case *redis.ClusterClient:
@@ -95,19 +97,19 @@ func (q *quorum) checkServers(ctx context.Context, c claim) error {
 		return err
 	}
 	votes, stop := broadcast(ctx, q, q.bg, q.nodeLimit(c), func(ctx context.Context, i int) (any, error) {
-		return q.nodes[i].node.do(ctx, call{script: serverScript, keys: []string{c.key}})
+		return q.nodes[i].node.Do(ctx, wire.Call{Script: serverScript, Keys: []string{c.key}})
 	})
 	defer stop()
 	seen := make(map[string]int)
 	for range q.nodes {
 		v := <-votes
 		r, failed := decode(v.value, 0)
-		if v.err != nil || failed != nil || len(r.list) == 0 {
+		if v.err != nil || failed != nil || len(r.List) == 0 {
 			continue
 		}
-		id := fmt.Sprint(r.list[0])
+		id := fmt.Sprint(r.List[0])
 		if other, same := seen[id]; same {
-			err = &requestError{rejected, fmt.Errorf("%w: masters %d and %d", ErrSameServer, other+1, v.node+1)}
+			err = &requestError{wire.Rejected, fmt.Errorf("%w: masters %d and %d", ErrSameServer, other+1, v.node+1)}
 		}
 		seen[id] = v.node
 	}

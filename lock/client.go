@@ -10,19 +10,24 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/random"
+	"github.com/lockchaos/lockchaos/lock/internal/tasks"
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Client makes locks on one Redis, or on a majority of several. Keep one for the lifetime of the program: all of its
 // locks share its watchdog and its subscription. Several goroutines may use it. The caller closes it.
 type Client struct {
 	o             Options
-	bg            *background
-	random        *random
+	bg            *tasks.Group
+	random        *random.Source
 	store         store // of plain mutexes
 	masters       []*single
-	node          *node       // the one master; nil: there are several
-	addrs         string      // of its servers
-	queues        *waitQueues // nil: waiters poll
+	node          *node        // the one master; nil: there are several
+	addrs         string       // of its servers
+	queues        *wait.Queues // nil: waiters poll
 	dog           *watchdog
 	oldTombstones oldTombstones
 	quorum        *quorum // of several masters; nil: there is one
@@ -81,13 +86,13 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	n := newNode(rdb, c.bg, c.o)
 	ttl := c.o.tombstoneTTL()
 	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl}
-	c.single, c.node, c.addrs = true, n, addresses(rdb)
+	c.single, c.node, c.addrs = true, n, wire.Addresses(rdb)
 	c.store, c.masters = plain, []*single{plain}
 	c.fair = &fairStore{plain}
 	c.readers, c.writers = &rwStore{n, ttl, "r"}, &rwStore{n, ttl, "w"}
 	c.semaphores.node, c.permits.node, c.fairPermits.node = n, n, n
-	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout, c.o.Order)
-	c.queues.report = c.reportPolling
+	c.queues = wait.NewQueues(rdb, c.bg, c.random, c.o.Timeout, c.o.Order)
+	c.queues.Report = c.reportPolling
 	if c.o.Layout == Redisson {
 		c.store = &redissonStore{plain, c.queues}
 	}
@@ -116,7 +121,7 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: newBackground(ErrClosed)}
+	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: tasks.New(ErrClosed)}
 	q.health, q.late = make([]health, len(rdbs)), make([]lateReleases, len(rdbs))
 	scripts := newMutexScripts(c.o)
 	for _, rdb := range rdbs {
@@ -125,7 +130,7 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 		})
 	}
 	c.store, c.quorum, c.masters = q, q, q.nodes
-	c.addrs = addresses(rdbs...)
+	c.addrs = wire.Addresses(rdbs...)
 	return c, nil
 }
 
@@ -142,13 +147,13 @@ func checkClients(rdbs ...redis.UniversalClient) error {
 		default:
 			return fmt.Errorf("redis client %d is a %T: give a *redis.Client or a *redis.ClusterClient", i+1, rdb)
 		}
-		address := addresses(rdb)
+		address := wire.Addresses(rdb)
 		if address == "" || strings.HasPrefix(address, "FailoverClient") {
 			address = fmt.Sprintf("%p", rdb) // its server is not known
 		}
 		if seen[address] {
 			return fmt.Errorf("redis client %d is of the same server as another, %s: give independent masters",
-				i+1, addresses(rdb))
+				i+1, wire.Addresses(rdb))
 		}
 		seen[address] = true
 	}
@@ -161,11 +166,11 @@ func newClient(o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		o: o, plain: &settings{}, bg: newBackground(ErrClosed), random: newRandom(o.Rand),
+		o: o, plain: &settings{}, bg: tasks.New(ErrClosed), random: random.New(o.Rand),
 		grace: undoGrace, maxHeartbeat: maxHeartbeat,
 	}
 	if o.Layout == Redisson {
-		c.uuid = c.random.uuid()
+		c.uuid = c.random.UUID()
 	}
 	c.dog = newWatchdog(c)
 	c.semaphores = &permitStore{tombstoneTTL: o.tombstoneTTL()}
@@ -187,7 +192,7 @@ func (c *Client) Mutex(name string, opts ...Option) *Mutex {
 func (c *Client) Close(ctx context.Context) error {
 	c.dog.close()
 	if c.quorum != nil { // a master that does not confirm a release is sent it once more
-		_ = c.quorum.releases.close(ctx) // if ctx ends, c.bg reports it too
+		_ = c.quorum.releases.Close(ctx) // if ctx ends, c.bg reports it too
 	}
-	return c.bg.close(ctx)
+	return c.bg.Close(ctx)
 }

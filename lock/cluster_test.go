@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // startCluster starts three masters that share the slots.
@@ -212,10 +213,10 @@ func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour, Lease: time.Hour})
 	m := c.Mutex("forced")
 	h := acquire(t, m)
-	first := wait(ctx, t, m)
+	first := acquireLater(ctx, t, m)
 	waitSubscribed(t, c, "{forced}:free")
 	asleep(t, c, "{forced}:free", 1)
-	second := wait(ctx, t, m)
+	second := acquireLater(ctx, t, m)
 	asleep(t, c, "{forced}:free", 2)
 	release(t, h)
 	var next <-chan *Hold
@@ -239,9 +240,9 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
 	h := acquire(t, c.Mutex("travels"))
-	served := wait(ctx, t, c.Mutex("travels"))
+	served := acquireLater(ctx, t, c.Mutex("travels"))
 	eventually(t, testTimeout, "the waiter is subscribed", func() bool {
-		return shardListeners(t, servers[slotOf("travels")/5462].Dial(t), "{travels}:free") == 1
+		return shardListeners(t, servers[wire.SlotOf("travels")/5462].Dial(t), "{travels}:free") == 1
 	})
 	m := startMove(t, servers, "travels")
 	m.finish()

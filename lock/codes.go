@@ -1,5 +1,9 @@
 package lock
 
+import (
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
+)
+
 // Codes of replies beside codeOK; script/codes.lua says what they mean.
 const (
 	codeRefused    = 0
@@ -15,9 +19,9 @@ const (
 )
 
 // codeError is the error that the code stands for, if any.
-func codeError(r reply) error {
+func codeError(r wire.Reply) error {
 	var err error
-	switch r.code {
+	switch r.Code {
 	case codeReleased:
 		err = ErrReleased
 	case codeReentered:
@@ -33,5 +37,5 @@ func codeError(r reply) error {
 	default:
 		return nil
 	}
-	return &requestError{rejected, err}
+	return &requestError{wire.Rejected, err}
 }

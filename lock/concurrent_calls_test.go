@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Concurrent calls go out together, each gets its own reply, and no goroutine stays.
@@ -21,7 +23,7 @@ func TestPipeReturnsEachCallerItsReply(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			want := fmt.Sprint(i)
-			got, err := c.node.do(context.Background(), call{script: echo, keys: []string{"k"}, args: []any{want}})
+			got, err := c.node.Do(context.Background(), wire.Call{Script: echo, Keys: []string{"k"}, Args: []any{want}})
 			if err != nil || got != want {
 				t.Errorf("reply %v, %v, want %s", got, err, want)
 			}
@@ -33,7 +35,7 @@ func TestPipeReturnsEachCallerItsReply(t *testing.T) {
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	if err := c.bg.close(ctx); err != nil {
+	if err := c.bg.Close(ctx); err != nil {
 		t.Errorf("a sender has not ended: %v", err)
 	}
 }

@@ -13,11 +13,7 @@ func TestCountedAndMultiLeaveNothing(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{})
-	running := func() int {
-		c.bg.mu.Lock()
-		defer c.bg.mu.Unlock()
-		return c.bg.running
-	}
+	running := c.bg.Running
 	releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")))) // starts goroutines that stay
 	before := running()
 	for kind, build := range builders() {

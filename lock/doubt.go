@@ -20,7 +20,7 @@ func (d *doubt) note(c *claim, sent time.Time, err error) {
 	end := sent.Add(validity(lasts))
 	switch {
 	case err != nil:
-		if outcomeOf(err).mayHaveHappened() && d.until.IsZero() && c.lease > 0 {
+		if outcomeOf(err).MayHaveHappened() && d.until.IsZero() && c.lease > 0 {
 			d.until = end
 		}
 	case c.waiterTTL > 0:

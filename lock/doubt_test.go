@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Undone reports whether a failed acquire may have held the lock: a waiter that was only queued has not, one to which
@@ -52,7 +54,7 @@ func TestDoubt(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	lost := &requestError{unknown, context.DeadlineExceeded}
+	lost := &requestError{wire.Unknown, context.DeadlineExceeded}
 	mutex, queued := &claim{lease: 1000}, &claim{lease: 60_000, waiterTTL: 1000}
 	for _, tc := range []struct {
 		name  string

@@ -3,6 +3,8 @@ package lock
 import (
 	"errors"
 	"fmt"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Errors of this package, for errors.Is. More than one may apply.
@@ -83,14 +85,14 @@ func Definite(err error) bool {
 
 // requestError is the error of one request to the servers.
 type requestError struct {
-	outcome outcome
+	outcome wire.Outcome
 	err     error
 }
 
 // isFinal reports whether a retry after err would be useless or harmful.
 func isFinal(err error) bool {
 	o := outcomeOf(err)
-	return o == rejected || o == underReplicated || o == broken
+	return o == wire.Rejected || o == wire.UnderReplicated || o == wire.Broken
 }
 
 func (e *requestError) Error() string { return e.err.Error() }
@@ -98,7 +100,7 @@ func (e *requestError) Unwrap() error { return e.err }
 
 // Is makes an unknown outcome match [ErrUnknown].
 func (e *requestError) Is(target error) bool {
-	return target == ErrUnknown && (e.outcome == unknown || e.outcome == broken)
+	return target == ErrUnknown && (e.outcome == wire.Unknown || e.outcome == wire.Broken)
 }
 
 // definiteError is an error that no longer leaves anything unknown.
@@ -120,26 +122,26 @@ func Undone(err error) bool {
 }
 
 // outcomeOf is the outcome that err carries; unknown if it carries none.
-func outcomeOf(err error) outcome {
+func outcomeOf(err error) wire.Outcome {
 	var r *requestError
 	if errors.As(err, &r) {
 		return r.outcome
 	}
-	return unknown
+	return wire.Unknown
 }
 
 // reasons are the errors of this package by the reason why a request failed.
-func reasons(r reason) error {
+func reasons(r wire.Reason) error {
 	switch r {
-	case closed:
+	case wire.Closed:
 		return ErrClosed
-	case foreign:
+	case wire.Foreign:
 		return ErrForeign
-	case crossSlot:
+	case wire.CrossSlot:
 		return ErrCrossSlot
-	case unfitServer:
+	case wire.Unfit:
 		return ErrUnfit
-	case tooFewReplicas:
+	case wire.TooFewReplicas:
 		return ErrTooFewReplicas
 	}
 	return nil
@@ -150,20 +152,20 @@ func judge(err error) error {
 	if r := (*requestError)(nil); errors.As(err, &r) {
 		return err
 	}
-	w := classify(err)
-	why, known := reasons(w.reason), w.err
+	w := wire.Classify(err)
+	why, known := reasons(w.Reason), w.Err
 	switch {
 	case why == nil:
 		why = known
 	case known != nil:
 		why = fmt.Errorf("%w: %w", why, known)
 	}
-	return &requestError{w.outcome, why}
+	return &requestError{w.Outcome, why}
 }
 
 // decode reads the reply of any script, which has at least n integers unless its code is negative.
-func decode(raw any, n int) (reply, error) {
-	r, err := decodeReply(raw, n)
+func decode(raw any, n int) (wire.Reply, error) {
+	r, err := wire.Decode(raw, n)
 	if err != nil {
 		err = judge(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // serverError is an error that go-redis takes for an error reply.
@@ -21,35 +23,35 @@ func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		err  error
-		want outcome
+		want wire.Outcome
 	}{
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, notExecuted},
-		{redis.ErrPoolTimeout, notExecuted},
-		{redis.ErrClosed, rejected},
-		{errors.New("redis: all sentinels specified in configuration are unreachable: x"), notExecuted},
-		{io.EOF, unknown},
-		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, unknown},
-		{context.DeadlineExceeded, unknown},
-		{serverError("READONLY You can't write against a read only replica."), notExecuted},
-		{serverError("LOADING Redis is loading the dataset in memory"), notExecuted},
-		{serverError("MASTERDOWN Link with MASTER is down"), notExecuted},
-		{serverError("BUSY Redis is busy running a script"), notExecuted},
-		{serverError("NOSCRIPT No matching script"), notExecuted},
-		{serverError("WRONGTYPE Operation against a key"), rejected},
-		{serverError("NOAUTH Authentication required."), rejected},
-		{serverError("OOM command not allowed"), notExecuted},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, wire.NotExecuted},
+		{redis.ErrPoolTimeout, wire.NotExecuted},
+		{redis.ErrClosed, wire.Rejected},
+		{errors.New("redis: all sentinels specified in configuration are unreachable: x"), wire.NotExecuted},
+		{io.EOF, wire.Unknown},
+		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, wire.Unknown},
+		{context.DeadlineExceeded, wire.Unknown},
+		{serverError("READONLY You can't write against a read only replica."), wire.NotExecuted},
+		{serverError("LOADING Redis is loading the dataset in memory"), wire.NotExecuted},
+		{serverError("MASTERDOWN Link with MASTER is down"), wire.NotExecuted},
+		{serverError("BUSY Redis is busy running a script"), wire.NotExecuted},
+		{serverError("NOSCRIPT No matching script"), wire.NotExecuted},
+		{serverError("WRONGTYPE Operation against a key"), wire.Rejected},
+		{serverError("NOAUTH Authentication required."), wire.Rejected},
+		{serverError("OOM command not allowed"), wire.NotExecuted},
 		{serverError("ERR Error running script (call to f_1): @user_script:63: @user_script: 63: " +
-			"-OOM command not allowed when used memory > 'maxmemory'. "), notExecuted},
-		{serverError("ERR Error running script (call to f_1): @user_script:6: ERR syntax error "), rejected},
-		{serverError("ERR The user executing the script can't publish to the channel"), broken},
+			"-OOM command not allowed when used memory > 'maxmemory'. "), wire.NotExecuted},
+		{serverError("ERR Error running script (call to f_1): @user_script:6: ERR syntax error "), wire.Rejected},
+		{serverError("ERR The user executing the script can't publish to the channel"), wire.Broken},
 		{serverError("ERR ACL failure in script: User default has no permissions to run the 'set' command script: 8, " +
-			"on @user_script:25."), broken},
+			"on @user_script:25."), wire.Broken},
 	} {
 		got := judge(tt.err)
 		if outcomeOf(got) != tt.want {
 			t.Errorf("%v: outcome %d, want %d", tt.err, outcomeOf(got), tt.want)
 		}
-		if Definite(got) == tt.want.mayHaveHappened() {
+		if Definite(got) == tt.want.MayHaveHappened() {
 			t.Errorf("%v: definite %v with outcome %d", tt.err, Definite(got), tt.want)
 		}
 	}
@@ -57,7 +59,7 @@ func TestClassify(t *testing.T) {
 
 func TestDefiniteError(t *testing.T) {
 	t.Parallel()
-	err := definiteError{err: &requestError{unknown, context.Canceled}}
+	err := definiteError{err: &requestError{wire.Unknown, context.Canceled}}
 	if !Definite(err) || !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnknown) {
 		t.Errorf("%v: definite %v", err, Definite(err))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // movable are the kinds of lock that must survive the loss of their master, and the
@@ -64,7 +65,7 @@ func TestSentinelFailover(t *testing.T) {
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
 	for kind, tt := range movable() {
 		held[kind] = acquire(t, tt.of(c, kind), WithLease(10*time.Second))
-		served[kind] = wait(context.Background(), t, tt.of(c, kind))
+		served[kind] = acquireLater(context.Background(), t, tt.of(c, kind))
 		waitSubscribed(t, c, tagged(kind, tt.channel))
 		eventually(t, testTimeout, "the lock is on the replica", func() bool {
 			return direct.Exists(context.Background(), kind).Val() == 1
@@ -111,7 +112,7 @@ func TestClusterFailover(t *testing.T) {
 	for kind, tt := range movable() {
 		name := nameAt(kind, 0)
 		held[kind] = acquire(t, tt.of(c, name))
-		served[kind] = wait(ctx, t, tt.of(c, name))
+		served[kind] = acquireLater(ctx, t, tt.of(c, name))
 		waitSubscribed(t, c, tagged(name, tt.channel))
 	}
 	eventually(t, testTimeout, "the failover is accepted", func() bool {
@@ -150,7 +151,7 @@ func TestClusterFailover(t *testing.T) {
 // nameAt is a name of a lock in the slots of the given third of the cluster.
 func nameAt(kind string, third int) string {
 	for i := 0; ; i++ {
-		if name := fmt.Sprint(kind, "-", i); slotOf(name)/5462 == third {
+		if name := fmt.Sprint(kind, "-", i); wire.SlotOf(name)/5462 == third {
 			return name
 		}
 	}

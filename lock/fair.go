@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // ErrOneMaster says that this kind of lock cannot be kept on several masters:
@@ -84,10 +86,10 @@ var _ store = (*fairStore)(nil)
 
 func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	c.fenced = true // every grant has a token
-	g, err := s.node.grant(ctx, call{
-		script: s.node.kinds.fair.acquire,
-		keys:   fairKeys(c),
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL, c.metadata},
+	g, err := s.node.grant(ctx, wire.Call{
+		Script: s.node.kinds.fair.acquire,
+		Keys:   fairKeys(c),
+		Args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL, c.metadata},
 	})
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
@@ -96,8 +98,8 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 }
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
-	value, err := s.node.do(ctx, call{
-		script: s.node.kinds.fair.release, keys: fairKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
+	value, err := s.node.Do(ctx, wire.Call{
+		Script: s.node.kinds.fair.release, Keys: fairKeys(c), Args: []any{c.id, s.tombstoneTTL, c.owner},
 	})
 	if isMigrating(err) {
 		return s.releaseMigrating(ctx, c)
@@ -123,8 +125,8 @@ func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, failed("list the waiters of", "lock", m.name, err)
 	}
-	owners := make([]string, len(r.list))
-	for i, v := range r.list {
+	owners := make([]string, len(r.List))
+	for i, v := range r.List {
 		owners[i] = fmt.Sprint(v)
 	}
 	return owners, nil
@@ -135,9 +137,9 @@ func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 // or may not have been done.
 func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
 	r, err := m.run(ctx, m.client.kinds().fair.force)
-	return r.code == codeOK, failed("force the release of", "lock", m.name, err)
+	return r.Code == wire.CodeOK, failed("force the release of", "lock", m.name, err)
 }
 
-func (m *FairMutex) run(ctx context.Context, s script) (reply, error) {
-	return m.client.runOn(ctx, call{script: s, keys: fairKeys(claim{key: m.key})}, 0)
+func (m *FairMutex) run(ctx context.Context, s wire.Script) (wire.Reply, error) {
+	return m.client.runOn(ctx, wire.Call{Script: s, Keys: fairKeys(claim{key: m.key})}, 0)
 }

@@ -110,7 +110,7 @@ func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 	acquire(t, c.FairMutex("let"), WithLease(150*time.Millisecond))
 	var served []<-chan *Hold
 	for i := range 3 {
-		served = append(served, wait(context.Background(), t, c.FairMutex("let"),
+		served = append(served, acquireLater(context.Background(), t, c.FairMutex("let"),
 			WithOwner(fmt.Sprint(i)), WithReentry(), WithLease(150*time.Millisecond)))
 	}
 	for i, s := range served {

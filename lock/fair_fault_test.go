@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Redisson reports success to every client that releases a fair lock that does not exist.
@@ -85,8 +86,8 @@ func TestFairGrantMessageLost(t *testing.T) {
 			waitSubscribed(t, waiter, grantChannel(name))
 			otherChannel := fairKeys(h.claim)
 			otherChannel[5] = tagged(name, "nowhere")
-			_, err := c.node.do(context.Background(), call{
-				script: kindScript.fair.release, keys: otherChannel, args: []any{h.claim.id, 1000, h.claim.owner},
+			_, err := c.node.Do(context.Background(), wire.Call{
+				Script: kindScript.fair.release, Keys: otherChannel, Args: []any{h.claim.id, 1000, h.claim.owner},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +183,7 @@ func TestFairFetchedGrantIsALease(t *testing.T) {
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour}) // a grant waits for three hours
 	h := acquire(t, c.FairMutex("fetch"))
-	short := wait(ctx, t, c.FairMutex("fetch"), WithLease(time.Minute))
+	short := acquireLater(ctx, t, c.FairMutex("fetch"), WithLease(time.Minute))
 	eventually(t, testTimeout, "it waits", func() bool { return len(waitersAtServer(t, rdb, "fetch")) == 1 })
 	release(t, h)
 	h = within(t, testTimeout, "the grant", short)

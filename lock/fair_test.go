@@ -33,8 +33,8 @@ type anyHold interface {
 // bare is the hold without its token.
 func (h *Hold) bare() *Hold { return h }
 
-// wait acquires m in the background until the end of the test.
-func wait[H anyHold](ctx context.Context, t *testing.T, m taker[H], opts ...Option) <-chan *Hold {
+// acquireLater acquires m in the background until the end of the test.
+func acquireLater[H anyHold](ctx context.Context, t *testing.T, m taker[H], opts ...Option) <-chan *Hold {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	served, done := make(chan *Hold, 1), make(chan struct{})
@@ -93,7 +93,7 @@ func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<
 	var served []<-chan *Hold
 	before := len(waitersAtServer(t, rdb, m.name))
 	for i, owner := range owners {
-		served = append(served, wait(context.Background(), t, m, WithOwner(owner), WithReentry()))
+		served = append(served, acquireLater(context.Background(), t, m, WithOwner(owner), WithReentry()))
 		eventually(t, testTimeout, owner+" waits", func() bool {
 			return len(waitersAtServer(t, rdb, m.name)) == before+i+1
 		})
@@ -144,7 +144,7 @@ func TestFairWaitersOfOneClientQueueAtOnce(t *testing.T) {
 	h := acquire(t, c.FairMutex("many"))
 	var served []<-chan *Hold
 	for i := range 5 {
-		served = append(served, wait(context.Background(), t, c.FairMutex("many")))
+		served = append(served, acquireLater(context.Background(), t, c.FairMutex("many")))
 		asleep(t, c, grantChannel("many"), i+1)
 		eventually(t, testTimeout, "the waiter is queued", func() bool {
 			return len(waitersAtServer(t, rdb, "many")) == i+1

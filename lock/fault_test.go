@@ -220,7 +220,7 @@ func TestMessageMissed(t *testing.T) {
 // asleepIn is how many waiters of c sleep on a subscribed channel: what they asked for was answered, nothing has
 // woken them since, and a message does.
 func asleepIn(c *Client, channel string) (n, of int) {
-	n, of, subscribed := c.queues.asleepIn(channel)
+	n, of, subscribed := c.queues.AsleepIn(channel)
 	if !subscribed {
 		return 0, 0
 	}

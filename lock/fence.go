@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // ErrStale says that a guarded resource has seen a newer token: the holder that uses
@@ -64,14 +66,14 @@ func (f *RedisFence) Run(ctx context.Context, token int64, source string, keys [
 	}
 	keys = slices.Concat(keys, []string{f.key})
 	args = slices.Concat(args, []any{strconv.FormatInt(token, 10)})
-	a := sendOne(ctx, f.rdb, &call{script: newScript("\n" + lua("fence") + source), keys: keys, args: args})
+	a := wire.SendOne(ctx, f.rdb, &wire.Call{Script: newScript("\n" + lua("fence") + source), Keys: keys, Args: args})
 	switch {
-	case a.err == nil || errors.Is(a.err, redis.Nil):
-		return a.value, nil
-	case redis.HasErrorPrefix(a.err, "STALE"):
-		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrStale, a.err)
-	case outcomeOf(classify(a.err)) == unknown:
-		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrUnknown, a.err)
+	case a.Err == nil || errors.Is(a.Err, redis.Nil):
+		return a.Value, nil
+	case redis.HasErrorPrefix(a.Err, "STALE"):
+		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrStale, a.Err)
+	case wire.Classify(a.Err).Outcome == wire.Unknown:
+		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrUnknown, a.Err)
 	}
-	return nil, fmt.Errorf("use a guarded resource: %w", a.err)
+	return nil, fmt.Errorf("use a guarded resource: %w", a.Err)
 }

@@ -3,6 +3,9 @@ package lock
 import (
 	"context"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // A release of a mutex for which other goroutines of this client wait sends the acquire of the first of them in the
@@ -16,7 +19,7 @@ const handOverFor = 10 * time.Millisecond
 
 // handingOver is a release that may hand its lock over.
 type handingOver struct {
-	queues  *waitQueues
+	queues  *wait.Queues
 	channel string
 	since   time.Time // see granted.since
 	tried   bool      // a release that is sent again hands over nothing
@@ -25,24 +28,24 @@ type handingOver struct {
 // preparer is a requester whose next request may be sent for it.
 type preparer interface {
 	// next is that request, unless it has to be sent by the requester itself.
-	next() (c call, ok bool)
+	next() (c wire.Call, ok bool)
 }
 
 // prepare is the next request of r, if it may be sent for it.
-func prepare(r requester) (next call, prepared bool) {
+func prepare(r requester) (next wire.Call, prepared bool) {
 	p, ok := r.(preparer)
 	if !ok {
-		return call{}, false
+		return wire.Call{}, false
 	}
 	return p.next()
 }
 
 var _ preparer = (*attempt)(nil)
 
-func (a *attempt) next() (call, bool) {
+func (a *attempt) next() (wire.Call, bool) {
 	s, ok := a.claim.store.(*single)
-	if !ok || a.mode != chained || s.node.waitsForReplicas() {
-		return call{}, false
+	if !ok || a.mode != chained || s.node.WaitsForReplicas() {
+		return wire.Call{}, false
 	}
 	return s.acquireCall(a.claim), true
 }
@@ -58,24 +61,24 @@ func (h *Hold) mayHandOver(channel string) *handingOver {
 
 // handOver releases c and hands the lock over, unless it reports false: then it has sent nothing. It need not publish
 // for waiters of this client, and one of another client that was refused has left a mark.
-func (s *single) handOver(ctx context.Context, c claim) (a answer, done bool) {
+func (s *single) handOver(ctx context.Context, c claim) (a wire.Answer, done bool) {
 	h := c.handOver
 	if h == nil || h.tried || ctx.Err() != nil {
-		return answer{}, false
+		return wire.Answer{}, false
 	}
 	h.tried = true
-	c.publish = notifyNone
+	c.publish = wait.NotifyNone
 	release := s.releaseCall(c)
-	p := s.node.pipeFor(c.key)
-	own := p.prepare(release)
-	if !h.queues.handOver(h.channel, func(next call) *handed {
-		heir := &handed{p, p.newRequest(next), time.Now(), h.since}
-		if !p.push(own, heir.request) {
+	p := s.node.PipeFor(c.key)
+	own := p.Prepare(release)
+	if !h.queues.HandOver(h.channel, func(next wire.Call) *wait.Handed {
+		heir := &wait.Handed{Pipe: p, Request: p.NewRequest(next), Sent: time.Now(), Since: h.since}
+		if !p.Push(own, heir.Request) {
 			return nil
 		}
 		return heir
 	}) {
-		return answer{}, false
+		return wire.Answer{}, false
 	}
-	return s.node.judged(p.await(ctx, own)), true
+	return s.node.Judged(p.Await(ctx, own)), true
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // callsOf is how often a server has run a command, also in scripts.
@@ -26,7 +29,7 @@ func fill(t *testing.T, c *Client, name string, n int) []<-chan *Hold {
 	t.Helper()
 	var all []<-chan *Hold
 	for i := range n {
-		all = append(all, wait(context.Background(), t, c.Mutex(name)))
+		all = append(all, acquireLater(context.Background(), t, c.Mutex(name)))
 		asleep(t, c, "{"+name+"}:free", i+1)
 	}
 	return all
@@ -97,7 +100,7 @@ func TestHandOverMeetsTheEnd(t *testing.T) {
 	handedOver := 0
 	for range 2000 {
 		w := &waitLoop{client: c, channel: "meets", mode: chained}
-		w.waiter, _ = c.queues.join(w.channel, false, true)
+		w.waiter, _ = c.queues.Join(w.channel, false, true)
 		ctx, cancel := context.WithCancel(context.Background())
 		awake := make(chan bool)
 		go func() { awake <- w.sleep(ctx, time.Hour, prepared{}) }()
@@ -105,15 +108,15 @@ func TestHandOverMeetsTheEnd(t *testing.T) {
 			runtime.Gosched()
 		}
 		go cancel()
-		done := c.queues.handOver(w.channel, func(call) *handed { return &handed{} })
+		done := c.queues.HandOver(w.channel, func(wire.Call) *wait.Handed { return &wait.Handed{} })
 		if got := <-awake; done && !got {
 			t.Fatal("the waiter left, and the request that was sent for it is nobody's")
 		}
 		if done {
 			handedOver++
 		}
-		c.queues.takeHanded(w.waiter)
-		c.queues.leave(w.waiter, true, time.Time{})
+		c.queues.TakeHanded(w.waiter)
+		c.queues.Leave(w.waiter, true, time.Time{})
 	}
 	if handedOver == 0 {
 		t.Error("every waiter had left before")
@@ -125,10 +128,10 @@ type prepared struct{}
 
 func (prepared) request(context.Context) (turn, error) { return turn{}, nil }
 
-func (prepared) next() (call, bool) { return call{}, true }
+func (prepared) next() (wire.Call, bool) { return wire.Call{}, true }
 
 func sleeps(c *Client, channel string) bool {
-	n, _, _ := c.queues.asleepIn(channel)
+	n, _, _ := c.queues.AsleepIn(channel)
 	return n == 1
 }
 
@@ -145,7 +148,7 @@ func TestHandedOverToOneThatLeaves(t *testing.T) {
 		left <- err
 	}()
 	asleep(t, c, "{left}:free", 1)
-	next := wait(context.Background(), t, c.Mutex("left"))
+	next := acquireLater(context.Background(), t, c.Mutex("left"))
 	asleep(t, c, "{left}:free", 2)
 	p.hang()
 	h.since = time.Now()
@@ -167,7 +170,7 @@ func TestHandedOverReplyLost(t *testing.T) {
 	direct, p, c := behindProxy(t, Options{})
 	m := c.Mutex("lost-reply")
 	first := acquire(t, m)
-	next := wait(context.Background(), t, m, WithLease(time.Minute))
+	next := acquireLater(context.Background(), t, m, WithLease(time.Minute))
 	asleep(t, c, "{lost-reply}:free", 1)
 	p.lose(1)
 	first.since = time.Now()

@@ -79,8 +79,8 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 	c, cl := h.client, h.claim
 	plain := cl.store == c.store && c.single
 	if plain {
-		if q := c.queues; q.count.Load() > 0 && q.waiting(cl.freeChannel()) > 0 {
-			cl.publish = q.notifyMode(context.Background()) // probed before, by the waiters
+		if q := c.queues; q.InUse() && q.Waiting(cl.freeChannel()) > 0 {
+			cl.publish = q.NotifyMode(context.Background()) // probed before, by the waiters
 			cl.handOver = h.mayHandOver(cl.freeChannel())
 		}
 		cl.oldTombstones = c.oldTombstones.take(cl.key)

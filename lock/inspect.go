@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // State says who holds a mutex, as the server saw it.
@@ -37,22 +39,22 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 	votes := make(map[string]int)
 	var state State
 	for _, r := range replies {
-		if r.code != codeOK || len(r.list) == 0 {
+		if r.Code != wire.CodeOK || len(r.List) == 0 {
 			continue // free there
 		}
-		owner := fmt.Sprint(r.list[0])
+		owner := fmt.Sprint(r.List[0])
 		if votes[owner]++; votes[owner] == len(m.client.masters)/2+1 {
 			state = State{
 				Owner:     owner,
-				Count:     int(r.int(1)),
-				Token:     r.int(2),
-				Remaining: time.Duration(r.int(3)) * time.Millisecond,
-				Metadata:  r.text(4),
+				Count:     int(r.Int(1)),
+				Token:     r.Int(2),
+				Remaining: time.Duration(r.Int(3)) * time.Millisecond,
+				Metadata:  r.Text(4),
 			}
 		}
 	}
 	if m.client.queues != nil {
-		state.Waiting = m.client.queues.waiting(m.lock().freeChannel())
+		state.Waiting = m.client.queues.Waiting(m.lock().freeChannel())
 	}
 	return state, nil
 }
@@ -68,7 +70,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	replies, err := m.everywhere(ctx, script)
 	held := false
 	for _, r := range replies {
-		held = held || r.code == codeOK
+		held = held || r.Code == wire.CodeOK
 	}
 	return held, failed("force the release of", "lock", m.name, err)
 }
@@ -78,16 +80,16 @@ func (m *Mutex) lock() claim { return claim{key: m.key, layout: m.client.o.Layou
 
 // everywhere runs a script that belongs to no hold on all masters and returns the
 // replies, at least those of a majority.
-func (m *Mutex) everywhere(ctx context.Context, s script) ([]reply, error) {
+func (m *Mutex) everywhere(ctx context.Context, s wire.Script) ([]wire.Reply, error) {
 	if err := checkName(m.key); err != nil {
 		return nil, err
 	}
-	what := call{script: s, keys: []string{m.key}, args: []any{m.lock().freeChannel()}}
+	what := wire.Call{Script: s, Keys: []string{m.key}, Args: []any{m.lock().freeChannel()}}
 	if m.client.o.Layout == Redisson {
-		what.keys = append(what.keys, m.lock().tokenKey())
+		what.Keys = append(what.Keys, m.lock().tokenKey())
 	}
 	type result struct {
-		reply reply
+		reply wire.Reply
 		err   error
 	}
 	masters := m.client.masters
@@ -95,17 +97,17 @@ func (m *Mutex) everywhere(ctx context.Context, s script) ([]reply, error) {
 	for _, s := range masters {
 		ask := func() {
 			value, err := m.client.query(ctx, s.node, what)
-			var r reply
+			var r wire.Reply
 			if err == nil {
 				r, err = decode(value, 0)
 			}
 			results <- result{r, err}
 		}
-		if !m.client.bg.start(ask) {
+		if !m.client.bg.Start(ask) {
 			return nil, ErrClosed
 		}
 	}
-	var replies []reply
+	var replies []wire.Reply
 	var errs error
 	for range masters {
 		r := <-results

@@ -3,6 +3,9 @@ package lock
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // claim is one hold as the servers know it.
@@ -19,33 +22,33 @@ type claim struct {
 	// For an acquire.
 	waiterTTL    int64 // milliseconds that its waiter stays queued at the server without a heartbeat; 0: it does not queue
 	permits      int
-	nonReentrant bool       // refuse an owner that holds the lock
-	fenced       bool       // mint a fencing token
-	metadata     string     // kept with a lock that was free; empty: none
-	plain        bool       // try SET first
-	setOnly      bool       // no script after SET: it is left to the first waiter
-	value        string     // of a plain lock: "h:" and the hold
-	notify       notifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
-	handed       *handed    // it was sent already; nil: it was not
+	nonReentrant bool            // refuse an owner that holds the lock
+	fenced       bool            // mint a fencing token
+	metadata     string          // kept with a lock that was free; empty: none
+	plain        bool            // try SET first
+	setOnly      bool            // no script after SET: it is left to the first waiter
+	value        string          // of a plain lock: "h:" and the hold
+	notify       wait.NotifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
+	handed       *wait.Handed    // it was sent already; nil: it was not
 
 	// For a release.
-	publish       notifyMode   // publish even without a mark; notifyNone: do not
-	words         *words       // it was granted by SET; nil: by a script
-	tombstone     any          // its tombstoneKey, if it was made before
-	oldTombstones []any        // tombstones to remove with the lock
-	outlasts      bool         // the lease of a lock that SET acquired lasts as long as its tombstone has to
-	late          bool         // a SET may still arrive
-	handOver      *handingOver // nil: it must not
+	publish       wait.NotifyMode // publish even without a mark; notifyNone: do not
+	words         *words          // it was granted by SET; nil: by a script
+	tombstone     any             // its tombstoneKey, if it was made before
+	oldTombstones []any           // tombstones to remove with the lock
+	outlasts      bool            // the lease of a lock that SET acquired lasts as long as its tombstone has to
+	late          bool            // a SET may still arrive
+	handOver      *handingOver    // nil: it must not
 }
 
 // flags are the flags of a script, empty: none.
-func flags(nonReentrant bool, mode notifyMode) string {
+func flags(nonReentrant bool, mode wait.NotifyMode) string {
 	var b [2]byte
 	out := b[:0]
 	if nonReentrant {
 		out = append(out, 'n')
 	}
-	if mode != notifyNone {
+	if mode != wait.NotifyNone {
 		out = append(out, byte(mode))
 	}
 	return string(out)
@@ -89,7 +92,7 @@ func tagged(key, suffix string, more ...string) string {
 	if len(more) > 0 {
 		end = more[0]
 	}
-	if strings.IndexByte(key, '{') >= 0 && hasTag(key) {
+	if strings.IndexByte(key, '{') >= 0 && wire.HasTag(key) {
 		return key + ":" + suffix + end
 	}
 	return "{" + key + "}:" + suffix + end
@@ -125,7 +128,7 @@ func checkName(name string) error {
 	if name == "" {
 		return fmt.Errorf("lock name is empty: give the lock a name")
 	}
-	if strings.IndexByte(name, '}') >= 0 && !hasTag(name) {
+	if strings.IndexByte(name, '}') >= 0 && !wire.HasTag(name) {
 		return fmt.Errorf("lock name %q: braces that are not a hash tag; leave them out or write {tag}", name)
 	}
 	return nil

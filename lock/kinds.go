@@ -1,19 +1,23 @@
 package lock
 
+import (
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
+)
+
 // kindScripts are those of all locks that are no mutex. They publish to their waiters by themselves, without a mark.
 type kindScripts struct {
-	fair struct{ acquire, release, force, waiters script }
+	fair struct{ acquire, release, force, waiters wire.Script }
 	rw   struct {
-		acquire, release, renew, force, inspect   script
-		movingAcquire, movingRelease, movingRenew script // while the slot migrates
+		acquire, release, renew, force, inspect   wire.Script
+		movingAcquire, movingRelease, movingRenew wire.Script // while the slot migrates
 	}
-	semaphore struct{ set, state, acquire, release script } // set and state are those of leased permits too
+	semaphore struct{ set, state, acquire, release wire.Script } // set and state are those of leased permits too
 	permit    struct {
-		acquire, release, renew                          script
-		movingAcquire, movingRelease, movingRenew, total script // while the slot migrates
+		acquire, release, renew                          wire.Script
+		movingAcquire, movingRelease, movingRenew, total wire.Script // while the slot migrates
 	}
-	fairPermit struct{ acquire, release script }
-	latch      struct{ arm, count, state, remove script }
+	fairPermit struct{ acquire, release wire.Script }
+	latch      struct{ arm, count, state, remove wire.Script }
 }
 
 // Messages of a cluster go to the nodes of the slot alone, if its servers can do that: the scripts find out, and the

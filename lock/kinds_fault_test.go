@@ -62,7 +62,7 @@ func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: maxHeartbeat}) // without one for three times as long it is dead
 	r := acquire(t, c.RW("long").Read())
-	served := wait(ctx, t, c.RW("long").PreferWriters().Write())
+	served := acquireLater(ctx, t, c.RW("long").PreferWriters().Write())
 	asleep(t, c, "{long}:write", 1)
 	end := serverTime(t, rdb) + 3*maxHeartbeat + time.Second
 	eventually(t, testTimeout, "longer than the first heartbeat lasts", func() bool {

@@ -66,7 +66,7 @@ func TestRWInspectAndForce(t *testing.T) {
 	w := acquire(t, rw.Write(), WithOwner("x y"), WithReentry())
 	acquire(t, rw.Write(), WithOwner("x y"), WithReentry())
 	acquire(t, rw.Read(), WithOwner("x y"), WithReentry())
-	served := []<-chan *Hold{wait(ctx, t, rw.PreferWriters().Write())}
+	served := []<-chan *Hold{acquireLater(ctx, t, rw.PreferWriters().Write())}
 	asleep(t, c, "{state}:write", 1)
 	want := RWState{Writer: "x y", Writes: 2, Readers: map[string]int{"x y": 1}, Token: w.token, Intents: 1}
 	if diff := cmp.Diff(want, state()); diff != "" {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Latch lets its waiters pass when it has been counted down to zero. After that it may be armed again; each arming
@@ -50,13 +52,13 @@ type CountDownOptions struct {
 func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err error) {
 	started := l.client.startTime()
 	if err = checkCount(n, 1, maxCount); err == nil {
-		var r reply
+		var r wire.Reply
 		r, err = l.change(ctx, l.client.kinds().latch.arm, n)
 		switch {
-		case err == nil && r.code == codeRefused:
+		case err == nil && r.Code == codeRefused:
 			err = ErrArmed
 		case err == nil:
-			generation = uint64(r.int(0))
+			generation = uint64(r.Int(0))
 		}
 	}
 	l.emit(Armed, "", started, err)
@@ -67,32 +69,32 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 // [ErrRearmed] if the requested generation was deleted.
 func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, error) {
 	if o.Participant == "" {
-		o.Participant = l.client.random.id()
+		o.Participant = l.client.random.ID()
 	}
 	started := l.client.startTime()
 	r, err := l.change(ctx, l.client.kinds().latch.count, o.Participant, o.Generation)
 	err = cmp.Or(err, codeError(r))
 	l.emit(Counted, o.Participant, started, err)
-	return r.latchState(err), failed("count down", "latch", l.name, err)
+	return latchState(r, err), failed("count down", "latch", l.name, err)
 }
 
 // State is the state of the latch; [ErrAbsent] if it does not exist.
 func (l *Latch) State(ctx context.Context) (LatchState, error) {
 	err := l.client.checkCounted(l.key)
-	var r reply
+	var r wire.Reply
 	if err == nil {
 		r, err = l.client.request(ctx, l.stateCall(0), 2, false)
 	}
 	err = cmp.Or(err, codeError(r))
-	return r.latchState(err), failed("inspect", "latch", l.name, err)
+	return latchState(r, err), failed("inspect", "latch", l.name, err)
 }
 
 // latchState reads the reply to a request for the state, unless that failed with err.
-func (r reply) latchState(err error) LatchState {
+func latchState(r wire.Reply, err error) LatchState {
 	if err != nil {
 		return LatchState{}
 	}
-	return LatchState{Count: int(r.int(0)), Generation: uint64(r.int(1))}
+	return LatchState{Count: int(r.Int(0)), Generation: uint64(r.Int(1))}
 }
 
 // Wait waits until the latch is open, for the generation that it finds. Its error
@@ -110,12 +112,12 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	started := l.client.startTime()
 	w := &waitLoop{client: l.client, name: l.name, mode: independent, channel: openChannel(l.key)}
 	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
-		r, err := l.client.node.ask(ctx, l.stateCall(generation), 2)
+		r, err := l.client.node.Ask(ctx, l.stateCall(generation), 2)
 		if err = cmp.Or(err, codeError(r)); err != nil {
 			return turn{}, err
 		}
-		generation = uint64(r.int(1)) // later ones do not matter
-		return turn{done: r.code == codeOK, ttl: -1, why: errCounting}, nil
+		generation = uint64(r.Int(1)) // later ones do not matter
+		return turn{done: r.Code == wire.CodeOK, ttl: -1, why: errCounting}, nil
 	}))
 	l.emit(Passed, "", started, err)
 	return failed("wait for", "latch", l.name, err)
@@ -132,19 +134,19 @@ func (l *Latch) Delete(ctx context.Context) error {
 func openChannel(key string) string { return tagged(key, "open") }
 
 // stateCall asks for the state of a generation.
-func (l *Latch) stateCall(generation uint64) call {
-	return call{script: l.client.kinds().latch.state, keys: []string{l.key}, args: []any{generation}}
+func (l *Latch) stateCall(generation uint64) wire.Call {
+	return wire.Call{Script: l.client.kinds().latch.state, Keys: []string{l.key}, Args: []any{generation}}
 }
 
 // change runs a script that changes the latch.
-func (l *Latch) change(ctx context.Context, s script, args ...any) (reply, error) {
+func (l *Latch) change(ctx context.Context, s wire.Script, args ...any) (wire.Reply, error) {
 	if err := l.client.checkCounted(l.key); err != nil {
-		return reply{}, err
+		return wire.Reply{}, err
 	}
-	return l.client.request(ctx, call{
-		script:  s,
-		keys:    []string{l.key, tombstoneKey(l.key, l.client.random.id())},
-		args:    append(append([]any{l.client.o.tombstoneTTL()}, args...), openChannel(l.key)),
-		counted: true,
+	return l.client.request(ctx, wire.Call{
+		Script:  s,
+		Keys:    []string{l.key, tombstoneKey(l.key, l.client.random.ID())},
+		Args:    append(append([]any{l.client.o.tombstoneTTL()}, args...), openChannel(l.key)),
+		Counted: true,
 	}, 0, true)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // latches is one latch as two clients see it.
@@ -175,10 +176,10 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
-	request := call{script: kindScript.latch.count,
-		keys: []string{"start", "{start}:tombstone:r"}, args: []any{10000, "r", 0, openChannel("start")}}
+	request := wire.Call{Script: kindScript.latch.count,
+		Keys: []string{"start", "{start}:tombstone:r"}, Args: []any{10000, "r", 0, openChannel("start")}}
 	for range 2 {
-		if got, err := x.latch.client.request(ctx, request, 2, false); err != nil || got.code != codeOK || got.int(0) != 0 {
+		if got, err := x.latch.client.request(ctx, request, 2, false); err != nil || got.Code != wire.CodeOK || got.Int(0) != 0 {
 			t.Fatalf("count: %v, %v", got, err)
 		}
 		if s, _ := x.latch.State(ctx); s.Count == 0 {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Layout is the format in which the servers keep the mutexes of a client; see [Options].
@@ -71,7 +74,7 @@ func redissonKey(prefix, key string) string {
 // redissonStore keeps mutexes on one master as Redisson does.
 type redissonStore struct {
 	*single
-	queues *waitQueues
+	queues *wait.Queues
 }
 
 var _ store = (*redissonStore)(nil)
@@ -81,10 +84,10 @@ func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if c.fenced {
 		keys = append(keys, c.tokenKey())
 	}
-	g, err := s.node.grant(ctx, call{
-		script: redissonScript.acquire,
-		keys:   keys,
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone)},
+	g, err := s.node.grant(ctx, wire.Call{
+		Script: redissonScript.acquire,
+		Keys:   keys,
+		Args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, wait.NotifyNone)},
 	})
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
@@ -130,20 +133,20 @@ func (s *redissonStore) mint(ctx context.Context, c claim) (int64, error) {
 // decide acquires the lock by its hash alone. A grant that was decided so by an earlier request, and that has no
 // fencing token yet, has the token [unminted].
 func (s *redissonStore) decide(ctx context.Context, c claim) (grant, error) {
-	words := flags(c.nonReentrant, notifyNone)
+	words := flags(c.nonReentrant, wait.NotifyNone)
 	if c.fenced {
 		words += "f"
 	}
-	return s.node.grant(ctx, call{
-		script: redissonScript.acquire,
-		keys:   []string{c.key},
-		args:   []any{c.id, c.lease, c.owner, words, c.tombstoneKey()},
+	return s.node.grant(ctx, wire.Call{
+		Script: redissonScript.acquire,
+		Keys:   []string{c.key},
+		Args:   []any{c.id, c.lease, c.owner, words, c.tombstoneKey()},
 	})
 }
 
 // token is the value of a counter.
 func (s *redissonStore) token(ctx context.Context, command, key string) (int64, error) {
-	value, err := s.node.doSafe(ctx, call{command: []any{command, key}})
+	value, err := s.node.DoSafe(ctx, wire.Call{Command: []any{command, key}})
 	if text, ok := value.(string); ok && err == nil {
 		return strconv.ParseInt(text, 10, 64)
 	}
@@ -156,10 +159,10 @@ func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
 	for _, old := range c.oldTombstones {
 		keys = append(keys, old.(string))
 	}
-	value, err := s.node.do(ctx, call{
-		script: redissonScript.release,
-		keys:   keys,
-		args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.notifyMode(ctx)), c.freeChannel()},
+	value, err := s.node.Do(ctx, wire.Call{
+		Script: redissonScript.release,
+		Keys:   keys,
+		Args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.NotifyMode(ctx)), c.freeChannel()},
 	})
 	if isMigrating(err) {
 		return s.releaseMigrating(ctx, c)
@@ -169,10 +172,10 @@ func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
 
 func (s *redissonStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
 	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, plainRecord(), func() (int, error) {
-		return decodeRelease(s.node.do(ctx, call{
-			script: redissonScript.release,
-			keys:   []string{c.key},
-			args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.notifyMode(ctx)), c.freeChannel()},
+		return decodeRelease(s.node.Do(ctx, wire.Call{
+			Script: redissonScript.release,
+			Keys:   []string{c.key},
+			Args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.NotifyMode(ctx)), c.freeChannel()},
 		}))
 	})
 	if err == nil && left == 0 {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // While a slot of a cluster migrates, its keys are on two masters, and a script is refused (TRYAGAIN) if it names a
@@ -18,7 +20,7 @@ import (
 // that key, the other keys may have changed since it read them, so they never decide exclusion, only order.
 
 // errUnsure is the error of a release that was begun by an earlier request, whose reply was lost.
-var errUnsure = &requestError{broken, errors.New("an earlier request has released the hold, or it had ended before")}
+var errUnsure = &requestError{wire.Broken, errors.New("an earlier request has released the hold, or it had ended before")}
 
 // isMigrating reports whether a server refused a request because its keys may be at two masters.
 func isMigrating(err error) bool { return err != nil && strings.Contains(err.Error(), "TRYAGAIN") }
@@ -27,10 +29,10 @@ func isMigrating(err error) bool { return err != nil && strings.Contains(err.Err
 // master that the waiter is not subscribed at.
 func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
-	value, err := s.node.doSafe(ctx, call{
-		script: s.scripts.acquire,
-		keys:   []string{c.key},
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.tombstoneKey(), c.metadata},
+	value, err := s.node.DoSafe(ctx, wire.Call{
+		Script: s.scripts.acquire,
+		Keys:   []string{c.key},
+		Args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.tombstoneKey(), c.metadata},
 	})
 	g, err := decodeGrant(value, err, sent)
 	if !g.ok {
@@ -55,42 +57,42 @@ func (n *node) mint(ctx context.Context, c claim) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n.giveToken(ctx, tokenScript, c.key, c.id, r.int(0))
+	return n.giveToken(ctx, tokenScript, c.key, c.id, r.Int(0))
 }
 
 // giveToken runs a script that gives a grant a token that was minted for it, and returns the one that the grant has.
-func (n *node) giveToken(ctx context.Context, s script, key string, args ...any) (int64, error) {
+func (n *node) giveToken(ctx context.Context, s wire.Script, key string, args ...any) (int64, error) {
 	r, err := n.onKey(ctx, s, key, args...)
-	if err == nil && r.code == codeNotHeld {
+	if err == nil && r.Code == codeNotHeld {
 		err = ErrLost
 	}
-	return r.int(0), err
+	return r.Int(0), err
 }
 
 func (s *single) releaseMigrating(ctx context.Context, c claim) (int, error) {
 	return s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTLOf(c), plainRecord(), func() (int, error) {
-		return decodeRelease(s.node.do(ctx, call{
-			script: s.scripts.release,
-			keys:   []string{c.key},
-			args:   []any{"h:" + c.id, s.tombstoneTTLOf(c), c.owner, flags(false, c.publish), c.freeChannel()},
+		return decodeRelease(s.node.Do(ctx, wire.Call{
+			Script: s.scripts.release,
+			Keys:   []string{c.key},
+			Args:   []any{"h:" + c.id, s.tombstoneTTLOf(c), c.owner, flags(false, c.publish), c.freeChannel()},
 		}))
 	})
 }
 
 // onKey runs a script that names one key. Its writes are to reach replicas, if the client asks for that.
-func (n *node) onKey(ctx context.Context, s script, key string, args ...any) (reply, error) {
-	value, err := n.doSafe(ctx, call{script: s, keys: []string{key}, args: args})
+func (n *node) onKey(ctx context.Context, s wire.Script, key string, args ...any) (wire.Reply, error) {
+	value, err := n.DoSafe(ctx, wire.Call{Script: s, Keys: []string{key}, Args: args})
 	if err != nil {
-		return reply{}, err
+		return wire.Reply{}, err
 	}
 	return decode(value, 0)
 }
 
 // refuseReleased fails if a hold has a tombstone. The script that acquires looks for it once more.
 func (n *node) refuseReleased(ctx context.Context, tombstone string) error {
-	count, err := n.do(ctx, call{command: []any{"exists", tombstone}})
+	count, err := n.Do(ctx, wire.Call{Command: []any{"exists", tombstone}})
 	if count == int64(1) {
-		return codeError(reply{code: codeReleased})
+		return codeError(wire.Reply{Code: codeReleased})
 	}
 	return err
 }
@@ -100,14 +102,14 @@ func afterGrant(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &requestError{unknown, err}
+	return &requestError{wire.Unknown, err}
 }
 
 // notify sends a message to the waiters of a channel: those of a slot that migrates are subscribed at its old master,
 // which a script at the new one does not reach. Without it they poll.
 func (n *node) notify(ctx context.Context, channel, message string) {
-	if _, err := n.do(ctx, call{command: []any{"spublish", channel, message}}); err != nil {
-		_, _ = n.do(ctx, call{command: []any{"publish", channel, message}})
+	if _, err := n.Do(ctx, wire.Call{Command: []any{"spublish", channel, message}}); err != nil {
+		_, _ = n.Do(ctx, wire.Call{Command: []any{"publish", channel, message}})
 	}
 }
 
@@ -153,8 +155,8 @@ func (n *node) releaseOnce(ctx context.Context, tombstone string, ttl int64, for
 
 // record leaves a tombstone, and returns that which was there before; empty: there was none.
 func (n *node) record(ctx context.Context, tombstone string, ttl int64, text string) (string, error) {
-	r, err := n.ask(ctx, call{script: recordScript, keys: []string{tombstone}, args: []any{ttl, text}}, 0)
-	return r.text(0), err
+	r, err := n.Ask(ctx, wire.Call{Script: recordScript, Keys: []string{tombstone}, Args: []any{ttl, text}}, 0)
+	return r.Text(0), err
 }
 
 // counting is how the reply to a request of [doCounted] came.
@@ -166,12 +168,12 @@ type counting struct {
 // doCounted sends c, whose keys are a hash that counts and a tombstone. While their slot migrates, they may be on two
 // masters: then a separate request reads the tombstone, which becomes the last argument of a request that names only
 // the hash, where its reply is kept (tombstone.lua). Requests about other keys are sent unchanged.
-func doCounted(ctx context.Context, send func(context.Context, call) (any, error), c call) (any, counting, error) {
+func doCounted(ctx context.Context, send func(context.Context, wire.Call) (any, error), c wire.Call) (any, counting, error) {
 	value, err := send(ctx, c)
-	if !isMigrating(err) || !c.counted {
+	if !isMigrating(err) || !c.Counted {
 		return value, counting{}, err
 	}
-	before, err := send(ctx, call{command: []any{"get", c.keys[1]}})
+	before, err := send(ctx, wire.Call{Command: []any{"get", c.Keys[1]}})
 	if err != nil {
 		return nil, counting{}, err
 	}
@@ -183,7 +185,7 @@ func doCounted(ctx context.Context, send func(context.Context, call) (any, error
 		}
 		return reply, counting{true, true}, nil
 	}
-	c.keys, c.args = c.keys[:1], append(slices.Clone(c.args), c.keys[1])
+	c.Keys, c.Args = c.Keys[:1], append(slices.Clone(c.Args), c.Keys[1])
 	value, err = send(ctx, c)
 	return value, counting{migrating: true}, err
 }

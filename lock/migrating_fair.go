@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // movingQueue is the queue of a fair lock whose slot migrates.
@@ -27,11 +29,11 @@ func (q *movingQueue) comesNext(ctx context.Context) (bool, error) {
 		args = []any{q.me, "join", q.keep}
 	}
 	before, err := q.node.onKey(ctx, movingQueueScript, q.list, args...)
-	if err != nil || len(before.list) == 0 {
+	if err != nil || len(before.List) == 0 {
 		return err == nil, err
 	}
-	alive, err := q.node.onKey(ctx, movingQueueScript, q.waiters, append([]any{q.me, "alive"}, before.list...)...)
-	return err == nil && len(alive.list) == 0, err
+	alive, err := q.node.onKey(ctx, movingQueueScript, q.waiters, append([]any{q.me, "alive"}, before.List...)...)
+	return err == nil && len(alive.List) == 0, err
 }
 
 // leave removes the waiter.
@@ -45,7 +47,7 @@ func (q *movingQueue) leave(ctx context.Context) error {
 
 // wakeFirst wakes the first in the queue, whether it is alive or not: those behind it poll.
 func (q *movingQueue) wakeFirst(ctx context.Context) {
-	value, _ := q.node.do(ctx, call{command: []any{"lindex", q.list, 0}})
+	value, _ := q.node.Do(ctx, wire.Call{Command: []any{"lindex", q.list, 0}})
 	if entry, ok := value.(string); ok {
 		hold, _, _ := strings.Cut(entry, " ")
 		q.node.notify(ctx, q.channel, hold)
@@ -60,7 +62,7 @@ func (s *fairStore) movingQueue(c claim) *movingQueue {
 // acquireMigrating keeps the order of waiters: a hold is granted a free lock if nobody comes before it. The hash alone
 // decides who holds it, as that of a mutex.
 func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
-	value, err := s.node.do(ctx, call{command: []any{"hmget", c.key, "owner", "h:" + c.id}})
+	value, err := s.node.Do(ctx, wire.Call{Command: []any{"hmget", c.key, "owner", "h:" + c.id}})
 	if err != nil && !errors.Is(err, ErrForeign) { // a string is that of a mutex
 		return grant{}, err
 	}

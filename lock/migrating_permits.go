@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // permitsRecord keeps how many permits were released, as permits_release.lua does.
@@ -38,16 +40,16 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 		return nil, err
 	}
 	total, err := s.total(ctx, c)
-	if err != nil || total.code == codeAbsent {
+	if err != nil || total.Code == codeAbsent {
 		return int64(codeAbsent), err
 	}
 	q := s.movingQueue(c)
-	held, err := s.node.do(ctx, call{command: []any{"zscore", permitsKey(c.key), s.ids(c)[0]}})
+	held, err := s.node.Do(ctx, wire.Call{Command: []any{"zscore", permitsKey(c.key), s.ids(c)[0]}})
 	if err != nil {
 		return nil, err
 	}
-	args := []any{c.id, c.lease, c.permits, total.int(0), c.tombstoneKey()}
-	if s.fair && held == nil && int64(c.permits) <= total.int(0) {
+	args := []any{c.id, c.lease, c.permits, total.Int(0), c.tombstoneKey()}
+	if s.fair && held == nil && int64(c.permits) <= total.Int(0) {
 		next, err := q.comesNext(ctx)
 		if err != nil || !next && q.keep > 0 {
 			return []any{int64(codeRefused), int64(0), int64(0), int64(0)}, err
@@ -56,23 +58,23 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 			args = append(args, "queued")
 		}
 	}
-	value, err := s.node.doSafe(ctx, call{
-		script: s.node.kinds.permit.movingAcquire, keys: []string{permitsKey(c.key)}, args: args,
+	value, err := s.node.DoSafe(ctx, wire.Call{
+		Script: s.node.kinds.permit.movingAcquire, Keys: []string{permitsKey(c.key)}, Args: args,
 	})
 	if err != nil {
 		return nil, err
 	}
 	r, err := decode(value, 1)
-	if err != nil || r.code != codeOK {
+	if err != nil || r.Code != wire.CodeOK {
 		return value, err
 	}
-	if r.int(3) == 1 {
+	if r.Int(3) == 1 {
 		s.addFree(ctx, c.key, -c.permits)
 	}
 	// If there are fewer by now, the slot has migrated, and the permits were granted after that.
-	if again, err := s.total(ctx, c); err != nil || again.int(0) < total.int(0) {
-		_, undo := s.node.do(ctx, s.movingRelease(c.key, s.ids(c)))
-		return nil, &requestError{unknown, errors.Join(errFewer, err, undo)}
+	if again, err := s.total(ctx, c); err != nil || again.Int(0) < total.Int(0) {
+		_, undo := s.node.Do(ctx, s.movingRelease(c.key, s.ids(c)))
+		return nil, &requestError{wire.Unknown, errors.Join(errFewer, err, undo)}
 	}
 	if s.fair && q.keep > 0 {
 		err = afterGrant(q.leave(ctx))
@@ -83,13 +85,13 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 // errFewer is the error of an acquire whose permits are released again.
 var errFewer = errors.New("the semaphore has fewer permits than when they were asked for")
 
-func (s *permitStore) total(ctx context.Context, c claim) (reply, error) {
+func (s *permitStore) total(ctx context.Context, c claim) (wire.Reply, error) {
 	return s.node.onKey(ctx, s.node.kinds.permit.total, c.key)
 }
 
 // addFree changes how many permits the hash says are free. They are counted again when the slot has migrated.
 func (s *permitStore) addFree(ctx context.Context, key string, n int) {
-	_, _ = s.node.do(ctx, call{command: []any{"hincrby", key, "free", n}})
+	_, _ = s.node.Do(ctx, wire.Call{Command: []any{"hincrby", key, "free", n}})
 }
 
 func (s *permitStore) releaseMigrating(ctx context.Context, c claim, ids []string) (int, error) {
@@ -100,11 +102,11 @@ func (s *permitStore) releaseMigrating(ctx context.Context, c claim, ids []strin
 		}
 	}
 	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, permitsRecord(len(ids)), func() (int, error) {
-		r, err := s.node.ask(ctx, s.movingRelease(c.key, ids), 1)
-		if r.int(0) > 0 {
-			s.addFree(ctx, c.key, int(r.int(0)))
+		r, err := s.node.Ask(ctx, s.movingRelease(c.key, ids), 1)
+		if r.Int(0) > 0 {
+			s.addFree(ctx, c.key, int(r.Int(0)))
 		}
-		if r.int(0) < int64(len(ids)) {
+		if r.Int(0) < int64(len(ids)) {
 			return codeNotHeld, err
 		}
 		return 0, err
@@ -120,16 +122,16 @@ func (s *permitStore) releaseMigrating(ctx context.Context, c claim, ids []strin
 	return left, nil
 }
 
-func (s *permitStore) movingRelease(key string, ids []string) call {
-	what := call{script: s.node.kinds.permit.movingRelease, keys: []string{permitsKey(key)}}
+func (s *permitStore) movingRelease(key string, ids []string) wire.Call {
+	what := wire.Call{Script: s.node.kinds.permit.movingRelease, Keys: []string{permitsKey(key)}}
 	for _, id := range ids {
-		what.args = append(what.args, id)
+		what.Args = append(what.Args, id)
 	}
 	return what
 }
 
-func (s *permitStore) renewAlone(c claim) call {
-	return call{
-		script: s.node.kinds.permit.movingRenew, keys: []string{permitsKey(c.key)}, args: []any{c.id, c.lease, c.permits},
+func (s *permitStore) renewAlone(c claim) wire.Call {
+	return wire.Call{
+		Script: s.node.kinds.permit.movingRenew, Keys: []string{permitsKey(c.key)}, Args: []any{c.id, c.lease, c.permits},
 	}
 }

@@ -3,6 +3,9 @@ package lock
 import (
 	"context"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // acquireMigrating decides by the hash alone. Leases that have ended, and writers that keep readers out, are in other
@@ -13,7 +16,7 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 		return grant{}, err
 	}
 	adopted, ended, err := s.endedHolds(ctx, c)
-	keptOut := reply{value: -1}
+	keptOut := wire.Reply{Value: -1}
 	if err == nil && s.mode == "r" {
 		keptOut, err = s.node.onKey(ctx, leasesScript, intentsKey(c), "last")
 	}
@@ -21,10 +24,10 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 		return grant{}, err
 	}
 	args := []any{
-		c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone), s.mode, 0, c.tombstoneKey(), keptOut.int(0), adopted,
+		c.id, c.lease, c.owner, flags(c.nonReentrant, wait.NotifyNone), s.mode, 0, c.tombstoneKey(), keptOut.Int(0), adopted,
 	}
-	value, err := s.node.doSafe(ctx, call{
-		script: s.node.kinds.rw.movingAcquire, keys: []string{c.key}, args: append(args, ended...),
+	value, err := s.node.DoSafe(ctx, wire.Call{
+		Script: s.node.kinds.rw.movingAcquire, Keys: []string{c.key}, Args: append(args, ended...),
 	})
 	g, err := decodeGrant(value, err, sent)
 	if err != nil {
@@ -52,10 +55,10 @@ func (s *rwStore) endedHolds(ctx context.Context, c claim) (adopted int64, ended
 	if err != nil {
 		return 0, nil, err
 	}
-	if leases.int(0) == 0 {
-		return holds.int(0), holds.list[1:], nil
+	if leases.Int(0) == 0 {
+		return holds.Int(0), holds.List[1:], nil
 	}
-	return holds.int(0), leases.list[1:], nil
+	return holds.Int(0), leases.List[1:], nil
 }
 
 // described is a grant with what describe adds to it.
@@ -69,12 +72,12 @@ func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error
 func (s *rwStore) describe(ctx context.Context, c claim, g *grant) error {
 	if s.mode == "r" {
 		r, err := s.node.onKey(ctx, lastTokenScript, c.tokenKey())
-		g.token = r.int(0)
+		g.token = r.Int(0)
 		return err
 	}
 	var err error
 	if c.waiterTTL > 0 {
-		_, err = s.node.do(ctx, call{command: []any{"zrem", intentsKey(c), c.id}})
+		_, err = s.node.Do(ctx, wire.Call{Command: []any{"zrem", intentsKey(c), c.id}})
 	}
 	if err == nil && g.token == 0 {
 		g.token, err = s.node.mint(ctx, c)
@@ -84,15 +87,15 @@ func (s *rwStore) describe(ctx context.Context, c claim, g *grant) error {
 
 func (s *rwStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
 	left, err := s.node.releaseOnce(ctx, c.tombstoneKey(), s.tombstoneTTL, plainRecord(), func() (int, error) {
-		return decodeRelease(s.node.do(ctx, call{
-			script: s.node.kinds.rw.movingRelease, keys: []string{c.key}, args: []any{c.id, c.owner},
+		return decodeRelease(s.node.Do(ctx, wire.Call{
+			Script: s.node.kinds.rw.movingRelease, Keys: []string{c.key}, Args: []any{c.id, c.owner},
 		}))
 	})
 	if err != nil {
 		return left, err
 	}
 	for _, key := range []string{leasesKey(c), intentsKey(c)} { // what stays there ends by itself
-		_, _ = s.node.do(ctx, call{command: []any{"zrem", key, c.id}})
+		_, _ = s.node.Do(ctx, wire.Call{Command: []any{"zrem", key, c.id}})
 	}
 	s.node.notify(ctx, readChannel(c.key), "*")
 	s.node.notify(ctx, writeChannel(c.key), "0")

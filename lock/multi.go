@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // MultiLock is several locks of any kind, and permits of semaphores, taken as one. Mutexes of one master, or of one
@@ -94,7 +96,7 @@ func grouped(locks []part) []group {
 	sorted := slices.SortedStableFunc(slices.Values(locks), func(a, b part) int {
 		return cmp.Or(
 			cmp.Compare(a.client.addrs, b.client.addrs),
-			cmp.Compare(slotOf(a.key), slotOf(b.key)),
+			cmp.Compare(wire.SlotOf(a.key), wire.SlotOf(b.key)),
 			cmp.Compare(a.key, b.key),
 		)
 	})
@@ -115,7 +117,7 @@ func (g group) fits(m part) bool {
 	if g.client != m.client || g.client.node == nil || !m.bundled || !g.parts[0].bundled {
 		return false
 	}
-	return !g.client.node.isCluster() || slotOf(g.parts[0].key) == slotOf(m.key)
+	return !g.client.node.IsCluster() || wire.SlotOf(g.parts[0].key) == wire.SlotOf(m.key)
 }
 
 // bySlot divides groups by slot: what looks like one master may be the proxy of a
@@ -125,7 +127,7 @@ func bySlot(groups []group) []group {
 	for _, g := range groups {
 		from := 0
 		for i := range g.parts {
-			if i+1 == len(g.parts) || slotOf(g.parts[i].key) != slotOf(g.parts[i+1].key) {
+			if i+1 == len(g.parts) || wire.SlotOf(g.parts[i].key) != wire.SlotOf(g.parts[i+1].key) {
 				out = append(out, group{g.client, g.parts[from : i+1], g.fenced})
 				from = i + 1
 			}
@@ -204,7 +206,7 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 	}
 	r := &round{groups: m.groups, o: o, wait: wait}
 	if o.owner == "" {
-		r.newOwner = c.random.id()
+		r.newOwner = c.random.ID()
 	}
 	if o.atomic && len(r.groups) > 1 {
 		return nil, m.whyApart()
@@ -229,7 +231,7 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 		case !again || !wait || ctx.Err() != nil:
 			return nil, c.stopped(ctx, err)
 		}
-		if !c.pause(ctx, c.random.between(time.Millisecond, min(c.o.PollMax, patienceUnit)/4)) {
+		if !c.pause(ctx, c.random.Between(time.Millisecond, min(c.o.PollMax, patienceUnit)/4)) {
 			return nil, c.stopped(ctx, err)
 		}
 	}

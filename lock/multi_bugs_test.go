@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // twoMasters are masters that no script can reach together, sorted as a multi-lock sorts
@@ -20,7 +22,7 @@ type twoMasters struct{ low, high *server }
 func startTwoMasters(t *testing.T) twoMasters {
 	t.Helper()
 	a, b := startRedis(t), startRedis(t)
-	if addresses(a.Dial(t)) > addresses(b.Dial(t)) {
+	if wire.Addresses(a.Dial(t)) > wire.Addresses(b.Dial(t)) {
 		a, b = b, a
 	}
 	return twoMasters{a, b}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // round is one try to take all groups.
@@ -50,7 +53,7 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 	limited, bound := ctx, new(patience)
 	if others && r.wait {
 		unit := min(g.client.o.PollMax, patienceUnit)
-		limit := g.client.random.between(unit, 2*unit)
+		limit := g.client.random.Between(unit, 2*unit)
 		if r.o.lease > 0 {
 			limit = min(limit, r.o.lease/2/time.Duration(len(r.groups)))
 		}
@@ -65,7 +68,7 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 		r.refused = failed("acquire", "lock", strings.Join(g.names(), ", "), bound.refused)
 	}
 	over := bound.over || ended(limited)
-	return Definite(err) && (errors.Is(err, ErrHeld) || over || outcomeOf(err) == notExecuted), err
+	return Definite(err) && (errors.Is(err, ErrHeld) || over || outcomeOf(err) == wire.NotExecuted), err
 }
 
 // ended reports whether ctx has ended. Its timer may be late: requests compare its deadline with the time
@@ -132,9 +135,9 @@ func (r *round) acquireBundle(ctx context.Context, g group, bound *patience) ([]
 		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease, patience: bound},
 		lease:    lease, tokens: g.fenced, atomic: r.o.atomic,
 	}
-	id, mode := c.random.id(), notifyNone
+	id, mode := c.random.ID(), wait.NotifyNone
 	if r.wait {
-		mode = c.queues.notifyMode(ctx)
+		mode = c.queues.NotifyMode(ctx)
 	}
 	for _, p := range g.parts {
 		owner := r.owner(ctx, c, p.key)
@@ -176,48 +179,48 @@ func (b *bundle) giveBack(ctx context.Context) error {
 // request asks the server once.
 func (b *bundle) request(ctx context.Context) (turn, error) {
 	sent := time.Now()
-	value, err := b.client.node.doSafe(ctx, b.call())
+	value, err := b.client.node.DoSafe(ctx, b.call())
 	if err != nil {
 		// The script may have taken some before it met what it cannot take.
-		b.uncertain = b.uncertain || outcomeOf(err) != notExecuted && !errors.Is(err, ErrCrossSlot)
+		b.uncertain = b.uncertain || outcomeOf(err) != wire.NotExecuted && !errors.Is(err, ErrCrossSlot)
 		if isMigrating(err) && !b.atomic { // they are taken one after the other
-			err = &requestError{rejected, err}
+			err = &requestError{wire.Rejected, err}
 		}
 		return turn{}, err
 	}
 	r, err := decode(value, 2)
-	if r.code == codeOK {
+	if r.Code == wire.CodeOK {
 		r, err = decode(value, 2*len(b.claims))
 	}
 	err = cmp.Or(err, codeError(r))
 	switch {
 	case err != nil:
 		return turn{}, err
-	case r.code == codeRefused:
-		i := min(max(r.int(0), 1), int64(len(b.claims))) - 1
-		left := time.Duration(r.int(1)) * time.Millisecond
+	case r.Code == codeRefused:
+		i := min(max(r.Int(0), 1), int64(len(b.claims))) - 1
+		left := time.Duration(r.Int(1)) * time.Millisecond
 		return turn{ttl: left, why: ErrHeld, channel: b.claims[i].freeChannel()}, nil
 	}
 	b.grants = make([]granted, len(b.claims))
 	for i := range b.claims {
-		b.grants[i] = granted{token: r.int(2 * i), count: int(r.int(2*i + 1)), sent: sent}
+		b.grants[i] = granted{token: r.Int(2 * i), count: int(r.Int(2*i + 1)), sent: sent}
 	}
 	if time.Until(sent.Add(validity(b.lease))) <= 0 {
 		b.uncertain = true // the next request of these holds is granted a whole lease
-		return turn{}, &requestError{notExecuted, errors.New("the reply came after the lease had expired")}
+		return turn{}, &requestError{wire.NotExecuted, errors.New("the reply came after the lease had expired")}
 	}
 	return turn{done: true}, nil
 }
 
 // call is the run of the script for all claims.
-func (b *bundle) call() call {
-	c := call{script: multiScript, args: []any{b.claims[0].id, b.claims[0].lease}}
+func (b *bundle) call() wire.Call {
+	c := wire.Call{Script: multiScript, Args: []any{b.claims[0].id, b.claims[0].lease}}
 	for _, cl := range b.claims {
-		c.keys = append(c.keys, cl.key, cl.tombstoneKey())
+		c.Keys = append(c.Keys, cl.key, cl.tombstoneKey())
 		if b.tokens {
-			c.keys = append(c.keys, cl.tokenKey())
+			c.Keys = append(c.Keys, cl.tokenKey())
 		}
-		c.args = append(c.args, cl.owner, flags(cl.nonReentrant, cl.notify))
+		c.Args = append(c.Args, cl.owner, flags(cl.nonReentrant, cl.notify))
 	}
 	return c
 }

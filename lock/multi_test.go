@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 func multi(t testing.TB, mutexes ...AnyLock) *MultiLock {
@@ -251,7 +253,7 @@ func TestMultiWakeUp(t *testing.T) {
 	defer wg.Wait()
 	wg.Go(func() { served <- acquireAll(t, multi(t, waiter.Mutex("a"), waiter.Mutex("b"))) })
 	busy, then := first, second
-	if slotOf("b") < slotOf("a") {
+	if wire.SlotOf("b") < wire.SlotOf("a") {
 		busy, then = second, first
 	}
 	waitSubscribed(t, waiter, tagged(busy.Name(), "free"))
@@ -272,8 +274,8 @@ func TestSlotOf(t *testing.T) {
 	rdb := clusterOfOne(t).Dial(t)
 	for _, key := range []string{"123456789", "orders", "{orders}:token", "a{b}c", "a{}b", "{}", "{{x}}", "{", "日本"} {
 		want, err := rdb.ClusterKeySlot(context.Background(), key).Result()
-		if err != nil || int64(slotOf(key)) != want {
-			t.Errorf("slot of %q: %d, Redis says %d, %v", key, slotOf(key), want, err)
+		if err != nil || int64(wire.SlotOf(key)) != want {
+			t.Errorf("slot of %q: %d, Redis says %d, %v", key, wire.SlotOf(key), want, err)
 		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Mutex is a lock that one owner holds at a time. Several goroutines may use it: each Acquire is an owner of its own
@@ -32,10 +35,10 @@ func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error)
 		a.claim.setOnly = a.sleepsFirst && a.mode == chained
 	}
 	if err == nil && a.mode == chained {
-		a.claim.notify = m.client.queues.notifyMode(ctx)
-		if m.client.queues.inUse() {
+		a.claim.notify = m.client.queues.NotifyMode(ctx)
+		if m.client.queues.InUse() {
 			a.channel = a.claim.freeChannel()
-			a.claim.plain = a.claim.plain && m.client.queues.waiting(a.channel) == 0
+			a.claim.plain = a.claim.plain && m.client.queues.Waiting(a.channel) == 0
 		}
 	}
 	return acquireHold(ctx, m.name, true, a, err)
@@ -156,7 +159,7 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 	if err != nil {
 		return nil, err
 	}
-	value := c.random.value()
+	value := c.random.Value()
 	owner, id := s.owner, value[len("h:"):]
 	if owner == "" {
 		owner = ownerIn(ctx, ownerKey{c, n.key})
@@ -184,9 +187,9 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 // newOwner is an owner unlike any other.
 func (c *Client) newOwner() string {
 	if c.o.Layout == Redisson {
-		return c.uuid + ":" + strconv.FormatUint(c.random.last.Add(1), 10)
+		return c.uuid + ":" + strconv.FormatUint(c.random.Number(), 10)
 	}
-	return c.random.id()
+	return c.random.ID()
 }
 
 // leaseOf is the lease of a hold that asks for lease, 0: for the client's, and
@@ -248,24 +251,24 @@ func (a *attempt) takeBack(ctx context.Context, why error) error {
 func (a *attempt) request(ctx context.Context) (turn, error) {
 	c := a.client
 	if !c.single {
-		a.claim.id = c.random.id() // a claim that a quorum has not granted is withdrawn for good
+		a.claim.id = c.random.ID() // a claim that a quorum has not granted is withdrawn for good
 	}
 	if a.byHold && a.waiter != nil {
-		c.queues.setHold(a.waiter, a.claim.id)
+		c.queues.SetHold(a.waiter, a.claim.id)
 	}
 	sent := time.Now()
-	var sentBefore *handed
+	var sentBefore *wait.Handed
 	if a.waiter != nil {
-		sentBefore = c.queues.takeHanded(a.waiter)
+		sentBefore = c.queues.TakeHanded(a.waiter)
 	}
 	if sentBefore != nil {
-		sent, a.claim.plain = sentBefore.sent, false
+		sent, a.claim.plain = sentBefore.Sent, false
 	}
 	a.claim.handed = sentBefore
 	g, err := a.claim.store.acquire(ctx, a.claim)
 	a.claim.handed = nil
 	a.doubt.note(&a.claim, sent, err)
-	a.claim.late = a.claim.late || a.claim.plain && err != nil && outcomeOf(err).mayHaveHappened()
+	a.claim.late = a.claim.late || a.claim.plain && err != nil && outcomeOf(err).MayHaveHappened()
 	onlySET := a.claim.plain && err == nil && g.plain != nil // others are refused by the script
 	a.claim.plain, a.claim.words = false, g.plain
 	switch {
@@ -278,7 +281,7 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 			return turn{why: g.why, again: true}, nil
 		}
 		a.uncertain = a.uncertain || a.claim.waiterTTL > 0 // the waiter is queued at the server
-		if a.channel == "" && a.claim.notify != notifyNone {
+		if a.channel == "" && a.claim.notify != wait.NotifyNone {
 			a.channel = a.claim.freeChannel()
 		}
 		return turn{ttl: g.ttl, spare: g.spare, why: g.why}, nil
@@ -288,13 +291,13 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 		a.doubt.always = true
 		a.uncertain = true
 		if late := a.claim; !c.single {
-			c.bg.start(func() { _, _ = c.giveBack(c.bg.ctx, late) })
+			c.bg.Start(func() { _, _ = c.giveBack(c.bg.Context, late) })
 		}
-		return turn{}, &requestError{notExecuted, errors.New("the reply came after the lease had expired")}
+		return turn{}, &requestError{wire.NotExecuted, errors.New("the reply came after the lease had expired")}
 	}
 	a.granted = g.granted
 	if sentBefore != nil {
-		a.granted.since = sentBefore.since
+		a.granted.since = sentBefore.Since
 	}
 	c.emitClaim(Acquired, &a.claim, g.token, a.started, nil)
 	return turn{done: true}, nil

@@ -32,7 +32,7 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	for name, c := range map[string]*Client{"another client": there, "the same client": here} {
 		before := locktest.Calls(t, rdb, "publish", "spublish")
 		h := acquire(t, here.Mutex("job"))
-		served := wait(context.Background(), t, c.Mutex("job"))
+		served := acquireLater(context.Background(), t, c.Mutex("job"))
 		waitSubscribed(t, c, "{job}:free")
 		release(t, h)
 		release(t, within(t, testTimeout, name+" is served", served))

@@ -196,7 +196,7 @@ func TestKeyFunc(t *testing.T) {
 	if s, err := c.Mutex("orders").Inspect(ctx); err != nil || s.Owner != h.Owner() {
 		t.Errorf("inspect: %+v, %v", s, err)
 	}
-	served := wait(ctx, t, c.Mutex("orders"))
+	served := acquireLater(ctx, t, c.Mutex("orders"))
 	waitSubscribed(t, c, "app:{x}:orders:free")
 	release(t, h)
 	release(t, within(t, testTimeout, "the waiter", served))
@@ -240,7 +240,7 @@ func TestMetadata(t *testing.T) {
 	release(t, acquire(t, c.Mutex("plain")))
 	first := acquire(t, c.FairMutex("fair"), WithMetadata("first"))
 	expect("fair", "first")
-	served := wait(ctx, t, c.FairMutex("fair"), WithMetadata("second"))
+	served := acquireLater(ctx, t, c.FairMutex("fair"), WithMetadata("second"))
 	asleep(t, c, "{fair}:grant", 1)
 	release(t, first)
 	second := within(t, testTimeout, "the waiter", served)

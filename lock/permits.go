@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // Permits are permits of a semaphore, from Acquire until Release. Several
@@ -108,24 +110,24 @@ func (s *permitStore) ids(c claim) []string {
 
 func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	kinds := s.node.kinds
-	what := call{
-		script:  kinds.semaphore.acquire,
-		keys:    []string{c.key, c.tombstoneKey()},
-		args:    []any{c.id, c.permits},
-		counted: !s.leased,
+	what := wire.Call{
+		Script:  kinds.semaphore.acquire,
+		Keys:    []string{c.key, c.tombstoneKey()},
+		Args:    []any{c.id, c.permits},
+		Counted: !s.leased,
 	}
 	if s.leased {
-		what.script = kinds.permit.acquire
-		what.keys = append(what.keys, permitsKey(c.key), c.freeChannel())
-		what.args = []any{c.id, c.lease, c.permits}
+		what.Script = kinds.permit.acquire
+		what.Keys = append(what.Keys, permitsKey(c.key), c.freeChannel())
+		what.Args = []any{c.id, c.lease, c.permits}
 	}
 	if s.fair {
-		what.script = kinds.fairPermit.acquire
-		what.keys = append(what.keys, queueKeys(c.key)...)
-		what.args = append(what.args, c.waiterTTL)
+		what.Script = kinds.fairPermit.acquire
+		what.Keys = append(what.Keys, queueKeys(c.key)...)
+		what.Args = append(what.Args, c.waiterTTL)
 	}
 	sent := time.Now()
-	value, how, err := doCounted(ctx, s.node.doSafe, what)
+	value, how, err := doCounted(ctx, s.node.DoSafe, what)
 	if s.leased && isMigrating(err) {
 		how.migrating = true
 		value, err = s.acquireMigrating(ctx, c)
@@ -140,15 +142,15 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	switch {
 	case err != nil:
 		return grant{}, err
-	case r.code == codeOutOfRange:
-		return grant{}, &requestError{rejected, fmt.Errorf("%w: %d of %d permits", ErrPermits, c.permits, r.int(0))}
+	case r.Code == codeOutOfRange:
+		return grant{}, &requestError{wire.Rejected, fmt.Errorf("%w: %d of %d permits", ErrPermits, c.permits, r.Int(0))}
 	}
-	g := grant{ok: r.code == codeOK, granted: granted{sent: sent}, why: ErrNoPermits, ttl: -1}
-	g.spare = !s.fair && r.int(0) > 0
-	if r.int(2) > 0 {
+	g := grant{ok: r.Code == wire.CodeOK, granted: granted{sent: sent}, why: ErrNoPermits, ttl: -1}
+	g.spare = !s.fair && r.Int(0) > 0
+	if r.Int(2) > 0 {
 		g.why = ErrQueued
 	}
-	if left := r.int(1); left > 0 {
+	if left := r.Int(1); left > 0 {
 		g.ttl = time.Duration(left) * time.Millisecond
 	}
 	if how.migrating { // messages of the other master do not come
@@ -159,7 +161,7 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 	ids := s.ids(c)
-	value, _, err := doCounted(ctx, s.node.do, s.releaseCall(c.key, c.id, ids))
+	value, _, err := doCounted(ctx, s.node.Do, s.releaseCall(c.key, c.id, ids))
 	if s.leased && isMigrating(err) {
 		return s.releaseMigrating(ctx, c, ids)
 	}
@@ -167,36 +169,36 @@ func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 		return 0, err
 	}
 	r, err := decode(value, 1)
-	if r.code == codeUnsure {
+	if r.Code == codeUnsure {
 		return 0, errUnsure
 	}
-	if s.leased && r.int(0) < int64(len(ids)) || !s.leased && r.int(1) == 0 {
+	if s.leased && r.Int(0) < int64(len(ids)) || !s.leased && r.Int(1) == 0 {
 		return codeNotHeld, err
 	}
 	return 0, err
 }
 
 // releaseCall releases ids, under the id of a hold or of a request.
-func (s *permitStore) releaseCall(key, request string, ids []string) call {
+func (s *permitStore) releaseCall(key, request string, ids []string) wire.Call {
 	kinds, channel := s.node.kinds, tagged(key, "free")
-	what := call{
-		script:  kinds.semaphore.release,
-		keys:    []string{key, tombstoneKey(key, request)},
-		args:    append(make([]any, 0, 3+len(ids)), s.tombstoneTTL),
-		counted: !s.leased,
+	what := wire.Call{
+		Script:  kinds.semaphore.release,
+		Keys:    []string{key, tombstoneKey(key, request)},
+		Args:    append(make([]any, 0, 3+len(ids)), s.tombstoneTTL),
+		Counted: !s.leased,
 	}
 	switch {
 	case !s.leased:
-		what.args = append(what.args, channel)
+		what.Args = append(what.Args, channel)
 	case s.fair:
-		what.script = kinds.fairPermit.release
-		what.keys = append(append(what.keys, permitsKey(key), channel), queueKeys(key)...)
+		what.Script = kinds.fairPermit.release
+		what.Keys = append(append(what.Keys, permitsKey(key), channel), queueKeys(key)...)
 	default:
-		what.script = kinds.permit.release
-		what.keys = append(what.keys, permitsKey(key), channel)
+		what.Script = kinds.permit.release
+		what.Keys = append(what.Keys, permitsKey(key), channel)
 	}
 	for _, id := range ids {
-		what.args = append(what.args, id)
+		what.Args = append(what.Args, id)
 	}
 	return what
 }
@@ -219,11 +221,11 @@ func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
 	return out
 }
 
-func (s *permitStore) renewCall(claims []claim) call {
-	c := call{script: s.node.kinds.permit.renew}
+func (s *permitStore) renewCall(claims []claim) wire.Call {
+	c := wire.Call{Script: s.node.kinds.permit.renew}
 	for _, cl := range claims {
-		c.keys = append(c.keys, cl.key, permitsKey(cl.key), cl.freeChannel())
-		c.args = append(c.args, cl.id, cl.lease, cl.permits)
+		c.Keys = append(c.Keys, cl.key, permitsKey(cl.key), cl.freeChannel())
+		c.Args = append(c.Args, cl.id, cl.lease, cl.permits)
 	}
 	return c
 }

@@ -56,7 +56,7 @@ func TestPlainMutexWakesWaiters(t *testing.T) {
 	rdb := startRedis(t).Dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{PollMax: time.Hour})
 	h := plainLock(t, c, rdb, "job")
-	served := wait(context.Background(), t, other.Mutex("job"))
+	served := acquireLater(context.Background(), t, other.Mutex("job"))
 	waitSubscribed(t, other, other.Mutex("job").channel())
 	eventually(t, testTimeout, "it has left its mark", func() bool {
 		return rdb.HGet(context.Background(), "job", "notify").Val() == "w"

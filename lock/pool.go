@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // maxCount is the greatest number of permits and the greatest count: far more
@@ -63,15 +65,15 @@ func (c *Client) checkCounted(key string) error {
 
 // set runs the script that sets the total. While the slot migrates, that of leased permits is not changed, because
 // acquires rely on it (see acquireMigrating), but set up.
-func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
+func (p pool) set(ctx context.Context, how string, n int) (wire.Reply, error) {
 	if err := p.client.checkCounted(p.key); err != nil {
-		return reply{}, err
+		return wire.Reply{}, err
 	}
-	return p.client.request(ctx, call{
-		script:  p.client.kinds().semaphore.set,
-		keys:    append([]string{p.key, tombstoneKey(p.key, p.client.random.id())}, p.store.permitsKeys(p.key)...),
-		args:    []any{p.store.tombstoneTTL, p.store.kind(), how, n, tagged(p.key, "free")},
-		counted: !p.store.leased || how == setUpOnce,
+	return p.client.request(ctx, wire.Call{
+		Script:  p.client.kinds().semaphore.set,
+		Keys:    append([]string{p.key, tombstoneKey(p.key, p.client.random.ID())}, p.store.permitsKeys(p.key)...),
+		Args:    []any{p.store.tombstoneTTL, p.store.kind(), how, n, tagged(p.key, "free")},
+		Counted: !p.store.leased || how == setUpOnce,
 	}, 0, true)
 }
 
@@ -79,11 +81,11 @@ func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 // (redisson#4678), and set is false. n may be 0.
 func (p pool) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
 	err = checkCount(n, 0, maxCount)
-	var r reply
+	var r wire.Reply
 	if err == nil {
 		r, err = p.set(ctx, setUpOnce, n)
 	}
-	return r.code == codeOK, failed("set up", p.store.kind(), p.name, err)
+	return r.Code == wire.CodeOK, failed("set up", p.store.kind(), p.name, err)
 }
 
 // SetPermits sets the total to n, which may be 0. Permits that are held stay held, even if they are more than n: then
@@ -101,15 +103,15 @@ func (p pool) SetPermits(ctx context.Context, n int) error {
 // [ErrPermits] if that is negative, and [ErrAbsent] if the semaphore does not exist.
 func (p pool) AddPermits(ctx context.Context, n int) (total int, err error) {
 	err = checkCount(max(n, -n), 1, maxCount)
-	var r reply
+	var r wire.Reply
 	if err == nil {
 		r, err = p.set(ctx, "add", n)
 	}
 	err = cmp.Or(err, codeError(r))
-	if r.code == codeOutOfRange {
-		err = fmt.Errorf("%w: %d of them are to be removed from %d", ErrPermits, -n, r.int(0))
+	if r.Code == codeOutOfRange {
+		err = fmt.Errorf("%w: %d of them are to be removed from %d", ErrPermits, -n, r.Int(0))
 	}
-	return int(r.int(0)), failed("add permits to", p.store.kind(), p.name, err)
+	return int(r.Int(0)), failed("add permits to", p.store.kind(), p.name, err)
 }
 
 // State returns the permits of the semaphore and their holders; [ErrAbsent] if it does not exist.
@@ -122,19 +124,19 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 	if err := p.client.checkCounted(p.key); err != nil {
 		return SemaphoreState{}, err
 	}
-	r, err := p.client.request(ctx, call{
-		script: p.client.kinds().semaphore.state,
-		keys:   append([]string{p.key}, p.store.permitsKeys(p.key)...),
-		args:   []any{p.store.kind(), tagged(p.key, "free")},
+	r, err := p.client.request(ctx, wire.Call{
+		Script: p.client.kinds().semaphore.state,
+		Keys:   append([]string{p.key}, p.store.permitsKeys(p.key)...),
+		Args:   []any{p.store.kind(), tagged(p.key, "free")},
 	}, 2, false)
 	err = cmp.Or(err, codeError(r))
 	if err != nil {
 		return SemaphoreState{}, err
 	}
-	s := SemaphoreState{Total: int(r.int(0)), Free: int(r.int(1))}
-	for i := 2; i+2 < len(r.list); i += 3 {
-		left := time.Duration(r.int(i+2)) * time.Millisecond
-		s.Holds = append(s.Holds, HeldPermits{ID: fmt.Sprint(r.list[i]), Permits: int(r.int(i + 1)), Left: left})
+	s := SemaphoreState{Total: int(r.Int(0)), Free: int(r.Int(1))}
+	for i := 2; i+2 < len(r.List); i += 3 {
+		left := time.Duration(r.Int(i+2)) * time.Millisecond
+		s.Holds = append(s.Holds, HeldPermits{ID: fmt.Sprint(r.List[i]), Permits: int(r.Int(i + 1)), Left: left})
 	}
 	return s, nil
 }
@@ -144,12 +146,12 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 // [ErrLost].
 func (p pool) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	err = p.client.checkCounted(p.key)
-	var r reply
+	var r wire.Reply
 	if err == nil {
 		// It is under the id of a request of its own.
-		r, err = p.client.request(ctx, p.store.releaseCall(p.key, p.client.random.id(), ids), 1, false)
+		r, err = p.client.request(ctx, p.store.releaseCall(p.key, p.client.random.ID(), ids), 1, false)
 	}
-	return int(r.int(0)), failed("release permits of", p.store.kind(), p.name, err)
+	return int(r.Int(0)), failed("release permits of", p.store.kind(), p.name, err)
 }
 
 // Acquire waits until n permits are free, of a [FairSemaphore] also for its turn, and takes them all at once. Of
@@ -242,7 +244,7 @@ func (p pool) acquireOnce(ctx context.Context, n int, wait bool, opts []Option) 
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: p.client.startTime(),
 		claim: claim{
-			name: p.name, key: p.key, id: p.client.random.id(), lease: milliseconds(lease), store: p.store, permits: n,
+			name: p.name, key: p.key, id: p.client.random.ID(), lease: milliseconds(lease), store: p.store, permits: n,
 		},
 	}
 	if p.store.fair && wait {

@@ -6,18 +6,22 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/random"
+	"github.com/lockchaos/lockchaos/lock/internal/tasks"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // quorum keeps locks on a majority of independent masters: the RedLock
 // algorithm of the Redis documentation, with its validity enforced.
 type quorum struct {
 	nodes    []*single
-	bg       *background
+	bg       *tasks.Group
 	o        Options
-	random   *random
+	random   *random.Source
 	known    knownHolds
-	releases *background // in flight; Close waits for them
-	health   []health    // of each master
+	releases *tasks.Group // in flight; Close waits for them
+	health   []health     // of each master
 	late     []lateReleases
 	servers  servers
 }
@@ -43,16 +47,16 @@ var errSilent = errors.New("it does not reply")
 // broadcast sends a request to every master at once, each with the timeout limit. One that was sent is
 // part of the claim, even if ctx ends: stop is for when its reply no longer changes anything. A master that
 // does not reply gets few requests at a time.
-func broadcast[T any](ctx context.Context, q *quorum, bg *background, limit time.Duration,
+func broadcast[T any](ctx context.Context, q *quorum, bg *tasks.Group, limit time.Duration,
 	request func(ctx context.Context, node int) (T, error)) (<-chan vote[T], context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
 		if !q.health[i].admit() {
-			votes <- vote[T]{node: i, err: &requestError{notExecuted, errSilent}}
+			votes <- vote[T]{node: i, err: &requestError{wire.NotExecuted, errSilent}}
 			continue
 		}
-		started := bg.start(func() {
+		started := bg.Start(func() {
 			// Silent masters time out one after the other: the result does not depend on
 			// which of several timers fires first.
 			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
@@ -63,7 +67,7 @@ func broadcast[T any](ctx context.Context, q *quorum, bg *background, limit time
 		})
 		if !started {
 			q.health[i].done(nil, true)
-			votes <- vote[T]{node: i, err: &requestError{rejected, ErrClosed}}
+			votes <- vote[T]{node: i, err: &requestError{wire.Rejected, ErrClosed}}
 		}
 	}
 	return votes, stop
@@ -73,7 +77,7 @@ func (q *quorum) kind() string { return "lock" }
 
 func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	if ctx.Err() != nil {
-		return grant{}, notSent(ctx)
+		return grant{}, judge(wire.NotSent(ctx))
 	}
 	if err := q.checkServers(ctx, c); err != nil {
 		return grant{}, err
@@ -139,8 +143,8 @@ func (t *tally) count(v vote[grant]) {
 	case v.err != nil:
 		t.errs = append(t.errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
 		o := outcomeOf(v.err)
-		t.sure[v.node] = !o.mayHaveHappened()
-		if o == rejected || o == broken {
+		t.sure[v.node] = !o.MayHaveHappened()
+		if o == wire.Rejected || o == wire.Broken {
 			t.why = v.err
 			t.rejected++
 		}
@@ -157,7 +161,7 @@ func (t *tally) count(v vote[grant]) {
 
 func (t *tally) noQuorum(n int) error {
 	if t.rejected > n-(n/2+1) {
-		return &requestError{rejected, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
+		return &requestError{wire.Rejected, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
 	}
 	return fmt.Errorf("%w: %d of %d: %s", ErrNoQuorum, n-len(t.errs), n, strings.Join(t.errs, "; "))
 }
@@ -173,12 +177,12 @@ func (t *tally) interrupted(ctx context.Context, n int) error {
 // fail withdraws a claim and returns why it failed, with its outcome.
 func (q *quorum) fail(c claim, t *tally, why error) error {
 	if err := q.withdraw(c, t); err != nil {
-		return &requestError{unknown, fmt.Errorf("%w; %w", why, err)}
+		return &requestError{wire.Unknown, fmt.Errorf("%w; %w", why, err)}
 	}
 	if r := (*requestError)(nil); errors.As(why, &r) {
 		return r
 	}
-	return &requestError{notExecuted, why}
+	return &requestError{wire.NotExecuted, why}
 }
 
 // withdraw releases c on the masters that may have it, including those that have not replied, and waits until a
@@ -198,7 +202,7 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 		}
 	}
 	if unsure := len(q.nodes) - certain; certain < q.need() {
-		return &requestError{unknown, fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure)}
+		return &requestError{wire.Unknown, fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure)}
 	}
 	return nil
 }
@@ -231,5 +235,5 @@ func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 			return why, nil
 		}
 	}
-	return 0, &requestError{unknown, fmt.Errorf("%w: %s", ErrNoQuorum, strings.Join(errs, "; "))}
+	return 0, &requestError{wire.Unknown, fmt.Errorf("%w: %s", ErrNoQuorum, strings.Join(errs, "; "))}
 }

@@ -40,26 +40,26 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	q := m.client.quorum
-	if !q.releases.enter() {
+	if !q.releases.Enter() {
 		t.Fatal("it is closed already")
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- m.client.Close(t.Context()) }()
 	eventually(t, testTimeout, "Close lets no more releases begin", func() bool {
-		if q.releases.enter() {
-			q.releases.done()
+		if q.releases.Enter() {
+			q.releases.Done()
 			return false
 		}
 		return true
 	})
-	if err := q.bg.ctx.Err(); err != nil {
+	if err := q.bg.Context.Err(); err != nil {
 		t.Errorf("requests are ended while a release is on its way: %v", err)
 	}
 	if v := <-q.giveBack(t.Context(), claim{key: "k", lease: 1000}, time.Second, nil); v.err == nil {
 		t.Error("a release was started that no caller waits for")
 	}
-	q.releases.done()
-	if err := <-closed; err != nil || q.bg.ctx.Err() == nil {
-		t.Errorf("closed: %v, and requests continue: %v", err, q.bg.ctx.Err() == nil)
+	q.releases.Done()
+	if err := <-closed; err != nil || q.bg.Context.Err() == nil {
+		t.Errorf("closed: %v, and requests continue: %v", err, q.bg.Context.Err() == nil)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // health is whether a master of a quorum replies.
@@ -34,7 +36,7 @@ func (h *health) done(err error, stopped bool) {
 	defer h.mu.Unlock()
 	h.inFlight--
 	if !stopped {
-		h.silent = err != nil && outcomeOf(err) == unknown
+		h.silent = err != nil && outcomeOf(err) == wire.Unknown
 	}
 }
 
@@ -47,10 +49,10 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 			continue
 		case !q.health[i].admit():
 			q.releaseLater(c, i)
-			votes <- vote[int]{node: i, err: &requestError{unknown, errSilent}}
+			votes <- vote[int]{node: i, err: &requestError{wire.Unknown, errSilent}}
 			continue
 		}
-		started := q.releases.start(func() {
+		started := q.releases.Start(func() {
 			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
 			defer cancel()
 			left, err := q.nodes[i].release(limited, c)
@@ -62,7 +64,7 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 		})
 		if !started {
 			q.health[i].done(nil, true)
-			votes <- vote[int]{node: i, err: &requestError{rejected, ErrClosed}}
+			votes <- vote[int]{node: i, err: &requestError{wire.Rejected, ErrClosed}}
 		}
 	}
 	return votes
@@ -95,16 +97,16 @@ func (q *quorum) releaseLater(c claim, node int) bool {
 	}
 	l.claims = append(l.claims, lateRelease{claim: c})
 	if !l.running {
-		l.running = q.releases.start(func() { q.releaseAll(node, c) })
+		l.running = q.releases.Start(func() { q.releaseAll(node, c) })
 	}
 	return l.running
 }
 
 // releaseAll sends the late releases of a master until none is left or the client is closed. The first is c.
 func (q *quorum) releaseAll(node int, c claim) {
-	random := q.random.split(c.id, node)
+	random := q.random.Split(c.id, node)
 	limit := q.nodeLimit(c)
-	for q.releases.sleep(q.releases.ctx, random.between(limit, 2*limit), nil) {
+	for q.releases.Sleep(q.releases.Context, random.Between(limit, 2*limit), nil) {
 		some := q.late[node].take()
 		if len(some) == 0 {
 			return
@@ -124,15 +126,15 @@ func (q *quorum) releaseLast(node int, limit time.Duration) {
 
 // releaseTogether releases claims on a master, and returns those to be tried again.
 func (q *quorum) releaseTogether(node int, some []lateRelease, limit time.Duration) []lateRelease {
-	ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
+	ctx, cancel := context.WithTimeout(q.bg.Context, limit)
 	defer cancel()
-	calls := make([]call, len(some))
+	calls := make([]wire.Call, len(some))
 	for i, l := range some {
 		calls[i] = q.nodes[node].releaseCall(l.claim)
 	}
 	var failed []lateRelease
-	for i, a := range q.nodes[node].node.doAll(ctx, calls) {
-		if some[i].tries++; a.err != nil && some[i].tries < tries {
+	for i, a := range q.nodes[node].node.DoAll(ctx, calls) {
+		if some[i].tries++; a.Err != nil && some[i].tries < tries {
 			failed = append(failed, some[i])
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // renew extends claims on a majority, within their validity, and then restores
@@ -35,7 +37,7 @@ func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	for i, b := range ballots {
 		out[i] = q.result(claims[i], b, sent)
 	}
-	q.bg.start(func() { q.restoreLost(claims, ballots, votes, len(q.nodes)-seen) })
+	q.bg.Start(func() { q.restoreLost(claims, ballots, votes, len(q.nodes)-seen) })
 	return out
 }
 
@@ -92,10 +94,10 @@ func (q *quorum) result(c claim, b ballot, sent time.Time) renewal {
 		return renewal{sent: sent}
 	case b.kept < q.need():
 		err := fmt.Errorf("%w: %d of %d renewed", ErrNoQuorum, b.kept, len(q.nodes))
-		return renewal{sent: sent, err: &requestError{unknown, err}}
+		return renewal{sent: sent, err: &requestError{wire.Unknown, err}}
 	case time.Since(sent) >= validity(lease):
 		err := fmt.Errorf("a majority replied after the lease had expired")
-		return renewal{sent: sent, err: &requestError{unknown, err}}
+		return renewal{sent: sent, err: &requestError{wire.Unknown, err}}
 	}
 	return renewal{kept: true, sent: sent}
 }
@@ -104,8 +106,8 @@ func (q *quorum) result(c claim, b ballot, sent time.Time) renewal {
 // the hold is released meanwhile, the tombstone refuses a request that arrives late.
 func (q *quorum) restore(c claim, node int) {
 	limit := q.nodeLimit(c)
-	q.bg.start(func() {
-		ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
+	q.bg.Start(func() {
+		ctx, cancel := context.WithTimeout(q.bg.Context, limit)
 		defer cancel()
 		_, _ = q.nodes[node].acquire(ctx, c) // the next renewal finds out
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // ErrUpgrade says that an owner that requests the lock for writing holds it for reading: it would wait for itself
@@ -126,10 +128,10 @@ type rwStore struct {
 var _ store = (*rwStore)(nil)
 
 func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
-	g, err := s.node.grant(ctx, call{
-		script: s.node.kinds.rw.acquire,
-		keys:   rwKeys(c),
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
+	g, err := s.node.grant(ctx, wire.Call{
+		Script: s.node.kinds.rw.acquire,
+		Keys:   rwKeys(c),
+		Args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
 	})
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
@@ -141,8 +143,8 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 }
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
-	value, err := s.node.do(ctx, call{
-		script: s.node.kinds.rw.release, keys: rwKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
+	value, err := s.node.Do(ctx, wire.Call{
+		Script: s.node.kinds.rw.release, Keys: rwKeys(c), Args: []any{c.id, s.tombstoneTTL, c.owner},
 	})
 	if isMigrating(err) {
 		return s.releaseMigrating(ctx, c)
@@ -153,15 +155,15 @@ func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
 func (s *rwStore) kind() string { return "lock" }
 
 func (s *rwStore) renew(ctx context.Context, claims []claim) []renewal {
-	return renewAll(ctx, s.node, claims, func(some []claim) call {
-		c := call{script: s.node.kinds.rw.renew}
+	return renewAll(ctx, s.node, claims, func(some []claim) wire.Call {
+		c := wire.Call{Script: s.node.kinds.rw.renew}
 		for _, cl := range some {
-			c.keys = append(c.keys, cl.key, leasesKey(cl))
-			c.args = append(c.args, cl.id, cl.lease)
+			c.Keys = append(c.Keys, cl.key, leasesKey(cl))
+			c.Args = append(c.Args, cl.id, cl.lease)
 		}
 		return c
-	}, func(c claim) call {
-		return call{script: s.node.kinds.rw.movingRenew, keys: []string{c.key}, args: []any{c.id, c.lease}}
+	}, func(c claim) wire.Call {
+		return wire.Call{Script: s.node.kinds.rw.movingRenew, Keys: []string{c.key}, Args: []any{c.id, c.lease}}
 	})
 }
 
@@ -196,12 +198,12 @@ func (l *RW) Inspect(ctx context.Context) (RWState, error) {
 		return RWState{}, failed("inspect", "lock", l.name, err)
 	}
 	state := RWState{
-		Remaining: time.Duration(r.int(0)) * time.Millisecond,
-		Token:     r.int(1),
-		Intents:   int(r.int(2)),
+		Remaining: time.Duration(r.Int(0)) * time.Millisecond,
+		Token:     r.Int(1),
+		Intents:   int(r.Int(2)),
 		Readers:   make(map[string]int),
 	}
-	for _, v := range r.list[3:] {
+	for _, v := range r.List[3:] {
 		state.add(fmt.Sprint(v))
 	}
 	return state, nil
@@ -224,9 +226,9 @@ func (s *RWState) add(hold string) {
 // it at their next renewal, and may be at work until then. After [ErrUnknown] it may or may not have been done.
 func (l *RW) ForceRelease(ctx context.Context) (bool, error) {
 	r, err := l.run(ctx, l.client.kinds().rw.force, 0)
-	return r.code == codeOK, failed("force the release of", "lock", l.name, err)
+	return r.Code == wire.CodeOK, failed("force the release of", "lock", l.name, err)
 }
 
-func (l *RW) run(ctx context.Context, s script, n int) (reply, error) {
-	return l.client.runOn(ctx, call{script: s, keys: rwKeys(claim{key: l.key})}, n)
+func (l *RW) run(ctx context.Context, s wire.Script, n int) (wire.Reply, error) {
+	return l.client.runOn(ctx, wire.Call{Script: s, Keys: rwKeys(claim{key: l.key})}, n)
 }

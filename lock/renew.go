@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // renewal is the reply for one claim that was to be renewed.
@@ -17,10 +19,10 @@ type renewal struct {
 // may use only one slot. If the cluster is recognized only by the reply, as behind a proxy, each claim is sent alone
 // (redisson#6867, #7116: none was renewed, and all locks ended). alone renews one claim by a request that names one
 // key.
-func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call,
-	alone func(claim) call) []renewal {
-	if n.isCluster() {
-		out := renewApart(ctx, n, claims, request, func(i int) int { return slotOf(claims[i].key) })
+func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) wire.Call,
+	alone func(claim) wire.Call) []renewal {
+	if n.IsCluster() {
+		out := renewApart(ctx, n, claims, request, func(i int) int { return wire.SlotOf(claims[i].key) })
 		renewMigrating(ctx, n, claims, alone, out)
 		return out
 	}
@@ -33,7 +35,7 @@ func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim
 
 // renewMigrating sends the requests again that were refused because a slot migrates, each claim in one of its
 // own.
-func renewMigrating(ctx context.Context, n *node, claims []claim, alone func(claim) call, out []renewal) {
+func renewMigrating(ctx context.Context, n *node, claims []claim, alone func(claim) wire.Call, out []renewal) {
 	var refused []claim
 	var at []int
 	for i, r := range out {
@@ -44,21 +46,21 @@ func renewMigrating(ctx context.Context, n *node, claims []claim, alone func(cla
 	if len(refused) == 0 {
 		return
 	}
-	one := func(some []claim) call { return alone(some[0]) }
+	one := func(some []claim) wire.Call { return alone(some[0]) }
 	for i, r := range renewApart(ctx, n, refused, one, func(i int) int { return i }) {
 		out[at[i]] = r
 	}
 }
 
 // renewApart renews the claims of each part in one request, and all parts at the same time.
-func renewApart(ctx context.Context, n *node, claims []claim, request func([]claim) call,
+func renewApart(ctx context.Context, n *node, claims []claim, request func([]claim) wire.Call,
 	part func(i int) int) []renewal {
 	indexes := make([]int, len(claims))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	parts := partition(indexes, part)
-	calls := make([]call, len(parts))
+	calls := make([]wire.Call, len(parts))
 	for i, at := range parts {
 		some := make([]claim, len(at))
 		for j, index := range at {
@@ -68,13 +70,13 @@ func renewApart(ctx context.Context, n *node, claims []claim, request func([]cla
 	}
 	sent := time.Now()
 	out := make([]renewal, len(claims))
-	for i, a := range n.doAll(ctx, calls) {
-		r, err := reply{}, a.err
+	for i, a := range n.DoAll(ctx, calls) {
+		r, err := wire.Reply{}, a.Err
 		if err == nil {
-			r, err = decode(a.value, len(parts[i]))
+			r, err = decode(a.Value, len(parts[i]))
 		}
 		for j, index := range parts[i] {
-			out[index] = renewal{sent: sent, err: err, kept: err == nil && r.int(j) == codeOK}
+			out[index] = renewal{sent: sent, err: err, kept: err == nil && r.Int(j) == wire.CodeOK}
 		}
 	}
 	return out

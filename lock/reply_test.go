@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // The scripts and the client have the same table of codes.
@@ -34,19 +36,19 @@ func TestDecode(t *testing.T) {
 		code   int64
 		values []int64
 	}{
-		{raw: int64(7), n: 1, code: codeOK, values: []int64{7, 0}},
-		{raw: int64(0), n: 1, code: codeOK, values: []int64{0, 0}},
+		{raw: int64(7), n: 1, code: wire.CodeOK, values: []int64{7, 0}},
+		{raw: int64(0), n: 1, code: wire.CodeOK, values: []int64{0, 0}},
 		{raw: int64(codeNotOwner), n: 1, code: codeNotOwner},
 		{raw: int64(codeAbsent), n: 3, code: codeAbsent},
 		{raw: []any{int64(codeRefused), int64(3), int64(40)}, n: 2, code: codeRefused, values: []int64{3, 40, 0}},
 		{raw: []any{int64(codeRearmed)}, n: 2, code: codeRearmed},
 	} {
 		r, err := decode(tt.raw, tt.n)
-		if err != nil || r.code != tt.code {
+		if err != nil || r.Code != tt.code {
 			t.Errorf("decode %v: %+v, %v, want the code %d", tt.raw, r, err, tt.code)
 		}
 		for i, want := range tt.values {
-			if got := r.int(i); got != want {
+			if got := r.Int(i); got != want {
 				t.Errorf("value %d of %v: %d, want %d", i, tt.raw, got, want)
 			}
 		}
@@ -54,7 +56,7 @@ func TestDecode(t *testing.T) {
 	for _, raw := range []any{
 		nil, "1", int64(5), []any{}, []any{"x", int64(1), int64(2)}, []any{int64(1), int64(1), "2"},
 	} {
-		if r, err := decode(raw, 2); outcomeOf(err) != unknown || !errors.Is(err, ErrUnknown) {
+		if r, err := decode(raw, 2); outcomeOf(err) != wire.Unknown || !errors.Is(err, ErrUnknown) {
 			t.Errorf("decode %v: %+v, %v, want an unknown outcome", raw, r, err)
 		}
 	}

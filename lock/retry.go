@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // tries is how often a request is sent that must not wait: a connection of the
@@ -18,7 +20,7 @@ const undoGrace = 250 * time.Millisecond
 // must get the same reply however often it is sent.
 type retrier struct {
 	client    *Client
-	ctx       lazyTimeout
+	ctx       wire.LazyTimeout
 	parent    endless // of ctx, if it must not end with that of the caller
 	uncertain bool    // a request of unknown outcome was sent
 	last      error
@@ -27,9 +29,9 @@ type retrier struct {
 // retry is a retrier whose context ends with ctx or the client's timeout.
 func (c *Client) retry(ctx context.Context) *retrier {
 	r := &retrier{client: c}
-	r.ctx.Context, r.ctx.deadline = ctx, time.Now().Add(c.o.Timeout)
-	if earlier, ok := ctx.Deadline(); ok && earlier.Before(r.ctx.deadline) {
-		r.ctx.deadline = earlier
+	r.ctx.Context, r.ctx.End = ctx, time.Now().Add(c.o.Timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(r.ctx.End) {
+		r.ctx.End = earlier
 	}
 	return r
 }
@@ -37,7 +39,7 @@ func (c *Client) retry(ctx context.Context) *retrier {
 // detach is retry, in a zero retrier, for what is done even if ctx has ended.
 func (r *retrier) detach(ctx context.Context, c *Client) {
 	r.client, r.parent.Context = c, ctx
-	r.ctx.Context, r.ctx.deadline = &r.parent, time.Now().Add(c.o.Timeout)
+	r.ctx.Context, r.ctx.End = &r.parent, time.Now().Add(c.o.Timeout)
 }
 
 // endless is context.WithoutCancel without an allocation of its own.
@@ -56,7 +58,7 @@ func (*endless) Err() error { return nil }
 // returns the error of all tries.
 func (r *retrier) next(err error) (again bool, final error) {
 	if err != nil {
-		r.uncertain = r.uncertain || outcomeOf(err).mayHaveHappened()
+		r.uncertain = r.uncertain || outcomeOf(err).MayHaveHappened()
 		if r.last != nil && r.ctx.Err() != nil {
 			err = r.last // a request that was cut short may have been sent, but says less than the one before it
 		}
@@ -66,14 +68,14 @@ func (r *retrier) next(err error) (again bool, final error) {
 		// What too few replicas have is sent again: the reply is the same, and WAIT
 		// waits for all that was written before.
 		o := outcomeOf(err)
-		if o != rejected && o != broken && r.client.pause(&r.ctx, r.client.backoff()) {
+		if o != wire.Rejected && o != wire.Broken && r.client.pause(&r.ctx, r.client.backoff()) {
 			return true, nil
 		}
 		if r.uncertain {
-			err = &requestError{unknown, err}
+			err = &requestError{wire.Unknown, err}
 		}
 	}
-	r.ctx.free()
+	r.ctx.Free()
 	return false, err
 }
 
@@ -99,7 +101,7 @@ func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error
 func (c *Client) undo(ctx context.Context, untilEnd bool, why error, back func(ctx context.Context) error) error {
 	why = definiteError{why, true} // the outcome of one request is not that of the whole
 	undone := make(chan error, 1)
-	if c.bg.start(func() { undone <- back(context.WithoutCancel(ctx)) }) {
+	if c.bg.Start(func() { undone <- back(context.WithoutCancel(ctx)) }) {
 		timer := time.NewTimer(c.grace)
 		defer timer.Stop()
 		if untilEnd {
@@ -120,10 +122,10 @@ func (c *Client) undo(ctx context.Context, untilEnd bool, why error, back func(c
 // backoff is the delay before a request is sent again whose server did not
 // reply: short, because a failover takes as long as it takes.
 func (c *Client) backoff() time.Duration {
-	return c.random.between(20*time.Millisecond, 100*time.Millisecond)
+	return c.random.Between(20*time.Millisecond, 100*time.Millisecond)
 }
 
 // pause waits for d and reports whether ctx and the client still live.
 func (c *Client) pause(ctx context.Context, d time.Duration) bool {
-	return c.bg.sleep(ctx, d, nil)
+	return c.bg.Sleep(ctx, d, nil)
 }

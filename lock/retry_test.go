@@ -6,27 +6,31 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/random"
+	"github.com/lockchaos/lockchaos/lock/internal/tasks"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // A lazyTimeout ends at its deadline or with its parent, whether its timer was
 // started or not.
 func TestLazyTimeout(t *testing.T) {
 	t.Parallel()
-	newTimeout := func(parent context.Context) *lazyTimeout {
-		return &lazyTimeout{Context: parent, deadline: time.Now().Add(time.Second)}
+	newTimeout := func(parent context.Context) *wire.LazyTimeout {
+		return &wire.LazyTimeout{Context: parent, End: time.Now().Add(time.Second)}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := newTimeout(context.Background())
 		<-l.Done()
-		if left := time.Until(l.deadline); left != 0 || !errors.Is(l.Err(), context.DeadlineExceeded) {
+		if left := time.Until(l.End); left != 0 || !errors.Is(l.Err(), context.DeadlineExceeded) {
 			t.Errorf("done %v before its deadline, with %v", left, l.Err())
 		}
 		if l = newTimeout(context.Background()); l.Err() != nil {
 			t.Errorf("before its deadline: %v", l.Err())
 		}
 		<-time.After(time.Second) // virtual time
-		if !errors.Is(l.Err(), context.DeadlineExceeded) || l.timed != nil {
-			t.Errorf("at its deadline: %v, timer started: %v", l.Err(), l.timed != nil)
+		if !errors.Is(l.Err(), context.DeadlineExceeded) || l.Started() {
+			t.Errorf("at its deadline: %v, timer started: %v", l.Err(), l.Started())
 		}
 		for _, started := range []bool{true, false} {
 			parent, cancel := context.WithCancelCause(context.Background())
@@ -40,7 +44,7 @@ func TestLazyTimeout(t *testing.T) {
 				t.Errorf("timer started %v, parent ended: %v, %v", started, l.Err(), context.Cause(l))
 			}
 			<-l.Done()
-			l.free()
+			l.Free()
 		}
 	})
 }
@@ -49,12 +53,12 @@ func TestLazyTimeout(t *testing.T) {
 // was not sent leaves it as it was.
 func TestRetriesCutShort(t *testing.T) {
 	t.Parallel()
-	dial := &requestError{notExecuted, errors.New("dial: i/o timeout")}
-	for _, last := range []*requestError{{unknown, errors.New("no reply yet")}, {notExecuted, context.DeadlineExceeded}} {
+	dial := &requestError{wire.NotExecuted, errors.New("dial: i/o timeout")}
+	for _, last := range []*requestError{{wire.Unknown, errors.New("no reply yet")}, {wire.NotExecuted, context.DeadlineExceeded}} {
 		synctest.Test(t, func(t *testing.T) {
 			bg, stop := context.WithCancel(context.Background())
 			defer stop()
-			c := &Client{o: Options{Timeout: time.Second}, random: newRandom(nil), bg: &background{ctx: bg}}
+			c := &Client{o: Options{Timeout: time.Second}, random: random.New(nil), bg: &tasks.Group{Context: bg}}
 			r := c.retry(context.Background())
 			if again, err := r.next(dial); !again {
 				t.Fatalf("not sent again: %v", err)

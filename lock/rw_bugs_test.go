@@ -152,7 +152,7 @@ func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	w := acquire(t, clients[0].RW("all").Write())
 	var served []<-chan *Hold
 	for i := range 20 {
-		served = append(served, wait(context.Background(), t, clients[i%2].RW("all").Read()))
+		served = append(served, acquireLater(context.Background(), t, clients[i%2].RW("all").Read()))
 	}
 	for _, c := range clients {
 		asleep(t, c, "{all}:read", 10)
@@ -185,7 +185,7 @@ func TestDowngradeAdmitsReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := wait(ctx, t, c.RW("down").Read())
+	served := acquireLater(ctx, t, c.RW("down").Read())
 	asleep(t, c, "{down}:read", 1)
 	release(t, w)
 	other := within(t, testTimeout, "the reader", served)

@@ -82,7 +82,7 @@ func TestRWMessageMissed(t *testing.T) {
 		if write {
 			side, channel = c.RW("missed").Write(), "{missed}:write"
 		}
-		served := wait(context.Background(), t, side)
+		served := acquireLater(context.Background(), t, side)
 		asleep(t, c, channel, 1)
 		direct.Del(context.Background(), "missed", "{missed}:leases")
 		killSubscribers(t, direct)
@@ -138,7 +138,7 @@ func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	h := acquire(t, c.RW("meet").Read(), WithOwner("x"), WithReentry())
 	for range 50 {
-		next := wait(context.Background(), t, c.RW("meet").Read(), WithOwner("x"), WithReentry())
+		next := acquireLater(context.Background(), t, c.RW("meet").Read(), WithOwner("x"), WithReentry())
 		release(t, h)
 		h = within(t, testTimeout, "the next hold", next)
 	}

@@ -20,7 +20,7 @@ func TestPreferredWriterIsNotStarved(t *testing.T) {
 	c := newTestClient(t, rdb, patient)
 	rw := c.RW("full")
 	r := acquire(t, rw.Read(), WithOwner("old"), WithReentry())
-	served := wait(ctx, t, rw.PreferWriters().Write())
+	served := acquireLater(ctx, t, rw.PreferWriters().Write())
 	asleep(t, c, "{full}:write", 1)
 	if _, err := rw.Read().TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 		t.Errorf("a new reader: %v, want ErrHeld", err)
@@ -32,7 +32,7 @@ func TestPreferredWriterIsNotStarved(t *testing.T) {
 	release(t, r)
 	release(t, again)
 	w := within(t, testTimeout, "the writer", served)
-	late := wait(ctx, t, rw.Read())
+	late := acquireLater(ctx, t, rw.Read())
 	asleep(t, c, "{full}:read", 1)
 	release(t, w)
 	release(t, within(t, testTimeout, "the late reader", late))
@@ -46,7 +46,7 @@ func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
 	r := acquire(t, c.RW("open").Read())
-	served := wait(ctx, t, c.RW("open").Write())
+	served := acquireLater(ctx, t, c.RW("open").Write())
 	asleep(t, c, "{open}:write", 1)
 	release(t, acquire(t, c.RW("open").Read()))
 	release(t, r)
@@ -69,7 +69,7 @@ func TestPreferredWriterThatLeaves(t *testing.T) {
 			failed <- err
 		}()
 		asleep(t, c, "{gone}:write", 1)
-		served := wait(context.Background(), t, rw.Read())
+		served := acquireLater(context.Background(), t, rw.Read())
 		asleep(t, c, "{gone}:read", 1)
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
@@ -146,7 +146,7 @@ func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 				failed <- err
 			}()
 			asleep(t, c, tt.channel, 1)
-			served := wait(context.Background(), t, tt.of(c), WithOwner("next"), WithReentry())
+			served := acquireLater(context.Background(), t, tt.of(c), WithOwner("next"), WithReentry())
 			asleep(t, c, tt.channel, 2)
 			r.on.Store(true)
 			release(t, h)

@@ -4,13 +4,15 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 //go:embed script
 var scriptFiles embed.FS
 
 // newScript is the program that source and codes.lua before it make.
-func newScript(source string) script { return makeScript(lua("codes") + source) }
+func newScript(source string) wire.Script { return wire.NewScript(lua("codes") + source) }
 
 // lua is the text of the scripts of these names, one after the other.
 func lua(names ...string) string {
@@ -28,10 +30,10 @@ func lua(names ...string) string {
 // mutexScripts are those of mutexes. The client's own lease and TTL are part of them: to pass an argument
 // takes the server as long as a cheap command.
 type mutexScripts struct {
-	acquire, acquireFenced script
-	release, releasePlain  script // of a hold that was acquired with SET
-	lease                  int64  // of an acquire that names none, in milliseconds
-	leaseWord              any    // the same, as the word of a command
+	acquire, acquireFenced wire.Script
+	release, releasePlain  wire.Script // of a hold that was acquired with SET
+	lease                  int64       // of an acquire that names none, in milliseconds
+	leaseWord              any         // the same, as the word of a command
 }
 
 func newMutexScripts(o Options) *mutexScripts {
@@ -59,7 +61,7 @@ var (
 	lastTokenScript = newScript(lua("mint") + "return tonumber(redis.call('GET', KEYS[1])) or mint(KEYS[1])\n")
 	inspectScript   = newScript(lua("plain", "inspect"))
 	forceScript     = newScript(lua("plain", "publish_both", "force"))
-	redissonScript  = struct{ acquire, release, inspect, force, token script }{
+	redissonScript  = struct{ acquire, release, inspect, force, token wire.Script }{
 		acquire: newScript(lua("foreign", "redisson_acquire")),
 		release: newScript(lua("redisson_release")),
 		inspect: newScript(lua("redisson", "redisson_inspect")),

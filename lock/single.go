@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // single keeps locks on one master. It is also one voter of a quorum.
@@ -39,12 +42,12 @@ func (s *single) acquirePlain(ctx context.Context, c claim) (grant, error) {
 	w := &words{key: c.key, hold: c.value}
 	w.set = [...]any{"set", w.key, w.hold, "px", lease, "nx"}
 	sent := time.Now()
-	value, err := s.node.do(ctx, call{command: w.set[:]})
+	value, err := s.node.Do(ctx, wire.Call{Command: w.set[:]})
 	return grant{ok: value == "OK", why: ErrHeld, plain: w, granted: granted{count: 1, sent: sent}}, err
 }
 
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
-	if c.plain && c.handed == nil && !s.node.waitsForReplicas() {
+	if c.plain && c.handed == nil && !s.node.WaitsForReplicas() {
 		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok || c.setOnly {
 			return g, err
 		}
@@ -53,10 +56,10 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	var err error
 	sent := time.Now()
 	if h := c.handed; h != nil {
-		a := s.node.judged(h.pipe.await(ctx, h.request))
-		value, err, sent = a.value, a.err, h.sent
+		a := s.node.Judged(h.Pipe.Await(ctx, h.Request))
+		value, err, sent = a.Value, a.Err, h.Sent
 	} else {
-		value, err = s.node.doSafe(ctx, s.acquireCall(c))
+		value, err = s.node.DoSafe(ctx, s.acquireCall(c))
 	}
 	if isMigrating(err) {
 		return s.acquireMigrating(ctx, c)
@@ -66,14 +69,14 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 }
 
 // acquireCall is the script that acquires c.
-func (s *single) acquireCall(c claim) call {
+func (s *single) acquireCall(c claim) wire.Call {
 	script := s.scripts.acquire
 	args := append(make([]any, 0, 11), "evalsha", nil, 2, c.key, c.tombstoneKey())
 	if c.fenced {
 		script, args[2] = s.scripts.acquireFenced, 3
 		args = append(args, c.tokenKey())
 	}
-	args[1] = script.name
+	args[1] = script.Name
 	args = append(args, c.id)
 	flags := flags(c.nonReentrant, c.notify)
 	more := flags != "" || c.metadata != ""
@@ -89,13 +92,13 @@ func (s *single) acquireCall(c claim) call {
 	if c.metadata != "" {
 		args = append(args, "", c.metadata)
 	}
-	return call{script: script, command: args}
+	return wire.Call{Script: script, Command: args}
 }
 
 // grant sends the script that acquires a lock, whose writes are to reach replicas.
-func (n *node) grant(ctx context.Context, c call) (grant, error) {
+func (n *node) grant(ctx context.Context, c wire.Call) (grant, error) {
 	sent := time.Now()
-	value, err := n.doSafe(ctx, c)
+	value, err := n.DoSafe(ctx, c)
 	return decodeGrant(value, err, sent)
 }
 
@@ -106,27 +109,27 @@ func decodeGrant(value any, err error, sent time.Time) (grant, error) {
 	}
 	r, err := decode(value, 1)
 	err = cmp.Or(err, codeError(r))
-	count := max(r.int(1), 1) // the reply for a free lock is the token alone
+	count := max(r.Int(1), 1) // the reply for a free lock is the token alone
 	return grant{
-		ok:      r.code == codeOK,
-		granted: granted{token: r.int(0), count: int(count), sent: sent},
+		ok:      r.Code == wire.CodeOK,
+		granted: granted{token: r.Int(0), count: int(count), sent: sent},
 		why:     ErrHeld,
-		ttl:     time.Duration(r.int(2)) * time.Millisecond,
+		ttl:     time.Duration(r.Int(2)) * time.Millisecond,
 	}, err
 }
 
 func (s *single) release(ctx context.Context, c claim) (int, error) {
 	a, done := s.handOver(ctx, c)
 	if !done {
-		a.value, a.err = s.node.do(ctx, s.releaseCall(c))
+		a.Value, a.Err = s.node.Do(ctx, s.releaseCall(c))
 	}
-	if isMigrating(a.err) {
+	if isMigrating(a.Err) {
 		return s.releaseMigrating(ctx, c)
 	}
-	return decodeRelease(a.value, a.err)
+	return decodeRelease(a.Value, a.Err)
 }
 
-func (s *single) releaseCall(c claim) call {
+func (s *single) releaseCall(c claim) wire.Call {
 	script, w := s.scripts.release, c.words
 	if w != nil {
 		script = s.scripts.releasePlain
@@ -138,15 +141,15 @@ func (s *single) releaseCall(c claim) call {
 		tombstone = c.tombstoneKey()
 	}
 	old := c.oldTombstones
-	args := append(make([]any, 0, 8+len(old)), "evalsha", script.name, 2+len(old), w.key, tombstone)
+	args := append(make([]any, 0, 8+len(old)), "evalsha", script.Name, 2+len(old), w.key, tombstone)
 	args = append(append(args, old...), w.hold)
-	if c.publish != notifyNone || c.owner != c.id || c.late || c.words != nil && !c.outlasts {
+	if c.publish != wait.NotifyNone || c.owner != c.id || c.late || c.words != nil && !c.outlasts {
 		args = append(args, s.tombstoneTTLOf(c), c.owner)
 	}
-	if c.publish != notifyNone {
+	if c.publish != wait.NotifyNone {
 		args = append(args, flags(false, c.publish))
 	}
-	return call{script: script, command: args}
+	return wire.Call{Script: script, Command: args}
 }
 
 // tombstoneTTLOf is for how many milliseconds the tombstone of c lasts: longer than a lock of nobody that a late SET
@@ -164,25 +167,25 @@ func decodeRelease(value any, err error) (int, error) {
 		return 0, err
 	}
 	r, err := decode(value, 1)
-	if r.code == codeUnsure {
+	if r.Code == codeUnsure {
 		return 0, errUnsure
 	}
-	if r.code < 0 {
-		return int(r.code), err
+	if r.Code < 0 {
+		return int(r.Code), err
 	}
-	return int(r.int(0)), err
+	return int(r.Int(0)), err
 }
 
 func (s *single) kind() string { return "lock" }
 
 func (s *single) renew(ctx context.Context, claims []claim) []renewal {
-	request := func(some []claim) call {
-		c := call{script: renewScript}
+	request := func(some []claim) wire.Call {
+		c := wire.Call{Script: renewScript}
 		for _, cl := range some {
-			c.keys = append(c.keys, cl.key)
-			c.args = append(c.args, cl.field(), cl.lease)
+			c.Keys = append(c.Keys, cl.key)
+			c.Args = append(c.Args, cl.field(), cl.lease)
 		}
 		return c
 	}
-	return renewAll(ctx, s.node, claims, request, func(c claim) call { return request([]claim{c}) })
+	return renewAll(ctx, s.node, claims, request, func(c claim) wire.Call { return request([]claim{c}) })
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // slotMove is the migration of the slot of a key from the master that had it first to the next one.
@@ -23,7 +25,7 @@ type slotMove struct {
 func startMove(t *testing.T, servers []*server, key string) *slotMove {
 	t.Helper()
 	ctx := context.Background()
-	slot := slotOf(key)
+	slot := wire.SlotOf(key)
 	m := &slotMove{t: t, slot: slot, from: servers[slot/5462].Dial(t), to: servers[(slot/5462+1)%3].Dial(t)}
 	m.fromID, m.toID = m.from.Do(ctx, "CLUSTER", "MYID").Val(), m.to.Do(ctx, "CLUSTER", "MYID").Val()
 	m.must(m.to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.fromID))
@@ -164,11 +166,11 @@ func latchMoves(t *testing.T, c *Client, l *Latch, start func(string) *slotMove)
 	arm(t, l, 1)
 	m := start(l.key)
 	kinds := c.node.kinds
-	request := call{script: kinds.latch.count, keys: []string{l.key, tombstoneKey(l.key, "r")},
-		args: []any{int64(60000), "r", 0, openChannel(l.key)}, counted: true}
+	request := wire.Call{Script: kinds.latch.count, Keys: []string{l.key, tombstoneKey(l.key, "r")},
+		Args: []any{int64(60000), "r", 0, openChannel(l.key)}, Counted: true}
 	again := func(when string) {
 		t.Helper()
-		if r, err := c.request(ctx, request, 2, true); err != nil || r.code != codeOK || r.int(0) != 0 {
+		if r, err := c.request(ctx, request, 2, true); err != nil || r.Code != wire.CodeOK || r.Int(0) != 0 {
 			t.Errorf("%s, a count that opens the latch: %+v, %v", when, r, err)
 		}
 	}
@@ -191,8 +193,8 @@ func latchIsDeleted(t *testing.T, c *Client, l *Latch, start func(string) *slotM
 	ctx := context.Background()
 	gen := arm(t, l, 1)
 	m := start(l.key)
-	_, _, err := doCounted(ctx, c.node.do, call{script: c.node.kinds.latch.remove,
-		keys: []string{l.key, tombstoneKey(l.key, "d")}, args: []any{int64(60000), openChannel(l.key)}, counted: true})
+	_, _, err := doCounted(ctx, c.node.Do, wire.Call{Script: c.node.kinds.latch.remove,
+		Keys: []string{l.key, tombstoneKey(l.key, "d")}, Args: []any{int64(60000), openChannel(l.key)}, Counted: true})
 	if !isMigrating(err) {
 		t.Errorf("deletion: %v, want it to wait for the migration", err)
 	}
@@ -222,9 +224,9 @@ func TestRecordsInTheHashExpire(t *testing.T) {
 	}
 	before := rdb.HLen(ctx, "pool").Val()
 	for range 20 {
-		id := c.random.id()
-		_, err := c.node.do(ctx, call{script: c.node.kinds.semaphore.release, keys: []string{"pool"},
-			args: []any{1, "{pool}:free", id, tombstoneKey("pool", id)}})
+		id := c.random.ID()
+		_, err := c.node.Do(ctx, wire.Call{Script: c.node.kinds.semaphore.release, Keys: []string{"pool"},
+			Args: []any{1, "{pool}:free", id, tombstoneKey("pool", id)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +295,7 @@ func TestDeletedLatchKeepsRecords(t *testing.T) {
 	count := func(keys []string, more ...any) {
 		t.Helper()
 		args := append([]any{60000, "r", 0, openChannel(l.key)}, more...)
-		if _, err := c.node.do(ctx, call{script: c.node.kinds.latch.count, keys: keys, args: args}); err != nil {
+		if _, err := c.node.Do(ctx, wire.Call{Script: c.node.kinds.latch.count, Keys: keys, Args: args}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -321,13 +323,13 @@ func TestAbsentWaitsForSlot(t *testing.T) {
 	c := newTestClient(t, rdb, Options{})
 	m := startMove(t, servers, "none")
 	kinds := c.node.kinds
-	for name, what := range map[string]call{
-		"a count of a latch":     {script: kinds.latch.count, args: []any{60000, "r", 0, openChannel("none")}},
-		"a deletion":             {script: kinds.latch.remove, args: []any{60000, openChannel("none")}},
-		"an addition of permits": {script: kinds.semaphore.set, args: []any{60000, "semaphore", "add", 1, "{none}:free"}},
+	for name, what := range map[string]wire.Call{
+		"a count of a latch":     {Script: kinds.latch.count, Args: []any{60000, "r", 0, openChannel("none")}},
+		"a deletion":             {Script: kinds.latch.remove, Args: []any{60000, openChannel("none")}},
+		"an addition of permits": {Script: kinds.semaphore.set, Args: []any{60000, "semaphore", "add", 1, "{none}:free"}},
 	} {
-		what.keys, what.counted = []string{"none", tombstoneKey("none", "r")}, true
-		if _, _, err := doCounted(ctx, c.node.do, what); !isMigrating(err) {
+		what.Keys, what.Counted = []string{"none", tombstoneKey("none", "r")}, true
+		if _, _, err := doCounted(ctx, c.node.Do, what); !isMigrating(err) {
 			t.Errorf("%s: %v, want it to wait for the migration", name, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wait"
 )
 
 // pollUnsubscribed is how often a waiter that may be the next polls where the server refuses subscriptions.
@@ -65,10 +67,10 @@ type waitLoop struct {
 	patience    *patience     // nil: no limit
 
 	served     bool
-	uncertain  bool    // a request of unknown outcome was sent
-	unanswered bool    // uncertain, and the last request returned an error
-	owesRetry  bool    // others rely on its next reply: it was woken, or is chained and the first in the queue
-	waiter     *waiter // in the wait queue; nil: not yet
+	uncertain  bool         // a request of unknown outcome was sent
+	unanswered bool         // uncertain, and the last request returned an error
+	owesRetry  bool         // others rely on its next reply: it was woken, or is chained and the first in the queue
+	waiter     *wait.Waiter // in the wait queue; nil: not yet
 	last       error
 }
 
@@ -94,7 +96,7 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 			return w.stopped(ctx)
 		case err == nil && t.again:
 			w.join("")
-			if w.client.queues.ahead(w.waiter) > 0 && !w.sleep(ctx, w.client.o.PollMax, r) {
+			if w.client.queues.Ahead(w.waiter) > 0 && !w.sleep(ctx, w.client.o.PollMax, r) {
 				return w.stopped(ctx)
 			}
 			continue
@@ -137,7 +139,7 @@ func (w *waitLoop) send(ctx context.Context, r requester) (turn, error) {
 	}
 	if err != nil {
 		o := outcomeOf(err)
-		w.uncertain = w.uncertain || o.mayHaveHappened()
+		w.uncertain = w.uncertain || o.MayHaveHappened()
 	}
 	w.unanswered = err != nil && w.uncertain
 	return t, err
@@ -149,7 +151,7 @@ func (w *waitLoop) stopped(ctx context.Context) error { return w.client.stopped(
 // stopped is why something ends whose last error was last.
 func (c *Client) stopped(ctx context.Context, last error) error {
 	why := context.Cause(ctx)
-	if c.bg.ctx.Err() != nil {
+	if c.bg.Context.Err() != nil {
 		why = ErrClosed
 	}
 	switch {
@@ -166,8 +168,8 @@ func (c *Client) stopped(ctx context.Context, last error) error {
 // joinEarly joins the queue before the first request if that costs nothing, and
 // reports whether there were others in it.
 func (w *waitLoop) joinEarly() (others bool) {
-	if w.mode == chained && w.client.queues.inUse() || w.mode == ordered {
-		w.waiter, others = w.client.queues.joinExisting(w.channel, w.mode == chained)
+	if w.mode == chained && w.client.queues.InUse() || w.mode == ordered {
+		w.waiter, others = w.client.queues.JoinExisting(w.channel, w.mode == chained)
 		w.owesRetry = w.mode == chained && w.waiter != nil && !others
 	}
 	return others
@@ -183,13 +185,13 @@ func (w *waitLoop) join(channel string) bool {
 	if channel == "" {
 		channel = w.channel
 	}
-	if w.waiter != nil && w.waiter.channel() == channel {
+	if w.waiter != nil && w.waiter.Channel() == channel {
 		return false
 	}
 	w.leave()
-	sharded := w.client.queues.notifyMode(context.Background()) == notifyShard
+	sharded := w.client.queues.NotifyMode(context.Background()) == wait.NotifyShard
 	var relies bool
-	w.waiter, relies = w.client.queues.join(channel, sharded, w.mode == chained)
+	w.waiter, relies = w.client.queues.Join(channel, sharded, w.mode == chained)
 	w.owesRetry = w.mode == chained && !relies
 	return !relies
 }
@@ -197,7 +199,7 @@ func (w *waitLoop) join(channel string) bool {
 // settle is called with the reply that the waiter was woken for.
 func (w *waitLoop) settle(t turn) {
 	if w.owesRetry && t.spare {
-		w.client.queues.passOn(w.waiter)
+		w.client.queues.PassOn(w.waiter)
 	}
 	w.owesRetry = false
 }
@@ -214,36 +216,36 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 		d = w.patience.limit(d)
 	}
 	if w.waiter == nil {
-		return w.client.bg.sleep(ctx, d, nil) && !w.runsOut()
+		return w.client.bg.Sleep(ctx, d, nil) && !w.runsOut()
 	}
 	next, prepared := prepare(r)
-	w.client.queues.fallAsleep(w.waiter, next, prepared)
+	w.client.queues.FallAsleep(w.waiter, next, prepared)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	end := time.Now().Add(d)
-	first := w.waiter.first
+	first := w.waiter.First
 	for {
 		select {
-		case <-w.waiter.wake:
+		case <-w.waiter.Wake:
 			w.owesRetry = true
-			return !w.client.bg.ended(ctx) || w.client.queues.awake(w.waiter)
+			return !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)
 		case <-timer.C:
-			return !w.runsOut() && !w.client.bg.ended(ctx) || w.client.queues.awake(w.waiter)
+			return !w.runsOut() && !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)
 		case <-first:
 			first = nil
 			left := min(time.Until(end), w.client.o.PollMax)
-			if due := w.waiter.due; !due.IsZero() {
+			if due := w.waiter.Due; !due.IsZero() {
 				left = min(left, time.Until(due))
-				w.waiter.due = time.Time{}
+				w.waiter.Due = time.Time{}
 			}
-			if w.client.queues.polls(w.waiter) { // nor does a release by the one before it come as a message
+			if w.client.queues.Polls(w.waiter) { // nor does a release by the one before it come as a message
 				left = min(left, pollUnsubscribed)
 			}
 			timer.Reset(left)
 		case <-ctx.Done():
-			return w.client.queues.awake(w.waiter)
-		case <-w.client.bg.ctx.Done():
-			return w.client.queues.awake(w.waiter)
+			return w.client.queues.Awake(w.waiter)
+		case <-w.client.bg.Context.Done():
+			return w.client.queues.Awake(w.waiter)
 		}
 	}
 }
@@ -262,25 +264,25 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 		if t.ttl > 0 {
 			limit = min(limit, t.ttl)
 		}
-		d = max(r.between(0, limit), 200*time.Microsecond)
+		d = max(r.Between(0, limit), 200*time.Microsecond)
 	case w.mode == polling:
 		limit = min(10*time.Millisecond<<min(n, 5), limit)
-		d = r.between(limit/4, limit)
-	case w.waiter != nil && w.client.queues.polls(w.waiter) && w.mayBeNext():
+		d = r.Between(limit/4, limit)
+	case w.waiter != nil && w.client.queues.Polls(w.waiter) && w.mayBeNext():
 		limit = min(pollUnsubscribed, limit)
-		d = r.between(limit/2, limit)
+		d = r.Between(limit/2, limit)
 	default:
 		// A waiter further back retries later: what the first finds helps all behind
 		// it, and a thousand waiters need not send a request each second.
 		ahead := time.Duration(0)
 		if w.mode != independent {
-			ahead = time.Duration(w.client.queues.ahead(w.waiter))
+			ahead = time.Duration(w.client.queues.Ahead(w.waiter))
 		}
 		if limit < time.Hour/1000 {
 			limit *= 1 + min(ahead, 1000)
 		}
 		if d = limit; t.ttl >= 0 {
-			d = min(t.ttl+ahead*time.Millisecond+r.between(time.Millisecond, 5*time.Millisecond), limit)
+			d = min(t.ttl+ahead*time.Millisecond+r.Between(time.Millisecond, 5*time.Millisecond), limit)
 		}
 	}
 	if w.maxSleep > 0 {
@@ -291,12 +293,12 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 
 // leads reports whether others rely on the waiter because it is the first of its queue: messages wake the first, so
 // that only the first knows when the lease of the lock ends. A waiter that is woken by its hold is known to the server.
-func (w *waitLoop) leads() bool { return w.waiter.hold == "" && w.client.queues.ahead(w.waiter) == 0 }
+func (w *waitLoop) leads() bool { return w.waiter.Hold == "" && w.client.queues.Ahead(w.waiter) == 0 }
 
 // mayBeNext reports whether the waiter may be the next to be granted the lock. Waiters that are woken by their hold are
 // ordered by the server, whose order may differ from this queue's if they requested the lock at the same time.
 func (w *waitLoop) mayBeNext() bool {
-	return w.waiter.hold != "" || w.client.queues.ahead(w.waiter) == 0
+	return w.waiter.Hold != "" || w.client.queues.Ahead(w.waiter) == 0
 }
 
 // leave leaves the queue. A waiter that was woken and got no reply since wakes the
@@ -307,15 +309,15 @@ func (w *waitLoop) leave() {
 		return
 	}
 	if (w.owesRetry || w.leads()) && !w.served {
-		w.client.queues.passOn(w.waiter)
+		w.client.queues.PassOn(w.waiter)
 	}
 	if w.shared && w.served && !w.owesRetry { // no message said so: the lock has expired
-		w.client.queues.wakeAll(w.waiter)
+		w.client.queues.WakeAll(w.waiter)
 	}
 	var due time.Time
-	if w.served && w.waiter.hold == "" && w.lasts > 0 {
+	if w.served && w.waiter.Hold == "" && w.lasts > 0 {
 		due = time.Now().Add(w.lasts)
 	}
-	w.client.queues.leave(w.waiter, w.served && w.mode != independent, due)
+	w.client.queues.Leave(w.waiter, w.served && w.mode != independent, due)
 	w.waiter, w.owesRetry = nil, false
 }

@@ -27,16 +27,16 @@ func TestEndHasPrecedence(t *testing.T) {
 		for range 100 {
 			woken := make(chan struct{}, 1)
 			woken <- struct{}{}
-			if c.bg.sleep(end.ctx, 0, woken) {
+			if c.bg.Sleep(end.ctx, 0, woken) {
 				t.Fatalf("%s: background.sleep reports a wake-up after the end", name)
 			}
 			w := &waitLoop{client: c, channel: "ends", mode: chained}
-			w.waiter, _ = c.queues.join(w.channel, false, true)
-			w.waiter.wakeUp()
+			w.waiter, _ = c.queues.Join(w.channel, false, true)
+			w.waiter.WakeUp()
 			if w.sleep(end.ctx, time.Hour, prepared{}) {
 				t.Fatalf("%s: the waiter sends another request after the end", name)
 			}
-			c.queues.leave(w.waiter, false, time.Time{})
+			c.queues.Leave(w.waiter, false, time.Time{})
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (w *watchdog) add(k *leaseKeeper, sent time.Time) bool {
 	k.renewal.due = sent.Add(k.lease / 3)
 	if !w.running {
 		w.next = time.Now().Add(w.client.o.Lease / 3)
-		w.running = w.client.bg.start(w.loop)
+		w.running = w.client.bg.Start(w.loop)
 	} else if k.renewal.due.Before(w.next) {
 		w.wake()
 	}
@@ -105,7 +105,7 @@ func (w *watchdog) loop() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-w.client.bg.ctx.Done():
+		case <-w.client.bg.Context.Done():
 			return
 		case <-w.early:
 		case <-timer.C:
@@ -134,7 +134,7 @@ type destination struct {
 func (w *watchdog) destination(k *leaseKeeper) destination {
 	d := destination{store: k.claim.store}
 	if w.client.node != nil {
-		d.master = w.client.node.master(k.claim.key)
+		d.master = w.client.node.Master(k.claim.key)
 	}
 	return d
 }
@@ -185,7 +185,7 @@ func (w *watchdog) dismiss(k *leaseKeeper, now time.Time) bool {
 // send renews holds of one kind in one request, beside all others that are in
 // flight: a server that hangs must not keep the rest from being renewed.
 func (w *watchdog) send(holds []*leaseKeeper) {
-	w.client.bg.start(func() {
+	w.client.bg.Start(func() {
 		limit := holds[0].lease
 		claims := make([]claim, len(holds))
 		for i, k := range holds {
@@ -193,7 +193,7 @@ func (w *watchdog) send(holds []*leaseKeeper) {
 			claims[i] = k.claim
 			limit = min(limit, k.lease)
 		}
-		ctx, cancel := context.WithTimeout(w.client.bg.ctx, limit/3)
+		ctx, cancel := context.WithTimeout(w.client.bg.Context, limit/3)
 		defer cancel()
 		for i, r := range claims[0].store.renew(ctx, claims) {
 			w.settle(holds[i], r)

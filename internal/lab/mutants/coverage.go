@@ -30,6 +30,15 @@ const (
 	mainPackage = "github.com/lockchaos/lockchaos/cmd/chaos"
 )
 
+// covered are package lock and the packages that only it imports.
+func covered() string {
+	all := []string{lockPackage}
+	for _, name := range []string{"random", "tasks", "wait", "wire"} {
+		all = append(all, lockPackage+"/internal/"+name)
+	}
+	return strings.Join(all, ",")
+}
+
 // Cover explores every target of every kind with so many seeds and returns what of package lock was executed.
 func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Coverage, error) {
 	program, data := filepath.Join(dir, "chaos-cover"), filepath.Join(dir, "coverage")
@@ -40,7 +49,7 @@ func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Cover
 		return Coverage{}, fmt.Errorf("measuring coverage: %w", err)
 	}
 	_, err := command(ctx, root, nil, nil,
-		"go", "build", "-buildvcs=false", "-cover", "-coverpkg="+lockPackage+","+mainPackage, "-o", program,
+		"go", "build", "-buildvcs=false", "-cover", "-coverpkg="+covered()+","+mainPackage, "-o", program,
 		"./cmd/chaos")
 	if err != nil {
 		return Coverage{}, err
@@ -55,7 +64,7 @@ func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Cover
 	}
 	profile := filepath.Join(dir, "coverage.txt")
 	_, err = command(ctx, root, nil, nil,
-		"go", "tool", "covdata", "textfmt", "-pkg="+lockPackage, "-i="+data, "-o="+profile)
+		"go", "tool", "covdata", "textfmt", "-pkg="+covered(), "-i="+data, "-o="+profile)
 	if err != nil {
 		return Coverage{}, err
 	}

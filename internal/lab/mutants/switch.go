@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,13 +33,21 @@ func mutateScript(name, text string) string {
 }
 `
 
+// innerSwitchFile is the file that is added to each package below lock that has rows; %s is its name.
+const innerSwitchFile = `package %s
+
+import "os"
+
+var activeMutant = os.Getenv("` + Switch + `")
+`
+
 // Where scripts are read, and what is written there instead.
 const (
 	readsScript   = "b.Write(text)"
 	mutatesScript = "b.WriteString(mutateScript(name, string(text)))"
 )
 
-// switched returns the files of package lock with the rows in them, of which [Switch] chooses one, and the rows that
+// switched returns the files of package lock, and of the packages below it, with the rows in them, of which [Switch] chooses one, and the rows that
 // no switch can choose, because they change no function.
 func switched(dir string, rows []Row) (files map[string]string, alone []Row, err error) {
 	files = map[string]string{}
@@ -67,6 +76,11 @@ func switched(dir string, rows []Row) (files map[string]string, alone []Row, err
 		return nil, nil, fmt.Errorf("planting bugs: lock/script.go does not read scripts with %s", readsScript)
 	}
 	files["script.go"] = strings.Replace(files["script.go"], readsScript, mutatesScript, 1)
+	for name := range files {
+		if folder := path.Dir(name); folder != "." {
+			files[path.Join(folder, "mutants_switch.go")] = fmt.Sprintf(innerSwitchFile, path.Base(folder))
+		}
+	}
 	files["mutants_switch.go"] = fmt.Sprintf(switchFile, scripts.String())
 	return files, alone, nil
 }

@@ -1,4 +1,4 @@
-package lock
+package wire
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/tasks"
 )
 
 // TestPipeWhoseSendersHang: calls behind senders that hang go out over another connection, without a further call over
@@ -15,21 +17,21 @@ import (
 // leaves knows that for certain.
 func TestPipeWhoseSendersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := newBackground(context.Canceled)
+		bg := tasks.New(context.Canceled)
 		hang, sent := make(chan struct{}), 0
 		var mu sync.Mutex
-		p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
+		p := &Pipe{bg: bg, send: func(_ context.Context, calls []Call) []Answer {
 			mu.Lock()
 			sent += len(calls)
 			mu.Unlock()
 			<-hang
-			return make([]answer, len(calls))
+			return make([]Answer, len(calls))
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		results := make(chan error, maxSenders+3)
 		ask := func() {
-			wg.Go(func() { results <- p.do(ctx, call{}).err })
+			wg.Go(func() { results <- p.do(ctx, Call{}).Err })
 			synctest.Wait()
 		}
 		expect := func(when string, want int) {
@@ -61,20 +63,20 @@ func TestPipeWhoseSendersHang(t *testing.T) {
 		<-time.After(10 * senderHangs)
 		expect("with no connection left", maxSenders+2)
 		cancel()
-		outcomes := make(map[outcome]int)
+		outcomes := make(map[Outcome]int)
 		for range maxSenders + 3 {
-			outcomes[classify(<-results).outcome]++
+			outcomes[Classify(<-results).Outcome]++
 		}
-		if outcomes[unknown] != maxSenders+2 || outcomes[notExecuted] != 1 {
+		if outcomes[Unknown] != maxSenders+2 || outcomes[NotExecuted] != 1 {
 			t.Errorf("outcomes %v, want %d unknown and 1 not executed", outcomes, maxSenders+2)
 		}
 		close(hang)
 		wg.Wait()
-		if err := bg.close(context.Background()); err != nil {
+		if err := bg.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if a := p.do(context.Background(), call{}); a.err == nil || classify(a.err).reason != closed {
-			t.Errorf("after close: %v, want that it is closed", a.err)
+		if a := p.do(context.Background(), Call{}); a.Err == nil || Classify(a.Err).Reason != Closed {
+			t.Errorf("after close: %v, want that it is closed", a.Err)
 		}
 	})
 }
@@ -91,9 +93,9 @@ func (s slowProcessor) Process(context.Context, redis.Cmder) error {
 // pipeline was quick.
 func TestSlowReplyEndsDirectCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipe{bg: newBackground(context.Canceled), rdb: slowProcessor(directTimeout),
-			send: func(_ context.Context, calls []call) []answer { return make([]answer, len(calls)) }}
-		c := call{script: makeScript("return 1"), keys: []string{"k"}}
+		p := &Pipe{bg: tasks.New(context.Canceled), rdb: slowProcessor(directTimeout),
+			send: func(_ context.Context, calls []Call) []Answer { return make([]Answer, len(calls)) }}
+		c := Call{Script: NewScript("return 1"), Keys: []string{"k"}}
 		direct := func() bool {
 			begun := p.beginDirect(t.Context(), &c)
 			if begun {
@@ -106,8 +108,8 @@ func TestSlowReplyEndsDirectCalls(t *testing.T) {
 			t.Fatal("the first caller does not send by itself")
 		}
 		for _, want := range []bool{false, true} { // the second call goes out in a pipeline
-			if a := p.do(t.Context(), c); a.err != nil {
-				t.Fatal(a.err)
+			if a := p.do(t.Context(), c); a.Err != nil {
+				t.Fatal(a.Err)
 			}
 			synctest.Wait()
 			if got := direct(); got != want {

@@ -1,4 +1,4 @@
-package lock
+package wire
 
 import (
 	"context"
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// lazyTimeout is context.WithTimeout that starts its timer only when Done is first
+// LazyTimeout is context.WithTimeout that starts its timer only when Done is first
 // called: most requests are replied to before that.
-type lazyTimeout struct {
+type LazyTimeout struct {
 	context.Context // the parent
-	deadline        time.Time
+	End             time.Time
 
 	mu    sync.Mutex
 	timed context.Context // nil: Done was not called yet
@@ -18,20 +18,20 @@ type lazyTimeout struct {
 }
 
 // Deadline is that of context.Context.
-func (l *lazyTimeout) Deadline() (time.Time, bool) { return l.deadline, true }
+func (l *LazyTimeout) Deadline() (time.Time, bool) { return l.End, true }
 
 // Done is that of context.Context.
-func (l *lazyTimeout) Done() <-chan struct{} {
+func (l *LazyTimeout) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timed == nil {
-		l.timed, l.stop = context.WithDeadline(l.Context, l.deadline)
+		l.timed, l.stop = context.WithDeadline(l.Context, l.End)
 	}
 	return l.timed.Done()
 }
 
 // Err is that of context.Context.
-func (l *lazyTimeout) Err() error {
+func (l *LazyTimeout) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -39,14 +39,21 @@ func (l *lazyTimeout) Err() error {
 		return l.timed.Err()
 	case l.Context.Err() != nil:
 		return l.Context.Err()
-	case !time.Now().Before(l.deadline):
+	case !time.Now().Before(l.End):
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// free stops the timer.
-func (l *lazyTimeout) free() {
+// Started reports whether the timer was started.
+func (l *LazyTimeout) Started() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timed != nil
+}
+
+// Free stops the timer.
+func (l *LazyTimeout) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stop != nil {

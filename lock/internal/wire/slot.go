@@ -1,4 +1,4 @@
-package lock
+package wire
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slotOf is the cluster slot of a key: CRC16 (XMODEM) of the part that is hashed,
+// SlotOf is the cluster slot of a key: CRC16 (XMODEM) of the part that is hashed,
 // modulo 16384 (Redis cluster specification, "Key distribution model").
-func slotOf(key string) int {
-	if hasTag(key) {
+func SlotOf(key string) int {
+	if HasTag(key) {
 		open := strings.IndexByte(key, '{')
 		key = key[open+1:]
 		key = key[:strings.IndexByte(key, '}')]
@@ -30,9 +30,9 @@ func slotOf(key string) int {
 	return int(crc % 16384)
 }
 
-// addresses are those of servers as their clients were given them, for an order in
+// Addresses are those of servers as their clients were given them, for an order in
 // which all programs that were given the same sort their locks.
-func addresses(rdbs ...redis.UniversalClient) string {
+func Addresses(rdbs ...redis.UniversalClient) string {
 	var list []string
 	for _, rdb := range rdbs {
 		switch c := rdb.(type) {
@@ -46,10 +46,10 @@ func addresses(rdbs ...redis.UniversalClient) string {
 	return strings.Join(list, ",")
 }
 
-// hasTag reports whether Redis hashes only a part of name: what is between the
+// HasTag reports whether Redis hashes only a part of name: what is between the
 // first brace and the next closing one, unless that is empty (Redis cluster
 // specification, "Hash tags").
-func hasTag(name string) bool {
+func HasTag(name string) bool {
 	open := strings.IndexByte(name, '{')
 	if open < 0 {
 		return false

@@ -1,9 +1,9 @@
-package lock
+package wire
 
 import "time"
 
 // armLate has overtake run after d, unless it will anyway. The caller holds the mutex.
-func (p *pipe) armLate(d time.Duration) {
+func (p *Pipe) armLate(d time.Duration) {
 	switch {
 	case p.armed:
 		return
@@ -15,9 +15,9 @@ func (p *pipe) armLate(d time.Duration) {
 	p.armed = true
 }
 
-// overtake starts a third sender if both others hang and calls wait behind them. It starts no more, as [pipe.push]
+// overtake starts a third sender if both others hang and calls wait behind them. It starts no more, as [Pipe.push]
 // does: they would compete for connections, and in a simulation the order in which they get them is not settled.
-func (p *pipe) overtake() {
+func (p *Pipe) overtake() {
 	if p.order != nil { // a sender or a caller may be awake at this instant, too
 		p.order(p.server, nil)
 	}
@@ -29,7 +29,7 @@ func (p *pipe) overtake() {
 	}
 	if left := senderHangs - time.Since(p.taken); left > 0 {
 		p.armLate(left)
-	} else if p.bg.start(p.work) {
+	} else if p.bg.Start(p.work) {
 		p.senders++
 	}
 }

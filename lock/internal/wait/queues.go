@@ -1,4 +1,9 @@
-package lock
+// Package wait has the waiters of a lock client: a queue for each channel, one subscription for all of them, and the
+// request that is sent for the first of a queue when a goroutine of the same client releases the lock. What a waiter
+// requests, and how long it waits, is up to its owner.
+//
+// Read [Queues] first, then [Waiter].
+package wait
 
 import (
 	"slices"
@@ -9,9 +14,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/random"
+	"github.com/lockchaos/lockchaos/lock/internal/tasks"
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// waitQueues wakes waiters when a lock may be free. All waiters of a client share
+// Queues wakes waiters when a lock may be free. All waiters of a client share
 // one connection; a channel is subscribed while it has waiters, and for
 // subscriptionLinger after that.
 //
@@ -21,11 +30,11 @@ import (
 //
 // One goroutine, the subscriber, does all I/O except reading; the mutex is never
 // held during I/O.
-type waitQueues struct {
+type Queues struct {
 	rdb      redis.UniversalClient
 	cluster  *redis.ClusterClient // rdb, if it is one
-	bg       *background
-	random   *random
+	bg       *tasks.Group
+	random   *random.Source
 	timeout  time.Duration
 	changed  chan struct{} // the subscriber has something to do
 	probing  atomic.Bool   // see probe
@@ -33,44 +42,26 @@ type waitQueues struct {
 	mode     atomic.Int32  // what the probe has found
 	reported atomic.Bool   // a refusal was reported, and no subscription was confirmed since
 
-	report func(channel string, err error)            // that waiters poll, because a subscription was refused
+	Report func(channel string, err error)            // that waiters poll, because a subscription was refused
 	order  func(server string, command func() string) // see Options.Order; may be nil
 
 	mu       sync.Mutex
-	channels map[string]*waitQueue
+	channels map[string]*queue
 	count    atomic.Int32 // of channels; usually 0, so that the mutex need not be locked
 	running  bool
 }
 
-// waitQueue is the waiters for one channel.
-type waitQueue struct {
+// queue is the waiters for one channel.
+type queue struct {
 	channel   string
 	sharded   bool      // its messages stay with the cluster slot
 	live      bool      // the server has confirmed the subscription
 	wasLive   bool      // it did so before, so that more than one message may have been lost
 	denied    time.Time // when the server last refused the subscription; zero: it has not
-	waiters   []*waiter // longest waiting first
+	waiters   []*Waiter // longest waiting first
 	idleSince time.Time
 	holds     int // waiters that are woken by their hold
 }
-
-// waiter is one entry of a wait queue.
-type waiter struct {
-	queue   *waitQueue
-	wake    chan struct{} // holds one wake-up
-	first   chan struct{} // closed when it is the first in its queue
-	due     time.Time     // set before first is closed: when it has to send a request at the latest; zero: when it wants
-	hold    string        // woken only by messages for this hold or for all; empty: by any
-	chained bool          // the one of the chained waiters that is granted the lock wakes the next
-	asleep  bool          // it waits for its next wake-up; false from that on, until it has sent its request
-	next    call          // if prepared
-	handed  *handed       // a request that was sent for it, and that it has not seen; nil: none was
-
-	prepared bool // while it sleeps, its next request may be sent for it
-}
-
-// channel is the channel of the queue of w.
-func (w *waiter) channel() string { return w.queue.channel }
 
 // subscriptionLinger is for how long a channel without waiters stays subscribed: a
 // lock that was contended will be again, and to subscribe costs a round trip.
@@ -83,28 +74,28 @@ const (
 	wakeSomePrefix = "+" // before the number of waiters to wake
 )
 
-// newWaitQueues are those of the servers of rdb. timeout limits each exchange with them; order is called when something
+// NewQueues are those of the servers of rdb. timeout limits each exchange with them; order is called when something
 // happens that no request causes, and may be nil.
-func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, timeout time.Duration,
-	order func(server string, command func() string)) *waitQueues {
+func NewQueues(rdb redis.UniversalClient, bg *tasks.Group, r *random.Source, timeout time.Duration,
+	order func(server string, command func() string)) *Queues {
 	cluster, _ := rdb.(*redis.ClusterClient)
-	return &waitQueues{
+	return &Queues{
 		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: timeout, order: order,
 		changed:  make(chan struct{}, 1),
 		probed:   make(chan struct{}),
-		channels: make(map[string]*waitQueue),
+		channels: make(map[string]*queue),
 	}
 }
 
-// join appends a waiter to the queue of a channel. The caller must send a request after that and before it sleeps,
+// Join appends a waiter to the queue of a channel. The caller must send a request after that and before it sleeps,
 // and must call leave in the end. A chained waiter need not send that request if it relies on another wake-up: by the
 // waiters before it, or, if the first subscription is not confirmed yet, by the confirmation.
-func (s *waitQueues) join(channel string, sharded, chained bool) (w *waiter, relies bool) {
+func (s *Queues) Join(channel string, sharded, chained bool) (w *Waiter, relies bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.channels[channel]
 	if q == nil {
-		q = &waitQueue{channel: channel, sharded: sharded}
+		q = &queue{channel: channel, sharded: sharded}
 		s.channels[channel] = q
 		s.count.Add(1)
 		s.startSubscriber()
@@ -113,9 +104,9 @@ func (s *waitQueues) join(channel string, sharded, chained bool) (w *waiter, rel
 	return w, chained && (q.waiters[0] != w || !q.live && !q.wasLive)
 }
 
-// joinExisting is join if the channel is subscribed, or, for a chained waiter, if
+// JoinExisting is join if the channel is subscribed, or, for a chained waiter, if
 // others wait for that, and else nil. It also reports whether there were others.
-func (s *waitQueues) joinExisting(channel string, chained bool) (w *waiter, others bool) {
+func (s *Queues) JoinExisting(channel string, chained bool) (w *Waiter, others bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.channels[channel]
@@ -129,44 +120,44 @@ func (s *waitQueues) joinExisting(channel string, chained bool) (w *waiter, othe
 	return q.join(chained), others
 }
 
-func (q *waitQueue) join(chained bool) *waiter {
-	w := &waiter{queue: q, wake: make(chan struct{}, 1), first: make(chan struct{}), chained: chained}
+func (q *queue) join(chained bool) *Waiter {
+	w := &Waiter{queue: q, Wake: make(chan struct{}, 1), First: make(chan struct{}), chained: chained}
 	q.waiters = append(q.waiters, w)
 	if q.waiters[0] == w {
-		close(w.first)
+		close(w.First)
 	}
 	return w
 }
 
-// leave removes a waiter. A wake-up that it has not used goes to the next, unless
+// Leave removes a waiter. A wake-up that it has not used goes to the next, unless
 // the waiter was served by what it was woken for. The next one sends a request when the lease of what the first was
 // served with may have ended, at due; zero: it does not.
-func (s *waitQueues) leave(w *waiter, served bool, due time.Time) {
+func (s *Queues) Leave(w *Waiter, served bool, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := w.queue
 	if i := slices.Index(q.waiters, w); i >= 0 {
 		q.waiters = slices.Delete(q.waiters, i, i+1)
 		if i == 0 && len(q.waiters) > 0 {
-			q.waiters[0].due = due
-			close(q.waiters[0].first)
+			q.waiters[0].Due = due
+			close(q.waiters[0].First)
 		}
 	}
-	if w.hold != "" {
+	if w.Hold != "" {
 		q.holds--
 	}
 	q.idleSince = time.Now()
 	select {
-	case <-w.wake:
-		if !served && w.hold == "" {
+	case <-w.Wake:
+		if !served && w.Hold == "" {
 			wakeSome(q.waiters, 1)
 		}
 	default:
 	}
 }
 
-// passOn wakes the next waiter behind w that is not awake already.
-func (s *waitQueues) passOn(w *waiter) {
+// PassOn wakes the next waiter behind w that is not awake already.
+func (s *Queues) PassOn(w *Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := slices.Index(w.queue.waiters, w); i >= 0 {
@@ -174,30 +165,30 @@ func (s *waitQueues) passOn(w *waiter) {
 	}
 }
 
-// fallAsleep is called before w waits for a wake-up, unless it has one already. If prepared, next may be sent for it.
-func (s *waitQueues) fallAsleep(w *waiter, next call, prepared bool) {
+// FallAsleep is called before w waits for a wake-up, unless it has one already. If prepared, next may be sent for it.
+func (s *Queues) FallAsleep(w *Waiter, next wire.Call, prepared bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.asleep = len(w.wake) == 0
+	w.asleep = len(w.Wake) == 0
 	w.next, w.prepared = next, prepared
 }
 
-// wakeAll wakes all waiters of the queue of w.
-func (s *waitQueues) wakeAll(w *waiter) {
+// WakeAll wakes all waiters of the queue of w.
+func (s *Queues) WakeAll(w *Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wakeSome(w.queue.waiters, len(w.queue.waiters))
 }
 
-// ahead is how many others are before w in its queue.
-func (s *waitQueues) ahead(w *waiter) int {
+// Ahead is how many others are before w in its queue.
+func (s *Queues) Ahead(w *Waiter) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Index(w.queue.waiters, w)
 }
 
-// waiting is how many waiters the queue of a channel has.
-func (s *waitQueues) waiting(channel string) int {
+// Waiting is how many waiters the queue of a channel has.
+func (s *Queues) Waiting(channel string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.channels[channel]; q != nil {
@@ -206,8 +197,8 @@ func (s *waitQueues) waiting(channel string) int {
 	return 0
 }
 
-// asleepIn is how many waiters of a channel sleep, of how many, and whether the server has confirmed its subscription.
-func (s *waitQueues) asleepIn(channel string) (n, of int, subscribed bool) {
+// AsleepIn is how many waiters of a channel sleep, of how many, and whether the server has confirmed its subscription.
+func (s *Queues) AsleepIn(channel string) (n, of int, subscribed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.channels[channel]
@@ -222,45 +213,22 @@ func (s *waitQueues) asleepIn(channel string) (n, of int, subscribed bool) {
 	return n, len(q.waiters), q.live
 }
 
-// inUse reports whether a channel has waiters, or had some of late. It does not lock the mutex.
-func (s *waitQueues) inUse() bool { return s.count.Load() > 0 }
+// InUse reports whether a channel has waiters, or had some of late. It does not lock the mutex.
+func (s *Queues) InUse() bool { return s.count.Load() > 0 }
 
-// setHold makes w one that is woken only by messages for this hold or for all. It
+// SetHold makes w one that is woken only by messages for this hold or for all. It
 // may be called again with another hold.
-func (s *waitQueues) setHold(w *waiter, hold string) {
+func (s *Queues) SetHold(w *Waiter, hold string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.hold == "" {
+	if w.Hold == "" {
 		w.queue.holds++
 	}
-	w.hold = hold
-}
-
-// wakeSome wakes the n first waiters that are not awake already.
-func wakeSome(waiters []*waiter, n int) {
-	for _, w := range waiters {
-		if n == 0 {
-			return
-		}
-		if w.wakeUp() {
-			n--
-		}
-	}
-}
-
-// wakeUp reports false if w is awake already.
-func (w *waiter) wakeUp() bool {
-	w.asleep = false
-	select {
-	case w.wake <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+	w.Hold = hold
 }
 
 // message is called with each message of a channel.
-func (s *waitQueues) message(channel, payload string) {
+func (s *Queues) message(channel, payload string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.channels[channel]
@@ -275,8 +243,8 @@ func (s *waitQueues) message(channel, payload string) {
 		n, _ := strconv.Atoi(number)
 		wakeSome(q.waiters, max(n, 1))
 	case q.holds > 0:
-		if i := slices.IndexFunc(q.waiters, func(w *waiter) bool { return w.hold == payload }); i >= 0 {
-			q.waiters[i].wakeUp()
+		if i := slices.IndexFunc(q.waiters, func(w *Waiter) bool { return w.Hold == payload }); i >= 0 {
+			q.waiters[i].WakeUp()
 		}
 	default:
 		wakeSome(q.waiters, 1)
@@ -285,7 +253,7 @@ func (s *waitQueues) message(channel, payload string) {
 
 // confirmed is called when the server has confirmed a subscription: messages since
 // the waiters sent their requests may have been lost.
-func (s *waitQueues) confirmed(channel string) {
+func (s *Queues) confirmed(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.channels[channel]
@@ -301,7 +269,7 @@ func (s *waitQueues) confirmed(channel string) {
 			continue
 		}
 		chained = chained || w.chained
-		w.wakeUp()
+		w.WakeUp()
 	}
 }
 
@@ -310,7 +278,7 @@ func (s *waitQueues) confirmed(channel string) {
 const refusedFor = time.Minute
 
 // refused is called when the server refuses a subscription for good: the waiters poll.
-func (s *waitQueues) refused(channel string, err error) {
+func (s *Queues) refused(channel string, err error) {
 	s.mu.Lock()
 	if q := s.channels[channel]; q != nil {
 		q.live = false
@@ -318,13 +286,13 @@ func (s *waitQueues) refused(channel string, err error) {
 	}
 	s.mu.Unlock()
 	if !s.reported.Swap(true) {
-		s.report(channel, err)
+		s.Report(channel, err)
 	}
 }
 
 // deny makes waiters poll, because the server refused the subscription at t. It wakes those that sleep because they
 // relied on messages: every one if waiters are woken by their hold, else the first, which polls for the others too.
-func (q *waitQueue) deny(t time.Time) {
+func (q *queue) deny(t time.Time) {
 	q.denied = t
 	n := 1
 	if q.holds > 0 {
@@ -334,7 +302,7 @@ func (q *waitQueue) deny(t time.Time) {
 }
 
 // pollUntil makes the waiters of channels poll until then: they are not subscribed, because the server refuses others.
-func (s *waitQueues) pollUntil(channels map[string]bool, until time.Time) {
+func (s *Queues) pollUntil(channels map[string]bool, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for channel := range channels {
@@ -344,15 +312,15 @@ func (s *waitQueues) pollUntil(channels map[string]bool, until time.Time) {
 	}
 }
 
-// polls reports whether no message will come to w.
-func (s *waitQueues) polls(w *waiter) bool {
+// Polls reports whether no message will come to w.
+func (s *Queues) Polls(w *Waiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !w.queue.denied.IsZero()
 }
 
 // broken is called when a connection has failed, and its subscriptions with it.
-func (s *waitQueues) broken(channels map[string]bool) {
+func (s *Queues) broken(channels map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for channel := range channels {
@@ -364,7 +332,7 @@ func (s *waitQueues) broken(channels map[string]bool) {
 
 // wanted are the channels to be subscribed, and whether their messages stay with
 // the slot; those that have had no waiters for a while are dropped.
-func (s *waitQueues) wanted(now time.Time) map[string]bool {
+func (s *Queues) wanted(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	channels := make(map[string]bool, len(s.channels))
@@ -382,7 +350,7 @@ func (s *waitQueues) wanted(now time.Time) map[string]bool {
 }
 
 // wants reports whether a channel has a queue.
-func (s *waitQueues) wants(channel string) bool {
+func (s *Queues) wants(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.channels[channel] != nil
@@ -390,16 +358,16 @@ func (s *waitQueues) wants(channel string) bool {
 
 // startSubscriber makes the subscriber look at what is wanted, and starts it the
 // first time. The caller holds the mutex.
-func (s *waitQueues) startSubscriber() {
+func (s *Queues) startSubscriber() {
 	if !s.running {
 		k := &subscriber{queues: s, conns: make(map[string]*subConn), retries: make(map[string]*redial)}
-		s.running = s.bg.start(k.run)
+		s.running = s.bg.Start(k.run)
 	}
 	s.notifySubscriber()
 }
 
 // notifySubscriber makes the subscriber look at what is wanted.
-func (s *waitQueues) notifySubscriber() {
+func (s *Queues) notifySubscriber() {
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -1,4 +1,4 @@
-package lock
+package wait
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// notifyMode is how waiters for a mutex are notified, as a mark in its hash says it.
-type notifyMode byte
+// NotifyMode is how waiters for a mutex are notified, as a mark in its hash says it.
+type NotifyMode byte
 
 const (
-	notifyNone    notifyMode = 0
-	notifyPublish notifyMode = 'w' // PUBLISH: in a cluster to all of its nodes (redisson#3349)
-	notifyShard   notifyMode = 'W' // SPUBLISH: to the nodes of the slot (Redis 7.0)
+	NotifyNone    NotifyMode = 0
+	notifyPublish NotifyMode = 'w' // PUBLISH: in a cluster to all of its nodes (redisson#3349)
+	NotifyShard   NotifyMode = 'W' // SPUBLISH: to the nodes of the slot (Redis 7.0)
 )
 
 // What is known of a cluster.
@@ -25,10 +25,10 @@ const (
 	modeShard
 )
 
-// notifyMode is how waiters of this client are notified. The first waiter probes
+// NotifyMode is how waiters of this client are notified. The first waiter probes
 // whether the cluster has SPUBLISH; one that does not reply within a second counts
 // as one that has not, for as long as the client lives.
-func (s *waitQueues) notifyMode(ctx context.Context) notifyMode {
+func (s *Queues) NotifyMode(ctx context.Context) NotifyMode {
 	if s.cluster == nil {
 		return notifyPublish
 	}
@@ -36,17 +36,17 @@ func (s *waitQueues) notifyMode(ctx context.Context) notifyMode {
 		s.probe(ctx)
 	}
 	if s.mode.Load() == modeShard {
-		return notifyShard
+		return NotifyShard
 	}
 	return notifyPublish
 }
 
 // probe waits for the result of the probe, and starts it if it was not started.
-func (s *waitQueues) probe(ctx context.Context) {
+func (s *Queues) probe(ctx context.Context) {
 	if s.probing.CompareAndSwap(false, true) {
-		started := s.bg.start(func() {
+		started := s.bg.Start(func() {
 			defer close(s.probed)
-			list, err := s.cluster.Do(s.bg.ctx, "COMMAND", "INFO", "SSUBSCRIBE", "SPUBLISH").Slice()
+			list, err := s.cluster.Do(s.bg.Context, "COMMAND", "INFO", "SSUBSCRIBE", "SPUBLISH").Slice()
 			if err == nil && len(list) == 2 && list[0] != nil && list[1] != nil {
 				s.mode.CompareAndSwap(modeUnknown, modeShard)
 			}
@@ -55,14 +55,14 @@ func (s *waitQueues) probe(ctx context.Context) {
 			close(s.probed)
 		}
 	}
-	if s.bg.sleep(ctx, time.Second, s.probed) || ctx.Err() == nil {
+	if s.bg.Sleep(ctx, time.Second, s.probed) || ctx.Err() == nil {
 		s.mode.CompareAndSwap(modeUnknown, modePublish)
 	}
 }
 
 // wantedAt are the channels to be subscribed, by the address of the master that
 // has their slots; empty: any server, for messages that go to all nodes.
-func (s *waitQueues) wantedAt(ctx context.Context, now time.Time) (map[string]map[string]bool, error) {
+func (s *Queues) wantedAt(ctx context.Context, now time.Time) (map[string]map[string]bool, error) {
 	out := make(map[string]map[string]bool)
 	var failed error
 	wanted := s.wanted(now)
@@ -85,7 +85,7 @@ func (s *waitQueues) wantedAt(ctx context.Context, now time.Time) (map[string]ma
 }
 
 // open makes a connection for channels of one master; nothing is subscribed yet.
-func (s *waitQueues) open(ctx context.Context, addr string, channels map[string]bool) (*redis.PubSub, error) {
+func (s *Queues) open(ctx context.Context, addr string, channels map[string]bool) (*redis.PubSub, error) {
 	if addr == "" {
 		return s.rdb.Subscribe(ctx), nil
 	}

@@ -1,4 +1,4 @@
-package lock
+package wait
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // There is one connection for all channels; in a cluster whose messages stay with
 // the slot (SSUBSCRIBE), one for each master that has any.
 type subscriber struct {
-	queues  *waitQueues
+	queues  *Queues
 	conns   map[string]*subConn // by the address of the master; empty: for messages that go to all nodes
 	retries map[string]*redial  // by the same address, once a connection there has failed
 }
@@ -45,7 +45,7 @@ func (s *subscriber) run() {
 	}()
 	for {
 		select {
-		case <-s.queues.bg.ctx.Done():
+		case <-s.queues.bg.Context.Done():
 			return
 		case <-s.queues.changed:
 		case <-timer.C:
@@ -53,7 +53,7 @@ func (s *subscriber) run() {
 		if s.queues.order != nil { // a connection may break at this instant
 			s.queues.order("", nil)
 		}
-		if s.queues.bg.ctx.Err() != nil { // closed at the same instant
+		if s.queues.bg.Context.Err() != nil { // closed at the same instant
 			return
 		}
 		s.dropBroken()
@@ -93,7 +93,7 @@ func (s *subscriber) fail(addr string) {
 	}
 	if r.failures > 0 || sharded { // of a cluster, the slots are being looked up: a short wait saves requests
 		d := min(100*time.Millisecond<<min(r.failures, 10), maxRedial)
-		r.due = time.Now().Add(s.queues.random.between(d/5, d))
+		r.due = time.Now().Add(s.queues.random.Between(d/5, d))
 	}
 	r.failures++
 }
@@ -102,7 +102,7 @@ func (s *subscriber) addrs() []string { return slices.Sorted(maps.Keys(s.conns))
 
 // update makes the subscriptions what is wanted and returns when to look again.
 func (s *subscriber) update() time.Duration {
-	ctx, cancel := context.WithTimeout(s.queues.bg.ctx, s.queues.timeout)
+	ctx, cancel := context.WithTimeout(s.queues.bg.Context, s.queues.timeout)
 	defer cancel()
 	now := time.Now()
 	wanted, err := s.queues.wantedAt(ctx, now)
@@ -116,7 +116,7 @@ func (s *subscriber) update() time.Duration {
 	}
 	next := now.Add(checkInterval)
 	if err != nil {
-		next = now.Add(s.queues.random.between(20*time.Millisecond, 100*time.Millisecond))
+		next = now.Add(s.queues.random.Between(20*time.Millisecond, 100*time.Millisecond))
 	}
 	for _, addr := range slices.Sorted(maps.Keys(wanted)) {
 		r := s.retries[addr]
@@ -193,7 +193,7 @@ func (s *subscriber) dial(ctx context.Context, addr string, wanted map[string]bo
 	}
 	c.opened = time.Now()
 	c.checked = c.opened
-	if !s.queues.bg.start(func() { s.read(c) }) {
+	if !s.queues.bg.Start(func() { s.read(c) }) {
 		close(c.closed)
 		return errClosed
 	}
@@ -268,7 +268,7 @@ func (s *subscriber) check(addr string) {
 		s.fail(addr)
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.queues.bg.ctx, s.queues.timeout)
+	ctx, cancel := context.WithTimeout(s.queues.bg.Context, s.queues.timeout)
 	defer cancel()
 	c.pinged = true
 	if c.pubsub.Ping(neverDial(ctx)) != nil {
@@ -286,7 +286,7 @@ func (s *subscriber) closeConn(addr string) {
 	<-c.closed
 	delete(s.conns, addr)
 	if c.sharded {
-		s.queues.cluster.ReloadState(s.queues.bg.ctx) // the slots may have moved
+		s.queues.cluster.ReloadState(s.queues.bg.Context) // the slots may have moved
 	}
 	s.queues.broken(c.channels)
 }

@@ -1,4 +1,4 @@
-package lock
+package wire
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replicas sends scripts and then waits, on the same connection, until enough
+// Replicas sends scripts and then waits, on the same connection, until enough
 // replicas have what they wrote: WAIT is about its own connection only.
 type replicas struct {
 	rdb     redis.UniversalClient
@@ -19,7 +19,7 @@ type replicas struct {
 
 // send is that of a pipe. A grant that too few replicas have comes with an error of
 // the outcome underReplicated.
-func (r *replicas) send(ctx context.Context, calls []call) []answer {
+func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if !ok {
 		if one, ok := r.rdb.(*redis.Client); ok {
@@ -28,18 +28,18 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 		return refuse(calls, fmt.Errorf("%T has no connection of its own to wait on: give a client or "+
 			"a cluster client", r.rdb))
 	}
-	out := make([]answer, 0, len(calls))
+	out := make([]Answer, 0, len(calls))
 	for _, c := range calls {
-		master, err := cluster.MasterForKey(ctx, c.key())
+		master, err := cluster.MasterForKey(ctx, c.Key())
 		if err != nil {
-			out = append(out, answer{err: &wireError{outcome: notExecuted, err: err}})
+			out = append(out, Answer{Err: &Error{Outcome: NotExecuted, Err: err}})
 			continue
 		}
-		a := r.sendOn(ctx, master, []call{c}, false)[0]
-		if addr, asked := redis.IsAskError(a.err); asked {
+		a := r.sendOn(ctx, master, []Call{c}, false)[0]
+		if addr, asked := redis.IsAskError(a.Err); asked {
 			a = r.sendTo(ctx, cluster, *master.Options(), addr, c)
 		}
-		if a.err != nil && redis.HasErrorPrefix(a.err, "MOVED") {
+		if a.Err != nil && redis.HasErrorPrefix(a.Err, "MOVED") {
 			cluster.ReloadState(ctx)
 		}
 		out = append(out, a)
@@ -51,7 +51,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 // node. go-redis has no client for an address, and does not know a master without slots: so the connection lasts for
 // this call.
 func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o redis.Options, addr string,
-	c call) answer {
+	c Call) Answer {
 	o.Addr, o.NodeAddress, o.PoolSize, o.MinIdleConns = addr, addr, 1, 0
 	// In the options of a client 0 means none, in those of a new one the default.
 	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
@@ -64,20 +64,20 @@ func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o r
 	}
 	importing := cluster.Options().NewClient(&o)
 	defer importing.Close()
-	return r.sendOn(ctx, importing, []call{c}, true)[0]
+	return r.sendOn(ctx, importing, []Call{c}, true)[0]
 }
 
 // refuse is the answer to calls that are not sent.
-func refuse(calls []call, why error) []answer {
-	out := make([]answer, len(calls))
+func refuse(calls []Call, why error) []Answer {
+	out := make([]Answer, len(calls))
 	for i := range out {
-		out[i].err = &wireError{outcome: rejected, err: why}
+		out[i].Err = &Error{Outcome: Rejected, Err: why}
 	}
 	return out
 }
 
 // sendOn runs calls as sendAll does, and then waits for replicas if a call wrote something.
-func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call, asking bool) []answer {
+func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []Call, asking bool) []Answer {
 	conn := rdb.Conn()
 	defer conn.Close()
 	out := sendAll(ctx, conn, calls, asking)
@@ -91,7 +91,7 @@ func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call, 
 	if err := r.wait(ctx, conn); err != nil {
 		for i, a := range out {
 			if a.granted() {
-				out[i].err = &wireError{underReplicated, tooFewReplicas, err}
+				out[i].Err = &Error{UnderReplicated, TooFewReplicas, err}
 			}
 		}
 	}
@@ -124,10 +124,10 @@ func (r *replicas) wait(ctx context.Context, conn *redis.Conn) error {
 }
 
 // granted reports whether the script has acquired or changed what it is about.
-func (a answer) granted() bool {
-	if a.err != nil {
+func (a Answer) granted() bool {
+	if a.Err != nil {
 		return false
 	}
-	r, err := decodeReply(a.value, 0)
-	return err == nil && r.code == codeOK
+	r, err := Decode(a.Value, 0)
+	return err == nil && r.Code == CodeOK
 }

@@ -1,4 +1,4 @@
-package lock
+package wire
 
 import (
 	"context"
@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/internal/tasks"
 )
 
-// pipe sends scripts to one server. Calls that arrive at the same time go out as
+// Pipe sends scripts to one server. Calls that arrive at the same time go out as
 // one pipeline over one connection; a caller that is alone sends its call itself.
 // No goroutine outlives the work, and the mutex is never held during I/O.
-type pipe struct {
-	bg    *background
-	send  func(ctx context.Context, calls []call) []answer // one answer for each
+type Pipe struct {
+	bg    *tasks.Group
+	send  func(ctx context.Context, calls []Call) []Answer // one answer for each
 	rdb   processor                                        // sends one call; nil: send does
 	brief processor                                        // rdb with a read timeout of directTimeout; nil: none
 
@@ -25,7 +27,7 @@ type pipe struct {
 
 	pool    sync.Pool // of requests that were answered
 	mu      sync.Mutex
-	waiting []*request
+	waiting []*Request
 	senders int
 	taken   time.Time   // when a sender last took requests
 	late    *time.Timer // runs overtake; nil: it never has
@@ -35,10 +37,10 @@ type pipe struct {
 	asked   time.Time   // when a caller last asked whether they are crowded
 }
 
-// request is a call in a pipe.
-type request struct {
-	call  call
-	done  chan answer // holds one
+// Request is a call in a pipe.
+type Request struct {
+	call  Call
+	done  chan Answer // holds one
 	taken bool        // it may have been sent
 }
 
@@ -62,75 +64,76 @@ const (
 	crowdedEvery = time.Millisecond
 )
 
-// do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
+// Do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
 // does not look at ctx while it reads, so the read is left to end by itself.
-func (p *pipe) do(ctx context.Context, c call) answer {
+func (p *Pipe) do(ctx context.Context, c Call) Answer {
 	if p.order != nil {
 		p.waitForTurn(c)
 		if ctx.Err() != nil { // or drop below would compete with a sender
-			return answer{err: notSent(ctx)}
+			return Answer{Err: NotSent(ctx)}
 		}
 	}
-	if !c.queued && p.beginDirect(ctx, &c) {
+	if !c.Queued && p.beginDirect(ctx, &c) {
 		return p.sendDirect(ctx, c)
 	}
 	r := p.enqueue(c)
 	if r == nil {
-		return answer{err: &wireError{outcome: rejected, reason: closed}}
+		return Answer{Err: &Error{Outcome: Rejected, Reason: Closed}}
 	}
-	return p.await(ctx, r)
+	return p.Await(ctx, r)
 }
 
 // begin is the first half of do, for a call that is not the only one; await is the second. Without a request,
 // the answer has the error.
-func (p *pipe) begin(ctx context.Context, c call) (*request, answer) {
+func (p *Pipe) begin(ctx context.Context, c Call) (*Request, Answer) {
 	if p.order != nil {
 		p.waitForTurn(c)
 	}
 	if ctx.Err() != nil {
-		return nil, answer{err: notSent(ctx)}
+		return nil, Answer{Err: NotSent(ctx)}
 	}
 	r := p.enqueue(c)
 	if r == nil {
-		return nil, answer{err: &wireError{outcome: rejected, reason: closed}}
+		return nil, Answer{Err: &Error{Outcome: Rejected, Reason: Closed}}
 	}
-	return r, answer{}
+	return r, Answer{}
 }
 
 // enqueue has a sender send c; nil: the client is closed.
-func (p *pipe) enqueue(c call) *request {
-	r := p.newRequest(c)
-	if !p.push(r) {
+func (p *Pipe) enqueue(c Call) *Request {
+	r := p.NewRequest(c)
+	if !p.Push(r) {
 		return nil
 	}
 	return r
 }
 
-// prepare is the request of a call that is to be pushed at once.
-func (p *pipe) prepare(c call) *request {
+// Prepare is the request of a call that is to be pushed at once.
+func (p *Pipe) Prepare(c Call) *Request {
 	if p.order != nil {
 		p.waitForTurn(c)
 	}
-	return p.newRequest(c)
+	return p.NewRequest(c)
 }
 
-func (p *pipe) newRequest(c call) *request {
-	r, _ := p.pool.Get().(*request)
+// NewRequest is the request of a call that is to be pushed; it does not wait for a turn.
+func (p *Pipe) NewRequest(c Call) *Request {
+	r, _ := p.pool.Get().(*Request)
 	if r == nil {
-		r = &request{done: make(chan answer, 1)}
+		r = &Request{done: make(chan Answer, 1)}
 	}
 	r.call = c
 	return r
 }
 
-// await returns the answer to r, or, as soon as ctx ends, an error.
-func (p *pipe) await(ctx context.Context, r *request) answer {
+// Await returns the answer to r, or, as soon as ctx ends, an error.
+func (p *Pipe) Await(ctx context.Context, r *Request) Answer {
 	select {
 	case a := <-r.done:
 		if p.order != nil { // the replies of one pipeline come at one instant
 			p.waitForTurn(r.call)
 		}
-		r.call, r.taken = call{}, false
+		r.call, r.taken = Call{}, false
 		p.pool.Put(r)
 		return a
 	case <-ctx.Done():
@@ -139,21 +142,21 @@ func (p *pipe) await(ctx context.Context, r *request) answer {
 		}
 	}
 	if p.drop(r) {
-		return answer{err: notSent(ctx)}
+		return Answer{Err: NotSent(ctx)}
 	}
 	select {
 	case a := <-r.done:
 		return a
 	default:
-		return answer{err: &wireError{outcome: unknown, err: fmt.Errorf("no reply yet: %w", context.Cause(ctx))}}
+		return Answer{Err: &Error{Outcome: Unknown, Err: fmt.Errorf("no reply yet: %w", context.Cause(ctx))}}
 	}
 }
 
 // waitForTurn is a function of its own so that c stays on the stack of do.
-func (p *pipe) waitForTurn(c call) { p.order(p.server, c.text) }
+func (p *Pipe) waitForTurn(c Call) { p.order(p.server, c.text) }
 
 // bounded reports whether ctx may end before a reply comes. It does not start the
-// timer of a [lazyTimeout].
+// timer of a [LazyTimeout].
 func bounded(ctx context.Context) bool {
 	_, ends := ctx.Deadline()
 	return ends || ctx.Done() != nil
@@ -161,7 +164,7 @@ func bounded(ctx context.Context) bool {
 
 // beginDirect reports whether the caller may send c itself: it is alone, its context will not end much before
 // directTimeout, and it will not wait for a connection, as far as is known.
-func (p *pipe) beginDirect(ctx context.Context, c *call) bool {
+func (p *Pipe) beginDirect(ctx context.Context, c *Call) bool {
 	if bounded(ctx) && p.brief == nil {
 		return false
 	}
@@ -169,7 +172,7 @@ func (p *pipe) beginDirect(ctx context.Context, c *call) bool {
 		return false
 	}
 	begun, ask := p.enterDirect()
-	if ask && crowded(p.bg.ctx, p.rdb, c.key()) {
+	if ask && crowded(p.bg.Context, p.rdb, c.Key()) {
 		p.leaveDirect(true)
 		return false
 	}
@@ -177,10 +180,10 @@ func (p *pipe) beginDirect(ctx context.Context, c *call) bool {
 }
 
 // enterDirect reports whether the caller is alone, and whether it is to ask if connections are crowded.
-func (p *pipe) enterDirect() (begun, ask bool) {
+func (p *Pipe) enterDirect() (begun, ask bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy || p.senders > 0 || p.slow || !p.bg.enter() {
+	if p.busy || p.senders > 0 || p.slow || !p.bg.Enter() {
 		return false, false
 	}
 	p.busy = true
@@ -191,36 +194,36 @@ func (p *pipe) enterDirect() (begun, ask bool) {
 }
 
 // leaveDirect undoes enterDirect. With slow, the next callers use the pipeline.
-func (p *pipe) leaveDirect(slow bool) {
+func (p *Pipe) leaveDirect(slow bool) {
 	p.mu.Lock()
 	p.busy = false
 	p.slow = slow
 	p.mu.Unlock()
-	p.bg.done()
+	p.bg.Done()
 }
 
 // sendDirect sends c from the goroutine of its caller.
-func (p *pipe) sendDirect(ctx context.Context, c call) answer {
+func (p *Pipe) sendDirect(ctx context.Context, c Call) Answer {
 	rdb := p.rdb
 	if bounded(ctx) {
 		rdb = p.brief
 	}
-	if l, ok := ctx.(*lazyTimeout); ok {
+	if l, ok := ctx.(*LazyTimeout); ok {
 		ctx = l.Context // the read timeout comes first
 	}
 	sent := time.Now()
-	var a answer
+	var a Answer
 	if rdb != nil {
-		a = sendOne(ctx, rdb, &c)
+		a = SendOne(ctx, rdb, &c)
 	} else {
-		a = p.send(ctx, []call{c})[0]
+		a = p.send(ctx, []Call{c})[0]
 	}
 	p.leaveDirect(time.Since(sent) >= directTimeout)
 	return a
 }
 
-// push appends requests to the waiting ones, in this order, and starts a sender if it takes one more.
-func (p *pipe) push(some ...*request) bool {
+// Push appends requests to the waiting ones, in this order, and starts a sender if it takes one more.
+func (p *Pipe) Push(some ...*Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	enough := p.senders >= minSenders
@@ -230,7 +233,7 @@ func (p *pipe) push(some ...*request) bool {
 	if enough {
 		p.armLate(senderHangs)
 	} else {
-		if !p.bg.start(p.work) {
+		if !p.bg.Start(p.work) {
 			return false
 		}
 		p.senders++
@@ -240,7 +243,7 @@ func (p *pipe) push(some ...*request) bool {
 }
 
 // drop takes r back, and reports false if it may have been sent.
-func (p *pipe) drop(r *request) bool {
+func (p *Pipe) drop(r *Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, other := range p.waiting {
@@ -253,8 +256,8 @@ func (p *pipe) drop(r *request) bool {
 }
 
 // work sends what waits until nothing does.
-func (p *pipe) work() {
-	var calls []call
+func (p *Pipe) work() {
+	var calls []Call
 	for {
 		// Goroutines that are about to send get the chance to join this pipeline.
 		runtime.Gosched()
@@ -267,9 +270,9 @@ func (p *pipe) work() {
 			calls = append(calls, r.call)
 		}
 		sent := time.Now()
-		answers := p.send(p.bg.ctx, calls)
+		answers := p.send(p.bg.Context, calls)
 		if time.Since(sent) < directTimeout/2 {
-			p.markQuick(calls[0].key())
+			p.markQuick(calls[0].Key())
 		}
 		for i, a := range answers {
 			some[i].done <- a
@@ -278,14 +281,14 @@ func (p *pipe) work() {
 }
 
 // markQuick lets callers send by themselves again, unless they would wait for a connection to the server of key.
-func (p *pipe) markQuick(key string) {
+func (p *Pipe) markQuick(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slow = p.slow && crowded(p.bg.ctx, p.rdb, key)
+	p.slow = p.slow && crowded(p.bg.Context, p.rdb, key)
 }
 
 // take is what to send next; nothing: the sender ends.
-func (p *pipe) take() []*request {
+func (p *Pipe) take() []*Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(p.waiting), maxPipeline)
@@ -322,12 +325,12 @@ type processor interface {
 // digests, and by their sources on a server that does not know them (a restart, a
 // failover and SCRIPT FLUSH empty the cache). With asking each call comes after ASKING:
 // for the master to which the slot of its key migrates.
-func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call, asking bool) []answer {
+func sendAll(ctx context.Context, rdb redis.Cmdable, calls []Call, asking bool) []Answer {
 	out := run(ctx, rdb, calls, false, asking)
-	var missing []call
+	var missing []Call
 	var at []int
 	for i, a := range out {
-		if a.err != nil && redis.HasErrorPrefix(a.err, "NOSCRIPT") {
+		if a.Err != nil && redis.HasErrorPrefix(a.Err, "NOSCRIPT") {
 			missing, at = append(missing, calls[i]), append(at, i)
 		}
 	}
@@ -339,8 +342,8 @@ func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call, asking bool) 
 	return out
 }
 
-// sendOne is sendAll for one call.
-func sendOne(ctx context.Context, rdb processor, c *call) answer {
+// SendOne is sendAll for one call.
+func SendOne(ctx context.Context, rdb processor, c *Call) Answer {
 	cmd := redis.NewCmd(ctx, c.line(false)...)
 	if err := rdb.Process(ctx, noRetry{cmd}); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = redis.NewCmd(ctx, c.line(true)...)
@@ -350,22 +353,22 @@ func sendOne(ctx context.Context, rdb processor, c *call) answer {
 }
 
 // answerOf is the reply to cmd. That there is none, as SET NX replies, is no error.
-func answerOf(cmd *redis.Cmd) answer {
+func answerOf(cmd *redis.Cmd) Answer {
 	value, err := cmd.Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
-	return answer{value, err}
+	return Answer{value, err}
 }
 
 // run sends calls once, by their sources or by their digests.
-func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources, asking bool) []answer {
-	out := make([]answer, len(calls))
+func run(ctx context.Context, rdb redis.Cmdable, calls []Call, sources, asking bool) []Answer {
+	out := make([]Answer, len(calls))
 	cmds := make([]noRetry, len(calls))
 	for i := range calls {
 		cmds[i] = noRetry{redis.NewCmd(ctx, calls[i].line(sources)...)}
 	}
-	if one, ok := rdb.(processor); ok && len(calls) == 1 && !asking && !crowded(ctx, rdb, calls[0].key()) {
+	if one, ok := rdb.(processor); ok && len(calls) == 1 && !asking && !crowded(ctx, rdb, calls[0].Key()) {
 		_ = one.Process(ctx, cmds[0]) // the command has the error too
 	} else {
 		pipeline := rdb.Pipeline()

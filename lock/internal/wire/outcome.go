@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Outcome is what the error of a request says about the request.
+type Outcome int
+
+const (
+	NotExecuted     Outcome = iota + 1 // a retry may succeed
+	Rejected                           // not executed, and a retry would not be either
+	Unknown                            // it may have been executed
+	UnderReplicated                    // executed, but too few replicas have it: to be undone
+	Broken                             // executed in part, and a retry would not get further: to be undone
+)
+
+// MayHaveHappened reports whether the servers may have done what was requested.
+func (o Outcome) MayHaveHappened() bool { return o == Unknown || o == UnderReplicated || o == Broken }
+
+// Reason is why a request failed, where that is known.
+type Reason int
+
+const (
+	Closed         Reason = iota + 1 // the client was closed
+	Foreign                          // a key holds something that is not a lock
+	CrossSlot                        // the keys are in more than one cluster slot
+	Unfit                            // the server is too old
+	TooFewReplicas                   // too few replicas have the writes
+)
+
+// Error is the error of one request.
+type Error struct {
+	Outcome Outcome
+	Reason  Reason // 0: err says all that is known
+	Err     error  // nil: the reason says all
+}
+
+// Error is the text of the error.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("request failed for reason %d", e.Reason)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap is the error of go-redis.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Classify decides, here and nowhere else, what an error of go-redis says about a
+// request that was given to it once.
+func Classify(err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	var server redis.Error
+	var dial *net.OpError
+	switch {
+	case strings.HasPrefix(err.Error(), "redis: all sentinels"): // no connection was made
+		return &Error{Outcome: NotExecuted, Err: err}
+	case errors.As(err, &server):
+		return classifyServer(err)
+	case errors.Is(err, redis.ErrClosed):
+		return &Error{Outcome: Rejected, Err: fmt.Errorf("the redis client is closed: %w", err)}
+	case errors.As(err, &dial) && dial.Op == "dial",
+		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return &Error{Outcome: NotExecuted, Err: err}
+	}
+	return &Error{Outcome: Unknown, Err: err}
+}
+
+// rightsInScript are in the error of a script that runs a command for which its user has no rights: Redis before 7.2,
+// and since then, as Valkey. Earlier commands of the script were executed.
+const rightsInScript, aclInScript = "The user executing the script can't", "ACL failure in script"
+
+// classifyServer is classify for an error reply. The scripts write only after all
+// their checks, and their first write decides: an error means that nothing was written,
+// unless it is about rights.
+func classifyServer(err error) *Error {
+	if strings.Contains(err.Error(), rightsInScript) || strings.Contains(err.Error(), aclInScript) {
+		return &Error{Outcome: Broken, Err: err}
+	}
+	for _, row := range []struct {
+		part   string
+		reason Reason
+	}{{"WRONGTYPE", Foreign}, {"FOREIGN", Foreign}, {"CROSSSLOT", CrossSlot}} {
+		if strings.Contains(err.Error(), row.part) {
+			return &Error{Rejected, row.reason, err}
+		}
+	}
+	temporary := redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsMasterDownError(err) ||
+		redis.IsClusterDownError(err) || redis.IsTryAgainError(err) || redis.IsNoReplicasError(err) ||
+		redis.IsMaxClientsError(err) || strings.Contains(err.Error(), "READONLY")
+	for _, prefix := range []string{"BUSY", "MISCONF", "OOM", "NOSCRIPT", "UNBLOCKED", "MOVED", "ASK", "NOREPLICAS"} {
+		temporary = temporary || redis.HasErrorPrefix(err, prefix) || strings.Contains(inScript(err), ": -"+prefix+" ")
+	}
+	if temporary {
+		return &Error{Outcome: NotExecuted, Err: err}
+	}
+	if strings.Contains(err.Error(), "syntax error") { // the scripts use options of Redis 6.2, as SET with GET
+		return &Error{Rejected, Unfit, fmt.Errorf("Redis 6.2 or later is needed: %w", err)}
+	}
+	return &Error{Outcome: Rejected, Err: err}
+}
+
+// inScript is the error of a script, with that of its command at the end: Redis before 7.0 replies so. Empty: it is
+// another error.
+func inScript(err error) string {
+	text := err.Error()
+	if !strings.HasPrefix(text, "ERR Error running script") {
+		return ""
+	}
+	return text
+}
+
+// NotSent is the error of a request that was never given to go-redis.
+func NotSent(ctx context.Context) *Error {
+	return &Error{Outcome: NotExecuted, Err: context.Cause(ctx)}
+}
