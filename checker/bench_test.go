@@ -15,6 +15,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // longSpans is a correct history of n operations of clients that compete for keys, made as spans, without events, so
@@ -131,8 +132,8 @@ func BenchmarkOrder(b *testing.B) {
 			k := &v.keyedOps()[0]
 			v.prepare(k)
 			for b.Loop() {
-				j := searchJob{Kind: k.kind, ops: v.modelOps(k)}
-				if got := j.run(0); got != porcupine.Ok {
+				j := search.Job{Kind: k.kind, Ops: v.modelOps(k)}
+				if got := j.Run(0); got != porcupine.Ok {
 					b.Fatal(got)
 				}
 			}

@@ -99,8 +99,8 @@ type Options struct {
 	Require    []Property    // the run is unsafe if one of these is violated; empty: all
 	Search     time.Duration // longest search for a legal order; 0 is 5 s, negative: no search
 
-	// SearchCommand is a command that runs [ServeSearch]. Long searches run in that process, whose memory is bounded.
-	// Empty: searches run in this process, and only short ones.
+	// SearchCommand is a command that runs one search, as the hidden command "chaos search" does. Long searches run in
+	// that process, whose memory is bounded. Empty: searches run in this process, and only short ones.
 	SearchCommand []string
 
 	// Slack is how long a lock may take for what need not be immediate: to wake a waiter, to end a lease, to report a

@@ -9,6 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -20,19 +21,19 @@ var (
 
 // differential compares the sweeps with porcupine and with the just-in-time search.
 type differential struct {
-	kind   lockKind
+	kind   search.Kind
 	draw   *sketcher
 	jit    justInTime
-	models [unmodelled][4]porcupine.Model // by permits
+	models [search.Unmodelled][4]porcupine.Model // by permits
 
 	histories, left, illegal, exact, third, tries, unknown int
 }
 
-func newProof(kind lockKind) *differential {
+func newProof(kind search.Kind) *differential {
 	p := &differential{kind: kind, draw: newSketcher(kind)}
-	for kind := range unmodelled {
+	for kind := range search.Unmodelled {
 		for n := range p.models[kind] {
-			p.models[kind][n] = modelOf(kind, int32(n), nil)
+			p.models[kind][n] = search.Model(kind, int32(n), nil)
 		}
 	}
 	return p
@@ -42,14 +43,14 @@ func newProof(kind lockKind) *differential {
 func (p *differential) compare(h *history.History) error {
 	permits := int32(0)
 	h.Limits = nil
-	if p.kind == semaphore {
+	if p.kind == search.Semaphore {
 		permits = p.draw.permits
 		h.Limits = []int32{permits}
 	}
 	v := newView(h, Options{})
 	k := &v.keyedOps()[0]
 	p.histories++
-	if k.kind == unmodelled || k.unjudgeable {
+	if k.kind == search.Unmodelled || k.unjudgeable {
 		p.left++
 		return nil
 	}
@@ -59,7 +60,7 @@ func (p *differential) compare(h *history.History) error {
 		return nil
 	}
 	ops := v.modelOps(k)
-	illegal := !porcupine.CheckOperations(p.models[k.kind][permits], operations(ops, 0))
+	illegal := !porcupine.CheckOperations(p.models[k.kind][permits], search.Operations(ops, 0))
 	p.count(k, illegal)
 	if err := p.compareThird(v, k, illegal); err != nil {
 		return err
@@ -110,13 +111,13 @@ func (p *differential) compareThird(v *view, k *keyOps, illegal bool) error {
 
 // compareSweep compares with the sweeps.
 func (p *differential) compareSweep(v *view, k *keyOps, illegal bool) error {
-	var flaws [opNoPermits + 1]int
+	var flaws [search.OpNoPermits + 1]int
 	total := 0
 	note := func(f flaw) {
 		flaws[f.kind]++
 		total++
 	}
-	if k.kind == semaphore {
+	if k.kind == search.Semaphore {
 		v.sweepPermits(k, 0, note)
 	} else {
 		v.sweep(k, 0, note)
@@ -134,7 +135,7 @@ func (p *differential) compareSweep(v *view, k *keyOps, illegal bool) error {
 // the reentrant fenced mutex, see docs/explanation/checkers.md.
 func TestDifferential(t *testing.T) {
 	race.Skip(t)
-	for kind := range unmodelled {
+	for kind := range search.Unmodelled {
 		if *differentialKind != "" && *differentialKind != kind.String() {
 			continue
 		}

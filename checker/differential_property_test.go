@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -20,23 +21,23 @@ var onlyProperty = flag.String("differential.property", "", "compare only the ch
 type propertyDifferential struct {
 	property Property
 	draw     *sketcher
-	models   [unmodelled][9]porcupine.Model
+	models   [search.Unmodelled][9]porcupine.Model
 	kind     LockKind // what the lock is meant to be
 
 	histories, left, violated, searched, tries, unknown, leases int
 }
 
 // kindsFor are the kinds of lock on whose histories a property is compared.
-func kindsFor(p Property) []lockKind {
+func kindsFor(p Property) []search.Kind {
 	switch p {
 	case Permits:
-		return []lockKind{semaphore}
+		return []search.Kind{search.Semaphore}
 	case ReadersWriter:
-		return []lockKind{readersWriter}
+		return []search.Kind{search.ReadersWriter}
 	case Fencing:
-		return []lockKind{fencedMutex, reentrantFenced, readersWriter, semaphore}
+		return []search.Kind{search.FencedMutex, search.ReentrantFenced, search.ReadersWriter, search.Semaphore}
 	}
-	return []lockKind{reentrantMutex, reentrantMutex, readersWriter}
+	return []search.Kind{search.ReentrantMutex, search.ReentrantMutex, search.ReadersWriter}
 }
 
 func newRivals(p Property) (all []*propertyDifferential) {
@@ -46,9 +47,9 @@ func newRivals(p Property) (all []*propertyDifferential) {
 		if p == HoldCount && n == 1 {
 			r.kind = Mutex
 		}
-		for kind := range unmodelled {
+		for kind := range search.Unmodelled {
 			for n := range r.models[kind] {
-				r.models[kind][n] = modelOf(kind, int32(n), nil)
+				r.models[kind][n] = search.Model(kind, int32(n), nil)
 			}
 		}
 		all = append(all, r)
@@ -60,7 +61,7 @@ func newRivals(p Property) (all []*propertyDifferential) {
 func (r *propertyDifferential) compare(h *history.History) error {
 	r.histories++
 	h.Limits = nil
-	if r.draw.kind == semaphore {
+	if r.draw.kind == search.Semaphore {
 		h.Limits = []int32{r.draw.permits}
 	}
 	v := newView(h, Options{LockKind: r.kind})
@@ -96,7 +97,7 @@ func (r *propertyDifferential) compare(h *history.History) error {
 	if want != (got.Outcome == Violated) {
 		return fmt.Errorf("brute force finds a violation: %v; %s is %s: %s", want, r.property, got.Outcome, got.Summary)
 	}
-	if r.property == Fencing && !r.draw.kind.fenced() {
+	if r.property == Fencing && !r.draw.kind.Fenced() {
 		return nil // the models of these kinds have no tokens
 	}
 	return r.comparePorcupine(v, want || r.property == ReadersWriter && checkExclusion(v, Options{}).Outcome == Violated)
@@ -162,14 +163,14 @@ func (r *propertyDifferential) soundTokens(v *view, got Result) error {
 // without a legal order is violated, if nothing else can be wrong with it.
 func (r *propertyDifferential) comparePorcupine(v *view, violated bool) error {
 	k := &v.keyedOps()[0]
-	if k.kind == unmodelled || r.slow(v) {
+	if k.kind == search.Unmodelled || r.slow(v) {
 		return nil
 	}
 	v.prepare(k)
 	if k.unjudgeable {
 		return nil
 	}
-	ops := operations(v.modelOps(k), 0)
+	ops := search.Operations(v.modelOps(k), 0)
 	permits := max(0, k.permits)
 	legal := porcupine.CheckOperations(r.models[k.kind][permits], ops)
 	r.searched++
@@ -181,7 +182,7 @@ func (r *propertyDifferential) comparePorcupine(v *view, violated bool) error {
 	if legal || violated || !only {
 		return nil
 	}
-	if r.property == Fencing && (r.atOnce(v) || !porcupine.CheckOperations(r.models[reentrantMutex][0], ops)) {
+	if r.property == Fencing && (r.atOnce(v) || !porcupine.CheckOperations(r.models[search.ReentrantMutex][0], ops)) {
 		return nil // not because of its tokens; or at one instant, which fencing does not judge
 	}
 	return fmt.Errorf("porcupine finds no order, and %s is not violated", r.property)

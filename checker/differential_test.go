@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -35,13 +36,13 @@ func differ(h *history.History, t *tally) error {
 			continue
 		}
 		v.prepare(&k)
-		model := modelOf(k.kind, 0, nil)
+		model := search.Model(k.kind, 0, nil)
 		ops := v.modelOps(&k)
-		illegal := !porcupine.CheckOperations(model, operations(ops, 0))
+		illegal := !porcupine.CheckOperations(model, search.Operations(ops, 0))
 		flaws, overlaps := 0, 0
 		v.sweep(&k, 0, func(f flaw) {
 			flaws++
-			if f.kind == opGrant || (f.kind == opBadToken && f.x >= 0) {
+			if f.kind == search.OpGrant || (f.kind == search.OpBadToken && f.x >= 0) {
 				overlaps++
 			}
 		})
@@ -56,14 +57,14 @@ func differ(h *history.History, t *tally) error {
 			return fmt.Errorf("exclusion is violated, but there is a legal order: %s", r.Summary)
 		}
 		window := v.windowOps(v.byKey[i])
-		if bad := !porcupine.CheckOperations(model, operations(window, 0)); bad != (overlaps > 0) && k.exact {
+		if bad := !porcupine.CheckOperations(model, search.Operations(window, 0)); bad != (overlaps > 0) && k.exact {
 			return fmt.Errorf("the window of all holds is illegal: %v; the sweep finds %d of holds", bad, overlaps)
 		}
 	}
 	return nil
 }
 
-func (t *tally) count(k *keyOps, ops []lockOp, illegal bool) {
+func (t *tally) count(k *keyOps, ops []search.Op, illegal bool) {
 	t.histories++
 	if illegal {
 		t.illegal++
@@ -75,7 +76,7 @@ func (t *tally) count(k *keyOps, ops []lockOp, illegal bool) {
 		t.tries++
 	}
 	for _, op := range ops {
-		if op.unknown {
+		if op.Unknown {
 			t.unknown++
 			return
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // The targets of this file take the decisions of the sketcher from a fuzzer:
@@ -18,7 +19,7 @@ import (
 //	go test ./checker -run '^$' -fuzz '^FuzzSemaphore$' -fuzztime 1m
 
 // fuzzKind compares the sweep of one kind of lock with the two searches.
-func fuzzKind(f *testing.F, kind lockKind) {
+func fuzzKind(f *testing.F, kind search.Kind) {
 	p := newProof(kind)
 	fuzzChoices(f, func(t *testing.T, made []byte) {
 		h := p.draw.drawFrom(made)
@@ -63,12 +64,12 @@ func judgeAll(t *testing.T, h *history.History) {
 	}
 }
 
-func FuzzMutex(f *testing.F)                { fuzzKind(f, plainMutex) }
-func FuzzReentrantMutex(f *testing.F)       { fuzzKind(f, reentrantMutex) }
-func FuzzFencedMutex(f *testing.F)          { fuzzKind(f, fencedMutex) }
-func FuzzReentrantFencedMutex(f *testing.F) { fuzzKind(f, reentrantFenced) }
-func FuzzSemaphore(f *testing.F)            { fuzzKind(f, semaphore) }
-func FuzzReadersWriterLock(f *testing.F)    { fuzzKind(f, readersWriter) }
+func FuzzMutex(f *testing.F)                { fuzzKind(f, search.PlainMutex) }
+func FuzzReentrantMutex(f *testing.F)       { fuzzKind(f, search.ReentrantMutex) }
+func FuzzFencedMutex(f *testing.F)          { fuzzKind(f, search.FencedMutex) }
+func FuzzReentrantFencedMutex(f *testing.F) { fuzzKind(f, search.ReentrantFenced) }
+func FuzzSemaphore(f *testing.F)            { fuzzKind(f, search.Semaphore) }
+func FuzzReadersWriterLock(f *testing.F)    { fuzzKind(f, search.ReadersWriter) }
 
 func FuzzPermits(f *testing.F)       { fuzzProperty(f, Permits) }
 func FuzzReadersWriter(f *testing.F) { fuzzProperty(f, ReadersWriter) }

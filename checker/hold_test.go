@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/liveholds"
+	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -130,11 +131,11 @@ func TestBothFoldsFindTheSameHolds(t *testing.T) {
 			return
 		}
 	}
-	for kind := plainMutex; kind < unmodelled; kind++ {
+	for kind := search.PlainMutex; kind < search.Unmodelled; kind++ {
 		d, some := newSketcher(kind), 0
 		for seed := range uint64(random(3000)) {
 			h := d.draw(seed)
-			if h.Limits = nil; kind == semaphore {
+			if h.Limits = nil; kind == search.Semaphore {
 				h.Limits = []int32{d.permits}
 			}
 			if some += compareFolds(t, fmt.Sprintf("%s, seed %d", kind, seed), eventsOf(h)); t.Failed() {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // justInTime is a third search, for small histories. It shares nothing with the sweep and with porcupine: it has no
@@ -11,7 +12,7 @@ import (
 // through the events, keeps the set of all possible states, and lets pending operations take effect only when one
 // returns.
 type justInTime struct {
-	kind    lockKind
+	kind    search.Kind
 	permits int8
 	spans   []history.Span
 	before  []int32 // the owner's last known operation before it; or -1
@@ -40,7 +41,7 @@ type jitCase struct {
 }
 
 // legal reports whether h has a legal order. It has at most 64 operations and 16 owners.
-func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) bool {
+func (j *justInTime) legal(h *history.History, kind search.Kind, permits int32) bool {
 	j.kind, j.permits, j.spans = kind, int8(permits), h.Spans
 	j.before, j.marks, j.done, j.called = j.before[:0], j.marks[:0], 0, 0
 	j.lapses = j.lapses[:0]
@@ -54,7 +55,7 @@ func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) boo
 			}
 		}
 		j.before = append(j.before, before)
-		if s.Outcome == history.Info && s.Op != history.OpRelease && (s.Lease > 0 || j.kind == semaphore) {
+		if s.Outcome == history.Info && s.Op != history.OpRelease && (s.Lease > 0 || j.kind == search.Semaphore) {
 			j.lapses = append(j.lapses, int32(i))
 		}
 		if s.Outcome == history.Fail && !s.Busy {
@@ -135,7 +136,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	}
 	c.taken |= bit
 	n := int8(1)
-	if j.kind == semaphore {
+	if j.kind == search.Semaphore {
 		n = int8(s.Permits)
 	}
 	has := &c.has[s.Owner]
@@ -157,14 +158,14 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	if !j.open(c, s, n, *has > 0) || !j.rightToken(c, s, *has > 0) {
 		return false
 	}
-	if c.out += n; s.Write && j.kind == readersWriter {
+	if c.out += n; s.Write && j.kind == search.ReadersWriter {
 		c.writers = 1
 	}
-	leased := s.Outcome == history.Info && (s.Lease > 0 || j.kind == semaphore)
+	leased := s.Outcome == history.Info && (s.Lease > 0 || j.kind == search.Semaphore)
 	switch vague := &c.mayExpire[s.Owner]; {
-	case leased && (*vague == *has || j.kind == semaphore):
+	case leased && (*vague == *has || j.kind == search.Semaphore):
 		*vague += n
-	case j.kind != semaphore:
+	case j.kind != search.Semaphore:
 		*vague = 0
 	}
 	*has += n
@@ -175,7 +176,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 // whole hold, if no known acquire is part of it.
 func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
 	n, vague := int8(s.Permits), &c.mayExpire[s.Owner]
-	if j.kind != semaphore {
+	if j.kind != search.Semaphore {
 		n = max(1, c.has[s.Owner])
 	}
 	if *vague < n {
@@ -192,11 +193,11 @@ func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
 // open reports whether there is room for n more of s.
 func (j *justInTime) open(c *jitCase, s *history.Span, n int8, inside bool) bool {
 	switch j.kind {
-	case semaphore:
+	case search.Semaphore:
 		return c.out+n <= j.permits
-	case readersWriter:
+	case search.ReadersWriter:
 		return inside || c.out == 0 || (!s.Write && c.writers == 0)
-	case plainMutex, fencedMutex:
+	case search.PlainMutex, search.FencedMutex:
 		return c.out == 0
 	}
 	return c.out == 0 || inside
@@ -204,7 +205,7 @@ func (j *justInTime) open(c *jitCase, s *history.Span, n int8, inside bool) bool
 
 // rightToken reports whether a grant may have its token, and records it.
 func (j *justInTime) rightToken(c *jitCase, s *history.Span, inside bool) bool {
-	if j.kind != fencedMutex && j.kind != reentrantFenced {
+	if j.kind != search.FencedMutex && j.kind != search.ReentrantFenced {
 		return true
 	}
 	token, own := uint8(s.Token), &c.tokens[s.Owner]

@@ -5,47 +5,16 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // This file is the exact sweep behind [Linearizable]; linearizable.go has porcupine search the same operations.
-
-// opKind is what an operation does to a lock, or what is wrong in a flaw.
-type opKind uint8
-
-const (
-	opGrant     opKind = iota // an acquire or try that was granted
-	opBusyTry                 // a try that failed because the lock was held
-	opRelease                 // one release
-	opBadToken                // of a flaw: a grant whose token does not fit the order
-	opNoPermits               // of a flaw: a grant without enough permits
-	opHorizon                 // not an operation: after it nothing of unknown outcome takes effect
-	opHoldLost                // the owner's hold ends by itself: loss reported, crash, release refused
-	opRegrant                 // of a flaw: a grant to the holder of a lock that is not reentrant
-	opLeaseEnd                // the lease of an acquire of unknown outcome ends
-)
-
-// lockOp is an operation on one key, as a model of a lock takes it.
-type lockOp struct {
-	call, ret time.Duration // never, if unknown
-	owner     int32
-	epoch     int32 // of the owner: a new one begins after each lost hold
-	pos       int32 // how many known operations of the owner came before; -1 if that is unknown
-	depth     int64 // what the owner held before, by its program order; -1 if that is unknown
-	span      int32 // -1 if it is not an operation of the history
-	process   history.Process
-	permits   int32  // requested or released, at least 1
-	token     uint64 // 0: none
-	kind      opKind
-	write     bool
-	leased    bool // of unknown outcome, with a lease
-	unknown   bool // it may have taken effect at any time from call on, or never
-}
 
 // flaw is evidence that no legal order exists: two holds (x, y), or a single operation y that no hold explains (x <
 // 0).
 type flaw struct {
 	x, y int32
-	kind opKind
+	kind search.OpKind
 	segment
 }
 
@@ -79,21 +48,21 @@ type flaw struct {
 func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	clean := v.sweepHolds(k, slack, visit)
 	for i, s := range refsAt(v.h.Spans, k.orphans) {
-		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
+		visit(flaw{x: -1, y: i, kind: search.OpRelease, segment: segment{s.Call, s.Return}})
 	}
-	if k.kind == plainMutex || k.kind == fencedMutex {
+	if k.kind == search.PlainMutex || k.kind == search.FencedMutex {
 		for i, s := range refsAt(v.h.Spans, k.regrants) {
-			visit(flaw{x: -1, y: i, kind: opRegrant, segment: segment{s.Return, s.Return}})
+			visit(flaw{x: -1, y: i, kind: search.OpRegrant, segment: segment{s.Return, s.Return}})
 			clean = false
 		}
 	}
 	if !clean {
 		return
 	}
-	if k.kind == fencedMutex || k.kind == reentrantFenced {
+	if k.kind == search.FencedMutex || k.kind == search.ReentrantFenced {
 		v.sweepTokens(k, slack, visit)
 	}
-	if !k.exact || k.kind.shared() {
+	if !k.exact || k.kind.Shared() {
 		return
 	}
 	v.sweepTries(k, slack, visit)
@@ -111,7 +80,7 @@ func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool
 		}
 		if x >= 0 && v.holds[x].core-y.from > slack && y.core-v.holds[x].from > slack {
 			clean = false
-			visit(flaw{x: x, y: j, kind: opGrant, segment: segment{y.from, min(v.holds[x].core, y.core)}})
+			visit(flaw{x: x, y: j, kind: search.OpGrant, segment: segment{y.from, min(v.holds[x].core, y.core)}})
 		}
 		if last < 0 || y.core > v.holds[last].core {
 			last = j
@@ -138,7 +107,7 @@ func (h *hold) orderingToken() uint64 {
 func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	bad := func(x, y int32) {
 		h := &v.holds[y]
-		visit(flaw{x: x, y: y, kind: opBadToken, segment: segment{h.from, h.from}})
+		visit(flaw{x: x, y: y, kind: search.OpBadToken, segment: segment{h.from, h.from}})
 	}
 	holds := v.byKey[k.key]
 	sure, highest := 0, int32(-1)
@@ -170,7 +139,7 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 		if v.ownerOrder[s.Owner] != ordSequential {
 			continue
 		}
-		visit(flaw{x: -1, y: i, kind: opBadToken, segment: segment{s.Call, s.Return}})
+		visit(flaw{x: -1, y: i, kind: search.OpBadToken, segment: segment{s.Call, s.Return}})
 	}
 }
 
@@ -188,74 +157,58 @@ func later(t, d time.Duration) time.Duration {
 // An acquire of unknown outcome whose owner never acts again is left out, unless a failed try may need it. That is
 // safe: in any legal order it can be removed, and what was legal after it still is, because it only ever took room
 // (the lock, a permit) and returned none, and no known grant needs that room to be taken. Only a failed try does.
-func (v *view) modelOps(k *keyOps) []lockOp {
-	ops := make([]lockOp, 0, len(k.spans)+8)
-	var lapses []lockOp
+func (v *view) modelOps(k *keyOps) []search.Op {
+	ops := make([]search.Op, 0, len(k.spans)+8)
+	var lapses []search.Op
 	next := make(map[int32]int32)  // by owner: known operations so far
 	depth := make(map[int64]int64) // by self
 	for i, s := range refsAt(v.h.Spans, k.spans) {
-		op := lockOp{call: s.Call, ret: s.Return, owner: s.Owner, span: i, process: s.Process}
-		op.unknown, op.permits, op.write, op.token = s.Outcome == history.Info, 1, s.Write, s.Token
-		if k.kind == semaphore {
-			op.permits = s.Permits
+		op := search.Op{Call: s.Call, Return: s.Return, Owner: s.Owner, Span: i, Process: s.Process}
+		op.Unknown, op.Permits, op.Write, op.Token = s.Outcome == history.Info, 1, s.Write, s.Token
+		if k.kind == search.Semaphore {
+			op.Permits = s.Permits
 		}
 		effect := s.Ended
 		switch {
 		case s.Busy && k.explained(i):
 			continue
 		case s.Busy:
-			op.kind = opBusyTry
+			op.Kind = search.OpBusyTry
 		case s.Outcome == history.Fail: // it did not take effect; a refused release shows in the holds
 			continue
 		case s.Op == history.OpRelease:
-			op.kind = opRelease
+			op.Kind = search.OpRelease
 			effect = s.Invoked
-		case op.unknown && v.ownerOrder[s.Owner] == ordSequential && len(k.busy) == 0:
+		case op.Unknown && v.ownerOrder[s.Owner] == ordSequential && len(k.busy) == 0:
 			continue
 		}
-		if op.unknown || !k.kind.fenced() || promised(s) <= s.Return || slices.Contains(v.carried, i) {
-			op.token = 0
+		if op.Unknown || !k.kind.Fenced() || promised(s) <= s.Return || slices.Contains(v.carried, i) {
+			op.Token = 0
 		}
-		op.epoch, op.pos = k.epochs.of(s.Owner, effect), -1
-		if op.kind != opBusyTry && v.ownerOrder[s.Owner] != ordUnknown {
-			if op.pos = next[s.Owner]; !op.unknown {
+		op.Epoch, op.Pos = k.epochs.of(s.Owner, effect), -1
+		if op.Kind != search.OpBusyTry && v.ownerOrder[s.Owner] != ordUnknown {
+			if op.Pos = next[s.Owner]; !op.Unknown {
 				next[s.Owner]++
 				k.placeDrops(s.Owner, effect, next[s.Owner])
 			}
 		}
-		if op.depth = -1; op.kind != opBusyTry && !op.unknown && v.ownerOrder[s.Owner] == ordSequential {
-			op.depth = depth[op.ownerEpoch()]
-			depth[op.ownerEpoch()] += op.gain()
+		if op.Depth = -1; op.Kind != search.OpBusyTry && !op.Unknown && v.ownerOrder[s.Owner] == ordSequential {
+			op.Depth = depth[op.OwnerEpoch()]
+			depth[op.OwnerEpoch()] += op.Gain()
 		}
-		if op.leased = op.unknown && op.kind == opGrant && k.leased(s); op.leased && len(k.busy) > 0 {
-			lapses = append(lapses, op.leaseEnd())
+		if op.Leased = op.Unknown && op.Kind == search.OpGrant && k.leased(s); op.Leased && len(k.busy) > 0 {
+			lapses = append(lapses, op.LeaseEnd())
 		}
 		ops = append(ops, op)
 	}
 	return slices.Concat(ops, k.drops, lapses)
 }
 
-// leaseEnd is the end of the lease of an acquire of unknown outcome: at any time, or never. Whatever such an acquire
-// explains, no other operation needs it to end; only a failed try may need that the lock was held for a while.
-func (op *lockOp) leaseEnd() lockOp {
-	l := *op
-	l.kind, l.span, l.depth, l.token, l.leased = opLeaseEnd, -1, -1, 0, false
-	return l
-}
-
-// gain is by how much an operation changes what its owner holds.
-func (op *lockOp) gain() int64 {
-	if op.kind == opRelease {
-		return -int64(op.permits)
-	}
-	return int64(op.permits)
-}
-
 // placeDrops sets the position of the owner's lost holds that come after one of its known operations.
 func (k *keyOps) placeDrops(owner, event, known int32) {
 	for i, d := range refs(k.drops) {
-		if d.owner == owner && k.dropped[i] >= event {
-			d.pos = known
+		if d.Owner == owner && k.dropped[i] >= event {
+			d.Pos = known
 		}
 	}
 }
@@ -263,25 +216,25 @@ func (k *keyOps) placeDrops(owner, event, known int32) {
 // windowOps is a part of a key's history: whole holds, each as one grant and one release, and each as if it had its
 // own owner. To leave out whole holds, or the re-entries inside one, keeps a legal order legal: so if the window has
 // no legal order, the history has none.
-func (v *view) windowOps(holds []int32) []lockOp {
-	var ops []lockOp
+func (v *view) windowOps(holds []int32) []search.Op {
+	var ops []search.Op
 	for i, h := range refsAt(v.holds, holds) {
-		grant := lockOp{call: h.asked, ret: h.from, owner: h.owner, epoch: i, pos: -1, depth: -1, span: h.span,
-			process: v.h.Spans[h.span].Process, permits: 1, write: !h.reader, token: h.orderingToken()}
+		grant := search.Op{Call: h.asked, Return: h.from, Owner: h.owner, Epoch: i, Pos: -1, Depth: -1, Span: h.span,
+			Process: v.h.Spans[h.span].Process, Permits: 1, Write: !h.reader, Token: h.orderingToken()}
 		ops = appendHold(ops, grant, h.core, h.freeBy, h.ending)
 	}
 	return ops
 }
 
 // appendHold appends a grant and, if the hold ends, its release, or its loss.
-func appendHold(ops []lockOp, op lockOp, core, freeBy time.Duration, end ending) []lockOp {
+func appendHold(ops []search.Op, op search.Op, core, freeBy time.Duration, end ending) []search.Op {
 	ops = append(ops, op)
 	if core == never {
 		return ops
 	}
-	op.kind, op.call, op.ret, op.span = opRelease, core, freeBy, -1
+	op.Kind, op.Call, op.Return, op.Span = search.OpRelease, core, freeBy, -1
 	if end != endReleased {
-		op.kind, op.unknown, op.ret = opHoldLost, true, never
+		op.Kind, op.Unknown, op.Return = search.OpHoldLost, true, never
 	}
 	return append(ops, op)
 }

@@ -3,6 +3,8 @@ package checker
 import (
 	"sort"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // sweepTries visits the refused tries that no holder can have caused; see sweep.
@@ -32,7 +34,7 @@ func (v *view) sweepTries(k *keyOps, slack time.Duration, visit func(flaw)) {
 			continue
 		}
 		for i, s := range refsAt(v.h.Spans, open) {
-			visit(flaw{x: -1, y: i, kind: opBusyTry, segment: segment{s.Call, s.Return}})
+			visit(flaw{x: -1, y: i, kind: search.OpBusyTry, segment: segment{s.Call, s.Return}})
 		}
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // keyOps is one key's part of the history.
 type keyOps struct {
 	key            int32
-	kind           lockKind
+	kind           search.Kind
 	permits        int32           // of a semaphore
 	spans          []int32         // lock operations, by invocation
 	busy           []int32         // tries that failed because the lock was held
@@ -24,7 +25,7 @@ type keyOps struct {
 	renumbered     []int32      // re-entries with another token than their hold's
 	regrants       []int32      // grants to the holder
 	epochs         epochs       // set by prepare
-	drops          []lockOp     // set by prepare
+	drops          []search.Op  // set by prepare
 	dropped        []int32      // event of each drop; set by prepare
 	permitHolds    []permitHold // of a semaphore; set by prepare
 	exact          bool         // the sweep decides
@@ -34,8 +35,6 @@ type keyOps struct {
 	readers, manyPermits, tokens, ambiguous bool
 	ownerModes                              map[int32]usage // of owners that act after an unknown outcome
 }
-
-func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFenced }
 
 // keyedOps groups the lock operations by key, in linear time. Which kind of lock a key is, is inferred from its
 // requests and replies.
@@ -162,26 +161,26 @@ func (k *keyOps) inferKind(t usage, meant LockKind) {
 	}
 	switch {
 	case k.readers && (many || k.ambiguous || t&usageMixed != 0), many && k.permits <= 0:
-		k.kind = unmodelled
+		k.kind = search.Unmodelled
 	case many:
-		k.kind = semaphore
+		k.kind = search.Semaphore
 	case k.readers:
-		k.kind = readersWriter
+		k.kind = search.ReadersWriter
 	case k.tokens && deep:
-		k.kind = reentrantFenced
+		k.kind = search.ReentrantFenced
 	case k.tokens:
-		k.kind = fencedMutex
+		k.kind = search.FencedMutex
 	case deep:
-		k.kind = reentrantMutex
+		k.kind = search.ReentrantMutex
 	}
-	if k.kind.shared() && len(k.busy) > 0 {
+	if k.kind.Shared() && len(k.busy) > 0 {
 		k.exact = false
 	}
 }
 
 // prepare fills in what the search needs to know of lost holds.
 func (v *view) prepare(k *keyOps) {
-	if k.kind == semaphore {
+	if k.kind == search.Semaphore {
 		v.preparePermits(k)
 		return
 	}
@@ -194,8 +193,9 @@ func (v *view) prepare(k *keyOps) {
 	for _, h := range refsAt(v.holds, holds) {
 		if h.ending == endLost {
 			k.dropped = append(k.dropped, h.endEvent)
-			k.drops = append(k.drops, lockOp{call: h.core, ret: never, owner: h.owner, epoch: k.epochs.of(h.owner, h.endEvent),
-				span: -1, process: v.h.Spans[h.span].Process, kind: opHoldLost, unknown: true, depth: -1})
+			k.drops = append(k.drops, search.Op{Call: h.core, Return: never, Owner: h.owner,
+				Epoch: k.epochs.of(h.owner, h.endEvent),
+				Span:  -1, Process: v.h.Spans[h.span].Process, Kind: search.OpHoldLost, Unknown: true, Depth: -1})
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // maxDrawn is how many operations a page shows: porcupine writes every partial order into it.
@@ -31,13 +32,13 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 	if len(ops) == 0 {
 		return ErrNothingToShow
 	}
-	model := modelOf(k.kind, k.permits, v.describe)
-	_, info := porcupine.CheckOperationsVerbose(model, v.rows(ops, operations(ops, 0)), defaultSearch)
-	from, to := ops[0].call, ops[0].call
+	model := search.Model(k.kind, k.permits, v.describe)
+	_, info := porcupine.CheckOperationsVerbose(model, v.rows(ops, search.Operations(ops, 0)), defaultSearch)
+	from, to := ops[0].Call, ops[0].Call
 	for _, op := range ops {
-		from = min(from, op.call)
-		if to = max(to, op.call); !op.unknown {
-			to = max(to, op.ret)
+		from = min(from, op.Call)
+		if to = max(to, op.Call); !op.Unknown {
+			to = max(to, op.Return)
 		}
 	}
 	info.AddAnnotations(v.annotations(from, to))
@@ -48,17 +49,17 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 }
 
 // linearizationOps are the operations on the page.
-func (v *view) linearizationOps(j *Judgement) (keyOps, []lockOp) {
+func (v *view) linearizationOps(j *Judgement) (keyOps, []search.Op) {
 	worst := j.worstOrdering()
 	for i, k := range v.keyedOps() {
-		if len(k.spans) == 0 || k.kind == unmodelled || (worst != nil && v.h.Keys[i] != worst.Key) {
+		if len(k.spans) == 0 || k.kind == search.Unmodelled || (worst != nil && v.h.Keys[i] != worst.Key) {
 			continue
 		}
 		v.prepare(&k)
 		switch {
 		case len(k.spans) <= maxDrawn:
 			return k, v.modelOps(&k)
-		case k.kind == semaphore:
+		case k.kind == search.Semaphore:
 			t := v.h.Spans[k.spans[0]].Call
 			if worst != nil {
 				t = worst.Start
@@ -75,16 +76,16 @@ const maxRows = 64
 
 // rows gives a row to each client, that of its number if all are small, and then to each operation of unknown
 // outcome, which lasts to the end of the page.
-func (v *view) rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
+func (v *view) rows(ops []search.Op, shown []porcupine.Operation) []porcupine.Operation {
 	row, next := make(map[int]int), 0
 	if v.h.Clients <= maxRows { // no other operation has the row of a client, also of one without an operation here
 		next = v.h.Clients
 	}
 	client := func(i int) (number int, known bool) {
-		if i >= len(ops) || ops[i].unknown {
+		if i >= len(ops) || ops[i].Unknown {
 			return 0, false
 		}
-		return ops[i].process.Client(v.h.Clients), true
+		return ops[i].Process.Client(v.h.Clients), true
 	}
 	for i := range shown {
 		if c, known := client(i); known && c < maxRows {
@@ -136,23 +137,23 @@ func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
 	return around(holds, y, x)
 }
 
-func (v *view) describe(op *lockOp) string {
-	name := html.EscapeString(v.h.Owners[op.owner]) // the page shows it as HTML
-	switch op.kind {
-	case opHorizon:
+func (v *view) describe(op *search.Op) string {
+	name := html.EscapeString(v.h.Owners[op.Owner]) // the page shows it as HTML
+	switch op.Kind {
+	case search.OpHorizon:
 		return "end: later effects do not count"
-	case opBusyTry:
+	case search.OpBusyTry:
 		return "try refused (" + name + ")"
-	case opHoldLost:
+	case search.OpHoldLost:
 		return "hold lost (" + name + ")"
-	case opLeaseEnd:
+	case search.OpLeaseEnd:
 		return "lease ends (" + name + ")"
-	case opRelease:
+	case search.OpRelease:
 		return "release (" + name + ")"
 	}
 	text := "acquire (" + name + ")"
-	if op.span >= 0 {
-		if t := v.h.Spans[op.span].Token; t != 0 {
+	if op.Span >= 0 {
+		if t := v.h.Spans[op.Span].Token; t != 0 {
 			text += fmt.Sprintf(" token %d", t)
 		}
 	}

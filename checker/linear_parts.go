@@ -6,6 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // sampledParts is how many parts of a key are searched although the sweep decides it.
@@ -30,7 +31,7 @@ func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
 			break
 		}
 		permits := int64(1)
-		if k.kind == semaphore {
+		if k.kind == search.Semaphore {
 			permits = int64(s.Permits)
 		}
 		switch {
@@ -60,7 +61,7 @@ func (c *linearCheck) inParts(k *keyOps) bool {
 		if n+1 < len(cuts) && cuts[n+1]-begin <= maxSearched {
 			continue
 		}
-		if size := int(cut - begin); size > maxSearched || size > c.budget || k.kind.fenced() {
+		if size := int(cut - begin); size > maxSearched || size > c.budget || k.kind.Fenced() {
 			return false
 		}
 		if c.part(k, k.spans[begin:cut], n+1 == len(cuts), true) != porcupine.Ok {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // permitHold is some permits of a semaphore that one owner got with one grant and released together. A release
@@ -200,9 +201,9 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 		first = min(first, y.core)
 	}
 	d.k.dropped = append(d.k.dropped, event)
-	d.k.drops = append(d.k.drops, lockOp{call: first, ret: never, owner: owner, epoch: d.k.epochs.of(owner, event),
-		span:    -1,
-		process: process, kind: opHoldLost, unknown: true, permits: 1, depth: -1})
+	d.k.drops = append(d.k.drops, search.Op{Call: first, Return: never, Owner: owner, Epoch: d.k.epochs.of(owner, event),
+		Span:    -1,
+		Process: process, Kind: search.OpHoldLost, Unknown: true, Permits: 1, Depth: -1})
 	p.open, p.lost, p.regranted = p.open[:0], true, false
 }
 
@@ -213,7 +214,7 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 // Holds that the clock error may have reduced to nothing are skipped.
 func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 	for i, s := range refsAt(v.h.Spans, k.orphans) {
-		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
+		visit(flaw{x: -1, y: i, kind: search.OpRelease, segment: segment{s.Call, s.Return}})
 	}
 	begin := make([]int32, 0, len(k.permitHolds))
 	for i, y := range refs(k.permitHolds) {
@@ -243,7 +244,7 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 			}
 		}
 		if out+int64(y.permits) > int64(k.permits) {
-			visit(flaw{x: last, y: i, kind: opNoPermits, segment: segment{y.from, y.core}})
+			visit(flaw{x: last, y: i, kind: search.OpNoPermits, segment: segment{y.from, y.core}})
 		}
 		if moment(y) == 1 {
 			out += int64(y.permits)
@@ -256,14 +257,14 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 
 // permitOps is the part of a semaphore's history in which permits were held at t: each permitHold as one grant and
 // one release, and each as if it had its own owner.
-func (k *keyOps) permitOps(v *view, t time.Duration) []lockOp {
-	var ops []lockOp
+func (k *keyOps) permitOps(v *view, t time.Duration) []search.Op {
+	var ops []search.Op
 	for i, y := range refs(k.permitHolds) {
 		if y.from > t || y.core < t {
 			continue
 		}
-		grant := lockOp{call: y.asked, ret: y.from, owner: y.owner, epoch: i, pos: -1, span: y.span,
-			process: v.h.Spans[y.span].Process, permits: y.permits, write: true, depth: -1}
+		grant := search.Op{Call: y.asked, Return: y.from, Owner: y.owner, Epoch: i, Pos: -1, Span: y.span,
+			Process: v.h.Spans[y.span].Process, Permits: y.permits, Write: true, Depth: -1}
 		ops = appendHold(ops, grant, y.core, y.freeBy, y.ending)
 	}
 	return ops

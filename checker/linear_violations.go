@@ -6,34 +6,35 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // linearViolation puts a finding of [Linearizable] into words.
 func (c *linearCheck) linearViolation(f finding) Violation {
-	switch opKind(f.rule) {
-	case opGrant:
+	switch search.OpKind(f.rule) {
+	case search.OpGrant:
 		return c.overlapViolation(f)
-	case opNoPermits:
+	case search.OpNoPermits:
 		return c.crowdedViolation(f)
-	case opHorizon:
-		f.note = lockKind(f.x)
-	case opBadToken:
+	case search.OpHorizon:
+		f.note = search.Kind(f.x)
+	case search.OpBadToken:
 		if f.x >= 0 {
 			return c.tokenViolation(f)
 		}
 	}
-	return c.word(f, map[opKind]wording{
-		opHorizon: {BrokenPromise, nothing, "the operations have an order that is legal for a $note",
+	return c.word(f, map[search.OpKind]wording{
+		search.OpHorizon: {BrokenPromise, nothing, "the operations have an order that is legal for a $note",
 			"the operations on $lock have no legal order"},
-		opBusyTry: {BrokenPromise, nothing, "a try fails only if another owner can have held the lock",
+		search.OpBusyTry: {BrokenPromise, nothing, "a try fails only if another owner can have held the lock",
 			"client $client was refused $lock between $call and $return, when no client can have held it"},
-		opRegrant: {BrokenPromise, nothing, "a mutex that is not reentrant is not granted to its holder",
+		search.OpRegrant: {BrokenPromise, nothing, "a mutex that is not reentrant is not granted to its holder",
 			"client $client was granted $lock at $return although it already held it"},
-		opRelease: {BrokenPromise, nothing, "only the holder can release",
+		search.OpRelease: {BrokenPromise, nothing, "only the holder can release",
 			"client $client released $lock at $return without holding it, and without an error"},
-		opBadToken: {BrokenPromise, nothing, "a re-entry repeats the token of its hold",
+		search.OpBadToken: {BrokenPromise, nothing, "a re-entry repeats the token of its hold",
 			"client $client re-entered $lock at $return and got token $token, which is not that of its hold"},
-	}[opKind(f.rule)])
+	}[search.OpKind(f.rule)])
 }
 
 func (c *linearCheck) overlapViolation(f finding) Violation {

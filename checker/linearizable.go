@@ -10,6 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // Limits of the search. porcupine keeps a set of all operations of a key for every configuration that it visits, so
@@ -29,8 +30,9 @@ const (
 // flaws are searched. If the two disagree, or the search ran out of time or memory, the property is undecided. Where
 // nothing was searched and the sweep finds nothing, the sweep decides alone if it is exact there.
 func checkLinearizable(v *view, o Options) Result {
-	c := linearCheck{view: v, o: o, found: newFindings(o), budget: maxSearchedIn, kinds: make(map[lockKind]int)}
-	c.searcher = newSearcher(o)
+	c := linearCheck{view: v, o: o, found: newFindings(o), budget: maxSearchedIn, kinds: make(map[search.Kind]int)}
+	c.searcher = search.NewSearcher(search.Options{Limit: o.searchTime(), Command: o.SearchCommand,
+		Step: func(name string, do func()) { o.Progress.step(name, 0, do) }})
 	keys := v.keyedOps()
 	if o.MayBeDown > 0 {
 		v.excuseRefusals(keys, o)
@@ -42,7 +44,8 @@ func checkLinearizable(v *view, o Options) Result {
 	}
 	r := c.found.result(Linearizable, c.linearViolation)
 	r.Counts = map[string]int64{"keys": int64(c.keys), "searched_keys": int64(c.searched), "swept_keys": int64(c.swept),
-		"searched_windows": int64(c.windows), "searched_parts": int64(c.parts), "keys_left_out": int64(c.kinds[unmodelled]),
+		"searched_windows": int64(c.windows), "searched_parts": int64(c.parts),
+		"keys_left_out":       int64(c.kinds[search.Unmodelled]),
 		"searched_operations": int64(maxSearchedIn - c.budget)}
 	for kind, n := range c.kinds {
 		r.Counts["keys_as_"+strings.ReplaceAll(kind.String(), " ", "_")] = int64(n)
@@ -64,10 +67,12 @@ func checkLinearizable(v *view, o Options) Result {
 	return r
 }
 
-// linearRules are the kinds of flaws that the sweeps and the search find; see opKind.
+// linearRules are the kinds of flaws that the sweeps and the search find; see [search.OpKind].
 func linearRules() []string {
-	return []string{opGrant: "held-twice", opBusyTry: "refused-without-cause", opRelease: "released-nothing",
-		opBadToken: "token-out-of-order", opNoPermits: "too-many-permits", opHorizon: "no-order", opRegrant: "regranted"}
+	return []string{search.OpGrant: "held-twice", search.OpBusyTry: "refused-without-cause",
+		search.OpRelease:  "released-nothing",
+		search.OpBadToken: "token-out-of-order", search.OpNoPermits: "too-many-permits", search.OpHorizon: "no-order",
+		search.OpRegrant: "regranted"}
 }
 
 func (o Options) searchTime() time.Duration {
@@ -82,10 +87,10 @@ type linearCheck struct {
 	*view
 	o         Options
 	found     *findings
-	searcher  *searcher
+	searcher  *search.Searcher
 	budget    int    // operations that may still be searched
 	undecided string // why nothing is decided; empty if everything is
-	kinds     map[lockKind]int
+	kinds     map[search.Kind]int
 
 	keys, searched, swept, windows, parts int
 }
@@ -93,7 +98,7 @@ type linearCheck struct {
 // kindNames names the models that judged the keys.
 func (c *linearCheck) kindNames() string {
 	var names []string
-	for kind := plainMutex; kind < unmodelled; kind++ {
+	for kind := search.PlainMutex; kind < search.Unmodelled; kind++ {
 		if c.kinds[kind] > 0 {
 			names = append(names, kind.String())
 		}
@@ -102,7 +107,7 @@ func (c *linearCheck) kindNames() string {
 }
 
 func (c *linearCheck) key(k *keyOps) {
-	if c.kinds[k.kind]++; k.kind == unmodelled {
+	if c.kinds[k.kind]++; k.kind == search.Unmodelled {
 		return
 	}
 	c.keys++
@@ -140,7 +145,7 @@ func (c *linearCheck) key(k *keyOps) {
 
 // flaws is the sweep for the kind of lock.
 func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
-	if k.kind == semaphore {
+	if k.kind == search.Semaphore {
 		c.sweepPermits(k, c.o.ClockError, visit)
 		return
 	}
@@ -150,7 +155,7 @@ func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
 // note adds a flaw to the findings.
 func (c *linearCheck) note(k *keyOps, f flaw) {
 	n := finding{rule: int(f.kind), x: f.x, y: f.y, start: f.from, end: c.clipped(f.segment)}
-	if f.kind == opNoPermits { // keyOps does not outlive the check of its key
+	if f.kind == search.OpNoPermits { // keyOps does not outlive the check of its key
 		n.y = k.permitHolds[f.y].span
 		n.note = slices.Concat(k.permitHolds[f.y:f.y+1], k.permitHolds[max(f.x, 0):f.x+1])
 	}
@@ -176,10 +181,10 @@ func (c *linearCheck) setUndecided(format string, args ...any) {
 
 // compare has porcupine search ops, in which the sweep found that many flaws, and returns its result. A search
 // without a result leaves the key undecided if it is needed.
-func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) porcupine.CheckResult {
+func (c *linearCheck) compare(k *keyOps, ops []search.Op, flaws int, whole bool) porcupine.CheckResult {
 	name := lockName(c.h.Keys[k.key])
 	c.budget -= len(ops)
-	got, why := c.searcher.search(searchJob{Kind: k.kind, Permits: k.permits, Slack: c.o.ClockError, ops: ops})
+	got, why := c.searcher.Search(search.Job{Kind: k.kind, Permits: k.permits, Slack: c.o.ClockError, Ops: ops})
 	switch {
 	case got == porcupine.Unknown && !whole:
 	case got == porcupine.Unknown:
@@ -193,22 +198,23 @@ func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) po
 	case got == porcupine.Illegal && flaws == 0 && whole:
 		first := int32(math.MaxInt32)
 		for _, op := range refs(ops) {
-			if op.span >= 0 {
-				first = min(first, op.span)
+			if op.Span >= 0 {
+				first = min(first, op.Span)
 			}
 		}
-		c.found.add(finding{rule: int(opHorizon), x: int32(k.kind), y: first, start: c.h.Spans[first].Call, end: c.h.End})
+		start := c.h.Spans[first].Call
+		c.found.add(finding{rule: int(search.OpHorizon), x: int32(k.kind), y: first, start: start, end: c.h.End})
 	}
 	return got
 }
 
 // window is the part of a key's history around a flaw.
-func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
+func (c *linearCheck) window(k *keyOps, f flaw) []search.Op {
 	holds := c.byKey[k.key]
-	if f.kind == opNoPermits {
+	if f.kind == search.OpNoPermits {
 		return k.permitOps(c.view, f.from)
 	}
-	if f.kind == opGrant || (f.kind == opBadToken && f.x >= 0) {
+	if f.kind == search.OpGrant || (f.kind == search.OpBadToken && f.x >= 0) {
 		return c.windowOps(around(holds, f.y, f.x))
 	}
 	var near []int32
@@ -218,8 +224,8 @@ func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
 		}
 	}
 	s := &c.h.Spans[f.y]
-	op := lockOp{call: s.Call, ret: s.Return, owner: s.Owner, span: f.y, process: s.Process, kind: f.kind,
-		permits: s.Permits, write: s.Write, epoch: -1, pos: -1, depth: -1}
+	op := search.Op{Call: s.Call, Return: s.Return, Owner: s.Owner, Span: f.y, Process: s.Process, Kind: f.kind,
+		Permits: s.Permits, Write: s.Write, Epoch: -1, Pos: -1, Depth: -1}
 	return append(c.windowOps(near), op)
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // This file makes the sketcher draw what only the comparison of single properties needs: promises, counts and tokens
@@ -13,13 +14,13 @@ import (
 // then the caller draws the common case.
 func (d *sketcher) richInside(o sketch, from, until int) bool {
 	switch {
-	case d.kind == semaphore && o.permits > 1 && d.once(50):
+	case d.kind == search.Semaphore && o.permits > 1 && d.once(50):
 		d.inParts(o, from, until)
-	case d.kind == semaphore && d.once(30):
+	case d.kind == search.Semaphore && d.once(30):
 		d.together(o, from, until)
-	case d.kind == readersWriter && !o.read && d.once(50):
+	case d.kind == search.ReadersWriter && !o.read && d.once(50):
 		d.downgrade(o, from, until)
-	case d.kind == readersWriter && d.once(8):
+	case d.kind == search.ReadersWriter && d.once(8):
 		d.upgrade(o, from, until)
 	default:
 		return false
@@ -33,7 +34,7 @@ func (d *sketcher) act(o sketch, op history.Op, call, long int) int {
 	switch {
 	case d.once(4):
 		o.outcome = history.Info
-	case d.kind == semaphore && op == history.OpRelease && d.once(5):
+	case d.kind == search.Semaphore && op == history.OpRelease && d.once(5):
 		o.outcome, o.leftHeld = history.Fail, true
 	}
 	d.ops = append(d.ops, o)
@@ -105,7 +106,7 @@ func (d *sketcher) setReply(s *history.Span, token uint64) uint64 {
 		if d.once(50) {
 			s.Valid = s.Return + time.Duration(d.some(14))
 		}
-		if !d.kind.fenced() && d.tokens {
+		if !d.kind.Fenced() && d.tokens {
 			token++
 			if s.Token = token; d.once(10) {
 				s.Token = max(1, token-uint64(d.some(2)))

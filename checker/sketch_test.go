@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 // sketch is an operation of a random history before it becomes a span.
@@ -27,7 +28,7 @@ type sketch struct {
 type sketcher struct {
 	r       *rand.Rand
 	source  choices
-	kind    lockKind
+	kind    search.Kind
 	rich    bool // see sketch_rich_test.go
 	tokens  bool // rich: also of locks that are not fenced mutexes
 	counts  bool // rich: replies have hold counts
@@ -46,7 +47,7 @@ type sketchMark struct {
 	back   bool
 }
 
-func newSketcher(kind lockKind) *sketcher {
+func newSketcher(kind search.Kind) *sketcher {
 	s := &sketcher{kind: kind}
 	s.r = rand.New(&s.source)
 	s.h.Keys = []string{"k"}
@@ -96,10 +97,10 @@ const mostRefusals, mostSpoils = 8, 24
 
 func (d *sketcher) make() *history.History {
 	d.ops, d.owners, d.used, d.permits = d.ops[:0], 0, [96]int32{}, 1
-	if d.kind.shared() {
+	if d.kind.Shared() {
 		d.permits = int32(1 + d.some(2))
 	}
-	if d.kind == readersWriter {
+	if d.kind == search.ReadersWriter {
 		d.permits = 8
 	}
 	for n := 2 + d.r.IntN(4); n > 0; n-- {
@@ -142,12 +143,12 @@ func (d *sketcher) hold() {
 	o := sketch{op: history.OpAcquire, outcome: history.OK, owner: owner, permits: 1}
 	room := int32(1)
 	switch {
-	case d.kind == semaphore:
+	case d.kind == search.Semaphore:
 		o.permits = int32(1 + d.some(int(d.permits)-1))
 		room = o.permits
-	case d.kind == readersWriter && d.once(55):
+	case d.kind == search.ReadersWriter && d.once(55):
 		o.read = true
-	case d.kind == readersWriter:
+	case d.kind == search.ReadersWriter:
 		room = d.permits
 	}
 	if d.once(20) {
@@ -191,7 +192,7 @@ func (d *sketcher) insideHold(o sketch, from, until int) {
 		return
 	}
 	depth := 1
-	for d.kind.reentrant() && d.kind != semaphore && d.once(25) && depth < 3 {
+	for d.kind.Reentrant() && d.kind != search.Semaphore && d.once(25) && depth < 3 {
 		o.call = from + d.some(max(0, until-from))
 		o.back = o.call + d.some(max(0, until-o.call))
 		from = o.back
@@ -241,9 +242,9 @@ func (d *sketcher) loss(owner int32, at int) {
 func (d *sketcher) refusal() {
 	t := d.r.IntN(20)
 	o := sketch{op: history.OpTry, outcome: history.Fail, busy: true, owner: d.owners, call: t, back: t + d.some(4),
-		permits: 1, read: d.kind == readersWriter && d.once(50)}
+		permits: 1, read: d.kind == search.ReadersWriter && d.once(50)}
 	d.owners++
-	if d.kind == semaphore {
+	if d.kind == search.Semaphore {
 		o.permits = int32(1 + d.some(int(d.permits)-1))
 	}
 	d.ops = append(d.ops, o)
@@ -261,7 +262,7 @@ func (d *sketcher) corrupt() {
 		o.outcome = history.OK
 	case n == 2:
 		o.outcome = history.Info
-	case n == 3 && d.kind == semaphore:
+	case n == 3 && d.kind == search.Semaphore:
 		o.permits = int32(1 + d.some(int(d.permits)-1))
 	case o.op == history.OpRelease:
 		o.call += by
@@ -303,7 +304,7 @@ func (d *sketcher) build() {
 			if s.Ended = int32(n); s.Outcome != history.Info {
 				s.Return = t
 			}
-			if d.kind.fenced() && s.Outcome == history.OK && s.Op != history.OpRelease {
+			if d.kind.Fenced() && s.Outcome == history.OK && s.Op != history.OpRelease {
 				token = d.setToken(s, token)
 			}
 			if d.rich {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -95,11 +96,11 @@ func TestStreamOfRandom(t *testing.T) {
 		seeds = 600
 	}
 	convicted, acquitted, vague := make(map[Property]int), make(map[Property]int), 0
-	for kind := plainMutex; kind < unmodelled; kind++ {
+	for kind := search.PlainMutex; kind < search.Unmodelled; kind++ {
 		d := newSketcher(kind)
 		for seed := range seeds {
 			h := d.draw(seed)
-			if h.Limits = nil; kind == semaphore {
+			if h.Limits = nil; kind == search.Semaphore {
 				h.Limits = []int32{d.permits}
 			}
 			events := eventsOf(h)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/search"
 )
 
 func newSearch(s streams) *cobra.Command {
@@ -17,7 +17,7 @@ bounded. chaos run and chaos check start it for searches that are hard.`,
 		Example: `  chaos search < request.json`,
 		Hidden:  true,
 		Args:    noArgs(""),
-		RunE:    func(*cobra.Command, []string) error { return checker.ServeSearch(s.in, s.out) },
+		RunE:    func(*cobra.Command, []string) error { return search.Serve(s.in, s.out) },
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 // more than one job becomes several, each named after its own.
 func largePackages() map[string]int {
 	return map[string]int{
-		"checker":                     16100,
+		"checker":                     15500,
 		"cmd/chaos":                   5500,
 		"faults":                      4100,
 		"internal/cluster/process":    4000,

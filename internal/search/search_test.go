@@ -1,4 +1,4 @@
-package checker
+package search
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString("no answer")
 		os.Exit(0)
 	}
-	if err := ServeSearch(os.Stdin, os.Stdout); err != nil {
+	if err := Serve(os.Stdin, os.Stdout); err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")
 		os.Exit(1)
 	}
@@ -33,14 +33,14 @@ func TestMain(m *testing.M) {
 
 // hardJob takes time and memory exponential in n: acquires of unknown outcome, each of which may have taken effect,
 // and a try that failed when none of them can have.
-func hardJob(n int) searchJob {
-	j := searchJob{Kind: semaphore, Permits: int32(n + 1)}
+func hardJob(n int) Job {
+	j := Job{Kind: Semaphore, Permits: int32(n + 1)}
 	for i := range n {
-		op := lockOp{call: 0, ret: 10, owner: int32(i), permits: 1, pos: -1, depth: -1, write: true}
-		j.ops = append(j.ops, op)
+		op := Op{Call: 0, Return: 10, Owner: int32(i), Permits: 1, Pos: -1, Depth: -1, Write: true}
+		j.Ops = append(j.Ops, op)
 	}
-	return searchJob{Kind: j.Kind, Permits: j.Permits, ops: append(j.ops,
-		lockOp{call: 20, ret: 21, owner: int32(n), permits: 1, pos: -1, depth: -1, kind: opBusyTry})}
+	return Job{Kind: j.Kind, Permits: j.Permits, Ops: append(j.Ops,
+		Op{Call: 20, Return: 21, Owner: int32(n), Permits: 1, Pos: -1, Depth: -1, Kind: OpBusyTry})}
 }
 
 // TestSearchInChild: the child process finds what this process finds; if it hangs, writes garbage, cannot be started
@@ -53,7 +53,7 @@ func TestSearchInChild(t *testing.T) {
 	tests := []struct {
 		name, mode string
 		command    []string
-		job        searchJob
+		job        Job
 		limit      time.Duration
 		want       porcupine.CheckResult
 		why        string
@@ -89,20 +89,21 @@ func TestHardSearchUsesChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(asSearch, "serve")
-	s := newSearcher(Options{SearchCommand: []string{self}, Search: 400 * time.Millisecond})
-	if got, why := s.search(hardJob(40)); got != porcupine.Unknown || why == "" {
+	step := func(_ string, do func()) { do() }
+	s := NewSearcher(Options{Command: []string{self}, Limit: 400 * time.Millisecond, Step: step})
+	if got, why := s.Search(hardJob(40)); got != porcupine.Unknown || why == "" {
 		t.Errorf("got %v, %q", got, why)
 	}
 	t.Setenv(asSearch, "garbage")
-	s = newSearcher(Options{SearchCommand: []string{self}})
-	if got, _ := s.search(hardJob(4)); got != porcupine.Illegal {
+	s = NewSearcher(Options{Command: []string{self}, Limit: 5 * time.Second, Step: step})
+	if got, _ := s.Search(hardJob(4)); got != porcupine.Illegal {
 		t.Errorf("an easy question got %v", got)
 	}
 }
 
-func TestServeSearchRefusesBadInput(t *testing.T) {
+func TestServeRefusesBadInput(t *testing.T) {
 	for _, text := range []string{"", "{", `{"kind":6}`, `{"kind":200}`, `{"ops":[[1,2,3]],"kind":6}`} {
-		if err := ServeSearch(strings.NewReader(text), &bytes.Buffer{}); err == nil {
+		if err := Serve(strings.NewReader(text), &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was answered", text)
 		}
 	}

@@ -1,4 +1,4 @@
-package checker
+package search
 
 import (
 	"encoding/binary"
@@ -69,52 +69,52 @@ func (c sharedState) replace(at, old int, m sharedHolder) sharedState {
 }
 
 // step reports whether op is legal in c, and returns the next state.
-func (c sharedState) step(op *lockOp, kind lockKind, permits int32) (bool, sharedState) {
+func (c sharedState) step(op *Op, kind Kind, permits int32) (bool, sharedState) {
 	switch {
-	case op.kind == opHorizon:
+	case op.Kind == OpHorizon:
 		c.ended = true
 		return true, c
-	case op.unknown && c.ended:
+	case op.Unknown && c.ended:
 		return true, c
-	case op.kind == opBusyTry:
+	case op.Kind == OpBusyTry:
 		return !c.admits(op, kind, permits, false), c
 	}
-	at, m, mine := c.find(op.ownerEpoch())
+	at, m, mine := c.find(op.OwnerEpoch())
 	old := 0
 	if mine {
 		old = sharedHolderSize
 	}
-	if mine && !op.follows(m.pos) || (op.depth >= 0 && op.depth != int64(m.depth)) {
+	if mine && !op.follows(m.pos) || (op.Depth >= 0 && op.Depth != int64(m.depth)) {
 		return false, c
 	}
-	n := op.permits
-	switch op.kind {
-	case opGrant:
+	n := op.Permits
+	switch op.Kind {
+	case OpGrant:
 		if !c.admits(op, kind, permits, mine) {
 			return false, c
 		}
-		if !mine && op.write {
+		if !mine && op.Write {
 			c.writers++
 		}
-		m.ownerEpoch, m.write = op.ownerEpoch(), op.write
+		m.ownerEpoch, m.write = op.OwnerEpoch(), op.Write
 		m.acquire(op, kind)
-	case opRelease:
+	case OpRelease:
 		if !mine || m.depth < n {
 			return false, c
 		}
 		n = -n
 		m.mayExpire = min(m.mayExpire, m.depth+n)
-	case opHoldLost:
+	case OpHoldLost:
 		if !mine {
 			return false, c
 		}
 		n = -m.depth
-	case opLeaseEnd:
+	case OpLeaseEnd:
 		if !mine || m.mayExpire < n {
 			return false, c
 		}
 		m.mayExpire -= n
-		if n = -n; kind != semaphore {
+		if n = -n; kind != Semaphore {
 			n = -m.depth
 		}
 	}
@@ -131,26 +131,26 @@ func (c sharedState) step(op *lockOp, kind lockKind, permits int32) (bool, share
 
 // acquire records what may expire. Of a semaphore every acquire has its own lease; of another lock a known acquire
 // makes the whole hold certain.
-func (m *sharedHolder) acquire(op *lockOp, kind lockKind) {
+func (m *sharedHolder) acquire(op *Op, kind Kind) {
 	switch {
-	case kind == semaphore && op.leased:
-		m.mayExpire += op.permits
-	case kind == semaphore:
-	case m.depth == 0 && op.leased:
+	case kind == Semaphore && op.Leased:
+		m.mayExpire += op.Permits
+	case kind == Semaphore:
+	case m.depth == 0 && op.Leased:
 		m.mayExpire = 1
-	case !op.leased:
+	case !op.Leased:
 		m.mayExpire = 0
 	}
 }
 
 // admits reports whether there is room for op. A holder may re-enter in its mode.
-func (c sharedState) admits(op *lockOp, kind lockKind, permits int32, mine bool) bool {
+func (c sharedState) admits(op *Op, kind Kind, permits int32, mine bool) bool {
 	switch {
-	case kind == semaphore:
-		return int64(c.out)+int64(op.permits) <= int64(permits)
+	case kind == Semaphore:
+		return int64(c.out)+int64(op.Permits) <= int64(permits)
 	case mine:
 		return true
-	case op.write:
+	case op.Write:
 		return c.out == 0
 	}
 	return c.writers == 0
