@@ -171,7 +171,7 @@ type FaultValue struct {
 
 // The words of [FaultValue.Class], with the objects that they have.
 const (
-	FaultKills      = "kills"      // process: ends, and is started again only when the fault is healed
+	FaultKills      = "kills"      // process: ends; a server is started again when the fault is healed
 	FaultRestarts   = "restarts"   // process: ends and starts again, with what its disk has kept
 	FaultForgets    = "forgets"    // data, unsynced writes: the same, and these are lost
 	FaultPauses     = "pauses"     // process, commands: nothing is executed, and all of it later

@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// TestFaultWithoutClass: the report of a history without classes and verbs, as of earlier versions, names the faults, and
-// blames none for what only their kind would explain.
+// TestFaultWithoutClass: the report of a history without classes and verbs, as of earlier versions, names the faults,
+// and blames none for what only their kind would explain.
 func TestFaultWithoutClass(t *testing.T) {
 	s := failoverRun("orders")
 	for _, e := range s.events {
