@@ -37,7 +37,8 @@ func (l *Lock) GiveTo(owner, key string) {
 	l.owner[key] = owner
 }
 
-// Client is a client of a Lock. Script replies to the n-th request, counted from 1; if it returns nil, the lock replies.
+// Client is a client of a Lock. Script replies to the n-th request, counted from 1; if it returns nil, the lock
+// replies.
 type Client struct {
 	lock     *Lock
 	Script   func(n int, r client.Request) (*client.Reply, error)
