@@ -1,10 +1,13 @@
-// Package checker is promised API: it judges recorded histories, with one file for each property that a lock has to
-// keep. It imports only package history and helpers for measurements and texts, so that it can judge any history,
-// regardless of who recorded it.
+// Package checker is promised API: it judges recorded histories, regardless of who recorded them, with one file for each
+// property that a lock has to keep.
 //
-// Read [Judge] first, then [Result]. Times are those of the harness's clock. Safety is judged on the shortest
-// intervals that are certain (no false alarms), liveness on the longest. What a checker cannot decide it reports as
-// undecided, and a run that tested too little is inconclusive, not safe (see [Exercised]).
+// Read [Judge] first, then [Result]. Promised are these two, [Options], the [Catalog] of properties, and the types that
+// they mention. [Stream], [FindHolds] and [WriteLinearization] serve the commands and reports of this module, and may
+// change at any time.
+//
+// Times are those of the harness's clock. Safety is judged on the shortest intervals that are certain (no false
+// alarms), liveness on the longest. What a checker cannot decide it reports as undecided, and a run that tested too
+// little is inconclusive, not safe (see [Exercised]).
 package checker
 
 import (
