@@ -65,9 +65,9 @@ type grant struct {
 	ok    bool
 	plain *words // ok, by SET
 	granted
-	why   error         // not ok
-	ttl   time.Duration // not ok: after that it may be granted; negative: no such time is known
-	spare bool          // not ok, but fewer permits could be granted
+	why      error         // not ok
+	ttl      time.Duration // not ok: after that it may be granted; negative: no such time is known
+	fewerFit bool          // not ok, but fewer permits could be granted
 }
 
 // New makes a client for one master: a *redis.Client, alone or as made by redis.NewFailoverClient for Sentinel, or a

@@ -111,7 +111,7 @@ type definiteError struct {
 
 func (e definiteError) Error() string { return e.err.Error() }
 
-// Is matches what the error matched, except [ErrUnknown].
+// Is matches the targets of the wrapped error, except [ErrUnknown].
 func (e definiteError) Is(target error) bool { return target != ErrUnknown && errors.Is(e.err, target) }
 
 // Undone reports whether err says that an acquire failed but may have held the lock meanwhile: what its requests had

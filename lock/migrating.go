@@ -20,7 +20,9 @@ import (
 // that key, the other keys may have changed since it read them, so they never decide exclusion, only order.
 
 // errUnsure is the error of a release that was begun by an earlier request, whose reply was lost.
-var errUnsure = &requestError{wire.Broken, errors.New("an earlier request has released the hold, or it had ended before")}
+var errUnsure = &requestError{
+	wire.Broken, errors.New("an earlier request has released the hold, or it had ended before"),
+}
 
 // isMigrating reports whether a server refused a request because its keys may be at two masters.
 func isMigrating(err error) bool { return err != nil && strings.Contains(err.Error(), "TRYAGAIN") }
@@ -168,7 +170,8 @@ type counting struct {
 // doCounted sends c, whose keys are a hash that counts and a tombstone. While their slot migrates, they may be on two
 // masters: then a separate request reads the tombstone, which becomes the last argument of a request that names only
 // the hash, where its reply is kept (tombstone.lua). Requests about other keys are sent unchanged.
-func doCounted(ctx context.Context, send func(context.Context, wire.Call) (any, error), c wire.Call) (any, counting, error) {
+func doCounted(ctx context.Context, send func(context.Context, wire.Call) (any, error), c wire.Call) (
+	any, counting, error) {
 	value, err := send(ctx, c)
 	if !isMigrating(err) || !c.Counted {
 		return value, counting{}, err

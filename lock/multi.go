@@ -231,7 +231,7 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 		case !again || !wait || ctx.Err() != nil:
 			return nil, c.stopped(ctx, err)
 		}
-		if !c.pause(ctx, c.random.Between(time.Millisecond, min(c.o.PollMax, patienceUnit)/4)) {
+		if !c.pause(ctx, c.random.Between(time.Millisecond, min(c.o.PollMax, multiBackoffUnit)/4)) {
 			return nil, c.stopped(ctx, err)
 		}
 	}

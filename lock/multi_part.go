@@ -106,7 +106,7 @@ func (p *somePermits) part() part {
 
 // take takes the permits: they have no owner, and of a [Semaphore] no lease.
 func (p *somePermits) take(ctx context.Context, s *settings, wait bool) (partHold, error) {
-	own := &settings{total: p.options.total, patience: s.patience}
+	own := &settings{total: p.options.total, backoff: s.backoff}
 	if p.store.leased {
 		own.lease = s.lease
 	}

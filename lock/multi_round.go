@@ -50,9 +50,9 @@ func (r *round) run(ctx context.Context) (again bool, err error) {
 // take takes one group. If others are held, it waits for its owner for a limited time only, and for the
 // reply of a server that hangs for the client's timeout more.
 func (r *round) take(ctx context.Context, g group, others bool) (again bool, err error) {
-	limited, bound := ctx, new(patience)
+	limited, bound := ctx, new(multiBackoff)
 	if others && r.wait {
-		unit := min(g.client.o.PollMax, patienceUnit)
+		unit := min(g.client.o.PollMax, multiBackoffUnit)
 		limit := g.client.random.Between(unit, 2*unit)
 		if r.o.lease > 0 {
 			limit = min(limit, r.o.lease/2/time.Duration(len(r.groups)))
@@ -78,12 +78,12 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
-func (r *round) acquire(ctx context.Context, g group, bound *patience) ([]partHold, error) {
+func (r *round) acquire(ctx context.Context, g group, bound *multiBackoff) ([]partHold, error) {
 	if g.together() {
 		return r.acquireBundle(ctx, g, bound)
 	}
 	p := g.parts[0]
-	s := &settings{patience: bound, owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease}
+	s := &settings{backoff: bound, owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease}
 	h, err := p.take(ctx, s, r.wait)
 	if err != nil {
 		return nil, err
@@ -125,14 +125,14 @@ type bundle struct {
 
 var _ requester = (*bundle)(nil)
 
-func (r *round) acquireBundle(ctx context.Context, g group, bound *patience) ([]partHold, error) {
+func (r *round) acquireBundle(ctx context.Context, g group, bound *multiBackoff) ([]partHold, error) {
 	c := g.client
 	lease, auto, err := c.leaseOf(r.o.lease)
 	if err != nil {
 		return nil, err
 	}
 	b := &bundle{
-		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease, patience: bound},
+		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease, backoff: bound},
 		lease:    lease, tokens: g.fenced, atomic: r.o.atomic,
 	}
 	id, mode := c.random.ID(), wait.NotifyNone

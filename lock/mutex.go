@@ -98,15 +98,15 @@ func held(h *FencedHold, err error) (*Hold, error) {
 // attempt is one call of Acquire or TryAcquire, of a lock or of permits.
 type attempt struct {
 	waitLoop
-	claim   claim
-	lease   time.Duration // 0: there is none
-	auto    bool          // the watchdog is to renew it
-	maxHold time.Duration
-	maxWait time.Duration // 0: no limit
-	byHold  bool          // the waiter is woken by its hold only
-	started time.Time
-	granted granted
-	doubt   doubt
+	claim        claim
+	lease        time.Duration // 0: there is none
+	auto         bool          // the watchdog is to renew it
+	maxHold      time.Duration
+	maxWait      time.Duration // 0: no limit
+	byHold       bool          // the waiter is woken by its hold only
+	started      time.Time
+	granted      granted
+	maybeGranted maybeGranted
 }
 
 // granted is what a server has granted.
@@ -174,7 +174,7 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 	return &attempt{
 		waitLoop: waitLoop{
 			client: c, name: n.name, sleepsFirst: newOwner && s.tries == 0, tries: s.tries, retryDelay: s.delay,
-			lasts: lease, patience: s.patience,
+			lasts: lease, backoff: s.backoff,
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
@@ -241,7 +241,7 @@ func (a *attempt) takeBack(ctx context.Context, why error) error {
 		absent = left < 0
 		return err
 	})
-	if Definite(err) && absent && !a.doubt.outlived(time.Now()) {
+	if Definite(err) && absent && !a.maybeGranted.mayHaveExpired(time.Now()) {
 		return definiteError{err: why}
 	}
 	return err
@@ -267,7 +267,7 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 	a.claim.handed = sentBefore
 	g, err := a.claim.store.acquire(ctx, a.claim)
 	a.claim.handed = nil
-	a.doubt.note(&a.claim, sent, err)
+	a.maybeGranted.note(&a.claim, sent, err)
 	a.claim.late = a.claim.late || a.claim.plain && err != nil && outcomeOf(err).MayHaveHappened()
 	onlySET := a.claim.plain && err == nil && g.plain != nil // others are refused by the script
 	a.claim.plain, a.claim.words = false, g.plain
@@ -284,11 +284,11 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 		if a.channel == "" && a.claim.notify != wait.NotifyNone {
 			a.channel = a.claim.freeChannel()
 		}
-		return turn{ttl: g.ttl, spare: g.spare, why: g.why}, nil
+		return turn{ttl: g.ttl, fewerFit: g.fewerFit, why: g.why}, nil
 	case a.lease > 0 && time.Until(g.sent.Add(validity(a.lease))) <= 0:
 		// The next request of this hold is granted a whole lease, or the failed acquire releases it. A request
 		// of another hold would re-enter it. On a quorum, each request has a hold of its own.
-		a.doubt.always = true
+		a.maybeGranted.always = true
 		a.uncertain = true
 		if late := a.claim; !c.single {
 			c.bg.Start(func() { _, _ = c.giveBack(c.bg.Context, late) })

@@ -26,7 +26,7 @@ type settings struct {
 	atomic    bool
 	given     optionSet
 
-	patience *patience // for other owners; nil: no limit
+	backoff *multiBackoff // for other owners; nil: no limit
 }
 
 // optionSet is a set of options.

@@ -146,7 +146,7 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 		return grant{}, &requestError{wire.Rejected, fmt.Errorf("%w: %d of %d permits", ErrPermits, c.permits, r.Int(0))}
 	}
 	g := grant{ok: r.Code == wire.CodeOK, granted: granted{sent: sent}, why: ErrNoPermits, ttl: -1}
-	g.spare = !s.fair && r.Int(0) > 0
+	g.fewerFit = !s.fair && r.Int(0) > 0
 	if r.Int(2) > 0 {
 		g.why = ErrQueued
 	}

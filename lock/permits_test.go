@@ -206,7 +206,7 @@ func TestPermitsAlwaysAddUp(t *testing.T) {
 	sem, s, _ := leasedPair(t, Options{}, 6)
 	r := rand.New(rand.NewPCG(1, 2))
 	var held []*Permits
-	runsOut := 0
+	backsOff := 0
 	for range 400 {
 		switch r.IntN(4) {
 		case 0, 1:
@@ -223,7 +223,7 @@ func TestPermitsAlwaysAddUp(t *testing.T) {
 			}
 			i := r.IntN(len(held))
 			if err := held[i].Release(ctx); errors.Is(err, ErrLost) {
-				runsOut++
+				backsOff++
 			}
 			held = append(held[:i], held[i+1:]...)
 		case 3:
@@ -239,7 +239,7 @@ func TestPermitsAlwaysAddUp(t *testing.T) {
 			t.Fatalf("total %d, free %d, out %d", state.Total, state.Free, len(state.Holds))
 		}
 	}
-	if runsOut == 0 {
+	if backsOff == 0 {
 		t.Error("no lease ran out: the test tested less than it should")
 	}
 }

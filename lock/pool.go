@@ -240,7 +240,7 @@ func (p pool) acquireOnce(ctx context.Context, n int, wait bool, opts []Option) 
 	a := &attempt{
 		waitLoop: waitLoop{
 			client: p.client, name: p.name, mode: independent, channel: tagged(p.key, "free"),
-			tries: s.tries, retryDelay: s.delay, lasts: lease, patience: s.patience,
+			tries: s.tries, retryDelay: s.delay, lasts: lease, backoff: s.backoff,
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: p.client.startTime(),
 		claim: claim{

@@ -33,12 +33,12 @@ const (
 
 // turn is what one request of an acquire has found.
 type turn struct {
-	done    bool
-	ttl     time.Duration // not done: after that the reply may change; negative: no such time is known
-	why     error         // not done
-	spare   bool          // not done, but a waiter that wants less may be served
-	channel string        // not done: whose wait queue to join; empty: that of the wait
-	again   bool          // not done, and the next request says more, unless there are waiters that send it
+	done     bool
+	ttl      time.Duration // not done: after that the reply may change; negative: no such time is known
+	why      error         // not done
+	fewerFit bool          // not done, but a waiter that wants less may be served
+	channel  string        // not done: whose wait queue to join; empty: that of the wait
+	again    bool          // not done, and the next request says more, unless there are waiters that send it
 }
 
 // requester sends the requests of a wait loop.
@@ -64,7 +64,7 @@ type waitLoop struct {
 	sleepsFirst bool          // if chained and not the first in the queue, sleep before the first request
 	lasts       time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
 	shared      bool          // several waiters of the queue can be served at once
-	patience    *patience     // nil: no limit
+	backoff     *multiBackoff // nil: no limit
 
 	served     bool
 	uncertain  bool         // a request of unknown outcome was sent
@@ -74,7 +74,7 @@ type waitLoop struct {
 	last       error
 }
 
-// run sends requests until one is granted or rejected, its patience is over, or ctx ends. In between it waits in a
+// run sends requests until one is granted or rejected, it backs off, or ctx ends. In between it waits in a
 // queue: it joins the queue, sends one more request, because the lock may have become free in the meantime, and then
 // sleeps until it is woken, but never for longer than [waitLoop.delay].
 func (w *waitLoop) run(ctx context.Context, r requester) error {
@@ -92,7 +92,7 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 			return err
 		case n+1 == w.tries:
 			return w.stopped(ctx)
-		case w.runsOut():
+		case w.backsOff():
 			return w.stopped(ctx)
 		case err == nil && t.again:
 			w.join("")
@@ -133,7 +133,7 @@ func (w *waitLoop) send(ctx context.Context, r requester) (turn, error) {
 	switch {
 	case err == nil:
 		w.last = t.why
-		w.patience.note(t.why)
+		w.backoff.note(t.why)
 	case w.last == nil || ctx.Err() == nil: // a request that was cut short says less than the reply before it
 		w.last = err
 	}
@@ -198,7 +198,7 @@ func (w *waitLoop) join(channel string) bool {
 
 // settle is called with the reply that the waiter was woken for.
 func (w *waitLoop) settle(t turn) {
-	if w.owesRetry && t.spare {
+	if w.owesRetry && t.fewerFit {
 		w.client.queues.PassOn(w.waiter)
 	}
 	w.owesRetry = false
@@ -206,17 +206,17 @@ func (w *waitLoop) settle(t turn) {
 
 // sleep waits until woken or for d. A waiter that becomes the first in the meantime sleeps no longer than the first
 // one does, because those behind rely on it, and not beyond the time at which its request is due. It reports false
-// when ctx, the client or its patience has ended, unless its next request was sent for it. A wake-up that came before
+// when ctx or the client has ended or it backs off, unless its next request was sent for it. A wake-up that came before
 // that is left for the next waiter.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool {
 	if ctx.Err() != nil {
 		return false
 	}
 	if !w.unanswered {
-		d = w.patience.limit(d)
+		d = w.backoff.limit(d)
 	}
 	if w.waiter == nil {
-		return w.client.bg.Sleep(ctx, d, nil) && !w.runsOut()
+		return w.client.bg.Sleep(ctx, d, nil) && !w.backsOff()
 	}
 	next, prepared := prepare(r)
 	w.client.queues.FallAsleep(w.waiter, next, prepared)
@@ -230,7 +230,7 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 			w.owesRetry = true
 			return !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)
 		case <-timer.C:
-			return !w.runsOut() && !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)
+			return !w.backsOff() && !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)
 		case <-first:
 			first = nil
 			left := min(time.Until(end), w.client.o.PollMax)

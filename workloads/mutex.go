@@ -24,9 +24,9 @@ func mutexClient(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 	loop(ctx, stop, e, true, func(*client.Acquire) {})
 }
 
-// loop is the client of every workload of this package but latch. Until stop is closed it acquires a key, as draw has completed the request,
-// reads the guarded counter, works, writes the counter if the workload and the mode of the hold allow it, and
-// releases.
+// loop is the client of every workload of this package but latch. Until stop is closed it acquires a key, as draw has
+// completed the request, reads the guarded counter, works, writes the counter if the workload and the mode of the hold
+// allow it, and releases.
 func loop(ctx context.Context, stop <-chan struct{}, e workload.Env, writes bool, draw func(*client.Acquire)) {
 	keys := e.Params.KeyNames()
 	for workload.Running(ctx, stop) && e.Session.Alive() {

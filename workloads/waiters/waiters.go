@@ -21,8 +21,8 @@ func Spec() workload.Spec {
 	return workload.Spec{
 		Name: workload.Waiters,
 		Doc: "in rounds, one every think time, all clients request the lock: some hold it, some give up while they wait, " +
-			"some let their lease end. In most rounds one client leads: the others arrive while it holds the lock, or it waits " +
-			"for them; in one kind of round the first waiters leave just as it releases the lock. " +
+			"some let their lease end. In most rounds one client leads: the others arrive while it holds the lock, or it " +
+			"waits for them; in one kind of round the first waiters leave just as it releases the lock. " +
 			"Then no client sends a request until the next round: only the lock can wake waiters.",
 		Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 		Uses: promise.Try | promise.Reentrant | promise.ReadWrite | promise.Downgrade | promise.Permits |

@@ -75,9 +75,9 @@ func (a *Actor) Lease() time.Duration {
 	return a.Params.Lease
 }
 
-// ShortLease is a lease that ends within a sequence. On a shared key it is longer than a reply should take: a grant that
-// arrives after its lease is given back and requested again, and others are refused meanwhile for no reason that the
-// history shows.
+// ShortLease is a lease that ends within a sequence. On a shared key it is longer than a reply should take: a grant
+// that arrives after its lease is given back and requested again, and others are refused meanwhile for no reason that
+// the history shows.
 func (a *Actor) ShortLease() time.Duration {
 	lease := 100*time.Millisecond + a.Random(200*time.Millisecond)
 	if a.Key != a.OwnKey {
@@ -101,7 +101,8 @@ func (a *Actor) Writing(owner string, lease time.Duration) client.Acquire {
 // Limit is the number of permits of a semaphore.
 func (a *Actor) Limit() int { return max(1, a.Params.Permits) }
 
-// Acquire waits for the lock as long as the workload says; not for long on the client's own key, where nobody else can release it.
+// Acquire waits for the lock as long as the workload says; not for long on the client's own key, where nobody else can
+// release it.
 func (a *Actor) Acquire(r client.Acquire) session.Hold {
 	r.Wait = a.AcquireTimeout()
 	if a.Key == a.OwnKey {

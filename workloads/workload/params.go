@@ -39,8 +39,8 @@ type Params struct {
 	PerInstance int `yaml:"per_instance,omitempty"`
 	// Sequences selects the sequences of workload mixed that clients execute: a list of names with commas, or "all but"
 	// and a list of the names to leave out. "" selects all; the sequences about shared lock objects only if PerInstance is
-	// more than 1. Several lists with semicolons between them are dealt to the clients in turn: client i gets list i modulo
-	// their number.
+	// more than 1. Several lists with semicolons between them are dealt to the clients in turn: client i gets list i
+	// modulo their number.
 	Sequences string `yaml:"sequences,omitempty"`
 	// Tagged has the name of every key end with the same hash tag, so that they are in one slot of a Redis Cluster.
 	Tagged bool `yaml:"tagged,omitempty"`

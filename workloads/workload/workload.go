@@ -1,5 +1,5 @@
-// Package workload is the frame of the workloads: a row of their catalog ([Spec]), the section of a scenario ([Params]),
-// and a client at work ([Env], [Actor]). It is not a promise.
+// Package workload is the frame of the workloads: a row of their catalog ([Spec]), the section of a scenario
+// ([Params]), and a client at work ([Env], [Actor]). It is not a promise.
 package workload
 
 import (

@@ -47,8 +47,8 @@ const (
 	mutatesScript = "b.WriteString(mutateScript(name, string(text)))"
 )
 
-// switched returns the files of package lock, and of the packages below it, with the rows in them, of which [Switch] chooses one, and the rows that
-// no switch can choose, because they change no function.
+// switched returns the files of package lock, and of the packages below it, with the rows in them, of which [Switch]
+// chooses one, and the rows that no switch can choose, because they change no function.
 func switched(dir string, rows []Row) (files map[string]string, alone []Row, err error) {
 	files = map[string]string{}
 	var scripts strings.Builder

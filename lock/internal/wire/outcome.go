@@ -10,9 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Outcome is what the error of a request says about the request.
+// Outcome says whether a request that failed was executed.
 type Outcome int
 
+// The outcomes.
 const (
 	NotExecuted     Outcome = iota + 1 // a retry may succeed
 	Rejected                           // not executed, and a retry would not be either
@@ -24,9 +25,10 @@ const (
 // MayHaveHappened reports whether the servers may have done what was requested.
 func (o Outcome) MayHaveHappened() bool { return o == Unknown || o == UnderReplicated || o == Broken }
 
-// Reason is why a request failed, where that is known.
+// Reason is the kind of a failure; 0: none of these.
 type Reason int
 
+// The reasons.
 const (
 	Closed         Reason = iota + 1 // the client was closed
 	Foreign                          // a key holds something that is not a lock
@@ -35,11 +37,11 @@ const (
 	TooFewReplicas                   // too few replicas have the writes
 )
 
-// Error is the error of one request.
+// Error is the error of one request. Package lock makes it one of its own errors.
 type Error struct {
 	Outcome Outcome
-	Reason  Reason // 0: err says all that is known
-	Err     error  // nil: the reason says all
+	Reason  Reason // 0: Err has all details
+	Err     error  // of go-redis; nil: Reason has all details
 }
 
 // Error is the text of the error.
@@ -53,8 +55,8 @@ func (e *Error) Error() string {
 // Unwrap is the error of go-redis.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Classify decides, here and nowhere else, what an error of go-redis says about a
-// request that was given to it once.
+// Classify returns the outcome of a request that was given to go-redis once and has failed with err, and the reason.
+// No other function decides that.
 func Classify(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
@@ -74,6 +76,9 @@ func Classify(err error) *Error {
 	}
 	return &Error{Outcome: Unknown, Err: err}
 }
+
+// oldRedis is the reason of errors of servers that lack a feature.
+const oldRedis = "Redis 6.2 or later is needed"
 
 // rightsInScript are in the error of a script that runs a command for which its user has no rights: Redis before 7.2,
 // and since then, as Valkey. Earlier commands of the script were executed.
@@ -104,7 +109,7 @@ func classifyServer(err error) *Error {
 		return &Error{Outcome: NotExecuted, Err: err}
 	}
 	if strings.Contains(err.Error(), "syntax error") { // the scripts use options of Redis 6.2, as SET with GET
-		return &Error{Rejected, Unfit, fmt.Errorf("Redis 6.2 or later is needed: %w", err)}
+		return &Error{Rejected, Unfit, fmt.Errorf("%s: %w", oldRedis, err)}
 	}
 	return &Error{Outcome: Rejected, Err: err}
 }

@@ -22,19 +22,19 @@ type Pipe struct {
 	rdb   processor                                        // sends one call; nil: send does
 	brief processor                                        // rdb with a read timeout of directTimeout; nil: none
 
-	order  func(server string, command func() string) // see Options.Order; may be nil
+	order  func(server string, command func() string) // see Options; may be nil
 	server string                                     // its address, for order
 
-	pool    sync.Pool // of requests that were answered
-	mu      sync.Mutex
-	waiting []*Request
-	senders int
-	taken   time.Time   // when a sender last took requests
-	late    *time.Timer // runs overtake; nil: it never has
-	armed   bool        // late will run
-	busy    bool        // a caller is sending its call itself
-	slow    bool        // no caller does: the last reply was slow, or connections are crowded
-	asked   time.Time   // when a caller last asked whether they are crowded
+	pool         sync.Pool // of requests that were answered
+	mu           sync.Mutex
+	waiting      []*Request
+	senders      int
+	taken        time.Time   // when a sender last took requests
+	hangTimer    *time.Timer // runs relieveHanging; nil: it never has
+	hangTimerSet bool        // hangTimer will run
+	busy         bool        // a caller is sending its call itself
+	slow         bool        // no caller does: the last reply was slow, or connections are crowded
+	asked        time.Time   // when a caller last asked whether they are crowded
 }
 
 // Request is a call in a pipe.
@@ -231,7 +231,7 @@ func (p *Pipe) Push(some ...*Request) bool {
 		enough = false
 	}
 	if enough {
-		p.armLate(senderHangs)
+		p.watchForHang(senderHangs)
 	} else {
 		if !p.bg.Start(p.work) {
 			return false

@@ -49,7 +49,7 @@ func TestUndoneIsAboutGrants(t *testing.T) {
 	}
 }
 
-// A grant that may have expired before it was looked for leaves a doubt.
+// A grant that may have expired before it was looked for leaves it unknown.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -58,27 +58,27 @@ func TestDoubt(t *testing.T) {
 	mutex, queued := &claim{lease: 1000}, &claim{lease: 60_000, waiterTTL: 1000}
 	for _, tc := range []struct {
 		name  string
-		notes func(d *doubt)
+		notes func(d *maybeGranted)
 		want  bool
 	}{
-		{"nothing was sent", func(*doubt) {}, false},
-		{"lost within the lease", func(d *doubt) { d.note(mutex, ago(900*time.Millisecond), lost) }, false},
-		{"lost before that", func(d *doubt) {
+		{"nothing was sent", func(*maybeGranted) {}, false},
+		{"lost within the lease", func(d *maybeGranted) { d.note(mutex, ago(900*time.Millisecond), lost) }, false},
+		{"lost before that", func(d *maybeGranted) {
 			d.note(mutex, ago(1100*time.Millisecond), lost)
 			d.note(mutex, now, nil)
 		}, true},
-		{"no lease", func(d *doubt) { d.note(&claim{}, ago(time.Hour), lost) }, false},
-		{"queued in time", func(d *doubt) { d.note(queued, ago(900*time.Millisecond), nil) }, false},
-		{"no heartbeat since", func(d *doubt) { d.note(queued, ago(1100*time.Millisecond), nil) }, true},
-		{"no heartbeat for a while", func(d *doubt) {
+		{"no lease", func(d *maybeGranted) { d.note(&claim{}, ago(time.Hour), lost) }, false},
+		{"queued in time", func(d *maybeGranted) { d.note(queued, ago(900*time.Millisecond), nil) }, false},
+		{"no heartbeat since", func(d *maybeGranted) { d.note(queued, ago(1100*time.Millisecond), nil) }, true},
+		{"no heartbeat for a while", func(d *maybeGranted) {
 			d.note(queued, ago(1100*time.Millisecond), nil)
 			d.note(queued, now, nil)
 		}, true},
-		{"a heartbeat was lost", func(d *doubt) { d.note(queued, ago(1100*time.Millisecond), lost) }, true},
+		{"a heartbeat was lost", func(d *maybeGranted) { d.note(queued, ago(1100*time.Millisecond), lost) }, true},
 	} {
-		var d doubt
-		if tc.notes(&d); d.outlived(now) != tc.want {
-			t.Errorf("%s: outlived is %v", tc.name, !tc.want)
+		var d maybeGranted
+		if tc.notes(&d); d.mayHaveExpired(now) != tc.want {
+			t.Errorf("%s: mayHaveExpired is %v", tc.name, !tc.want)
 		}
 	}
 }
