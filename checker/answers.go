@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file is about replies to the holder: what it is refused although it holds the lock, and what succeeds although
@@ -218,7 +219,7 @@ func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) boo
 // of the lease left without a fault. Where messages are delivered by priorities, a renewal may wait behind each of the
 // messages that a slow network delays.
 func (c *honestyCheck) judgeRenewed() {
-	if !c.o.RenewsItself {
+	if !c.o.states(promise.Watchdog) {
 		return
 	}
 	excuses := c.excusesFor(c.o)
@@ -236,7 +237,7 @@ func (c *honestyCheck) judgeRenewed() {
 		}
 		t := min(end, h.until)
 		traffic := segment{h.asked, t}
-		if c.o.Persists {
+		if c.o.states(promise.RetriesTransientErrors) {
 			traffic.from = max(h.asked, t-(s.Valid-s.Return)/2)
 		}
 		dis, client := excuses(scope{h.key, true, false}).dis, c.client(h.span)

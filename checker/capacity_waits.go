@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // capacitySweep goes through what is held at a key and what waits for it, in the order of time.
@@ -13,7 +14,7 @@ type capacitySweep struct {
 	*view
 	k     *sharedKey
 	marks []capacityMark
-	// overtakes: what waits does not matter to a request that fits (Options.Overtakes)
+	// overtakes: what waits does not matter to a request that fits (promise no-head-of-line-blocking)
 	overtakes bool
 	held      occupancySum
 	// what waits: by number of permits, how many requests
@@ -119,7 +120,7 @@ func (v *view) waitedWithCapacity(k *sharedKey, gaveUp map[int32]bool, o Options
 	gaps := make(map[int64][]segment) // by permits
 	for i, s := range refsAt(v.h.Spans, long) {
 		permits := int64(0)
-		if o.Overtakes && k.semaphore {
+		if o.states(promise.NoHeadOfLineBlocking) && k.semaphore {
 			permits = int64(s.Permits)
 		}
 		list, known := gaps[permits]
@@ -137,7 +138,7 @@ func (v *view) waitedWithCapacity(k *sharedKey, gaveUp map[int32]bool, o Options
 			}
 			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
 			p := longestOutside(wait, without)
-			if p.until-p.from > slack && o.Fair && o.applies(wakeAhead) {
+			if p.until-p.from > slack && o.states(promise.Fair) && o.applies(wakeAhead) {
 				p = longestOutside(wait, without, v.servedBefore(k, s, o))
 			}
 			if p.until-p.from > slack {
@@ -216,7 +217,7 @@ func (v *view) mayLinger(i int32, dis disturbances) bool {
 
 // newCapacitySweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newCapacitySweep(k *sharedKey, o Options) *capacitySweep {
-	r := &capacitySweep{view: v, k: k, overtakes: o.Overtakes}
+	r := &capacitySweep{view: v, k: k, overtakes: o.states(promise.NoHeadOfLineBlocking)}
 	e, dis := v.freeTimes().extents, v.disturbances(o)
 	for _, d := range e.possiblyHeld(k.key, false, 0) {
 		r.add(d, false)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Property is something that a lock must keep, by its name on the command line and in scenarios.
@@ -115,86 +116,34 @@ type Options struct {
 	// MayBeDown is how many servers may be unavailable at the same time without excusing the lock, as a quorum
 	// tolerates it. 0: any outage excuses it.
 	MayBeDown int
-	// Fair: the lock promises an order. MaxBypass is how many later requests may then overtake a waiter; 0 is first
-	// come, first served. A request counts as later if it came more than QueueDelay after the waiter's; 0 is 100 ms.
-	Fair       bool
+	// Promises are what the lock states. A rule that judges a promise is applied only if the lock states it.
+	Promises promise.Set
+	// MaxBypass is how many later requests may overtake a waiter of a lock that states [promise.Fair]; 0 is first come,
+	// first served. A request counts as later if it came more than QueueDelay after the waiter's; 0 is 100 ms.
 	MaxBypass  int
 	QueueDelay time.Duration
-	// ReportsLoss: the lock reports the loss of a hold. Without it, the validity alone states when a hold ends, if the
-	// lock takes a lease and never reports a loss.
-	ReportsLoss bool
-	// Fenced: every grant has a fencing token. FencedReaders: so has a grant to read.
-	Fenced, FencedReaders bool
-	// RenewsItself: the lock renews a lease for which none was requested, while its client lives.
-	RenewsItself bool
-	// PrefersWriters: a readers-writer lock grants no new reader the lock while a writer waits.
-	PrefersWriters bool
-	// RefusesUpgrade: an owner that reads and requests to write is refused at once. RefusesExcess: so is a request for
-	// more permits than there are. Without them, such a request may wait.
-	RefusesUpgrade, RefusesExcess bool
-	// RefusesReentry: an owner that has the lock, in either mode of a readers-writer lock, is not granted it again.
-	RefusesReentry bool
-	// Repeats: the lock repeats a release that got no reply, and the requests that undo an abandoned acquire, for at
-	// least 1.5 s or until a server replies.
-	Repeats bool
-	// Persists: the lock retries after transient errors (the server is busy, is loading its data, or does not reply): an
-	// acquire until its wait is over, a release for at least 1.5 s. Without a fault, none of its operations ends with an
-	// error.
-	Persists bool
-	// SeveralKeys: a hold may consist of several locks, which an acquire takes one after the other. It may start again
-	// only after it has certainly given back those that it has, so it may end early with an unknown outcome.
-	SeveralKeys bool
-	// Settles: while a majority of the servers of a quorum replies in time, no acquire ends with an unknown outcome. On a
-	// busy machine, and where a connection is slow without a fault, nobody can promise that.
-	Settles bool
+	// VirtualTime: the run was simulated, so no busy machine delayed a reply.
+	VirtualTime bool
 	// SimPriorities: the simulated network delivers by priority, so a client may wait although nothing is broken, and the
 	// servers of a quorum may reply to it too late.
 	SimPriorities bool
-	// EndsRenewals: a renewal by hand ends when the hold does, with an error if no server has replied.
-	EndsRenewals bool
-	// AwaitsReplicas: grants, and changes of a semaphore or a latch, succeed only after a replica has acknowledged them.
-	AwaitsReplicas bool
-	// NamesOwner: a release of a lost hold fails with code not-owner if another owner has the lock by now.
-	NamesOwner bool
 	// Shared: several clients use one lock object, so one of them may wait for requests of the others.
 	Shared bool
-	// FallsBack: the lock works without messages. While the server refuses subscriptions, waiters poll well within the
-	// slack, and no operation fails because the server refuses to publish. So such a fault is an outage only during the
-	// slack after its beginning and its end.
-	FallsBack bool
-	// Migrates: the lock stays available while its keys move to another server of a Redis Cluster.
-	Migrates bool
-	// Isolates is how long one of several servers that share the keys may hang without delaying or losing a lock of
-	// another one; 0: not at all. In a Redis Cluster it is cluster-node-timeout, after which the others may refuse all
-	// commands.
-	Isolates time.Duration
-	// NodeTimeout is cluster-node-timeout of a Redis Cluster, see Isolates; 0: not known.
+	// NodeTimeout is cluster-node-timeout of a Redis Cluster; 0: not known. After that time the other servers may refuse
+	// all commands. A server that hangs is no excuse before it at a lock that states [promise.PerServerFailures].
 	NodeTimeout time.Duration
-	// BacksOff: an acquire of several keys that has to wait for one of them keeps the others for no more than 4 s at a
-	// time, or 9 s while a server is unavailable.
-	BacksOff bool
-	// FullMemory: the lock can be released and renewed while a server is out of memory and refuses commands that need
-	// some.
-	FullMemory bool
-	// Frugal: the lock keeps within the bounds on requests and subscriptions in cost_requests.go.
-	Frugal bool
-	// TakesTurns is how many clients share a program, if no program keeps the lock to itself for more than 3 s and 100
-	// grants while a client of another one waits; below 2: the lock does not state that, or each client has a program
+	// PerProgram is how many clients share a program, see [promise.ProgramsTakeTurns]; below 2: each client has a program
 	// of its own.
-	TakesTurns int
-	// Poll is the interval at which a waiter polls; 0: unknown, the bounds on requests then assume a second.
+	PerProgram int
+	// Poll is the interval at which a waiter of a lock that states [promise.BoundedCost] polls; 0: unknown, the bounds on
+	// requests then assume a second.
 	Poll time.Duration
 	// MaxHold is how long the lock renews a hold itself; 0: as long as its client lives.
 	MaxHold time.Duration
-	// Counts: each reply to an acquire, a try and a release has the hold count of the owner; without one it is 0.
-	Counts bool
-	// Overtakes: a semaphore grants a request if enough permits are free, even while a larger request waits; a
-	// readers-writer lock admits readers while a writer waits for other readers.
-	Overtakes bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
 	// LockKind is what the lock is meant to be, where the history does not say, such as a mutex that its holder
-	// cannot acquire again.
+	// cannot acquire again. Empty: the kind that follows from Promises.
 	LockKind LockKind
 
 	// Thresholds are limits for measured numbers, such as "acquire.p99 < 2s". They do not change the verdict: see

@@ -9,10 +9,11 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file is about what a lock costs: the requests that servers received from each client process, of a lock that
-// states that it is frugal (Options.Frugal). Counts are those of samples, between which it is not known when a request
+// states [promise.BoundedCost]. Counts are those of samples, between which it is not known when a request
 // arrived: so a window contains at least what arrived between its samples.
 
 // The bounds of a frugal lock. They are several times what a lock needs that is woken by messages. See cost_storms.go
@@ -161,7 +162,7 @@ func (v *view) addExcess(found *findings, rule int, x excess) {
 // lock. A history with faults is not judged, because requests without a reply are resent. Nor is a key about which
 // several servers were asked: masters that have no common queue are polled.
 func (v *view) judgeHerds(o Options, found *findings) {
-	if !o.Frugal || o.LockKind == ReadersWriterLock || len(v.faultTimes()) > 0 {
+	if !o.states(promise.BoundedCost) || o.kind() == ReadersWriterLock || len(v.faultTimes()) > 0 {
 		return
 	}
 	sums := make(map[[2]int32]*excess) // by process and key
@@ -243,7 +244,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 	}
 	n += ends + 10
 	over := v.leaseMayBeOver(key, o)
-	if o.Fair && v.h.Limit(key) == 0 { // the others learn only that it has ended
+	if o.states(promise.Fair) && v.h.Limit(key) == 0 { // the others learn only that it has ended
 		n += int(waiting / askAgain(o))
 		waiting = max(0, v.h.End-first) // one waiter at a time is the first
 	}
@@ -253,7 +254,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 // judgeQuiet finds requests about a key by a process none of whose clients has held or requested the key for
 // quietAfter, such as renewals of a hold that was released.
 func (v *view) judgeQuiet(o Options, found *findings) {
-	if !o.Frugal {
+	if !o.states(promise.BoundedCost) {
 		return
 	}
 	dis := v.allDisturbances(o)
@@ -293,7 +294,7 @@ func (s *requestSeries) within(gap segment, key string) (n int, at time.Duration
 // judgeChannels finds processes that are subscribed to more channels than keys that they used in the last lingerAtMost
 // explain: a program that takes many locks would stay subscribed to all of them.
 func (v *view) judgeChannels(o Options, found *findings) {
-	if !o.Frugal {
+	if !o.states(promise.BoundedCost) {
 		return
 	}
 	dis := v.allDisturbances(o)

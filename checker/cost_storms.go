@@ -1,6 +1,10 @@
 package checker
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/promise"
+)
 
 // This file is about requests without a pause, of a lock that states that it is frugal; see cost_requests.go.
 
@@ -15,7 +19,7 @@ const (
 // judgeStorms finds, for each process, the first second in which it sent a server more requests than its operations
 // need, or tried to connect as often: a waiter that asks again and again without a pause.
 func (v *view) judgeStorms(o Options, found *findings) {
-	if !o.Frugal {
+	if !o.states(promise.BoundedCost) {
 		return
 	}
 	for _, of := range v.requestSeries() {
@@ -40,7 +44,7 @@ func (v *view) judgeStorms(o Options, found *findings) {
 // between the requests of what it does allow: many clients that do so keep a server from coming back. A quorum is not
 // judged: a master that did not reply is asked to release for a while after the operation has returned.
 func (v *view) judgeDials(o Options, found *findings) {
-	if !o.Frugal || v.quorum {
+	if !o.states(promise.BoundedCost) || v.quorum {
 		return
 	}
 	for _, of := range v.requestSeries() {

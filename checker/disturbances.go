@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // clientTarget begins the target of a fault on a client, or on its end of a link.
@@ -85,9 +86,9 @@ func (f *faultTime) states(what string) bool { return affectsWord(f.affects, wha
 func affectsWord(affects, what string) bool { return slices.Contains(strings.Fields(affects), what) }
 
 // refusesForGood reports whether servers refuse commands for a reason that a retry does not change. A lock that
-// needs no messages (Options.FallsBack) need not fail if only those are refused.
+// needs no messages ([promise.PollsWithoutMessages]) need not fail if only those are refused.
 func (f *faultTime) refusesForGood(o Options) bool {
-	return f.states(history.AffectsRights) && !(o.FallsBack && onlyMessages(f.affects))
+	return f.states(history.AffectsRights) && !(o.states(promise.PollsWithoutMessages) && onlyMessages(f.affects))
 }
 
 // disturbances are faults and events that may explain a lock's behavior, so that it is not held against the lock.

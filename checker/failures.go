@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file judges failures (history.Failure): operations that ended with an error of the network or of a server, not
-// with a reply of the lock such as "held". A lock that retries after transient errors (Options.Persists) should not
-// have returned most of them. A command that is refused for lack of a permission need not be sent again.
+// with a reply of the lock such as "held". A lock that retries after transient errors
+// ([promise.RetriesTransientErrors]) should not have returned most of them. A command that is refused for lack of a
+// permission need not be sent again.
 
 // releasedFor is the time for which such a lock retries a release.
 const releasedFor = 1500 * time.Millisecond
@@ -19,7 +21,7 @@ const releasedFor = 1500 * time.Millisecond
 // starts the timeout after the request was recorded, so an acquire that used all of its time ends later than the
 // request plus the timeout.
 func (v *view) judgeGivenUp(o Options, found *findings) {
-	if !o.Persists {
+	if !o.states(promise.RetriesTransientErrors) {
 		return
 	}
 	dis := v.disturbances(o)
@@ -32,7 +34,7 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 			v.judgeFailedWait(f, o, found)
 			continue
 		}
-		if o.SeveralKeys && s.Outcome == history.Info && o.applies(wakeSeveral) {
+		if o.states(promise.MultiKey) && s.Outcome == history.Info && o.applies(wakeSeveral) {
 			continue
 		}
 		if !o.applies(wakeRights) || !dis.refusedForGood(segment{s.Call, f.Time}, o) {
@@ -67,11 +69,11 @@ func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
 // that the lock was held. While a slot migrates, an acquire of several locks is not judged: each of the locks may be
 // granted too late for the others.
 func (v *view) judgeNoReason(o Options, found *findings) {
-	if !o.Persists || o.Shared && o.applies(wakeShared) {
+	if !o.states(promise.RetriesTransientErrors) || o.Shared && o.applies(wakeShared) {
 		return
 	}
 	dis := v.disturbances(o)
-	if o.SeveralKeys && o.applies(wakeSeveral) {
+	if o.states(promise.MultiKey) && o.applies(wakeSeveral) {
 		dis = v.allDisturbances(o)
 	}
 	noDelay := func(f *faultTime) bool { return f.affects != history.AffectsDelays }
@@ -92,7 +94,7 @@ const clockGrain = 10 * time.Millisecond
 // is not judged, because the machine may have been busy; nor is a renewal that failed when the promise had ended,
 // because then it has no use.
 func (c *honestyCheck) judgeFailures() {
-	if !c.o.Persists {
+	if !c.o.states(promise.RetriesTransientErrors) {
 		return
 	}
 	for _, f := range c.h.Failures {
@@ -118,7 +120,7 @@ func (c *honestyCheck) judgeFailures() {
 // mayBeSlow reports whether the masters of a quorum may reply too late without a fault, because the lock waits only
 // briefly for each of them.
 func (c *honestyCheck) mayBeSlow() bool {
-	return c.quorum && !c.o.Settles && c.o.applies(honestMinority)
+	return c.quorum && !c.o.settles() && c.o.applies(honestMinority)
 }
 
 // mayHaveLostReply reports whether release s may have an unknown outcome without having been retried until t: its reply

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeEffectsOfFailures finds the releases that ended with an error and with certainty had no effect, but after which
@@ -74,14 +75,14 @@ func (v *view) failedWithEffectViolation(f finding) Violation {
 
 // judgeUnanswered finds the operations that ended without a known outcome after longer than the slack, although the
 // servers that decide about the key were available: the only ones that were unavailable meanwhile were others than that
-// of the key, at a lock that states that this does not matter (Options.Isolates), or a minority of a quorum is down
-// (Options.MayBeDown).
+// of the key, at a lock that states that this does not matter ([promise.PerServerFailures]), or a minority of a quorum
+// is down (Options.MayBeDown).
 func (v *view) judgeUnanswered(o Options, found *findings) {
 	var decided func(s *history.Span, client int, during segment) bool
 	switch {
-	case o.Isolates > 0:
+	case o.isolation() > 0:
 		decided = v.availableElsewhere(o)
-	case o.MayBeDown > 0 && o.Persists:
+	case o.MayBeDown > 0 && o.states(promise.RetriesTransientErrors):
 		decided = v.availableMajority(o)
 	default:
 		return
@@ -173,7 +174,7 @@ func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 // than may be down were unavailable from their invocation on: the others can say what they keep, and a claim that a
 // majority has not, or has given back, is no hold.
 func (v *view) judgeUnknownOutcomes(o Options, found *findings) {
-	if !o.Settles || !v.quorum {
+	if !o.settles() || !v.quorum {
 		return
 	}
 	excuses, ran := v.excusesFor(o), v.running(o.slack())

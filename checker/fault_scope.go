@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file decides which faults excuse a lock for an operation. Three promises of a lock limit the scope of a fault: a
-// server that hangs does not affect the keys of another server (Options.Isolates), full memory affects neither releases
-// nor renewals (Options.FullMemory), and the migration of a slot affects neither acquires, releases nor renewals
-// (Options.Migrates).
+// server that hangs does not affect the keys of another server ([promise.PerServerFailures]), full memory affects
+// neither releases nor renewals ([promise.ReleasesWhenMemoryFull]), and the migration of a slot affects neither
+// acquires, releases nor renewals ([promise.SurvivesSlotMigration]).
 
 // scope is a part of the lock's behavior that a fault may affect or leave alone.
 type scope struct {
@@ -32,10 +33,10 @@ func scopeOf(s *history.Span) scope {
 // that affects the words of affects (see history.FaultValue).
 func (v *view) doesNotAffect(node, affects string, in scope, o Options) bool {
 	switch {
-	case o.Migrates && !in.operatorOnly && affectsWord(affects, history.AffectsSlots),
-		o.FullMemory && in.releaseOrRenewal && affectsWord(affects, history.AffectsMemory):
+	case o.states(promise.SurvivesSlotMigration) && !in.operatorOnly && affectsWord(affects, history.AffectsSlots),
+		o.states(promise.ReleasesWhenMemoryFull) && in.releaseOrRenewal && affectsWord(affects, history.AffectsMemory):
 		return true
-	case o.Isolates == 0 || in.key == none || !isServer(node):
+	case o.isolation() == 0 || in.key == none || !isServer(node):
 		return false
 	}
 	home := v.homes()[in.key]
@@ -47,13 +48,15 @@ func (v *view) doesNotAffect(node, affects string, in scope, o Options) bool {
 // (Options.SimPriorities), these alone may take longer than the slack. Then a migration is an excuse, if the rule with
 // number acquits applies.
 func (o Options) withoutSlowMigration(acquits int) Options {
-	o.Migrates = o.Migrates && !(o.SimPriorities && o.applies(acquits))
+	if o.SimPriorities && o.applies(acquits) {
+		o.Promises = o.Promises.Without(promise.SurvivesSlotMigration)
+	}
 	return o
 }
 
 // findHomes finds, by key, the only server that ever stored a hold of it, according to the samples of masters; "" if
-// several did, as after a failover, or if none is known. After a server was away for longer than Options.Isolates, the
-// others may have refused all commands: then none counts as known.
+// several did, as after a failover, or if none is known. After a server was away for longer than Options.NodeTimeout,
+// the others may have refused all commands: then none counts as known.
 func (v *view) findHomes(isolates time.Duration) []string {
 	homes, s := make([]string, len(v.h.Keys)), v.samples()
 	if s == nil || v.longestOutage() > isolates {
@@ -129,7 +132,7 @@ type excuses struct {
 func (v *view) excusesFor(o Options) func(in scope) excuses {
 	known := make(map[scope]excuses)
 	return func(in scope) excuses {
-		if o.Isolates == 0 {
+		if o.isolation() == 0 {
 			in.key = none
 		}
 		e, is := known[in]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // The rules of fencing.
@@ -63,8 +64,8 @@ func checkFencing(v *view, o Options) Result {
 	}
 	fenced := v.judgeResource(found)
 	guarded := v.judgeGuards(o, found)
-	if o.Fenced {
-		v.withoutToken(found, o.FencedReaders)
+	if o.states(promise.Fenced) {
+		v.withoutToken(found, o.states(promise.FencedReaders))
 	}
 	r := found.result(Fencing, v.fencingViolation)
 	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file is about acquires of several keys (multi-acquires). They wait until all of their keys are free, and may
@@ -116,7 +117,7 @@ func byGap(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare
 // reports itself what it had (undone), and may not keep it for long.
 func (v *view) keptByMultiAcquires(o Options) func(i int32) []segment {
 	several := v.multiAcquires()
-	if several == nil || o.BacksOff {
+	if several == nil || o.states(promise.MultiKeyBacksOff4s) {
 		return func(int32) []segment { return nil }
 	}
 	of, parts, ends := make(map[int32]int32), make(map[int32][]int32), v.endsOf(several)
@@ -136,7 +137,7 @@ func (v *view) keptByMultiAcquires(o Options) func(i int32) []segment {
 		for _, mine := range own {
 			for _, part := range parts[v.h.Spans[mine].Key] {
 				x := segment{v.h.Spans[part].Call, ends[part]}
-				behind := o.Fair && x.from > later(s.Call, o.queueDelay())
+				behind := o.states(promise.Fair) && x.from > later(s.Call, o.queueDelay())
 				if of[part] != i && !behind && x.from < s.Return && s.Call < x.until {
 					eachOutside(x, nobody, func(part segment) { kept = append(kept, part) })
 				}

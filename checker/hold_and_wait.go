@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file is about acquires of several keys, which take them one after the other: one that has some of them and
-// waits for another keeps them from everyone else. A lock that states that it backs off (Options.BacksOff) releases
-// them and starts again.
+// This file is about acquires of several keys, which take them one after the other: one that has some of them and waits
+// for another keeps them from everyone else. A lock that states that it backs off ([promise.MultiKeyBacksOff4s])
+// releases them and starts again.
 
 // For how long a lock that backs off keeps a key. Package lock waits for another key for at most 2 s, and for the reply
 // of a server that hangs for up to 5 s more (its default for Options.Timeout).
@@ -39,7 +40,7 @@ type pendingMark struct {
 // which the waiter may always ask after the others because its connection is slow. A hang of another server allows more
 // time.
 func (v *view) judgeHoldAndWait(o Options, found *findings) {
-	if !o.BacksOff || o.SimPriorities {
+	if !o.states(promise.MultiKeyBacksOff4s) || o.SimPriorities {
 		return
 	}
 	several := v.multiAcquires()
@@ -80,7 +81,7 @@ func (v *view) pendingHolds(several map[int32][]int32, o Options) map[int32][]pe
 		s := &v.h.Spans[i]
 		marks[s.Key] = append(marks[s.Key], pendingMark{s.Call, 0, +1, int64(i)}, pendingMark{end, 0, -1, -int64(i)})
 	}
-	o.Isolates = o.NodeTimeout // a server that hangs is no reason to keep what another one has
+	o.Promises |= promise.PerServerFailures // a server that hangs is no reason to keep what another one has
 	found, excuses := make(map[int32][]pendingHold), v.excusesFor(o)
 	for key, list := range marks {
 		if len(v.resizes()[key].times) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // The rules of hold-count.
@@ -113,14 +114,16 @@ func (c *holdCounts) judge() {
 			f.rule = wrongCount
 			c.found.add(f)
 		case l.modeUnknown:
-		case l.what == reentered && (c.kind == Mutex || c.o.RefusesReentry):
+		case l.what == reentered && (c.kind == Mutex || c.o.states(promise.RefusesReentry)):
 			if f.rule = takenAgain; !c.mayBeGone(l) {
 				c.found.add(f)
 			}
-		case l.what == refused && reentrant && (s.Busy || gaveUp || s.Behind && c.o.PrefersWriters && !s.Write):
+		case l.what == refused && reentrant &&
+			(s.Busy || gaveUp || s.Behind && c.o.states(promise.WriterPreference) && !s.Write):
 			f.rule, f.start = ownerRefused, s.Call
 			c.found.add(f)
-		case c.o.Counts && s.Count == 0 && (l.what == reentered || l.what == releasedInner) && !c.reportedLoss(s):
+		case c.o.states(promise.CountsHolds) && s.Count == 0 && (l.what == reentered || l.what == releasedInner) &&
+			!c.reportedLoss(s):
 			f.rule = wrongCount
 			c.found.add(f)
 		case l.what == releasedInner:

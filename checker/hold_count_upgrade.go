@@ -2,6 +2,7 @@ package checker
 
 import (
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeUpgrades finds owners that were granted the lock to write while they certainly read, at a lock that states that
@@ -9,14 +10,14 @@ import (
 // to read while they wrote, either. A fault that may have changed what servers keep excuses the lock, since it may
 // have lost the first hold.
 func (c *holdCounts) judgeUpgrades() {
-	if !c.o.RefusesUpgrade && !c.o.RefusesReentry {
+	if !c.o.states(promise.RefusesUpgrade) && !c.o.states(promise.RefusesReentry) {
 		return
 	}
 	dis := c.disturbances(c.o)
 	for i, h := range refs(c.holds) {
 		s := &c.h.Spans[h.span]
 		during := segment{s.Call, s.Return}
-		if h.reader && !c.o.RefusesReentry || !h.inner || c.ownerOrder[h.owner] != ordSequential ||
+		if h.reader && !c.o.states(promise.RefusesReentry) || !h.inner || c.ownerOrder[h.owner] != ordSequential ||
 			!c.holdsThroughout(h.owner, h.key, during, !h.reader) ||
 			dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeLosses judges the reported losses, and those that were not reported.
@@ -97,7 +98,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pa
 	if valid < c.h.End { // the promise to a hold that has not ended may end after the history
 		c.outlived++
 	}
-	if c.o.applies(honestSilent) && !ofLeases && !c.o.ReportsLoss && (s.Lease > 0 || s.Valid == 0) {
+	if c.o.applies(honestSilent) && !ofLeases && !c.o.states(promise.ReportsLoss) && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}
 	until := min(h.until, c.seen()[c.client(h.span)])

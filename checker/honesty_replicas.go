@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeUnacknowledged finds grants, and changes of a semaphore or a latch, that succeeded while no replica could
@@ -15,7 +16,7 @@ import (
 // master, and a request whose reply was lost may be executed twice, the second time without a write.
 func (c *honestyCheck) judgeUnacknowledged() {
 	starved := c.starvedTimes()
-	if !c.o.AwaitsReplicas || len(starved) == 0 {
+	if !c.o.states(promise.AwaitsReplicas) || len(starved) == 0 {
 		return
 	}
 	for i, s := range refs(c.h.Spans) {

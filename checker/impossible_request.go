@@ -4,19 +4,20 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeRequestsNeverGrantable finds the acquires whose wait ran out although no state of the lock could have granted
-// them, where the lock states that it refuses such a request at once (Options.RefusesExcess, RefusesUpgrade,
+// them, where the lock states that it refuses such a request at once ([promise.RefusesExcessPermits], RefusesUpgrade,
 // RefusesReentry): a request for more permits than there ever were during it; a request to write by an owner that was a
 // reader, with a valid promise, during all of it; an acquire or a try of a lock that its owner holds already. A fault
 // that may have changed the data of the servers excuses the lock.
 func (v *view) judgeRequestsNeverGrantable(o Options, found *findings) {
-	if !o.RefusesExcess && !o.RefusesUpgrade && !o.RefusesReentry {
+	if !o.states(promise.RefusesExcessPermits) && !o.states(promise.RefusesUpgrade) && !o.states(promise.RefusesReentry) {
 		return
 	}
 	refused := v.h.TimedOut
-	if o.RefusesReentry {
+	if o.states(promise.RefusesReentry) {
 		refused = slices.Concat(refused, v.busyTries())
 	}
 	dis := v.disturbances(o)
@@ -25,10 +26,10 @@ func (v *view) judgeRequestsNeverGrantable(o Options, found *findings) {
 		never := false
 		if v.h.Limit(s.Key) > 0 {
 			_, most := v.sizesIn(s.Key, during)
-			never = o.RefusesExcess && int64(s.Permits) > most
-		} else if s.Write && o.RefusesUpgrade && v.ownerOrder[s.Owner] == ordSequential {
+			never = o.states(promise.RefusesExcessPermits) && int64(s.Permits) > most
+		} else if s.Write && o.states(promise.RefusesUpgrade) && v.ownerOrder[s.Owner] == ordSequential {
 			never = v.holdsThroughout(s.Owner, s.Key, during, true)
-		} else if o.RefusesReentry && v.ownerOrder[s.Owner] == ordSequential {
+		} else if o.states(promise.RefusesReentry) && v.ownerOrder[s.Owner] == ordSequential {
 			never = v.holdsThroughout(s.Owner, s.Key, during, !s.Write)
 		}
 		if never && !dis.mayAffect(segment{0, s.Return}, anyClient, history.AffectsData) {

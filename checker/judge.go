@@ -88,7 +88,7 @@ func undecided(p Property, cause any) Result {
 
 // judgementOf is an empty judgement of h.
 func (o Options) judgementOf(h *history.History) Judgement {
-	return Judgement{LockKind: o.LockKind, ReportDelay: o.ReportDelay, MayBeDown: o.MayBeDown, Events: h.Events,
+	return Judgement{LockKind: o.kind(), ReportDelay: o.ReportDelay, MayBeDown: o.MayBeDown, Events: h.Events,
 		Problems: h.Problems}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeOwnerNamed finds the releases that were refused with code lost although another owner certainly had the lock, at
@@ -13,7 +14,7 @@ import (
 // A release that is repeated is replied to as the first time, perhaps from before the other grant: an owner with an
 // earlier release that failed without a reason, or whose outcome is unknown, is not judged.
 func (c *honestyCheck) judgeOwnerNamed() {
-	if !c.o.NamesOwner {
+	if !c.o.states(promise.DistinguishesNotOwner) {
 		return
 	}
 	repeats, forced := make(map[ownerKey]bool), make(map[int32]bool)

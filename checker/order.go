@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // The rules of order.
@@ -44,14 +45,14 @@ func checkOrder(v *view, o Options) Result {
 	waited, most := 0, int32(0)
 	dis, timedOut := v.disturbances(o), v.timedOut()
 	for key, holds := range v.byKey {
-		if v.h.Limit(int32(key)) != 0 && !o.Fair {
+		if v.h.Limit(int32(key)) != 0 && !o.states(promise.Fair) {
 			continue
 		}
-		classes := [][]int32{v.waiters(holds, false, o.Fair)}
+		classes := [][]int32{v.waiters(holds, false, o.states(promise.Fair))}
 		if slices.ContainsFunc(holds, func(i int32) bool { return v.holds[i].reader }) {
-			classes = append(classes, v.waiters(holds, true, o.Fair))
+			classes = append(classes, v.waiters(holds, true, o.states(promise.Fair)))
 		}
-		if o.Fair {
+		if o.states(promise.Fair) {
 			for readers, class := range classes {
 				v.gaveUp(timedOut[int32(key)], class, readers == 1, dis, o, found)
 			}
@@ -65,7 +66,7 @@ func checkOrder(v *view, o Options) Result {
 			for _, b := range v.bypasses(class, o) {
 				most = max(most, b.times)
 				h := &v.holds[b.hold]
-				if !o.Fair || int(b.times) <= o.MaxBypass || v.h.Spans[h.span].Op != history.OpAcquire {
+				if !o.states(promise.Fair) || int(b.times) <= o.MaxBypass || v.h.Spans[h.span].Op != history.OpAcquire {
 					continue
 				}
 				if by, ok := v.overtakenUnexcused(class, h.span, h.from, b.by, dis, o); ok {
@@ -79,13 +80,13 @@ func checkOrder(v *view, o Options) Result {
 	r.Counts = map[string]int64{"waits": int64(waited), "most_overtaken": int64(most)}
 	switch {
 	case r.Outcome == Violated:
-	case o.PrefersWriters && preceded > 0 && !o.Fair:
+	case o.states(promise.WriterPreference) && preceded > 0 && !o.states(promise.Fair):
 		r.Summary = fmt.Sprintf("no new reader was granted the lock while %s waited", format.Count(preceded, "writer"))
-	case o.PrefersWriters && !o.Fair && v.writerUnknown(o):
+	case o.states(promise.WriterPreference) && !o.states(promise.Fair) && v.writerUnknown(o):
 		r.Outcome, r.Summary = Undecided, "every writer that can have waited has an unknown outcome"
-	case o.PrefersWriters && !o.Fair:
+	case o.states(promise.WriterPreference) && !o.states(promise.Fair):
 		r.Outcome, r.Summary = NotApplicable, noWriterWaited
-	case !o.Fair:
+	case !o.states(promise.Fair):
 		r.Outcome = NotApplicable
 		r.Summary = noOrder + "; " + overtakenText(most)
 	case v.unjudged(func(s *history.Span) bool { return s.Op == history.OpAcquire }):

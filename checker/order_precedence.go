@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // writerWait is the time in which a writer certainly waited in the queue.
@@ -20,7 +21,7 @@ type writerWait struct {
 // granted the lock before that writer is, or gives up. It returns how many writers waited. An owner that has the lock
 // may read again, and a try need not look at the queue. A writer whose wait a fault may have disturbed does not count.
 func (v *view) judgePrecedence(o Options, found *findings) (writers int) {
-	if !o.PrefersWriters {
+	if !o.states(promise.WriterPreference) {
 		return 0
 	}
 	waits := v.writerWaits(o)

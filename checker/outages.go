@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // outageWindows are the times in which the servers were unavailable: a lock owes no progress while more of them than
@@ -39,7 +40,8 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 			open[f.ID] = affected
 			for _, target := range affected {
 				marks = append(marks, mark{f.Time, target, +1})
-				if bridged[f.ID] = o.FallsBack && onlyMessages(f.Affects); bridged[f.ID] { // until its end, where it is one again
+				// Until its end, where it is one again.
+				if bridged[f.ID] = o.states(promise.PollsWithoutMessages) && onlyMessages(f.Affects); bridged[f.ID] {
 					marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 				}
 			}

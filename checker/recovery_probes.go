@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeProbes judges the probes at the end. It returns how many were granted, and what could not be decided about one
@@ -38,7 +39,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 			p.Time <= later(free.from, o.slack()+o.ClockError):
 			undecided(fmt.Sprintf("the lease of client %d had ended at most %s before", v.client(v.spanOf(p.Key, free.last)),
 				format.Duration(p.Time-free.from)))
-		case o.Fair && o.applies(recoverQueued) && v.mayQueue(p.Key, p.Time, o):
+		case o.states(promise.Fair) && o.applies(recoverQueued) && v.mayQueue(p.Key, p.Time, o):
 			undecided("a waiter that a fault kept from leaving may still be in the queue")
 		case !o.applies(recoverHeld) || free.from <= p.Time:
 			found.add(finding{rule: probeFailed, x: free.last, y: i, start: max(min(free.from, p.Time), 0), end: p.Time})

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeLateRenewals finds the renewals by hand that returned, or to which there was no reply, more than the slack after
 // each promise to their owner had ended, at a lock that states that a renewal ends with its hold. What the servers or
 // the network do is no excuse.
 func (c *honestyCheck) judgeLateRenewals() {
-	if !c.o.EndsRenewals {
+	if !c.o.states(promise.RenewalsEndWithHold) {
 		return
 	}
 	for i, s := range refsAt(c.h.Spans, c.rare) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // disabledRules are rules of one property that are not applied. Tests switch off each rule in turn, and the judgement
@@ -46,6 +47,47 @@ func (o Options) slack() time.Duration {
 		return max(time.Second, slackDelays*o.ReportDelay)
 	}
 	return o.Slack
+}
+
+// states reports whether the lock states all of these promises.
+func (o Options) states(all promise.Set) bool { return o.Promises.Has(all) }
+
+// kind is what the lock is meant to be.
+func (o Options) kind() LockKind {
+	switch {
+	case o.LockKind != AnyKind:
+		return o.LockKind
+	case o.states(promise.ReadWrite):
+		return ReadersWriterLock
+	case o.states(promise.Reentrant):
+		return Reentrant
+	case o.states(promise.RefusesReentry):
+		return Mutex
+	}
+	return AnyKind
+}
+
+// isolation is how long one of several servers that share the keys may hang without delaying or losing a lock of
+// another one; 0: not at all.
+func (o Options) isolation() time.Duration {
+	if !o.states(promise.PerServerFailures) {
+		return 0
+	}
+	return o.NodeTimeout
+}
+
+// settles reports whether no acquire may end with an unknown outcome while a majority of the servers of a quorum replies
+// in time. On a busy machine, and where a connection is slow without a fault, no lock can promise that.
+func (o Options) settles() bool {
+	return o.states(promise.RetriesTransientErrors) && o.VirtualTime && !o.SimPriorities
+}
+
+// poll is the interval at which waiters poll; 0: not known.
+func (o Options) poll() time.Duration {
+	if !o.states(promise.BoundedCost) {
+		return 0
+	}
+	return o.Poll
 }
 
 func (o Options) queueDelay() time.Duration {

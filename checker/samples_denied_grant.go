@@ -2,6 +2,7 @@ package checker
 
 import (
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file is about acquires that failed and say that they never held the lock, although a server had granted it.
@@ -13,7 +14,7 @@ import (
 // that there was nothing. Of a quorum nothing is judged: what a minority has granted is no grant.
 func (c *honestyCheck) judgeDeniedGrants() {
 	s := c.samples()
-	if s == nil || !c.o.Repeats || c.quorum || c.o.MayBeDown > 0 {
+	if s == nil || !c.o.states(promise.RetriesRelease1500ms) || c.quorum || c.o.MayBeDown > 0 {
 		return
 	}
 	for at, l := range s.ledgers() { // in any order: findings are sorted

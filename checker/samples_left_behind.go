@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // leftBehind reports whether a server keeps a hold that its owner gave up, although the lock states that it repeats a
-// release, and the withdrawal of an acquire, for 1.5 s (Options.Repeats). The owner's last operation has an unknown
-// outcome and leaves it nothing: an acquire, whose time counts from the instant at which the client gave up, or a
-// release, whose time counts from its request. No fault was in force from half the slack after that on, and the client
-// was active later.
+// release, and the withdrawal of an acquire, for 1.5 s ([promise.RetriesRelease1500ms]). The owner's last operation has
+// an unknown outcome and leaves it nothing: an acquire, whose time counts from the instant at which the client gave up,
+// or a release, whose time counts from its request. No fault was in force from half the slack after that on, and the
+// client was active later.
 func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger, o Options) (wrongHold, bool) {
 	n := len(l.ops) - 1
 	k.what, k.span = heldLeftBehind, l.ops[n]
@@ -23,7 +24,7 @@ func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger,
 	if n > 0 {
 		before = l.depths[n-1]
 	}
-	if !o.Repeats || o.MayBeDown > 0 || u < 0 || s.client(k.span) != l.client {
+	if !o.states(promise.RetriesRelease1500ms) || o.MayBeDown > 0 || u < 0 || s.client(k.span) != l.client {
 		return k, false
 	}
 	switch k.since = s.h.Unknown[u].Time; last.Op {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeWaitsWhileFree finds the acquires that waited for longer than the slack while all samples showed that no server
@@ -136,7 +137,7 @@ func (q *freeAtServers) inTheWay(key int32) (all []segment) {
 			all = append(all, g.segment)
 		}
 	}
-	if !q.o.Fair && !q.shared[key] {
+	if !q.o.states(promise.Fair) && !q.shared[key] {
 		return mergedSegments(all)
 	}
 	dis := q.disturbances(q.o)

@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 const separator = "----\n"
@@ -149,15 +150,15 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 			continue
 		}
 		for _, field := range strings.Fields(fields) {
-			name, value, _ := strings.Cut(field, "=")
-			if flag := flagOption(&o, name); flag != nil {
-				*flag = true
-				continue
-			}
+			name, value, hasValue := strings.Cut(field, "=")
 			var err error
 			switch name {
-			case "fenced-readers":
-				o.Fenced, o.FencedReaders = true, true
+			case "virtual-time":
+				o.VirtualTime = true
+			case "sim-priorities":
+				o.SimPriorities = true
+			case "shared":
+				o.Shared = true
 			case "kind":
 				o.LockKind = checker.LockKind(value)
 			case "only":
@@ -166,8 +167,6 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.MaxBypass, err = strconv.Atoi(value)
 			case "report-delay":
 				o.ReportDelay, err = time.ParseDuration(value)
-			case "isolates":
-				o.Isolates, err = time.ParseDuration(value)
 			case "node-timeout":
 				o.NodeTimeout, err = time.ParseDuration(value)
 			case "max-hold":
@@ -178,8 +177,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.QueueDelay, err = time.ParseDuration(value)
 			case "poll":
 				o.Poll, err = time.ParseDuration(value)
-			case "takes-turns":
-				o.TakesTurns, err = strconv.Atoi(value)
+			case "per-program":
+				o.PerProgram, err = strconv.Atoi(value)
 			case "slack":
 				o.Slack, err = time.ParseDuration(value)
 			case "permits":
@@ -187,7 +186,11 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				n, err = strconv.Atoi(value)
 				o.Permits = map[string]int{"": n}
 			default:
-				t.Fatalf("no option is called %q", name)
+				var stated promise.Set
+				if stated, err = promise.Parse(name); err == nil && hasValue {
+					err = fmt.Errorf("promise %s has no value", name)
+				}
+				o.Promises |= stated
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -195,36 +198,6 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 		}
 	}
 	return o
-}
-
-// flagOption is the option of that name that is true or false; nil: there is none.
-func flagOption(o *checker.Options, name string) *bool {
-	return map[string]*bool{
-		"fair":            &o.Fair,
-		"prefers-writers": &o.PrefersWriters,
-		"refuses-upgrade": &o.RefusesUpgrade,
-		"refuses-reentry": &o.RefusesReentry,
-		"refuses-excess":  &o.RefusesExcess,
-		"repeats":         &o.Repeats,
-		"persists":        &o.Persists,
-		"several":         &o.SeveralKeys,
-		"settles":         &o.Settles,
-		"sim-priorities":  &o.SimPriorities,
-		"ends-renewals":   &o.EndsRenewals,
-		"awaits-replicas": &o.AwaitsReplicas,
-		"names-owner":     &o.NamesOwner,
-		"shared":          &o.Shared,
-		"falls-back":      &o.FallsBack,
-		"migrates":        &o.Migrates,
-		"backs-off":       &o.BacksOff,
-		"full-memory":     &o.FullMemory,
-		"frugal":          &o.Frugal,
-		"counts":          &o.Counts,
-		"overtakes":       &o.Overtakes,
-		"fenced":          &o.Fenced,
-		"renews":          &o.RenewsItself,
-		"reports-loss":    &o.ReportsLoss,
-	}[name]
 }
 
 // checkEvidence checks the form of every violation: evidence of two or three events of the history, a rule, a text, and

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the slack,
@@ -16,7 +17,8 @@ func (v *view) judgeTries(o Options, found *findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
-	slack, outlasts := o.slack(), o.Migrates || o.Isolates > 0 || o.FullMemory
+	slack := o.slack()
+	outlasts := o.isolation() > 0 || o.Promises.Any(promise.SurvivesSlotMigration|promise.ReleasesWhenMemoryFull)
 	excuses := v.excusesFor(o)
 	judge := func(i int32, until time.Duration) {
 		client, during := v.client(i), segment{v.h.Spans[i].Call, until}

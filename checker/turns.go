@@ -4,10 +4,11 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file is about a lock that a program hands to its own waiters, without a message to those of others, and that
-// states that it frees it for all of them again (Options.TakesTurns).
+// states that it frees it for all of them again ([promise.ProgramsTakeTurns]).
 
 // The bounds of a lock that takes turns. They are many times what package lock states, which hands a mutex over for
 // 10 ms: after that the waiters of all programs compete.
@@ -26,10 +27,10 @@ type turn struct {
 // and for more than keptGrants grants. A history with faults is not judged: on a slow connection, a waiter always asks
 // after the others.
 func (v *view) judgeTurns(o Options, found *findings) {
-	if o.TakesTurns < 2 || len(v.faultTimes()) > 0 {
+	if !o.states(promise.ProgramsTakeTurns) || o.SimPriorities || o.PerProgram < 2 || len(v.faultTimes()) > 0 {
 		return
 	}
-	turns := v.longTurns(o.TakesTurns)
+	turns := v.longTurns(o.PerProgram)
 	if len(turns) == 0 {
 		return
 	}
@@ -39,7 +40,7 @@ func (v *view) judgeTurns(o Options, found *findings) {
 			continue
 		}
 		for _, t := range turns[s.Key] {
-			if t.program == client/o.TakesTurns {
+			if t.program == client/o.PerProgram {
 				continue
 			}
 			during := segment{v.holds[t.grants[0]].from, v.holds[t.grants[len(t.grants)-1]].from}

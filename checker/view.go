@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 const never = history.Infinity
@@ -111,14 +112,14 @@ func (s segment) text() string {
 // bareView is a view without holds.
 func bareView(h *history.History, o Options) *view {
 	o.off = disabledRules{} // those of one property do not belong to all
-	v := &view{h: h, kind: o.LockKind, quorum: o.MayBeDown > 0, fair: o.Fair, poll: o.Poll,
+	v := &view{h: h, kind: o.kind(), quorum: o.MayBeDown > 0, fair: o.states(promise.Fair), poll: o.poll(),
 		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
 	v.byOwner = sync.OnceValue(v.orderByOwner)
 	v.freeTimes = sync.OnceValue(func() *freeTimes { return v.findFreeTimes(o.slack()) })
 	v.clientPauses, v.completed = sync.OnceValue(v.findPauses), sync.OnceValue(v.findCompleted)
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
-	isolates := cmp.Or(o.Isolates, o.NodeTimeout)
+	isolates := o.NodeTimeout
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(isolates) })
 	return v
 }

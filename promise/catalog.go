@@ -1,5 +1,64 @@
 package promise
 
+// The promises, in the order of [Catalog], which says what each of them means.
+const (
+	// Portable.
+
+	Reentrant Set = 1 << iota
+	Try
+	Renew
+	Watchdog
+	ReportsLoss
+	Wakes
+	Fair
+	Fenced
+	ReadWrite
+	Downgrade
+	Permits
+	MultiKey
+	Scripts
+
+	// House: operations and kinds of locks.
+
+	RefusesReentry
+	Unleased
+	WriterPreference
+	RefusesUpgrade
+	RefusesExcessPermits
+	NoHeadOfLineBlocking
+	ManagesPermits
+	ForceRelease
+	ForceReleasePermits
+	Latch
+	HasDo
+	Guard
+	FencedReaders
+	Inspect
+	InspectOwner
+	CountWaiters
+	CountsHolds
+	Reopen
+	CloseEndsWaits
+
+	// House: guarantees.
+
+	RetriesRelease1500ms
+	RetriesTransientErrors
+	ReleaseSurvivesCancel
+	RenewalsEndWithHold
+	AwaitsReplicas
+	DistinguishesNotOwner
+	PollsWithoutMessages
+	SurvivesSlotMigration
+	PerServerFailures
+	ReleasesWhenMemoryFull
+	MultiKeyBacksOff4s
+	ProgramsTakeTurns
+	BoundedCost
+
+	All = BoundedCost<<1 - 1 // every promise
+)
+
 // rows is the catalog, in the order of the constants.
 //
 //nolint:gochecknoglobals // a table, never changed

@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // judgingFlags give the checkers what a history does not contain.
@@ -65,7 +66,7 @@ func (f *judgingFlags) options(ofRun checker.Options) (checker.Options, error) {
 	}
 	o.MaxBypass = f.maxBypass
 	if f.fair {
-		o.Fair, o.QueueDelay = true, f.queueDelay
+		o.Promises, o.QueueDelay = o.Promises.With(promise.Fair), f.queueDelay
 	}
 	if f.flags.Changed("may-be-down") {
 		o.MayBeDown = f.mayBeDown

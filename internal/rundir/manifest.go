@@ -142,57 +142,24 @@ func checksOptions(lock string) bool {
 // to judge a short run.
 func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 	o := checker.Options{
-		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(promise.ReportsLoss),
-		RenewsItself: m.Can.Has(promise.Watchdog), Fenced: m.Can.Has(promise.Fenced), Fair: m.Can.Has(promise.Fair),
-		Thresholds:     m.Thresholds,
-		PrefersWriters: m.Can.Has(promise.WriterPreference), RefusesUpgrade: m.Can.Has(promise.RefusesUpgrade),
-		RefusesExcess: m.Can.Has(promise.RefusesExcessPermits), Overtakes: m.Can.Has(promise.NoHeadOfLineBlocking),
-		RefusesReentry: m.Can.Has(promise.RefusesReentry),
-		Persists:       m.Can.Has(promise.RetriesTransientErrors),
-		SeveralKeys:    m.Can.Has(promise.MultiKey),
-		Settles:        m.Can.Has(promise.RetriesTransientErrors) && m.Deterministic && !m.Variation.Priorities(),
-		SimPriorities:  m.Deterministic && m.Variation.Priorities(),
-		EndsRenewals:   m.Can.Has(promise.RenewalsEndWithHold),
-		AwaitsReplicas: m.Can.Has(promise.AwaitsReplicas),
-		NamesOwner:     m.Can.Has(promise.DistinguishesNotOwner),
-		FallsBack:      m.Can.Has(promise.PollsWithoutMessages),
-		BacksOff:       m.Can.Has(promise.MultiKeyBacksOff4s),
-		Migrates:       m.Can.Has(promise.SurvivesSlotMigration),
-		FullMemory:     m.Can.Has(promise.ReleasesWhenMemoryFull),
-		Repeats:        m.Can.Has(promise.RetriesRelease1500ms), Counts: m.Can.Has(promise.CountsHolds),
-		Shared: s.Workload.PerInstance > 1, // clients may have shared a lock object
-		Frugal: m.Can.Has(promise.BoundedCost), FencedReaders: m.Can.Has(promise.FencedReaders),
-	}
-	if o.Frugal {
-		o.Poll = longestPoll(s)
-	}
-	// With priorities, a slow connection delivers only while the others are idle: its waiters ask after the others.
-	if m.Can.Has(promise.ProgramsTakeTurns) && !m.Variation.Priorities() {
-		o.TakesTurns = s.Workload.PerProcess
+		Promises: m.Can, MayBeDown: m.MayBeDown(), Thresholds: m.Thresholds,
+		VirtualTime: m.Deterministic, SimPriorities: m.Deterministic && m.Variation.Priorities(),
+		Shared:     s.Workload.PerInstance > 1, // clients may have shared a lock object
+		PerProgram: s.Workload.PerProcess, Poll: longestPoll(s),
 	}
 	// A Redis Cluster may refuse all commands once a master was away for that long.
 	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil {
 		o.NodeTimeout = time.Duration(ms) * time.Millisecond
 	}
-	if m.Can.Has(promise.PerServerFailures) {
-		o.Isolates = o.NodeTimeout
-	}
-	if limit, err := time.ParseDuration(s.Options["max_hold"]); err == nil && o.RenewsItself && checksOptions(s.Lock) {
+	limit, err := time.ParseDuration(s.Options["max_hold"])
+	if err == nil && m.Can.Has(promise.Watchdog) && checksOptions(s.Lock) {
 		o.MaxHold = limit
 	}
 	if !m.Deterministic {
 		o.ReportDelay = max(reportDelay, m.Late)
 	}
-	if o.Fair || o.PrefersWriters {
+	if m.Can.Any(promise.Fair | promise.WriterPreference) {
 		o.QueueDelay = queueDelay
-	}
-	switch {
-	case m.Can.Has(promise.ReadWrite):
-		o.LockKind = checker.ReadersWriterLock
-	case m.Can.Has(promise.Reentrant):
-		o.LockKind = checker.Reentrant
-	case m.Can.Has(promise.RefusesReentry):
-		o.LockKind = checker.Mutex
 	}
 	return o
 }

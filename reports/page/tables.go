@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/stats"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/timeline"
 )
@@ -201,7 +202,7 @@ func leaseText(m *rundir.Manifest) string {
 	switch {
 	case m.Lease > 0:
 		return format.Duration(m.Lease)
-	case m.Judging().RenewsItself:
+	case m.Can.Has(promise.Watchdog):
 		return "none: the lock renews automatically"
 	}
 	return "none"

@@ -141,7 +141,7 @@ func (m *mix) keepFor(h session.Hold, d time.Duration) {
 }
 
 // longestHold is for how long a client holds one key while other clients request it together with more keys. It is
-// longer than a lock that backs off keeps what it has (checker.Options.BacksOff).
+// longer than a lock that backs off keeps what it has ([promise.MultiKeyBacksOff4s]).
 const longestHold = 12 * time.Second
 
 // heldForLong holds one of the shared keys.
