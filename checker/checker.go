@@ -1,5 +1,5 @@
-// Package checker is promised API: it judges recorded histories, regardless of who recorded them, with one file for each
-// property that a lock has to keep.
+// Package checker is promised API: it judges recorded histories, regardless of who recorded them, with one file for
+// each property that a lock has to keep.
 //
 // Read [Judge] first, then [Result]. Promised are these two, [Options], the [Catalog] of properties, and the types that
 // they mention. [Stream], [FindHolds] and [WriteLinearization] serve the commands and reports of this module, and may
