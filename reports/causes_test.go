@@ -19,7 +19,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/locks/etcd"
+	"github.com/lockchaos/lockchaos/internal/locks/openable"
+	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -35,7 +36,7 @@ func serveAsClient() bool {
 	if os.Getenv(asClient) == "" {
 		return false
 	}
-	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, etcd.Lookup); err != nil {
+	if err := client.Serve(context.Background(), os.Stdin, os.Stdout, openable.Lookup); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -89,7 +90,7 @@ func runSeed(t *testing.T, on string, s scenarios.Scenario, seed uint64) *Run {
 	}
 	out, err := runner.Run(context.Background(), runner.Options{
 		Scenario: s, Seed: seed, Out: t.TempDir(), Version: "test",
-		Backend: spec.New(backend.Options{Client: []string{"env", asClient + "=1", self}}),
+		Backend: spec.New(backend.Options{Client: []string{"env", asClient + "=1", self}, Open: zookeeper.Opens}),
 	})
 	if on == "sim" { // go-redis keeps timers of one bubble in pools, which must not reach the next
 		runtime.GC()

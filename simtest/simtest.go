@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
@@ -146,7 +147,7 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	_, unsafe := r.First(checker.Unsafe)
 	_, open := r.First(checker.Inconclusive)
 	o := runner.Options{
-		Scenario: scenario, Seed: seed, Backend: simulated.New(nil), Why: "required by simtest", Lock: l.row(),
+		Scenario: scenario, Seed: seed, Backend: simulated.New(backend.Options{}), Why: "required by simtest", Lock: l.row(),
 		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
 		InMemory: c.Out == "" || unsafe && open, // a run on disk may be kept
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/internal/locks/etcd"
+	"github.com/lockchaos/lockchaos/internal/locks/openable"
 )
 
 func newClient(s streams) *cobra.Command {
@@ -17,7 +17,7 @@ chaos run starts it; run it by hand to try the protocol out.`,
 		Hidden:  true,
 		Args:    noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return client.Serve(c.Context(), s.in, s.out, etcd.Lookup)
+			return client.Serve(c.Context(), s.in, s.out, openable.Lookup)
 		},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
@@ -181,7 +182,9 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	if err != nil {
 		return nil, fmt.Errorf("finding this program on disk: %w", err)
 	}
-	options := backend.Options{Client: []string{self, "client"}, Image: o.image, Stalled: endStalled}
+	options := backend.Options{
+		Client: []string{self, "client"}, Image: o.image, Open: zookeeper.Opens, Stalled: endStalled,
+	}
 	var on backend.Backend
 	flags, why := o.target.repeat(), "servers that the run did not start, chosen with --target"
 	if o.target.url != "" {

@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -95,7 +97,7 @@ func (p *parsedScenario) parse(text string) error {
 
 // simulate makes one run of the scenario of j and keeps its directory if the job requests it.
 func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (a explore.Result) {
-	on := simulated.New(endStalled)
+	on := simulated.New(backend.Options{Open: zookeeper.Opens, Stalled: endStalled})
 	o := runner.Options{
 		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: on, Why: "explored",
 		Out: j.Keep, InMemory: j.Keep == "",

@@ -111,6 +111,9 @@ func (s Spec) RepeatFlags(o Options) []string {
 type Options struct {
 	Client []string // process, docker: the command that is a native client on standard input and output
 	Image  string   // docker: of the containers; "" is the default image
+	// Open (sim) completes a row of the catalog whose lock needs a client that not every program links: see packages
+	// internal/locks/zookeeper and etcd. nil: rows stay as they are.
+	Open func(row client.Spec) client.Spec
 	// Stalled (sim) is called with advice when the code of the lock keeps virtual time from passing. Only the end of
 	// the program can stop such code, so Stalled should exit. nil: it panics.
 	Stalled func(advice string)

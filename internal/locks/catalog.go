@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
+	"github.com/lockchaos/lockchaos/internal/locks/session"
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// Catalog returns every lock that has a native client, in the order in which people read it.
+// Catalog returns every lock that has a native client, in the order in which people read it. Locks on ZooKeeper and
+// etcd have no Open: see package openable.
 func Catalog() []client.Spec {
-	ensembles := slices.Concat(zookeeper.Specs(), etcdRows())
+	ensembles := slices.Concat(session.ZooKeeperRows(), session.EtcdRows())
 	rows := withoutReentry(slices.Concat(
 		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
 	for i, row := range rows {
@@ -26,7 +27,7 @@ func Catalog() []client.Spec {
 	return rows
 }
 
-// Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].
+// Lookup returns the lock of that name: a row of the catalog, or one with Command for a name with [client.ExecPrefix].
 func Lookup(name string) (client.Spec, error) {
 	if line, own := strings.CutPrefix(name, client.ExecPrefix); own {
 		if command := strings.Fields(line); len(command) > 0 {

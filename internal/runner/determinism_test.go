@@ -96,7 +96,7 @@ type traced struct{ history, network string }
 func tracedRun(t *testing.T, o Options) traced {
 	t.Helper()
 	var network strings.Builder
-	b := simulated.New(nil)
+	b := newSim()
 	b.Trace = &network
 	o.Backend, o.InMemory, o.Version = b, true, "test"
 	out, err := Run(context.Background(), o)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -107,7 +106,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	s := hastyScenario(t)
 	run := func(seed uint64, variation scenarios.Variation) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
-			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: simulated.New(nil), InMemory: true,
+			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: newSim(), InMemory: true,
 			Version: "test",
 		})
 		runtime.GC()

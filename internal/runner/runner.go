@@ -161,7 +161,7 @@ func (r *run) lockText() string {
 
 // hasProgram reports whether a client of the run is a program of its own.
 func (r *run) hasProgram() bool {
-	return slices.ContainsFunc(r.locks, func(row client.Spec) bool { return row.Open == nil })
+	return slices.ContainsFunc(r.locks, func(row client.Spec) bool { return row.Command != nil })
 }
 
 // newManifest is what is known of the run before it begins.

@@ -17,7 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
-	"github.com/lockchaos/lockchaos/internal/locks/etcd"
+	"github.com/lockchaos/lockchaos/internal/locks/openable"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -28,7 +28,7 @@ const asClient = "LOCKCHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
-		if err := client.Serve(context.Background(), requests(), os.Stdout, etcd.Lookup); err != nil {
+		if err := client.Serve(context.Background(), requests(), os.Stdout, openable.Lookup); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -18,12 +18,17 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
+
+// newSim is a simulation that is able to open every lock of its topologies.
+func newSim() *simulated.Sim { return simulated.New(backend.Options{Open: zookeeper.Opens}) }
 
 // simulate runs s on simulated servers and returns the outcome and the history's bytes.
 func simulate(
@@ -31,7 +36,7 @@ func simulate(
 ) (*Outcome, []byte) {
 	t.Helper()
 	out, err := Run(context.Background(), Options{
-		Scenario: s, Seed: seed, Variation: variation, Backend: simulated.New(nil), Out: t.TempDir(), Version: "test",
+		Scenario: s, Seed: seed, Variation: variation, Backend: newSim(), Out: t.TempDir(), Version: "test",
 	})
 	// go-redis keeps timers of one bubble in pools, which must not reach the next.
 	runtime.GC()
@@ -165,7 +170,7 @@ func TestUnseededRandomnessIsFound(t *testing.T) {
 	for i := range texts {
 		out, err := Run(context.Background(), Options{
 			Scenario: load(t, "redlock-contention", "topology={kind: single}", "lock=set-nx-px"), Seed: 1, Lock: &row,
-			Backend: simulated.New(nil), Out: t.TempDir(), Version: "test",
+			Backend: newSim(), Out: t.TempDir(), Version: "test",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -200,13 +205,13 @@ func TestStalledLockIsNamed(t *testing.T) {
 			}
 			var mu sync.Mutex // the watchdog may report once more while the run ends
 			said := ""
-			b := simulated.New(func(advice string) {
+			b := simulated.New(backend.Options{Stalled: func(advice string) {
 				mu.Lock()
 				defer mu.Unlock()
 				if said = advice; strings.Contains(advice, "slow.Acquire") { // else the machine was busy
 					wait.end()
 				}
-			})
+			}})
 			b.Limit = 500 * time.Millisecond
 			_, err = Run(context.Background(), Options{
 				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Lock: &row,
@@ -271,7 +276,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out, err := Run(ctx, Options{
-		Scenario: load(t, "failover", "duration=1h"), Seed: 1, Backend: simulated.New(nil), Out: t.TempDir(), Version: "test",
+		Scenario: load(t, "failover", "duration=1h"), Seed: 1, Backend: newSim(), Out: t.TempDir(), Version: "test",
 		Watch: func(s Status) {
 			if s.Grants > 0 {
 				cancel()

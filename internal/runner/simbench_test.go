@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -45,7 +44,7 @@ func BenchmarkSim(b *testing.B) {
 			}
 			commands, used := int64(0), cpu(b)
 			for i := 0; b.Loop(); i++ {
-				on := simulated.New(nil)
+				on := newSim()
 				if _, err := Run(context.Background(), Options{
 					Scenario: s, Seed: uint64(i), Backend: on, InMemory: true, Version: "bench",
 				}); err != nil {

@@ -14,6 +14,34 @@ const (
 	lockSums         = 22 // lines of go.sum
 )
 
+// simtestPackages is how many packages of others, those of the standard library included, a test with simtest links at
+// most. Packages of this module do not count: parts of it may get packages of their own.
+const simtestPackages = 220
+
+// TestSimtestLinksFewPackages: a user's test is built from the simulation alone, without real servers and their clients.
+func TestSimtestLinksFewPackages(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "./simtest")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := 0
+	for _, name := range strings.Fields(string(out)) {
+		if !strings.HasPrefix(name, "github.com/lockchaos/") {
+			others++
+		}
+		for _, part := range []string{"/moby/", "/grpc", "/etcd", "/go-zookeeper/", "/go-fuse/", "/gonum"} {
+			if strings.Contains(name, part) {
+				t.Errorf("simtest links %s", name)
+			}
+		}
+	}
+	if others > simtestPackages {
+		t.Errorf("%d packages of others, more than %d:\n%s", others, simtestPackages, out)
+	}
+}
+
 // TestLockNeedsFewModules makes a module that imports package lock and nothing else, as a user would.
 func TestLockNeedsFewModules(t *testing.T) {
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ func Spec() backend.Spec {
 		Name:    Name,
 		Doc:     "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
 		Missing: missing,
-		New:     func(o backend.Options) backend.Backend { return New(o.Stalled) },
+		New:     func(o backend.Options) backend.Backend { return New(o) },
 	}
 }
 
@@ -61,7 +61,7 @@ type Sim struct {
 	cluster  *sim.Cluster // nil before Start
 	epoch    time.Time    // of Mono
 	virtual  time.Duration
-	stalled  func(advice string)
+	options  backend.Options
 	facts    backend.Facts
 	watchdog bubble.Watchdog
 	lock     client.Spec
@@ -69,12 +69,15 @@ type Sim struct {
 	abandoned atomic.Bool // a client could not be closed
 }
 
-// New returns a simulation that has not begun. See [backend.Options] for stalled.
-func New(stalled func(advice string)) *Sim {
-	if stalled == nil {
-		stalled = func(advice string) { panic(advice) }
+// New returns a simulation that has not begun.
+func New(o backend.Options) *Sim {
+	if o.Stalled == nil {
+		o.Stalled = func(advice string) { panic(advice) }
 	}
-	return &Sim{stalled: stalled, Limit: stalledAfter, facts: backend.Facts{Name: Name, Deterministic: true}}
+	if o.Open == nil {
+		o.Open = func(row client.Spec) client.Spec { return row }
+	}
+	return &Sim{options: o, Limit: stalledAfter, facts: backend.Facts{Name: Name, Deterministic: true}}
 }
 
 // simSamples is how often, at most, each node is sampled in a simulated run: a sample costs as much as a command,
@@ -114,7 +117,7 @@ func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) err
 	defer stop()
 	go b.watchdog.Watch(watching, b.Limit, func(s bubble.Stall) {
 		if !s.Busy {
-			b.stalled(s.Advice())
+			b.options.Stalled(s.Advice())
 		}
 	})
 	var failed error
@@ -156,7 +159,7 @@ func propagateCancel(ctx, outer context.Context, cancel func()) {
 // Start starts the simulated servers.
 func (b *Sim) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
 	b.epoch = time.Now()
-	b.lock = client.SharesInstances(e.Lock)
+	b.lock = client.SharesInstances(b.options.Open(e.Lock))
 	seedLibraries(e.Seed)
 	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.Trace,
 		Password: simPassword}
@@ -187,7 +190,7 @@ func seedLibraries(seed uint64) {
 func (b *Sim) Client(_ context.Context, e backend.Env, i int) (client.Client, error) {
 	row := b.lock
 	if e.Lock.Name != row.Name {
-		row = e.Lock // its clients share no object
+		row = b.options.Open(e.Lock) // its clients share no object
 	}
 	actor, notices := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	actor.Revive()

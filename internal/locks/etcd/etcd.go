@@ -1,5 +1,5 @@
 // Package etcd opens the locks on etcd of the catalog. It is apart from package locks, so that programs that drive no
-// lock on etcd do not link its client. Read [Lookup].
+// lock on etcd do not link its client. Read [Opens].
 package etcd
 
 import (
@@ -14,22 +14,15 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/locks/session"
 	"github.com/lockchaos/lockchaos/lock/etcd"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// Lookup is locks.Lookup whose locks on etcd can be opened.
-func Lookup(name string) (client.Spec, error) {
-	row, err := locks.Lookup(name)
-	return open(row), err
-}
-
-// open returns a row of the catalog, which describes a lock on etcd, so that it can be opened. Other rows stay as they
+// Opens returns a row of the catalog, which describes a lock on etcd, so that it can be opened. Other rows stay as they
 // are.
-func open(row client.Spec) client.Spec {
+func Opens(row client.Spec) client.Spec {
 	b := session.Backend[*etcd.Client, *etcd.Hold]{
 		Kind: session.Kind{Topology: topology.Etcd, Length: native.OptionLease}, Undone: etcd.Undone, Prepare: openEtcd,
 	}

@@ -1,4 +1,4 @@
-// Package session drives locks whose holds end with a session of their client: those of packages lock/zookeeper and
+// Package session describes and drives locks whose holds end with a session of their client: those of packages lock/zookeeper and
 // lock/etcd. Read [Backend] first.
 package session
 

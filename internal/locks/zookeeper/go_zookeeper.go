@@ -11,23 +11,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
-	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
-
-// goZooKeeperSpec is the lock that the ZooKeeper client for Go has itself.
-var goZooKeeperSpec = client.Spec{
-	Name: "go-zookeeper",
-	Doc: "go-zookeeper's own Lock: a request that fails after its node was created leaves the node, and a lost session " +
-		"is not reported.",
-	Source:       "github.com/go-zookeeper/zk v1.0.4, lock.go",
-	Topologies:   []string{topology.ZooKeeper},
-	Can:          promise.Wakes | promise.Fair | promise.Watchdog,
-	Open:         func(s client.Setup, _ func(client.Reply)) (client.Locker, error) { return openGoZooKeeper(s) },
-	CheckOptions: native.CheckNoOptions,
-	Definite:     func(error) bool { return false },
-	Code:         native.Code,
-}
 
 // goZooKeeper is a [Locker] on zk.Lock as programs use it: a connection, whose session is as long as the first lease,
 // and a Lock for each request.

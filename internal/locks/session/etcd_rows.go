@@ -1,16 +1,15 @@
-package locks
+package session
 
 import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
-	"github.com/lockchaos/lockchaos/internal/locks/session"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// etcdRows describe the locks on etcd. Package locks/etcd opens them: only programs that do so link etcd's client.
-func etcdRows() []client.Spec {
-	row := session.Kind{Topology: topology.Etcd, Length: native.OptionLease}.Row
+// EtcdRows describe the locks on etcd. Package locks/etcd opens them: only programs that do so link etcd's client.
+func EtcdRows() []client.Spec {
+	row := Kind{Topology: topology.Etcd, Length: native.OptionLease}.Row
 	const recipe = "etcd, client/v3/concurrency"
 	return []client.Spec{
 		row("etcd-mutex", "package lock/etcd's mutex: each acquire creates a key with a lease and waits for the key before "+
