@@ -202,9 +202,8 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 		}
 	}
 	if unsure := len(q.nodes) - certain; certain < q.need() {
-		return &requestError{
-			wire.Unknown, fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure),
-		}
+		err := fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure)
+		return &requestError{wire.Unknown, err}
 	}
 	return nil
 }
