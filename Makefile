@@ -26,7 +26,7 @@ docker-image: ## build lockchaos-redis:local from this machine's redis-server, f
 	scripts/docker-image
 
 scenarios: build ## run every scenario N times (default 5), JOBS at a time, and print the table of docs/reference/scenarios.md
-	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
+	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --all --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
 
 suite: build ## run every scenario on simulated servers against its expected verdict (docs/how-to/suite.md)
 	./bin/chaos suite --backend sim --seed 1

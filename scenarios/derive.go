@@ -25,7 +25,7 @@ type Expected struct {
 //	permits                     the lock has permits
 //	readers-writer              the lock has modes, and the workload uses them
 //	fencing                     the lock is fenced, or the guarded resource is; another lock may have tokens as well
-//	damage                      mutex and readers-writer write in each critical section of an exclusive lock, mixed in some
+//	damage                      mutex and readers-writer write in each critical section, mixed writes in some
 //	honesty                     always; of a latch only if it is also released or renewed
 //	hold-count                  replies have counts, or mixed enters a lock twice; another lock may count as well
 //	recovery                    always: at the end of a run, a client acquires each key
@@ -36,10 +36,12 @@ type Expected struct {
 //	linearizable                always; waits for permits and of readers may leave no key that has a model
 //	exercised                   always
 //
-// A property that applies must hold, with these exceptions. In a run with class broken promise, two owners hold the lock
-// at the same time, which violates lease-exclusion and exclusion (permits, and readers-writer), damage, and
-// linearizable. With class outlived lease, it is the same after a lease has ended: lease-exclusion holds, and damage if
-// the guarded resource checks the tokens of the lock. Of a latch only latch, exercised, and perhaps leak and honesty apply.
+// A property that applies must hold, with these exceptions. In a run with class broken promise, two owners hold the
+// lock at the same time, which violates lease-exclusion and exclusion (permits, and readers-writer), damage, and
+// linearizable. With class outlived lease, it is the same after a lease has ended: lease-exclusion holds, and damage
+// if the guarded resource checks the tokens of the lock. Either class may be expected: the loss of a hold is then
+// reported at about the time of the next grant. Of a latch only latch, exercised, and perhaps leak and honesty
+// apply.
 func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 	if s.Expect.IsZero() {
 		return nil
@@ -64,7 +66,7 @@ func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 		if derived.Outcome == string(checker.NotApplicable) { // perhaps because this lock does not promise it
 			x.Outcome = join(checker.Outcome(x.Outcome), checker.NotApplicable)
 		}
-		all[checker.Property(name)] = Expected{x.Outcome, x.Because}
+		all[checker.Property(name)] = Expected(x)
 	}
 	return all
 }
@@ -196,13 +198,14 @@ func (d derivation) holdCount() Expected {
 // violate changes the outcomes to those of a run in which two owners hold the lock at the same time.
 func (d derivation) violate(all map[checker.Property]Expected, class string) {
 	why := "class " + class
-	leases := join(checker.Violated)
+	overlap, leases := join(checker.Violated), join(checker.Violated)
 	switch class {
 	case string(checker.BrokenPromise):
 	case string(checker.OutlivedLease):
 		leases = join(checker.Holds)
-	default: // both classes are possible
-		leases = join(checker.Holds, checker.Violated)
+	default: // the holder learns of its loss at about the time of the next grant
+		overlap = join(checker.Holds, checker.Violated)
+		leases = overlap
 	}
 	change := func(name checker.Property, outcome string) {
 		if all[name].Outcome == join(checker.Holds) {
@@ -213,7 +216,7 @@ func (d derivation) violate(all map[checker.Property]Expected, class string) {
 	for _, name := range []checker.Property{
 		checker.Exclusion, checker.Permits, checker.ReadersWriter, checker.Linearizable,
 	} {
-		change(name, join(checker.Violated))
+		change(name, overlap)
 	}
 	if tokens := d.w.Fenced && d.has(promise.Fenced); !tokens || class != string(checker.OutlivedLease) {
 		change(checker.Damage, join(checker.Violated))

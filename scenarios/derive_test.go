@@ -32,7 +32,7 @@ func TestExpectedOfLock(t *testing.T) {
 			"expect: unsafe, outlived lease\nworkload: {fenced: true}", promise.Fenced,
 			map[checker.Property]string{"exclusion": "violated", "damage": "holds"}},
 		{"either class", "expect: unsafe, outlived lease or broken promise", none,
-			map[checker.Property]string{"lease-exclusion": "holds or violated", "exclusion": "violated"}},
+			map[checker.Property]string{"lease-exclusion": "holds or violated", "exclusion": "holds or violated"}},
 		{"a semaphore", "expect: unsafe, broken promise\nworkload: {kind: semaphore}",
 			promise.Permits, map[checker.Property]string{"permits": "violated",
 				"exclusion": "not-applicable", "lease-exclusion": "not-applicable", "damage": "not-applicable"}},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEveryScenarioAnswersAQuestion: the table of questions in docs/reference/scenarios.md names every scenario.
+// TestEveryScenarioAnswersAQuestion: the table of questions in docs/reference/scenarios.md names every story.
 func TestEveryScenarioAnswersAQuestion(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/scenarios.md")
 	if err != nil {
@@ -18,13 +18,13 @@ func TestEveryScenarioAnswersAQuestion(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("docs/reference/scenarios.md has no table of questions")
 	}
-	named := map[string]bool{}
+	words := map[string]bool{}
 	for _, word := range regexp.MustCompile(`[a-z0-9]+(-[a-z0-9]+)*`).FindAllString(table, -1) {
-		named[word] = true
+		words[word] = true
 	}
-	for _, name := range Names() {
-		if !named[name] {
-			t.Errorf("scenario %s is in no row of the table of questions in docs/reference/scenarios.md", name)
+	for _, e := range Stories() {
+		if !words[e.Name] {
+			t.Errorf("story %s is in no row of the table of questions in docs/reference/scenarios.md", e.Name)
 		}
 	}
 }

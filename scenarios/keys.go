@@ -42,11 +42,15 @@ const (
 // Keys are all keys of a scenario, section by section.
 func Keys() []Key { return keysUnder("", reflect.TypeFor[Scenario]()) }
 
+func requiredKeys() []string {
+	return []string{"summary", "topology", "lock", "duration", "topology.kind", "expect.verdict"}
+}
+
 // keysUnder are the keys of a section, then those of its sections; prefix is "" or ends with a dot.
 func keysUnder(prefix string, t reflect.Type) []Key {
 	var own, inner []Key
 	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "-" {
 			continue
 		}
@@ -55,7 +59,7 @@ func keysUnder(prefix string, t reflect.Type) []Key {
 			k = keyDocs()[i]
 		}
 		k.Type = typeName(f.Type)
-		k.required = options == "" && prefix == "" || k.Path == "topology.kind"
+		k.required = slices.Contains(requiredKeys(), k.Path)
 		own = append(own, k)
 		section, suffix := f.Type, "."
 		if section.Kind() == reflect.Slice {
@@ -94,8 +98,10 @@ func keyDocs() []Key {
 
 func topKeys() []Key {
 	return []Key{
-		{Path: "name", Doc: "name of the scenario and of its run directories: letters, digits, dots and dashes"},
+		{Path: "name", Default: "that of the file",
+			Doc: "name of the scenario and of its run directories: letters, digits, dots and dashes"},
 		{Path: "summary", Doc: "what happens, in one sentence"},
+		{Path: "production", Doc: "what it means in production, in one line"},
 		{Path: "source", Doc: "where the tested claim was made"},
 		{Path: "about", Doc: "a paragraph for the reader: what goes wrong, and why"},
 		{Path: "topology", Doc: "the servers"},

@@ -47,7 +47,7 @@ func TestSchemaAcceptsAndRefuses(t *testing.T) {
 	}
 	schema := compiled(t, text)
 	for _, name := range Names() {
-		source, err := files.ReadFile(name + ".yaml")
+		source, err := named(name)
 		if err != nil {
 			t.Fatal(err)
 		}

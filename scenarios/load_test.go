@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,16 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/adapters"
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // good is a correct scenario with add at its end.
-// except is a safe scenario's expectation with one exception.
-func except(entry string) string { return "expect:\n  verdict: safe\n  except: {" + entry + "}\n" }
-
 func good(add string) string {
 	return "name: x\nsummary: a test\ntopology: {kind: sentinel}\nlock: reentrant\nduration: 10s\n" + add
 }
@@ -125,7 +120,7 @@ const refusedOptions = "{kind: sentinel, options: {appendonlyy: \"yes\",\n" +
 	"  appendfsync: sometimes, maxmemory: lots, io-threads: \"500\", Include: /etc/redis.conf, SAVE: \"\", save: \"\"}}"
 
 func badTexts() []badText {
-	return []badText{
+	return append(badExpectations(), []badText{
 		{"empty", ""},
 		{"only a comment", "# nothing\n"},
 		{"a list", "- a\n"},
@@ -187,26 +182,10 @@ func badTexts() []badText {
 		{"random until after the end of the run", drawn("of: [kill], every: 1s, until: 11s")},
 		{"random with a negative until", drawn("of: [kill], every: 1s, until: -1s")},
 		{"random too often", drawn("of: [kill], every: 1ns")},
-		{"property outside of except", good("expect: {exclusion: holds}\n")},
-		{"class beside the verdict", good("expect: {verdict: unsafe, class: outlived lease}\n")},
-		{"unknown key of expect", good("expect: {verdict: safe, excpet: {}}\n")},
-		{"no verdict", good("expect: {except: {leak: {outcome: holds, because: a}}}\n")},
-		{"unknown verdict", good("expect: unsave\n")},
-		{"unknown verdict in a section", good("expect: {verdict: unsave}\n")},
-		{"unknown class", good("expect: unsafe, outlived leese\n")},
-		{"class of a safe run", good("expect: safe, broken promise\n")},
-		{"list of verdicts", good("expect: [safe]\n")},
-		{"unknown property", good(except("exclusions: {outcome: holds, because: a}"))},
-		{"unknown outcome", good(except("exclusion: {outcome: hold, because: a}"))},
-		{"exception without a reason", good(except("exclusion: {outcome: holds}"))},
-		{"unknown key of an exception", good(except("exclusion: {outcome: holds, why: a}"))},
-		{"exception without keys", good(except("exclusion: holds"))},
-		{"violation in a safe run", good(except("exclusion: {outcome: holds or violated, because: a}"))},
-		{"property that is not a path", good(except("\"a b[0].c*\": {outcome: holds, because: a}"))},
 		{"several mistakes, in the order of the text", "name: a/b\ntopology: {kind: single}\nlock: nothing\n" +
 			"duration: 2s\nfaults:\n- {fault: kil}\n- {after: 3s, fault: kill}\nexpect: {verdict: good}\n"},
 		{"more mistakes than are reported", good("faults:\n" + strings.Repeat("- {fault: kil, when: never}\n", 500))},
-	}
+	}...)
 }
 
 func TestBadScenarios(t *testing.T) {
@@ -283,13 +262,13 @@ func TestEveryNamedScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onDisk, err := filepath.Glob("*.yaml")
-	if err != nil || len(onDisk) != len(all) || len(all) != len(Names()) {
-		t.Errorf("%d files, %d in the catalog, %d names (%v)", len(onDisk), len(all), len(Names()), err)
-	}
 	for i, s := range all {
-		if s.Name != Names()[i] || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect.Verdict == "" {
-			t.Errorf("%s lacks a summary, a source, a paragraph or an expected verdict, or has another name", Names()[i])
+		e := Entries()[i]
+		if s.Name != e.Name || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect.Verdict == "" {
+			t.Errorf("%s lacks a summary, a source, a paragraph or an expected verdict, or has another name", e.Name)
+		}
+		if (e.Kind == Story) != (s.Production != "") {
+			t.Errorf("%s is a %s; what it means in production: %q", s.Name, e.Kind, s.Production)
 		}
 		row, err := adapters.Lookup(s.Lock)
 		if err != nil || row.CheckOptions == nil {
@@ -303,7 +282,10 @@ func TestEveryNamedScenario(t *testing.T) {
 		if diff := cmp.Diff(s, copied); diff != "" {
 			t.Errorf("%s, written and read again (-first +again):\n%s", s.Name, diff)
 		}
-		fromFile, err := Load("./" + s.Name + ".yaml")
+		if e.Kind == Probe {
+			continue
+		}
+		fromFile, err := Load(filepath.Join("stories", e.Group, s.Name+".yaml"))
 		if err != nil || cmp.Diff(s, fromFile) != "" {
 			t.Errorf("%s from its file: %v\n%s", s.Name, err, cmp.Diff(s, fromFile))
 		}
@@ -359,33 +341,10 @@ func TestLoadReportsUnknownNames(t *testing.T) {
 	}
 }
 
-// TestExceptionsAreNeeded: an exception of a named scenario changes the derived outcome.
-func TestExceptionsAreNeeded(t *testing.T) {
-	all, err := Catalog()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
-		stated, err := s.ExpectedOfLock()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name := range s.Expect.Except {
-			without := s
-			without.Expect.Except = maps.Clone(s.Expect.Except)
-			delete(without.Expect.Except, name)
-			derived, err := without.ExpectedOfLock()
-			if p := checker.Property(name); err != nil || derived[p].Outcome == stated[p].Outcome {
-				t.Errorf("%s: %s would be %s without the exception (%v)", s.Name, name, derived[p].Outcome, err)
-			}
-		}
-	}
-}
-
 // FuzzParse: Parse neither panics nor hangs, and what it accepts can be written, read again and planned.
 func FuzzParse(f *testing.F) {
 	for _, name := range Names() {
-		text, err := read(name)
+		text, err := named(name)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func pathTo(keys []any) string {
 // attribute explains the errors of a text that overrides have changed. The user has never seen that text, so an error
 // names the override that it is about, instead of a line. If it is about none of them, the scenario may have been
 // wrong before; then its own errors are returned, with their lines.
-func attribute(err error, file *ast.File, source []byte, overrides []Override) error {
+func attribute(err error, file *ast.File, source []byte, name string, overrides []Override) error {
 	var all []error
 	unrelated := false
 	for _, one := range split(err) {
@@ -144,7 +144,7 @@ func attribute(err error, file *ast.File, source []byte, overrides []Override) e
 		}
 		all = append(all, fmt.Errorf("with %s: %s%s", list(overrides), path, message(one)))
 	}
-	if _, _, before := decode(source); unrelated && before != nil {
+	if _, _, before := decode(source, name); unrelated && before != nil {
 		return before
 	}
 	return errors.Join(all...)

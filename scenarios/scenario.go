@@ -1,6 +1,6 @@
 // Package scenarios loads scenarios; its Go API is not a promise, the YAML of a scenario is documented in
 // docs/reference/scenarios.md. A scenario is a topology, a lock, a workload, faults, and what is expected of them. The
-// named scenarios are the YAML files in this directory.
+// named scenarios are stories, each a file below stories, and probes, each a row of a file in probes.
 //
 // Read [Scenario] and [Load] first.
 package scenarios
@@ -16,18 +16,20 @@ import (
 
 // Scenario is one scenario, as its YAML has it.
 type Scenario struct {
-	Name     string            `yaml:"name"`
-	Summary  string            `yaml:"summary"`          // what happens, in one sentence
-	Source   string            `yaml:"source,omitempty"` // of the claim
-	About    string            `yaml:"about,omitempty"`  // a paragraph for people
-	Topology cluster.Topology  `yaml:"topology"`
-	Lock     string            `yaml:"lock"`
-	Options  map[string]string `yaml:"options,omitempty"` // of the lock
-	Locks    []Group           `yaml:"locks,omitempty"`   // of the last clients, instead of Lock
-	Workload workload.Params   `yaml:"workload,omitempty"`
-	Faults   []Step            `yaml:"faults,omitempty"`
-	Keep     int               `yaml:"keep,omitempty"` // servers that must stay up; 0: none
-	Duration time.Duration     `yaml:"duration"`       // how long clients start new operations
+	Name    string `yaml:"name"`
+	Summary string `yaml:"summary"` // what happens, in one sentence
+	// Production is what it means in production, in one line.
+	Production string            `yaml:"production,omitempty"`
+	Source     string            `yaml:"source,omitempty"` // of the claim
+	About      string            `yaml:"about,omitempty"`  // a paragraph for people
+	Topology   cluster.Topology  `yaml:"topology"`
+	Lock       string            `yaml:"lock"`
+	Options    map[string]string `yaml:"options,omitempty"` // of the lock
+	Locks      []Group           `yaml:"locks,omitempty"`   // of the last clients, instead of Lock
+	Workload   workload.Params   `yaml:"workload,omitempty"`
+	Faults     []Step            `yaml:"faults,omitempty"`
+	Keep       int               `yaml:"keep,omitempty"` // servers that must stay up; 0: none
+	Duration   time.Duration     `yaml:"duration"`       // how long clients start new operations
 	// InitTimeout is within which a client must reply to init; 0: InitTimeout.
 	InitTimeout time.Duration `yaml:"init_timeout,omitempty"`
 	Expect      Expect        `yaml:"expect,omitempty"`
@@ -63,6 +65,18 @@ func (s Scenario) LockNames() []string {
 
 // LockText is the locks of all clients, for people.
 func (s Scenario) LockText() string { return strings.Join(s.LockNames(), " + ") }
+
+// FaultNames are the names of all faults that s may inject.
+func (s Scenario) FaultNames() (names []string) {
+	for _, step := range s.Faults {
+		if step.Random != nil {
+			names = append(names, step.Random.Of...)
+			continue
+		}
+		names = append(names, step.Fault)
+	}
+	return names
+}
 
 // InitTimeout is the default of Scenario.InitTimeout.
 const InitTimeout = 15 * time.Second

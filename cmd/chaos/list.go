@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
@@ -14,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/listing"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -24,21 +26,21 @@ import (
 type item struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
-	More string `json:"more,omitempty"` // where it runs, what is expected, its source
+	More string `json:"more,omitempty"` // where it runs, its source
 
 	Class  string `json:"class,omitempty"`  // of a fault: its kind, see docs/reference/history.md
 	Object string `json:"object,omitempty"` // of a fault: what it acts on
 }
 
-// catalog is a list that chaos list can print.
+// catalog is a list that chaos list can print. Scenarios have a form of their own: see listScenarios.
 type catalog struct {
 	name  string
-	items func() ([]item, error)
+	items func() ([]item, error) // nil: scenarios
 }
 
 func catalogs() []catalog {
 	return []catalog{
-		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems},
+		{"scenarios", nil}, {"locks", lockItems}, {"faults", faultItems},
 		{"workloads", itemsOf(workloads.Catalog(), func(w workload.Spec) item {
 			return item{Name: w.Name, Doc: w.Doc, More: w.Source}
 		})},
@@ -67,25 +69,35 @@ func itemsOf[Row any](rows []Row, toItem func(Row) item) func() ([]item, error) 
 
 func newList(s streams) *cobra.Command {
 	var asJSON bool
+	var choice listing.Choice
 	names := format.Texts(catalogs(), func(c catalog) string { return c.name })
 	c := &cobra.Command{
 		Use:   "list " + strings.Join(names, "|"),
 		Short: "List scenarios, locks, faults, …",
 		Long: `Lists what is built in: scenarios to run, locks to test, faults to inject, workloads of the clients,
-checkers of a history, topologies and backends of the servers, keys of a scenario, and formats of reports.`,
+checkers of a history, topologies and backends of the servers, keys of a scenario, and formats of reports.
+
+Scenarios are stories, which happen in production, by chapter; with --all also probes, which exist to find
+bugs of locks, by family. In a pattern, * is any text, and | separates several patterns.`,
 		Example: `  chaos list scenarios
+  chaos list scenarios --topology 'sentinel|replicated' --verdict unsafe
   chaos list faults --json`,
 		ValidArgs: names,
 		Args:      oneArg("one of: " + strings.Join(names, ", ")),
 		RunE: func(_ *cobra.Command, args []string) error {
-			for _, c := range catalogs() {
-				if c.name == args[0] {
-					return list(s, c, asJSON)
-				}
+			i := slices.IndexFunc(catalogs(), func(c catalog) bool { return c.name == args[0] })
+			switch {
+			case i < 0:
+				return known("unknown list", args[0], names)
+			case catalogs()[i].items == nil:
+				return listScenarios(s, choice, asJSON)
+			case choice != (listing.Choice{}):
+				return usage(fmt.Errorf("only the list of scenarios has --all, --lock, --topology, --fault and --verdict"))
 			}
-			return known("unknown list", args[0], names)
+			return list(s, catalogs()[i], asJSON)
 		},
 	}
+	choiceFlags(c, &choice)
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
 }
@@ -117,16 +129,6 @@ func keyItem(k scenarios.Key) item {
 		more += "; one of: " + strings.Join(k.Values, ", ")
 	}
 	return item{Name: k.Path, Doc: k.Doc, More: more}
-}
-
-func scenarioItems() ([]item, error) {
-	all, err := scenarios.Catalog()
-	var items []item
-	for _, row := range all {
-		more := fmt.Sprintf("lock %s, topology %s, expected %s", row.LockText(), row.Topology.Kind, row.Expect.Text())
-		items = append(items, item{Name: row.Name, Doc: row.Summary, More: more})
-	}
-	return items, err
 }
 
 func lockItems() ([]item, error) {

@@ -20,7 +20,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // TestMain makes the test binary behave as chaos when it is started as a child:
@@ -325,48 +324,6 @@ func TestLists(t *testing.T) {
 		}
 	}
 	golden.File(t, "testdata/lists.txt", all.String())
-}
-
-// TestScenarioTables: docs/reference/scenarios.md lists the whole catalog, and the rows of the README are rows of it.
-func TestScenarioTables(t *testing.T) {
-	race.Skip(t)
-	all, err := scenarios.Catalog()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]string{}
-	var names []string
-	for _, s := range all {
-		rows[s.Name] = fmt.Sprintf("| %s | %s | %s on %s | %s |\n", s.Name, s.Summary, s.LockText(), s.Topology.Kind,
-			s.Expect.Text())
-		names = append(names, s.Name)
-	}
-	compareTable(t, "../../docs/reference/scenarios.md", rows, func(string) []string { return names })
-	compareTable(t, "../../README.md", rows, func(table string) (chosen []string) {
-		for _, row := range strings.Split(table, "\n") {
-			if name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |"); rows[name] != "" {
-				chosen = append(chosen, name)
-			}
-		}
-		return chosen
-	})
-}
-
-// compareTable compares the generated table of a page with the rows of the scenarios that belong in it.
-func compareTable(t *testing.T, path string, rows map[string]string, names func(table string) []string) {
-	t.Helper()
-	const begin = "<!-- scenarios: generated: go test ./cmd/chaos -run TestScenarioTables -update -->\n"
-	golden.Block(t, path, begin, "<!-- end -->", func(table string) string {
-		text := "| scenario | what happens | lock | expected |\n| --- | --- | --- | --- |\n"
-		chosen := names(table)
-		if len(chosen) == 0 {
-			t.Fatalf("%s: no row of the table is a scenario", path)
-		}
-		for _, name := range chosen {
-			text += rows[name]
-		}
-		return text
-	})
 }
 
 // TestVersion: a program that go install has built says its version, and a flag of the linker comes first.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/listing"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
@@ -41,7 +42,8 @@ func outputs() map[string]struct {
 		"index":       {[]suite.Trend{}, "chaos index --json"},
 		"diff-runs":   {export.RunDiff{}, "chaos diff --json of two runs"},
 		"diff-suites": {[]suite.Change{}, "chaos diff --json of two suites"},
-		"list":        {[]item{}, "chaos list --json"},
+		"list":        {[]item{}, "chaos list --json of any list but scenarios"},
+		"scenarios":   {[]listing.Item{}, "chaos list scenarios --json"},
 		"doctor":      {[]diagnosis{}, "chaos doctor --json"},
 		"doctor-lock": {[]clientcheck.Finding{}, "chaos doctor --lock --json"},
 		"adapters":    {[]adapterItem{}, "chaos adapters list --json"},
@@ -154,6 +156,7 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 		validate(t, "suite-row", line)
 	}
 	output("list", "list", "locks", "--json")
+	output("scenarios", "list", "scenarios", "--all", "--json")
 	output("doctor", "doctor", "--json")
 	output("adapters", "adapters", "list", "--json")
 	t.Setenv("TMPDIR", t.TempDir())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/faults"
-	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -32,13 +31,6 @@ func rows(t *testing.T) []row {
 	}
 	for _, r := range checker.Catalog() {
 		all = append(all, row{"checker", string(r.Name), r.Doc, ".go"})
-	}
-	list, err := scenarios.Catalog()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range list {
-		all = append(all, row{"scenarios", r.Name, r.Summary, ".yaml"})
 	}
 	return all
 }

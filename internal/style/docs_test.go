@@ -44,7 +44,7 @@ func TestLayoutIsComplete(t *testing.T) {
 
 // TestExampleIsTheScenario: the example of a scenario is one that runs.
 func TestExampleIsTheScenario(t *testing.T) {
-	want, err := os.ReadFile(filepath.Join(root, "scenarios", "failover.yaml"))
+	want, err := os.ReadFile(filepath.Join(root, "scenarios", "stories", "failover", "failover.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestExampleIsTheScenario(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("docs/design.md 5.5 (-scenarios/failover.yaml +example):\n%s", diff)
+		t.Errorf("docs/design.md 5.5 (-scenarios/stories/failover/failover.yaml +example):\n%s", diff)
 	}
 }
 

@@ -31,24 +31,13 @@ func filterFields() map[string]func(s Scenario) []string {
 		"topology": func(s Scenario) []string { return []string{s.Topology.Kind} },
 		"workload": func(s Scenario) []string { return []string{s.Workload.Defaults().Kind} },
 		"verdict":  func(s Scenario) []string { return []string{expectedVerdict(s)} },
-		"fault":    faultNames,
+		"fault":    func(s Scenario) []string { return s.FaultNames() },
 	}
 }
 
 func expectedVerdict(s Scenario) string {
 	verdict, _ := s.Expect.Split()
 	return string(verdict)
-}
-
-func faultNames(s Scenario) (names []string) {
-	for _, step := range s.Faults {
-		if step.Random != nil {
-			names = append(names, step.Random.Of...)
-			continue
-		}
-		names = append(names, step.Fault)
-	}
-	return names
 }
 
 // Scenario is a scenario and how `chaos run` names it: a name or a file.
