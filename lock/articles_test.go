@@ -22,7 +22,7 @@ func TestTenThousandPairs(t *testing.T) {
 		pairs = 20
 	}
 	rdb := startRedis(t).Dial(t)
-	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second})
+	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second, Lease: 10 * time.Second}) // tombstones last for a lease at most
 	var wg sync.WaitGroup
 	for w := range 50 {
 		wg.Go(func() {

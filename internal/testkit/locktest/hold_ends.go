@@ -62,15 +62,22 @@ func releaseAfterLeaseFails(t *testing.T, s *fixture) {
 }
 
 // leaseIsRenewed: the lock is still held after two leases.
-func leaseIsRenewed(t *testing.T, s *fixture) { s.outlastsLease(t, s.a, func() {}, func() {}) }
+func leaseIsRenewed(t *testing.T, s *fixture) {
+	s.outlasts(t, 2*s.spec.Lease, s.a, func() {}, func() {})
+}
 
-// outlastsLease: a hold of l that starts before begin and ends after end lasts for two leases.
+// outlastsLease: a hold of l that starts before begin and ends after end is renewed, and lasts for longer than a lease.
 func (s *fixture) outlastsLease(t *testing.T, l Locker, begin, end func()) {
+	t.Helper()
+	s.outlasts(t, s.spec.Lease*5/4, l, begin, end)
+}
+
+func (s *fixture) outlasts(t *testing.T, limit time.Duration, l Locker, begin, end func()) {
 	t.Helper()
 	s.unlessStalled(t, func() error {
 		h := s.acquire(t, l, AcquireOptions{})
 		begin()
-		err := s.staysHeld(h)
+		err := s.staysHeld(h, limit)
 		end()
 		if err != nil {
 			_ = h.Release(context.Background()) // most likely lost
@@ -100,9 +107,9 @@ func ends(ctx context.Context, limit time.Duration) bool {
 	return ctx.Err() != nil
 }
 
-// staysHeld waits for two leases. The error is that the hold was lost before, at the latest when another client is
+// staysHeld waits for limit. The error is that the hold was lost before, at the latest when another client is
 // granted the lock.
-func (s *fixture) staysHeld(h Hold) error {
+func (s *fixture) staysHeld(h Hold, limit time.Duration) error {
 	ctx := context.Background()
 	if s.spec.ReportsLoss {
 		ctx = h.Context()
@@ -110,7 +117,7 @@ func (s *fixture) staysHeld(h Hold) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(2 * s.spec.Lease):
+	case <-time.After(limit):
 	}
 	if taken, err := s.b.TryAcquire(context.Background(), s.name, s.longLease()); err == nil {
 		_ = taken.Release(context.Background())
