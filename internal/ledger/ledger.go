@@ -68,7 +68,8 @@ func Open(name string) (*Ledger, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening ledger %q in the temporary directory: %w (set TMPDIR to a writable directory)", name, err)
+		return nil, fmt.Errorf("opening ledger %q in the temporary directory: %w (set TMPDIR to a writable directory)",
+			name, err)
 	}
 	return l, nil
 }

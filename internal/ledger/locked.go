@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/filelock"
 )
 
-// lock locks a file unless another program has locked it. The error wraps [os.ErrNotExist] if the file has been removed.
+// lock locks a file unless another program has it locked. The error wraps [os.ErrNotExist] if the file was removed.
 func lock(file *os.File) (locked bool, err error) {
 	if locked, err := filelock.Try(file); err != nil {
 		return false, fmt.Errorf("locking %s: %w", file.Name(), err)

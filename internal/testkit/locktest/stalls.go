@@ -11,8 +11,8 @@ const (
 	tickEvery  = 20 * time.Millisecond
 )
 
-// unlessStalled calls do, whose error is that a renewed hold was lost. If this process, and with it the lock under test,
-// meanwhile waited for a processor for long enough, the error proves nothing about the lock, and do is repeated.
+// unlessStalled calls do, whose error is that a renewed hold was lost. If this process, and with it the lock under
+// test, meanwhile waited for a processor for long enough, the error proves nothing about the lock, and do is repeated.
 func (s *fixture) unlessStalled(t *testing.T, do func() error) {
 	t.Helper()
 	for try := 1; ; try++ {
