@@ -17,6 +17,8 @@ type Grant struct {
 	Deadline time.Time // end of the validity; zero: none was promised
 	Undone   bool      // of an acquire: the lock may have been granted before, and the grant undone
 	Count    int       // hold count of the owner; 0: this lock does not count; of a latch: 0: it is open
+	Permits  int       // of a try with [Request.Drain]: how many were granted
+	Owner    string    // of an inspection: who holds the lock
 }
 
 // Locker is a lock library under test; each method is one attempt. Its methods may be called concurrently. An error
@@ -31,89 +33,34 @@ type Locker interface {
 	Close(ctx context.Context) error                            // closes connections, releases nothing
 }
 
-// Latch is implemented by a [Locker] whose [Spec] has the promise [promise.Latch]. Its Acquire is not called.
-type Latch interface {
-	// Arm sets the count of a latch that is open or does not exist.
-	Arm(ctx context.Context, key string, count int) (Grant, error)
-	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one.
-	// Participant "" is a new one each time.
-	CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error)
-	// Await waits until the latch is open, or ctx ends.
-	Await(ctx context.Context, key string, generation uint64) error
+// Operator is implemented by a [Locker] whose [Spec] states a promise that has operations or fields of its own, see
+// [promise.Catalog].
+type Operator interface {
+	// Operate executes such a request: one whose operation or whose field needs a promise that the Spec states. Other
+	// requests get the methods of Locker. Permits and Limit of an acquire or a try are at least 1, and ctx ends after
+	// Wait, if that is not 0. docs/reference/protocol.md says what each operation does; for a lock in Go this means:
+	//
+	//   - arm, count-down: the grant has the generation as its token, and the count
+	//   - await: the error says that the latch did not open in time
+	//   - try with Drain: the grant has the number of permits
+	//   - acquire with Close: if it takes longer, the lock object is closed, which has to end the acquire at once, and
+	//     opened again; if the lock was granted meanwhile, the hold has ended, and the outcome is unknown
+	//   - force-release: [ErrNotHeld] if nobody holds the lock
+	//   - guard: [ErrStale] if a greater token was presented before
+	//   - inspect: the grant has the owner, the token, the hold count, and until when the servers keep it, as far as they
+	//     are known; [ErrNotHeld] if the lock is free, [ErrHeld] if its owner is not known; of a latch: generation and count
+	//   - inspect-owner: how often the owner, one of this client, holds the lock in all modes, or how many permits it has;
+	//     [ErrNotHeld] if none
+	//   - count-waiters, add-permits, drop-permits: the count
+	//   - reopen: all holds of the client end, which the lock reports as losses; it is not called for a lock that several
+	//     clients share, nor during another call
+	Operate(ctx context.Context, r Request) (Grant, error)
 }
 
-// LatchDeleter is implemented by a [Latch] whose [Spec] has the promise [promise.Latch].
-type LatchDeleter interface {
-	// Delete removes the latch, if it exists. Its waiters are refused.
-	Delete(ctx context.Context, key string) error
-}
-
-// LatchInspector is implemented by a [Latch] whose [Spec] has the promise [promise.Inspect].
-type LatchInspector interface {
-	// State reports the generation and the count of the latch. Its error says so if the latch does not exist.
-	State(ctx context.Context, key string) (Grant, error)
-}
-
-// Resizer is implemented by a [Locker] whose [Spec] has the promise [promise.ManagesPermits].
-type Resizer interface {
-	// Resize sets the number of permits of a semaphore. Permits that are held stay held.
-	Resize(ctx context.Context, key string, permits int) error
-}
-
-// Forcer is implemented by a [Locker] whose [Spec] has the promise [promise.ForceRelease].
-type Forcer interface {
-	// ForceRelease releases the lock for every owner that holds it, and reports whether it was held.
-	ForceRelease(ctx context.Context, key string) (held bool, err error)
-}
-
-// Inspector is implemented by a [Locker] whose [Spec] has the promise [promise.Inspect].
-type Inspector interface {
-	// Inspect reports who holds the lock, and the grant: its token, its hold count, and until when the servers keep it;
-	// what is not known is 0. Its error is [ErrNotHeld] if the lock is free, and [ErrHeld] if it is held and by whom is
-	// not known.
-	Inspect(ctx context.Context, key string) (owner string, g Grant, err error)
-}
-
-// OwnerInspector is implemented by a [Locker] whose [Spec] has the promise [promise.InspectOwner].
-type OwnerInspector interface {
-	// InspectOwner reports how often the owner of h, one of this client, holds the lock in all modes or, of a semaphore,
-	// how many permits. Its error is [ErrNotHeld] if that is none.
-	InspectOwner(ctx context.Context, h Hold) (count int, err error)
-}
-
-// WaiterCounter is implemented by a [Locker] whose [Spec] has the promise [promise.CountWaiters].
-type WaiterCounter interface {
-	// CountWaiters reports how many acquires wait in the queue of the lock at the servers.
-	CountWaiters(ctx context.Context, key string) (waiters int, err error)
-}
-
-// Guard is implemented by a [Locker] whose [Spec] has the promise [promise.Guard].
-type Guard interface {
-	// Guard presents the token of a hold to a resource that the lock guards, one for each key. Its error is [ErrStale] if
-	// a greater token was presented before.
-	Guard(ctx context.Context, key string, token uint64) error
-}
-
-// Reopener is implemented by a [Locker] whose [Spec] has the promise [promise.Reopen].
-type Reopener interface {
-	// Reopen closes the lock and opens it again, as a program does whose configuration has changed. All holds of the
-	// client end with it, which the lock reports as losses; what servers keep of them is left to its lease. It is not
-	// called for a lock that several clients share, nor during another call.
-	Reopen(ctx context.Context) error
-}
-
-// WaitEnder is implemented by a [Locker] whose [Spec] has the promise [promise.CloseEndsWaits].
-type WaitEnder interface {
-	// AcquireUntilClosed acquires the lock. If that takes longer than after, it closes the lock object, which has to end
-	// the acquire at once, and opens another one, as [Reopener] does. If the lock was granted meanwhile, the hold has
-	// ended, and the outcome is unknown, because servers keep the lock until its lease expires.
-	AcquireUntilClosed(ctx context.Context, a Acquire, after time.Duration) (Grant, error)
-}
-
-// ErrStale is the error of a [Guard] that refuses a token.
+// ErrStale is the error of operation guard for a token that is refused.
 var ErrStale = errors.New("the token is older than one that was presented")
 
-// ErrHeld is the error of an [Inspector] that does not know who holds the lock.
+// ErrHeld is the error of operation inspect if it is not known who holds the lock.
 var ErrHeld = errors.New("held by an owner whose name is not known")
 
 // ErrNotHeld is the error of a [Locker] that is to renew or release a hold that it does not have.
@@ -165,14 +112,14 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 	case n.locker == nil:
 		return fail(r, "not-ready", fmt.Sprintf("op %q before init", r.Op))
 	}
-	switch needs := promise.NeededFor(r.Op); {
-	case r.Op == history.Work:
+	if r.Op == history.Work {
 		return work(ctx, r)
-	case needs&^(promise.Try|promise.Renew) != 0 && !n.row.Can.Has(needs):
-		return notOffered(r)
+	}
+	if needs := neededFor(r); needs != 0 {
+		return n.operate(ctx, r, needs)
 	}
 	if n.row.Can.Has(promise.Latch) {
-		return n.latch(ctx, r)
+		return notOffered(r)
 	}
 	switch r.Op {
 	case history.Acquire, history.Try:
@@ -191,83 +138,55 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 		count, err := n.locker.Release(ctx, h)
 		return n.reply(r, Grant{Count: count}, err)
 	}
-	return n.administer(ctx, r)
-}
-
-// latch executes an operation on a latch.
-func (n *native) latch(ctx context.Context, r Request) Reply {
-	l, ok := offers[Latch](n.locker)
-	if !ok {
-		return notOffered(r)
-	}
-	switch r.Op {
-	case history.Arm:
-		g, err := l.Arm(ctx, r.Key, r.Count)
-		return n.reply(r, g, err)
-	case history.CountDown:
-		g, err := l.CountDown(ctx, r.Key, r.Owner, r.Token)
-		return n.reply(r, g, err)
-	case history.Await:
-		ctx, cancel := context.WithTimeout(ctx, max(time.Millisecond, r.Wait))
-		defer cancel()
-		return n.reply(r, Grant{Token: r.Token}, l.Await(ctx, r.Key, r.Token))
-	case history.Delete:
-		return with(n, r, func(l LatchDeleter) (Grant, error) { return Grant{}, l.Delete(ctx, r.Key) })
-	case history.Inspect:
-		return with(n, r, func(l LatchInspector) (Grant, error) { return l.State(ctx, r.Key) })
-	}
 	return notOffered(r)
 }
 
-// administer executes an operation on a lock that is not on a hold.
-func (n *native) administer(ctx context.Context, r Request) Reply {
-	switch r.Op {
-	case history.Resize:
-		return with(n, r, func(l Resizer) (Grant, error) { return Grant{}, l.Resize(ctx, r.Key, r.Limit) })
-	case history.ForceRelease:
-		return n.force(ctx, r)
-	case history.AddPermits, history.DropPermits:
-		return n.changePermits(ctx, r)
-	case history.Guard:
-		return with(n, r, func(l Guard) (Grant, error) { return Grant{}, l.Guard(ctx, r.Key, r.Token) })
-	case history.Inspect:
-		if l, ok := offers[Inspector](n.locker); ok {
-			owner, g, err := l.Inspect(ctx, r.Key)
-			reply := n.reply(r, g, err)
-			if errors.Is(err, ErrHeld) {
-				reply.Type, reply.Code = "fail", history.CodeHeld
-			}
-			reply.Owner = owner
+// neededFor is the promise without which a lock does not get r. A [Locker] has its own methods for try and renew.
+func neededFor(r Request) promise.Set {
+	switch {
+	case r.Op == history.Acquire && r.Close > 0:
+		return promise.CloseEndsWaits
+	case r.Op == history.Try && r.Drain:
+		return promise.ManagesPermits
+	case r.Op == history.ForceRelease && r.Permits > 0:
+		return promise.ForceReleasePermits
+	}
+	return promise.NeededFor(r.Op).Without(promise.Try | promise.Renew)
+}
+
+// operate executes a request that needs a promise.
+func (n *native) operate(ctx context.Context, r Request, needs promise.Set) Reply {
+	locker, shared := n.locker, false
+	if m, is := locker.(*member); is {
+		locker, shared = m.Locker, true
+		if r.Drain {
+			m.note(r.Owner)
+		}
+	}
+	o, ok := locker.(Operator)
+	if !ok || !n.row.Can.Has(needs) || shared && r.Op == history.Reopen ||
+		n.row.Can.Has(promise.Latch) && !(promise.Latch|promise.Inspect).Has(needs) {
+		return notOffered(r)
+	}
+	if r.Op == history.Acquire || r.Op == history.Try {
+		if reply, wrong := badMode(r); wrong {
 			return reply
 		}
-	case history.InspectOwner:
-		return with(n, r, func(l OwnerInspector) (Grant, error) {
-			return counted(l.InspectOwner(ctx, r.Hold()))
-		})
-	case history.Reopen:
-		if l, ok := n.locker.(Reopener); ok {
-			return n.reply(r, Grant{}, l.Reopen(ctx))
-		}
-	case history.CountWaiters:
-		return with(n, r, func(l WaiterCounter) (Grant, error) {
-			return counted(l.CountWaiters(ctx, r.Key))
-		})
+		r.Acquire = r.attempt(r.Op)
 	}
-	return notOffered(r)
-}
-
-// with executes r on the lock as a T, if it is one.
-func with[T any](n *native, r Request, do func(T) (Grant, error)) Reply {
-	l, ok := offers[T](n.locker)
-	if !ok {
-		return notOffered(r)
+	if r.Op == history.Await {
+		r.Wait = max(time.Millisecond, r.Wait)
 	}
-	g, err := do(l)
-	return n.reply(r, g, err)
+	if r.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.Wait)
+		defer cancel()
+	}
+	g, err := o.Operate(ctx, r)
+	reply := n.reply(r, g, err)
+	reply.Owner, reply.Permits = g.Owner, g.Permits
+	return reply
 }
-
-// counted is a grant that only counts.
-func counted(count int, err error) (Grant, error) { return Grant{Count: count}, err }
 
 func notOffered(r Request) Reply {
 	return fail(r, "unknown-op", fmt.Sprintf("this lock has no op %q", r.Op))
@@ -304,30 +223,34 @@ func (n *native) close(ctx context.Context, r Request) Reply {
 }
 
 func (n *native) acquire(ctx context.Context, r Request) Reply {
-	if !slices.Contains([]string{"", "read", "write"}, r.Mode) {
-		return fail(r, "bad-request", fmt.Sprintf("unknown mode %q", r.Mode))
+	if reply, wrong := badMode(r); wrong {
+		return reply
 	}
-	a := r.Acquire
-	a.Permits, a.Limit = max(1, a.Permits), max(1, a.Limit)
-	if a.Wait = max(0, a.Wait); r.Op == history.Try {
-		a.Wait = 0
-	}
-	if r.Drain {
-		return n.drain(ctx, r, a)
-	}
+	a := r.attempt(r.Op)
 	if a.Wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.Wait)
 		defer cancel()
 	}
-	if r.Close > 0 && !n.row.Can.Has(promise.CloseEndsWaits) {
-		return notOffered(r)
-	}
-	if r.Close > 0 {
-		return with(n, r, func(l WaitEnder) (Grant, error) { return l.AcquireUntilClosed(ctx, a, r.Close) })
-	}
 	g, err := n.locker.Acquire(ctx, a)
 	return n.reply(r, g, err)
+}
+
+// badMode is the reply to a request with an unknown mode.
+func badMode(r Request) (reply Reply, wrong bool) {
+	if slices.Contains([]string{"", "read", "write"}, r.Mode) {
+		return Reply{}, false
+	}
+	return fail(r, "bad-request", fmt.Sprintf("unknown mode %q", r.Mode)), true
+}
+
+// attempt is a with what a [Locker] gets in place of fields that were left out. A try does not wait.
+func (a Acquire) attempt(op string) Acquire {
+	a.Permits, a.Limit = max(1, a.Permits), max(1, a.Limit)
+	if a.Wait = max(0, a.Wait); op == history.Try {
+		a.Wait = 0
+	}
+	return a
 }
 
 // reply is the only place where an error of a native lock becomes fail or info:
@@ -340,6 +263,9 @@ func (n *native) reply(r Request, g Grant, err error) Reply {
 	}
 	if r.Op == history.Guard && errors.Is(err, ErrStale) {
 		return fail(r, history.CodeStale, err.Error())
+	}
+	if r.Op == history.Inspect && errors.Is(err, ErrHeld) {
+		return fail(r, history.CodeHeld, err.Error())
 	}
 	if errors.Is(err, ErrContradiction) {
 		return Reply{ID: r.ID, Type: "info", Code: history.CodeContradiction, Error: err.Error()}

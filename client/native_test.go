@@ -361,8 +361,8 @@ type stubEnder struct {
 	after time.Duration
 }
 
-func (s *stubEnder) AcquireUntilClosed(_ context.Context, _ Acquire, after time.Duration) (Grant, error) {
-	s.after = after
+func (s *stubEnder) Operate(_ context.Context, r Request) (Grant, error) {
+	s.after = r.Close
 	return s.grant, s.err
 }
 

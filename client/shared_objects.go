@@ -122,13 +122,3 @@ func (m *member) Close(ctx context.Context) error {
 	}
 	return m.Locker.Close(ctx)
 }
-
-// offers is the lock as a [Latch], a [Resizer] or another of the interfaces that a [Locker] may implement besides, if
-// it does.
-func offers[T any](l Locker) (T, bool) {
-	if m, is := l.(*member); is {
-		l = m.Locker
-	}
-	t, ok := l.(T)
-	return t, ok
-}

@@ -55,9 +55,9 @@ const countRuns = `local runs = redis.call('INCR', KEYS[2])
 redis.call('PEXPIRE', KEYS[2], 5000)
 return {KEYS[1], ARGV[1], ARGV[2], runs}`
 
-// Guard presents a token to a resource of this process, whose answer is certain, and to one at the servers. Both return
-// what their use returned.
-func (l *library) Guard(ctx context.Context, key string, token uint64) error {
+// present presents a token to a resource of this process, whose answer is certain, and to one at the servers. Both
+// return what their use returned.
+func (l *library) present(ctx context.Context, key string, token uint64) error {
 	if token == 0 || token > math.MaxInt64 {
 		return fmt.Errorf("token %d is not one of this lock", token)
 	}

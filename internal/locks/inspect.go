@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// inspectFunc reports who holds a lock of package lock; see [Inspector].
+// inspectFunc reports who holds a lock of package lock; see [client.Operator].
 type inspectFunc func(ctx context.Context, l *library, key string) (owner string, g client.Grant, err error)
 
 // inspectMutex inspects a mutex whose owners have names. A client that uses contexts knows the holder by its metadata,
@@ -126,14 +126,14 @@ func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
 	return "", false
 }
 
-// ownerFunc reports how often an owner of this client holds a lock; see [OwnerInspector].
+// ownerFunc reports how often an owner of this client holds a lock; see [client.Operator].
 type ownerFunc func(ctx context.Context, l *library, h client.Hold) (count int, err error)
 
 // queueFunc lists the owners that wait for a lock.
 type queueFunc func(ctx context.Context, c *lock.Client, key string) ([]string, error)
 
-// InspectOwner reports how often an owner holds the lock.
-func (l *library) InspectOwner(ctx context.Context, h client.Hold) (int, error) {
+// inspectOwner reports how often an owner holds the lock.
+func (l *library) inspectOwner(ctx context.Context, h client.Hold) (int, error) {
 	count, err := l.owner(ctx, l, h)
 	if err == nil && count == 0 {
 		err = client.ErrNotHeld
@@ -141,8 +141,8 @@ func (l *library) InspectOwner(ctx context.Context, h client.Hold) (int, error) 
 	return count, err
 }
 
-// CountWaiters reports how many acquires wait in the queue of the lock.
-func (l *library) CountWaiters(ctx context.Context, key string) (int, error) {
+// countWaiters reports how many acquires wait in the queue of the lock.
+func (l *library) countWaiters(ctx context.Context, key string) (int, error) {
 	owners, err := l.queue(ctx, l.lock, key)
 	if l.varied { // one acquire may wait twice
 		slices.Sort(owners)

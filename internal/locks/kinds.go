@@ -270,7 +270,7 @@ func countingSpecs() []client.Spec {
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{acquire: acquirePermits(plainSemaphore), bounded: true, semaphore: plainSemaphore,
 			force: forcePermits(plainSemaphore), owner: inspectPermits})
-	// Not FallsBack: only the first waiter polls, and one behind it may want less.
+	// Not PollsWithoutMessages: only the first waiter polls, and one behind it may want less.
 	plain.Can = promise.Permits | promise.InspectOwner | promise.RefusesExcessPermits | promise.NoHeadOfLineBlocking |
 		promise.ManagesPermits | promise.Try | promise.Wakes | promise.Unleased | promise.SurvivesSlotMigration |
 		promise.ReleasesWhenMemoryFull | promise.ForceRelease

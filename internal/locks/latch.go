@@ -10,24 +10,14 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-var (
-	_ client.Latch          = (*library)(nil)
-	_ client.LatchDeleter   = (*library)(nil)
-	_ client.LatchInspector = (*library)(nil)
-	_ client.Resizer        = (*library)(nil)
-	_ client.OwnerInspector = (*library)(nil)
-	_ client.WaiterCounter  = (*library)(nil)
-	_ client.Forcer         = (*library)(nil)
-)
-
-// Arm sets the count of a latch that is open or does not exist.
-func (l *library) Arm(ctx context.Context, key string, count int) (client.Grant, error) {
+// arm sets the count of a latch that is open or does not exist.
+func (l *library) arm(ctx context.Context, key string, count int) (client.Grant, error) {
 	generation, err := l.lock.Latch(key).TrySetCount(ctx, count)
 	return client.Grant{Token: generation, Count: count}, err
 }
 
-// CountDown counts a latch down by one.
-func (l *library) CountDown(ctx context.Context, key, participant string, generation uint64) (client.Grant, error) {
+// countDown counts a latch down by one.
+func (l *library) countDown(ctx context.Context, key, participant string, generation uint64) (client.Grant, error) {
 	o := lock.CountDownOptions{Participant: participant, Generation: generation}
 	state, err := l.lock.Latch(key).CountDown(ctx, o)
 	if err == nil && generation != 0 && state.Generation != generation {
@@ -37,8 +27,8 @@ func (l *library) CountDown(ctx context.Context, key, participant string, genera
 	return client.Grant{Token: state.Generation, Count: state.Count}, err
 }
 
-// Await waits until a latch is open.
-func (l *library) Await(ctx context.Context, key string, generation uint64) error {
+// await waits until a latch is open.
+func (l *library) await(ctx context.Context, key string, generation uint64) error {
 	err := l.lock.Latch(key).WaitGeneration(ctx, generation)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", native.ErrNotOpen, err)
@@ -46,11 +36,13 @@ func (l *library) Await(ctx context.Context, key string, generation uint64) erro
 	return err
 }
 
-// Delete removes a latch.
-func (l *library) Delete(ctx context.Context, key string) error { return l.lock.Latch(key).Delete(ctx) }
+// deleteLatch removes a latch.
+func (l *library) deleteLatch(ctx context.Context, key string) error {
+	return l.lock.Latch(key).Delete(ctx)
+}
 
-// State reports the generation and the count of a latch.
-func (l *library) State(ctx context.Context, key string) (client.Grant, error) {
+// latchState reports the generation and the count of a latch.
+func (l *library) latchState(ctx context.Context, key string) (client.Grant, error) {
 	state, err := l.lock.Latch(key).State(ctx)
 	return client.Grant{Token: state.Generation, Count: state.Count}, err
 }

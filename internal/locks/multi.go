@@ -42,7 +42,7 @@ func multiSpecs() []client.Spec {
 	specs := []client.Spec{multi, mixed, permits}
 	for i := range specs {
 		s := &specs[i]
-		// Isolates: the keys of one hold may be at several servers. EndsWaits: see AcquireUntilClosed.
+		// PerServerFailures: the keys of one hold may be at several servers. CloseEndsWaits: see acquireUntilClosed.
 		s.Can = s.Can.With(promise.MultiKey | promise.MultiKeyBacksOff4s).Without(promise.ForceRelease |
 			promise.CountsHolds | promise.PerServerFailures | promise.HasDo | promise.CloseEndsWaits)
 		s.CheckOptions, s.ExpiringKeys = checkUnlimitedOptions, multiTokens(4)

@@ -113,11 +113,12 @@ func withoutReentry(rows []client.Spec) []client.Spec {
 	return rows
 }
 
-// repeatsFor is for how long a lock that states [Repeats] or [Persists] sends a release again.
+// repeatsFor is for how long a lock that states [promise.RetriesRelease1500ms] or [promise.RetriesTransientErrors]
+// sends a release again.
 const repeatsFor = 1500 * time.Millisecond
 
-// backsOffWithin is up to which value of OptionTimeout a lock states [BacksOff]: while a server does not reply, it
-// keeps keys for that much longer.
+// backsOffWithin is up to which value of OptionTimeout a lock states [promise.MultiKeyBacksOff4s]: while a server does
+// not reply, it keeps keys for that much longer.
 const backsOffWithin = 5 * time.Second
 
 // canWith is what the lock states with these options. They say nothing about a lock that does not check them.

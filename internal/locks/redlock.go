@@ -17,7 +17,7 @@ func redlockSpec() client.Spec {
 			newClient: newQuorum, force: forceMutex, acquire: acquireHold(plainMutex), reentrant: true, inspect: inspectVotes,
 		})
 	row.Topologies, row.PersistentKeys, row.ExpiringKeys = []string{topology.Quorum}, nil, nil
-	// EndsWaits: see AcquireUntilClosed.
+	// CloseEndsWaits: see acquireUntilClosed.
 	row.Can = row.Can.Without(promise.Wakes | promise.PollsWithoutMessages | promise.PerServerFailures |
 		promise.ReleasesWhenMemoryFull | promise.Fenced | promise.CloseEndsWaits).With(promise.Inspect |
 		promise.DistinguishesNotOwner)

@@ -243,21 +243,6 @@ func (l *library) Release(ctx context.Context, what client.Hold) (int, error) {
 	return count, err
 }
 
-// ForceRelease takes the lock from all who hold it.
-func (l *library) ForceRelease(ctx context.Context, key string) (bool, error) {
-	return l.force(ctx, l.lock, key)
-}
-
-// Inspect reports who holds the lock. Half of the clients know the holder by its metadata, as operators do.
-func (l *library) Inspect(ctx context.Context, key string) (string, client.Grant, error) {
-	return l.inspect(ctx, l, key)
-}
-
-// Resize sets the number of permits of a semaphore.
-func (l *library) Resize(ctx context.Context, key string, permits int) error {
-	return l.semaphore(l.lock, client.Acquire{Key: key}).SetPermits(ctx, permits)
-}
-
 // Close closes every connection; holds are left to their lease.
 func (l *library) Close(ctx context.Context) error {
 	close(l.closed)

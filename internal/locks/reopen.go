@@ -11,9 +11,9 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// Reopen closes the client of package lock and makes another one on the same connections. Each hold must have ended
-// with it, and its context and its channel too; its loss is reported.
-func (l *library) Reopen(ctx context.Context) error {
+// closeAndOpen closes the client of package lock and makes another one on the same connections. Each hold must have
+// ended with it, and its context and its channel too; its loss is reported.
+func (l *library) closeAndOpen(ctx context.Context) error {
 	if err := l.lock.Close(ctx); err != nil {
 		return err
 	}
@@ -55,12 +55,12 @@ func asksRarely(ctx context.Context) bool { return ctx.Value(rarelyKey{}) != nil
 
 var errEndedByClose = errors.New("the lock was granted, and its hold ended with the client")
 
-// AcquireUntilClosed closes the client while the acquire is in flight, and makes another one. Sometimes it closes the
+// acquireUntilClosed closes the client while the acquire is in flight, and makes another one. Sometimes it closes the
 // connections first, as a program does that shuts down in the wrong order: the next request, at the latest at the next
-// poll, then ends the acquire. A lock that needs several votes or locks does not state [EndsWaits]: an acquire that
-// ends with the client leaves grants of some servers until their lease expires. Nor does a semaphore without leases,
-// whose permits would stay.
-func (l *library) AcquireUntilClosed(ctx context.Context, a client.Acquire, after time.Duration) (client.Grant, error) {
+// poll, then ends the acquire. A lock that needs several votes or locks does not state [promise.CloseEndsWaits]: an
+// acquire that ends with the client leaves grants of some servers until their lease expires. Nor does a semaphore
+// without leases, whose permits would stay.
+func (l *library) acquireUntilClosed(ctx context.Context, a client.Acquire, after time.Duration) (client.Grant, error) {
 	connsFirst := l.poll > 0 && isOneInFour("connections first ", a.Owner)
 	asking := ctx
 	if l.bounded && isEven(a.Owner) && !connsFirst {

@@ -175,15 +175,15 @@ func TestMarkedHolds(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), client.Acquire{Key: "k", Owner: owner, Wait: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if name, _, err := l.Inspect(t.Context(), "k"); name != owner || err != nil {
-		t.Errorf("inspect: %q, %v, want %q", name, err, owner)
+	if g, err := l.inspection(t.Context(), "k"); g.Owner != owner || err != nil {
+		t.Errorf("inspect: %q, %v, want %q", g.Owner, err, owner)
 	}
 	other, _ := onServer(t, specNamed(t, "mutex"), server.Addr, 2, nil)
-	if name, _, err := other.locker.(*library).Inspect(t.Context(), "k"); name != owner || err != nil {
-		t.Errorf("inspect by another client: %q, %v, want %q", name, err, owner)
+	if g, err := other.locker.(*library).inspection(t.Context(), "k"); g.Owner != owner || err != nil {
+		t.Errorf("inspect by another client: %q, %v, want %q", g.Owner, err, owner)
 	}
 	server.Dial(t).HDel(t.Context(), "k", "metadata")
-	if _, _, err := l.Inspect(t.Context(), "k"); !errors.Is(err, client.ErrContradiction) {
+	if _, err := l.inspection(t.Context(), "k"); !errors.Is(err, client.ErrContradiction) {
 		t.Errorf("inspect without metadata: got %v, want a contradiction", err)
 	}
 }

@@ -10,12 +10,6 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-var (
-	_ client.Drainer       = (*library)(nil)
-	_ client.PermitForcer  = (*library)(nil)
-	_ client.PermitChanger = (*library)(nil)
-)
-
 // semaphore is what the semaphores of package lock have in common.
 type semaphore interface {
 	permitSource
@@ -58,27 +52,29 @@ func sizedBy(a client.Acquire) []lock.Option {
 	return []lock.Option{lock.WithTotal(a.Limit)}
 }
 
-// Drain takes all permits that are free. The client keeps them under their number.
-func (l *library) Drain(ctx context.Context, a client.Acquire) (client.Grant, int, error) {
+// drain takes all permits that are free. The client keeps them under their number.
+func (l *library) drain(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	asked := time.Now()
 	p, err := l.semaphore(l.lock, a).Drain(ctx)
 	if errors.Is(err, lock.ErrQueued) {
 		err = behindError{err}
 	}
 	if err != nil {
-		return client.Grant{}, 0, err
+		return client.Grant{}, err
 	}
 	a.Permits = p.Count()
 	l.holds.add(native.IDOf(a.Hold()), p)
 	l.watch(p, a.Hold())
 	if err := l.checkPermits(p, a.Permits, asked); err != nil {
-		return client.Grant{}, 0, err
+		return client.Grant{}, err
 	}
-	return grantOf(p), a.Permits, nil
+	g := grantOf(p)
+	g.Permits = a.Permits
+	return g, nil
 }
 
-// ForcePermits releases the last permits of a hold of this client.
-func (l *library) ForcePermits(ctx context.Context, what client.Hold) (bool, error) {
+// forcePermits releases the last permits of a hold of this client.
+func (l *library) forcePermits(ctx context.Context, what client.Hold) (bool, error) {
 	n := what.Permits
 	what.Permits = 0
 	h, _ := l.holds.innermost(what)
@@ -89,9 +85,4 @@ func (l *library) ForcePermits(ctx context.Context, what client.Hold) (bool, err
 	ids := p.IDs()
 	held, err := l.semaphore(l.lock, client.Acquire{Key: what.Key}).ForceRelease(ctx, ids[max(0, len(ids)-n):]...)
 	return held > 0, err
-}
-
-// ChangePermits changes how many permits a semaphore has.
-func (l *library) ChangePermits(ctx context.Context, key string, by int) (int, error) {
-	return l.semaphore(l.lock, client.Acquire{Key: key}).AddPermits(ctx, by)
 }
