@@ -76,8 +76,8 @@ func (o Options) isolation() time.Duration {
 	return o.NodeTimeout
 }
 
-// settles reports whether no acquire may end with an unknown outcome while a majority of the servers of a quorum replies
-// in time. On a busy machine, and where a connection is slow without a fault, no lock can promise that.
+// settles reports whether no acquire may end with an unknown outcome while a majority of the servers of a quorum
+// replies in time. On a busy machine, and where a connection is slow without a fault, no lock can promise that.
 func (o Options) settles() bool {
 	return o.states(promise.RetriesTransientErrors) && o.VirtualTime && !o.SimPriorities
 }

@@ -48,7 +48,8 @@ type Operator interface {
 	//   - force-release: [ErrNotHeld] if nobody holds the lock
 	//   - guard: [ErrStale] if a greater token was presented before
 	//   - inspect: the grant has the owner, the token, the hold count, and until when the servers keep it, as far as they
-	//     are known; [ErrNotHeld] if the lock is free, [ErrHeld] if its owner is not known; of a latch: generation and count
+	//     are known; [ErrNotHeld] if the lock is free, [ErrHeld] if its owner is not known; of a latch: generation and
+	//     count
 	//   - inspect-owner: how often the owner, one of this client, holds the lock in all modes, or how many permits it has;
 	//     [ErrNotHeld] if none
 	//   - count-waiters, add-permits, drop-permits: the count

@@ -144,8 +144,8 @@ var rows = []Promise{
 	{
 		Set: ForceReleasePermits, Name: "force-release-permits", House: true, Fields: []string{"force-release.permits"},
 		Former: []string{"force-permits"},
-		Meaning: "takes some permits of one owner, which loses the hold, so its next renewal or release fails; that release " +
-			"returns the remaining permits",
+		Meaning: "takes some permits of one owner, which loses the hold, so its next renewal or release fails; that " +
+			"release returns the remaining permits",
 	},
 	{
 		Set: Latch, Name: "latch", House: true, Ops: []string{"arm", "count-down", "await", "delete"},
@@ -253,8 +253,8 @@ var rows = []Promise{
 	{
 		Set: MultiKeyBacksOff4s, Name: "multi-key-backs-off-4s", House: true, Former: []string{"backs-off"},
 		Replies: []string{"acquire.undone"},
-		Meaning: "while an acquire of several `keys` has to wait for one of them, it does not keep the others for more than " +
-			"4 s at a time, or 9 s while a server does not reply: it releases them, so that a client that wants one of them " +
+		Meaning: "while an acquire of several `keys` has to wait for one of them, it does not keep the others for more " +
+			"than 4 s at a time, or 9 s while a server does not reply: it releases them, so that a client that wants one of them " +
 			"alone gets it. Such an acquire replies with `undone`, whether it is granted or not. Without it, an acquire of " +
 			"several keys may keep them for as long as it waits",
 	},

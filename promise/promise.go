@@ -37,11 +37,11 @@ func Common(locks ...Set) Set {
 	if len(locks) == 0 {
 		return 0
 	}
-	common, any := All, Set(0)
+	common, all := All, Set(0)
 	for _, s := range locks {
-		common, any = common&s, any|s
+		common, all = common&s, all|s
 	}
-	return common | any&Unleased
+	return common | all&Unleased
 }
 
 // Has reports whether s contains all of these.

@@ -56,7 +56,8 @@ func connectRetrying(s client.Setup, retries int, slotReload time.Duration) ([]r
 		Addrs: e.Addrs, Password: e.Password, SentinelPassword: e.Password,
 		Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1,
 		PoolSize: poolSize, PipelinePoolSize: onePool, ReadBufferSize: readBuffer,
-		DialTimeout: native.DialTimeout, ReadTimeout: native.RequestTimeout, WriteTimeout: native.RequestTimeout, ContextTimeoutEnabled: true,
+		DialTimeout: native.DialTimeout, ReadTimeout: native.RequestTimeout, WriteTimeout: native.RequestTimeout,
+		ContextTimeoutEnabled: true,
 		// Its host name look-up would be real I/O in a simulation.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

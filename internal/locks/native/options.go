@@ -9,7 +9,7 @@ import (
 // Options of a scenario that several locks have.
 const (
 	OptionLease   = "lease"   // of holds that request none, renewed by the lock
-	OptionSession = "session" // the timeout of the session of holds that request no lease, which then begins before a request
+	OptionSession = "session" // timeout of the session of holds that request no lease; it begins before a request
 	OptionTimeout = "timeout" // of releases, and of undoing what may have been granted
 )
 

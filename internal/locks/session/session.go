@@ -1,5 +1,5 @@
-// Package session describes and drives locks whose holds end with a session of their client: those of packages lock/zookeeper and
-// lock/etcd. Read [Backend] first.
+// Package session describes and drives locks whose holds end with a session of their client: those of packages
+// lock/zookeeper and lock/etcd. Read [Backend] first.
 package session
 
 import (

@@ -28,8 +28,8 @@ func ZooKeeperRows() []client.Spec {
 			promise.Fenced|promise.MultiKey),
 		{
 			Name: "go-zookeeper",
-			Doc: "go-zookeeper's own Lock: a request that fails after its node was created leaves the node, and a lost session " +
-				"is not reported.",
+			Doc: "go-zookeeper's own Lock: a request that fails after its node was created leaves the node, and a lost " +
+				"session is not reported.",
 			Source:       "github.com/go-zookeeper/zk v1.0.4, lock.go",
 			Topologies:   []string{topology.ZooKeeper},
 			Can:          promise.Wakes | promise.Fair | promise.Watchdog,
