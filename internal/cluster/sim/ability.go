@@ -24,20 +24,9 @@ var (
 	_ cluster.Admin     = (*Cluster)(nil)
 )
 
-// act locks the world at the next instant of the actor in ctx, for what that
-// actor does to the cluster. The caller unlocks.
-func (c *Cluster) act(ctx context.Context) {
-	a := ActorOf(ctx)
-	if a == nil {
-		a = c.Actor("unnamed")
-	}
-	a.Turn()
-	c.world.mu.Lock()
-}
-
 // host finds a node or Sentinel by name.
 func (c *Cluster) host(name string) (*host, error) {
-	for _, h := range c.ordered() {
+	for _, h := range c.world.hosts {
 		if h.name == name {
 			return h, nil
 		}
@@ -52,7 +41,7 @@ func (c *Cluster) with(ctx context.Context, doing, name string, do func(*host) e
 	if err != nil {
 		return fmt.Errorf("%s %w", doing, err)
 	}
-	c.act(ctx)
+	c.world.act(ctx)
 	defer c.world.mu.Unlock()
 	if err := do(h); err != nil {
 		return fmt.Errorf("%s %s: %w", doing, name, err)
@@ -131,7 +120,7 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	default:
 		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
 	}
-	c.act(ctx)
+	c.world.act(ctx)
 	defer c.world.mu.Unlock()
 	var errs []error
 	for _, s := range c.sentinels {
@@ -182,7 +171,7 @@ func (c *Cluster) each(link cluster.Link, doing string, do func(*host)) error {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
 	if link.To == cluster.Any {
-		for _, h := range c.ordered() {
+		for _, h := range c.world.hosts {
 			do(h)
 		}
 		return nil

@@ -3,6 +3,8 @@ package sim
 import (
 	"cmp"
 	"context"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -14,11 +16,10 @@ import (
 //
 // Its methods may be called from several goroutines.
 type Actor struct {
-	cluster *Cluster
-	world   *world
-	name    string
-	slot    int
-	narrow  bool // one slot for all connections
+	world  *world
+	name   string
+	slot   int
+	narrow bool // one slot for all connections
 
 	// Guarded by world.mu.
 	dials    map[*host]int
@@ -32,8 +33,25 @@ type Actor struct {
 	protected map[string]string // see zkFrames.rename: seeded names by those of the client, and back
 }
 
-func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {
-	return &Actor{cluster: c, world: c.world, name: name, slot: slot, narrow: narrow, dials: map[*host]int{}}
+func newActor(w *world, name string, slot int, narrow bool) *Actor {
+	return &Actor{world: w, name: name, slot: slot, narrow: narrow, dials: map[*host]int{}}
+}
+
+// actorNamed is [Cluster.Actor].
+func (w *world) actorNamed(name string) *Actor {
+	if number, ok := strings.CutPrefix(strings.Replace(name, ":", "-", 1), "client-"); ok {
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(w.clients) {
+			return w.clients[i]
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.others[name]
+	if a == nil {
+		a = newActor(w, name, w.slots.named(name), true)
+		w.others[name] = a
+	}
+	return a
 }
 
 // Name is "client:0" or the name that [Cluster.Actor] was asked for.
@@ -78,7 +96,7 @@ func (a *Actor) Crash() {
 	a.dead, a.frozen, a.thawing = true, false, false
 	a.deferred = nil
 	a.releaseBlocked()
-	for _, h := range a.cluster.ordered() {
+	for _, h := range w.hosts {
 		caller := h.callers[a.name]
 		if caller == nil {
 			continue
@@ -215,4 +233,14 @@ func With(ctx context.Context, a *Actor) context.Context { return context.WithVa
 func ActorOf(ctx context.Context) *Actor {
 	a, _ := ctx.Value(key{}).(*Actor)
 	return a
+}
+
+// act locks the world at the next instant of the actor in ctx, for what that actor does to servers. The caller unlocks.
+func (w *world) act(ctx context.Context) {
+	a := ActorOf(ctx)
+	if a == nil {
+		a = w.actorNamed("unnamed")
+	}
+	a.Turn()
+	w.mu.Lock()
 }

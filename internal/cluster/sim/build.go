@@ -36,7 +36,7 @@ func (c *Cluster) build(ctx context.Context) error {
 	for i := range c.topology.Sentinels {
 		c.newSentinel(i)
 	}
-	c.Actor("main").Turn()
+	c.world.actorNamed("main").Turn()
 	c.launch(c.servers())
 	if c.members != nil {
 		return c.await(ctx, c.unserved)
@@ -47,9 +47,12 @@ func (c *Cluster) build(ctx context.Context) error {
 	if err := c.await(ctx, c.unattached); err != nil || len(c.sentinels) == 0 {
 		return err
 	}
-	c.launch(c.ordered()[len(c.nodes):])
+	c.launch(c.world.hosts[len(c.nodes):])
 	return c.await(ctx, c.unwatched)
 }
+
+// servers are the hosts with data: all but the Sentinels.
+func (c *Cluster) servers() []*host { return c.world.hosts[:len(c.nodes)+len(c.members)] }
 
 func (c *Cluster) launch(hosts []*host) {
 	c.world.mu.Lock()
@@ -121,7 +124,7 @@ func (c *Cluster) unattached() string {
 		if n.linkState() != linkConnected {
 			return fmt.Sprintf("%s's link to its master: %s", n.name, n.linkState())
 		}
-		master := c.hosts[n.repl.master].program.(*node)
+		master := c.world.addresses[n.repl.master].program.(*node)
 		if !slices.ContainsFunc(master.online(), func(a *attached) bool { return a.addr == n.addr }) {
 			return master.name + " does not know " + n.name
 		}

@@ -168,7 +168,7 @@ func (n *node) masterIndex() int {
 	if n.repl.master == "" {
 		return -1
 	}
-	return n.cluster.hosts[n.repl.master].index
+	return n.world.addresses[n.repl.master].index
 }
 
 func (n *node) header() header {

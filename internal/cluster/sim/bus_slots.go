@@ -254,7 +254,7 @@ func (n *node) cmdMigrate(c *engine.Conn, args [][]byte) {
 	c.FailIf(len(args) < keysAt || len(args[3]) > 0 || !strings.EqualFold(string(args[keysAt-1]), "keys"),
 		"ERR syntax error")
 	c.FailIf(password != n.cluster.config.Password, "ERR Target instance replied with error: "+noAuth(password))
-	h := n.cluster.hosts[string(args[1])+":"+string(args[2])]
+	h := n.world.addresses[string(args[1])+":"+string(args[2])]
 	c.FailIf(h == nil || !h.up || h.paused, "IOERR error or timeout reading to target instance")
 	if r := &n.bus.slots; len(args) > keysAt { // a slot that is open is the node's own business
 		slot := keySlot(args[keysAt])

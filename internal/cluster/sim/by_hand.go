@@ -13,7 +13,7 @@ import (
 // moves a service address: clients and the other replicas reach it by reconnecting. The old master, if it runs,
 // remains a master that has no address.
 func (c *Cluster) promoteByHand(ctx context.Context) error {
-	c.act(ctx)
+	c.world.act(ctx)
 	defer c.world.mu.Unlock()
 	chosen, err := c.mostData()
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Cluster) MoveAddress(ctx context.Context, how cluster.Move) (from, to s
 	if c.topology.Kind != cluster.Replicated {
 		return "", "", fmt.Errorf("moving the master's address in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
 	}
-	c.act(ctx)
+	c.world.act(ctx)
 	defer c.world.mu.Unlock()
 	chosen, err := c.mostData()
 	if err != nil {
@@ -47,10 +47,10 @@ func (c *Cluster) MoveAddress(ctx context.Context, how cluster.Move) (from, to s
 
 // SettleAddress makes the old master a replica of the new one.
 func (c *Cluster) SettleAddress(ctx context.Context) error {
-	c.act(ctx)
+	c.world.act(ctx)
 	defer c.world.mu.Unlock()
 	a := &c.address
-	a.stale = ""
+	c.world.stale = staleAddress{}
 	if a.old != nil && a.old.up && !a.old.paused {
 		a.old.follow(a.now.addr)
 		a.old.done()
@@ -60,8 +60,7 @@ func (c *Cluster) SettleAddress(ctx context.Context) error {
 
 // masterAddress is the state of the master's address, which is that of the first node.
 type masterAddress struct {
-	now, old *node  // the server that has it, and the one that had it before; nil: the first node; none
-	stale    string // the client that still reaches old there; "": none
+	now, old *node // the server that has it, and the one that had it before; nil: the first node; none
 }
 
 // mostData is the replica with the highest offset. The world is locked.
@@ -82,26 +81,8 @@ func (c *Cluster) mostData() (*node, error) {
 func (c *Cluster) moveTo(chosen *node, stale string) {
 	chosen.follow("")
 	chosen.done()
-	c.address = masterAddress{now: chosen, old: cmp.Or(c.address.now, c.nodes[0]), stale: stale}
-	c.hosts[c.nodes[0].addr] = &chosen.host
-}
-
-// at is the host that a client reaches at an address. The world is locked.
-func (c *Cluster) at(addr, client string) *host {
-	if a := c.address; a.stale != "" && a.stale == client && addr == c.nodes[0].addr {
-		return &a.old.host
-	}
-	return c.hosts[addr]
-}
-
-// resetAll resets the connections of the callers whose names satisfy of. The world is locked.
-func (h *host) resetAll(of func(caller string) bool) {
-	for _, caller := range h.order {
-		if !of(caller.name) {
-			continue
-		}
-		for _, conn := range append([]*conn(nil), caller.conns...) {
-			conn.reset()
-		}
-	}
+	c.address = masterAddress{now: chosen, old: cmp.Or(c.address.now, c.nodes[0])}
+	addr := c.nodes[0].addr
+	c.world.stale = staleAddress{client: stale, addr: addr, old: &c.address.old.host}
+	c.world.addresses[addr] = &chosen.host
 }

@@ -20,6 +20,13 @@ const masterAddr = "10.3.0.1:6379"
 // queryTimeout is how long Sentinels may take to return the master's address.
 const queryTimeout = 2 * time.Second
 
+// sentinelAccess is how clients ask the Sentinels for the master.
+type sentinelAccess struct {
+	hosts    []*host
+	master   string // its name
+	password string // empty: none
+}
+
 // masterFollower is what an actor keeps in order to follow the master.
 type masterFollower struct {
 	made         []*socket           // connections made through masterAddr
@@ -53,12 +60,12 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	w := a.world
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	q := &masterQuery{actor: a, left: len(a.cluster.sentinels)}
+	q := &masterQuery{actor: a, left: len(w.sentinels.hosts)}
 	q.changed.init(w)
 	var conns []*conn
-	for _, s := range a.cluster.sentinels {
-		conns = append(conns, a.connect(&s.host, q))
-		conns[len(conns)-1].send(forward, a.cluster.command("SENTINEL", "get-master-addr-by-name", masterName))
+	for _, h := range w.sentinels.hosts {
+		conns = append(conns, a.connect(h, q))
+		conns[len(conns)-1].send(forward, w.sentinels.command("SENTINEL", "get-master-addr-by-name", w.sentinels.master))
 	}
 	stop := q.wakeAfter(ctx)
 	defer stop()
@@ -92,10 +99,10 @@ func (a *Actor) connect(h *host, near end) *conn {
 }
 
 // command is a command to a Sentinel, with AUTH before it if the Sentinels have a password.
-func (c *Cluster) command(words ...string) segment {
+func (s *sentinelAccess) command(words ...string) segment {
 	var p []byte
-	if c.config.Password != "" {
-		p = resp.AppendStrings(p, "AUTH", c.config.Password)
+	if s.password != "" {
+		p = resp.AppendStrings(p, "AUTH", s.password)
 	}
 	p = resp.AppendStrings(p, words...)
 	return segment{data: p, size: int64(len(p))}
@@ -152,11 +159,12 @@ const resubscribeDelay = int64(100 * time.Millisecond)
 func (a *Actor) subscribeSwitchMaster() {
 	f := &a.follower
 	f.waiting = false
-	s := a.cluster.sentinels[f.tried%len(a.cluster.sentinels)]
+	all := &a.world.sentinels
+	h := all.hosts[f.tried%len(all.hosts)]
 	f.tried++
 	f.subscription = &masterSubscription{actor: a}
-	f.subscription.conn = a.connect(&s.host, f.subscription)
-	f.subscription.conn.send(forward, a.cluster.command("SUBSCRIBE", "+switch-master"))
+	f.subscription.conn = a.connect(h, f.subscription)
+	f.subscription.conn.send(forward, all.command("SUBSCRIBE", "+switch-master"))
 }
 
 func (e *masterSubscription) ready() (*waiters, int64) { return e.actor.ready() }
@@ -174,7 +182,7 @@ func (e *masterSubscription) receive(seg segment) {
 // switched closes the connections to a former master; the text is "name oldip oldport newip newport".
 func (e *masterSubscription) switched(text string) {
 	words := strings.Fields(text)
-	if len(words) != 5 || words[0] != masterName {
+	if len(words) != 5 || words[0] != e.actor.world.sentinels.master {
 		return
 	}
 	f := &e.actor.follower

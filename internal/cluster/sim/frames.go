@@ -45,7 +45,7 @@ func (f *zkFrames) rename(body []byte) {
 	a := f.socket.actor
 	eachProtected(body, func(name []byte) {
 		own := string(name)
-		if a.cluster.protected[own] {
+		if a.world.protected[own] {
 			return
 		}
 		if a.protected == nil {
@@ -57,7 +57,7 @@ func (f *zkFrames) rename(body []byte) {
 			rng := a.world.stream(nameHash(a.name), nameHash(protected), n)
 			seeded = fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())
 			a.protected[own], a.protected[seeded] = seeded, own
-			a.cluster.protected[seeded] = true
+			a.world.protected[seeded] = true
 		}
 		copy(name, seeded)
 	})

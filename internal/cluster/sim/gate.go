@@ -152,6 +152,18 @@ func (c *caller) forget(gone *conn) {
 	}
 }
 
+// resetAll resets the connections of the callers whose names satisfy of. The world is locked.
+func (h *host) resetAll(of func(caller string) bool) {
+	for _, caller := range h.order {
+		if !of(caller.name) {
+			continue
+		}
+		for _, conn := range append([]*conn(nil), caller.conns...) {
+			conn.reset()
+		}
+	}
+}
+
 // waiters is what was deferred.
 type waiters []waiter
 

@@ -67,7 +67,7 @@ CONFIG SET maxmemory 0`, "\n")
 				text += " and a jump of the clock of " + node
 			}
 			time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond) //nolint:forbidigo // virtual time
-			c.act(ctx)
+			c.world.act(ctx)
 			for _, n := range c.nodes {
 				compare(n, text)
 			}

@@ -11,7 +11,6 @@ import (
 
 // host is a machine in the network, with a server or a Sentinel on it.
 type host struct {
-	cluster *Cluster
 	world   *world
 	name    string // "n1", "s1"
 	addr    string // IP:port
@@ -50,8 +49,26 @@ type program interface {
 	setClock(k cluster.Clock)
 }
 
-func (c *Cluster) newHost(name, addr string) host {
-	return host{cluster: c, world: c.world, name: name, addr: addr, index: len(c.hosts), callers: map[string]*caller{}}
+// init adds the host to the network.
+func (h *host) init(w *world, name, addr string, p program) {
+	h.world, h.name, h.addr, h.program = w, name, addr, p
+	h.index, h.callers = len(w.hosts), map[string]*caller{}
+	w.hosts = append(w.hosts, h)
+	w.addresses[addr] = h
+}
+
+// staleAddress is a client that still reaches the host that had an address before; no client: none does.
+type staleAddress struct {
+	client, addr string
+	old          *host
+}
+
+// reach is the host that a client reaches at an address; nil: there is none. The world is locked.
+func (w *world) reach(addr, client string) *host {
+	if s := w.stale; s.client != "" && s.client == client && s.addr == addr {
+		return s.old
+	}
+	return w.addresses[addr]
 }
 
 // start starts the program.
@@ -75,7 +92,7 @@ func (h *host) kill() {
 		}
 	}
 	// Connections that the host dialed.
-	for _, other := range h.cluster.ordered() {
+	for _, other := range h.world.hosts {
 		if caller := other.callers[h.name]; caller != nil {
 			for _, c := range append([]*conn(nil), caller.conns...) {
 				c.die(forward)
@@ -190,21 +207,3 @@ func (t *task) fire() {
 }
 
 func (t *task) retry() { t.schedule(t.host.world.now() + 1) }
-
-// servers are the hosts with data: all but the Sentinels.
-func (c *Cluster) servers() []*host { return c.ordered()[:len(c.nodes)+len(c.members)] }
-
-// ordered returns all hosts by index.
-func (c *Cluster) ordered() []*host {
-	var all []*host
-	for _, n := range c.nodes {
-		all = append(all, &n.host)
-	}
-	for _, m := range c.members {
-		all = append(all, &m.host)
-	}
-	for _, s := range c.sentinels {
-		all = append(all, &s.host)
-	}
-	return all
-}

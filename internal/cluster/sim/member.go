@@ -15,6 +15,7 @@ import (
 // member is a ZooKeeper server. While it is down only its disk remains.
 type member struct {
 	host
+	cluster  *Cluster
 	number   int // from 1; the greater one wins among equal votes
 	settings ensembleSettings
 	disk     memberDisk
@@ -71,11 +72,10 @@ func (c *Cluster) ensembleSettings() ensembleSettings {
 }
 
 func (c *Cluster) newMember(i int) {
-	m := &member{host: c.newHost("n"+strconv.Itoa(i+1), memberAddr(i)), number: i + 1, settings: c.ensembleSettings()}
-	m.program = m
+	m := &member{cluster: c, number: i + 1, settings: c.ensembleSettings()}
+	m.init(c.world, "n"+strconv.Itoa(i+1), memberAddr(i), m)
 	m.disk.force = m.settings.forceSync
 	c.members = append(c.members, m)
-	c.hosts[m.addr] = &m.host
 }
 
 func memberAddr(i int) string { return "10.1.0." + strconv.Itoa(i+1) + ":2181" }

@@ -15,7 +15,7 @@ import (
 
 // reading locks the world for a read of a member, and the caller unlocks it. nil: the member does not serve clients.
 func (c *Cluster) reading(ctx context.Context, node string) *member {
-	c.act(ctx)
+	c.world.act(ctx)
 	for _, m := range c.members {
 		if m.name == node && m.up && !m.paused && m.serving && !c.world.closed {
 			return m

@@ -15,6 +15,7 @@ import (
 // its clock and its configuration file remain.
 type node struct {
 	host
+	cluster      *Cluster
 	server       *engine.Server // nil: down
 	options      map[string]string
 	priority     int
@@ -40,8 +41,8 @@ type node struct {
 }
 
 func (c *Cluster) newNode(i int) *node {
-	n := &node{host: c.newHost("n"+strconv.Itoa(i+1), nodeAddr(i)), unreplicated: !replicates(c.topology)}
-	n.program = n
+	n := &node{cluster: c, unreplicated: !replicates(c.topology)}
+	n.init(c.world, "n"+strconv.Itoa(i+1), nodeAddr(i), n)
 	n.rng = c.world.stream(nameHash(n.name))
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
 		"cluster-node-timeout": "500", // as package process sets it
@@ -60,7 +61,6 @@ func (c *Cluster) newNode(i int) *node {
 		n.bus = n.newBus()
 	}
 	c.nodes = append(c.nodes, n)
-	c.hosts[n.addr] = &n.host
 	return n
 }
 

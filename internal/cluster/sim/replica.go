@@ -22,7 +22,7 @@ type upstream struct {
 // connectMaster connects to the master.
 func (n *node) connectMaster() {
 	r := &n.repl
-	h := n.cluster.hosts[r.master]
+	h := n.world.addresses[r.master]
 	if h == nil {
 		return // an address without a host
 	}

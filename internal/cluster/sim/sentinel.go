@@ -42,11 +42,12 @@ type failoverState int
 // sentinel is one Sentinel that watches one master.
 type sentinel struct {
 	host
-	id     string
-	rng    *rand.Rand
-	quorum int
-	server *engine.Server // for its clients
-	events *engine.Conn   // publishes events to them
+	cluster *Cluster
+	id      string
+	rng     *rand.Rand
+	quorum  int
+	server  *engine.Server // for its clients
+	events  *engine.Conn   // publishes events to them
 
 	// What its configuration file keeps.
 	epoch    int64 // current_epoch
@@ -116,13 +117,13 @@ type instance struct {
 }
 
 func (c *Cluster) newSentinel(i int) *sentinel {
-	s := &sentinel{host: c.newHost("s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort)}
-	s.program = s
+	s := &sentinel{cluster: c}
+	s.init(c.world, "s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort, s)
 	s.rng = c.world.stream(nameHash(s.name))
 	s.id = newID(s.rng)
 	s.quorum = c.topology.SentinelQuorum
 	c.sentinels = append(c.sentinels, s)
-	c.hosts[s.addr] = &s.host
+	c.world.sentinels.hosts = append(c.world.sentinels.hosts, &s.host)
 	return s
 }
 

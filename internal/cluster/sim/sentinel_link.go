@@ -54,7 +54,7 @@ func (s *sentinel) reconnect(i *instance) {
 		return
 	}
 	i.lastReconn = now
-	h := s.cluster.hosts[i.addr]
+	h := s.world.addresses[i.addr]
 	w := &wire{hostEnd: s.end(), sentinel: s, instance: i, since: now}
 	i.wire = w
 	s.dials++

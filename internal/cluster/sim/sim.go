@@ -16,8 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/topology"
@@ -64,12 +62,8 @@ type Cluster struct {
 	config    Config
 	topology  cluster.Topology
 	world     *world
-	clients   []*Actor
-	others    map[string]*Actor // guarded by world.mu
-	hosts     map[string]*host  // by address
 	nodes     []*node
-	members   []*member       // of an ensemble, which has no nodes
-	protected map[string]bool // see zkFrames.rename; guarded by world.mu
+	members   []*member // of an ensemble, which has no nodes
 	sentinels []*sentinel
 	address   masterAddress   // of topology replicated; guarded by world.mu
 	sampled   map[string]bool // keys of which a sample was requested; guarded by world.mu
@@ -111,12 +105,13 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
-	c := &Cluster{config: cfg, topology: cfg.Topology, others: map[string]*Actor{}, hosts: map[string]*host{},
-		protected: map[string]bool{}, sampled: map[string]bool{}}
+	c := &Cluster{config: cfg, topology: cfg.Topology, sampled: map[string]bool{}}
 	c.world = newWorld(cfg.Seed, l, cfg.Trace, span{cfg.MinLatency, cfg.MaxLatency})
 	for i := range cfg.Actors {
-		c.clients = append(c.clients, newActor(c, cluster.ClientName(i), l.client(i), false))
+		c.world.clients = append(c.world.clients, newActor(c.world, cluster.ClientName(i), l.client(i), false))
 	}
+	c.world.sentinels = sentinelAccess{master: masterName, password: cfg.Password}
+	c.world.zooKeeper = cfg.Topology.Kind == cluster.ZooKeeper
 	if err := c.build(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a simulated %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
 	}
@@ -178,27 +173,13 @@ func (c *Cluster) Endpoints(int) topology.Endpoints {
 }
 
 // Client is the actor that is client i, from 0. It panics if i is not below Config.Actors.
-func (c *Cluster) Client(i int) *Actor { return c.clients[i] }
+func (c *Cluster) Client(i int) *Actor { return c.world.clients[i] }
 
 // Actor is the actor of that name: "client-0", or a part of the harness: main, plan, drawn, nemesis, witness, effect,
 // heal, check, probe, guard, test, each also with a number ("effect-3", up to 1023 of effect and heal and 63 of the
 // others); "notices-0" is for client 0's notices. Any other name shares one of 64 slots with names of the same
 // hash.
-func (c *Cluster) Actor(name string) *Actor {
-	if number, ok := strings.CutPrefix(strings.Replace(name, ":", "-", 1), "client-"); ok {
-		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(c.clients) {
-			return c.clients[i]
-		}
-	}
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	a := c.others[name]
-	if a == nil {
-		a = newActor(c, name, c.world.slots.named(name), true)
-		c.others[name] = a
-	}
-	return a
-}
+func (c *Cluster) Actor(name string) *Actor { return c.world.actorNamed(name) }
 
 // Hash is a hash of everything delivered so far: every byte of every command and reply, its sender, and when.
 func (c *Cluster) Hash() uint64 {
@@ -226,7 +207,7 @@ func (c *Cluster) Close(context.Context) error {
 		return nil
 	}
 	w.close()
-	for _, h := range c.ordered() {
+	for _, h := range c.world.hosts {
 		h.stop()
 	}
 	return nil

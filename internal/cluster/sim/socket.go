@@ -45,7 +45,7 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.order(addr, dialStack())
-	if addr == masterAddr && len(a.cluster.sentinels) > 0 {
+	if addr == masterAddr && len(a.world.sentinels.hosts) > 0 {
 		return a.dialMaster(ctx, network)
 	}
 	s, err := a.dial(ctx, network, addr)
@@ -76,12 +76,12 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	w := a.world
 	s := &socket{actor: a, alarmAt: never, remote: address(addr)}
 	s.changed.init(w)
-	h := a.cluster.at(addr, a.name)
+	h := w.reach(addr, a.name)
 	if h == nil || w.closed || a.dead {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
 			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
 	}
-	if a.cluster.members != nil {
+	if w.zooKeeper {
 		s.frames = &zkFrames{socket: s, numbers: map[int32]int32{}}
 	}
 	s.conn = a.connect(h, s)

@@ -42,6 +42,15 @@ type world struct {
 	sleepers []*sleeper // waiting goroutines, in any order
 	order    *order     // nil: messages arrive when their latencies are over
 	woke     bool       // the event has woken a goroutine
+
+	hosts     []*host          // by index
+	addresses map[string]*host // by address, which may move to another host
+	stale     staleAddress
+	clients   []*Actor          // by number
+	others    map[string]*Actor // by name
+	sentinels sentinelAccess    // no hosts: there are no Sentinels
+	zooKeeper bool              // the servers are those of ZooKeeper
+	protected map[string]bool   // see zkFrames.rename
 }
 
 // never is later than every instant.
@@ -60,7 +69,8 @@ func (f call) fire() { f() }
 
 func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
 	w := &world{epoch: time.Now(), seed: seed, slots: l, trace: trace, latency: latency, armed: never,
-		names: map[string]uint64{}, hash: seed, timerAt: never, due: make(chan struct{}, 1)}
+		names: map[string]uint64{}, addresses: map[string]*host{}, others: map[string]*Actor{},
+		protected: map[string]bool{}, hash: seed, timerAt: never, due: make(chan struct{}, 1)}
 	w.timer, w.done = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()
 	go w.loop()
