@@ -5,11 +5,18 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/requests"
 )
 
+// executor is a server that executes a copy of a request past the connections of clients.
+type executor interface {
+	// execute reports whether the server did not refuse the copy. The connection has the address source.
+	execute(one requests.Copy, source string) bool
+	ready() (*waiters, int64) // as of an end of a connection on its host
+}
+
 // copies makes the server execute requests of a client twice, see [cluster.Rule].Twice, when s is about to arrive. It
 // reports whether s has to wait, because its requests have been executed for the first time.
 func (f *flow) copies(s *segment) (waits bool) {
-	n, redis := f.conn.to.program.(*node)
-	if !redis || f.dir != forward || s.data == nil || s.copied || f.conn.from.client == noClient {
+	to, able := f.conn.to.program.(executor)
+	if !able || f.dir != forward || s.data == nil || s.copied || f.conn.from.client == noClient {
 		return false
 	}
 	s.copied = true
@@ -27,12 +34,12 @@ func (f *flow) copies(s *segment) (waits bool) {
 	if rule.Twice == cluster.AfterReply {
 		for _, one := range all {
 			late := int64(f.dice.Late(rule)) + w.latency.draw(f.dice.Rand(rule))
-			w.at(w.slots.snap(w.now()+1+late, f.slot), f.rank(), &lateCopy{one, n, f, rule})
+			w.at(w.slots.snap(w.now()+1+late, f.slot), f.rank(), &lateCopy{one, to, f, rule})
 		}
 		return false
 	}
 	for _, one := range all {
-		if n.execute(one, f.conn.source) {
+		if to.execute(one, f.conn.source) {
 			s.twice++
 		}
 	}
@@ -44,34 +51,19 @@ func (f *flow) copies(s *segment) (waits bool) {
 	return s.twice > 0
 }
 
-// execute executes a copy, and reports whether the server did not refuse it. The gate sends it on a connection of its
-// own, to which the rules of the client's connections do not apply.
-func (n *node) execute(one requests.Copy, source string) (executed bool) {
-	if !n.up || n.server.Refuse() != "" {
-		return false
-	}
-	var replies []byte
-	peer := n.server.Open(source, func(p []byte) { replies = append(replies, p...) })
-	peer.Feed(one.Data)
-	_, executed = one.Executed(replies)
-	peer.Close()
-	n.done()
-	return executed
-}
-
 // lateCopy is a request that its server is to execute a second time later.
 type lateCopy struct {
 	requests.Copy
-	node *node
-	flow *flow // of the request
-	rule cluster.Rule
+	server executor
+	flow   *flow // of the request
+	rule   cluster.Rule
 }
 
 func (c *lateCopy) fire() {
-	if c.flow.gate.rule != c.rule || c.flow.defers(c.node, c) {
+	if c.flow.gate.rule != c.rule || c.flow.defers(c.server, c) {
 		return
 	}
-	if c.node.execute(c.Copy, c.flow.conn.source) {
+	if c.server.execute(c.Copy, c.flow.conn.source) {
 		c.flow.gate.twice++
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/requests"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
@@ -292,4 +293,19 @@ func (s *session) broken(error) {
 	}
 	s.peer.Close()
 	n.done()
+}
+
+// execute executes a copy, and reports whether the server did not refuse it. The gate sends it on a connection of its
+// own, to which the rules of the client's connections do not apply.
+func (n *node) execute(one requests.Copy, source string) (executed bool) {
+	if !n.up || n.server.Refuse() != "" {
+		return false
+	}
+	var replies []byte
+	peer := n.server.Open(source, func(p []byte) { replies = append(replies, p...) })
+	peer.Feed(one.Data)
+	_, executed = one.Executed(replies)
+	peer.Close()
+	n.done()
+	return executed
 }
