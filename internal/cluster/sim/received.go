@@ -33,12 +33,12 @@ func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
 // mostCallers is of how many callers requests are reported: a sample of a thousand would take too long.
 const mostCallers = 128
 
-// received is what the host has received from each client so far; nil: there are too many. The world is locked.
-func (h *host) received() (all []history.Received) {
-	if len(h.order) > mostCallers {
+// received is what the node has received from each client so far; nil: there are too many. The world is locked.
+func (n *node) received() (all []history.Received) {
+	if len(n.order) > mostCallers {
 		return nil
 	}
-	for _, from := range h.order {
+	for _, from := range n.order {
 		if from.client == noClient || from.dials == 0 {
 			continue
 		}
@@ -53,7 +53,7 @@ func (h *host) received() (all []history.Received) {
 			}
 		}
 		if all == nil {
-			all = make([]history.Received, 0, len(h.order))
+			all = make([]history.Received, 0, len(n.order))
 		}
 		all = append(all, r)
 	}
