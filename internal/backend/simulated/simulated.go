@@ -19,6 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -164,7 +165,7 @@ func (b *Sim) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error)
 	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.Trace,
 		Password: simPassword}
 	if e.Priorities {
-		cfg.Priorities = &sim.Priorities{Seed: e.Seed, Horizon: e.Duration}
+		cfg.Priorities = &network.Priorities{Seed: e.Seed, Horizon: e.Duration}
 	}
 	c, err := sim.Start(ctx, cfg)
 	if err != nil {
@@ -206,7 +207,7 @@ func (b *Sim) Client(_ context.Context, e backend.Env, i int) (client.Client, er
 
 type simClient struct {
 	*client.Local
-	actor     *sim.Actor
+	actor     *network.Actor
 	abandoned *atomic.Bool // see Sim
 	killed    atomic.Bool  // another process may have its actor by now
 }
@@ -256,12 +257,12 @@ func (b *Sim) Actor(ctx context.Context, name string) context.Context {
 	if b.cluster == nil {
 		return ctx
 	}
-	return sim.With(ctx, b.cluster.Actor(name))
+	return network.With(ctx, b.cluster.Actor(name))
 }
 
 // Turn implements [backend.Time].
 func (*Sim) Turn(ctx context.Context) {
-	if a := sim.ActorOf(ctx); a != nil {
+	if a := network.ActorOf(ctx); a != nil {
 		a.Turn()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 var (
@@ -25,9 +26,9 @@ var (
 )
 
 // host finds a node or Sentinel by name.
-func (c *Cluster) host(name string) (*host, error) {
-	for _, h := range c.world.hosts {
-		if h.name == name {
+func (c *Cluster) host(name string) (*network.Host, error) {
+	for _, h := range c.world.Hosts {
+		if h.Name == name {
 			return h, nil
 		}
 	}
@@ -36,13 +37,13 @@ func (c *Cluster) host(name string) (*host, error) {
 
 // with calls do for a node or Sentinel, at the next instant of the actor in ctx and with the world locked. Its error
 // says what was done to which.
-func (c *Cluster) with(ctx context.Context, doing, name string, do func(*host) error) error {
+func (c *Cluster) with(ctx context.Context, doing, name string, do func(*network.Host) error) error {
 	h, err := c.host(name)
 	if err != nil {
 		return fmt.Errorf("%s %w", doing, err)
 	}
-	c.world.act(ctx)
-	defer c.world.mu.Unlock()
+	c.world.Act(ctx)
+	defer c.world.Mu.Unlock()
 	if err := do(h); err != nil {
 		return fmt.Errorf("%s %s: %w", doing, name, err)
 	}
@@ -51,8 +52,8 @@ func (c *Cluster) with(ctx context.Context, doing, name string, do func(*host) e
 
 // withNode is with for a Redis server.
 func (c *Cluster) withNode(ctx context.Context, doing, name string, do func(*node) error) error {
-	return c.with(ctx, doing, name, func(h *host) error {
-		n, is := h.program.(*node)
+	return c.with(ctx, doing, name, func(h *network.Host) error {
+		n, is := h.Program.(*node)
 		if !is {
 			return fmt.Errorf("%w: it is not a Redis server", errors.ErrUnsupported)
 		}
@@ -67,9 +68,9 @@ type durable interface {
 }
 
 // withDisk is with for a server that has a disk.
-func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*host, durable) error) error {
-	return c.with(ctx, doing, name, func(h *host) error {
-		switch p := h.program.(type) {
+func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*network.Host, durable) error) error {
+	return c.with(ctx, doing, name, func(h *network.Host) error {
+		switch p := h.Program.(type) {
 		case *node:
 			return do(h, &p.disk)
 		case *member:
@@ -82,19 +83,19 @@ func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*hos
 // Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it wrote to its append-only file survives, fsynced
 // or not.
 func (c *Cluster) Kill(ctx context.Context, node string) error {
-	return c.with(ctx, "killing", node, func(h *host) error {
-		h.kill()
+	return c.with(ctx, "killing", node, func(h *network.Host) error {
+		h.Kill()
 		return nil
 	})
 }
 
 // Restart starts a killed node or Sentinel at the same address with the same disk.
 func (c *Cluster) Restart(ctx context.Context, node string) error {
-	return c.with(ctx, "starting", node, func(h *host) error {
-		if h.up {
+	return c.with(ctx, "starting", node, func(h *network.Host) error {
+		if h.Up {
 			return errors.New("it is already running")
 		}
-		h.start()
+		h.Start()
 		return nil
 	})
 }
@@ -102,12 +103,12 @@ func (c *Cluster) Restart(ctx context.Context, node string) error {
 // Pause stops a node or Sentinel as SIGSTOP does. The error wraps
 // [cluster.ErrDown] if it does not run.
 func (c *Cluster) Pause(ctx context.Context, node string) error {
-	return c.with(ctx, "pausing", node, (*host).pause)
+	return c.with(ctx, "pausing", node, (*network.Host).Pause)
 }
 
 // Resume resumes a paused node or Sentinel, as SIGCONT does.
 func (c *Cluster) Resume(ctx context.Context, node string) error {
-	return c.with(ctx, "resuming", node, (*host).resume)
+	return c.with(ctx, "resuming", node, (*network.Host).Resume)
 }
 
 // Promote sends SENTINEL FAILOVER to one Sentinel after another until one accepts. In a replicated topology it
@@ -120,29 +121,29 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	default:
 		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
 	}
-	c.world.act(ctx)
-	defer c.world.mu.Unlock()
+	c.world.Act(ctx)
+	defer c.world.Mu.Unlock()
 	var errs []error
 	for _, s := range c.sentinels {
 		err := cluster.ErrDown
-		if s.up && !s.paused {
+		if s.Up && !s.Paused {
 			if err = s.forceFailover(); err == nil {
 				s.done()
 				return nil
 			}
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+		errs = append(errs, fmt.Errorf("%s: %w", s.Name, err))
 	}
 	return fmt.Errorf("requesting a failover: %w", errors.Join(errs...))
 }
 
 // SetRule sets the gates of every link that matches. From may be any client, node or Sentinel, including one that
-// has not connected yet. The caller is at an instant of its slot, see [Actor.Turn].
+// has not connected yet. The caller is at an instant of its slot, see [network.Actor.Turn].
 func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
-	return c.each(link, "setting a rule for", func(h *host) {
+	return c.each(link, "setting a rule for", func(h *network.Host) {
 		for d := range 2 {
 			if dir&(1<<d) != 0 {
-				h.setRule(link.From, d, rule)
+				h.SetRule(link.From, d, rule)
 			}
 		}
 	})
@@ -151,11 +152,11 @@ func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster
 // Traffic sums up what the gates of every link that matches have done.
 func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Traffic, error) {
 	var sum cluster.Traffic
-	err := c.each(link, "counting", func(h *host) {
-		for _, caller := range h.match(link.From) {
+	err := c.each(link, "counting", func(h *network.Host) {
+		for _, caller := range h.Match(link.From) {
 			for d := range 2 {
 				if dir&(1<<d) != 0 {
-					caller.addTo(&sum, d)
+					caller.AddTo(&sum, d)
 				}
 			}
 		}
@@ -164,14 +165,14 @@ func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Tra
 }
 
 // each calls do for the servers of a link, with the world locked.
-func (c *Cluster) each(link cluster.Link, doing string, do func(*host)) error {
+func (c *Cluster) each(link cluster.Link, doing string, do func(*network.Host)) error {
 	if err := c.checkEnd(link.From); err != nil {
 		return fmt.Errorf("%s %s to %s: %w", doing, link.From, link.To, err)
 	}
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
+	c.world.Mu.Lock()
+	defer c.world.Mu.Unlock()
 	if link.To == cluster.Any {
-		for _, h := range c.world.hosts {
+		for _, h := range c.world.Hosts {
 			do(h)
 		}
 		return nil
@@ -198,22 +199,22 @@ func (c *Cluster) checkEnd(name string) error {
 
 // SetClock sets node's clock to k, from which it continues, also while the node is down.
 func (c *Cluster) SetClock(ctx context.Context, name string, k cluster.Clock) error {
-	return c.with(ctx, "setting the clock of", name, func(h *host) error {
-		if _, is := h.program.(*sentinel); is {
+	return c.with(ctx, "setting the clock of", name, func(h *network.Host) error {
+		if _, is := h.Program.(*sentinel); is {
 			return fmt.Errorf("%w: it is a Sentinel", errors.ErrUnsupported)
 		}
-		h.program.setClock(k)
+		h.Program.SetClock(k)
 		return nil
 	})
 }
 
 // ReadClock is how far the clock of node is ahead of true time.
 func (c *Cluster) ReadClock(ctx context.Context, node string) (ahead time.Duration, err error) {
-	err = c.with(ctx, "reading the clock of", node, func(h *host) error {
-		if !h.up || h.stopped() {
+	err = c.with(ctx, "reading the clock of", node, func(h *network.Host) error {
+		if !h.Up || h.Stopped() {
 			return cluster.ErrDown
 		}
-		ahead = time.Until(h.wall())
+		ahead = time.Until(h.Wall())
 		return nil
 	})
 	return ahead, err
@@ -221,17 +222,17 @@ func (c *Cluster) ReadClock(ctx context.Context, node string) (ahead time.Durati
 
 // PowerOff kills the server and drops what it had not fsynced.
 func (c *Cluster) PowerOff(ctx context.Context, node string) error {
-	return c.withDisk(ctx, "cutting the power of", node, func(h *host, disk durable) error {
-		h.kill()
-		disk.powerOff(c.world.now())
+	return c.withDisk(ctx, "cutting the power of", node, func(h *network.Host, disk durable) error {
+		h.Kill()
+		disk.powerOff(c.world.Now())
 		return nil
 	})
 }
 
 // Wipe empties the disk of a server that is not running.
 func (c *Cluster) Wipe(ctx context.Context, node string) error {
-	return c.withDisk(ctx, "wiping the disk of", node, func(h *host, disk durable) error {
-		if h.up {
+	return c.withDisk(ctx, "wiping the disk of", node, func(h *network.Host, disk durable) error {
+		if h.Up {
 			return errors.New("it is running: kill it first")
 		}
 		disk.wipe()

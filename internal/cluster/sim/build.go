@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // How long a start may take, and how often it is polled, in virtual time.
@@ -36,7 +37,7 @@ func (c *Cluster) build(ctx context.Context) error {
 	for i := range c.topology.Sentinels {
 		c.newSentinel(i)
 	}
-	c.world.actorNamed("main").Turn()
+	c.world.Actor("main").Turn()
 	c.launch(c.servers())
 	if c.members != nil {
 		return c.await(ctx, c.unserved)
@@ -47,18 +48,18 @@ func (c *Cluster) build(ctx context.Context) error {
 	if err := c.await(ctx, c.unattached); err != nil || len(c.sentinels) == 0 {
 		return err
 	}
-	c.launch(c.world.hosts[len(c.nodes):])
+	c.launch(c.world.Hosts[len(c.nodes):])
 	return c.await(ctx, c.unwatched)
 }
 
 // servers are the hosts with data: all but the Sentinels.
-func (c *Cluster) servers() []*host { return c.world.hosts[:len(c.nodes)+len(c.members)] }
+func (c *Cluster) servers() []*network.Host { return c.world.Hosts[:len(c.nodes)+len(c.members)] }
 
-func (c *Cluster) launch(hosts []*host) {
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
+func (c *Cluster) launch(hosts []*network.Host) {
+	c.world.Mu.Lock()
+	defer c.world.Mu.Unlock()
 	for _, h := range hosts {
-		h.start()
+		h.Start()
 	}
 }
 
@@ -89,16 +90,16 @@ func (c *Cluster) checkOptions() error {
 
 // await polls until missing returns "".
 func (c *Cluster) await(ctx context.Context, missing func() string) error {
-	for end := c.world.now() + int64(readyWait); ; {
-		c.world.mu.Lock()
+	for end := c.world.Now() + int64(readyWait); ; {
+		c.world.Mu.Lock()
 		what := missing()
-		c.world.mu.Unlock()
+		c.world.Mu.Unlock()
 		switch {
 		case what == "":
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: %s", ctx.Err(), what)
-		case c.world.now() > end:
+		case c.world.Now() > end:
 			return fmt.Errorf("not ready after %v: %s", readyWait, what)
 		}
 		time.Sleep(readyEvery) // in virtual time; keeps the slot
@@ -109,7 +110,7 @@ func (c *Cluster) await(ctx context.Context, missing func() string) error {
 func (c *Cluster) unserved() string {
 	for _, m := range c.members {
 		if !m.serving {
-			return m.name + " serves no clients"
+			return m.Name + " serves no clients"
 		}
 	}
 	return ""
@@ -122,11 +123,11 @@ func (c *Cluster) unattached() string {
 			continue
 		}
 		if n.linkState() != linkConnected {
-			return fmt.Sprintf("%s's link to its master: %s", n.name, n.linkState())
+			return fmt.Sprintf("%s's link to its master: %s", n.Name, n.linkState())
 		}
-		master := c.world.addresses[n.repl.master].program.(*node)
-		if !slices.ContainsFunc(master.online(), func(a *attached) bool { return a.addr == n.addr }) {
-			return master.name + " does not know " + n.name
+		master := c.world.Addresses[n.repl.master].Program.(*node)
+		if !slices.ContainsFunc(master.online(), func(a *attached) bool { return a.addr == n.Addr }) {
+			return master.Name + " does not know " + n.Name
 		}
 	}
 	return ""
@@ -138,13 +139,13 @@ func (c *Cluster) unwatched() string {
 		for _, i := range s.all() {
 			switch {
 			case i.wire == nil || !i.wire.up || i.sdown || i.odown:
-				return fmt.Sprintf("%s sees %s as %s", s.name, i.addr, i.flags())
+				return fmt.Sprintf("%s sees %s as %s", s.Name, i.addr, i.flags())
 			case i.kind == aMaster && !s.mayStart():
-				return s.name + " has begun a failover itself"
-			case i.kind == aMaster && (i.infoAt == 0 || s.ms()-i.roleAt < settledMS):
-				return fmt.Sprintf("%s has known the master for less than %d ms", s.name, settledMS)
+				return s.Name + " has begun a failover itself"
+			case i.kind == aMaster && (i.infoAt == 0 || s.Millis()-i.roleAt < settledMS):
+				return fmt.Sprintf("%s has known the master for less than %d ms", s.Name, settledMS)
 			case i.kind == aReplica && (i.infoAt == 0 || !i.linkUp):
-				return fmt.Sprintf("%s does not know whether %s is in sync", s.name, i.addr)
+				return fmt.Sprintf("%s does not know whether %s is in sync", s.Name, i.addr)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // What follows, in the files bus*.go, is Redis' cluster.c (7.0): failure detection, failover auth and slot
@@ -72,8 +73,8 @@ type election struct {
 // manual is a manual failover, at the replica or at its master.
 type manual struct {
 	until   int64
-	target  int64   // offset at which the replica has everything; -1: not known yet
-	writers waiters // at the master: clients paused until the failover is over
+	target  int64           // offset at which the replica has everything; -1: not known yet
+	writers network.Waiters // at the master: clients paused until the failover is over
 }
 
 // Messages of the bus.
@@ -108,7 +109,7 @@ func (c *Cluster) sharded() bool { return c.topology.Kind == cluster.Sharded }
 // newBus is the state of nodes.conf when the cluster was created.
 func (n *node) newBus() *bus {
 	c := n.cluster
-	b := &bus{id: newID(n.rng), epoch: int64(c.topology.Size()), config: int64(n.index + 1),
+	b := &bus{id: network.NewID(n.rng), epoch: int64(c.topology.Size()), config: int64(n.Index + 1),
 		timeout: int64(n.number("cluster-node-timeout")), slots: newResharding()}
 	for i := range c.topology.MasterCount() {
 		b.owner = append(b.owner, i)
@@ -119,15 +120,15 @@ func (n *node) newBus() *bus {
 
 // join reads nodes.conf, if the node has run before, and starts the timer.
 func (n *node) join() {
-	b, now, known := n.bus, n.ms(), n.bus.peers
+	b, now, known := n.bus, n.Millis(), n.bus.peers
 	b.peers, b.ok, b.started, b.inMinority = nil, false, now, 0
 	b.election, b.manual = election{}, manual{}
 	for _, other := range n.cluster.nodes {
 		if other == n {
 			continue
 		}
-		p := &peer{node: other, pongAt: now, reports: map[int]int64{}, master: -1, config: int64(other.index + 1)}
-		if head := n.cluster.topology.MasterOf(other.index + 1); head > 0 {
+		p := &peer{node: other, pongAt: now, reports: map[int]int64{}, master: -1, config: int64(other.Index + 1)}
+		if head := n.cluster.topology.MasterOf(other.Index + 1); head > 0 {
 			p.master = head - 1
 		}
 		if i := len(b.peers); i < len(known) { // nodes.conf has it
@@ -137,15 +138,15 @@ func (n *node) join() {
 		b.peers = append(b.peers, p)
 	}
 	first := int64(1)
-	if n.life == 1 { // real servers have not started at the same millisecond
+	if n.Life == 1 { // real servers have not started at the same millisecond
 		first += n.rng.Int64N(busCron * int64(time.Millisecond))
 	}
-	n.after(first, n.busTimer)
+	n.After(first, n.busTimer)
 }
 
 func (n *node) peer(index int) *peer {
 	for _, p := range n.bus.peers {
-		if p.node.index == index {
+		if p.node.Index == index {
 			return p
 		}
 	}
@@ -156,7 +157,7 @@ func (n *node) peer(index int) *peer {
 func (n *node) owned() []int {
 	var list []int
 	for shard, owner := range n.bus.owner {
-		if owner == n.index {
+		if owner == n.Index {
 			list = append(list, shard)
 		}
 	}
@@ -168,22 +169,22 @@ func (n *node) masterIndex() int {
 	if n.repl.master == "" {
 		return -1
 	}
-	return n.world.addresses[n.repl.master].index
+	return n.World.Addresses[n.repl.master].Index
 }
 
 func (n *node) header() header {
 	b := n.bus
-	h := header{from: n.index, master: n.masterIndex(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
+	h := header{from: n.Index, master: n.masterIndex(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
 		shards: n.owned(), moves: n.ownMoves()}
 	if m := n.peer(h.master); m != nil { // a replica sends its master's configEpoch
 		h.config = m.config
 	}
 	for _, p := range b.peers {
 		if p.pfail {
-			h.pfail = append(h.pfail, p.node.index)
+			h.pfail = append(h.pfail, p.node.Index)
 		}
 		if p.fail {
-			h.fail = append(h.fail, p.node.index)
+			h.fail = append(h.fail, p.node.Index)
 		}
 	}
 	return h
@@ -197,12 +198,12 @@ func (n *node) busTimer() {
 	n.manualCron()
 	n.electionCron()
 	n.updateState()
-	n.after(busCron*int64(time.Millisecond), n.busTimer)
+	n.After(busCron*int64(time.Millisecond), n.busTimer)
 }
 
 // watch keeps the connection to p, pings it, and marks it PFAIL when it is silent.
 func (n *node) watch(p *peer) {
-	now := n.ms()
+	now := n.Millis()
 	if p.wire == nil {
 		n.dialPeer(p)
 	}
@@ -225,7 +226,7 @@ func (n *node) watch(p *peer) {
 // ping sends a PING; if the connection is not open yet, as soon as it is.
 func (n *node) ping(p *peer) {
 	if p.pingAt == 0 {
-		p.pingAt = n.ms()
+		p.pingAt = n.Millis()
 	}
 	p.send(busPing{n.header()})
 }
@@ -240,7 +241,7 @@ func (n *node) countReports(p *peer) {
 		count = 1
 	}
 	for who, at := range p.reports { // a count: order does not matter
-		if q := n.peer(who); q != nil && n.votes(who) && n.ms()-at < n.bus.timeout*2 {
+		if q := n.peer(who); q != nil && n.votes(who) && n.Millis()-at < n.bus.timeout*2 {
 			count++
 		}
 	}
@@ -249,13 +250,13 @@ func (n *node) countReports(p *peer) {
 	}
 	n.failed(p)
 	for _, other := range n.bus.peers {
-		other.send(busFail{p.node.index})
+		other.send(busFail{p.node.Index})
 	}
 }
 
 func (n *node) failed(p *peer) {
 	if !p.fail {
-		p.fail, p.pfail, p.failAt = true, false, n.ms()
+		p.fail, p.pfail, p.failAt = true, false, n.Millis()
 		n.updateState()
 	}
 }
@@ -280,9 +281,9 @@ func (n *node) quorum() int { return n.voters()/2 + 1 }
 
 // updateState decides whether the node serves (clusterUpdateState).
 func (n *node) updateState() {
-	b, now := n.bus, n.ms()
+	b, now := n.bus, n.Millis()
 	master := n.masterIndex() < 0
-	if master && !b.ok && now-b.started < writableDelay && n.life > 1 {
+	if master && !b.ok && now-b.started < writableDelay && n.Life > 1 {
 		return
 	}
 	ok, reachable := true, 0
@@ -375,8 +376,8 @@ func (n *node) routed(keys [][]byte, asking, channels bool) string {
 			return redirection
 		}
 	}
-	if owner == n.index || channels && owner == n.masterIndex() {
+	if owner == n.Index || channels && owner == n.masterIndex() {
 		return ""
 	}
-	return "MOVED " + strconv.Itoa(slot) + " " + n.cluster.nodes[owner].addr
+	return "MOVED " + strconv.Itoa(slot) + " " + n.cluster.nodes[owner].Addr
 }

@@ -58,7 +58,7 @@ func (n *node) cmdClusterSlots(c *engine.Conn) {
 	for _, r := range n.slotRanges() {
 		row := []any{r.first, r.last}
 		for _, o := range n.group(r.owner) {
-			host, port := split(o.addr)
+			host, port := split(o.Addr)
 			row = append(row, []any{host, port, o.bus.id, []any{}})
 		}
 		rows = append(rows, row)
@@ -84,12 +84,12 @@ func (n *node) cmdClusterShards(c *engine.Conn) {
 }
 
 func (n *node) shardNode(o *node, master bool) engine.Fields {
-	host, port := split(o.addr)
+	host, port := split(o.Addr)
 	role, offset, health := "replica", n.repl.offset, "online"
 	if master {
 		role = "master"
 	}
-	if p := n.peer(o.index); p != nil {
+	if p := n.peer(o.Index); p != nil {
 		offset = p.offset
 		if p.fail {
 			health = "fail"
@@ -102,7 +102,7 @@ func (n *node) shardNode(o *node, master bool) engine.Fields {
 func (n *node) cmdClusterNodes(c *engine.Conn) {
 	var b strings.Builder
 	for i, o := range n.cluster.nodes {
-		host, port := split(o.addr)
+		host, port := split(o.Addr)
 		p, of, config := n.peer(i), n.masterIndex(), n.configOf(i)
 		flags, link, pingAt, pongAt := "myself,", "connected", int64(0), int64(0)
 		if p != nil {
@@ -153,7 +153,7 @@ func (n *node) cmdClusterInfo(c *engine.Conn) {
 	c.WriteVerbatim(fmt.Sprintf("cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"+
 		"cluster_slots_pfail:%d\r\ncluster_slots_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n"+
 		"cluster_current_epoch:%d\r\ncluster_my_epoch:%d\r\n", state, slots, slots-pfail-fail, pfail, fail,
-		len(n.cluster.nodes), n.voters(), n.bus.epoch, n.configOf(n.index)))
+		len(n.cluster.nodes), n.voters(), n.bus.epoch, n.configOf(n.Index)))
 }
 
 // configOf is the configEpoch of a node, or of the master of a replica.
@@ -192,11 +192,11 @@ func (c *Cluster) unjoined() string {
 			return ""
 		}
 		if !n.bus.ok {
-			return n.name + " reports cluster_state:fail"
+			return n.Name + " reports cluster_state:fail"
 		}
 		for _, p := range n.bus.peers {
 			if p.wire == nil || !p.wire.up || p.pongAt == n.bus.started || p.fail || p.pfail {
-				return n.name + " has no connection to n" + strconv.Itoa(p.node.index+1)
+				return n.Name + " has no connection to n" + strconv.Itoa(p.node.Index+1)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // busMessage is a published message on its way to another node.
@@ -22,7 +23,7 @@ func (n *node) broadcast(channel, message []byte, shard bool) {
 		if p.wire == nil || !p.wire.up || shard && !n.inShard(p) {
 			continue
 		}
-		p.wire.conn.send(forward, segment{msg: m, size: messageHeaderSize + int64(len(channel)+len(message))})
+		p.wire.conn.Send(network.Forward, network.Segment{Msg: m, Size: messageHeaderSize + int64(len(channel)+len(message))})
 	}
 }
 
@@ -34,7 +35,7 @@ func (n *node) inShard(p *peer) bool {
 		}
 		return index
 	}
-	return head(n.index, n.masterIndex()) == head(p.node.index, p.master)
+	return head(n.Index, n.masterIndex()) == head(p.node.Index, p.master)
 }
 
 // deliver passes on a message of another node to the subscribers at this one.

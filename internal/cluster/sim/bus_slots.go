@@ -58,7 +58,7 @@ func (n *node) openSlot(slot int, keys [][]byte, asking bool) (served bool, redi
 	case migrates && missing > 0 && missing < len(keys):
 		return false, again
 	case migrates && missing > 0:
-		return false, "ASK " + strconv.Itoa(slot) + " " + n.cluster.nodes[to].addr
+		return false, "ASK " + strconv.Itoa(slot) + " " + n.cluster.nodes[to].Addr
 	case migrates:
 		return true, ""
 	case asking && missing > 0 && len(keys) > 1:
@@ -92,7 +92,7 @@ func (n *node) cmdSetSlot(c *engine.Conn, args [][]byte) {
 		other = slices.IndexFunc(n.cluster.nodes, func(o *node) bool { return o.bus.id == string(args[4]) })
 		c.FailIf(other < 0, "ERR I don't know about node "+string(args[4]))
 	}
-	mine := n.slotOwner(slot) == n.index
+	mine := n.slotOwner(slot) == n.Index
 	switch {
 	case how == "migrating" && other >= 0 && !mine:
 		c.Fail("ERR I'm not the owner of hash slot " + strconv.Itoa(slot))
@@ -105,7 +105,7 @@ func (n *node) cmdSetSlot(c *engine.Conn, args [][]byte) {
 	case how == "stable" && other < 0:
 		delete(r.migrating, slot)
 		delete(r.importing, slot)
-	case how == "node" && other >= 0 && mine && other != n.index && len(n.keysInSlot(slot)) > 0:
+	case how == "node" && other >= 0 && mine && other != n.Index && len(n.keysInSlot(slot)) > 0:
 		c.Fail("ERR Can't assign hashslot " + strconv.Itoa(slot) +
 			" to a different node while I still hold keys for this hash slot.")
 	case how == "node" && other >= 0:
@@ -132,7 +132,7 @@ func (n *node) assign(slot, owner int) {
 	delete(r.migrating, slot)
 	epoch := r.moved[slot].epoch
 	_, imported := r.importing[slot]
-	if imported && owner == n.index {
+	if imported && owner == n.Index {
 		delete(r.importing, slot)
 		b.epoch++
 		b.config, epoch = b.epoch, b.epoch
@@ -147,9 +147,9 @@ func (n *node) assign(slot, owner int) {
 
 // moveSlot notes the owner of a slot. A node that had it ends the subscriptions to its channels.
 func (n *node) moveSlot(slot int, move slotMove) {
-	had := n.slotOwner(slot) == n.index
+	had := n.slotOwner(slot) == n.Index
 	n.bus.slots.moved[slot] = move
-	if had && move.owner != n.index {
+	if had && move.owner != n.Index {
 		n.afterCommands = append(n.afterCommands, func() {
 			n.server.EndShardSubscriptions(func(channel string) bool { return keySlot([]byte(channel)) == slot })
 		})
@@ -160,7 +160,7 @@ func (n *node) moveSlot(slot int, move slotMove) {
 func (n *node) ownMoves() map[int]slotMove {
 	var own map[int]slotMove
 	for slot, move := range n.bus.slots.moved { // order does not matter: a map is filled
-		if move.owner == n.index {
+		if move.owner == n.Index {
 			if own == nil {
 				own = map[int]slotMove{}
 			}
@@ -188,7 +188,7 @@ func (n *node) learnMoves(moves map[int]slotMove) {
 func (n *node) inheritMoves(old int, epoch int64) {
 	for slot, move := range n.bus.slots.moved { // order does not matter: each slot by itself
 		if move.owner == old {
-			n.bus.slots.moved[slot] = slotMove{n.index, epoch}
+			n.bus.slots.moved[slot] = slotMove{n.Index, epoch}
 		}
 	}
 }
@@ -254,8 +254,8 @@ func (n *node) cmdMigrate(c *engine.Conn, args [][]byte) {
 	c.FailIf(len(args) < keysAt || len(args[3]) > 0 || !strings.EqualFold(string(args[keysAt-1]), "keys"),
 		"ERR syntax error")
 	c.FailIf(password != n.cluster.config.Password, "ERR Target instance replied with error: "+noAuth(password))
-	h := n.world.addresses[string(args[1])+":"+string(args[2])]
-	c.FailIf(h == nil || !h.up || h.paused, "IOERR error or timeout reading to target instance")
+	h := n.World.Addresses[string(args[1])+":"+string(args[2])]
+	c.FailIf(h == nil || !h.Up || h.Paused, "IOERR error or timeout reading to target instance")
 	if r := &n.bus.slots; len(args) > keysAt { // a slot that is open is the node's own business
 		slot := keySlot(args[keysAt])
 		_, migrates := r.migrating[slot]
@@ -273,7 +273,7 @@ func (n *node) cmdMigrate(c *engine.Conn, args [][]byte) {
 		c.WriteStatus("NOKEY")
 		return
 	}
-	target := h.program.(*node)
+	target := h.Program.(*node)
 	n.afterCommands = append(n.afterCommands, func() {
 		for _, key := range n.server.Keys() {
 			if key.DB == 0 && slices.Contains(names, key.Name) {

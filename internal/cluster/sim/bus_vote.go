@@ -3,27 +3,31 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // busWire is a node's connection to another one's bus. It is an end of that connection.
 type busWire struct {
-	hostEnd
+	network.HostEnd
 	node  *node
 	peer  *peer
-	conn  *conn
+	conn  *network.Conn
 	up    bool
 	since int64
 }
 
 func (n *node) dialPeer(p *peer) {
-	h := &p.node.host
-	w := &busWire{hostEnd: n.end(), node: n, peer: p, since: n.ms()}
+	h := &p.node.Host
+	w := &busWire{HostEnd: n.End(), node: n, peer: p, since: n.Millis()}
 	p.wire = w
 	n.repl.dials++
-	w.conn = n.connect(h, w, n.repl.dials)
+	w.conn = n.Connect(h, w, n.repl.dials)
 }
 
-func (w *busWire) send(msg any) { w.conn.send(forward, segment{msg: msg, size: headerSize}) }
+func (w *busWire) send(msg any) {
+	w.conn.Send(network.Forward, network.Segment{Msg: msg, Size: headerSize})
+}
 
 func (p *peer) send(msg any) {
 	if p.wire != nil && p.wire.up {
@@ -31,21 +35,21 @@ func (p *peer) send(msg any) {
 	}
 }
 
-func (w *busWire) current() bool { return w.alive() && w.peer.wire == w }
+func (w *busWire) current() bool { return w.Alive() && w.peer.wire == w }
 
-func (w *busWire) receive(s segment) {
+func (w *busWire) Receive(s network.Segment) {
 	if !w.current() {
 		return
 	}
 	n, p := w.node, w.peer
-	if s.kind == accepted {
+	if s.Kind == network.Accepted {
 		w.up = true
 		n.ping(p)
 		return
 	}
-	switch m := s.msg.(type) {
+	switch m := s.Msg.(type) {
 	case busPong:
-		p.pongAt, p.pingAt = n.ms(), 0
+		p.pongAt, p.pingAt = n.Millis(), 0
 		n.alive(p)
 		n.gossip(m.header)
 	case mfOffset:
@@ -53,22 +57,22 @@ func (w *busWire) receive(s segment) {
 	}
 }
 
-func (w *busWire) broken(error) {
+func (w *busWire) Broken(error) {
 	if w.current() {
 		w.peer.wire = nil
 	}
 }
 
 func (w *busWire) close() {
-	w.conn.die(forward)
-	w.broken(nil)
+	w.conn.Die(network.Forward)
+	w.Broken(nil)
 	w.node.dialPeer(w.peer)
 }
 
 // alive handles a PONG of p.
 func (n *node) alive(p *peer) {
 	p.pfail = false
-	if p.fail && (!n.votes(p.node.index) || n.ms()-p.failAt > n.bus.timeout*2) {
+	if p.fail && (!n.votes(p.node.Index) || n.Millis()-p.failAt > n.bus.timeout*2) {
 		p.fail = false
 	}
 	n.updateState()
@@ -79,7 +83,7 @@ func (n *node) fromBus(s *session, msg any) bool {
 	if n.bus == nil {
 		return false
 	}
-	reply := func(msg any) { s.conn.send(back, segment{msg: msg, size: headerSize}) }
+	reply := func(msg any) { s.conn.Send(network.Back, network.Segment{Msg: msg, Size: headerSize}) }
 	switch m := msg.(type) {
 	case busPing:
 		n.gossip(m.header)
@@ -95,7 +99,7 @@ func (n *node) fromBus(s *session, msg any) bool {
 	case voteRequest:
 		if n.grants(m) {
 			n.bus.lastVote = m.epoch
-			n.peer(m.master).votedAt = n.ms()
+			n.peer(m.master).votedAt = n.Millis()
 			n.peer(m.from).send(voteReply{m.epoch}) // on its own connection to the replica
 		}
 	case voteReply:
@@ -103,7 +107,7 @@ func (n *node) fromBus(s *session, msg any) bool {
 	case busMessage:
 		n.deliver(m)
 	case mfStart:
-		n.bus.manual.until = n.ms() + manualTimeout
+		n.bus.manual.until = n.Millis() + manualTimeout
 		reply(mfOffset{n.repl.offset})
 	default:
 		return false
@@ -126,10 +130,10 @@ func (n *node) gossip(h header) {
 		return
 	}
 	for _, q := range b.peers {
-		says := slices.Contains(h.pfail, q.node.index) || slices.Contains(h.fail, q.node.index)
+		says := slices.Contains(h.pfail, q.node.Index) || slices.Contains(h.fail, q.node.Index)
 		switch {
 		case says:
-			q.reports[h.from] = n.ms()
+			q.reports[h.from] = n.Millis()
 			n.countReports(q)
 		default:
 			delete(q.reports, h.from)
@@ -140,7 +144,7 @@ func (n *node) gossip(h header) {
 // claim processes a claim that owner has shards since a configEpoch. The highest epoch wins; a stale claim gets an
 // UPDATE back (clusterUpdateSlotsConfigWith).
 func (n *node) claim(owner int, shards []int, config int64, sendUpdate bool) {
-	b, me := n.bus, n.index
+	b, me := n.bus, n.Index
 	if owner == me {
 		return
 	}
@@ -158,7 +162,7 @@ func (n *node) claim(owner int, shards []int, config int64, sendUpdate bool) {
 		}
 		b.owner[s], b.ownerAt[s] = owner, config
 		if was == me && len(n.owned()) == 0 || was == n.masterIndex() && was >= 0 {
-			n.follow(n.cluster.nodes[owner].addr)
+			n.follow(n.cluster.nodes[owner].Addr)
 			n.repl.saved = n.repl.master
 			n.endManual()
 			n.done()
@@ -175,7 +179,7 @@ func (n *node) grants(m voteRequest) bool {
 	if n.masterIndex() >= 0 || len(n.owned()) == 0 || m.epoch < b.epoch || b.lastVote >= b.epoch || master == nil {
 		return false
 	}
-	if !master.fail && !m.force || master.votedAt != 0 && n.ms()-master.votedAt < n.bus.timeout*2 {
+	if !master.fail && !m.force || master.votedAt != 0 && n.Millis()-master.votedAt < n.bus.timeout*2 {
 		return false
 	}
 	return b.ownerAt[m.shard] <= m.was
@@ -183,10 +187,10 @@ func (n *node) grants(m voteRequest) bool {
 
 // electionCron schedules and runs the election of a replica whose master has failed (clusterHandleSlaveFailover).
 func (n *node) electionCron() {
-	b, e, now := n.bus, &n.bus.election, n.ms()
+	b, e, now := n.bus, &n.bus.election, n.Millis()
 	m := n.peer(n.masterIndex())
 	manual := b.manual.until != 0 && b.manual.target >= 0 && n.repl.offset >= b.manual.target
-	if m == nil || !n.votes(m.node.index) || !m.fail && !manual {
+	if m == nil || !n.votes(m.node.Index) || !m.fail && !manual {
 		return
 	}
 	limit := max(n.bus.timeout*2, 2000)
@@ -197,7 +201,7 @@ func (n *node) electionCron() {
 			e.at, e.force = now, true
 		}
 		for _, p := range b.peers { // the other replicas learn this one's offset
-			if p.master == m.node.index {
+			if p.master == m.node.Index {
 				p.send(busPong{n.header()})
 			}
 		}
@@ -209,7 +213,7 @@ func (n *node) electionCron() {
 	}
 	b.epoch++
 	e.asked, e.epoch = true, b.epoch
-	shard := n.shardOfMaster(m.node.index)
+	shard := n.shardOfMaster(m.node.Index)
 	h := n.header()
 	for _, p := range b.peers {
 		p.send(voteRequest{header: h, shard: shard, was: b.ownerAt[shard], force: e.force})
@@ -220,7 +224,7 @@ func (n *node) electionCron() {
 func (n *node) rank(m *peer) int64 {
 	count := int64(0)
 	for _, p := range n.bus.peers {
-		if p.master == m.node.index && p.offset > n.repl.offset {
+		if p.master == m.node.Index && p.offset > n.repl.offset {
 			count++
 		}
 	}
@@ -252,7 +256,7 @@ func (n *node) takeOver(epoch int64) {
 	b.config = epoch
 	for s, owner := range b.owner {
 		if owner == old {
-			b.owner[s], b.ownerAt[s] = n.index, epoch
+			b.owner[s], b.ownerAt[s] = n.Index, epoch
 		}
 	}
 	n.inheritMoves(old, epoch)
@@ -269,7 +273,7 @@ func (n *node) takeOver(epoch int64) {
 
 // manualCron ends a manual failover that timed out.
 func (n *node) manualCron() {
-	if m := &n.bus.manual; m.until != 0 && n.ms() > m.until {
+	if m := &n.bus.manual; m.until != 0 && n.Millis() > m.until {
 		n.endManual()
 	}
 }
@@ -278,7 +282,7 @@ func (n *node) manualCron() {
 func (n *node) endManual() {
 	m := &n.bus.manual
 	m.until, m.target = 0, -1
-	m.writers.release()
+	m.writers.Release()
 }
 
 // manualFailover is CLUSTER FAILOVER at a replica; it returns the error reply.
@@ -291,7 +295,7 @@ func (n *node) manualFailover(how string) string {
 		return "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"
 	}
 	mf := &n.bus.manual
-	mf.until, mf.target = n.ms()+manualTimeout, -1
+	mf.until, mf.target = n.Millis()+manualTimeout, -1
 	n.bus.election = election{}
 	switch how {
 	case "TAKEOVER":
@@ -301,7 +305,7 @@ func (n *node) manualFailover(how string) string {
 	case "FORCE":
 		mf.target = 0 // the timer does the rest
 	default:
-		m.send(mfStart{n.index})
+		m.send(mfStart{n.Index})
 		n.pollManualFailover()
 	}
 	return ""
@@ -311,6 +315,6 @@ func (n *node) manualFailover(how string) string {
 func (n *node) pollManualFailover() {
 	if n.bus.manual.until != 0 && n.masterIndex() >= 0 {
 		n.electionCron()
-		n.after(int64(time.Millisecond), n.pollManualFailover)
+		n.After(int64(time.Millisecond), n.pollManualFailover)
 	}
 }

@@ -7,20 +7,21 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // promoteByHand promotes the replica with the highest offset and moves the master's address to it, as an operator
 // moves a service address: clients and the other replicas reach it by reconnecting. The old master, if it runs,
 // remains a master that has no address.
 func (c *Cluster) promoteByHand(ctx context.Context) error {
-	c.world.act(ctx)
-	defer c.world.mu.Unlock()
+	c.world.Act(ctx)
+	defer c.world.Mu.Unlock()
 	chosen, err := c.mostData()
 	if err != nil {
 		return err
 	}
 	c.moveTo(chosen, "")
-	c.address.old.resetAll(func(string) bool { return true })
+	c.address.old.ResetAll(func(string) bool { return true })
 	return nil
 }
 
@@ -29,30 +30,30 @@ func (c *Cluster) MoveAddress(ctx context.Context, how cluster.Move) (from, to s
 	if c.topology.Kind != cluster.Replicated {
 		return "", "", fmt.Errorf("moving the master's address in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
 	}
-	c.world.act(ctx)
-	defer c.world.mu.Unlock()
+	c.world.Act(ctx)
+	defer c.world.Mu.Unlock()
 	chosen, err := c.mostData()
 	if err != nil {
 		return "", "", err
 	}
 	c.moveTo(chosen, how.Stale)
 	old := c.address.old
-	if how.Demote && old.up && !old.paused {
-		old.follow(chosen.addr)
+	if how.Demote && old.Up && !old.Paused {
+		old.follow(chosen.Addr)
 		old.done()
 	}
-	old.resetAll(how.Resets)
-	return old.name, chosen.name, nil
+	old.ResetAll(how.Resets)
+	return old.Name, chosen.Name, nil
 }
 
 // SettleAddress makes the old master a replica of the new one.
 func (c *Cluster) SettleAddress(ctx context.Context) error {
-	c.world.act(ctx)
-	defer c.world.mu.Unlock()
+	c.world.Act(ctx)
+	defer c.world.Mu.Unlock()
 	a := &c.address
-	c.world.stale = staleAddress{}
-	if a.old != nil && a.old.up && !a.old.paused {
-		a.old.follow(a.now.addr)
+	c.world.Stale = network.StaleAddress{}
+	if a.old != nil && a.old.Up && !a.old.Paused {
+		a.old.follow(a.now.Addr)
 		a.old.done()
 	}
 	return nil
@@ -67,7 +68,7 @@ type masterAddress struct {
 func (c *Cluster) mostData() (*node, error) {
 	var chosen *node
 	for _, n := range c.nodes {
-		if n.up && !n.paused && n.repl.master != "" && (chosen == nil || n.repl.offset > chosen.repl.offset) {
+		if n.Up && !n.Paused && n.repl.master != "" && (chosen == nil || n.repl.offset > chosen.repl.offset) {
 			chosen = n
 		}
 	}
@@ -82,7 +83,7 @@ func (c *Cluster) moveTo(chosen *node, stale string) {
 	chosen.follow("")
 	chosen.done()
 	c.address = masterAddress{now: chosen, old: cmp.Or(c.address.now, c.nodes[0])}
-	addr := c.nodes[0].addr
-	c.world.stale = staleAddress{client: stale, addr: addr, old: &c.address.old.host}
-	c.world.addresses[addr] = &chosen.host
+	addr := c.nodes[0].Addr
+	c.world.Stale = network.StaleAddress{Client: stale, Addr: addr, Old: &c.address.old.Host}
+	c.world.Addresses[addr] = &chosen.Host
 }

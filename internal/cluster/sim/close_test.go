@@ -5,23 +5,23 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/cluster/sim"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // TestCloseEndsAllActors: none waits any longer for what was on its way when the cluster was closed.
 func TestCloseEndsAllActors(t *testing.T) {
-	for name, last := range map[string]func(w *world, a *sim.Actor){
-		"a frozen client is let go": func(_ *world, a *sim.Actor) {
+	for name, last := range map[string]func(w *world, a *network.Actor){
+		"a frozen client is let go": func(_ *world, a *network.Actor) {
 			a.Freeze()
 			go func() { a.Turn(); a.AwaitThaw() }()
 			pass(time.Second)
 			a.Crash()
 		},
-		"a connection is reset": func(w *world, a *sim.Actor) {
+		"a connection is reset": func(w *world, a *network.Actor) {
 			reader(w, a)
 			w.ok(w.SetRule(link0(), cluster.Both, cluster.Rule{Mode: cluster.Cut}))
 		},
-		"a frozen client's connection is reset": func(w *world, a *sim.Actor) {
+		"a frozen client's connection is reset": func(w *world, a *network.Actor) {
 			reader(w, a)
 			a.Freeze()
 			w.ok(w.SetRule(link0(), cluster.Both, cluster.Rule{Mode: cluster.Cut}))
@@ -35,7 +35,7 @@ func TestCloseEndsAllActors(t *testing.T) {
 }
 
 // reader has a connect and wait for what does not come.
-func reader(w *world, a *sim.Actor) {
+func reader(w *world, a *network.Actor) {
 	conn, err := a.Dial(w.ctx, "tcp", w.Endpoints(0).Addrs[0])
 	if err != nil {
 		w.t.Fatal(err)

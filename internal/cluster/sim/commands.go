@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // engineConfig is the configuration of a data server's engine.
@@ -23,7 +24,7 @@ func (n *node) engineConfig() engine.Config {
 		broadcast = n.broadcast
 	}
 	return engine.Config{
-		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: version, Port: 6379,
+		Now: n.Wall, Seed: network.Mix(n.World.Seed, network.NameHash(n.Name)+uint64(n.Life)), Version: version, Port: 6379,
 		Password: n.cluster.config.Password,
 		Guard:    n.guard, Propagate: n.propagate, Broadcast: broadcast, Info: n.info, AOF: n.infoDisk,
 		Extra: extra, Cluster: n.bus != nil,
@@ -33,7 +34,7 @@ func (n *node) engineConfig() engine.Config {
 // guard counts a client's command and returns the error of one that the server's role does not allow.
 func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if !c.Scripted() {
-		n.world.commands++
+		n.World.Commands++
 		n.countReceived(c, cmd, args)
 		if n.bus != nil && c != n.harness.peer {
 			keys := cmd.Keys(args)
@@ -115,7 +116,7 @@ func (n *node) cmdWait(c *engine.Conn, args [][]byte) {
 	}
 	until := time.Time{}
 	if ms > 0 {
-		until = n.wall().Add(time.Duration(ms) * time.Millisecond)
+		until = n.Wall().Add(time.Duration(ms) * time.Millisecond)
 	}
 	n.waits = append(n.waits, w)
 	c.Block(until, func() {
@@ -191,7 +192,7 @@ func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 	}
 	if n.unreplicated { // it kept no backlog so far
 		n.unreplicated = false
-		n.after(replCron, n.replicationCron)
+		n.After(replCron, n.replicationCron)
 	}
 	c.WriteStatus("OK")
 	n.afterCommands = append(n.afterCommands, func() { n.follow(addr) })
@@ -203,13 +204,13 @@ func (n *node) cmdRewrite(c *engine.Conn, _ [][]byte) {
 	c.WriteStatus("OK")
 }
 
-func (n *node) cmdShutdown(*engine.Conn, [][]byte) { n.after(1, n.kill) }
+func (n *node) cmdShutdown(*engine.Conn, [][]byte) { n.After(1, n.Kill) }
 
 // cmdSleep is DEBUG SLEEP.
 func (n *node) cmdSleep(c *engine.Conn, args [][]byte) {
 	if len(args) == 3 {
 		if seconds, err := strconv.ParseFloat(string(args[2]), 64); err == nil && seconds >= 0 {
-			n.busy = n.world.now() + int64(seconds*float64(time.Second))
+			n.Busy = n.World.Now() + int64(seconds*float64(time.Second))
 		}
 	}
 	c.WriteStatus("OK")
@@ -234,7 +235,7 @@ func (n *node) info(section string) string {
 	for i, a := range online {
 		host, port := split(a.addr)
 		line("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%d,state=online,offset=%d,lag=%d",
-			host, port, a.offset, (n.world.now()-a.heard)/int64(time.Second)))
+			host, port, a.offset, (n.World.Now()-a.heard)/int64(time.Second)))
 	}
 	if r.master == "" && n.minReplicas > 0 {
 		line("min_slaves_good_slaves", n.goodReplicas())
@@ -260,7 +261,7 @@ func (n *node) replicaInfo(line func(string, any)) {
 	host, port := split(r.master)
 	up, ago := n.linkState() == linkConnected, int64(-1)
 	if r.up != nil && up {
-		ago = (n.world.now() - r.up.heard) / int64(time.Second)
+		ago = (n.World.Now() - r.up.heard) / int64(time.Second)
 	}
 	line("role", "slave")
 	line("master_host", host)
@@ -271,7 +272,7 @@ func (n *node) replicaInfo(line func(string, any)) {
 	line("slave_read_repl_offset", r.offset)
 	line("slave_repl_offset", r.offset)
 	if !up {
-		line("master_link_down_since_seconds", (n.world.now()-r.downAt)/int64(time.Second))
+		line("master_link_down_since_seconds", (n.World.Now()-r.downAt)/int64(time.Second))
 	}
 	line("slave_priority", n.priority)
 	line("slave_read_only", 1)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // slowness is the state of a disk whose fsyncs take time. Without it an fsync takes none, see disk.append.
@@ -68,23 +70,23 @@ func (d *disk) flush(now int64) (begins, waits bool) {
 // flushDisk flushes a slow disk.
 func (n *node) flushDisk() {
 	d := &n.disk
-	if n.blocked || !d.isSlow() {
+	if n.Blocked || !d.isSlow() {
 		return
 	}
-	begins, waits := d.flush(n.world.now())
+	begins, waits := d.flush(n.World.Now())
 	if begins && d.slow.each == 0 {
 		d.synced, waits = len(d.records), false
 	} else if begins {
-		d.slow.covers, d.slow.ends = len(d.records), n.world.now()+d.slow.each
+		d.slow.covers, d.slow.ends = len(d.records), n.World.Now()+d.slow.each
 		d.slow.fsyncs++
 		n.awaitDisk()
 	}
-	n.blocked = waits
+	n.Blocked = waits
 	if waits || d.slow.cron || d.slow.unwritten == 0 && d.synced == len(d.records) {
 		return
 	}
 	d.slow.cron = true
-	n.at((n.world.now()/cronEvery+1)*cronEvery, func() {
+	n.At((n.World.Now()/cronEvery+1)*cronEvery, func() {
 		d.slow.cron = false
 		n.done()
 	})
@@ -92,38 +94,38 @@ func (n *node) flushDisk() {
 
 // awaitDisk plans the end of the fsync in progress. The kernel completes it even if the server is stopped.
 func (n *node) awaitDisk() {
-	t := &task{host: &n.host, life: n.life, kernel: true, do: func() {
-		if d := &n.disk; d.slow.covers > 0 && n.world.now() >= d.slow.ends {
+	t := &network.Task{Host: &n.Host, Life: n.Life, Kernel: true, Do: func() {
+		if d := &n.disk; d.slow.covers > 0 && n.World.Now() >= d.slow.ends {
 			d.synced, d.slow.covers = d.slow.covers, 0
 			n.unblock()
 		}
 	}}
-	t.schedule(n.disk.slow.ends)
+	t.Schedule(n.disk.slow.ends)
 }
 
 // unblock resumes a server that has waited for its disk.
 func (n *node) unblock() {
-	if !n.blocked {
+	if !n.Blocked {
 		return
 	}
-	n.blocked = false
+	n.Blocked = false
 	n.disk.write()
-	if n.paused {
-		n.deferred = append(waiters{&task{host: &n.host, life: n.life, do: n.done}}, n.deferred...)
+	if n.Paused {
+		n.Deferred = append(network.Waiters{&network.Task{Host: &n.Host, Life: n.Life, Do: n.done}}, n.Deferred...)
 		return
 	}
 	n.done() // what it had executed is replied to before it executes more
-	n.proceed()
+	n.Proceed()
 }
 
 // SlowDisk makes each fsync of node that starts from now on take as long as each.
 func (c *Cluster) SlowDisk(ctx context.Context, name string, each time.Duration) error {
 	return c.withNode(ctx, "slowing the disk of", name, func(n *node) error {
 		d := &n.disk
-		d.settle(c.world.now())
+		d.settle(c.world.Now())
 		d.slow.each = int64(each)
 		if each == 0 && d.slow.covers > 0 {
-			d.slow.ends = c.world.now() + 1
+			d.slow.ends = c.world.Now() + 1
 			n.awaitDisk()
 		}
 		return nil

@@ -10,11 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // ensembleServers is what the events need of an ensemble, simulated or real.

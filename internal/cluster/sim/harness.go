@@ -87,7 +87,7 @@ func (h *harness) ttl(key string) int64 {
 }
 
 func newHarness(n *node) *harness {
-	h := &harness{node: n, life: n.life}
+	h := &harness{node: n, life: n.Life}
 	h.peer = n.server.Open("harness", func(p []byte) { h.got = append(h.got, p...) })
 	h.peer.Trust()
 	return h
@@ -96,11 +96,11 @@ func newHarness(n *node) *harness {
 // ask carries out commands and reads their replies. The world is locked. A command that blocks has no reply yet.
 func (h *harness) ask(commands ...[]string) []any {
 	h.got = h.got[:0]
-	before := h.node.world.commands
+	before := h.node.World.Commands
 	for _, words := range commands {
 		h.peer.Do(argv(words...))
 	}
-	h.node.world.commands = before // not commands of a client
+	h.node.World.Commands = before // not commands of a client
 	return h.replies()
 }
 
@@ -111,7 +111,7 @@ func (h *harness) replies() []any {
 
 // await waits for the reply of a blocked command, with the world unlocked, for d at most.
 func (h *harness) await(d time.Duration) []any {
-	w := h.node.world
-	w.poll(w.now()+int64(d), func() bool { return len(h.got) > 0 })
+	w := h.node.World
+	w.Poll(w.Now()+int64(d), func() bool { return len(h.got) > 0 })
 	return h.replies()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // TestKeyStatesAreThoseOfTheServer: what the harness remembers of keys is what it would read, whatever was executed
@@ -48,7 +49,7 @@ CONFIG SET maxmemory 0`, "\n")
 		ask := func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil }
 		want, _ := cluster.ReadKeys(ask, keys, n.harness.ask(cluster.KeyCommands(keys)...))
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s after %s: remembered %v, the server has %v", n.name, last, got, want)
+			t.Errorf("%s after %s: remembered %v, the server has %v", n.Name, last, got, want)
 		}
 	}
 	inCluster(t, cluster.Topology{Kind: cluster.Replicated, Replicas: 1}, func(ctx context.Context, c *Cluster) {
@@ -67,11 +68,11 @@ CONFIG SET maxmemory 0`, "\n")
 				text += " and a jump of the clock of " + node
 			}
 			time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond) //nolint:forbidigo // virtual time
-			c.world.act(ctx)
+			c.world.Act(ctx)
 			for _, n := range c.nodes {
 				compare(n, text)
 			}
-			c.world.mu.Unlock()
+			c.world.Mu.Unlock()
 		}
 	})
 	if remembered < 1000 {
@@ -95,7 +96,7 @@ func inCluster(t *testing.T, topology cluster.Topology, f func(ctx context.Conte
 			t.Error(err)
 			return
 		}
-		ctx := With(context.Background(), c.Actor("test"))
+		ctx := network.With(context.Background(), c.Actor("test"))
 		f(ctx, c)
 		if err := c.Close(ctx); err != nil {
 			t.Error(err)

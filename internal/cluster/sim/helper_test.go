@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // world is the environment of a test in its bubble.
@@ -19,7 +20,7 @@ type world struct {
 	*sim.Cluster
 	t    *testing.T
 	ctx  context.Context // in the slot of "test"
-	self *sim.Actor
+	self *network.Actor
 
 	mu      sync.Mutex
 	clients []redis.UniversalClient
@@ -39,7 +40,7 @@ func simulate(t *testing.T, cfg sim.Config, f func(w *world)) {
 			return
 		}
 		w := &world{Cluster: c, t: t, self: c.Actor("test")}
-		w.ctx = sim.With(context.Background(), w.self)
+		w.ctx = network.With(context.Background(), w.self)
 		w.self.Turn()
 		defer func() {
 			for _, c := range w.clients {
@@ -69,7 +70,7 @@ func (w *world) keep(c redis.UniversalClient) redis.UniversalClient {
 }
 
 // at is a client of actor a at one server.
-func (w *world) at(a *sim.Actor, addr string) redis.UniversalClient {
+func (w *world) at(a *network.Actor, addr string) redis.UniversalClient {
 	return w.keep(redis.NewClient(&redis.Options{
 		Addr: addr, Dialer: a.Dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, PoolSize: 64,
 		DialTimeout: 500 * time.Millisecond, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -143,7 +144,9 @@ func TestTheLockUnderFaults(t *testing.T) {
 	}
 }
 
-func (w *world) nemesis() context.Context { return sim.With(context.Background(), w.Actor("nemesis")) }
+func (w *world) nemesis() context.Context {
+	return network.With(context.Background(), w.Actor("nemesis"))
+}
 
 func dies(w *world) { w.ok(w.Kill(w.nemesis(), "n1")) }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
@@ -14,7 +15,7 @@ import (
 
 // member is a ZooKeeper server. While it is down only its disk remains.
 type member struct {
-	host
+	network.Host
 	cluster  *Cluster
 	number   int // from 1; the greater one wins among equal votes
 	settings ensembleSettings
@@ -73,7 +74,7 @@ func (c *Cluster) ensembleSettings() ensembleSettings {
 
 func (c *Cluster) newMember(i int) {
 	m := &member{cluster: c, number: i + 1, settings: c.ensembleSettings()}
-	m.init(c.world, "n"+strconv.Itoa(i+1), memberAddr(i), m)
+	m.Init(c.world, "n"+strconv.Itoa(i+1), memberAddr(i), m)
 	m.disk.force = m.settings.forceSync
 	c.members = append(c.members, m)
 }
@@ -85,8 +86,8 @@ func (c *Cluster) member(number int) *member { return c.members[number-1] }
 
 func (m *member) majority() int { return len(m.cluster.members)/2 + 1 }
 
-// start starts the server with the data on its disk.
-func (m *member) start() {
+// Start starts the server with the data on its disk.
+func (m *member) Start() {
 	m.tree = m.disk.load()
 	m.links = make([]*voteLink, len(m.cluster.members)+1)
 	m.round, m.vote = 0, vote{}
@@ -94,9 +95,9 @@ func (m *member) start() {
 	m.look()
 }
 
-// stop ends the server and drops its memory.
-func (m *member) stop() {
-	m.disk.settle(m.world.now())
+// Stop ends the server and drops its memory.
+func (m *member) Stop() {
+	m.disk.settle(m.World.Now())
 	m.term++
 	m.role, m.serving, m.tree = looking, false, nil
 	m.election, m.lead, m.follow, m.links, m.clients, m.waiting = nil, nil, nil, nil, nil, nil
@@ -106,7 +107,7 @@ func (m *member) stop() {
 // afterInRole calls do in d nanoseconds if the member has the same role then.
 func (m *member) afterInRole(d int64, do func()) {
 	term := m.term
-	m.after(d, func() {
+	m.After(d, func() {
 		if m.term == term {
 			do()
 		}
@@ -124,43 +125,45 @@ func (m *member) leave() {
 	}
 	if m.lead != nil {
 		for _, l := range m.lead.learners {
-			l.conn.die(back)
+			l.conn.Die(network.Back)
 		}
 		m.lead = nil
 	}
 	if m.follow != nil {
 		if m.follow.conn != nil {
-			m.follow.conn.die(forward)
+			m.follow.conn.Die(network.Forward)
 		}
 		m.follow = nil
 	}
 	m.disk.replay(m.tree)
 }
 
-// accept accepts a connection: of a client, of a follower, or for votes.
-func (m *member) accept(c *conn) end { return &inbound{hostEnd: m.end(), member: m, conn: c} }
+// Accept accepts a connection: of a client, of a follower, or for votes.
+func (m *member) Accept(c *network.Conn) network.End {
+	return &inbound{HostEnd: m.End(), member: m, conn: c}
+}
 
 // inbound is the server's end of a connection. Its first message decides what it is for.
 type inbound struct {
-	hostEnd
+	network.HostEnd
 	member  *member
-	conn    *conn
+	conn    *network.Conn
 	client  *clientConn
 	learner *learner
 }
 
-func (e *inbound) receive(s segment) {
+func (e *inbound) Receive(s network.Segment) {
 	m := e.member
-	if !e.alive() {
+	if !e.Alive() {
 		return
 	}
-	switch msg := s.msg.(type) {
+	switch msg := s.Msg.(type) {
 	case nil:
 		if e.client == nil {
 			e.client = &clientConn{member: m, conn: e.conn}
 			m.clients = append(m.clients, e.client)
 		}
-		e.client.receive(s.data)
+		e.client.Receive(s.Data)
 	case notification:
 		m.receiveVote(msg)
 	default:
@@ -168,10 +171,10 @@ func (e *inbound) receive(s segment) {
 	}
 }
 
-// broken: the other end has gone.
-func (e *inbound) broken(error) {
+// Broken: the other end has gone.
+func (e *inbound) Broken(error) {
 	m := e.member
-	if !e.alive() {
+	if !e.Alive() {
 		return
 	}
 	if e.client != nil {
@@ -208,7 +211,7 @@ func (m *member) committed(x znode.Txn, from origin) {
 // answer completes a request of a client of this member.
 func (m *member) answer(from origin, result znode.Result) {
 	q := m.waiting[from.token]
-	if from.member != m.number || from.life != m.life || q == nil {
+	if from.member != m.number || from.life != m.Life || q == nil {
 		return
 	}
 	delete(m.waiting, from.token)

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
 // clientConn is the server's side of a client's connection.
 type clientConn struct {
 	member  *member
-	conn    *conn
+	conn    *network.Conn
 	buf     []byte
 	hello   *clientHello
 	session int64 // 0: none yet
@@ -42,11 +43,11 @@ const passwordSize = 16
 // password is the password of a session. It follows from the id, so it is not secret.
 func password(session int64) []byte {
 	p := binary.BigEndian.AppendUint64(nil, uint64(session))
-	return binary.BigEndian.AppendUint64(p, mix(uint64(session), passwordSize))
+	return binary.BigEndian.AppendUint64(p, network.Mix(uint64(session), passwordSize))
 }
 
-// receive handles what the client has sent. A server that does not serve clients closes the connection.
-func (c *clientConn) receive(data []byte) {
+// Receive handles what the client has sent. A server that does not serve clients closes the connection.
+func (c *clientConn) Receive(data []byte) {
 	c.buf = append(c.buf, data...)
 	for !c.ended {
 		m, rest, ok := jute.Cut(c.buf)
@@ -123,7 +124,7 @@ func (c *clientConn) validated(valid bool) {
 // request handles a request: a write goes to the leader at once.
 func (c *clientConn) request(r znode.Request) {
 	m := c.member
-	m.world.commands++
+	m.World.Commands++
 	c.touch()
 	q := &queued{client: c, request: r}
 	c.queue = append(c.queue, q)
@@ -148,7 +149,7 @@ func (c *clientConn) touch() {
 func (c *clientConn) submit(q *queued) {
 	m := c.member
 	m.tokens++
-	from := origin{m.number, m.life, m.tokens}
+	from := origin{m.number, m.Life, m.tokens}
 	m.waiting[from.token] = q
 	if m.lead != nil {
 		m.lead.request(q.request, c.session, from)
@@ -224,7 +225,7 @@ func (c *clientConn) read(r znode.Request, reply func(znode.Code, jute.Message))
 
 func (c *clientConn) send(frame []byte) {
 	if !c.ended {
-		c.conn.send(back, segment{data: frame, size: int64(len(frame))})
+		c.conn.Send(network.Back, network.Segment{Data: frame, Size: int64(len(frame))})
 	}
 }
 
@@ -234,9 +235,9 @@ func (c *clientConn) finish() {
 		return
 	}
 	c.drop()
-	if !c.conn.closed {
-		c.conn.ends[1] = closedEnd{}
-		c.conn.send(back, segment{kind: finished})
+	if !c.conn.Closed {
+		c.conn.Ends[1] = network.ClosedEnd{}
+		c.conn.Send(network.Back, network.Segment{Kind: network.Finished})
 	}
 }
 

@@ -3,6 +3,8 @@ package sim
 import (
 	"cmp"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // Times of an election (FastLeaderElection), as package process sets them; settleWait is fixed in ZooKeeper.
@@ -197,7 +199,7 @@ func (m *member) elected() {
 // the next vote.
 type voteLink struct {
 	from, to *member
-	conn     *conn
+	conn     *network.Conn
 	up       bool
 	next     *notification
 	dials    int
@@ -212,7 +214,7 @@ func (m *member) link(to int) *voteLink {
 
 func (l *voteLink) send(n notification) {
 	if l.up {
-		l.conn.send(forward, segment{msg: n, size: notificationSize})
+		l.conn.Send(network.Forward, network.Segment{Msg: n, Size: notificationSize})
 		return
 	}
 	l.next = &n
@@ -224,12 +226,12 @@ func (l *voteLink) send(n notification) {
 func (l *voteLink) dial() {
 	m := l.from
 	l.dials++
-	end := &voteEnd{hostEnd: m.end(), link: l}
-	c := m.world.connect(m.name, &l.to.host, end, m.peerSlot(l.to), 2*l.dials)
+	end := &voteEnd{HostEnd: m.End(), link: l}
+	c := m.World.Connect(m.Name, &l.to.Host, end, m.peerSlot(l.to), 2*l.dials)
 	end.conn, l.conn = c, c
-	m.after(connectWait, func() {
+	m.After(connectWait, func() {
 		if l.conn == c && !l.up {
-			c.die(forward)
+			c.Die(network.Forward)
 			l.conn = nil
 		}
 	})
@@ -237,20 +239,20 @@ func (l *voteLink) dial() {
 
 // peerSlot is the slot of connections to another member.
 func (m *member) peerSlot(to *member) int {
-	return m.world.slots.server(nameHash(m.name) ^ nameHash(to.name)<<1)
+	return m.World.Slots.Server(network.NameHash(m.Name) ^ network.NameHash(to.Name)<<1)
 }
 
 // voteEnd is the dialing end of a voteLink.
 type voteEnd struct {
-	hostEnd
+	network.HostEnd
 	link *voteLink
-	conn *conn
+	conn *network.Conn
 }
 
-func (e *voteEnd) current() bool { return e.alive() && e.link.conn == e.conn }
+func (e *voteEnd) current() bool { return e.Alive() && e.link.conn == e.conn }
 
-func (e *voteEnd) receive(s segment) {
-	if l := e.link; e.current() && s.kind == accepted {
+func (e *voteEnd) Receive(s network.Segment) {
+	if l := e.link; e.current() && s.Kind == network.Accepted {
 		l.up = true
 		if n := l.next; n != nil {
 			l.next = nil
@@ -259,7 +261,7 @@ func (e *voteEnd) receive(s segment) {
 	}
 }
 
-func (e *voteEnd) broken(error) {
+func (e *voteEnd) Broken(error) {
 	if e.current() {
 		e.link.conn, e.link.up = nil, false
 	}

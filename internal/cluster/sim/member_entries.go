@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // DeleteHeld deletes the nodes of the holders of a lock that a member knows, through the leader, and returns when that
 // is committed. A member that is behind may know nodes that are gone; these are not counted. See [cluster.Entries].
 func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
 	m := c.reading(ctx, node)
-	defer c.world.mu.Unlock()
+	defer c.world.Mu.Unlock()
 	leader := c.leader()
 	if m == nil || leader == nil {
 		return 0, fmt.Errorf("deleting from %s: %w", node, cluster.ErrDown)
@@ -30,9 +29,9 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 	for _, name := range holders {
 		leader.lead.propose(znode.Request{Op: znode.OpDelete, Path: dir + "/" + name, Version: -1}, noSession, origin{})
 	}
-	end := c.world.now() + caughtUpWait
+	end := c.world.Now() + caughtUpWait
 	for _, name := range holders {
-		c.world.poll(end, func() bool { return !there(leader, dir+"/"+name) || leader.lead == nil })
+		c.world.Poll(end, func() bool { return !there(leader, dir+"/"+name) || leader.lead == nil })
 		if !there(leader, dir+"/"+name) {
 			deleted++
 		}
@@ -48,7 +47,7 @@ func there(m *member, path string) bool {
 // leader is the member that leads and serves clients; nil: there is none.
 func (c *Cluster) leader() *member {
 	for _, m := range c.members {
-		if m.up && !m.paused && m.serving && m.lead != nil {
+		if m.Up && !m.Paused && m.serving && m.lead != nil {
 			return m
 		}
 	}

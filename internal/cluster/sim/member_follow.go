@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
@@ -14,9 +15,9 @@ const (
 
 // followership is the state of a follower, which dials the connection to the leader.
 type followership struct {
-	hostEnd
+	network.HostEnd
 	member  *member
-	conn    *conn
+	conn    *network.Conn
 	tries   int
 	epoch   int64 // 0: not known yet
 	heard   int64 // instant
@@ -28,10 +29,10 @@ type followership struct {
 // beginFollowing connects to the leader.
 func (m *member) beginFollowing() {
 	m.follow = &followership{
-		hostEnd: m.end(), member: m, heard: m.world.now(), touched: map[int64]int32{}, asked: map[int64]*clientConn{},
+		HostEnd: m.End(), member: m, heard: m.World.Now(), touched: map[int64]int32{}, asked: map[int64]*clientConn{},
 	}
 	m.follow.dial()
-	m.follow.watch(m.world.now() + m.settings.tick)
+	m.follow.watch(m.World.Now() + m.settings.tick)
 }
 
 func (f *followership) dial() {
@@ -40,7 +41,7 @@ func (f *followership) dial() {
 	f.tries++
 	m.tokens++
 	end := &followEnd{followership: f}
-	end.own = m.world.connect(m.name, &leader.host, end, m.peerSlot(leader), 2*int(m.tokens)+1)
+	end.own = m.World.Connect(m.Name, &leader.Host, end, m.peerSlot(leader), 2*int(m.tokens)+1)
 	f.conn = end.own
 }
 
@@ -48,8 +49,8 @@ func (f *followership) dial() {
 // a pause, a member first reads what has arrived in the meantime.
 func (f *followership) watch(due int64) {
 	m := f.member
-	m.afterInRole(max(due-m.world.now(), 1), func() {
-		now, s := m.world.now(), m.settings
+	m.afterInRole(max(due-m.World.Now(), 1), func() {
+		now, s := m.World.Now(), m.settings
 		if now-due > s.tick {
 			f.heard = now
 		}
@@ -65,33 +66,35 @@ func (f *followership) watch(due int64) {
 	})
 }
 
-func (f *followership) send(msg any) { f.conn.send(forward, segment{msg: msg, size: sizeOf(msg)}) }
+func (f *followership) send(msg any) {
+	f.conn.Send(network.Forward, network.Segment{Msg: msg, Size: sizeOf(msg)})
+}
 
 // followEnd is the follower's end of one connection to the leader.
 type followEnd struct {
 	*followership
-	own *conn
+	own *network.Conn
 }
 
 func (e *followEnd) current() bool {
-	return e.alive() && e.member.follow == e.followership && e.conn == e.own
+	return e.Alive() && e.member.follow == e.followership && e.conn == e.own
 }
 
-func (e *followEnd) receive(s segment) {
+func (e *followEnd) Receive(s network.Segment) {
 	if !e.current() {
 		return
 	}
 	m := e.member
-	e.heard = m.world.now()
-	if s.kind == accepted {
+	e.heard = m.World.Now()
+	if s.Kind == network.Accepted {
 		e.send(followerInfo{m.number, m.disk.accepted})
 		return
 	}
-	e.obey(s.msg)
+	e.obey(s.Msg)
 }
 
-// broken dials again if the leader has not sent its epoch: it may not listen yet.
-func (e *followEnd) broken(error) {
+// Broken dials again if the leader has not sent its epoch: it may not listen yet.
+func (e *followEnd) Broken(error) {
 	if !e.current() {
 		return
 	}
@@ -107,7 +110,7 @@ func (e *followEnd) broken(error) {
 // obey handles a message of the leader.
 func (f *followership) obey(msg any) {
 	m := f.member
-	now := m.world.now()
+	now := m.World.Now()
 	switch msg := msg.(type) {
 	case leaderInfo:
 		f.enter(msg.epoch)
@@ -170,7 +173,7 @@ func (f *followership) synchronize(s synchronize) {
 		m.tree = m.disk.load()
 	}
 	for _, x := range s.txns {
-		m.disk.append(m.world.now(), x)
+		m.disk.append(m.World.Now(), x)
 		m.tree.Apply(x)
 	}
 }

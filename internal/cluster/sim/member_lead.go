@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
@@ -95,7 +96,7 @@ type proposed struct {
 
 // learner is the leader's side of a follower.
 type learner struct {
-	conn     *conn
+	conn     *network.Conn
 	number   int
 	informed bool  // it was sent the epoch
 	forward  bool  // it gets proposals
@@ -103,7 +104,9 @@ type learner struct {
 	zxid     int64
 }
 
-func (l *learner) send(msg any) { l.conn.send(back, segment{msg: msg, size: sizeOf(msg)}) }
+func (l *learner) send(msg any) {
+	l.conn.Send(network.Back, network.Segment{Msg: msg, Size: sizeOf(msg)})
+}
 
 // beginLeading waits for a majority of followers.
 func (m *member) beginLeading() {
@@ -127,10 +130,10 @@ func (m *member) fromLearner(e *inbound, msg any) {
 	}
 	l := e.learner
 	if m.lead == nil || l == nil || !slices.Contains(m.lead.learners, l) {
-		e.conn.die(back) // no leader listens at the port
+		e.conn.Die(network.Back) // no leader listens at the port
 		return
 	}
-	m.lead.receive(l, msg)
+	m.lead.Receive(l, msg)
 }
 
 // join adds a follower. The new epoch is greater than that of each member of a majority.
@@ -158,7 +161,7 @@ func (d *leadership) join(l *learner, accepted int64) {
 	}
 }
 
-func (d *leadership) receive(l *learner, msg any) {
+func (d *leadership) Receive(l *learner, msg any) {
 	m := d.member
 	if d.ready[l.number] {
 		l.deadline = d.tick + m.settings.syncLimit
@@ -167,7 +170,7 @@ func (d *leadership) receive(l *learner, msg any) {
 	case ackEpoch:
 		mine := vote{zxid: m.tree.Zxid(), epoch: m.disk.current}
 		if (vote{zxid: msg.zxid, epoch: msg.current}).compare(mine) > 0 && len(d.elected) < m.majority() {
-			l.conn.die(back) // the follower is ahead of the leader
+			l.conn.Die(network.Back) // the follower is ahead of the leader
 			d.forget(l)
 			return
 		}
@@ -278,7 +281,7 @@ func (d *leadership) ping() {
 		for _, l := range slices.Clone(d.learners) {
 			if len(d.proposed) > 0 && !d.proposed[0].acks[l.number] && l.forward &&
 				d.tick-d.proposed[0].tick > m.settings.syncLimit {
-				l.conn.die(back)
+				l.conn.Die(network.Back)
 				d.forget(l)
 				continue
 			}
@@ -347,10 +350,10 @@ func (d *leadership) propose(r znode.Request, session int64, from origin) {
 	case znode.OpCloseSession:
 		d.closing[session] = true
 	}
-	x := d.prepared.Prepare(r, session, d.next, m.wall().UnixMilli(), refused)
+	x := d.prepared.Prepare(r, session, d.next, m.Wall().UnixMilli(), refused)
 	p := &proposed{proposal: proposal{x, from}, acks: map[int]bool{}, tick: d.tick}
 	d.proposed = append(d.proposed, p)
-	m.disk.append(m.world.now(), x)
+	m.disk.append(m.World.Now(), x)
 	for _, l := range d.learners {
 		if l.forward {
 			l.send(p.proposal)

@@ -18,7 +18,7 @@ type tracked struct {
 // bucket is when a session expires if its client is heard from now: at the first tick after its timeout.
 func (d *leadership) bucket(timeout int32) int64 {
 	tick := d.member.settings.tick
-	return ((d.member.world.now()+int64(timeout)*int64(time.Millisecond))/tick + 1) * tick
+	return ((d.member.World.Now()+int64(timeout)*int64(time.Millisecond))/tick + 1) * tick
 }
 
 // touch extends a session; false: there is none, or its end was proposed.
@@ -59,12 +59,12 @@ func (d *leadership) check(session int64, member int) znode.Code {
 func (d *leadership) expire() {
 	m := d.member
 	term, tick := m.term, m.settings.tick
-	m.at((m.world.now()/tick+1)*tick, func() {
+	m.At((m.World.Now()/tick+1)*tick, func() {
 		if m.term != term {
 			return
 		}
 		for _, id := range slices.Sorted(maps.Keys(d.sessions)) {
-			if t := d.sessions[id]; t.expires <= m.world.now() && !d.closing[id] {
+			if t := d.sessions[id]; t.expires <= m.World.Now() && !d.closing[id] {
 				d.propose(znode.Request{Op: znode.OpCloseSession}, id, origin{})
 			}
 		}

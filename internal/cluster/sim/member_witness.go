@@ -6,18 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // reading locks the world for a read of a member, and the caller unlocks it. nil: the member does not serve clients.
 func (c *Cluster) reading(ctx context.Context, node string) *member {
-	c.world.act(ctx)
+	c.world.Act(ctx)
 	for _, m := range c.members {
-		if m.name == node && m.up && !m.paused && m.serving && !c.world.closed {
+		if m.Name == node && m.Up && !m.Paused && m.serving && !c.world.Closed {
 			return m
 		}
 	}
@@ -29,7 +28,7 @@ func (c *Cluster) reading(ctx context.Context, node string) *member {
 func (c *Cluster) sampleMember(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	m := c.reading(ctx, node)
-	defer c.world.mu.Unlock()
+	defer c.world.Mu.Unlock()
 	if m == nil {
 		return sample
 	}
@@ -82,10 +81,10 @@ const caughtUpWait = int64(time.Second)
 // after a sync. They stay until they are deleted or their session ends.
 func (c *Cluster) lockNodes(ctx context.Context, node string) (map[string]time.Duration, error) {
 	m := c.reading(ctx, node)
-	defer c.world.mu.Unlock()
-	committed, end := c.lastCommitted(), c.world.now()+caughtUpWait
+	defer c.world.Mu.Unlock()
+	committed, end := c.lastCommitted(), c.world.Now()+caughtUpWait
 	if m != nil {
-		c.world.poll(end, func() bool { return !m.serving || m.tree.Zxid() >= committed })
+		c.world.Poll(end, func() bool { return !m.serving || m.tree.Zxid() >= committed })
 	}
 	if m == nil || !m.serving {
 		return nil, fmt.Errorf("listing the nodes of %s: %w", node, cluster.ErrDown)

@@ -10,12 +10,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/requests"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // node is a data server: an engine with a disk, a clock and a role in replication. While it is down only its disk,
 // its clock and its configuration file remain.
 type node struct {
-	host
+	network.Host
 	cluster      *Cluster
 	server       *engine.Server // nil: down
 	options      map[string]string
@@ -43,8 +44,8 @@ type node struct {
 
 func (c *Cluster) newNode(i int) *node {
 	n := &node{cluster: c, unreplicated: !replicates(c.topology)}
-	n.init(c.world, "n"+strconv.Itoa(i+1), nodeAddr(i), n)
-	n.rng = c.world.stream(nameHash(n.name))
+	n.Init(c.world, "n"+strconv.Itoa(i+1), nodeAddr(i), n)
+	n.rng = c.world.Stream(network.NameHash(n.Name))
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
 		"cluster-node-timeout": "500", // as package process sets it
 		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.topology.Priority(i + 1))}
@@ -74,9 +75,9 @@ func (n *node) number(option string) int {
 	return v
 }
 
-// start starts the server with the data on its disk.
-func (n *node) start() {
-	n.id = newID(n.rng)
+// Start starts the server with the data on its disk.
+func (n *node) Start() {
+	n.id = network.NewID(n.rng)
 	n.server = engine.New(n.engineConfig())
 	if n.disk.base != nil {
 		n.load(n.disk.base)
@@ -84,9 +85,9 @@ func (n *node) start() {
 	for _, r := range n.disk.records {
 		n.server.Apply(r.db, r.cmds)
 	}
-	n.wakeAt = never
+	n.wakeAt = network.Never
 	saved, dials := n.repl.saved, n.repl.dials
-	n.repl = replication{master: saved, saved: saved, replid: newID(n.rng), dials: dials, downAt: n.world.now()}
+	n.repl = replication{master: saved, saved: saved, replid: network.NewID(n.rng), dials: dials, downAt: n.World.Now()}
 	n.harness = newHarness(n)
 	n.roleChanged()
 	n.read()
@@ -98,9 +99,9 @@ func (n *node) start() {
 		return
 	}
 	if n.repl.master != "" {
-		n.after(1, n.connectMaster)
+		n.After(1, n.connectMaster)
 	}
-	n.after(replCron, n.replicationCron)
+	n.After(replCron, n.replicationCron)
 }
 
 // longestLoad is how long a server takes at most to read its data.
@@ -113,21 +114,21 @@ func (n *node) read() {
 		return
 	}
 	n.server.SetLoading(true)
-	n.after(n.rng.Int64N(int64(longestLoad)), func() { n.server.SetLoading(false) })
+	n.After(n.rng.Int64N(int64(longestLoad)), func() { n.server.SetLoading(false) })
 }
 
-// stop ends the server and drops its memory.
-func (n *node) stop() {
-	n.disk.settle(n.world.now())
+// Stop ends the server and drops its memory.
+func (n *node) Stop() {
+	n.disk.settle(n.World.Now())
 	n.disk.forget()
 	n.server, n.dirty, n.waits, n.afterCommands, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
 	n.repl.up, n.repl.replicas = nil, nil
 }
 
-// setClock sets the clock, by which keys expire.
-func (n *node) setClock(k cluster.Clock) {
-	n.host.setClock(k)
-	if n.up && !n.stopped() {
+// SetClock sets the clock, by which keys expire.
+func (n *node) SetClock(k cluster.Clock) {
+	n.Host.SetClock(k)
+	if n.Up && !n.Stopped() {
 		n.wake()
 	}
 }
@@ -140,15 +141,15 @@ func (n *node) done() {
 		do()
 	}
 	n.flushDisk() // before the replies, as in Redis
-	for len(n.dirty) > 0 && !n.blocked {
+	for len(n.dirty) > 0 && !n.Blocked {
 		list := n.dirty
 		n.dirty = nil
 		for _, s := range list {
-			s.flush(max(0, n.busy-n.world.now()))
+			s.flush(max(0, n.Busy-n.World.Now()))
 		}
 	}
 	n.plan()
-	if n.disk.full() && !n.blocked {
+	if n.disk.full() && !n.Blocked {
 		n.disk.rewrite(n.snapshot())
 	}
 }
@@ -159,14 +160,14 @@ func (n *node) plan() {
 	if !ok {
 		return
 	}
-	left := float64(at.Sub(n.wall())) / (1 + max(n.clock.Drift, -0.99))
-	instant := n.world.now() + max(int64(left), 1)
+	left := float64(at.Sub(n.Wall())) / (1 + max(n.Clock.Drift, -0.99))
+	instant := n.World.Now() + max(int64(left), 1)
 	if instant >= n.wakeAt {
 		return
 	}
 	n.wakeAt = instant
-	n.at(instant, func() {
-		if n.wakeAt <= n.world.now() {
+	n.At(instant, func() {
+		if n.wakeAt <= n.World.Now() {
 			n.wake()
 		}
 	})
@@ -174,7 +175,7 @@ func (n *node) plan() {
 
 // wake runs the engine's timers.
 func (n *node) wake() {
-	n.wakeAt = never
+	n.wakeAt = network.Never
 	n.server.Wake()
 	n.done()
 }
@@ -182,7 +183,7 @@ func (n *node) wake() {
 // session is the server's end of a connection.
 type session struct {
 	output
-	hostEnd
+	network.HostEnd
 	node  *node
 	peer  *engine.Conn // nil: no command received yet
 	wrote int64        // replication offset after its last write
@@ -190,7 +191,7 @@ type session struct {
 
 // output buffers what a server sends on a connection.
 type output struct {
-	conn  *conn
+	conn  *network.Conn
 	out   []byte
 	dirty bool
 	ended bool // closed by the server
@@ -208,36 +209,36 @@ func (o *output) add(p []byte) (first bool) {
 func (o *output) flush(wait int64) {
 	o.dirty = false
 	if len(o.out) > 0 {
-		o.conn.sendAfter(back, segment{data: o.out, size: int64(len(o.out))}, wait)
+		o.conn.SendAfter(network.Back, network.Segment{Data: o.out, Size: int64(len(o.out))}, wait)
 		o.out = nil
 	}
-	if o.ended && !o.conn.closed {
-		o.conn.ends[1] = closedEnd{}
-		o.conn.send(back, segment{kind: finished})
+	if o.ended && !o.conn.Closed {
+		o.conn.Ends[1] = network.ClosedEnd{}
+		o.conn.Send(network.Back, network.Segment{Kind: network.Finished})
 	}
 }
 
-// accept accepts a connection.
-func (n *node) accept(c *conn) end {
-	return &session{output: output{conn: c}, hostEnd: n.end(), node: n}
+// Accept accepts a connection.
+func (n *node) Accept(c *network.Conn) network.End {
+	return &session{output: output{conn: c}, HostEnd: n.End(), node: n}
 }
 
-// ready: clients are paused during a manual failover of their master.
-func (s *session) ready() (*waiters, int64) {
+// Ready: clients are paused during a manual failover of their master.
+func (s *session) Ready() (*network.Waiters, int64) {
 	if b := s.node.bus; s.peer != nil && b != nil && b.manual.until != 0 && s.node.repl.master == "" {
 		return &b.manual.writers, 0
 	}
-	return s.hostEnd.ready()
+	return s.HostEnd.Ready()
 }
 
-// receive carries out commands.
-func (s *session) receive(seg segment) {
-	if !s.alive() {
+// Receive carries out commands.
+func (s *session) Receive(seg network.Segment) {
+	if !s.Alive() {
 		return
 	}
 	n := s.node
-	if seg.msg != nil {
-		n.receiveMessage(s, seg.msg)
+	if seg.Msg != nil {
+		n.receiveMessage(s, seg.Msg)
 		return
 	}
 	if s.peer == nil {
@@ -247,10 +248,10 @@ func (s *session) receive(seg segment) {
 			n.done()
 			return
 		}
-		s.peer = n.server.Open(s.conn.source, s.push)
+		s.peer = n.server.Open(s.conn.Source, s.push)
 	}
 	n.feeding, n.fedFrom = s, n.repl.offset
-	s.peer.Feed(seg.data)
+	s.peer.Feed(seg.Data)
 	n.keepOffset(s)
 	n.feeding = nil
 	n.done()
@@ -275,9 +276,9 @@ func (s *session) push(p []byte) {
 	}
 }
 
-// broken: the client has disconnected.
-func (s *session) broken(error) {
-	if !s.alive() {
+// Broken: the client has disconnected.
+func (s *session) Broken(error) {
+	if !s.Alive() {
 		return
 	}
 	n := s.node
@@ -295,10 +296,10 @@ func (s *session) broken(error) {
 	n.done()
 }
 
-// execute executes a copy, and reports whether the server did not refuse it. The gate sends it on a connection of its
+// Execute executes a copy, and reports whether the server did not refuse it. The gate sends it on a connection of its
 // own, to which the rules of the client's connections do not apply.
-func (n *node) execute(one requests.Copy, source string) (executed bool) {
-	if !n.up || n.server.Refuse() != "" {
+func (n *node) Execute(one requests.Copy, source string) (executed bool) {
+	if !n.Up || n.server.Refuse() != "" {
 		return false
 	}
 	var replies []byte

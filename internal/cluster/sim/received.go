@@ -6,27 +6,28 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // countReceived counts a command that a client has sent.
 func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
 	s := n.feeding
-	if s == nil || s.peer != c || s.conn.from.client == noClient {
+	if s == nil || s.peer != c || s.conn.From.Client == network.NoClient {
 		return
 	}
-	from := s.conn.from
-	from.commands++
+	from := s.conn.From
+	from.Commands++
 	for _, key := range cmd.Keys(args) {
 		if !n.cluster.sampled[string(key)] {
 			continue
 		}
 		switch {
-		case from.keys == nil:
-			from.keys = map[string]int{}
-		case from.keysShared:
-			from.keys, from.keysShared = maps.Clone(from.keys), false
+		case from.Keys == nil:
+			from.Keys = map[string]int{}
+		case from.KeysShared:
+			from.Keys, from.KeysShared = maps.Clone(from.Keys), false
 		}
-		from.keys[string(key)]++
+		from.Keys[string(key)]++
 	}
 }
 
@@ -35,17 +36,17 @@ const mostCallers = 128
 
 // received is what the node has received from each client so far; nil: there are too many. The world is locked.
 func (n *node) received() (all []history.Received) {
-	if len(n.order) > mostCallers {
+	if len(n.Order) > mostCallers {
 		return nil
 	}
-	for _, from := range n.order {
-		if from.client == noClient || from.dials == 0 {
+	for _, from := range n.Order {
+		if from.Client == network.NoClient || from.Dials == 0 {
 			continue
 		}
-		from.keysShared = true
-		r := history.Received{Client: from.client, Dials: from.dials, Commands: from.commands, Keys: from.keys}
-		for _, c := range from.conns {
-			if s, accepted := c.ends[1].(*session); accepted && s.alive() {
+		from.KeysShared = true
+		r := history.Received{Client: from.Client, Dials: from.Dials, Commands: from.Commands, Keys: from.Keys}
+		for _, c := range from.Conns {
+			if s, accepted := c.Ends[1].(*session); accepted && s.Alive() {
 				r.Open++
 				if s.peer != nil {
 					r.Channels += s.peer.Subscriptions()
@@ -53,7 +54,7 @@ func (n *node) received() (all []history.Received) {
 			}
 		}
 		if all == nil {
-			all = make([]history.Received, 0, len(n.order))
+			all = make([]history.Received, 0, len(n.Order))
 		}
 		all = append(all, r)
 	}

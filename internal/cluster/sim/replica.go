@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/lockchaos/lockchaos/internal/cluster"
+import (
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+)
 
 // States of a replica's link to its master, as ROLE has them.
 const (
@@ -12,9 +15,9 @@ const (
 
 // upstream is a replica's connection to its master. It is an end of that connection.
 type upstream struct {
-	hostEnd
+	network.HostEnd
 	node  *node
-	conn  *conn
+	conn  *network.Conn
 	state string
 	heard int64 // instant
 }
@@ -22,29 +25,29 @@ type upstream struct {
 // connectMaster connects to the master.
 func (n *node) connectMaster() {
 	r := &n.repl
-	h := n.world.addresses[r.master]
+	h := n.World.Addresses[r.master]
 	if h == nil {
 		return // an address without a host
 	}
-	u := &upstream{hostEnd: n.end(), node: n, state: linkConnecting, heard: n.world.now()}
+	u := &upstream{HostEnd: n.End(), node: n, state: linkConnecting, heard: n.World.Now()}
 	r.up = u
 	r.dials++
-	u.conn = n.connect(h, u, r.dials)
+	u.conn = n.Connect(h, u, r.dials)
 }
 
-func (u *upstream) current() bool { return u.alive() && u.node.repl.up == u }
+func (u *upstream) current() bool { return u.Alive() && u.node.repl.up == u }
 
-func (u *upstream) receive(s segment) {
+func (u *upstream) Receive(s network.Segment) {
 	if !u.current() {
 		return
 	}
 	n, r := u.node, &u.node.repl
-	u.heard = n.world.now()
-	if s.kind == accepted {
-		u.conn.send(forward, segment{msg: syncRequest{n.addr, r.replid, r.offset}, size: psyncSize})
+	u.heard = n.World.Now()
+	if s.Kind == network.Accepted {
+		u.conn.Send(network.Forward, network.Segment{Msg: syncRequest{n.Addr, r.replid, r.offset}, Size: psyncSize})
 		return
 	}
-	switch m := s.msg.(type) {
+	switch m := s.Msg.(type) {
 	case syncPart:
 		if m.replid != r.replid {
 			r.replid2, r.offset2, r.replid = r.replid, r.offset+1, m.replid
@@ -58,7 +61,7 @@ func (u *upstream) receive(s segment) {
 		r.replid, r.replid2, r.offset, r.offset2 = m.replid, "", m.offset, 0
 		r.backlog, r.kept = nil, 0
 		for _, a := range r.replicas { // their history differs now
-			a.session.conn.die(back)
+			a.session.conn.Die(network.Back)
 		}
 		r.replicas = nil
 		u.state = linkConnected
@@ -72,7 +75,7 @@ func (u *upstream) receive(s segment) {
 func (u *upstream) apply(e entry) {
 	n := u.node
 	if e.cmds != nil {
-		n.disk.append(record{at: n.world.now(), db: e.db, cmds: withoutMessages(e.cmds)})
+		n.disk.append(record{at: n.World.Now(), db: e.db, cmds: withoutMessages(e.cmds)})
 		n.server.Apply(e.db, e.cmds)
 		n.done()
 	}
@@ -84,12 +87,12 @@ func (u *upstream) apply(e entry) {
 }
 
 func (u *upstream) acknowledge() {
-	u.conn.send(forward, segment{msg: ack{u.node.repl.offset}, size: ackSize})
+	u.conn.Send(network.Forward, network.Segment{Msg: ack{u.node.repl.offset}, Size: ackSize})
 }
 
-// broken: the link is lost. A link that was up is retried immediately (Redis since 6.2), any other by
+// Broken: the link is lost. A link that was up is retried immediately (Redis since 6.2), any other by
 // replicationCron.
-func (u *upstream) broken(error) {
+func (u *upstream) Broken(error) {
 	if !u.current() {
 		return
 	}
@@ -97,24 +100,24 @@ func (u *upstream) broken(error) {
 	was := u.state
 	r.up = nil
 	if was == linkConnected {
-		r.downAt = n.world.now()
+		r.downAt = n.World.Now()
 		n.connectMaster()
 	}
 }
 
 // drop closes the connection after repl-timeout.
 func (u *upstream) drop() {
-	u.conn.die(forward)
-	u.broken(nil)
+	u.conn.Die(network.Forward)
+	u.Broken(nil)
 }
 
 // leave closes the connection when the master has changed.
 func (u *upstream) leave() {
 	if u.state == linkConnected {
-		u.node.repl.downAt = u.node.world.now()
+		u.node.repl.downAt = u.node.World.Now()
 	}
 	u.node.repl.up = nil
-	u.conn.die(forward)
+	u.conn.Die(network.Forward)
 }
 
 // linkState is the state of the link to the master, as ROLE has it.

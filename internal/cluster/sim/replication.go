@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // Messages between masters and replicas, in place of the bytes of the protocol. The sizes are those of the bytes.
@@ -101,7 +103,7 @@ func (n *node) propagate(db int, cmds [][][]byte) {
 	if n.repl.master != "" {
 		return // a message published at a replica is not propagated
 	}
-	n.disk.append(record{at: n.world.now(), db: db, cmds: withoutMessages(cmds)})
+	n.disk.append(record{at: n.World.Now(), db: db, cmds: withoutMessages(cmds)})
 	if n.unreplicated {
 		return
 	}
@@ -135,13 +137,13 @@ func (n *node) forwardToReplicas(e entry) {
 		r.kept -= r.backlog[0].size
 	}
 	for _, a := range r.replicas {
-		a.session.conn.send(back, segment{msg: e, size: e.size})
+		a.session.conn.Send(network.Back, network.Segment{Msg: e, Size: e.size})
 	}
 }
 
 // replicationCron runs once a second, as in Redis.
 func (n *node) replicationCron() {
-	r, now := &n.repl, n.world.now()
+	r, now := &n.repl, n.World.Now()
 	if r.master != "" {
 		if r.up != nil && now-r.up.heard > replTimeout {
 			r.up.drop()
@@ -155,13 +157,13 @@ func (n *node) replicationCron() {
 	for _, a := range slices.Clone(r.replicas) {
 		if a.online && now-a.heard > replTimeout {
 			n.detach(a)
-			a.session.conn.reset()
+			a.session.conn.Reset()
 		}
 	}
 	if r.master == "" && len(r.replicas) > 0 {
 		n.feed(entry{size: pingSize})
 	}
-	n.after(replCron, n.replicationCron)
+	n.After(replCron, n.replicationCron)
 }
 
 // fromReplica handles a message of a replica.
@@ -172,7 +174,7 @@ func (n *node) fromReplica(s *session, msg any) {
 	case ack:
 		for _, a := range n.repl.replicas {
 			if a.session == s {
-				a.offset, a.heard, a.online = max(a.offset, m.offset), n.world.now(), true
+				a.offset, a.heard, a.online = max(a.offset, m.offset), n.World.Now(), true
 			}
 		}
 		n.endWaits()
@@ -184,25 +186,25 @@ func (n *node) fromReplica(s *session, msg any) {
 func (n *node) attach(s *session, m syncRequest) {
 	r := &n.repl
 	if r.master != "" && (r.up == nil || r.up.state != linkConnected) {
-		s.conn.die(back) // NOMASTERLINK: its own data are not in sync
+		s.conn.Die(network.Back) // NOMASTERLINK: its own data are not in sync
 		return
 	}
-	s.conn.flows[back].extra = span{0, n.cluster.config.ReplicaLag}
-	a := &attached{session: s, addr: m.addr, heard: n.world.now(), offset: m.offset}
+	s.conn.Flows[network.Back].Extra = network.Span{Max: n.cluster.config.ReplicaLag}
+	a := &attached{session: s, addr: m.addr, heard: n.World.Now(), offset: m.offset}
 	r.replicas = append(r.replicas, a)
 	known := m.replid == r.replid || m.replid == r.replid2 && m.offset < r.offset2
 	if known && m.offset <= r.offset && m.offset >= r.offset-r.kept {
-		s.conn.send(back, segment{msg: syncPart{r.replid}, size: psyncSize})
+		s.conn.Send(network.Back, network.Segment{Msg: syncPart{r.replid}, Size: psyncSize})
 		for _, e := range r.backlog {
 			if e.end > m.offset {
-				s.conn.send(back, segment{msg: e, size: e.size})
+				s.conn.Send(network.Back, network.Segment{Msg: e, Size: e.size})
 			}
 		}
 		return
 	}
 	data := n.snapshot()
 	a.offset = 0
-	s.conn.send(back, segment{msg: syncFull{r.replid, r.offset, data}, size: psyncSize + data.size})
+	s.conn.Send(network.Back, network.Segment{Msg: syncFull{r.replid, r.offset, data}, Size: psyncSize + data.size})
 }
 
 func (n *node) detach(a *attached) {
@@ -213,7 +215,7 @@ func (n *node) detach(a *attached) {
 func (n *node) goodReplicas() int {
 	count := 0
 	for _, a := range n.repl.replicas {
-		if a.online && n.world.now()-a.heard <= n.maxLag {
+		if a.online && n.World.Now()-a.heard <= n.maxLag {
 			count++
 		}
 	}
@@ -234,16 +236,16 @@ func (n *node) follow(addr string) {
 	if addr == "" {
 		if wasReplica {
 			r.replid2, r.offset2 = r.replid, r.offset+1
-			r.replid = newID(n.rng)
+			r.replid = network.NewID(n.rng)
 		}
 		n.roleChanged()
 		return
 	}
 	for _, a := range r.replicas { // they reconnect and synchronize again
-		a.session.conn.die(back)
+		a.session.conn.Die(network.Back)
 	}
 	r.replicas = nil
-	r.downAt = n.world.now()
+	r.downAt = n.World.Now()
 	n.roleChanged()
 	n.closeSlots()
 	n.endWaits()

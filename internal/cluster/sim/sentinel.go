@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // What follows, in the files sentinel*.go, is Redis' sentinel.c (7.0): the same periods, conditions and states,
@@ -41,7 +42,7 @@ type failoverState int
 
 // sentinel is one Sentinel that watches one master.
 type sentinel struct {
-	host
+	network.Host
 	cluster *Cluster
 	id      string
 	rng     *rand.Rand
@@ -118,24 +119,24 @@ type instance struct {
 
 func (c *Cluster) newSentinel(i int) *sentinel {
 	s := &sentinel{cluster: c}
-	s.init(c.world, "s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort, s)
-	s.rng = c.world.stream(nameHash(s.name))
-	s.id = newID(s.rng)
+	s.Init(c.world, "s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort, s)
+	s.rng = c.world.Stream(network.NameHash(s.Name))
+	s.id = network.NewID(s.rng)
 	s.quorum = c.topology.SentinelQuorum
 	c.sentinels = append(c.sentinels, s)
-	c.world.sentinels.hosts = append(c.world.sentinels.hosts, &s.host)
+	c.world.Sentinels.Hosts = append(c.world.Sentinels.Hosts, &s.Host)
 	return s
 }
 
 // initialize gives a Sentinel that never ran all instances, as its configuration file does.
 func (s *sentinel) initialize() {
-	s.master = s.newInstance(aMaster, s.cluster.nodes[0].addr)
+	s.master = s.newInstance(aMaster, s.cluster.nodes[0].Addr)
 	for _, n := range s.cluster.nodes[1:] {
-		s.replicas = append(s.replicas, s.newInstance(aReplica, n.addr))
+		s.replicas = append(s.replicas, s.newInstance(aReplica, n.Addr))
 	}
 	for _, o := range s.cluster.sentinels {
 		if o != s {
-			other := s.newInstance(aSentinel, o.addr)
+			other := s.newInstance(aSentinel, o.Addr)
 			other.id = o.id
 			s.others = append(s.others, other)
 		}
@@ -150,13 +151,13 @@ func (s *sentinel) newInstance(kind kindOf, addr string) *instance {
 
 // refresh resets i to the state of a new instance.
 func (s *sentinel) refresh(i *instance) {
-	now := s.ms()
+	now := s.Millis()
 	*i = instance{kind: i.kind, addr: i.addr, id: i.id, role: i.kind, priority: 100, configEpoch: i.configEpoch,
 		leaderEpoch: i.leaderEpoch, actPing: now, lastPong: now, lastAvail: now, roleAt: now, confAt: now}
 }
 
-// start starts the process. Epochs, votes and known instances are kept.
-func (s *sentinel) start() {
+// Start starts the process. Epochs, votes and known instances are kept.
+func (s *sentinel) Start() {
 	s.server = engine.New(s.engineConfig())
 	s.events = s.server.Open("events", func([]byte) {})
 	s.events.Trust()
@@ -167,11 +168,11 @@ func (s *sentinel) start() {
 	for _, i := range s.all() {
 		s.refresh(i)
 	}
-	s.previous = s.ms()
-	s.after(1, s.timer)
+	s.previous = s.Millis()
+	s.After(1, s.timer)
 }
 
-func (s *sentinel) stop() {
+func (s *sentinel) Stop() {
 	s.server, s.events, s.dirty = nil, nil, nil
 	for _, i := range s.all() {
 		i.wire = nil
@@ -187,7 +188,7 @@ func (s *sentinel) all() []*instance {
 
 // timer is sentinelTimer.
 func (s *sentinel) timer() {
-	now := s.ms()
+	now := s.Millis()
 	if delta := now - s.previous; delta < 0 || delta > tiltTrigger {
 		s.tilt = now
 		s.event("+tilt", nil)
@@ -201,14 +202,14 @@ func (s *sentinel) timer() {
 	}
 	s.done()
 	next := fastestTimer + s.rng.Int64N(slowestTimer-fastestTimer+1)
-	s.after(next*int64(time.Millisecond), s.timer)
+	s.After(next*int64(time.Millisecond), s.timer)
 }
 
 func (s *sentinel) handle(i *instance) {
 	s.reconnect(i)
 	s.talk(i)
 	if s.tilt != 0 {
-		if s.ms()-s.tilt < tiltPeriod {
+		if s.Millis()-s.tilt < tiltPeriod {
 			return
 		}
 		s.tilt = 0
@@ -228,7 +229,7 @@ func (s *sentinel) handle(i *instance) {
 
 // checkSubjectively is sentinelCheckSubjectivelyDown.
 func (s *sentinel) checkSubjectively(i *instance) {
-	now, silent := s.ms(), int64(0)
+	now, silent := s.Millis(), int64(0)
 	down := s.downAfter()
 	switch {
 	case i.actPing != 0:
@@ -248,7 +249,7 @@ func (s *sentinel) checkSubjectively(i *instance) {
 func (s *sentinel) mark(i *instance, event string, is bool, down *bool, since *int64) {
 	switch {
 	case is && !*down:
-		*down, *since = true, s.ms()
+		*down, *since = true, s.Millis()
 		s.event("+"+event, i)
 	case !is && *down:
 		*down = false
@@ -276,14 +277,14 @@ func (s *sentinel) downAfter() int64 { return s.cluster.topology.DownAfter.Milli
 // noDownFor reports whether i was not down in the last ms milliseconds (sentinelRedisInstanceNoDownFor).
 func (s *sentinel) noDownFor(i *instance, ms int64) bool {
 	last := max(i.sdownSince, i.odownSince)
-	return !i.sdown && !i.odown && (last == 0 || s.ms()-last > ms)
+	return !i.sdown && !i.odown && (last == 0 || s.Millis()-last > ms)
 }
 
 // sane reports whether the master looks like one, so that replicas may be reconfigured to it
 // (sentinelMasterLooksSane).
 func (s *sentinel) sane() bool {
 	m := s.master
-	return m.role == aMaster && !m.sdown && !m.odown && s.ms()-m.infoAt < infoPeriod*2
+	return m.role == aMaster && !m.sdown && !m.odown && s.Millis()-m.infoAt < infoPeriod*2
 }
 
 // currentMaster is the address that clients get.

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // engineConfig is the configuration of a Sentinel's engine: few commands, no data.
 func (s *sentinel) engineConfig() engine.Config {
 	return engine.Config{
-		Now: time.Now, Seed: mix(s.world.seed, nameHash(s.name)+uint64(s.life)), Version: version, Port: 26379,
+		Now: time.Now, Seed: network.Mix(s.World.Seed, network.NameHash(s.Name)+uint64(s.Life)), Version: version, Port: 26379,
 		Password: s.cluster.config.Password,
 		Guard:    s.guard, Info: s.info,
 		Extra: map[string]engine.Command{"sentinel": s.cmdSentinel, "role": s.cmdRole},
@@ -163,7 +164,7 @@ func (i *instance) flags() string {
 // writeInstance writes the reply of SENTINEL MASTER, REPLICAS and SENTINELS for one instance.
 func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 	host, port := split(i.addr)
-	now := s.ms()
+	now := s.Millis()
 	name := i.addr
 	switch i.kind {
 	case aMaster:
@@ -242,22 +243,22 @@ func (s *sentinel) done() {
 // sentinelSession is the Sentinel's end of a connection from a client or another Sentinel.
 type sentinelSession struct {
 	output
-	hostEnd
+	network.HostEnd
 	sentinel *sentinel
 	peer     *engine.Conn // nil: not a client, or no data yet
 }
 
-func (s *sentinel) accept(c *conn) end {
-	return &sentinelSession{output: output{conn: c}, hostEnd: s.end(), sentinel: s}
+func (s *sentinel) Accept(c *network.Conn) network.End {
+	return &sentinelSession{output: output{conn: c}, HostEnd: s.End(), sentinel: s}
 }
 
-func (v *sentinelSession) receive(seg segment) {
-	if !v.alive() {
+func (v *sentinelSession) Receive(seg network.Segment) {
+	if !v.Alive() {
 		return
 	}
 	s := v.sentinel
-	reply := func(msg any, size int64) { v.conn.send(back, segment{msg: msg, size: size}) }
-	switch m := seg.msg.(type) {
+	reply := func(msg any, size int64) { v.conn.Send(network.Back, network.Segment{Msg: msg, Size: size}) }
+	switch m := seg.Msg.(type) {
 	case ping:
 		reply(pong{}, smallSize)
 	case hello:
@@ -266,9 +267,9 @@ func (v *sentinelSession) receive(seg segment) {
 		reply(s.replyIsDown(m), smallSize*2)
 	case nil:
 		if v.peer == nil {
-			v.peer = s.server.Open(v.conn.source, v.push)
+			v.peer = s.server.Open(v.conn.Source, v.push)
 		}
-		v.peer.Feed(seg.data)
+		v.peer.Feed(seg.Data)
 	}
 	s.done()
 }
@@ -279,8 +280,8 @@ func (v *sentinelSession) push(p []byte) {
 	}
 }
 
-func (v *sentinelSession) broken(error) {
-	if v.alive() && v.peer != nil {
+func (v *sentinelSession) Broken(error) {
+	if v.Alive() && v.peer != nil {
 		v.peer.Close()
 	}
 }

@@ -4,7 +4,7 @@ import "errors"
 
 // askOthers sends is-master-down-by-addr to the other Sentinels, in a failover with a request for their votes.
 func (s *sentinel) askOthers(m *instance, forced bool) {
-	now := s.ms()
+	now := s.Millis()
 	for _, o := range s.others {
 		since := now - o.downReplyAt
 		if since > askPeriod*5 {
@@ -42,7 +42,7 @@ func (s *sentinel) vote(epoch int64, id string) (leader string, leaderEpoch int6
 		m.leader, m.leaderEpoch = id, s.epoch
 		s.publish("+vote-for-leader", id)
 		if id != s.id { // give the other one time
-			m.failoverStart = s.ms() + s.rng.Int64N(maxDesync)
+			m.failoverStart = s.Millis() + s.rng.Int64N(maxDesync)
 		}
 	}
 	return m.leader, m.leaderEpoch
@@ -84,7 +84,7 @@ func (s *sentinel) elected(epoch int64) string {
 // With a quorum of 1 a Sentinel that is not connected yet starts one by itself.
 func (s *sentinel) mayStart() bool {
 	m := s.master
-	return !m.inProgress && (m.failoverStart == 0 || s.ms()-m.failoverStart >= failoverTimeout*2)
+	return !m.inProgress && (m.failoverStart == 0 || s.Millis()-m.failoverStart >= failoverTimeout*2)
 }
 
 // startIfNeeded starts a failover of a master that is objectively down.
@@ -97,7 +97,7 @@ func (s *sentinel) startIfNeeded(m *instance) bool {
 }
 
 func (s *sentinel) startFailover(m *instance) {
-	now := s.ms()
+	now := s.Millis()
 	m.state, m.inProgress = waitStart, true
 	s.epoch++
 	m.failoverEpoch = s.epoch
@@ -128,7 +128,7 @@ func (s *sentinel) forceFailover() error {
 
 // best is the replica to promote, by priority, offset and run ID (sentinelSelectSlave).
 func (s *sentinel) best() *instance {
-	m, now := s.master, s.ms()
+	m, now := s.master, s.Millis()
 	longest := s.downAfter() * 10
 	fresh := int64(infoPeriod * 3)
 	if m.sdown {
@@ -163,7 +163,7 @@ func (s *sentinel) advance(m *instance) {
 	if !m.inProgress {
 		return
 	}
-	now := s.ms()
+	now := s.Millis()
 	switch m.state {
 	case waitStart:
 		s.awaitVotes(m)
@@ -194,7 +194,7 @@ func (s *sentinel) advance(m *instance) {
 
 func (s *sentinel) awaitVotes(m *instance) {
 	if s.elected(m.failoverEpoch) != s.id && !m.forced {
-		if s.ms()-m.failoverStart > min(electionTimeout, failoverTimeout) {
+		if s.Millis()-m.failoverStart > min(electionTimeout, failoverTimeout) {
 			s.abort("-failover-abort-not-elected")
 		}
 		return
@@ -204,7 +204,7 @@ func (s *sentinel) awaitVotes(m *instance) {
 }
 
 func (s *sentinel) to(state failoverState, event string, i *instance) {
-	s.master.state, s.master.stateChange = state, s.ms()
+	s.master.state, s.master.stateChange = state, s.Millis()
 	s.event(event, i)
 }
 
@@ -212,7 +212,7 @@ func (s *sentinel) abort(why string) {
 	m := s.master
 	s.event(why, m)
 	m.inProgress, m.forced = false, false
-	m.state, m.stateChange = noFailover, s.ms()
+	m.state, m.stateChange = noFailover, s.Millis()
 	if m.winner != nil {
 		m.winner.promoted, m.winner = false, nil
 	}
@@ -221,7 +221,7 @@ func (s *sentinel) abort(why string) {
 // reconfigure sends REPLICAOF to the other replicas, all at once (parallel-syncs is their number), and detects the
 // end of the failover.
 func (s *sentinel) reconfigure(m *instance) {
-	now := s.ms()
+	now := s.Millis()
 	for _, r := range s.replicas {
 		if r.promoted || r.reconfDone {
 			continue
@@ -247,7 +247,7 @@ func (s *sentinel) detectEnd(m *instance) {
 			left++
 		}
 	}
-	late := s.ms()-m.stateChange > failoverTimeout
+	late := s.Millis()-m.stateChange > failoverTimeout
 	if left > 0 && !late || m.winner.sdown {
 		return
 	}
@@ -260,5 +260,5 @@ func (s *sentinel) detectEnd(m *instance) {
 		}
 	}
 	s.event("+failover-end", m)
-	m.state, m.stateChange = updateConfig, s.ms()
+	m.state, m.stateChange = updateConfig, s.Millis()
 }

@@ -2,7 +2,7 @@ package sim
 
 // refreshInfo processes the INFO reply of i (sentinelRefreshInstanceInfo).
 func (s *sentinel) refreshInfo(i *instance, r report) {
-	now := s.ms()
+	now := s.Millis()
 	i.infoAt, i.id = now, r.id
 	role := aMaster
 	if r.replica {
@@ -56,7 +56,7 @@ func (s *sentinel) found(m *instance, addr string) {
 // unexpectedMaster handles a replica that reports the role master. Either this Sentinel promoted it, or it is
 // reconfigured, after a wait in which a newer configuration may arrive.
 func (s *sentinel) unexpectedMaster(i *instance) {
-	m, now := s.master, s.ms()
+	m, now := s.master, s.Millis()
 	if i.promoted && m.inProgress && m.state == waitPromotion {
 		m.configEpoch = m.failoverEpoch
 		m.state, m.stateChange = reconfReplicas, now
@@ -76,7 +76,7 @@ func (s *sentinel) unexpectedMaster(i *instance) {
 func (s *sentinel) checkFollows(i *instance) {
 	m := s.master
 	if i.master != m.addr && m.state == noFailover && s.sane() && s.noDownFor(i, failoverTimeout) &&
-		s.ms()-i.confAt > failoverTimeout {
+		s.Millis()-i.confAt > failoverTimeout {
 		s.sendReplicaOf(i, m.addr)
 		s.event("+fix-slave-config", i)
 	}

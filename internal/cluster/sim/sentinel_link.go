@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+)
 
 // Messages between Sentinels and servers, in place of the bytes of the commands and replies of the same names.
 type (
@@ -39,31 +43,31 @@ type report struct {
 
 // wire is a Sentinel's connection to an instance.
 type wire struct {
-	hostEnd
+	network.HostEnd
 	sentinel *sentinel
 	instance *instance
-	conn     *conn
+	conn     *network.Conn
 	up       bool
 	since    int64
 }
 
 // reconnect connects to i if it is disconnected, at most once in a ping period.
 func (s *sentinel) reconnect(i *instance) {
-	now := s.ms()
+	now := s.Millis()
 	if i.wire != nil || now-i.lastReconn < pingPeriod {
 		return
 	}
 	i.lastReconn = now
-	h := s.world.addresses[i.addr]
-	w := &wire{hostEnd: s.end(), sentinel: s, instance: i, since: now}
+	h := s.World.Addresses[i.addr]
+	w := &wire{HostEnd: s.End(), sentinel: s, instance: i, since: now}
 	i.wire = w
 	s.dials++
-	w.conn = s.connect(h, w, s.dials)
+	w.conn = s.Connect(h, w, s.dials)
 	s.sendPing(i) // sent once connected; the timeout counts from now
 }
 
 func (s *sentinel) sendPing(i *instance) {
-	now := s.ms()
+	now := s.Millis()
 	i.lastPing = now
 	if i.actPing == 0 {
 		i.actPing = now
@@ -71,31 +75,33 @@ func (s *sentinel) sendPing(i *instance) {
 	i.wire.send(ping{}, smallSize)
 }
 
-func (w *wire) send(msg any, size int64) { w.conn.send(forward, segment{msg: msg, size: size}) }
+func (w *wire) send(msg any, size int64) {
+	w.conn.Send(network.Forward, network.Segment{Msg: msg, Size: size})
+}
 
-func (w *wire) current() bool { return w.alive() && w.instance.wire == w }
+func (w *wire) current() bool { return w.Alive() && w.instance.wire == w }
 
-func (w *wire) receive(seg segment) {
+func (w *wire) Receive(seg network.Segment) {
 	s, i := w.sentinel, w.instance
 	if !w.current() {
 		return
 	}
-	if seg.kind == accepted {
+	if seg.Kind == network.Accepted {
 		w.up = true
 		if i.kind != aSentinel {
 			w.send(subscribe{}, smallSize)
 		}
 		return
 	}
-	switch m := seg.msg.(type) {
+	switch m := seg.Msg.(type) {
 	case pong:
-		i.lastPong, i.lastAvail, i.actPing = s.ms(), s.ms(), 0
+		i.lastPong, i.lastAvail, i.actPing = s.Millis(), s.Millis(), 0
 	case infoReply:
 		s.refreshInfo(i, m.info)
 	case hello:
 		s.receiveHello(m)
 	case isDownReply:
-		i.downReplyAt, i.saysDown = s.ms(), m.down
+		i.downReplyAt, i.saysDown = s.Millis(), m.down
 		if m.leader != "" {
 			i.leader, i.leaderEpoch = m.leader, m.epoch
 		}
@@ -103,7 +109,7 @@ func (w *wire) receive(seg segment) {
 	s.done()
 }
 
-func (w *wire) broken(error) {
+func (w *wire) Broken(error) {
 	if w.current() {
 		w.instance.wire = nil
 	}
@@ -112,7 +118,7 @@ func (w *wire) broken(error) {
 // close closes the connection.
 func (w *wire) close() {
 	w.instance.wire = nil
-	w.conn.die(forward)
+	w.conn.Die(network.Forward)
 }
 
 // talk sends i the PING, INFO and hello that are due (sentinelSendPeriodicCommands).
@@ -120,7 +126,7 @@ func (s *sentinel) talk(i *instance) {
 	if i.wire == nil || !i.wire.up {
 		return
 	}
-	now, every := s.ms(), int64(infoPeriod)
+	now, every := s.Millis(), int64(infoPeriod)
 	m := s.master
 	if i.kind == aReplica && (m.odown || m.inProgress || i.linkDown != 0) {
 		every = 1000
@@ -139,13 +145,13 @@ func (s *sentinel) talk(i *instance) {
 }
 
 func (s *sentinel) hello() hello {
-	return hello{from: s.id, addr: s.addr, epoch: s.epoch, master: s.currentMaster(), configEpoch: s.master.configEpoch}
+	return hello{from: s.id, addr: s.Addr, epoch: s.epoch, master: s.currentMaster(), configEpoch: s.master.configEpoch}
 }
 
 // helloSoon sends a hello to every instance at the next timer (sentinelForceHelloUpdateForMaster).
 func (s *sentinel) helloSoon() {
 	for _, i := range s.all() {
-		i.lastPub = min(i.lastPub, s.ms()-publishPeriod-1)
+		i.lastPub = min(i.lastPub, s.Millis()-publishPeriod-1)
 	}
 }
 
@@ -176,7 +182,7 @@ func (s *sentinel) receiveHello(m hello) {
 
 // fromSentinel handles a Sentinel's message to a data server.
 func (n *node) fromSentinel(s *session, msg any) {
-	reply := func(msg any, size int64) { s.conn.send(back, segment{msg: msg, size: size}) }
+	reply := func(msg any, size int64) { s.conn.Send(network.Back, network.Segment{Msg: msg, Size: size}) }
 	switch m := msg.(type) {
 	case ping:
 		reply(pong{}, smallSize)
@@ -186,7 +192,7 @@ func (n *node) fromSentinel(s *session, msg any) {
 		n.listeners = append(n.listeners, s)
 	case hello:
 		for _, l := range n.listeners {
-			l.conn.send(back, segment{msg: m, size: helloSize})
+			l.conn.Send(network.Back, network.Segment{Msg: m, Size: helloSize})
 		}
 	case replicaOf:
 		n.follow(m.addr)
@@ -206,7 +212,7 @@ func (n *node) report() report {
 	if all.replica {
 		all.linkUp = n.linkState() == linkConnected
 		if !all.linkUp {
-			all.linkDown = max(1000, (n.world.now()-r.downAt)/1e6)
+			all.linkDown = max(1000, (n.World.Now()-r.downAt)/1e6)
 		}
 	}
 	return all

@@ -1,14 +1,14 @@
 // Package sim simulates a cluster of Redis servers in memory and in virtual time: servers, replication, Sentinels,
 // Redis Cluster and the network between them. Every event follows from a seed. Real client libraries reach it
-// through [Actor.Dial]. It has the same interface as package process has for real servers; a run repeats itself,
+// through [network.Actor.Dial]. It has the same interface as package process has for real servers; a run repeats itself,
 // and a lock held for seconds takes milliseconds.
 //
 // It is not Redis: the servers reply as redis-server 7.0.15 does for the commands that locks use (package engine),
 // with configured latencies. It runs only inside a bubble (package bubble), and client code must keep to its rules:
 // no real input or output, no mutex held while waiting for a reply.
 //
-// Read [Start] and [Actor] first. A run repeats itself because no two actors are ever awake at the same instant,
-// see Actor.
+// Read [Start] first, and package network: a run repeats itself because no two of its actors are ever awake at the same
+// instant.
 package sim
 
 import (
@@ -18,9 +18,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // Config is what to simulate. Seed and Topology are enough.
@@ -35,7 +35,7 @@ type Config struct {
 	// ReplicaLag is the most that is added to the latency from a master to its replicas, drawn for every segment.
 	ReplicaLag time.Duration
 	// Priorities delays messages by priority once the cluster has started. nil: latencies alone order them.
-	Priorities *Priorities
+	Priorities *network.Priorities
 	// Trace gets a line for every segment that arrives: instant in nanoseconds, ends, connection, data. It must
 	// not block in the bubble. nil: none.
 	Trace io.Writer
@@ -61,7 +61,7 @@ const masterName = "lockchaos"
 type Cluster struct {
 	config    Config
 	topology  cluster.Topology
-	world     *world
+	world     *network.World
 	nodes     []*node
 	members   []*member // of an ensemble, which has no nodes
 	sentinels []*sentinel
@@ -101,25 +101,25 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
-	l, err := newSlotTable(cfg.Actors, cfg.Topology.Size()+cfg.Topology.Sentinels)
+	l, err := network.NewSlotTable(cfg.Actors, cfg.Topology.Size()+cfg.Topology.Sentinels)
 	if err != nil {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
 	c := &Cluster{config: cfg, topology: cfg.Topology, sampled: map[string]bool{}}
-	c.world = newWorld(cfg.Seed, l, cfg.Trace, span{cfg.MinLatency, cfg.MaxLatency})
+	c.world = network.NewWorld(cfg.Seed, l, cfg.Trace, network.Span{Min: cfg.MinLatency, Max: cfg.MaxLatency})
 	for i := range cfg.Actors {
-		c.world.clients = append(c.world.clients, newActor(c.world, cluster.ClientName(i), l.client(i), false))
+		c.world.Clients = append(c.world.Clients, network.NewActor(c.world, cluster.ClientName(i), l.Client(i), false))
 	}
-	c.world.sentinels = sentinelAccess{master: masterName, password: cfg.Password}
-	c.world.zooKeeper = cfg.Topology.Kind == cluster.ZooKeeper
+	c.world.Sentinels = network.SentinelAccess{Master: masterName, Password: cfg.Password}
+	c.world.ZooKeeper = cfg.Topology.Kind == cluster.ZooKeeper
 	if err := c.build(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a simulated %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
 	}
 	if cfg.Priorities != nil {
-		c.world.mu.Lock()
-		defer c.world.mu.Unlock()
-		c.world.order = newOrder(c.world, *cfg.Priorities)
-		c.delivery = c.world.order.String()
+		c.world.Mu.Lock()
+		defer c.world.Mu.Unlock()
+		c.world.Order = network.NewOrder(c.world, *cfg.Priorities)
+		c.delivery = c.world.Order.String()
 	}
 	return c, nil
 }
@@ -143,7 +143,7 @@ func (c *Cluster) Nodes() []cluster.Node {
 	servers := c.servers()
 	nodes := make([]cluster.Node, len(servers))
 	for i, h := range servers {
-		nodes[i] = cluster.Node{Name: h.name, Addr: h.addr}
+		nodes[i] = cluster.Node{Name: h.Name, Addr: h.Addr}
 	}
 	return nodes
 }
@@ -153,62 +153,59 @@ func (c *Cluster) Nodes() []cluster.Node {
 func (c *Cluster) Endpoints(int) topology.Endpoints {
 	e := topology.Endpoints{Kind: c.topology.Kind, Password: c.config.Password}
 	if c.topology.Kind == cluster.Sentinel {
-		e.MasterName, e.Addrs = masterName, []string{masterAddr}
+		e.MasterName, e.Addrs = masterName, []string{network.MasterAddr}
 		for _, s := range c.sentinels {
-			e.Sentinels = append(e.Sentinels, s.addr)
+			e.Sentinels = append(e.Sentinels, s.Addr)
 		}
 		return e
 	}
 	for _, m := range c.members {
-		e.Addrs = append(e.Addrs, m.addr)
+		e.Addrs = append(e.Addrs, m.Addr)
 	}
 	if c.members != nil {
 		e.Password = "" // there is none
 		return e
 	}
 	for _, n := range c.nodes[:c.topology.MasterCount()] {
-		e.Addrs = append(e.Addrs, n.addr)
+		e.Addrs = append(e.Addrs, n.Addr)
 	}
 	return e
 }
 
 // Client is the actor that is client i, from 0. It panics if i is not below Config.Actors.
-func (c *Cluster) Client(i int) *Actor { return c.world.clients[i] }
+func (c *Cluster) Client(i int) *network.Actor { return c.world.Clients[i] }
 
-// Actor is the actor of that name: "client-0", or a part of the harness: main, plan, drawn, nemesis, witness, effect,
-// heal, check, probe, guard, test, each also with a number ("effect-3", up to 1023 of effect and heal and 63 of the
-// others); "notices-0" is for client 0's notices. Any other name shares one of 64 slots with names of the same
-// hash.
-func (c *Cluster) Actor(name string) *Actor { return c.world.actorNamed(name) }
+// Actor is the actor of that name, see [network.World.Actor].
+func (c *Cluster) Actor(name string) *network.Actor { return c.world.Actor(name) }
 
 // Hash is a hash of everything delivered so far: every byte of every command and reply, its sender, and when.
 func (c *Cluster) Hash() uint64 {
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	return c.world.hash
+	c.world.Mu.Lock()
+	defer c.world.Mu.Unlock()
+	return c.world.Hash
 }
 
 // Commands is how many commands of clients the servers have executed.
 func (c *Cluster) Commands() int64 {
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	return c.world.commands
+	c.world.Mu.Lock()
+	defer c.world.Mu.Unlock()
+	return c.world.Commands
 }
 
 // Now is the virtual time since the cluster began to start.
-func (c *Cluster) Now() time.Duration { return time.Duration(c.world.now()) }
+func (c *Cluster) Now() time.Duration { return time.Duration(c.world.Now()) }
 
 // Close ends every server and timer. Clients find their connections closed.
 func (c *Cluster) Close(context.Context) error {
 	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Closed {
 		return nil
 	}
-	w.close()
-	for _, h := range c.world.hosts {
-		h.stop()
+	w.Close()
+	for _, h := range c.world.Hosts {
+		h.Stop()
 	}
 	return nil
 }

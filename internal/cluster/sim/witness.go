@@ -21,7 +21,7 @@ func (c *Cluster) Sample(ctx context.Context, name string, keys []string) histor
 			c.sampled[key] = true
 		}
 		sample.Received = n.received()
-		if !n.up || n.stopped() || c.world.closed || n.server.Busy() || n.server.Loading() {
+		if !n.Up || n.Stopped() || c.world.Closed || n.server.Busy() || n.server.Loading() {
 			return nil
 		}
 		sample.Keys, err = n.harness.keyStates(keys)
@@ -53,7 +53,7 @@ func (c *Cluster) Keys(ctx context.Context, name string) (keys map[string]time.D
 		return c.lockNodes(ctx, name)
 	}
 	err = c.withNode(ctx, "listing the keys of", name, func(n *node) (err error) {
-		if !n.up || n.stopped() || c.world.closed || n.server.Loading() {
+		if !n.Up || n.Stopped() || c.world.Closed || n.server.Loading() {
 			return cluster.ErrDown
 		}
 		keys, err = cluster.KeyTTLs(func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil })
@@ -82,9 +82,9 @@ func (c *Cluster) Do(ctx context.Context, name string, args ...any) (reply any, 
 	words := cluster.Words(args)
 	err = c.withNode(ctx, "asking", name, func(n *node) error {
 		switch {
-		case !n.up || c.world.closed:
+		case !n.Up || c.world.Closed:
 			return cluster.ErrDown
-		case n.stopped():
+		case n.Stopped():
 			return fmt.Errorf("it is stopped: %w", context.DeadlineExceeded)
 		}
 		admin := newHarness(n) // a separate connection: a blocking command blocks no other
@@ -93,7 +93,7 @@ func (c *Cluster) Do(ctx context.Context, name string, args ...any) (reply any, 
 		if len(replies) == 0 {
 			replies = admin.await(adminTimeout(ctx))
 		}
-		if admin.node.up && admin.life == n.life {
+		if admin.node.Up && admin.life == n.Life {
 			admin.peer.Close()
 		}
 		if len(replies) == 0 {

@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func limits() []time.Duration {
 
 // order delays messages by priority. Its methods are called with the world locked; on nil they do nothing.
 type order struct {
-	world   *world
+	world   *World
 	seed    uint64
 	by      group
 	limit   int64
@@ -56,13 +56,13 @@ type order struct {
 	under   [maxChanges + priorityLevels]int64 // by level: until when something is in flight
 }
 
-func newOrder(w *world, p Priorities) *order {
-	dice := rand.New(rand.NewPCG(p.Seed, nameHash("priorities")))
+func NewOrder(w *World, p Priorities) *order {
+	dice := rand.New(rand.NewPCG(p.Seed, NameHash("priorities")))
 	o := &order{world: w, seed: dice.Uint64(), lowered: map[uint64]int{}}
 	o.by = group(min(dice.IntN(4), int(groupConnections))) // connections in half of the runs
 	o.limit = int64(limits()[dice.IntN(len(limits()))])
 	for range dice.IntN(maxChanges + 1) {
-		o.changes = append(o.changes, w.now()+dice.Int64N(max(int64(p.Horizon), 1)))
+		o.changes = append(o.changes, w.Now()+dice.Int64N(max(int64(p.Horizon), 1)))
 	}
 	slices.Sort(o.changes)
 	return o
@@ -81,9 +81,9 @@ func (o *order) String() string {
 func (o *order) member(f *flow) uint64 {
 	switch o.by {
 	case groupActors:
-		return nameHash(f.conn.from.name)
+		return NameHash(f.conn.From.name)
 	case groupLinks:
-		return mix(nameHash(f.conn.from.name), nameHash(f.conn.to.name))
+		return Mix(NameHash(f.conn.From.name), NameHash(f.conn.to.Name))
 	}
 	return f.conn.id
 }
@@ -93,7 +93,7 @@ func (o *order) level(f *flow) int {
 	if l, ok := o.lowered[m]; ok {
 		return l
 	}
-	return maxChanges + int(mix(o.seed, m)>>32%priorityLevels)
+	return maxChanges + int(Mix(o.seed, m)>>32%priorityLevels)
 }
 
 // sent records that f has sent something that arrives at due.
@@ -101,7 +101,7 @@ func (o *order) sent(f *flow, due int64) {
 	if o == nil {
 		return
 	}
-	if len(o.changes) > 0 && o.world.now() >= o.changes[0] {
+	if len(o.changes) > 0 && o.world.Now() >= o.changes[0] {
 		o.changes = o.changes[1:]
 		o.lowered[o.member(f)] = len(o.changes) // the last change is the lowest of all
 	}
@@ -115,7 +115,7 @@ func (o *order) wait(f *flow) int64 {
 	if o == nil {
 		return 0
 	}
-	now, end := o.world.now(), f.queue[0].due+o.limit
+	now, end := o.world.Now(), f.queue[0].due+o.limit
 	if now >= end {
 		return 0
 	}
@@ -126,7 +126,7 @@ func (o *order) wait(f *flow) int64 {
 	if until <= now {
 		return 0
 	}
-	until = o.world.slots.snap(min(until+1, end), f.slot)
+	until = o.world.Slots.snap(min(until+1, end), f.slot)
 	o.under[l] = max(o.under[l], until)
 	return until
 }

@@ -1,4 +1,9 @@
-package sim
+// Package network is the simulated network and its time: events in the order that a seed decides, hosts with a program
+// each, connections between them with latencies, gates and rules, and the actors that connect and wait. It knows no
+// server.
+//
+// Read [World] and [Actor] first.
+package network
 
 import (
 	"cmp"
@@ -12,7 +17,7 @@ import (
 	"time"
 )
 
-// world is the queue of all future events, ordered by instant, and the lock that guards the whole simulation. A
+// World is the queue of all future events, ordered by instant, and the lock that guards the whole simulation. A
 // timer of the bubble fires at the instant of the next event. All events run on one goroutine, always the same (a
 // new one would grow its stack for the first script that it runs). No goroutine sleeps while it holds the lock.
 //
@@ -20,12 +25,12 @@ import (
 // has woken a goroutine is followed by the next one only when that goroutine, and all that it has woken in turn, wait
 // again. So what the goroutines of a client do is never concurrent with an event, and what two events cause is never
 // concurrent either.
-type world struct {
+type World struct {
 	epoch time.Time // instant 0
-	seed  uint64
-	slots slotTable
+	Seed  uint64
+	Slots slotTable
 
-	mu       sync.Mutex
+	Mu       sync.Mutex
 	queue    queue
 	count    uint64 // of events ever put into the queue
 	timer    *time.Timer
@@ -33,44 +38,44 @@ type world struct {
 	due      chan struct{} // holds one: there is an event that is due
 	done     chan struct{} // closed by close
 	armed    int64         // instant of the earliest event that the timer or due announces; never: none
-	closed   bool
-	hash     uint64
-	commands int64
+	Closed   bool
+	Hash     uint64
+	Commands int64
 	trace    io.Writer
 	names    map[string]uint64 // hashes of names
-	latency  span
+	latency  Span
 	sleepers []*sleeper // waiting goroutines, in any order
-	order    *order     // nil: messages arrive when their latencies are over
+	Order    *order     // nil: messages arrive when their latencies are over
 	woke     bool       // the event has woken a goroutine
 
-	hosts     []*host          // by index
-	addresses map[string]*host // by address, which may move to another host
-	stale     staleAddress
-	clients   []*Actor          // by number
+	Hosts     []*Host          // by index
+	Addresses map[string]*Host // by address, which may move to another host
+	Stale     StaleAddress
+	Clients   []*Actor          // by number
 	others    map[string]*Actor // by name
-	sentinels sentinelAccess    // no hosts: there are no Sentinels
-	zooKeeper bool              // the servers are those of ZooKeeper
+	Sentinels SentinelAccess    // no hosts: there are no Sentinels
+	ZooKeeper bool              // the servers are those of ZooKeeper
 	protected map[string]bool   // see zkFrames.rename
 }
 
-// never is later than every instant.
-const never = 1<<63 - 1
+// Never is later than every instant.
+const Never = 1<<63 - 1
 
-// span is a range of durations from which one is drawn, both ends included.
-type span struct{ min, max time.Duration }
+// Span is a range of durations from which one is drawn, both ends included.
+type Span struct{ Min, Max time.Duration }
 
 // action is an event's effect. fire is called with the world locked.
-type action interface{ fire() }
+type action interface{ Fire() }
 
 // call is an action that is a function.
 type call func()
 
-func (f call) fire() { f() }
+func (f call) Fire() { f() }
 
-func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
-	w := &world{epoch: time.Now(), seed: seed, slots: l, trace: trace, latency: latency, armed: never,
-		names: map[string]uint64{}, addresses: map[string]*host{}, others: map[string]*Actor{},
-		protected: map[string]bool{}, hash: seed, timerAt: never, due: make(chan struct{}, 1)}
+func NewWorld(seed uint64, l slotTable, trace io.Writer, latency Span) *World {
+	w := &World{epoch: time.Now(), Seed: seed, Slots: l, trace: trace, latency: latency, armed: Never,
+		names: map[string]uint64{}, Addresses: map[string]*Host{}, others: map[string]*Actor{},
+		protected: map[string]bool{}, Hash: seed, timerAt: Never, due: make(chan struct{}, 1)}
 	w.timer, w.done = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()
 	go w.loop()
@@ -78,13 +83,13 @@ func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
 }
 
 // loop runs due events until the world is closed.
-func (w *world) loop() {
+func (w *World) loop() {
 	for {
 		select {
 		case <-w.timer.C:
-			w.mu.Lock()
-			w.timerAt = never
-			w.mu.Unlock()
+			w.Mu.Lock()
+			w.timerAt = Never
+			w.Mu.Unlock()
 			w.pump()
 		case <-w.due:
 			w.pump()
@@ -94,13 +99,13 @@ func (w *world) loop() {
 	}
 }
 
-// now is the present instant, in nanoseconds since the epoch.
-func (w *world) now() int64 { return int64(time.Since(w.epoch)) }
+// Now is the present instant, in nanoseconds since the epoch.
+func (w *World) Now() int64 { return int64(time.Since(w.epoch)) }
 
 // at schedules do at an instant, which must not have passed. rank orders the events of one instant; each
 // independent source of events has its own.
-func (w *world) at(instant int64, rank int64, do action) {
-	if w.closed {
+func (w *World) at(instant int64, rank int64, do action) {
+	if w.Closed {
 		return
 	}
 	w.count++
@@ -112,9 +117,9 @@ func (w *world) at(instant int64, rank int64, do action) {
 
 // arm has the loop run the event of an instant. Most events that goroutines cause are due at once, and the next later
 // one is the same as before: the timer, which the runtime keeps in a heap, is left alone then.
-func (w *world) arm(instant int64) {
+func (w *World) arm(instant int64) {
 	w.armed = instant
-	now := w.now()
+	now := w.Now()
 	switch {
 	case instant <= now:
 		select {
@@ -128,7 +133,7 @@ func (w *world) arm(instant int64) {
 }
 
 // pump runs every event that is due, in phases.
-func (w *world) pump() {
+func (w *World) pump() {
 	for more := true; more; {
 		synctest.Wait()
 		more = w.phase()
@@ -136,24 +141,24 @@ func (w *world) pump() {
 }
 
 // phase runs events until one has woken a goroutine; false: none is left that is due.
-func (w *world) phase() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+func (w *World) phase() bool {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Closed {
 		return false
 	}
-	now := w.now()
+	now := w.Now()
 	w.armed = now // events added meanwhile are seen below
 	for w.woke = false; !w.woke && len(w.queue) > 0 && w.queue[0].at <= now; {
-		w.queue.pop().do.fire()
+		w.queue.pop().do.Fire()
 	}
-	if w.closed {
+	if w.Closed {
 		return false
 	}
 	if w.woke || len(w.queue) > 0 && w.queue[0].at <= now {
 		return true
 	}
-	w.armed = never
+	w.armed = Never
 	if len(w.queue) > 0 {
 		w.arm(w.queue[0].at)
 	}
@@ -168,10 +173,10 @@ type sleeper struct {
 }
 
 // init makes s ready; it must not be copied afterwards.
-func (s *sleeper) init(w *world) { s.cond.L, s.at = &w.mu, -1 }
+func (s *sleeper) init(w *World) { s.cond.L, s.at = &w.Mu, -1 }
 
 // wake wakes the goroutine that waits for s, if there is one.
-func (w *world) wake(s *sleeper) {
+func (w *World) wake(s *sleeper) {
 	if s.at < 0 {
 		return
 	}
@@ -180,7 +185,7 @@ func (w *world) wake(s *sleeper) {
 }
 
 // wait returns after wake, or when the world is closed, which drops the event that would have woken the caller.
-func (w *world) wait(s *sleeper) {
+func (w *World) wait(s *sleeper) {
 	w.count++
 	s.since, s.at = w.count, len(w.sleepers)
 	w.sleepers = append(w.sleepers, s)
@@ -191,19 +196,19 @@ func (w *world) wait(s *sleeper) {
 	s.at = -1
 }
 
-// poll looks every millisecond, until an instant, whether something is done. The world is locked, except while the
+// Poll looks every millisecond, until an instant, whether something is done. The world is locked, except while the
 // caller sleeps; whole milliseconds keep it on its slot.
-func (w *world) poll(end int64, done func() bool) {
-	for !done() && w.now() < end {
-		w.mu.Unlock()
+func (w *World) Poll(end int64, done func() bool) {
+	for !done() && w.Now() < end {
+		w.Mu.Unlock()
 		time.Sleep(time.Millisecond)
-		w.mu.Lock()
+		w.Mu.Lock()
 	}
 }
 
-// close drops all future events and wakes all waiters, the longest waiting first.
-func (w *world) close() {
-	w.closed = true
+// Close drops all future events and wakes all waiters, the longest waiting first.
+func (w *World) Close() {
+	w.Closed = true
 	w.queue = nil
 	w.timer.Stop()
 	close(w.done)
@@ -215,56 +220,56 @@ func (w *world) close() {
 	}
 }
 
-// stream is a random stream of what the ids identify, and of nothing else: the order of draws from different
+// Stream is a random stream of what the ids identify, and of nothing else: the order of draws from different
 // streams does not matter.
-func (w *world) stream(ids ...uint64) *rand.Rand {
-	h := w.seed
+func (w *World) Stream(ids ...uint64) *rand.Rand {
+	h := w.Seed
 	for _, id := range ids {
-		h = mix(h, id)
+		h = Mix(h, id)
 	}
-	return rand.New(rand.NewPCG(w.seed, h))
+	return rand.New(rand.NewPCG(w.Seed, h))
 }
 
 // draw is a duration in s.
-func (s span) draw(from *rand.Rand) int64 {
-	if s.max <= s.min {
-		return int64(s.min)
+func (s Span) draw(from *rand.Rand) int64 {
+	if s.Max <= s.Min {
+		return int64(s.Min)
 	}
-	return int64(s.min) + from.Int64N(int64(s.max-s.min)+1)
+	return int64(s.Min) + from.Int64N(int64(s.Max-s.Min)+1)
 }
 
-// mix puts x into the hash h. It is a hash of one word at a time, because every
+// Mix puts x into the hash h. It is a hash of one word at a time, because every
 // byte of a run goes through it.
-func mix(h, x uint64) uint64 {
+func Mix(h, x uint64) uint64 {
 	h = (h ^ x) * 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
 	return h ^ h>>29
 }
 
-// nameHash is a number for a name that is the same in every run.
-func nameHash(name string) uint64 {
+// NameHash is a number for a name that is the same in every run.
+func NameHash(name string) uint64 {
 	h := uint64(len(name))
 	for i := range len(name) {
-		h = mix(h, uint64(name[i]))
+		h = Mix(h, uint64(name[i]))
 	}
 	return h
 }
 
 // note adds data delivered over a connection to the hash and the trace.
-func (w *world) note(c *conn, dir int, data []byte) {
-	now := w.now()
-	h := mix(mix(w.hash, uint64(now)), c.id<<1|uint64(dir))
+func (w *World) note(c *Conn, dir int, data []byte) {
+	now := w.Now()
+	h := Mix(Mix(w.Hash, uint64(now)), c.id<<1|uint64(dir))
 	rest := data
 	for ; len(rest) >= 8; rest = rest[8:] {
-		h = mix(h, binary.LittleEndian.Uint64(rest))
+		h = Mix(h, binary.LittleEndian.Uint64(rest))
 	}
 	last := uint64(len(data))
 	for _, b := range rest {
 		last = last<<8 | uint64(b)
 	}
-	w.hash = mix(h, last)
+	w.Hash = Mix(h, last)
 	if w.trace != nil {
-		from, to := c.from.name, c.to.name
-		if dir == back {
+		from, to := c.From.name, c.to.Name
+		if dir == Back {
 			from, to = to, from
 		}
 		fmt.Fprintf(w.trace, "%d %s>%s %x %q\n", now, from, to, c.id, data)

@@ -1,9 +1,9 @@
-package sim
+package network
 
 import "testing"
 
 func TestNumberedNames(t *testing.T) {
-	table, err := newSlotTable(2, 3)
+	table, err := NewSlotTable(2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

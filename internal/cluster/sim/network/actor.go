@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"cmp"
@@ -16,95 +16,99 @@ import (
 //
 // Its methods may be called from several goroutines.
 type Actor struct {
-	world  *world
+	world  *World
 	name   string
 	slot   int
 	narrow bool // one slot for all connections
 
 	// Guarded by world.mu.
-	dials    map[*host]int
+	dials    map[*Host]int
 	frozen   bool
 	dead     bool
 	thawing  bool
-	deferred waiters // delivered when it thaws
+	deferred Waiters // delivered when it thaws
 	blocked  []blockedGoroutine
 	follower masterFollower
 
 	protected map[string]string // see zkFrames.rename: seeded names by those of the client, and back
 }
 
-func newActor(w *world, name string, slot int, narrow bool) *Actor {
-	return &Actor{world: w, name: name, slot: slot, narrow: narrow, dials: map[*host]int{}}
+// NewActor is an actor with that slot; narrow: all of its connections share the slot.
+func NewActor(w *World, name string, slot int, narrow bool) *Actor {
+	return &Actor{world: w, name: name, slot: slot, narrow: narrow, dials: map[*Host]int{}}
 }
 
-// actorNamed is [Cluster.Actor].
-func (w *world) actorNamed(name string) *Actor {
+// Actor is the actor of that name: "client-0", or a part of the harness: main, plan, drawn, nemesis, witness, effect,
+// heal, check, probe, guard, test, each also with a number ("effect-3", up to 1023 of effect and heal and 63 of the
+// others); "notices-0" is for client 0's notices. Any other name shares one of 64 slots with names of the same
+// hash.
+func (w *World) Actor(name string) *Actor {
 	if number, ok := strings.CutPrefix(strings.Replace(name, ":", "-", 1), "client-"); ok {
-		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(w.clients) {
-			return w.clients[i]
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(w.Clients) {
+			return w.Clients[i]
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	a := w.others[name]
 	if a == nil {
-		a = newActor(w, name, w.slots.named(name), true)
+		a = NewActor(w, name, w.Slots.named(name), true)
 		w.others[name] = a
 	}
 	return a
 }
 
-// Name is "client:0" or the name that [Cluster.Actor] was asked for.
+// Name is "client:0" or the name that [World.Actor] was asked for.
 func (a *Actor) Name() string { return a.name }
 
 // Turn returns at the next instant of the actor's slot, strictly later than now.
 func (a *Actor) Turn() {
-	now := a.world.now()
-	time.Sleep(time.Duration(a.world.slots.snap(now+1, a.slot) - now))
+	now := a.world.Now()
+	time.Sleep(time.Duration(a.world.Slots.snap(now+1, a.slot) - now))
 }
 
 // Freeze stops the actor as SIGSTOP stops a process: what it sends, dials, closes or reads waits, and nothing is
 // delivered to it, until Thaw. Its goroutines may still run and its timers fire, but nothing leaves it; so every
 // outcome is one of a process all of whose goroutines were stopped before their next input or output.
 func (a *Actor) Freeze() {
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
+	a.world.Mu.Lock()
+	defer a.world.Mu.Unlock()
 	a.frozen, a.thawing = true, false
 }
 
 // Thaw resumes a frozen actor, at the next instant of its slot.
 func (a *Actor) Thaw() {
 	w := a.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	if !a.frozen || a.thawing {
 		return
 	}
 	a.thawing = true
-	w.at(w.slots.snap(w.now()+1, a.slot), rank(a.slot, forward), call(a.thawed))
+	w.at(w.Slots.snap(w.Now()+1, a.slot), rank(a.slot, Forward), call(a.thawed))
 }
 
 // Crash ends the actor as SIGKILL ends a process: its connections are reset, what is in flight to it is lost, and
 // it can no longer send or connect. Its goroutines see errors.
 func (a *Actor) Crash() {
 	w := a.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	if a.dead {
 		return
 	}
 	a.dead, a.frozen, a.thawing = true, false, false
 	a.deferred = nil
 	a.releaseBlocked()
-	for _, h := range w.hosts {
+	for _, h := range w.Hosts {
 		caller := h.callers[a.name]
 		if caller == nil {
 			continue
 		}
-		for _, c := range append([]*conn(nil), caller.conns...) {
-			near, f := c.ends[0], &c.flows[back]
-			c.die(forward)
-			w.at(w.slots.snap(w.now()+1, f.slot), f.rank(), call(func() { near.broken(syscall.ECONNABORTED) }))
+		for _, c := range append([]*Conn(nil), caller.Conns...) {
+			near, f := c.Ends[0], &c.Flows[Back]
+			c.Die(Forward)
+			w.at(w.Slots.snap(w.Now()+1, f.slot), f.rank(), call(func() { near.Broken(syscall.ECONNABORTED) }))
 		}
 	}
 }
@@ -112,8 +116,8 @@ func (a *Actor) Crash() {
 // Revive lets a crashed actor connect and send again, as another process of its name. Goroutines of the
 // dead process must not use it from then on.
 func (a *Actor) Revive() {
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
+	a.world.Mu.Lock()
+	defer a.world.Mu.Unlock()
 	a.dead, a.follower = false, masterFollower{}
 }
 
@@ -122,7 +126,7 @@ func (a *Actor) thawed() {
 		return // frozen again meanwhile
 	}
 	a.frozen, a.thawing = false, false
-	a.deferred.release()
+	a.deferred.Release()
 	a.releaseBlocked()
 }
 
@@ -137,22 +141,22 @@ type blockedGoroutine struct {
 func (a *Actor) releaseBlocked() {
 	w := a.world
 	for _, s := range a.blocked {
-		w.at(w.slots.snap(w.now()+1, s.slot), rank(s.slot, back), s.wake)
+		w.at(w.Slots.snap(w.Now()+1, s.slot), rank(s.slot, Back), s.wake)
 	}
 	a.blocked = nil
 }
 
 // AwaitThaw returns when the actor is not frozen.
 func (a *Actor) AwaitThaw() {
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
+	a.world.Mu.Lock()
+	defer a.world.Mu.Unlock()
 	a.awaitThaw(a.slot)
 }
 
 // awaitThaw is AwaitThaw with the world locked, for a goroutine whose turns are those of slot. The wait releases the
 // lock meanwhile.
 func (a *Actor) awaitThaw(slot int) {
-	for a.frozen && !a.world.closed {
+	for a.frozen && !a.world.Closed {
 		s := new(sleeper)
 		s.init(a.world)
 		a.blocked = append(a.blocked, blockedGoroutine{call(func() { a.world.wake(s) }), slot})
@@ -160,8 +164,8 @@ func (a *Actor) awaitThaw(slot int) {
 	}
 }
 
-// ready implements end.ready for the actor's ends.
-func (a *Actor) ready() (*waiters, int64) {
+// Ready implements end.ready for the actor's ends.
+func (a *Actor) Ready() (*Waiters, int64) {
 	if a.frozen {
 		return &a.deferred, 0
 	}
@@ -173,8 +177,8 @@ func (a *Actor) ready() (*waiters, int64) {
 // in every run. No virtual time passes. Call it before goroutines of one client compete for something.
 func (a *Actor) Order(server string, command func() string) {
 	w := a.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	a.order(server, command)
 }
 
@@ -182,8 +186,8 @@ func (a *Actor) Order(server string, command func() string) {
 func (a *Actor) order(server string, command func() string) {
 	o := &ordered{actor: a, server: server, command: command}
 	o.init(a.world)
-	a.world.at(a.world.now(), rank(a.slot, forward), o)
-	for !o.granted && !a.world.closed {
+	a.world.at(a.world.Now(), rank(a.slot, Forward), o)
+	for !o.granted && !a.world.Closed {
 		a.world.wait(&o.sleeper)
 	}
 }
@@ -213,7 +217,7 @@ func (o *ordered) key() string {
 	return o.text
 }
 
-func (o *ordered) fire() {
+func (o *ordered) Fire() {
 	if o.actor.frozen {
 		o.actor.blocked = append(o.actor.blocked, blockedGoroutine{o, o.actor.slot})
 		return
@@ -235,12 +239,12 @@ func ActorOf(ctx context.Context) *Actor {
 	return a
 }
 
-// act locks the world at the next instant of the actor in ctx, for what that actor does to servers. The caller unlocks.
-func (w *world) act(ctx context.Context) {
+// Act locks the world at the next instant of the actor in ctx, for what that actor does to servers. The caller unlocks.
+func (w *World) Act(ctx context.Context) {
 	a := ActorOf(ctx)
 	if a == nil {
-		a = w.actorNamed("unnamed")
+		a = w.Actor("unnamed")
 	}
 	a.Turn()
-	w.mu.Lock()
+	w.Mu.Lock()
 }

@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func moduli() []int64 {
 	return []int64{10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000}
 }
 
-func newSlotTable(clients, hosts int) (slotTable, error) {
+func NewSlotTable(clients, hosts int) (slotTable, error) {
 	for _, m := range moduli() {
 		l := slotTable{modulus: m, clients: clients, hosts: hosts, each: maxEach}
 		if l.need() <= m {
@@ -73,8 +73,8 @@ func (l slotTable) harness() int {
 
 func (l slotTable) need() int64 { return int64(l.clients*l.width() + l.harness() + serverSlots) }
 
-// client is the slot of client i.
-func (l slotTable) client(i int) int { return i * l.width() }
+// Client is the slot of client i.
+func (l slotTable) Client(i int) int { return i * l.width() }
 
 // connection is the slot of a client's k-th connection to a server.
 func (l slotTable) connection(base, host, k int) int { return base + 1 + host*l.each + k%l.each }
@@ -91,7 +91,7 @@ func (l slotTable) named(name string) int {
 		n, err = strconv.Atoi(number)
 	}
 	if first == "notices" && err == nil && n >= 0 && n < l.clients {
-		return l.client(n) + l.width() - 1
+		return l.Client(n) + l.width() - 1
 	}
 	base := l.clients * l.width()
 	for _, w := range harnessActors() {
@@ -100,11 +100,11 @@ func (l slotTable) named(name string) int {
 		}
 		base += w.slots
 	}
-	return base + int(nameHash(name)%otherSlots)
+	return base + int(NameHash(name)%otherSlots)
 }
 
-// server is a slot for messages between servers. Servers may share one: they have no goroutines of their own.
-func (l slotTable) server(id uint64) int { return int(l.modulus) - serverSlots + int(id%serverSlots) }
+// Server is a slot for messages between servers. Servers may share one: they have no goroutines of their own.
+func (l slotTable) Server(id uint64) int { return int(l.modulus) - serverSlots + int(id%serverSlots) }
 
 // snap is the first instant of a slot at or after the given one.
 func (l slotTable) snap(instant int64, slot int) int64 {

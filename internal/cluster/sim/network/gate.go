@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"time"
@@ -8,31 +8,31 @@ import (
 
 // Directions of a connection, as indexes.
 const (
-	forward = 0 // from the dialler
-	back    = 1
+	Forward = 0 // from the dialler
+	Back    = 1
 )
 
 // caller is everything between one dialing end and one server: the counterpart of package gate on real servers.
 type caller struct {
 	name       string
 	directions [2]gateDirection
-	conns      []*conn
+	Conns      []*Conn
 
-	client   int // its number; none: it is no client
-	dials    int
-	commands int
-	keys     map[string]int // commands that name a key that is sampled
+	Client   int // its number; none: it is no client
+	Dials    int
+	Commands int
+	Keys     map[string]int // commands that name a key that is sampled
 
-	keysShared bool // a sample has keys, so they must not be changed
+	KeysShared bool // a sample has keys, so they must not be changed
 }
 
-// noClient is the client number of a caller that is not a client.
-const noClient = -1
+// NoClient is the client number of a caller that is not a client.
+const NoClient = -1
 
 // gateDirection is one direction of a caller: the rule in force and its counters.
 type gateDirection struct {
 	rule    cluster.Rule
-	held    waiters // flows whose next bytes are held
+	held    Waiters // flows whose next bytes are held
 	passed  int64
 	dropped int64
 	resets  int64
@@ -52,36 +52,36 @@ func (l *gateDirection) delay(f *flow, leaves, size int64) int64 {
 }
 
 // caller finds or makes the caller of that name at the server.
-func (h *host) caller(name string) *caller {
+func (h *Host) caller(name string) *caller {
 	c := h.callers[name]
 	if c == nil {
-		c = &caller{name: name, client: noClient}
+		c = &caller{name: name, Client: NoClient}
 		if i, is := cluster.ClientNumber(name); is {
-			c.client = i
+			c.Client = i
 		}
 		for d := range c.directions {
 			c.directions[d].rule = h.rules[d]
 		}
 		h.callers[name] = c
-		h.order = append(h.order, c)
+		h.Order = append(h.Order, c)
 	}
 	return c
 }
 
-// match returns the callers of that name, or all.
-func (h *host) match(name string) []*caller {
+// Match returns the callers of that name, or all.
+func (h *Host) Match(name string) []*caller {
 	if name == cluster.Any {
-		return h.order
+		return h.Order
 	}
 	return []*caller{h.caller(name)}
 }
 
-// setRule puts rule in force for one direction of caller from, or of all callers.
-func (h *host) setRule(from string, d int, rule cluster.Rule) {
+// SetRule puts rule in force for one direction of caller from, or of all callers.
+func (h *Host) SetRule(from string, d int, rule cluster.Rule) {
 	if from == cluster.Any {
 		h.rules[d] = rule
 	}
-	for _, c := range h.match(from) {
+	for _, c := range h.Match(from) {
 		c.set(d, rule)
 	}
 }
@@ -95,35 +95,35 @@ func (c *caller) set(d int, rule cluster.Rule) {
 	if rule.Rate == 0 {
 		l.free = 0
 	}
-	for _, conn := range append([]*conn(nil), c.conns...) {
-		conn.flows[d].silent = conn.flows[d].silent || rule.Silent && conn.established()
-		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.flows[d].lost {
+	for _, conn := range append([]*Conn(nil), c.Conns...) {
+		conn.Flows[d].silent = conn.Flows[d].silent || rule.Silent && conn.established()
+		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.Flows[d].lost {
 			l.resets++
-			conn.reset()
+			conn.Reset()
 		} else if (was.Delays() || was.Twice == cluster.BeforeReply) && !rule.Delays() {
-			conn.flows[d].arriveNow()
+			conn.Flows[d].arriveNow()
 		}
-		for i := range conn.flows[d].queue {
-			conn.flows[d].queue[i].once = rule.Once
+		for i := range conn.Flows[d].queue {
+			conn.Flows[d].queue[i].once = rule.Once
 		}
 	}
 	if rule.Mode != cluster.Hold || rule.Once {
-		l.held.release()
+		l.held.Release()
 	}
 }
 
 // established reports whether the server has accepted the connection; what was sent before that is retransmitted.
-func (c *conn) established() bool {
-	_, opening := c.ends[back].(acceptingEnd)
-	return !opening && (len(c.flows[back].queue) == 0 || c.flows[back].queue[0].kind != accepted)
+func (c *Conn) established() bool {
+	_, opening := c.Ends[Back].(acceptingEnd)
+	return !opening && (len(c.Flows[Back].queue) == 0 || c.Flows[Back].queue[0].Kind != Accepted)
 }
 
 func (c *caller) cut() bool {
-	return c.directions[forward].rule.Mode == cluster.Cut || c.directions[back].rule.Mode == cluster.Cut
+	return c.directions[Forward].rule.Mode == cluster.Cut || c.directions[Back].rule.Mode == cluster.Cut
 }
 
-// addTo adds the counters of direction d.
-func (c *caller) addTo(sum *cluster.Traffic, d int) {
+// AddTo adds the counters of direction d.
+func (c *caller) AddTo(sum *cluster.Traffic, d int) {
 	l := &c.directions[d]
 	sum.Passed += l.passed
 	sum.Dropped += l.dropped
@@ -133,47 +133,47 @@ func (c *caller) addTo(sum *cluster.Traffic, d int) {
 	if l.rule == (cluster.Rule{}) {
 		return
 	}
-	for _, conn := range c.conns {
-		for _, s := range conn.flows[d].queue {
-			sum.Waiting += s.size
+	for _, conn := range c.Conns {
+		for _, s := range conn.Flows[d].queue {
+			sum.Waiting += s.Size
 		}
 	}
 }
 
-func (c *caller) forget(gone *conn) {
-	for i, conn := range c.conns {
+func (c *caller) forget(gone *Conn) {
+	for i, conn := range c.Conns {
 		if conn == gone {
-			last := len(c.conns) - 1
-			c.conns[i] = c.conns[last]
-			c.conns[last] = nil
-			c.conns = c.conns[:last]
+			last := len(c.Conns) - 1
+			c.Conns[i] = c.Conns[last]
+			c.Conns[last] = nil
+			c.Conns = c.Conns[:last]
 			return
 		}
 	}
 }
 
-// resetAll resets the connections of the callers whose names satisfy of. The world is locked.
-func (h *host) resetAll(of func(caller string) bool) {
-	for _, caller := range h.order {
+// ResetAll resets the connections of the callers whose names satisfy of. The world is locked.
+func (h *Host) ResetAll(of func(caller string) bool) {
+	for _, caller := range h.Order {
 		if !of(caller.name) {
 			continue
 		}
-		for _, conn := range append([]*conn(nil), caller.conns...) {
-			conn.reset()
+		for _, conn := range append([]*Conn(nil), caller.Conns...) {
+			conn.Reset()
 		}
 	}
 }
 
-// waiters is what was deferred.
-type waiters []waiter
+// Waiters is what was deferred.
+type Waiters []waiter
 
 // waiter resumes after retry was called, at its own next instant.
-type waiter interface{ retry() }
+type waiter interface{ Retry() }
 
-func (w *waiters) release() {
+func (w *Waiters) Release() {
 	list := *w
 	*w = nil
 	for _, one := range list {
-		one.retry()
+		one.Retry()
 	}
 }

@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -8,25 +8,25 @@ import (
 // executor is a server that executes a copy of a request past the connections of clients.
 type executor interface {
 	// execute reports whether the server did not refuse the copy. The connection has the address source.
-	execute(one requests.Copy, source string) bool
-	ready() (*waiters, int64) // as of an end of a connection on its host
+	Execute(one requests.Copy, source string) bool
+	Ready() (*Waiters, int64) // as of an end of a connection on its host
 }
 
 // copies makes the server execute requests of a client twice, see [cluster.Rule].Twice, when s is about to arrive. It
 // reports whether s has to wait, because its requests have been executed for the first time.
-func (f *flow) copies(s *segment) (waits bool) {
-	to, able := f.conn.to.program.(executor)
-	if !able || f.dir != forward || s.data == nil || s.copied || f.conn.from.client == noClient {
+func (f *flow) copies(s *Segment) (waits bool) {
+	to, able := f.conn.to.Program.(executor)
+	if !able || f.dir != Forward || s.Data == nil || s.copied || f.conn.From.Client == NoClient {
 		return false
 	}
 	s.copied = true
 	rule, w := f.gate.rule, f.conn.world
 	if rule.Twice == 0 {
-		f.requests.Take(s.data, nil)
+		f.requests.Take(s.Data, nil)
 		return false
 	}
 	var all []requests.Copy
-	f.requests.Take(s.data, func(copied func() requests.Copy) {
+	f.requests.Take(s.Data, func(copied func() requests.Copy) {
 		if f.dice.Concerned(rule) {
 			all = append(all, copied())
 		}
@@ -34,17 +34,17 @@ func (f *flow) copies(s *segment) (waits bool) {
 	if rule.Twice == cluster.AfterReply {
 		for _, one := range all {
 			late := int64(f.dice.Late(rule)) + w.latency.draw(f.dice.Rand(rule))
-			w.at(w.slots.snap(w.now()+1+late, f.slot), f.rank(), &lateCopy{one, to, f, rule})
+			w.at(w.Slots.snap(w.Now()+1+late, f.slot), f.rank(), &lateCopy{one, to, f, rule})
 		}
 		return false
 	}
 	for _, one := range all {
-		if to.execute(one, f.conn.source) {
+		if to.Execute(one, f.conn.Source) {
 			s.twice++
 		}
 	}
 	if s.twice > 0 { // after an error nothing is resent
-		s.due = w.slots.snap(w.now()+1+int64(f.dice.Late(rule)), f.slot)
+		s.due = w.Slots.snap(w.Now()+1+int64(f.dice.Late(rule)), f.slot)
 		f.last = max(f.last, s.due)
 		w.at(s.due, f.rank(), f)
 	}
@@ -59,13 +59,13 @@ type lateCopy struct {
 	rule   cluster.Rule
 }
 
-func (c *lateCopy) fire() {
+func (c *lateCopy) Fire() {
 	if c.flow.gate.rule != c.rule || c.flow.defers(c.server, c) {
 		return
 	}
-	if c.server.execute(c.Copy, c.flow.conn.source) {
+	if c.server.Execute(c.Copy, c.flow.conn.Source) {
 		c.flow.gate.twice++
 	}
 }
 
-func (c *lateCopy) retry() { c.flow.retryNext(c) }
+func (c *lateCopy) Retry() { c.flow.retryNext(c) }

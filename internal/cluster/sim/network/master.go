@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-// masterAddr is a virtual address: [Actor.Dial] queries the Sentinels for the master and connects to it. It also
+// MasterAddr is a virtual address: [Actor.Dial] queries the Sentinels for the master and connects to it. It also
 // subscribes to +switch-master at a Sentinel and closes the connections to a former master. go-redis' failover
 // client does the same, but cannot run in a bubble, because it queries Sentinels while it holds mutexes.
-const masterAddr = "10.3.0.1:6379"
+const MasterAddr = "10.3.0.1:6379"
 
 // queryTimeout is how long Sentinels may take to return the master's address.
 const queryTimeout = 2 * time.Second
 
-// sentinelAccess is how clients ask the Sentinels for the master.
-type sentinelAccess struct {
-	hosts    []*host
-	master   string // its name
-	password string // empty: none
+// SentinelAccess is how clients ask the Sentinels for the master.
+type SentinelAccess struct {
+	Hosts    []*Host
+	Master   string // its name
+	Password string // empty: none
 }
 
 // masterFollower is what an actor keeps in order to follow the master.
@@ -39,7 +39,7 @@ type masterFollower struct {
 func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error) {
 	addr, err := a.queryMaster(ctx)
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(masterAddr), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(MasterAddr), Err: err}
 	}
 	s, err := a.dial(ctx, network, addr)
 	if err != nil {
@@ -60,21 +60,21 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	w := a.world
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	q := &masterQuery{actor: a, left: len(w.sentinels.hosts)}
+	q := &masterQuery{actor: a, left: len(w.Sentinels.Hosts)}
 	q.changed.init(w)
-	var conns []*conn
-	for _, h := range w.sentinels.hosts {
+	var conns []*Conn
+	for _, h := range w.Sentinels.Hosts {
 		conns = append(conns, a.connect(h, q))
-		conns[len(conns)-1].send(forward, w.sentinels.command("SENTINEL", "get-master-addr-by-name", w.sentinels.master))
+		conns[len(conns)-1].Send(Forward, w.Sentinels.command("SENTINEL", "get-master-addr-by-name", w.Sentinels.Master))
 	}
 	stop := q.wakeAfter(ctx)
 	defer stop()
-	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.closed {
+	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.Closed {
 		w.wait(&q.changed)
 	}
 	a.awaitThaw(a.slot)
 	for _, c := range conns {
-		c.die(forward)
+		c.Die(Forward)
 	}
 	switch {
 	case q.addr != "":
@@ -86,26 +86,26 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 }
 
 // connect opens one more connection of the actor to h.
-func (a *Actor) connect(h *host, near end) *conn {
+func (a *Actor) connect(h *Host, near End) *Conn {
 	k := a.dials[h]
 	a.dials[h]++
 	slot := a.slot
 	if !a.narrow {
-		slot = a.world.slots.connection(a.slot, h.index, k)
+		slot = a.world.Slots.connection(a.slot, h.Index, k)
 	}
-	c := a.world.connect(a.name, h, near, slot, k)
-	c.source = a.addr(h, k)
+	c := a.world.Connect(a.name, h, near, slot, k)
+	c.Source = a.addr(h, k)
 	return c
 }
 
 // command is a command to a Sentinel, with AUTH before it if the Sentinels have a password.
-func (s *sentinelAccess) command(words ...string) segment {
+func (s *SentinelAccess) command(words ...string) Segment {
 	var p []byte
-	if s.password != "" {
-		p = resp.AppendStrings(p, "AUTH", s.password)
+	if s.Password != "" {
+		p = resp.AppendStrings(p, "AUTH", s.Password)
 	}
 	p = resp.AppendStrings(p, words...)
-	return segment{data: p, size: int64(len(p))}
+	return Segment{Data: p, Size: int64(len(p))}
 }
 
 // masterQuery is the client's end of the connections that query the Sentinels.
@@ -124,13 +124,13 @@ func (q *masterQuery) wakeAfter(ctx context.Context) func() bool {
 	})
 }
 
-func (q *masterQuery) ready() (*waiters, int64) { return q.actor.ready() }
+func (q *masterQuery) Ready() (*Waiters, int64) { return q.actor.Ready() }
 
-func (q *masterQuery) receive(seg segment) {
-	if seg.kind != payload {
+func (q *masterQuery) Receive(seg Segment) {
+	if seg.Kind != payload {
 		return
 	}
-	replies, _ := resp.ParseAll(seg.data)
+	replies, _ := resp.ParseAll(seg.Data)
 	for _, reply := range replies { // the first reply may be that of AUTH
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
@@ -139,7 +139,7 @@ func (q *masterQuery) receive(seg segment) {
 	q.actor.world.wake(&q.changed)
 }
 
-func (q *masterQuery) broken(error) {
+func (q *masterQuery) Broken(error) {
 	q.left--
 	q.actor.world.wake(&q.changed)
 }
@@ -148,7 +148,7 @@ func (q *masterQuery) broken(error) {
 // delivered by receive.
 type masterSubscription struct {
 	actor *Actor
-	conn  *conn
+	conn  *Conn
 	buf   []byte
 }
 
@@ -159,18 +159,18 @@ const resubscribeDelay = int64(100 * time.Millisecond)
 func (a *Actor) subscribeSwitchMaster() {
 	f := &a.follower
 	f.waiting = false
-	all := &a.world.sentinels
-	h := all.hosts[f.tried%len(all.hosts)]
+	all := &a.world.Sentinels
+	h := all.Hosts[f.tried%len(all.Hosts)]
 	f.tried++
 	f.subscription = &masterSubscription{actor: a}
 	f.subscription.conn = a.connect(h, f.subscription)
-	f.subscription.conn.send(forward, all.command("SUBSCRIBE", "+switch-master"))
+	f.subscription.conn.Send(Forward, all.command("SUBSCRIBE", "+switch-master"))
 }
 
-func (e *masterSubscription) ready() (*waiters, int64) { return e.actor.ready() }
+func (e *masterSubscription) Ready() (*Waiters, int64) { return e.actor.Ready() }
 
-func (e *masterSubscription) receive(seg segment) {
-	replies, rest := resp.ParseAll(append(e.buf, seg.data...))
+func (e *masterSubscription) Receive(seg Segment) {
+	replies, rest := resp.ParseAll(append(e.buf, seg.Data...))
 	e.buf = rest
 	for _, reply := range replies {
 		if words, ok := reply.([]any); ok && len(words) == 3 && words[0] == "message" {
@@ -182,7 +182,7 @@ func (e *masterSubscription) receive(seg segment) {
 // switched closes the connections to a former master; the text is "name oldip oldport newip newport".
 func (e *masterSubscription) switched(text string) {
 	words := strings.Fields(text)
-	if len(words) != 5 || words[0] != e.actor.world.sentinels.master {
+	if len(words) != 5 || words[0] != e.actor.world.Sentinels.Master {
 		return
 	}
 	f := &e.actor.follower
@@ -193,14 +193,14 @@ func (e *masterSubscription) switched(text string) {
 		case s.remote.String() == words[3]+":"+words[4]:
 			kept = append(kept, s)
 		default:
-			s.conn.die(forward)
-			s.broken(syscall.ECONNABORTED)
+			s.conn.Die(Forward)
+			s.Broken(syscall.ECONNABORTED)
 		}
 	}
 	f.made = kept
 }
 
-func (e *masterSubscription) broken(error) {
+func (e *masterSubscription) Broken(error) {
 	a := e.actor
 	f := &a.follower
 	if f.subscription != e {
@@ -208,7 +208,7 @@ func (e *masterSubscription) broken(error) {
 	}
 	f.subscription, f.waiting = nil, true
 	w := a.world
-	w.at(w.slots.snap(w.now()+resubscribeDelay, a.slot), rank(a.slot, back), call(func() {
+	w.at(w.Slots.snap(w.Now()+resubscribeDelay, a.slot), rank(a.slot, Back), call(func() {
 		if f.waiting {
 			a.subscribeSwitchMaster()
 		}

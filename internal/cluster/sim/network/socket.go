@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // socket is a client's end of a connection, a [net.Conn].
 type socket struct {
 	actor  *Actor
-	conn   *conn
+	conn   *Conn
 	local  net.Addr
 	remote net.Addr
 	frames *zkFrames // of a ZooKeeper client; nil: of another
@@ -42,10 +42,10 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
+	a.world.Mu.Lock()
+	defer a.world.Mu.Unlock()
 	a.order(addr, dialStack())
-	if addr == masterAddr && len(a.world.sentinels.hosts) > 0 {
+	if addr == MasterAddr && len(a.world.Sentinels.Hosts) > 0 {
 		return a.dialMaster(ctx, network)
 	}
 	s, err := a.dial(ctx, network, addr)
@@ -74,25 +74,25 @@ func dialStack() func() string {
 // dial connects to addr; the world is locked, but not while it waits.
 func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error) {
 	w := a.world
-	s := &socket{actor: a, alarmAt: never, remote: address(addr)}
+	s := &socket{actor: a, alarmAt: Never, remote: address(addr)}
 	s.changed.init(w)
 	h := w.reach(addr, a.name)
-	if h == nil || w.closed || a.dead {
+	if h == nil || w.Closed || a.dead {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
 			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
 	}
-	if w.zooKeeper {
+	if w.ZooKeeper {
 		s.frames = &zkFrames{socket: s, numbers: map[int32]int32{}}
 	}
 	s.conn = a.connect(h, s)
-	s.local = address(s.conn.source)
+	s.local = address(s.conn.Source)
 	wake := context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.at(w.slots.snap(w.now()+1, s.slot()), s.rank(), call(s.wake))
+		w.Mu.Lock()
+		defer w.Mu.Unlock()
+		w.at(w.Slots.snap(w.Now()+1, s.slot()), s.rank(), call(s.wake))
 	})
 	defer wake()
-	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
+	for !s.opened && s.err == nil && ctx.Err() == nil && !w.Closed {
 		w.wait(&s.changed)
 	}
 	a.awaitThaw(s.slot())
@@ -111,8 +111,8 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 }
 
 // addr is the address under which h sees the actor's k-th connection.
-func (a *Actor) addr(h *host, k int) string {
-	return fmt.Sprintf("10.%d.%d.%d:%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff, 20000+1000*h.index+k%1000)
+func (a *Actor) addr(h *Host, k int) string {
+	return fmt.Sprintf("10.%d.%d.%d:%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff, 20000+1000*h.Index+k%1000)
 }
 
 // failure is s.err as package net returns it.
@@ -127,22 +127,22 @@ func (s *socket) failure(op, call string) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }
 
-func (s *socket) ready() (*waiters, int64) { return s.actor.ready() }
+func (s *socket) Ready() (*Waiters, int64) { return s.actor.Ready() }
 
-func (s *socket) receive(seg segment) {
-	switch seg.kind {
-	case accepted:
+func (s *socket) Receive(seg Segment) {
+	switch seg.Kind {
+	case Accepted:
 		s.opened = true
 	case payload:
 		if s.frames != nil {
-			s.frames.read(seg.data)
+			s.frames.read(seg.Data)
 		}
-		s.buf = append(s.buf, seg.data...)
+		s.buf = append(s.buf, seg.Data...)
 	}
 	s.wake()
 }
 
-func (s *socket) broken(err error) {
+func (s *socket) Broken(err error) {
 	if s.err == nil {
 		s.err = err
 	}
@@ -154,17 +154,17 @@ func (s *socket) broken(err error) {
 // in which Go runs its goroutines.
 func (s *socket) Read(b []byte) (int, error) {
 	w := s.actor.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	turn := int64(0)
 	if s.err != nil && len(s.buf) == 0 {
-		turn = w.slots.snap(w.now()+1, s.slot())
+		turn = w.Slots.snap(w.Now()+1, s.slot())
 		w.at(turn, s.rank(), call(s.wake))
 	}
 	for {
 		s.actor.awaitThaw(s.slot())
 		switch {
-		case s.closed || w.closed:
+		case s.closed || w.Closed:
 			return 0, s.closedError("read")
 		case len(s.buf) > 0:
 			n := copy(b, s.buf)
@@ -172,7 +172,7 @@ func (s *socket) Read(b []byte) (int, error) {
 				s.buf = nil
 			}
 			return n, nil
-		case s.err != nil && w.now() >= turn:
+		case s.err != nil && w.Now() >= turn:
 			s.errReturned = true
 			return 0, s.failure("read", "read")
 		case len(b) == 0:
@@ -191,10 +191,10 @@ func (s *socket) Read(b []byte) (int, error) {
 // connection, what is written to it is lost without an error, as if the kernel had not detected it yet.
 func (s *socket) Write(b []byte) (int, error) {
 	w := s.actor.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	switch {
-	case s.closed || w.closed:
+	case s.closed || w.Closed:
 		return 0, s.closedError("write")
 	case expired(s.writeBy):
 		return 0, s.deadlineError("write")
@@ -210,38 +210,38 @@ func (s *socket) Write(b []byte) (int, error) {
 		s.frames.write(b)
 		return len(b), nil
 	}
-	s.send(segment{data: append([]byte(nil), b...), size: int64(len(b))})
+	s.send(Segment{Data: append([]byte(nil), b...), Size: int64(len(b))})
 	return len(b), nil
 }
 
 // send sends seg after all goroutines of this instant have blocked: several may send, over a link whose throughput
 // is limited or under one priority, and Go runs them in random order.
-func (s *socket) send(seg segment) {
-	s.actor.world.at(s.actor.world.now(), s.conn.flows[forward].rank(), &unsent{s, seg})
+func (s *socket) send(seg Segment) {
+	s.actor.world.at(s.actor.world.Now(), s.conn.Flows[Forward].rank(), &unsent{s, seg})
 }
 
 // unsent is what a client has written. If the client is frozen, it leaves when it thaws.
 type unsent struct {
 	socket *socket
-	segment
+	Segment
 }
 
-func (u *unsent) fire() {
+func (u *unsent) Fire() {
 	a := u.socket.actor
 	if a.frozen {
 		a.deferred = append(a.deferred, u)
 		return
 	}
-	u.retry()
+	u.Retry()
 }
 
-func (u *unsent) retry() { u.socket.conn.send(forward, u.segment) }
+func (u *unsent) Retry() { u.socket.conn.Send(Forward, u.Segment) }
 
 // Close ends the connection: what was sent still arrives.
 func (s *socket) Close() error {
 	w := s.actor.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	if s.closed {
 		return s.closedError("close")
 	}
@@ -252,7 +252,7 @@ func (s *socket) Close() error {
 func (s *socket) shut() {
 	s.closed = true
 	s.buf = nil
-	s.send(segment{kind: finished})
+	s.send(Segment{Kind: Finished})
 	s.wake()
 }
 
@@ -263,7 +263,7 @@ func (s *socket) alarm(t time.Time) {
 	if t.IsZero() {
 		return
 	}
-	at := w.slots.snap(max(int64(t.Sub(w.epoch)), w.now()), s.slot())
+	at := w.Slots.snap(max(int64(t.Sub(w.epoch)), w.Now()), s.slot())
 	if at >= s.alarmAt {
 		return
 	}
@@ -272,16 +272,16 @@ func (s *socket) alarm(t time.Time) {
 }
 
 // slot is the slot of the connection's reader.
-func (s *socket) slot() int { return s.conn.flows[back].slot }
+func (s *socket) slot() int { return s.conn.Flows[Back].slot }
 
-func (s *socket) rank() int64 { return s.conn.flows[back].rank() }
+func (s *socket) rank() int64 { return s.conn.Flows[Back].rank() }
 
 // wake wakes the reader.
 func (s *socket) wake() { s.actor.world.wake(&s.changed) }
 
-// fire is the alarm.
-func (s *socket) fire() {
-	s.alarmAt = never
+// Fire is the alarm.
+func (s *socket) Fire() {
+	s.alarmAt = Never
 	if s.closed || s.err != nil {
 		return
 	}
@@ -296,8 +296,8 @@ func (s *socket) fire() {
 	s.alarm(s.readBy)
 }
 
-// retry is an alarm that fired while the client was frozen.
-func (s *socket) retry() { s.alarm(s.readBy) }
+// Retry is an alarm that fired while the client was frozen.
+func (s *socket) Retry() { s.alarm(s.readBy) }
 
 // nextTurn is the instant of the connection's slot after t, unless t has passed. A deadline is often that of a
 // context too: the reader would wake at the instant at which the context ends, in random order.
@@ -306,7 +306,7 @@ func (s *socket) nextTurn(t time.Time) time.Time {
 		return t
 	}
 	w := s.actor.world
-	return w.epoch.Add(time.Duration(w.slots.snap(int64(t.Sub(w.epoch))+1, s.conn.flows[back].slot)))
+	return w.epoch.Add(time.Duration(w.Slots.snap(int64(t.Sub(w.epoch))+1, s.conn.Flows[Back].slot)))
 }
 
 func expired(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }
@@ -334,8 +334,8 @@ func (s *socket) SetDeadline(t time.Time) error {
 // SetReadDeadline sets the deadline of every Read, also of one that is blocked.
 func (s *socket) SetReadDeadline(t time.Time) error {
 	w := s.actor.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	s.readBy = s.nextTurn(t)
 	s.wake()
 	return nil
@@ -344,8 +344,8 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline sets the deadline of every Write.
 func (s *socket) SetWriteDeadline(t time.Time) error {
 	w := s.actor.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	s.writeBy = s.nextTurn(t)
 	return nil
 }

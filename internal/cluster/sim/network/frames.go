@@ -1,4 +1,4 @@
-package sim
+package network
 
 import (
 	"cmp"
@@ -54,7 +54,7 @@ func (f *zkFrames) rename(body []byte) {
 		seeded := a.protected[own]
 		if seeded == "" {
 			n := uint64(len(a.protected) / 2) //nolint:mnd // both ways
-			rng := a.world.stream(nameHash(a.name), nameHash(protected), n)
+			rng := a.world.Stream(NameHash(a.name), NameHash(protected), n)
 			seeded = fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())
 			a.protected[own], a.protected[seeded] = seeded, own
 			a.world.protected[seeded] = true
@@ -105,12 +105,12 @@ func (f *zkFrames) write(b []byte) {
 		}
 		if f.now = append(f.now, frame); len(f.now) == 1 {
 			w := f.socket.actor.world
-			w.at(w.now(), f.socket.conn.flows[forward].rank(), call(f.flush))
+			w.at(w.Now(), f.socket.conn.Flows[Forward].rank(), call(f.flush))
 		}
 	}
 }
 
-func zkSegment(data []byte) segment { return segment{data: data, size: int64(len(data))} }
+func zkSegment(data []byte) Segment { return Segment{Data: data, Size: int64(len(data))} }
 
 // flush sends the requests of this instant: watches that are set again first, the end of the session last. Once its
 // session is closed, a select of go-zookeeper chooses whether the next connection sets the watches again; here it never
@@ -132,7 +132,7 @@ func (f *zkFrames) flush() {
 		}
 		var m jute.Message
 		m.AppendInt(number)
-		(&unsent{f.socket, zkSegment(append(m, frame.body...).Frame())}).fire()
+		(&unsent{f.socket, zkSegment(append(m, frame.body...).Frame())}).Fire()
 	}
 	f.now = nil
 }
