@@ -16,7 +16,7 @@ import (
 // states [promise.BoundedCost]. Counts are those of samples, between which it is not known when a request
 // arrived: so a window contains at least what arrived between its samples.
 
-// The bounds of a frugal lock. They are several times what a lock needs that is woken by messages. See cost_storms.go
+// The bounds of a lock with bounded cost. They are several times what a lock needs that is woken by messages. See cost_storms.go
 // for those of a second.
 const (
 	quietAfter   = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
@@ -138,7 +138,7 @@ func (v *view) lastSpan(of *requestSeries, key int32, t time.Duration) (last int
 	return last
 }
 
-// excess is that a process sent more requests, or kept more subscriptions, than a frugal lock does.
+// excess is that a process sent more requests, or kept more subscriptions, than a lock with bounded cost does.
 type excess struct {
 	rule, text string // see [view.excessViolation]
 	of         requestSeries

@@ -6,9 +6,9 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file is about requests without a pause, of a lock that states that it is frugal; see cost_requests.go.
+// This file is about requests without a pause, of a lock that states [promise.BoundedCost]; see cost_requests.go.
 
-// The bounds of a frugal lock.
+// The bounds of a lock with bounded cost.
 const (
 	requestsPerSecond = 200             // of one client, beside those of its operations
 	requestsPerOp     = 20              // for each operation that is in flight

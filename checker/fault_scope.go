@@ -57,9 +57,9 @@ func (o Options) withoutSlowMigration(acquits int) Options {
 // findHomes finds, by key, the only server that ever stored a hold of it, according to the samples of masters; "" if
 // several did, as after a failover, or if none is known. After a server was away for longer than Options.NodeTimeout,
 // the others may have refused all commands: then none counts as known.
-func (v *view) findHomes(isolates time.Duration) []string {
+func (v *view) findHomes(nodeTimeout time.Duration) []string {
 	homes, s := make([]string, len(v.h.Keys)), v.samples()
-	if s == nil || v.longestOutage() > isolates {
+	if s == nil || v.longestOutage() > nodeTimeout {
 		return homes
 	}
 	for key := range homes {

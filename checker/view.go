@@ -119,8 +119,7 @@ func bareView(h *history.History, o Options) *view {
 	v.clientPauses, v.completed = sync.OnceValue(v.findPauses), sync.OnceValue(v.findCompleted)
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
-	isolates := o.NodeTimeout
-	v.homes = sync.OnceValue(func() []string { return v.findHomes(isolates) })
+	v.homes = sync.OnceValue(func() []string { return v.findHomes(o.NodeTimeout) })
 	return v
 }
 

@@ -40,7 +40,7 @@ func historicSpecs() []client.Spec {
 	return rows
 }
 
-// historicCan are the capabilities of a lock of package historic: it polls, has no fencing and reports no loss.
+// historicCan are the promises of a lock of package historic: it polls, has no fencing and reports no loss.
 func historicCan(row historic.Row) promise.Set {
 	if row.Reentrant {
 		return promise.Try | promise.Reentrant

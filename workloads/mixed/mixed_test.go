@@ -43,7 +43,7 @@ func TestSequencesFitTheLock(t *testing.T) {
 	}
 }
 
-// opsOf are the operations that a client requests of a lock with these capabilities, in n sequences.
+// opsOf are the operations that a client requests of a lock with these promises, in n sequences.
 func opsOf(t *testing.T, can promise.Set, n int) (ops []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,7 @@ const (
 )
 
 // WatchValidity makes the session of a lock that reports no loss watch the validity of its holds, and returns the
-// capabilities of both.
+// promises of both.
 func (a *Actor) WatchValidity() promise.Set {
 	if a.Can.Has(promise.ReportsLoss) || a.Can.Has(promise.Unleased) {
 		return a.Can
