@@ -13,7 +13,8 @@ import (
 // engineConfig is the configuration of a Sentinel's engine: few commands, no data.
 func (s *sentinel) engineConfig() engine.Config {
 	return engine.Config{
-		Now: time.Now, Seed: network.Mix(s.World.Seed, network.NameHash(s.Name)+uint64(s.Life)), Version: version, Port: 26379,
+		Now: time.Now, Seed: network.Mix(s.World.Seed, network.NameHash(s.Name)+uint64(s.Life)), Version: version,
+		Port:     26379,
 		Password: s.cluster.config.Password,
 		Guard:    s.guard, Info: s.info,
 		Extra: map[string]engine.Command{"sentinel": s.cmdSentinel, "role": s.cmdRole},
