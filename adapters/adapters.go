@@ -49,7 +49,7 @@ type Kind struct {
 	Name       string      `yaml:"name" json:"name"`
 	Doc        string      `yaml:"doc" json:"doc"`
 	Topologies []string    `yaml:"topologies" json:"topologies"`
-	Can        promise.Set `yaml:"can" json:"can,omitempty"` // what its client states in the reply to init
+	Can        promise.Set `yaml:"can" json:"can,omitempty"` // promises in its client's reply to init
 }
 
 // catalog is read once: the files are part of the program.

@@ -112,7 +112,7 @@ type Reply struct {
 	Code    string  `json:"code,omitempty"`     // of the error, short and stable
 	Error   string  `json:"error,omitempty"`    // for people
 
-	Can promise.Set `json:"can,omitempty"` // init: what the lock can do and promises
+	Can promise.Set `json:"can,omitempty"` // init: the promises of the lock
 
 	// Deadline is the end of the validity in a notice of a native lock, as in [Grant]: it becomes ValidMS and MonoNS when
 	// the notice is sent. Zero: ValidMS counts.

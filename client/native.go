@@ -245,7 +245,7 @@ func badMode(r Request) (reply Reply, wrong bool) {
 	return fail(r, "bad-request", fmt.Sprintf("unknown mode %q", r.Mode)), true
 }
 
-// attempt is a with what a [Locker] gets in place of fields that were left out. A try does not wait.
+// attempt returns a with the defaults of fields that were left out. A try does not wait.
 func (a Acquire) attempt(op string) Acquire {
 	a.Permits, a.Limit = max(1, a.Permits), max(1, a.Limit)
 	if a.Wait = max(0, a.Wait); op == history.Try {
@@ -255,7 +255,7 @@ func (a Acquire) attempt(op string) Acquire {
 }
 
 // reply is the only place where an error of a native lock becomes fail or info:
-// what is not certain to have had no effect is info.
+// it is fail only if the operation certainly had no effect.
 func (n *native) reply(r Request, g Grant, err error) Reply {
 	if err == nil {
 		reply := Reply{ID: r.ID, Type: "ok", Token: g.Token, Count: g.Count, Undone: g.Undone}

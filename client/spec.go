@@ -6,14 +6,14 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// Spec is a lock under test: what it states, and how to open it in this program.
+// Spec describes a lock under test: its promises, and how to open it in this program.
 type Spec struct {
 	Name       string
 	Doc        string   // one sentence: what kind of lock it is
 	Source     string   // where the lock is described
 	Topologies []string // kinds it runs on; nil: all
 	Can        promise.Set
-	// CanWith is what the lock states with these options, which CheckOptions accepts. nil: Can, whatever they are.
+	// CanWith returns the promises of the lock with options that CheckOptions accepts. nil: Can, with all options.
 	CanWith func(options map[string]string) promise.Set
 
 	// Command is the command line of a client that is a program of its own; nil: the lock is part of this program.
@@ -50,7 +50,7 @@ func (s Spec) Runs(kind string) bool {
 // user, split at spaces: exec:python3 client.py. It may run on any topology.
 const ExecPrefix = "exec:"
 
-// stated is what the lock states with these options.
+// stated returns the promises of the lock with these options.
 func (s Spec) stated(options map[string]string) promise.Set {
 	if s.CanWith == nil {
 		return s.Can

@@ -54,7 +54,7 @@ type Spec struct {
 	Source string // the paper, article or issue that describes the fault
 	// Class and Object are its kind, for the causes in reports and for rules: see history.FaultValue.
 	Class, Object string
-	// Verb is what it does to its target, as a predicate for sentences: "lost replies".
+	// Verb is its effect on the target, as a predicate for sentences: "lost replies".
 	Verb string
 	// Targets are the kinds of target it takes; the first is the default.
 	Targets []Target

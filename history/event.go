@@ -162,8 +162,9 @@ type FaultValue struct {
 	// commands slots": keys move to another server; "requests": they are executed twice, and none is lost or late. Empty:
 	// unknown, so everything.
 	Affects string `json:"affects,omitempty"`
-	// Class is the kind of the fault, and Object what it acts on: "drops" "replies". Verb is what it does to its target,
-	// as a predicate: "lost replies". Written when it is injected; Build copies them to the later phases. Empty: unknown.
+	// Class is the kind of the fault, and Object the thing it acts on: "drops" "replies". Verb is its effect on the
+	// target, as a predicate: "lost replies". Written when it is injected; Build copies them to the later phases.
+	// Empty: unknown.
 	Class  string `json:"class,omitempty"`
 	Object string `json:"object,omitempty"`
 	Verb   string `json:"verb,omitempty"`
@@ -172,9 +173,9 @@ type FaultValue struct {
 // The words of [FaultValue.Class], with the objects that they have.
 const (
 	FaultKills      = "kills"      // process: ends; a server is started again when the fault is healed
-	FaultRestarts   = "restarts"   // process: ends and starts again, with what its disk has kept
-	FaultForgets    = "forgets"    // data, unsynced writes: the same, and these are lost
-	FaultPauses     = "pauses"     // process, commands: nothing is executed, and all of it later
+	FaultRestarts   = "restarts"   // process: ends and starts again with the data on its disk
+	FaultForgets    = "forgets"    // data, unsynced writes: ends and starts again without them
+	FaultPauses     = "pauses"     // process, commands: execution stops, and continues when the fault is healed
 	FaultDelays     = "delays"     // traffic, packets, replies, replication, acknowledgements, fsyncs: they come late
 	FaultDrops      = "drops"      // packets, replies, messages, connections: some are lost
 	FaultCuts       = "cuts"       // traffic, host, subscriptions: none passes or exists

@@ -4,7 +4,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// Codes of replies beside codeOK; script/codes.lua says what they mean.
+// Codes of replies beside codeOK; script/codes.lua describes them.
 const (
 	codeRefused    = 0
 	codeReleased   = -1

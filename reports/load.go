@@ -34,8 +34,8 @@ func Load(dir *rundir.Dir) (*Run, error) {
 	return r, err
 }
 
-// FromHistory makes a Run from a history without a run directory, which another program may have recorded. Missing says
-// what is not known about it, and has notes. cite returns the events with those indices as text, for the page.
+// FromHistory makes a Run from a history without a run directory, which another program may have recorded. Missing
+// lists the gaps in the data, and has notes. cite returns the events with those indices as text, for the page.
 func FromHistory(name string, h *history.History, j checker.Judgement, notes []string,
 	cite func(indices map[int]bool) (map[int]string, error)) (*Run, error) {
 	r := evidence.OfHistory(name, h, j, notes)

@@ -29,7 +29,7 @@ type item struct {
 	More string `json:"more,omitempty"` // where it runs, its source
 
 	Class  string `json:"class,omitempty"`  // of a fault: its kind, see docs/reference/history.md
-	Object string `json:"object,omitempty"` // of a fault: what it acts on
+	Object string `json:"object,omitempty"` // of a fault: the thing it acts on
 }
 
 // catalog is a list that chaos list can print. Scenarios have a form of their own: see listScenarios.

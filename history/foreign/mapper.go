@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
-// mapper turns the events of other suites into ours. [Options] decide what they leave open.
+// mapper turns the events of other suites into ours. [Options] resolve ambiguities.
 type mapper struct {
 	options  Options
 	affected map[Assumption]int // events that each assumption would change

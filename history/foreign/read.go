@@ -1,8 +1,9 @@
 // Package foreign reads histories that no [history.Recorder] has written, of other test suites (Jepsen's EDN and
 // history.txt, JSON) or written by hand, and writes EDN. Its Go API is not a promise.
 //
-// Read [Read] first. [Detect] finds the [Format] of a text. What a history of another suite leaves open is decided by
-// [Options]: a [Dialect] has those that fit one suite, and each [Assumption] changes the meaning of some events.
+// Read [Read] first. [Detect] finds the [Format] of a text. [Options] resolve the
+// ambiguities of a history of another suite: a [Dialect] is the set of options for one suite, and each [Assumption]
+// changes the meaning of some events.
 package foreign
 
 import (
@@ -25,7 +26,7 @@ type Info struct {
 	Affected     map[Assumption]int // number of events that each assumption changes, or would change
 	Foreign      bool               // the format is one of other suites, so that all of Options applied
 	Clients      int                // number of clients, if the history contains it, as FormatText may; 0: unknown
-	Problems     []history.Problem  // what was ignored or repaired
+	Problems     []history.Problem  // events that were ignored or repaired
 	ProcessNames []string           // names of processes without a number, see [history.History.NameProcesses]
 }
 

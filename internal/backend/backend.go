@@ -1,5 +1,5 @@
-// Package backend is the contract between the runner and the backends: what starts servers and clients, how time passes
-// there, and a row of the catalog of backends. It starts nothing; packages servers and simulated do.
+// Package backend is the contract between the runner and the backends, which start servers and clients and provide the
+// clock: the interface of a backend and the rows of their catalog. Packages servers and simulated implement it.
 package backend
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Env is what a backend gets to know about the run that it starts servers and clients for.
+// Env describes a run to the backend that starts its servers and clients.
 type Env struct {
 	Topology     cluster.Topology
 	Requirements cluster.Requirements // what the plan's faults need from the servers
@@ -22,7 +22,7 @@ type Env struct {
 	PerProcess   int           // clients per process, where clients are processes; 0 is 1
 	Duration     time.Duration // how long clients start new operations
 	InitTimeout  time.Duration // within which a client must reply to init
-	Seed         uint64        // of everything that the backend draws
+	Seed         uint64        // of every random choice of the backend
 	Priorities   bool          // deliver messages by random priorities, if the backend decides their order
 	Dir          *rundir.Dir   // nil: the run leaves nothing on disk
 	Ledger       *ledger.Ledger
@@ -42,7 +42,7 @@ type Backend interface {
 	Time
 }
 
-// Facts is what differs between the runs of one backend and those of another.
+// Facts are the properties of a backend that affect its runs.
 type Facts struct {
 	Name          string
 	Deterministic bool              // the same seed makes the same history
@@ -95,7 +95,7 @@ type Spec struct {
 	Doc     string                            // one sentence
 	Missing func(s scenarios.Scenario) string // what this machine or the backend lacks for s; "" if nothing
 	New     func(o Options) Backend
-	// Flags are those of chaos run that repeat o; nil: none.
+	// Flags returns the flags of chaos run that repeat o; nil: none.
 	Flags func(o Options) []string
 }
 
@@ -107,7 +107,7 @@ func (s Spec) RepeatFlags(o Options) []string {
 	return s.Flags(o)
 }
 
-// Options is what users choose about backends. Each backend takes what concerns it.
+// Options are the settings of backends that users choose. Each backend reads its own and ignores the others.
 type Options struct {
 	Client []string // process, docker: the command that is a native client on standard input and output
 	Image  string   // docker: of the containers; "" is the default image

@@ -1,5 +1,5 @@
-// Package clientcheck checks that a client keeps to the protocol (docs/reference/protocol.md): what an author of a
-// client runs before the first scenario. It starts one server and two clients.
+// Package clientcheck checks that a client conforms to the protocol (docs/reference/protocol.md). Authors of clients
+// run it before the first scenario. It starts one server and two clients.
 package clientcheck
 
 import (
@@ -180,7 +180,7 @@ func (c *checks) start(ctx context.Context, i int) bool {
 	return true
 }
 
-// promises compares what the client states with its row in the catalog.
+// promises compares the promises in the client's reply with its row in the catalog.
 func (c *checks) promises(can promise.Set) {
 	if strings.HasPrefix(c.Lock.Name, client.ExecPrefix) {
 		c.Lock.Can = can

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// checkDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
+// CheckDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
 func (t Topology) CheckDirective(name, value string) error {
 	if t.Redis() {
 		return checkDirective(name, value)

@@ -1,5 +1,4 @@
-// Package listing lists the named scenarios of the catalog: those that match, with what a list says about each, as text
-// and as JSON.
+// Package listing lists the named scenarios of the catalog that match a filter, as text and as JSON.
 //
 // Read [Choice] first.
 package listing

@@ -32,8 +32,8 @@ func (h Hold) Count() int { return h.depth }
 
 // Holds finds the current holds from the events so far: the holds of checker.FindHolds, with two differences. A release
 // of an inner level that fails because the hold does not exist ends the hold when the reply comes, not when it was
-// invoked. And what an owner has not released of a hold that is over (because a release failed, or one of several
-// clients of that owner crashed) is forgotten, so that its next release may be counted for another of its holds.
+// invoked. And the unreleased levels or permits of a hold that is over (because a release failed, or one of several
+// clients of that owner crashed) are forgotten, so that the owner's next release may count for another of its holds.
 //
 // It belongs to one goroutine.
 type Holds struct {

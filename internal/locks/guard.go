@@ -56,7 +56,7 @@ redis.call('PEXPIRE', KEYS[2], 5000)
 return {KEYS[1], ARGV[1], ARGV[2], runs}`
 
 // present presents a token to a resource of this process, whose answer is certain, and to one at the servers. Both
-// return what their use returned.
+// return the result of the guarded operation.
 func (l *library) present(ctx context.Context, key string, token uint64) error {
 	if token == 0 || token > math.MaxInt64 {
 		return fmt.Errorf("token %d is not one of this lock", token)

@@ -121,7 +121,8 @@ const repeatsFor = 1500 * time.Millisecond
 // not reply, it keeps keys for that much longer.
 const backsOffWithin = 5 * time.Second
 
-// canWith is what the lock states with these options. They say nothing about a lock that does not check them.
+// canWith returns the promises of the lock with these options. A lock that does not check options has the same promises
+// with all of them.
 func canWith(row client.Spec, options map[string]string) promise.Set {
 	can := row.Can
 	if row.CheckOptions == nil {

@@ -63,8 +63,8 @@ type Manifest struct {
 	Workload      string `json:"workload"`
 	Foreign       bool   `json:"foreign,omitempty"` // a lock from outside the catalog: how it stores holds is not known
 
-	Can          promise.Set `json:"can,omitempty"`           // what the lock states that it can do and promises
-	NotExercised promise.Set `json:"not_exercised,omitempty"` // what the workload would use, but the lock does not state
+	Can          promise.Set `json:"can,omitempty"`           // the promises of the lock
+	NotExercised promise.Set `json:"not_exercised,omitempty"` // that the workload would use, but the lock does not state
 
 	Clients int           `json:"clients"`
 	Keys    []string      `json:"keys"`
@@ -173,7 +173,7 @@ func (m Manifest) Option(name string) string {
 	return s.Options[name]
 }
 
-// SetExpected sets what s, which is run, expects of locks that state m.Can.
+// SetExpected sets the outcomes that s, the scenario as run, expects of locks with the promises m.Can.
 func (m *Manifest) SetExpected(s scenarios.Scenario) {
 	if s.Expect.IsZero() {
 		return

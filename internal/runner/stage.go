@@ -37,7 +37,7 @@ type stage struct {
 	clients  []client.Client // guarded by mu, as are the sessions, from startWork on
 	gone     []client.Client // that others have replaced; guarded by mu
 	restarts []chan client.Client
-	can      promise.Set // what the locks of all clients can do
+	can      promise.Set // common to the locks of all clients
 	sessions []*session.Session
 	record   *history.Recorder
 	track    *tracker

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// OpKind is what an operation does to a lock, or what is wrong in a flaw.
+// OpKind is the effect of an operation on a lock, or the kind of a flaw.
 type OpKind uint8
 
 // The kinds. Three of them are no operations, but name flaws that a sweep found; in a search, no state allows them.
@@ -28,7 +28,7 @@ type Op struct {
 	Owner        int32
 	Epoch        int32           // of the owner: a new one begins after each lost hold
 	Pos          int32           // how many known operations of the owner came before; -1 if that is unknown
-	Depth        int64           // what the owner held before, by its program order; -1 if that is unknown
+	Depth        int64           // levels or permits that the owner held before, by its program order; -1: unknown
 	Span         int32           // -1 if it is not an operation of the history
 	Process      history.Process `json:"-"`
 	Permits      int32           // requested or released, at least 1

@@ -28,7 +28,7 @@ const (
 	searchMemory  = 1 << 30 // bytes that a child process may use
 )
 
-// errMemory is what [Serve] returns if a search needs more memory than it may use.
+// errMemory is the error of [Serve] if a search exceeds its memory limit.
 var errMemory = fmt.Errorf("searching for a legal order: more than %d MiB of memory needed", searchMemory>>20)
 
 // Job asks whether operations have a legal order. It is sent to the child process as JSON.

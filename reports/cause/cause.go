@@ -21,10 +21,10 @@ type mechanism struct {
 	Advice []evidence.Advice
 }
 
-// Cause is what broke the lock.
+// Cause is the cause of a violation, in words and with its evidence.
 type Cause struct {
 	mechanism
-	evidence.Sentence                   // of one hold: the headline; of two holds: what follows the colon of the headline
+	evidence.Sentence                   // of one hold: the headline; of two holds: the headline after its colon
 	Faults            []*evidence.Fault // that it names, the most important first
 	Steps             []evidence.Step   // that explain it, besides the evidence of the violation and the faults
 	rows              []evidence.Advice // instead of those of the mechanism; nil: its own

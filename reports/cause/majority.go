@@ -230,7 +230,7 @@ type eventText struct {
 	evidence.Sentence
 }
 
-// InOrder joins the parts of a sentence in order of time. Their proofs stay in the order of parts.
+// inOrder joins the parts of a sentence in order of time. Their proofs stay in the order of parts.
 func inOrder(parts []eventText) (s evidence.Sentence) {
 	for _, part := range parts {
 		s.Proofs = append(s.Proofs, part.Proofs...)

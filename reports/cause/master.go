@@ -165,7 +165,7 @@ func findAheadReplica(q *inquiry) *Cause {
 	return c
 }
 
-// ClockAhead is a fault that set the clock of node forward by the time of the
+// clockAhead is a fault that set the clock of node forward by the time of the
 // second grant; nil if there is none.
 func (q *inquiry) clockAhead(node string) *evidence.Fault {
 	return q.r.ClockAhead(node, q.p.A.Asked, q.p.A.From, q.p.B.From)

@@ -131,7 +131,7 @@ func (q *inquiry) removed() *Cause {
 		return nil
 	}
 	on := node
-	if q.r.ByMajority() { // what one member deletes is gone from all
+	if q.r.ByMajority() { // a deletion at one member deletes it at all members
 		on = ""
 	}
 	f := q.r.EffectOn(on, q.p.A.Asked, q.p.B.From, (*evidence.Fault).RemovesKeys)

@@ -15,7 +15,7 @@ import (
 
 // findNoLease: a client was killed, or its acquire had no reply, and its key stays without an expiry.
 func findNoLease(q *inquiry) *Cause {
-	if q.p != nil || q.v.Key == "" || q.r.ByMajority() { // what has no expiry there ends with a session
+	if q.p != nil || q.v.Key == "" || q.r.ByMajority() { // an entry without an expiry there ends with a session
 		return nil
 	}
 	for f := range evidence.Each(q.r.Faults) {

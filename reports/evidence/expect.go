@@ -2,7 +2,7 @@ package evidence
 
 import "github.com/lockchaos/lockchaos/checker"
 
-// Expectations compares the run with what its scenario expects. A run that was not judged has no verdict.
+// Expectations compares the run with the expectations of its scenario. A run that was not judged has no verdict.
 func Expectations(r *Run) []checker.Comparison {
 	j := r.Judgement
 	if !r.Judged {

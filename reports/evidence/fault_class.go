@@ -30,7 +30,7 @@ func (f *Fault) StartsAgain() bool {
 // Empties: a server was started again without its data.
 func (f *Fault) Empties() bool { return f.Does(history.FaultForgets, history.ObjectData) }
 
-// LosesUnsynced: a server was started again without what it had not written to its disk.
+// LosesUnsynced: a server was started again without the writes that it had not synced to its disk.
 func (f *Fault) LosesUnsynced() bool { return f.Class == history.FaultForgets && !f.Empties() }
 
 // RemovesKeys: a server no longer has keys of locks, or nodes of holders.

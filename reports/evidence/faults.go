@@ -16,8 +16,8 @@ import (
 type Fault struct {
 	Name      string
 	Class     string // its kind, with object; "": unknown, as in histories of earlier versions
-	Object    string // what it acts on
-	Verb      string // what it did to its target, as a predicate; "": unknown
+	Object    string // the thing it acts on
+	Verb      string // its effect on the target, as a predicate; "": unknown
 	Target    string
 	Inject    time.Duration
 	Effects   []history.Fault // observed; empty: it tested nothing
@@ -182,7 +182,7 @@ func (f *Fault) amount() string {
 	return strings.TrimSuffix(amount, ".")
 }
 
-// HealedText is what the end of a fault on a client means for that client.
+// HealedText describes the end of a fault on a client: the client resumed, for example.
 func (f *Fault) HealedText() string {
 	who := TargetName(f.Target)
 	switch {

@@ -38,7 +38,7 @@ func (h *Hold) ValidUntil() time.Duration {
 // Lost reports whether the client learned that it lost the lock.
 func (h *Hold) Lost() bool { return h.End == checker.LossReported || h.End == checker.RenewalRefused }
 
-// It refers to what is held, in a headline that has already named it.
+// It is the pronoun for the held lock or permits, in a headline that has already named them.
 func (h *Hold) It() string {
 	switch h.Permits {
 	case 0:
@@ -49,7 +49,7 @@ func (h *Hold) It() string {
 	return "permits"
 }
 
-// What names what is held: the permits of a semaphore, or else lock.
+// What names the object of the hold: the permits of a semaphore, otherwise lock.
 func (h *Hold) What(lock string) string {
 	if h.Permits == 0 {
 		return lock
@@ -97,7 +97,7 @@ func (r *Run) ReleaseOf(h *Hold) *history.Span {
 	return FirstOf(r.History.Spans, func(s *history.Span) bool { return s.Invoked == h.Ended })
 }
 
-// EndPoint is what ended a hold, or the last event.
+// EndPoint is the event that ended a hold, or the last event.
 func (h *Hold) EndPoint(r *Run) Point {
 	if h.Ended < 0 {
 		return Point{Event: r.LastEvent(), Time: r.History.End}

@@ -178,7 +178,7 @@ func (r *Run) Validity(h *Hold) Point {
 	return p
 }
 
-// ValidityName is what ended at validity: a lock that reports none is taken at its lease.
+// ValidityName is the subject of a sentence about the end of a promise: the lease, if the lock reports no validity.
 func (r *Run) ValidityName(h *Hold) string {
 	if r.Validity(h).Event == int(r.History.Spans[h.Span].Invoked) {
 		return "its requested lease"

@@ -14,7 +14,7 @@ func (f *Fault) When() Sentence {
 	return Say("at %s", f.Took())
 }
 
-// Predicate is what a fault did to n targets: "was killed".
+// Predicate is the effect of a fault on n targets, as a predicate: "was killed".
 func (f *Fault) Predicate(n int) string {
 	if f.Verb == "" {
 		return plural("was hit by fault "+Quote(f.Name), n)
@@ -42,7 +42,7 @@ func (f *Fault) Back(n int) string {
 	return plural("was back", n)
 }
 
-// During is what a fault did to its target and for how long: "was paused from
+// During is the effect of a fault on its target, with its interval: "was paused from
 // 0.707 s to 2.507 s (`pause-client`)".
 func (f *Fault) During() Sentence {
 	if f.Heal < history.Infinity && f.HealEvent >= 0 {

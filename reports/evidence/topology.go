@@ -15,7 +15,7 @@ func (r *Run) ByMajority() bool { return !r.Manifest.Topology.Redis() }
 // Ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
 func (r *Run) Ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
 
-// Entry is what a holder has at the servers: a node of ZooKeeper, a key elsewhere.
+// Entry is the word for the record of a holder at the servers: a node in ZooKeeper, a key elsewhere.
 func (r *Run) Entry() string {
 	if r.Ensemble() {
 		return "node"

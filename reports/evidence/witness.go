@@ -79,7 +79,7 @@ func (w *witness) InOrder(from, to time.Duration) []*history.Sample {
 	return all
 }
 
-// States joins consecutive samples of node for which same is true. It returns those that overlap shown.
+// States joins consecutive samples of node for which same is true. It returns the states that overlap shown.
 func (w *witness) States(node string, shown Interval, same func(a, b *history.Sample) bool) []NodeState {
 	samples := w.Samples[node]
 	start := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= shown.From })
@@ -209,7 +209,7 @@ func (w *witness) Latest(node string, t time.Duration) *history.Sample {
 	return LastOf(w.During(node, t-w.Gap, t), func(*history.Sample) bool { return true })
 }
 
-// Has reports whether owner is one of those that hold key in a sample.
+// Has reports whether owner holds key in a sample, perhaps with others.
 func Has(s *history.Sample, key, owner string) bool {
 	k := s.Keys[key]
 	return sameOwner(k.Owner, owner) || slices.ContainsFunc(k.Owners, func(o string) bool { return sameOwner(o, owner) })

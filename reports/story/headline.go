@@ -17,7 +17,7 @@ func headline(c *cause.Cause, p *evidence.Pair) evidence.Sentence {
 	return evidence.Say("%s: %s", bothHeld(p), c.Sentence)
 }
 
-// bothHeld says who held what at once.
+// bothHeld says which two clients held which lock at the same time.
 func bothHeld(p *evidence.Pair) evidence.Sentence {
 	a, b, key := holder(p, p.A), holder(p, p.B), evidence.Quote(p.Key)
 	took := evidence.Say("at %s", p.B.GrantedAt()) // the history ends with the second grant

@@ -13,7 +13,7 @@ import (
 // maxBrowseOps is how many operations are tried first: more never fit in a page.
 const maxBrowseOps = 1_500_000
 
-// Columns is what the script of the page draws and lists: operations, holds,
+// Columns is the data that the script of the page draws and lists: operations, holds,
 // writes, faults and the state of the nodes in one part of the run. Times are in
 // microseconds; columns of one table have the same length. Every text in it has
 // one line of printable characters, and no markup: the script escapes it.
@@ -176,7 +176,7 @@ func Browse(r *evidence.Run, shown evidence.Interval, key string, room int) (str
 	}
 }
 
-// NewColumns is what happened in part of a run, for a page that begins with the picture of key in shown.
+// NewColumns returns the data of a part of a run, for a page that begins with the picture of key in shown.
 func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Columns {
 	d := &Columns{From: micros(part.From), Until: micros(part.Until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.From), micros(shown.Until)}, Judged: r.Judged, Quorum: r.Quorum(),

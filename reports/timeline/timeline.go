@@ -53,7 +53,7 @@ func New(r *evidence.Run) *Timeline {
 	return t
 }
 
-// Html draws the timeline, and returns notes about what is not drawn.
+// Html draws the timeline, and returns notes about omitted parts.
 func (t *Timeline) Html() (template.HTML, []string) {
 	t.chooseClients()
 	t.draw()

@@ -1,4 +1,4 @@
-// Package input has what the readers of all formats of a history share: lines, limits, and the texts of problems.
+// Package input is shared by the readers of all formats of a history: lines, limits, and the texts of problems.
 package input
 
 import (

@@ -94,7 +94,7 @@ func newProcessBackend(o backend.Options) *processBackend {
 
 func (b *processBackend) Facts() backend.Facts { return b.facts }
 
-// keepAll is the duration of the longest run of which every sample is recorded.
+// keepAll is the duration of the longest run whose samples are all recorded.
 const keepAll = time.Minute
 
 // started completes the facts.

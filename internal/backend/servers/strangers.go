@@ -24,7 +24,8 @@ type strangers struct {
 	named map[string]bool
 }
 
-// strangersOf is what the gates of a run call for connections from unknown addresses; nil if the run records no notes.
+// strangersOf returns the callback of the gates for connections from unknown addresses; nil if the run records no
+// notes.
 func strangersOf(e backend.Env) func(from, gate netip.AddrPort, to string) {
 	if e.Note == nil {
 		return nil

@@ -1,5 +1,5 @@
 // Package simulated is the backend sim: servers, network and clients in this process, in virtual time. The lock and
-// go-redis are the real code; what they connect to is simulated.
+// go-redis are the real code; the servers that they connect to are simulated.
 package simulated
 
 import (

@@ -1,5 +1,5 @@
-// Package native has what the native clients of the catalog share: how they connect, the identity of their holds, their
-// common options, and the codes of their errors.
+// Package native is shared by the native clients of the catalog: connections, the identity of holds, common options,
+// and the codes of errors.
 package native
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 )
 
-// HoldID is whose hold it is, and of what.
+// HoldID identifies a hold by its key, owner and mode.
 type HoldID struct{ Key, Owner, Mode string }
 
 // IDOf is the identity of a hold; several keys are one.
@@ -36,7 +36,7 @@ type Releasable interface {
 	Lasting
 }
 
-// Lasting is what ends without a release when it is lost.
+// Lasting is a hold that ends without a release when it is lost.
 type Lasting interface {
 	Done() <-chan struct{}
 	Err() error // why it has ended

@@ -10,12 +10,12 @@ import (
 const (
 	OptionLease   = "lease"   // of holds that request none, renewed by the lock
 	OptionSession = "session" // timeout of the session of holds that request no lease; it begins before a request
-	OptionTimeout = "timeout" // of releases, and of undoing what may have been granted
+	OptionTimeout = "timeout" // of releases, and of undoing grants of unknown outcome
 )
 
 var ErrNoOptions = errors.New("this lock has no options")
 
-// CheckNoOptions is that of a lock without options.
+// CheckNoOptions is the CheckOptions of a lock without options.
 func CheckNoOptions(options map[string]string) error {
 	if len(options) > 0 {
 		return ErrNoOptions

@@ -62,7 +62,7 @@ type Locker[C Client, H Hold] struct {
 	Lease       time.Duration // of requests that have none
 	OpenClient  func(lease time.Duration) (C, error)
 	mutex       func(c C, a client.Acquire) Mutex[H] // that a request is about
-	CloseShared func() error                         // closes what the clients share; nil: nothing
+	CloseShared func() error                         // closes shared connections; nil: there are none
 
 	mu      sync.Mutex
 	clients map[time.Duration]C
@@ -70,7 +70,7 @@ type Locker[C Client, H Hold] struct {
 	ended   []ownedHold[H] // the last that were released, for requests to release them again
 }
 
-// ownedHold is a hold and what was requested.
+// ownedHold is a hold and its request.
 type ownedHold[H Hold] struct {
 	hold H
 	what client.Hold

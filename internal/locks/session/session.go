@@ -1,5 +1,5 @@
-// Package session describes and drives locks whose holds end with a session of their client: those of packages
-// lock/zookeeper and lock/etcd. Read [Backend] first.
+// Package session describes and drives the locks of packages lock/zookeeper and lock/etcd, whose holds end with the
+// session of their client. Read [Backend] first.
 package session
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// Mutex is what a client of packages lock/zookeeper and lock/etcd acquires.
+// Mutex is a lock of package lock/zookeeper or lock/etcd.
 type Mutex[H Hold] interface {
 	Acquire(ctx context.Context, owner string) (H, error)
 	TryAcquire(ctx context.Context, owner string) (H, error)
@@ -41,7 +41,7 @@ type Backend[C Client, H Hold] struct {
 	Prepare func(l *Locker[C, H], s client.Setup, lost, renewed func(H)) error
 }
 
-// Opens is row, which can be opened; of finds the lock that a request is about.
+// Opens returns row with its Open set; of finds the lock that a request is about.
 func (b Backend[C, H]) Opens(row client.Spec, of func(c C, a client.Acquire) Mutex[H]) client.Spec {
 	row.Undone = b.Undone
 	row.Open = func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {

@@ -1,4 +1,4 @@
-// Package workloadtest has the other side of a workload for its tests: a lock in memory, clients of it that follow a
+// Package workloadtest has fakes for tests of workloads: a lock in memory, its clients, whose replies a test can
 // script, and a history in memory.
 package workloadtest
 
@@ -78,7 +78,7 @@ func (c *Client) Do(ctx context.Context, r client.Request) (client.Reply, error)
 	return client.Reply{Type: "ok"}, nil
 }
 
-// Notices implements client.Client: what a test sends to Notified.
+// Notices implements client.Client: the notices that a test sends to Notified.
 func (c *Client) Notices() <-chan client.Reply { return c.Notified }
 
 // Close implements client.Client.

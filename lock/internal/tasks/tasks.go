@@ -1,4 +1,5 @@
-// Package tasks counts what runs for a lock client, so that closing the client ends it and waits for it.
+// Package tasks counts the goroutines and calls of a lock client, so that closing the client ends them and waits for
+// their end.
 package tasks
 
 import (

@@ -1,6 +1,6 @@
 // Package wait has the waiters of a lock client: a queue for each channel, one subscription for all of them, and the
-// request that is sent for the first of a queue when a goroutine of the same client releases the lock. What a waiter
-// requests, and how long it waits, is up to its owner.
+// request that is sent for the first of a queue when a goroutine of the same client releases the lock. The owner of
+// a waiter decides which requests it sends and how long it waits.
 //
 // Read [Queues] first, then [Waiter].
 package wait
@@ -74,8 +74,8 @@ const (
 	wakeSomePrefix = "+" // before the number of waiters to wake
 )
 
-// NewQueues are those of the servers of rdb. timeout limits each exchange with them; order is called when something
-// happens that no request causes, and may be nil.
+// NewQueues returns the wait queues of a client of rdb. timeout limits each exchange with a server; order is
+// called for events that no request causes, and may be nil.
 func NewQueues(rdb redis.UniversalClient, bg *tasks.Group, r *random.Source, timeout time.Duration,
 	order func(server string, command func() string)) *Queues {
 	cluster, _ := rdb.(*redis.ClusterClient)
@@ -104,8 +104,8 @@ func (s *Queues) Join(channel string, sharded, chained bool) (w *Waiter, relies 
 	return w, chained && (q.waiters[0] != w || !q.live && !q.wasLive)
 }
 
-// JoinExisting is join if the channel is subscribed, or, for a chained waiter, if
-// others wait for that, and else nil. It also reports whether there were others.
+// JoinExisting is [Queues.Join] if the channel is subscribed, or, for a chained waiter, if
+// others wait for that; otherwise it returns nil. It also reports whether there were others.
 func (s *Queues) JoinExisting(channel string, chained bool) (w *Waiter, others bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ type Node struct {
 	cluster  *redis.ClusterClient // rdb, if it is one
 	bg       *tasks.Group
 	judge    func(err error) error                      // of a request: makes it one for callers
-	order    func(server string, command func() string) // see nodeOptions; may be nil
+	order    func(server string, command func() string) // see Options; may be nil
 	replicas *replicas                                  // nil: the client does not ask for any
 	first    *pipes                                     // of the one master; of a cluster whose slots are not known yet
 	known    atomic.Bool                                // the slots of the cluster: a reply has come
@@ -34,17 +34,17 @@ type Node struct {
 	masters map[string]*pipes // of a cluster, by address
 }
 
-// pipes are those of one master.
+// pipes are the pipes to one master.
 type pipes struct {
 	plain *Pipe
 	safe  *Pipe // waits for replicas; nil: the client does not ask for any
 }
 
-// Options are what a node needs beside its client.
+// Options of a [Node].
 type Options struct {
-	// Judge makes the error of a request, which is not nil, one for the callers of the node; classify says what it means.
+	// Judge converts the error of a request, which is not nil, to an error for the callers of the node. See [Classify].
 	Judge          func(err error) error
-	Order          func(server string, command func() string) // called before each request is sent; nil: not
+	Order          func(server string, command func() string) // called before each request is sent; nil: never called
 	Replicas       int                                        // that writes are to reach; 0: none, negative: all
 	ReplicaTimeout time.Duration                              // for how long to wait for replicas
 }
@@ -77,7 +77,7 @@ func (n *Node) newPipes(server string) *pipes {
 }
 
 // Master is the address of the master that has the slot of key, as far as it is known; empty: there is one
-// Master, or none is known yet.
+// master, or none is known yet.
 func (n *Node) Master(key string) string {
 	if n.cluster == nil || !n.known.Load() {
 		return ""
@@ -146,12 +146,12 @@ type Answer struct {
 }
 
 // Do sends c and returns its reply, or, as soon as ctx ends, an error of unknown outcome. All errors are
-// as nodeOptions.judge makes them.
+// converted by [Options].Judge.
 func (n *Node) Do(ctx context.Context, c Call) (any, error) {
 	return n.through(ctx, n.pipesFor(c.Key()).plain, c)
 }
 
-// Ask is do for a script whose reply has at least n integers.
+// Ask is [Node.Do] for a script whose reply has at least n integers.
 func (n *Node) Ask(ctx context.Context, c Call, ints int) (Reply, error) {
 	value, err := n.Do(ctx, c)
 	if err != nil {
@@ -164,7 +164,7 @@ func (n *Node) Ask(ctx context.Context, c Call, ints int) (Reply, error) {
 	return r, err
 }
 
-// DoSafe is do for a script whose writes are to reach replicas, if the client asks for that.
+// DoSafe is [Node.Do] for a script whose writes are to reach replicas, if the client asks for that.
 func (n *Node) DoSafe(ctx context.Context, c Call) (any, error) {
 	p := n.pipesFor(c.Key())
 	if p.safe != nil {
@@ -173,7 +173,7 @@ func (n *Node) DoSafe(ctx context.Context, c Call) (any, error) {
 	return n.through(ctx, p.plain, c)
 }
 
-// DoAll is do for several calls, which it sends at the same time.
+// DoAll is [Node.Do] for several calls, which it sends at the same time.
 func (n *Node) DoAll(ctx context.Context, calls []Call) []Answer {
 	out := make([]Answer, len(calls))
 	if len(calls) == 1 {
@@ -218,7 +218,7 @@ func (n *Node) Judged(a Answer) Answer {
 	return a
 }
 
-// WaitsForReplicas reports whether requests of doSafe wait for replicas.
+// WaitsForReplicas reports whether requests of DoSafe wait for replicas.
 func (n *Node) WaitsForReplicas() bool { return n.replicas != nil }
 
 // line is the command that runs c. Its words are values, as the hooks of a client expect.
@@ -241,7 +241,7 @@ func (c *Call) line(source bool) []any {
 	return append(args, c.Args...)
 }
 
-// Text is c as it is sent.
+// text is c as it is sent.
 func (c *Call) text() string {
 	var text strings.Builder
 	for _, word := range c.line(false) {

@@ -22,7 +22,7 @@ const (
 	Broken                             // executed in part, and a retry would not get further: to be undone
 )
 
-// MayHaveHappened reports whether the servers may have done what was requested.
+// MayHaveHappened reports whether the servers may have executed the request.
 func (o Outcome) MayHaveHappened() bool { return o == Unknown || o == UnderReplicated || o == Broken }
 
 // Reason is the kind of a failure; 0: none of these.

@@ -64,7 +64,7 @@ const (
 	crowdedEvery = time.Millisecond
 )
 
-// Do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
+// do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
 // does not look at ctx while it reads, so the read is left to end by itself.
 func (p *Pipe) do(ctx context.Context, c Call) Answer {
 	if p.order != nil {

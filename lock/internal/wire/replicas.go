@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Replicas sends scripts and then waits, on the same connection, until enough
+// replicas sends scripts and then waits, on the same connection, until enough
 // replicas have what they wrote: WAIT is about its own connection only.
 type replicas struct {
 	rdb     redis.UniversalClient

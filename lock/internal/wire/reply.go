@@ -2,10 +2,10 @@ package wire
 
 import "fmt"
 
-// CodeOK is the code of a script that did what was requested. A negative code says why it did not.
+// CodeOK is the code of a script that executed the request. A negative code is the reason why it did not.
 const CodeOK = 1
 
-// Reply is what a script returned.
+// Reply is the result of a script.
 type Reply struct {
 	Code  int64
 	Value int64 // of a lone integer

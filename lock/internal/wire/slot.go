@@ -30,7 +30,7 @@ func SlotOf(key string) int {
 	return int(crc % 16384)
 }
 
-// Addresses are those of servers as their clients were given them, for an order in
+// Addresses returns the addresses of servers as configured in their clients, for an order in
 // which all programs that were given the same sort their locks.
 func Addresses(rdbs ...redis.UniversalClient) string {
 	var list []string
