@@ -96,7 +96,7 @@ func (v *view) sharedKeys() (all []sharedKey) {
 	return all
 }
 
-// possiblyHeld are the longest possible times of all holds of a key, and of what may be one. A hold counts from the
+// possiblyHeld are the longest possible times of all holds of a key, certain or possible. A hold counts from the
 // return of its acquire or, if early, from its invocation. One that was not released counts until late after its lease.
 func (e *extents) possiblyHeld(key int32, early bool, late time.Duration) (all []occupancy) {
 	for i, h := range refsAt(e.holds, e.byKey[key]) {
@@ -154,7 +154,7 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	}
 }
 
-// occupancySums adds up what overlaps with a segment.
+// occupancySums adds up the occupancies that overlap with a segment.
 type occupancySums struct {
 	from, until  []time.Duration // sorted
 	begun, ended []occupancySum  // of the first n of from and until

@@ -6,8 +6,8 @@
 // change at any time.
 //
 // Times are those of the harness's clock. Safety is judged on the shortest intervals that are certain (no false
-// alarms), liveness on the longest. What a checker cannot decide it reports as undecided, and a run that tested too
-// little is inconclusive, not safe (see [Exercised]).
+// alarms), liveness on the longest. A checker reports questions that it cannot decide as undecided, and a run that
+// tested too little is inconclusive, not safe (see [Exercised]).
 package checker
 
 import (
@@ -116,7 +116,7 @@ type Options struct {
 	// MayBeDown is how many servers may be unavailable at the same time without excusing the lock, as a quorum
 	// tolerates it. 0: any outage excuses it.
 	MayBeDown int
-	// Promises are what the lock states. A rule that judges a promise is applied only if the lock states it.
+	// Promises are the promises that the lock states. A rule that judges a promise is applied only if the lock states it.
 	Promises promise.Set
 	// MaxBypass is how many later requests may overtake a waiter of a lock that states [promise.Fair]; 0 is first come,
 	// first served. A request counts as later if it came more than QueueDelay after the waiter's; 0 is 100 ms.

@@ -16,8 +16,8 @@ import (
 // states [promise.BoundedCost]. Counts are those of samples, between which it is not known when a request
 // arrived: so a window contains at least what arrived between its samples.
 
-// The bounds of a lock with bounded cost. They are several times what a lock needs that is woken by messages. See cost_storms.go
-// for those of a second.
+// The bounds of [promise.BoundedCost] are several times the cost of a lock whose waiters are woken by messages. See
+// cost_storms.go for the bounds within a second.
 const (
 	quietAfter   = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
 	lingerAtMost = 10 * time.Second // for which a channel is subscribed that nobody waits at

@@ -12,8 +12,8 @@ import (
 )
 
 // judgeEffectsOfFailures finds the releases that ended with an error and with certainty had no effect, but after which
-// another owner was granted the lock before the promise to the releaser had ended: they had it. What may have changed
-// the data of the servers since the grant excuses the lock, as does a forced release.
+// another owner was granted the lock before the promise to the releaser had ended: they did have an effect. A fault
+// since the grant that may have changed the data of servers excuses the lock, as does a forced release.
 func (c *honestyCheck) judgeEffectsOfFailures() {
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]

@@ -6,8 +6,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// judgeForcedReleases judges what forced releases reply: that they have taken the lock from somebody, or that nobody
-// had it. Only those before the first fault are judged. On a quorum, a minority may keep what nobody holds.
+// judgeForcedReleases judges the replies to forced releases: that the lock was taken from its holders, or that nobody
+// held it. Only releases before the first fault are judged. On a quorum, a minority may keep a hold that has no owner.
 func (c *honestyCheck) judgeForcedReleases() {
 	if c.o.MayBeDown > 0 {
 		return

@@ -34,7 +34,7 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	}
 }
 
-// waitReasons is what an acquire may have to wait for besides its own grant.
+// waitReasons are the reasons for which an acquire may wait, other than its own grant.
 type waitReasons struct {
 	*view
 	e    *extents

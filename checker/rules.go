@@ -52,7 +52,7 @@ func (o Options) slack() time.Duration {
 // states reports whether the lock states all of these promises.
 func (o Options) states(all promise.Set) bool { return o.Promises.Has(all) }
 
-// kind is what the lock is meant to be.
+// kind is the kind of the lock.
 func (o Options) kind() LockKind {
 	switch {
 	case o.LockKind != AnyKind:

@@ -113,11 +113,11 @@ func (l *ownerLedger) at(x *history.Sample, spans []history.Span) (op, depth int
 	return l.ops[n-1], l.depths[n-1], true
 }
 
-// wrongHold is a hold at a server that is not what its owner has.
+// wrongHold is a hold at a server that differs from its owner's hold.
 type wrongHold struct {
 	what        wrongHoldKind
 	span        int32 // the owner's last operation
-	depth       int32 // what the owner has
+	depth       int32 // of the owner's hold
 	state       history.KeyState
 	node        string
 	seen, since time.Duration
@@ -133,8 +133,8 @@ const (
 	heldLeftBehind      // its owner gave it up, see [nodeSamples.leftBehind]
 )
 
-// findWrongHolds finds holds at servers that differ from what their owners have. A fault that may change what servers
-// keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
+// findWrongHolds finds holds at servers that differ from the holds of their owners. A fault that may change the data of
+// servers excuses differences seen since the owner's last operation. A reply that an acquire failed or a release
 // succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable, or refuse all
 // requests, since the owner's first operation.
 func (s *nodeSamples) findWrongHolds(o Options) (all []wrongHold) {
@@ -175,7 +175,7 @@ func (f *faultTime) keepsReleases() bool {
 	return f.mayAffect(history.AffectsTraffic) || f.mayAffect(history.AffectsCommands) && !f.states(history.AffectsMemory)
 }
 
-// compareHold compares a hold at a server with what its owner has.
+// compareHold compares a hold at a server with its owner's hold.
 func (s *nodeSamples) compareHold(
 	x *history.Sample, state history.KeyState, l *ownerLedger, o Options,
 ) (k wrongHold, wrong bool) {

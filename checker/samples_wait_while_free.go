@@ -31,7 +31,7 @@ func (v *view) judgeWaitsWhileFree(o Options, found *findings) {
 	})
 }
 
-// freeAtServers is what judgeWaitsWhileFree needs to know of a run.
+// freeAtServers is the input of judgeWaitsWhileFree.
 type freeAtServers struct {
 	*nodeSamples
 	o        Options

@@ -29,7 +29,7 @@ type view struct {
 	parts         map[int32][]partialReturn // by hold: permits that were returned before the rest
 	promised      map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
 	unrenewed     []*history.Span           // renewals that were refused: the hold is lost
-	kind          LockKind                  // what the lock is meant to be
+	kind          LockKind                  // see [Options.LockKind]
 	quorum        bool                      // several servers decide about a key
 	fair          bool                      // the lock queues its waiters
 	poll          time.Duration             // see [Options.Poll]
@@ -39,7 +39,7 @@ type view struct {
 	unknownWhy    []unknownCause            // by owner: why its holds are unknown, if they are
 	unknownOwners int                       // number of owners whose holds are unknown
 	unknownCounts [unknownCauses]int        // the same, by cause
-	levels        []level                   // what owners did inside their holds
+	levels        []level                   // operations of owners inside their holds
 	counted       []int32                   // spans: replies with a hold count that can be compared
 
 	// computed when needed, once
@@ -140,7 +140,7 @@ func newView(h *history.History, o Options) *view {
 	return v
 }
 
-// fold finds the holds. It leaves out those of owners whose program order is ordUnknown, unless all is set.
+// fold finds the holds. Unless all is set, it skips owners whose program order is ordUnknown.
 func (v *view) fold(all bool) {
 	h := v.h
 	var marks []int32

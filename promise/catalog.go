@@ -1,6 +1,6 @@
 package promise
 
-// The promises, in the order of [Catalog], which says what each of them means.
+// The promises, in the order of [Catalog], which has the meaning of each.
 const (
 	// Portable.
 

@@ -1,6 +1,6 @@
-// Package promise is the one list of what a lock can state about itself: the operations that it has and the guarantees
-// that it gives. A client states its promises in the reply to init (docs/reference/protocol.md); the harness neither
-// requests nor judges what a lock does not state.
+// Package promise is the list of the promises that a lock can state: operations that it has, and guarantees that it
+// gives. A client states its promises in the reply to init (docs/reference/protocol.md); the harness neither
+// requests operations nor judges guarantees that a lock does not state.
 //
 // Read [Catalog] first: it has one row for each promise. A [Set] is a value; all functions may be called concurrently.
 package promise
@@ -31,8 +31,8 @@ type Promise struct {
 	Former  []string // names that it, or a promise that is now a part of it, had before
 }
 
-// Common are the promises of locks that are used together: those that each of them has, and [Unleased] if one of them
-// has it, because that says what a lock lacks. Without locks it is empty.
+// Common returns the promises of locks that are used together: the promises that all of them have, and [Unleased] if
+// one of them has it, because it states the lack of a feature. Without locks it is empty.
 func Common(locks ...Set) Set {
 	if len(locks) == 0 {
 		return 0
@@ -93,8 +93,8 @@ func (s *Set) decode(into func(names any) error) error {
 	return err
 }
 
-// UnknownError is the error of a name that is not in the [Catalog]: if the harness ignored it, it would not test what
-// the author of the lock believes to be tested.
+// UnknownError is the error of a name that is not in the [Catalog]: if the harness ignored it, it would not test a
+// promise that the author of the lock believes to be tested.
 type UnknownError struct {
 	Name string
 	hint string

@@ -13,7 +13,7 @@ import (
 // Expected is an expected outcome, and why it is expected.
 type Expected struct {
 	Outcome string // several are separated by " or "
-	Because string // what it follows from, for people
+	Because string // the reason, for people
 }
 
 // Expected is the expected outcome of every property in a run with a lock that states can. It is nil if the scenario
@@ -71,8 +71,8 @@ func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 	return all
 }
 
-// ExpectedOfLock is Expected with what the locks of the scenario state in the catalogs of locks; a program of the user
-// states nothing there.
+// ExpectedOfLock is [Scenario.Expected] with the promises of the scenario's locks in the catalogs of locks; a
+// program of the user has none there.
 func (s Scenario) ExpectedOfLock() (map[checker.Property]Expected, error) {
 	var all []promise.Set
 	for _, name := range s.LockNames() {
@@ -109,7 +109,7 @@ func (e Expect) namesViolation() bool {
 	return false
 }
 
-// derivation derives the outcomes of a run from what its lock states and from its workload.
+// derivation derives the outcomes of a run from the promises of its lock and from its workload.
 type derivation struct {
 	can promise.Set
 	w   workload.Params
@@ -195,7 +195,7 @@ func (d derivation) holdCount() Expected {
 	return may("the lock does not state counts-holds")
 }
 
-// violate changes the outcomes to those of a run in which two owners hold the lock at the same time.
+// violate changes the outcomes for a run in which two owners hold the lock at the same time.
 func (d derivation) violate(all map[checker.Property]Expected, class string) {
 	why := "class " + class
 	overlap, leases := join(checker.Violated), join(checker.Violated)

@@ -61,7 +61,7 @@ func (e *Expect) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*expectSection)(e))
 }
 
-// MarshalYAML writes what UnmarshalYAML reads.
+// MarshalYAML writes the form that UnmarshalYAML reads.
 func (e Expect) MarshalYAML() (any, error) {
 	if len(e.Except) == 0 {
 		return e.Verdict, nil

@@ -59,7 +59,7 @@ func (c *mistakes) add(path, format string, args ...any) {
 	c.list = append(c.list, m)
 }
 
-// at is what the text has at a YAML path; nil: nothing.
+// at returns the node of the text at a YAML path; nil: there is none.
 func (c *mistakes) at(path string) ast.Node {
 	p, err := yaml.PathString(path)
 	if err != nil {

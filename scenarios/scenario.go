@@ -1,5 +1,5 @@
 // Package scenarios loads scenarios; its Go API is not a promise, the YAML of a scenario is documented in
-// docs/reference/scenarios.md. A scenario is a topology, a lock, a workload, faults, and what is expected of them. The
+// docs/reference/scenarios.md. A scenario is a topology, a lock, a workload, faults, and the expected outcome. The
 // named scenarios are stories, each a file below stories, and probes, each a row of a file in probes.
 //
 // Read [Scenario] and [Load] first.
@@ -18,7 +18,7 @@ import (
 type Scenario struct {
 	Name    string `yaml:"name"`
 	Summary string `yaml:"summary"` // what happens, in one sentence
-	// Production is what it means in production, in one line.
+	// Production is its meaning in production, in one line.
 	Production string            `yaml:"production,omitempty"`
 	Source     string            `yaml:"source,omitempty"` // of the claim
 	About      string            `yaml:"about,omitempty"`  // a paragraph for people

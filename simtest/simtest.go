@@ -34,7 +34,7 @@ type Lock struct {
 	// A lock whose own watchdog has renewed a hold calls notify with the new end of the validity as Deadline, see
 	// [client.Reply].
 	Open func(s client.Setup, notify func(client.Reply)) (client.Locker, error)
-	// Can is what the lock can do and promises, such as [promise.Permits] or [promise.Fair]. A workload requests
+	// Can are the promises of the lock, such as [promise.Permits] or [promise.Fair]. A workload requests
 	// nothing else.
 	Can promise.Set
 	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome

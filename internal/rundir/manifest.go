@@ -64,7 +64,7 @@ type Manifest struct {
 	Foreign       bool   `json:"foreign,omitempty"` // a lock from outside the catalog: how it stores holds is not known
 
 	Can          promise.Set `json:"can,omitempty"`           // the promises of the lock
-	NotExercised promise.Set `json:"not_exercised,omitempty"` // that the workload would use, but the lock does not state
+	NotExercised promise.Set `json:"not_exercised,omitempty"` // used by the workload, but not stated by the lock
 
 	Clients int           `json:"clients"`
 	Keys    []string      `json:"keys"`

@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// validity is what a session knows about the ends of its holds, for a lock that reports no loss (promise reports-loss):
+// validity tracks when the holds of a session end, for a lock that reports no loss (promise reports-loss):
 // its user has to watch the validity that it was promised.
 type validity struct {
 	mu    sync.Mutex

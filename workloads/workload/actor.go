@@ -22,7 +22,7 @@ type Actor struct {
 	Key     string          // of the present requests
 }
 
-// NewActor is the client of e. Its keys are those that the parameters have for its workload.
+// NewActor returns the client of e, with the keys that the parameters have for its workload.
 func NewActor(ctx context.Context, stop <-chan struct{}, e Env) Actor {
 	a := Actor{Env: e, Context: ctx, Stop: stop, Keys: e.Params.SharedKeys()}
 	if e.Params.ownKeys() {

@@ -14,7 +14,7 @@ type Spec struct {
 	Doc    string // one sentence
 	Source string
 	Needs  promise.Set // without them the workload is not run
-	Uses   promise.Set // what it exercises if the lock has it
+	Uses   promise.Set // promises that it exercises if the lock states them
 	// CheckSequences refuses Params.Sequences if the workload does not have one of them; nil: it has none.
 	CheckSequences func(p Params) error
 	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.
