@@ -9,82 +9,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// The rules of honesty.
-const (
-	releasedNothing  = iota // a release by an owner that never held the lock succeeded
-	releasedTwice           // the same by an owner that had released everything
-	releasedOther           // a release succeeded while another owner certainly held the lock
-	renewedNothing          // a renewal by an owner that never held the lock succeeded
-	noticedAfter            // a notice about a hold that was released
-	renewedOther            // a renewal succeeded while another owner certainly held the lock
-	selfRenewed             // a lease was renewed by the lock itself after another owner had been granted the lock
-	lossLate                // the promise had ended, and the loss was reported late or never
-	lossUnfounded           // a loss was reported inside the promise, and no other owner was granted the lock
-	notKept                 // a server did not have a hold that was promised
-	keptShorter             // a server kept a hold for less time than was promised
-	deniedHolder            // a release or renewal was refused to the holder
-	revived                 // a release or renewal succeeded after the hold was denied, or a renewal after its loss
-	notRenewed              // a lease that the lock renews by itself ended
-	notForced               // a release or renewal succeeded after a forced release
-	confirmedLost           // a release or renewal succeeded after the server had lost the hold
-	notExtended             // a renewal succeeded and extended nothing
-	grantOver               // a grant or renewal whose validity had ended when the client replied
-	fewerPermits            // a server kept fewer permits than were promised
-	shownFree               // an inspect found a lock free that was held
-	shownOther              // an inspect showed another owner than the one that held the lock
-	shownGone               // an inspect showed an owner that did not hold the lock
-	shownWrong              // an inspect showed the owner, and a wrong token, hold count or rest of the lease
-	shownExpired            // an inspect showed an owner whose leases had ended
-	waitersBeyond           // more waiters were counted than can have waited
-	waitersMissing          // fewer waiters were counted than certainly waited
-	forcedNothing           // a forced release succeeded although nobody can have held the lock
-	forceMissed             // a forced release found nobody although a client held the lock
-	forceFault              // acquits: there was a fault
-	contradicted            // the lock contradicted itself
-	gaveUpEarly             // a release or renewal gave up early, or another operation failed without a fault
-	renewalWaited           // a renewal had no answer long after the end of its hold
-	resurrected             // servers had a hold again after its loss was reported
-	ownerUnnamed            // a release of a lost hold did not say that another owner had the lock
-	failedWithEffect        // a release that certainly had no effect had one
-	notForeign              // an acquire was refused because of data of another program, which there cannot be
-	notSetUp                // an acquire failed because a semaphore does not exist, although it states its size
-	deniedGrant             // an acquire failed as one that never held the lock, although a server had granted it
-	unacknowledged          // a grant or a change that waits for replicas succeeded without an acknowledgement
-	honestData              // acquits: a fault may have changed what servers keep
-	honestMinority          // acquits: of a quorum, masters that have the lock may not have replied
-	honestPaused            // acquits: the client was paused, so that nothing could be reported to it
-	honestStarved           // acquits: messages are delivered by priorities in a slow network
-	honestOutage            // acquits: the servers were unavailable, which is a cause for the loss
-	honestReopened          // acquits: the client closed its lock object
-	honestPromise           // acquits: the promise to the other owner had ended
-	honestSilent            // acquits: a lock that reports no losses: its lease states when the hold ends
-	honestReaders           // acquits: a reader among readers
-	honestRights            // acquits: a permission was revoked, or, of other operations than those, there was a fault
-)
-
-func honestyRules() []string {
-	return []string{releasedNothing: "released-nothing", releasedTwice: "released-twice",
-		releasedOther:  "released-another's",
-		renewedNothing: "renewed-nothing", noticedAfter: "after-release", renewedOther: "renewed-another's",
-		selfRenewed: "watchdog-renewed-another's", lossLate: "loss-late",
-		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
-		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
-		confirmedLost: "confirmed-lost", notExtended: "not-extended",
-		grantOver: "grant-expired", fewerPermits: "fewer-permits",
-		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
-		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
-		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
-		contradicted: "contradiction", gaveUpEarly: "failed", ownerUnnamed: "owner-unnamed",
-		failedWithEffect: "failed-with-effect",
-		renewalWaited:    "waited-renewal", resurrected: "resurrected", deniedGrant: "denied-grant",
-		notForeign: "foreign-unfounded", notSetUp: "not-set-up", unacknowledged: "unacknowledged",
-		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
-		honestStarved:  "slow-network",
-		honestReopened: "reopened", honestPromise: "other-outlived",
-		honestSilent: "reports-no-loss", honestReaders: "readers-share",
-		honestRights: "fault-refuses"}
-}
-
 // checkHonesty looks for replies and reports that were not true: a release or a renewal that succeeded although the
 // owner was not the holder (redis-py#490, ShedLock#2583), and a loss that was reported late, never, or without cause.
 //
@@ -103,31 +27,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.unknown = sync.OnceValue(v.firstUnknown)
 	c.promises = sync.OnceValue(func() *promiseIndex { return newPromiseIndex(v) })
 	c.seen, c.acts, c.shownOps = sync.OnceValue(c.lastSeen), sync.OnceValue(c.noticedActs), sync.OnceValue(c.findShownOps)
-	c.releasesOfNothing()
-	c.operationsOfOthers()
-	c.judgeLosses()
-	c.judgeKeptPromises()
-	c.judgeConfirmedLost()
-	c.fewerPermits()
-	c.judgeExtended()
-	c.judgeAnswers()
-	c.judgeRenewed()
-	c.judgeExpired()
-	c.judgeShown()
-	c.judgeWaiters()
-	c.judgeFailures()
-	c.judgeEffectsOfFailures()
-	c.judgeContradictions()
-	c.judgeForcedReleases()
-	c.judgeLateRenewals()
-	c.judgeResurrected()
-	c.judgeOwnerNamed()
-	c.judgeAfterRelease()
-	c.judgeRenewedOthers()
-	c.judgeDeniedGrants()
-	c.judgeForeign()
-	c.judgeNotSetUp()
-	c.judgeUnacknowledged()
+	c.judge()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
