@@ -44,7 +44,8 @@ func TestEvents(t *testing.T) {
 		t.Error("granted twice")
 	}
 	release(t, h)
-	h = acquire(t, c.FencedMutex("events"), WithLease(2*time.Second)) // longer than a stall of a busy machine: a reply after it is no grant
+	// The lease is longer than a stall of a busy machine: a reply after its end is no grant.
+	h = acquire(t, c.FencedMutex("events"), WithLease(2*time.Second))
 	<-lost
 	if err := h.Release(context.Background()); err == nil {
 		t.Error("a lost hold was released")

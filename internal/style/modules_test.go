@@ -18,7 +18,7 @@ const (
 // most. Packages of this module do not count: parts of it may get packages of their own.
 const simtestPackages = 220
 
-// TestSimtestLinksFewPackages: a user's test is built from the simulation alone, without real servers and their clients.
+// TestSimtestLinksFewPackages: a user's test is built from the simulation alone, without real servers or their clients.
 func TestSimtestLinksFewPackages(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "./simtest")
 	list.Dir = root
