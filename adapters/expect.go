@@ -51,7 +51,7 @@ func (a Adapter) Expected() (all Expectations, err error) {
 	return all, nil
 }
 
-// Why is what the expectations say of a lock in a scenario; "": nothing.
+// Why is the reason for the expectation of a lock in a scenario; "": there is none.
 func (all Expectations) Why(lock, scenario string) string {
 	for _, e := range all {
 		if e.Lock == lock && e.Scenario == scenario {

@@ -39,7 +39,7 @@ const (
 	Exercised      Property = "exercised"
 )
 
-// Outcome is what was found about one property.
+// Outcome is the result for one property.
 type Outcome string
 
 // The outcomes. NotApplicable: the history has no operations that the property is about.
@@ -85,7 +85,7 @@ type Violation struct {
 	Severity time.Duration `json:"severity_ns"`       // for sorting: duration, or 0
 }
 
-// Result is what one checker found.
+// Result is the result of one checker.
 type Result struct {
 	Property   Property         `json:"property"`
 	Outcome    Outcome          `json:"outcome"`
@@ -142,7 +142,7 @@ type Options struct {
 	MaxHold time.Duration
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
-	// LockKind is what the lock is meant to be, where the history does not say, such as a mutex that its holder
+	// LockKind is the kind of the lock if the history does not show it, such as a mutex that its holder
 	// cannot acquire again. Empty: the kind that follows from Promises.
 	LockKind LockKind
 
@@ -160,7 +160,7 @@ type Options struct {
 	off disabledRules // a rule that a test switches off, to show that it is needed
 }
 
-// LockKind is what a lock is meant to be, by its name on the command line.
+// LockKind is the kind of a lock, by its name on the command line.
 type LockKind string
 
 // The kinds. Of AnyKind, a lock that was granted again to its holder counts as reentrant.
@@ -197,7 +197,7 @@ type Judgement struct {
 	MayBeDown int               `json:"may_be_down,omitempty"`
 	Results   []Result          `json:"results"`
 	Problems  []history.Problem `json:"problems,omitempty"`
-	// Thresholds are those of Options, each with the number that was measured.
+	// Thresholds are the thresholds of Options, each with the measured number.
 	Thresholds []Comparison `json:"thresholds,omitempty"`
 
 	Spans   int           `json:"spans"`

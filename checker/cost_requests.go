@@ -24,7 +24,7 @@ const (
 	fewChannels  = 4                // that a process may always be subscribed to
 )
 
-// requestPoint is what one sample says of the requests of a process.
+// requestPoint is the requests of a process in one sample.
 type requestPoint struct {
 	sent, time time.Duration
 	*history.Received
@@ -202,7 +202,7 @@ func askAgain(o Options) time.Duration {
 	return time.Second
 }
 
-// shortestPause is what is assumed at least of the time between two requests of a waiter.
+// shortestPause is the shortest time that is assumed between two requests of a waiter.
 const shortestPause = 10 * time.Millisecond
 
 // leaseMayBeOver is after how long a waiter may ask again that knows when the lease ends for which it was refused, and

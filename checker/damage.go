@@ -23,7 +23,7 @@ func damageRules() []string {
 		latestGrant: "latest-grant", harnessStalled: "harness-stalled"}
 }
 
-// touchLog is what is known of the guarded resource, by key.
+// touchLog is the known accesses to the guarded resource, by key.
 type touchLog struct {
 	token []uint64 // greatest token seen
 	by    []int32  // the touch with that token; -1: none

@@ -100,7 +100,7 @@ type disturbances struct {
 // disturbances returns the disturbances of the whole lock, except for operations of operators (scope.operatorOnly).
 func (v *view) disturbances(o Options) disturbances { return v.disturbancesFor(wholeLock(), o) }
 
-// allDisturbances returns those of all faults.
+// allDisturbances returns the disturbances of all faults.
 func (v *view) allDisturbances(o Options) disturbances {
 	return disturbances{v.faultTimes(), o.slack()}
 }

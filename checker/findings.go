@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// finding is a violation before it is put into words: x and y are what it is about, y the later one. The rule decides
+// finding is a violation before it is put into words: x and y are its spans or holds, y the later. The rule decides
 // whether they are holds, touches or spans.
 type finding struct {
 	rule       int

@@ -34,7 +34,7 @@ type Promise struct {
 	From, Until time.Duration // Until is history.Infinity if the lock was granted without a lease
 }
 
-// HoldEnd is what ended a hold, as a phrase for people.
+// HoldEnd is the reason why a hold ended, as a phrase for people.
 type HoldEnd string
 
 // The ends of a hold.

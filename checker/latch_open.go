@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// latchKey is what the history shows of one latch.
+// latchKey is the history of one latch.
 type latchKey struct {
 	armings []arming
 	unknown time.Duration // the first arm of unknown outcome was invoked, or one without a generation; never: none

@@ -29,7 +29,7 @@ type permitFold struct {
 
 type permitOwner struct {
 	open      []int32 // permitHolds, the latest last
-	lost      bool    // what it had is lost
+	lost      bool    // its permits are lost
 	regranted bool    // and it was granted permits again
 	at        time.Duration
 	acquired  int32 // permits acquired at that instant; -1: and released

@@ -119,7 +119,7 @@ func (x *promiseIndex) all(owner, key int32) []receivedPromise {
 	return x.found
 }
 
-// of are those of its owner's promises that are about h, until the next call of a method. A release without a mode may
+// of returns the promises of its owner that are about h, until the next call of a method. A release without a mode may
 // be of either.
 func (x *promiseIndex) of(h *hold) []receivedPromise {
 	x.found = x.found[:0]

@@ -23,7 +23,7 @@ type receivedPromise struct {
 	notice    bool // made by a notice
 }
 
-// promiseEvent is what an event does to the promises of an owner.
+// promiseEvent is the effect of an event on the promises of an owner.
 type promiseEvent uint8
 
 const (

@@ -39,7 +39,7 @@ type freeAtServers struct {
 	until    time.Duration // start of the first fault that is not one of a client
 	shared   map[int32]bool
 	free     map[int32][]segment // by key, computed when needed: without a hold and without a grant
-	hindered map[int32][]segment // likewise; see inTheWay
+	hindered map[int32][]segment // the same; see inTheWay
 }
 
 func (v *view) newFreeAtServers(s *nodeSamples, o Options) *freeAtServers {

@@ -22,7 +22,7 @@ type chain struct {
 	kept     bool
 }
 
-// retention is what is kept of a history.
+// retention is the part of a history that is kept.
 type retention struct {
 	*view
 	chains         map[ownerKey][]chain

@@ -89,7 +89,7 @@ type hold struct {
 	remains          bool // requested while servers may have kept a hold that was lost: they may keep that one
 }
 
-// usage is what owners of a key were seen to do.
+// usage is the operations that owners of a key were seen to use.
 type usage uint8
 
 const (

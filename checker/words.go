@@ -59,7 +59,7 @@ func (v *view) word(f finding, w wording) Violation {
 	return x
 }
 
-// know is what a word of a [wording] stands for: about operation y, about x, or about the finding itself.
+// know is the meaning of a word of a [wording]: about operation y, about x, or about the finding itself.
 func (v *view) know(word string, f finding, e evidence) string {
 	s := &v.h.Spans[f.y]
 	switch word {
@@ -115,7 +115,7 @@ func (v *view) know(word string, f finding, e evidence) string {
 	return v.knowOther(word, &v.holds[f.x])
 }
 
-// knowOther is what a word stands for about x, if that is a hold. Of an operation since is when it returned.
+// knowOther is the meaning of a word about x, if that is a hold. Of an operation since is when it returned.
 func (v *view) knowOther(word string, h *hold) string {
 	switch word {
 	case "size":

@@ -58,7 +58,7 @@ type Request struct {
 	Canceled bool `json:"canceled,omitempty"` // release: its caller has given up, as its context has ended
 }
 
-// Hold is what a renewal or a release is about: the innermost hold of its owner.
+// Hold identifies the hold of a renewal or a release: the innermost hold of its owner.
 type Hold struct {
 	Key     string
 	Keys    []string // of a hold of several; nil: Key alone

@@ -29,7 +29,7 @@ type Local struct {
 	killed bool
 }
 
-// notice is what the lock reports of its own accord, and when, by the clock of the client.
+// notice is a message of the lock that replies to no request, with its time on the clock of the client.
 type notice struct {
 	Reply
 	at int64

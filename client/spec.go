@@ -22,7 +22,7 @@ type Spec struct {
 	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL, or with one of more than
 	// two minutes beyond its lease, such as the counter of its tokens. nil: none.
 	PersistentKeys func(key string) []string
-	// ExpiringKeys returns those of them that have a TTL, however long. nil: any of them may have none.
+	// ExpiringKeys returns the persistent keys that have a TTL, however long. nil: any of them may have none.
 	ExpiringKeys func(key string) []string
 
 	// CheckOptions refuses options of a scenario that Open would refuse. nil: they are not known before.

@@ -13,7 +13,7 @@ import (
 type adminFault struct {
 	// set puts the fault in force on a node and returns what undoes it.
 	set func(ctx context.Context, a cluster.Admin, node string, env Env) (undo undoing, err error)
-	// count is what the server has counted so far; nil: the effect, noun, is certain.
+	// count reads the server's counter; nil: the effect, noun, is certain.
 	count  func(ctx context.Context, a cluster.Admin, node string) (int, error)
 	noun   string // what count counts, in the singular
 	healed string

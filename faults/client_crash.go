@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// client-crash kills a client permanently: what it held is never released and must become free when its lease expires.
+// client-crash kills a client permanently: its lock is never released and must become free when the lease expires.
 // Its watchdog dies with it.
 var clientCrashSpec = clientFault(Spec{
 	Name:    "client-crash",

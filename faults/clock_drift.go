@@ -10,7 +10,7 @@ import (
 )
 
 // clock-drift makes the wall clock of a server run fast or slow: a bad quartz, a starved virtual machine. Locks allow
-// for a drift of 1% at most; this is what happens with more.
+// for a drift of 1% at most; this fault exceeds it.
 var clockDriftSpec = Spec{
 	Name:      "clock-drift",
 	NotOn:     noClocks(),

@@ -19,7 +19,8 @@ type command struct {
 	healed bool
 }
 
-// breaking is what such a fault does to a node, given the names of the locks: its effect, and whether it had one.
+// breaking applies such a fault to a node, given the names of the locks, and returns the effect, and whether there was
+// one.
 type breaking func(ctx context.Context, a cluster.Admin, node string, locks []string) (string, bool, error)
 
 // commandFault completes a row of such a fault.

@@ -40,7 +40,7 @@ type Event struct {
 	// Permits is how many were requested; 0: the primitive has none.
 	Permits int
 	Token   int64 // 0: none was minted
-	// Took is from the call of Acquire or Release to its end; 0 for what no call began.
+	// Took is from the call of Acquire or Release to its end; 0 for an event that no call caused.
 	Took time.Duration
 	Err  error
 }

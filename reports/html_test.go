@@ -97,7 +97,7 @@ func TestDrawingsAreWellFormed(t *testing.T) {
 	for _, s := range append(allRuns(), failoverRun(hostile)) {
 		r := s.load(t)
 		picture := timeline.New(r)
-		svg, _ := picture.Html()
+		svg, _ := picture.HTML()
 		overview := timeline.Overview(r, picture.D.Window)
 		for name, text := range map[string]string{"timeline": string(svg), "overview": string(overview)} {
 			if err := wellFormed(text); err != nil {

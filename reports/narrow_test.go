@@ -76,7 +76,7 @@ func TestExplainedOverlapIsOnTop(t *testing.T) {
 	inside := worst
 	inside.Start, inside.End, inside.Severity = worst.Start+ms(300), worst.End-ms(300), worst.Severity-ms(600)
 	s.j.Results[0].Violations = []checker.Violation{worst, inside}
-	svg, _ := timeline.New(s.load(t)).Html()
+	svg, _ := timeline.New(s.load(t)).HTML()
 	page := string(svg)
 	bars := regexp.MustCompile(`<rect class="red( main)?"`).FindAllString(page, -1)
 	if len(bars) < 2 || !strings.Contains(bars[len(bars)-1], "main") {

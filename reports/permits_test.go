@@ -17,7 +17,7 @@ func TestPermitsWithLeases(t *testing.T) {
 		s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "a", Permits: 1, Limit: 3})
 		s.add(11, history.OK, 0, history.Acquire, &history.Value{Owner: "a", Valid: ms(valid)})
 		s.number()
-		if got := s.load(t).TtlText(history.KeyState{Permits: 1, Limit: 3, TTL: -1}); got != want {
+		if got := s.load(t).ExpiryText(history.KeyState{Permits: 1, Limit: 3, TTL: -1}); got != want {
 			t.Errorf("valid for %v ms: %q, want %q", valid, got, want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestOverlapsOfOtherKeys(t *testing.T) {
 	other := s.j.Results[0].Violations[0]
 	other.Key, other.Start, other.End, other.Text = "stock", ms(3500), ms(3600), "another key"
 	s.j.Results[0].Violations = append(s.j.Results[0].Violations, other)
-	svg, notes := timeline.New(s.load(t)).Html()
+	svg, notes := timeline.New(s.load(t)).HTML()
 	if strings.Contains(string(svg), "another key") {
 		t.Error("the overlap of another key is in the picture")
 	}

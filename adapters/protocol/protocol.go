@@ -54,7 +54,7 @@ type reply struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// notice is what a client says without a request.
+// notice is a message of a client that replies to no request.
 type notice struct {
 	Event  string `json:"event"`
 	Key    string `json:"key"`
@@ -88,7 +88,7 @@ func mono() int64 {
 	return t.Nano()
 }
 
-// locker is what an adapter implements. wait is 0 for one try.
+// locker is implemented by an adapter. wait is 0 for one try.
 type locker interface {
 	can() []string
 	acquire(ctx context.Context, key string, lease, wait time.Duration) (lock any, p *promise, err error)
@@ -179,7 +179,7 @@ func serve(open func(endpoints) locker) {
 	}
 }
 
-// held is what the request's owner holds; nil: nothing.
+// held is the hold of the request's owner; nil: none.
 func (s *server) held(q request) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()

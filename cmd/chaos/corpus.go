@@ -70,7 +70,7 @@ func (o exploreOptions) shardText() string {
 	return ", shard " + o.shard
 }
 
-// corpus is what all shards have done so far, as --json prints it.
+// corpus is the progress of all shards, as --json prints it.
 type corpus struct {
 	Covered int                   `json:"covered"` // seeds, each of one shard
 	Of      int                   `json:"of"`      // shards

@@ -129,7 +129,7 @@ func requiredFeatures() []feature {
 	}}
 }
 
-// versioned is what was found of a program.
+// versioned is a program with its version.
 func versioned(version string, err error) (string, error) { return "version " + version, err }
 
 // lacking is what is missing as an error, or else what was found.

@@ -89,7 +89,7 @@ shell says how to load its script.`
 	c.Args, c.RunE = unknownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
-// known refuses a value that is not one of names; what is what was expected, such as "--backend: unknown backend".
+// known refuses a value that is not one of names; what begins the error, such as "--backend: unknown backend".
 func known(what, value string, names []string) error {
 	if slices.Contains(names, value) {
 		return nil

@@ -288,7 +288,7 @@ func (o runOptions) changes() (all []change) {
 	return all
 }
 
-// overrides are what these flags change, --set last.
+// overrides are the changes by these flags, --set last.
 func (o runOptions) overrides() []scenarios.Override {
 	var list []scenarios.Override
 	for _, c := range o.changes() {
@@ -301,7 +301,7 @@ func (o runOptions) overrides() []scenarios.Override {
 	return append(list, scenarios.Sets(o.set)...)
 }
 
-// repeat is the command that repeats the run; flags are those of the backend.
+// repeat is the command that repeats the run; flags are the flags of the backend.
 func (o runOptions) repeat(flags []string) string {
 	if o.command != "" {
 		return o.command

@@ -164,7 +164,7 @@ func (f *following) Read(b []byte) (int, error) {
 }
 
 // detectHead reads only as many lines as it needs to detect the format, so that
-// a slow stream is judged from its first events. It returns what it read.
+// a slow stream is judged from its first events. It returns the events that it read.
 func detectHead(r io.Reader, reading *foreign.Options) ([]byte, error) {
 	var head []byte
 	buf := make([]byte, 4096)

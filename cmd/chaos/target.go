@@ -49,7 +49,7 @@ func (t *targetFlags) add(c *cobra.Command) {
 	f.StringVar(&t.key, "target-key", "", "`FILE` with the key of --target-cert")
 }
 
-// config is what the flags say; the keys of the run begin with prefix.
+// config is the configuration by the flags; the keys of the run begin with prefix.
 func (t targetFlags) config(prefix string) (cfg target.Config, err error) {
 	if cfg.Address, err = target.ParseAddress(t.url); err != nil {
 		return cfg, usage(fmt.Errorf("--target: %w", err))

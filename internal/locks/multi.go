@@ -28,7 +28,7 @@ func multiSpecs() []client.Spec {
 		"permit, unless the workload has more.",
 		"redisson#2172; java.util.concurrent's Semaphore", kind{acquire: acquireMulti(threeSemaphores, 0), several: true,
 			apart: true})
-	// The bounds of a frugal lock are for a hold of one lock at the servers, and this one has up to four.
+	// The bounds of bounded-cost are for a hold of one lock at the servers, and this one has up to four.
 	mixed.Can = mixed.Can.Without(promise.BoundedCost).With(promise.ReadWrite | promise.Downgrade |
 		promise.RefusesUpgrade | promise.NoHeadOfLineBlocking)
 	mixed.PersistentKeys = multiTokens(4)

@@ -275,7 +275,7 @@ func (q *inquiry) between() (f *evidence.Fault) {
 // findUnknown says that no fault is part of the cause.
 func findUnknown(q *inquiry) *Cause {
 	c := &Cause{Sentence: q.plain()}
-	if q.p != nil && !(q.r.Alone() && len(q.r.Faults) == 0) { // whether there were faults is known
+	if q.p != nil && !(q.r.HistoryOnly() && len(q.r.Faults) == 0) { // whether there were faults is known
 		c.Add("; no fault took effect between the two grants")
 	}
 	return c

@@ -31,8 +31,8 @@ const (
 		"until when"
 )
 
-// Alone reports whether the run is a history without a run directory.
-func (r *Run) Alone() bool { return r.File != "" }
+// HistoryOnly reports whether the run is a history without a run directory.
+func (r *Run) HistoryOnly() bool { return r.File != "" }
 
 // Named replaces the numbers of clients that have names instead, escaped for the text they are in.
 func (r *Run) Named(text string, escape func(string) string) string {

@@ -197,8 +197,8 @@ func (r *Run) holdAround(key string, t time.Duration) *Hold {
 	return last
 }
 
-// TtlText is when a key or, in an ensemble, the node of a lock ends by itself.
-func (r *Run) TtlText(k history.KeyState) string {
+// ExpiryText says when a key or, in an ensemble, the node of a lock expires.
+func (r *Run) ExpiryText(k history.KeyState) string {
 	if k.TTL >= 0 {
 		return format.Duration(k.TTL) + " left"
 	}

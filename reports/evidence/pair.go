@@ -133,7 +133,7 @@ func (p *Pair) FaultOn(target string, from time.Duration, except func(*Fault) bo
 // By names the node that granted a hold, or says why it is not known.
 func (p *Pair) By(h *Hold) Sentence {
 	switch by := p.KnownBy(h); {
-	case by.Text != "", p.R.Alone(): // of a history alone no server is known, and the page says so once
+	case by.Text != "", p.R.HistoryOnly(): // of a history alone no server is known, and the page says so once
 		return by
 	case len(p.R.Samples) == 0:
 		return Say(" by an unknown node (nodes were not sampled)")

@@ -79,7 +79,7 @@ func (t *textWriter) verdict(r *evidence.Run) {
 	if r.Verdict() == checker.Unsafe && r.Judgement.Class != "" {
 		t.b.WriteString(" (" + string(r.Judgement.Class) + ")")
 	}
-	if r.Alone() {
+	if r.HistoryOnly() {
 		t.b.WriteString("  " + oneLine(r.Title()) + "\n")
 		return
 	}

@@ -47,7 +47,7 @@ type view struct {
 	Missing            []string
 	Repeat, Source     string
 	Essentials         []field
-	Alone              bool // a history without a run directory
+	HistoryOnly        bool // a history without a run directory
 
 	picture         *timeline.Timeline
 	Timeline        template.HTML
@@ -153,8 +153,8 @@ func (p *view) header(r *evidence.Run) {
 	if r.Dir != nil {
 		p.Source = r.Dir.ID
 	}
-	p.Alone = r.Alone()
-	if p.Alone {
+	p.HistoryOnly = r.HistoryOnly()
+	if p.HistoryOnly {
 		p.Source = r.File
 		p.Essentials = nonEmpty([]field{{"Clients", fmt.Sprint(len(r.PerClient()))},
 			{"Keys", format.Number(len(r.History.Keys))}, {"Events", format.Number(r.History.Events)},
@@ -175,7 +175,7 @@ func nonEmpty(all []field) []field {
 
 func (p *view) story(r *evidence.Run) {
 	t := timeline.New(r)
-	p.Timeline, p.TimelineNotes = t.Html()
+	p.Timeline, p.TimelineNotes = t.HTML()
 	p.Overview = timeline.Overview(r, t.D.Window)
 	p.picture = t
 	if r.Sampling != nil {

@@ -167,7 +167,7 @@ func (p *view) clients(r *evidence.Run) {
 }
 
 func (p *view) configuration(r *evidence.Run) {
-	if r.Alone() {
+	if r.HistoryOnly() {
 		return
 	}
 	m := &r.Manifest

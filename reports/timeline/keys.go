@@ -59,7 +59,7 @@ func (t *Timeline) keyHeld(node string, w evidence.Interval, st evidence.NodeSta
 		color = ColorOf(t.r, who.Client)
 	}
 	k := st.First.Keys[t.Key]
-	left, leftEnd := t.r.TtlText(k), t.r.TtlText(st.Last.Keys[t.Key])
+	left, leftEnd := t.r.ExpiryText(k), t.r.ExpiryText(st.Last.Keys[t.Key])
 	tip := fmt.Sprintf("%s: %s (%s); %s at %s", node, who.Label, cmp.Or(k.Owner, "no owner is stored"), left,
 		format.Instant(st.From))
 	switch {

@@ -53,8 +53,8 @@ func New(r *evidence.Run) *Timeline {
 	return t
 }
 
-// Html draws the timeline, and returns notes about omitted parts.
-func (t *Timeline) Html() (template.HTML, []string) {
+// HTML draws the timeline, and returns notes about omitted parts.
+func (t *Timeline) HTML() (template.HTML, []string) {
 	t.chooseClients()
 	t.draw()
 	label := fmt.Sprintf("Timeline of %s from %s to %s", t.Key, format.Instant(t.D.Window.From),

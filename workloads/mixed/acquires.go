@@ -16,7 +16,7 @@ func holdSequences() []sequence {
 		{name: "plain", run: plain},
 		{name: "nested", needs: promise.Reentrant, run: nested},
 		{name: "nested leases", needs: promise.Reentrant | promise.ReportsLoss,
-			run: holding((*mix).newBrief, nestedLeases)},
+			run: holding((*mix).newShortLease, nestedLeases)},
 		{name: "to the end", needs: promise.ReportsLoss, run: toTheEnd},
 		{name: "refused re-entry", needs: promise.RefusesReentry, run: refusedReentry},
 		{name: "tries", needs: promise.Try, run: tries},

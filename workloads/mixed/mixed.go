@@ -169,8 +169,8 @@ func (m *mix) request(owner string, lease time.Duration) client.Acquire {
 // newRequest is a request of a new owner with the lease of the workload.
 func (m *mix) newRequest() client.Acquire { return m.request(m.NewOwner(), m.Lease()) }
 
-// newBrief is a request with a lease that ends within a sequence.
-func (m *mix) newBrief() client.Acquire { return m.request(m.NewOwner(), 2*m.ShortLease()) }
+// newShortLease is a request with a lease that ends within a sequence.
+func (m *mix) newShortLease() client.Acquire { return m.request(m.NewOwner(), 2*m.ShortLease()) }
 
 // again is the request for h once more, by its owner.
 func (m *mix) again(h session.Hold) client.Acquire {

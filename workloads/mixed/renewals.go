@@ -13,9 +13,9 @@ import (
 // renewSequences are about leases.
 func renewSequences() []sequence {
 	return []sequence{
-		{name: "renewed by hand", needs: promise.Renew, run: holding((*mix).newBrief, renewed)},
+		{name: "renewed by hand", needs: promise.Renew, run: holding((*mix).newShortLease, renewed)},
 		{name: "renewed for less", needs: promise.Renew,
-			run: holding((*mix).newBrief, renewedForLess)},
+			run: holding((*mix).newShortLease, renewedForLess)},
 		{name: "renewal of what is not held", needs: promise.Renew,
 			run: holding((*mix).newRequest, renewNothing)},
 		{name: "expired", needs: promise.ReportsLoss, run: expired},

@@ -6,7 +6,7 @@
 // for the run's network:
 //
 //	.0.10+i    node i: it listens there, always at the same port, and connects from there
-//	.0.40+i    Sentinel i, likewise
+//	.0.40+i    Sentinel i
 //	gateway    this machine's own address in that network: all gates, each at its own port
 //	127.0.4.1… the clients, as in package process
 //

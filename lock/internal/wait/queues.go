@@ -213,7 +213,7 @@ func (s *Queues) AsleepIn(channel string) (n, of int, subscribed bool) {
 	return n, len(q.waiters), q.live
 }
 
-// InUse reports whether a channel has waiters, or had some of late. It does not lock the mutex.
+// InUse reports whether a channel has waiters or recently had some. It does not lock the mutex.
 func (s *Queues) InUse() bool { return s.count.Load() > 0 }
 
 // SetHold makes w one that is woken only by messages for this hold or for all. It
