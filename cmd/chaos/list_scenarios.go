@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/listing"
-	"github.com/lockchaos/lockchaos/scenarios"
+	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
 // choiceFlags are the flags of chaos list scenarios.
@@ -22,20 +24,44 @@ func choiceFlags(c *cobra.Command, o *listing.Choice) {
 	f.StringVar(&o.Fault, "fault", "", "scenarios: only those with a fault that matches `PATTERN`")
 	f.StringVar(&o.Verdict, "verdict", "", "scenarios: only those that expect `VERDICT`: "+strings.Join(verdicts(), ", "))
 	_ = c.RegisterFlagCompletionFunc("lock", completeNames(lockNames))
-	_ = c.RegisterFlagCompletionFunc("topology", completeNames(func() []string {
-		return format.Texts(cluster.Topologies(), func(t cluster.TopologySpec) string { return t.Name })
-	}))
-	_ = c.RegisterFlagCompletionFunc("fault", completeNames(func() []string {
-		return format.Texts(faults.Catalog(), func(f faults.Spec) string { return f.Name })
-	}))
+	_ = c.RegisterFlagCompletionFunc("topology", completeNames(topologyNames))
+	_ = c.RegisterFlagCompletionFunc("fault", completeNames(faultNames))
 	_ = c.RegisterFlagCompletionFunc("verdict", completeNames(verdicts))
+}
+
+func topologyNames() []string {
+	return format.Texts(cluster.Topologies(), func(t cluster.TopologySpec) string { return t.Name })
+}
+
+func faultNames() []string {
+	return format.Texts(faults.Catalog(), func(f faults.Spec) string { return f.Name })
 }
 
 func verdicts() []string {
 	return []string{string(checker.Safe), string(checker.Unsafe), string(checker.Inconclusive)}
 }
 
+// checkChoice refuses a name that does not exist, which would match nothing. A pattern may match nothing.
+func checkChoice(o listing.Choice) error {
+	for _, f := range []struct {
+		flag, pattern string
+		names         func() []string
+	}{
+		{"lock", o.Lock, lockNames}, {"topology", o.Topology, topologyNames},
+		{"fault", o.Fault, faultNames}, {"verdict", o.Verdict, verdicts},
+	} {
+		if f.pattern == "" || strings.ContainsAny(f.pattern, "*?[]|\\,!:") || slices.Contains(f.names(), f.pattern) {
+			continue
+		}
+		return fmt.Errorf("--%s: unknown %s %q%s", f.flag, f.flag, f.pattern, nearest.Hint(f.pattern, f.names()))
+	}
+	return nil
+}
+
 func listScenarios(s streams, o listing.Choice, asJSON bool) error {
+	if err := checkChoice(o); err != nil {
+		return usage(err)
+	}
 	items, err := o.Items()
 	if err != nil {
 		return usage(err)
@@ -46,7 +72,8 @@ func listScenarios(s streams, o listing.Choice, asJSON bool) error {
 	if err := listing.Text(s.out, items); err != nil || o.All {
 		return err
 	}
-	probes := len(scenarios.Names()) - len(scenarios.Stories())
-	s.note("%s, which exist to find bugs of locks, are listed with --all", format.Count(probes, "probe"))
-	return nil
+	o.All = true
+	all, err := o.Items()
+	s.note("%s, which exist to find bugs of locks, are listed with --all", format.Count(len(all)-len(items), "probe"))
+	return err
 }

@@ -60,12 +60,17 @@ func TestListScenarios(t *testing.T) {
 	}
 }
 
-// TestListMistakes: a flag of the list of scenarios is refused elsewhere, and so is a pattern that is none.
+// TestListMistakes: a flag of the list of scenarios is refused elsewhere, and so are a pattern that is none and a name
+// that does not exist.
 func TestListMistakes(t *testing.T) {
 	for args, want := range map[string]string{
-		"faults --lock redlock":   "only the list of scenarios has",
-		"scenarios --lock a,b":    "lock: \"a,b\" is not a pattern of names",
-		"scenarios --topology [a": "invalid pattern",
+		"faults --lock redlock":       "only the list of scenarios has",
+		"scenarios --lock a,b":        "lock: \"a,b\" is not a pattern of names",
+		"scenarios --topology [a":     "invalid pattern",
+		"scenarios --lock redlok":     "--lock: unknown lock \"redlok\" (did you mean redlock?)",
+		"scenarios --topology clster": "(did you mean cluster?)",
+		"scenarios --fault kil":       "(did you mean kill?)",
+		"scenarios --verdict unsaf":   "(did you mean unsafe?)",
 	} {
 		if code, _, stderr := chaos(append([]string{"list"}, strings.Fields(args)...)...); code != exitUsage ||
 			!strings.Contains(stderr, want) {
