@@ -8,14 +8,13 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // sinceUnreleased are words that compare with a state that no user has seen.
 var sinceUnreleased = regexp.MustCompile(`(?i)\b(no longer|used to|before, |so far it|until now|anymore)\b`)
 
-// TestChangelogSaysWhatUsersGet: before the first release the changelog lists what is there, with the numbers of the
-// catalogs, and no change between two states of the repository.
+// TestChangelogSaysWhatUsersGet: before the first release the changelog lists what is there, with the numbers of
+// properties and libraries, and no change between two states of the repository.
 func TestChangelogSaysWhatUsersGet(t *testing.T) {
 	text := read(t, "CHANGELOG.md")
 	for i, line := range strings.Split(text, "\n") {
@@ -28,7 +27,6 @@ func TestChangelogSaysWhatUsersGet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		fmt.Sprintf("* %d scenarios,", len(scenarios.Names())),
 		fmt.Sprintf("* %d properties:", len(checker.Catalog())), fmt.Sprintf("locks of %d libraries", len(libraries)),
 	} {
 		if !strings.Contains(text, want) {
