@@ -255,8 +255,8 @@ var rows = []Promise{
 		Replies: []string{"acquire.undone"},
 		Meaning: "while an acquire of several `keys` has to wait for one of them, it does not keep the others for more " +
 			"than 4 s at a time, or 9 s while a server does not reply: it releases them, so that a client that wants one of " +
-			"them alone gets it. Such an acquire replies with `undone`, whether it is granted or not. Without it, an acquire of " +
-			"several keys may keep them for as long as it waits",
+			"them alone gets it. Such an acquire replies with `undone`, whether it is granted or not. Without it, an acquire " +
+			"of several keys may keep them for as long as it waits",
 	},
 	{
 		Set: ProgramsTakeTurns, Name: "programs-take-turns", House: true, Former: []string{"takes-turns"},
