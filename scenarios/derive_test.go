@@ -69,3 +69,37 @@ func TestExpectedOfLock(t *testing.T) {
 		}
 	}
 }
+
+// TestExceptionsOfAnotherLock: whether a property applies is an exception for the lock of the scenario; another lock
+// must not violate it, and an expected violation stays expected.
+func TestExceptionsOfAnotherLock(t *testing.T) {
+	const text = `
+name: mine
+topology: {kind: single}
+lock: reentrant
+duration: 1s
+expect:
+  verdict: unsafe
+  except:
+    linearizable: {outcome: not-applicable, because: no key has a model}
+    honesty: {outcome: violated, because: a release is not checked}
+`
+	for lock, want := range map[string]string{"reentrant": "not-applicable", "mutex": "holds or not-applicable"} {
+		s, err := Parse([]byte(text), Override{As: "--lock", Path: "lock", Value: lock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse([]byte(s.YAML())) // as a replay reads it
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []Scenario{s, again} {
+			if got := s.Expect.Except["linearizable"].Outcome; got != want {
+				t.Errorf("lock %s: linearizable is expected to be %q, want %q", lock, got, want)
+			}
+			if got := s.Expect.Except["honesty"].Outcome; got != "violated" {
+				t.Errorf("lock %s: honesty is expected to be %q", lock, got)
+			}
+		}
+	}
+}

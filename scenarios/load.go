@@ -113,6 +113,12 @@ func parse(source []byte, name string, overrides []Override) (s Scenario, err er
 	if err != nil {
 		return Scenario{}, attribute(err, file, source, name, overrides)
 	}
+	var written struct {
+		Lock string `yaml:"lock"`
+	}
+	if yaml.Unmarshal(source, &written) == nil && written.Lock != "" && written.Lock != s.Lock {
+		s.Expect = s.Expect.ofAnotherLock()
+	}
 	return s, nil
 }
 
