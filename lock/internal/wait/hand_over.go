@@ -11,7 +11,7 @@ type Handed struct {
 	Pipe    *wire.Pipe
 	Request *wire.Request
 	Sent    time.Time
-	Since   time.Time // see granted.since
+	Since   time.Time // when its client was granted the lock without a release by itself
 }
 
 // HandOver sends the next request of the first waiter for a channel, if it sleeps, and wakes it to await the reply.

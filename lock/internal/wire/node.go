@@ -136,7 +136,7 @@ type Call struct {
 	Args    []any
 	Command []any // the command by digest, or one without a script; nil: made of the above
 	Queued  bool  // not sent by its caller, which would not retry it after directTimeout
-	Counted bool  // see doCounted
+	Counted bool  // its keys are a hash that counts and a tombstone, which may be apart while their slot migrates
 }
 
 // Answer is the result of a call.
