@@ -255,8 +255,10 @@ func TestParseStat(t *testing.T) {
 		want Status
 		bad  bool
 	}{
-		{line: "12 (redis-server) S" + rest, want: Status{'S', 1, 5, 7788}},
-		{line: "12 (a) b (c)) T" + rest, want: Status{'T', 1, 5, 7788}},
+		{line: "12 (redis-server) S" + rest, want: Status{State: 'S', Parent: 1, Group: 5, Started: 7788}},
+		{line: "12 (a) b (c)) T" + rest, want: Status{State: 'T', Parent: 1, Group: 5, Started: 7788}},
+		{line: "12 (killed) R" + strings.Replace(rest, "4194560", "4195588", 1),
+			want: Status{State: 'R', Parent: 1, Group: 5, Started: 7788, exiting: true}},
 		{line: "12 (short) S 1", bad: true},
 		{line: "no brackets", bad: true},
 		{line: "12 (x) S" + strings.Replace(rest, "7788", "x", 1), bad: true},

@@ -17,6 +17,7 @@ type Status struct {
 	Parent  int    // number of its parent
 	Group   int    // number of its process group
 	Started uint64 // clock ticks since boot
+	exiting bool   // killed by a signal, or in exit(2)
 }
 
 // Alive reports whether the process has not exited; a zombie has.
@@ -45,7 +46,8 @@ func missing(err error) error {
 // start time as field 22. The name may hold spaces and brackets (proc(5)), so
 // fields are counted from the last bracket.
 func parseStat(line []byte) (Status, error) {
-	const parent, group, started = 4 - 3, 5 - 3, 22 - 3 // counted from the state, which is field 3
+	const parent, group, flags, started = 4 - 3, 5 - 3, 9 - 3, 22 - 3 // counted from the state, which is field 3
+	const exiting, signaled = 0x4, 0x400                              // PF_EXITING, PF_SIGNALED
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
 	if len(fields) <= started || len(fields[0]) != 1 {
 		return Status{}, fmt.Errorf("parsing process status %q: too few fields", line)
@@ -55,10 +57,40 @@ func parseStat(line []byte) (Status, error) {
 	s.Parent, err1 = strconv.Atoi(string(fields[parent]))
 	s.Group, err2 = strconv.Atoi(string(fields[group]))
 	s.Started, err3 = strconv.ParseUint(string(fields[started]), 10, 64)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	bits, err4 := strconv.ParseUint(string(fields[flags]), 10, 64)
+	s.exiting = bits&(exiting|signaled) != 0
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return Status{}, fmt.Errorf("parsing process status %q: %w", line, err)
 	}
 	return s, nil
+}
+
+// Ending reports whether process pid has exited or is about to: SIGKILL is pending, or the kernel is tearing the process
+// down, which takes a while on a busy machine and in which the process still holds its locks. False on a system without
+// /proc.
+func Ending(pid int) bool {
+	if _, err := Stat(os.Getpid()); err != nil || pid <= 0 {
+		return false
+	}
+	pending := killPending(pid) // first: the kernel takes the signal from the pending ones and then sets the flag
+	s, err := Stat(pid)
+	return errors.Is(err, os.ErrNotExist) || err == nil && (pending || s.exiting || !s.Alive())
+}
+
+// killPending reports whether SIGKILL was sent to a process that has not noticed yet.
+func killPending(pid int) bool {
+	const sigkill = 1 << (9 - 1)
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	for line := range bytes.Lines(text) {
+		name, mask, _ := bytes.Cut(line, []byte(":"))
+		if string(name) != "SigPnd" && string(name) != "ShdPnd" { // of its first thread, and of the whole process
+			continue
+		}
+		if bits, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64); err == nil && bits&sigkill != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Identity identifies one process for good: the kernel reuses numbers, but not

@@ -30,3 +30,25 @@ func TestStatusOfAnEndedProcess(t *testing.T) {
 		t.Errorf("%v, want ErrNotExist", err)
 	}
 }
+
+// TestEndingFromTheSignalOn: a killed process is ending from the signal until its number is free, and not before.
+func TestEndingFromTheSignalOn(t *testing.T) {
+	for range 100 {
+		c := exec.Command("sleep", "600")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if Ending(c.Process.Pid) {
+			t.Error("a live process is ending")
+		}
+		_ = c.Process.Kill()
+		if !Ending(c.Process.Pid) {
+			s, err := Stat(c.Process.Pid)
+			t.Errorf("a killed process is not ending: %+v, %v", s, err)
+		}
+		_ = c.Wait()
+		if !Ending(c.Process.Pid) {
+			t.Error("a process that was waited for is not ending")
+		}
+	}
+}

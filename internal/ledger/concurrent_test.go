@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/child"
 )
 
 // TestSweepsBesideRuns: each of them may create or remove the directory of ledgers while another uses it.
@@ -85,7 +87,7 @@ func TestUnfinishedLedger(t *testing.T) {
 
 // TestChildHoldsTheLock: a child that is being started shares the open ledger of its killed run, and so its lock.
 func TestChildHoldsTheLock(t *testing.T) {
-	if !exited(exitedProcess(t)) {
+	if !child.Ending(exitedProcess(t)) {
 		t.Skip("NOT RUN: needs /proc to know that a process has exited")
 	}
 	t.Setenv("TMPDIR", t.TempDir())

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -31,14 +30,14 @@ func lock(file *os.File) (locked bool, err error) {
 
 // lockOfDead locks a file that process pid had locked; false if another program has it locked. The lock belongs to the
 // open file (flock(2)), which a killed program shares with a child that it was about to start, until that child has
-// called execve(2) or exited. So the lock is awaited if pid has exited. The error is that of lock.
+// called execve(2) or exited. So the lock is awaited if pid has exited or is exiting. The error is that of lock.
 func lockOfDead(ctx context.Context, file *os.File, pid int) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, endWait)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond) // the release of a lock sends no event
 	defer tick.Stop()
 	for {
-		if locked, err := lock(file); locked || err != nil || !exited(pid) {
+		if locked, err := lock(file); locked || err != nil || !child.Ending(pid) {
 			return locked, err
 		}
 		select {
@@ -47,13 +46,4 @@ func lockOfDead(ctx context.Context, file *os.File, pid int) (bool, error) {
 		case <-tick.C:
 		}
 	}
-}
-
-// exited reports whether process pid is known to have exited; false for 0, and on a system without /proc.
-func exited(pid int) bool {
-	if _, err := child.Stat(os.Getpid()); err != nil || pid <= 0 {
-		return false
-	}
-	s, err := child.Stat(pid)
-	return errors.Is(err, os.ErrNotExist) || err == nil && !s.Alive()
 }
