@@ -61,23 +61,22 @@ func (c *Cluster) withNode(ctx context.Context, doing, name string, do func(*nod
 	})
 }
 
-// durable is what a disk keeps.
-type durable interface {
-	powerOff(now int64) // drops what is not durable
-	wipe()
-}
-
 // withDisk is with for a server that has a disk.
-func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*network.Host, durable) error) error {
+func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*network.Host, network.Disk) error) error {
 	return c.with(ctx, doing, name, func(h *network.Host) error {
-		switch p := h.Program.(type) {
-		case *node:
-			return do(h, &p.disk)
-		case *member:
-			return do(h, &p.disk)
+		if server, has := h.Program.(interface{ Disk() network.Disk }); has {
+			return do(h, server.Disk())
 		}
 		return cluster.ErrNoNode
 	})
+}
+
+// DeleteHeld deletes the nodes of the holders of a lock from an ensemble; see [cluster.Entries].
+func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
+	if c.ensemble == nil {
+		return 0, fmt.Errorf("deleting from %s: %w: it is not a member of an ensemble", node, errors.ErrUnsupported)
+	}
+	return c.ensemble.DeleteHeld(ctx, node, lock)
 }
 
 // Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it wrote to its append-only file survives, fsynced
@@ -222,20 +221,20 @@ func (c *Cluster) ReadClock(ctx context.Context, node string) (ahead time.Durati
 
 // PowerOff kills the server and drops what it had not fsynced.
 func (c *Cluster) PowerOff(ctx context.Context, node string) error {
-	return c.withDisk(ctx, "cutting the power of", node, func(h *network.Host, disk durable) error {
+	return c.withDisk(ctx, "cutting the power of", node, func(h *network.Host, disk network.Disk) error {
 		h.Kill()
-		disk.powerOff(c.world.Now())
+		disk.PowerOff(c.world.Now())
 		return nil
 	})
 }
 
 // Wipe empties the disk of a server that is not running.
 func (c *Cluster) Wipe(ctx context.Context, node string) error {
-	return c.withDisk(ctx, "wiping the disk of", node, func(h *network.Host, disk durable) error {
+	return c.withDisk(ctx, "wiping the disk of", node, func(h *network.Host, disk network.Disk) error {
 		if h.Up {
 			return errors.New("it is running: kill it first")
 		}
-		disk.wipe()
+		disk.Wipe()
 		return nil
 	})
 }

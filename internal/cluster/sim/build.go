@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/zookeeper"
 )
 
 // How long a start may take, and how often it is polled, in virtual time.
@@ -27,10 +28,10 @@ func (c *Cluster) build(ctx context.Context) error {
 	if err := c.checkOptions(); err != nil {
 		return err
 	}
-	for i := range c.topology.Size() {
-		if c.topology.Kind == cluster.ZooKeeper {
-			c.newMember(i)
-		} else {
+	if c.topology.Kind == cluster.ZooKeeper {
+		c.ensemble = zookeeper.New(c.world, c.topology.Size(), c.topology.Options)
+	} else {
+		for i := range c.topology.Size() {
 			c.newNode(i)
 		}
 	}
@@ -39,7 +40,7 @@ func (c *Cluster) build(ctx context.Context) error {
 	}
 	c.world.Actor("main").Turn()
 	c.launch(c.servers())
-	if c.members != nil {
+	if c.ensemble != nil {
 		return c.await(ctx, c.unserved)
 	}
 	if err := c.await(ctx, c.unjoined); err != nil {
@@ -53,7 +54,7 @@ func (c *Cluster) build(ctx context.Context) error {
 }
 
 // servers are the hosts with data: all but the Sentinels.
-func (c *Cluster) servers() []*network.Host { return c.world.Hosts[:len(c.nodes)+len(c.members)] }
+func (c *Cluster) servers() []*network.Host { return c.world.Hosts[:c.topology.Size()] }
 
 func (c *Cluster) launch(hosts []*network.Host) {
 	c.world.Mu.Lock()
@@ -108,10 +109,8 @@ func (c *Cluster) await(ctx context.Context, missing func() string) error {
 
 // unserved reports a member of an ensemble that does not serve clients yet, "" if all do.
 func (c *Cluster) unserved() string {
-	for _, m := range c.members {
-		if !m.serving {
-			return m.Name + " serves no clients"
-		}
+	if name := c.ensemble.NotServing(); name != "" {
+		return name + " serves no clients"
 	}
 	return ""
 }

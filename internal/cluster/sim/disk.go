@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+)
 
 // disk holds a server's append-only file, if it has one. (Snapshots are not simulated: without appendonly a server
 // starts empty, as redis-server does with an empty "save" option.)
@@ -16,6 +20,9 @@ type disk struct {
 	slow slowness
 }
 
+// Disk is the disk of the server.
+func (n *node) Disk() network.Disk { return &n.disk }
+
 // record is the writes of one command, script or transaction.
 type record struct {
 	at   int64 // instant
@@ -29,9 +36,6 @@ const (
 
 	// cronEvery is how often a server checks whether an fsync is due (hz 10).
 	cronEvery = int64(100 * time.Millisecond)
-
-	// flushAfter is when the kernel writes back dirty pages (Linux: dirty_expire_centisecs).
-	flushAfter = int64(30 * time.Second)
 )
 
 // append writes a record. With everysec Redis fsyncs immediately if it has not done so in this second, else when
@@ -60,7 +64,7 @@ func (d *disk) settle(now int64) {
 	case "always":
 		d.synced = len(d.records)
 	case "no":
-		for d.synced < len(d.records) && d.records[d.synced].at <= now-flushAfter {
+		for d.synced < len(d.records) && d.records[d.synced].at <= now-network.FlushAfter {
 			d.synced++
 		}
 	default:
@@ -83,12 +87,12 @@ func (d *disk) rewrite(snapshot *image) {
 	}
 }
 
-// powerOff drops what is not durable.
-func (d *disk) powerOff(now int64) {
+// PowerOff drops what is not durable.
+func (d *disk) PowerOff(now int64) {
 	d.settle(now)
 	clear(d.records[d.synced:])
 	d.records = d.records[:d.synced]
 }
 
-// wipe empties the disk of a server that does not run.
-func (d *disk) wipe() { d.base, d.records, d.synced = nil, nil, 0 }
+// Wipe empties the disk of a server that does not run.
+func (d *disk) Wipe() { d.base, d.records, d.synced = nil, nil, 0 }

@@ -1,5 +1,5 @@
-// Package sim simulates a cluster of Redis servers in memory and in virtual time: servers, replication, Sentinels,
-// Redis Cluster and ZooKeeper, on the network of package network. Every event follows from a seed. Real client
+// Package sim simulates a cluster of servers in memory and in virtual time: Redis servers with their replication,
+// Sentinels and Redis Cluster, or the ensemble of package zookeeper, on the network of package network. Every event follows from a seed. Real client
 // libraries reach it through [network.Actor.Dial]. It has the same interface as package process has for real servers; a
 // run repeats itself, and a lock held for seconds takes milliseconds.
 //
@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/zookeeper"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
@@ -50,9 +51,6 @@ const (
 // version is the servers' redis_version.
 const version = "7.0.15"
 
-// zooKeeperVersion is the version of ZooKeeper that is simulated.
-const zooKeeperVersion = "3.9.4"
-
 // masterName is the name by which the Sentinels know the master.
 const masterName = "lockchaos"
 
@@ -63,7 +61,7 @@ type Cluster struct {
 	topology  cluster.Topology
 	world     *network.World
 	nodes     []*node
-	members   []*member // of an ensemble, which has no nodes
+	ensemble  *zookeeper.Ensemble // nil: the servers are nodes
 	sentinels []*sentinel
 	address   masterAddress   // of topology replicated; guarded by world.mu
 	sampled   map[string]bool // keys of which a sample was requested; guarded by world.mu
@@ -132,8 +130,8 @@ func (c *Cluster) Topology() cluster.Topology { return c.topology }
 
 // Version is the version of the servers, "7.0.15" for Redis.
 func (c *Cluster) Version() string {
-	if c.members != nil {
-		return zooKeeperVersion
+	if c.ensemble != nil {
+		return zookeeper.Version
 	}
 	return version
 }
@@ -159,10 +157,10 @@ func (c *Cluster) Endpoints(int) topology.Endpoints {
 		}
 		return e
 	}
-	for _, m := range c.members {
-		e.Addrs = append(e.Addrs, m.Addr)
-	}
-	if c.members != nil {
+	if c.ensemble != nil {
+		for _, h := range c.servers() {
+			e.Addrs = append(e.Addrs, h.Addr)
+		}
 		e.Password = "" // there is none
 		return e
 	}

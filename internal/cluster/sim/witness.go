@@ -13,8 +13,8 @@ import (
 // Sample reads a node's role and the holders of keys. Of a node that is down or stopped, Up is false.
 func (c *Cluster) Sample(ctx context.Context, name string, keys []string) history.Sample {
 	sample := history.Sample{Node: name}
-	if c.members != nil {
-		return c.sampleMember(ctx, name, keys)
+	if c.ensemble != nil {
+		return c.ensemble.Sample(ctx, name, keys)
 	}
 	_ = c.withNode(ctx, "sampling", name, func(n *node) (err error) {
 		for _, key := range keys {
@@ -49,8 +49,8 @@ func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 
 // Keys lists the keys of a node with their TTLs.
 func (c *Cluster) Keys(ctx context.Context, name string) (keys map[string]time.Duration, err error) {
-	if c.members != nil {
-		return c.lockNodes(ctx, name)
+	if c.ensemble != nil {
+		return c.ensemble.LockNodes(ctx, name)
 	}
 	err = c.withNode(ctx, "listing the keys of", name, func(n *node) (err error) {
 		if !n.Up || n.Stopped() || c.world.Closed || n.server.Loading() {

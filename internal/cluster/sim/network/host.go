@@ -32,6 +32,15 @@ type Host struct {
 	set   int64 // instant at which clock was set
 }
 
+// FlushAfter is when the kernel writes back dirty pages, in nanoseconds (Linux: dirty_expire_centisecs).
+const FlushAfter = int64(30 * time.Second)
+
+// Disk is the disk of a server.
+type Disk interface {
+	PowerOff(now int64) // drops what is not durable at that instant
+	Wipe()              // empties it; the server does not run
+}
+
 // Wall is the time of its own clock.
 func (h *Host) Wall() time.Time {
 	passed := float64(h.World.Now() - h.set)

@@ -1,4 +1,4 @@
-package sim
+package zookeeper
 
 import (
 	"cmp"
@@ -33,11 +33,11 @@ type notification struct {
 	from  int
 	vote  vote
 	round int64
-	role  memberRole
+	role  role
 }
 
-// memberElection is a member's part in an election.
-type memberElection struct {
+// election is a member's part in an election.
+type election struct {
 	votes  map[int]vote         // of this round
 	others map[int]notification // of members that follow or lead
 	wait   int64                // until votes are sent again
@@ -49,7 +49,7 @@ func (m *member) look() {
 	m.leave()
 	m.role = looking
 	m.round++
-	m.election = &memberElection{votes: map[int]vote{}, others: map[int]notification{}, wait: firstResend}
+	m.election = &election{votes: map[int]vote{}, others: map[int]notification{}, wait: firstResend}
 	m.propose(m.own())
 	m.resend()
 }
@@ -65,7 +65,7 @@ func (m *member) propose(v vote) {
 }
 
 func (m *member) sendVotes() {
-	for _, other := range m.cluster.members {
+	for _, other := range m.ensemble.members {
 		if other != m {
 			m.sendVote(other.number)
 		}
@@ -207,7 +207,7 @@ type voteLink struct {
 
 func (m *member) link(to int) *voteLink {
 	if m.links[to] == nil {
-		m.links[to] = &voteLink{from: m, to: m.cluster.member(to)}
+		m.links[to] = &voteLink{from: m, to: m.ensemble.member(to)}
 	}
 	return m.links[to]
 }

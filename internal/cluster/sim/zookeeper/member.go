@@ -1,4 +1,7 @@
-package sim
+// Package zookeeper simulates a ZooKeeper ensemble (3.9) on the network of package network: fast leader election, the
+// protocol between the leader and its followers (Junqueira et al. 2011, Zab; QuorumPeer, Leader, Learner), the sessions
+// of clients, and the transaction log of each member. Package znode has the tree of nodes.
+package zookeeper
 
 import (
 	"slices"
@@ -10,25 +13,22 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// What follows, in the files member*.go, is a ZooKeeper ensemble (3.9): fast leader election, the protocol between the
-// leader and its followers (Junqueira et al. 2011, Zab; QuorumPeer, Leader, Learner), and the sessions of clients.
-
 // member is a ZooKeeper server. While it is down only its disk remains.
 type member struct {
 	network.Host
-	cluster  *Cluster
+	ensemble *Ensemble
 	number   int // from 1; the greater one wins among equal votes
-	settings ensembleSettings
-	disk     memberDisk
+	settings settings
+	disk     disk
 	tree     *znode.Tree // with all committed transactions; nil: down
 	read     treeRead    // for samples
-	role     memberRole
+	role     role
 	term     int   // counts changes of the role: timers of an earlier one are ignored
 	serving  bool  // clients
 	round    int64 // of elections (logicalclock)
 	vote     vote  // for the leader, also after the election
 
-	election *memberElection
+	election *election
 	lead     *leadership
 	follow   *followership
 	links    []*voteLink // by number of the other member; its own is nil
@@ -40,56 +40,44 @@ type member struct {
 	sessions int64 // the next session id
 }
 
-type memberRole int
+type role int
 
 const (
-	looking memberRole = iota
+	looking role = iota
 	followingRole
 	leadingRole
 )
 
-// ensembleSettings are the keys of zoo.cfg that the simulation has, in nanoseconds where they are times.
-type ensembleSettings struct {
+// settings are the keys of zoo.cfg that the simulation has, in nanoseconds where they are times.
+type settings struct {
 	tick                   int64
 	initLimit, syncLimit   int64 // ticks
 	minSession, maxSession int32 // milliseconds
 	forceSync              bool
 }
 
-// ensembleSettings are those of the topology; the defaults are as package process sets them.
-func (c *Cluster) ensembleSettings() ensembleSettings {
+// settingsOf are the settings of these keys of zoo.cfg; the defaults are as package process sets them.
+func settingsOf(options map[string]string) settings {
 	number := func(name string, value int64) int64 {
-		if v, err := strconv.ParseInt(c.topology.Options[name], 10, 64); err == nil {
+		if v, err := strconv.ParseInt(options[name], 10, 64); err == nil {
 			return v
 		}
 		return value
 	}
-	force := strings.ToLower(strings.Trim(c.topology.Options["forceSync"], `"'`))
-	return ensembleSettings{
+	force := strings.ToLower(strings.Trim(options["forceSync"], `"'`))
+	return settings{
 		tick: number("tickTime", 100) * int64(time.Millisecond), initLimit: number("initLimit", 50),
 		syncLimit: number("syncLimit", 10), minSession: int32(number("minSessionTimeout", 200)),
 		maxSession: int32(number("maxSessionTimeout", 60_000)), forceSync: force != "no" && force != "false",
 	}
 }
 
-func (c *Cluster) newMember(i int) {
-	m := &member{cluster: c, number: i + 1, settings: c.ensembleSettings()}
-	m.Init(c.world, "n"+strconv.Itoa(i+1), memberAddr(i), m)
-	m.disk.force = m.settings.forceSync
-	c.members = append(c.members, m)
-}
-
-func memberAddr(i int) string { return "10.1.0." + strconv.Itoa(i+1) + ":2181" }
-
-// member is the member of that number.
-func (c *Cluster) member(number int) *member { return c.members[number-1] }
-
-func (m *member) majority() int { return len(m.cluster.members)/2 + 1 }
+func (m *member) majority() int { return len(m.ensemble.members)/2 + 1 }
 
 // Start starts the server with the data on its disk.
 func (m *member) Start() {
 	m.tree = m.disk.load()
-	m.links = make([]*voteLink, len(m.cluster.members)+1)
+	m.links = make([]*voteLink, len(m.ensemble.members)+1)
 	m.round, m.vote = 0, vote{}
 	m.sessions = int64(m.number)<<56 | (time.Now().UnixMilli()<<24)>>8&(1<<56-1)
 	m.look()
@@ -222,3 +210,6 @@ func (m *member) answer(from origin, result znode.Result) {
 	}
 	q.client.advance()
 }
+
+// Disk is the disk of the member.
+func (m *member) Disk() network.Disk { return &m.disk }

@@ -1,4 +1,4 @@
-package sim
+package zookeeper
 
 import (
 	"time"
@@ -37,7 +37,7 @@ func (m *member) beginFollowing() {
 
 func (f *followership) dial() {
 	m := f.member
-	leader := m.cluster.member(m.vote.leader)
+	leader := m.ensemble.member(m.vote.leader)
 	f.tries++
 	m.tokens++
 	end := &followEnd{followership: f}

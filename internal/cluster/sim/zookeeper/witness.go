@@ -1,4 +1,4 @@
-package sim
+package zookeeper
 
 import (
 	"context"
@@ -13,22 +13,22 @@ import (
 )
 
 // reading locks the world for a read of a member, and the caller unlocks it. nil: the member does not serve clients.
-func (c *Cluster) reading(ctx context.Context, node string) *member {
-	c.world.Act(ctx)
-	for _, m := range c.members {
-		if m.Name == node && m.Up && !m.Paused && m.serving && !c.world.Closed {
+func (e *Ensemble) reading(ctx context.Context, node string) *member {
+	e.world.Act(ctx)
+	for _, m := range e.members {
+		if m.Name == node && m.Up && !m.Paused && m.serving && !e.world.Closed {
 			return m
 		}
 	}
 	return nil
 }
 
-// sampleMember reads the role of a member of an ensemble and the holders of keys, from its own data. Up is false if it
+// Sample reads the role of a member and the holders of keys, from its own data. Up is false if it
 // does not serve clients, as in an election.
-func (c *Cluster) sampleMember(ctx context.Context, node string, keys []string) history.Sample {
+func (e *Ensemble) Sample(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
-	m := c.reading(ctx, node)
-	defer c.world.Mu.Unlock()
+	m := e.reading(ctx, node)
+	defer e.world.Mu.Unlock()
 	if m == nil {
 		return sample
 	}
@@ -77,14 +77,14 @@ func (m *member) keyStates(keys []string) map[string]history.KeyState {
 // caughtUpWait bounds how long a list waits until a follower has what the leader has committed.
 const caughtUpWait = int64(time.Second)
 
-// lockNodes lists the nodes of all locks, as lock/node, when the member has what the leader has committed by now, as
+// LockNodes lists the nodes of all locks, as lock/node, when the member has what the leader has committed by now, as
 // after a sync. They stay until they are deleted or their session ends.
-func (c *Cluster) lockNodes(ctx context.Context, node string) (map[string]time.Duration, error) {
-	m := c.reading(ctx, node)
-	defer c.world.Mu.Unlock()
-	committed, end := c.lastCommitted(), c.world.Now()+caughtUpWait
+func (e *Ensemble) LockNodes(ctx context.Context, node string) (map[string]time.Duration, error) {
+	m := e.reading(ctx, node)
+	defer e.world.Mu.Unlock()
+	committed, end := e.lastCommitted(), e.world.Now()+caughtUpWait
 	if m != nil {
-		c.world.Poll(end, func() bool { return !m.serving || m.tree.Zxid() >= committed })
+		e.world.Poll(end, func() bool { return !m.serving || m.tree.Zxid() >= committed })
 	}
 	if m == nil || !m.serving {
 		return nil, fmt.Errorf("listing the nodes of %s: %w", node, cluster.ErrDown)
@@ -99,8 +99,8 @@ func (c *Cluster) lockNodes(ctx context.Context, node string) (map[string]time.D
 }
 
 // lastCommitted is the zxid of the last transaction that a leader has committed.
-func (c *Cluster) lastCommitted() (zxid int64) {
-	for _, m := range c.members {
+func (e *Ensemble) lastCommitted() (zxid int64) {
+	for _, m := range e.members {
 		if m.serving && m.lead != nil {
 			zxid = max(zxid, m.tree.Zxid())
 		}

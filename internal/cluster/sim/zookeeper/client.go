@@ -1,4 +1,4 @@
-package sim
+package zookeeper
 
 import (
 	"encoding/binary"

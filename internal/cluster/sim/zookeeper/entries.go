@@ -1,4 +1,4 @@
-package sim
+package zookeeper
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 
 // DeleteHeld deletes the nodes of the holders of a lock that a member knows, through the leader, and returns when that
 // is committed. A member that is behind may know nodes that are gone; these are not counted. See [cluster.Entries].
-func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
-	m := c.reading(ctx, node)
-	defer c.world.Mu.Unlock()
-	leader := c.leader()
+func (e *Ensemble) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
+	m := e.reading(ctx, node)
+	defer e.world.Mu.Unlock()
+	leader := e.leader()
 	if m == nil || leader == nil {
 		return 0, fmt.Errorf("deleting from %s: %w", node, cluster.ErrDown)
 	}
@@ -29,9 +29,9 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 	for _, name := range holders {
 		leader.lead.propose(znode.Request{Op: znode.OpDelete, Path: dir + "/" + name, Version: -1}, noSession, origin{})
 	}
-	end := c.world.Now() + caughtUpWait
+	end := e.world.Now() + caughtUpWait
 	for _, name := range holders {
-		c.world.Poll(end, func() bool { return !there(leader, dir+"/"+name) || leader.lead == nil })
+		e.world.Poll(end, func() bool { return !there(leader, dir+"/"+name) || leader.lead == nil })
 		if !there(leader, dir+"/"+name) {
 			deleted++
 		}
@@ -45,8 +45,8 @@ func there(m *member, path string) bool {
 }
 
 // leader is the member that leads and serves clients; nil: there is none.
-func (c *Cluster) leader() *member {
-	for _, m := range c.members {
+func (e *Ensemble) leader() *member {
+	for _, m := range e.members {
 		if m.Up && !m.Paused && m.serving && m.lead != nil {
 			return m
 		}
