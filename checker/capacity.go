@@ -135,12 +135,13 @@ func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, take
 	}
 	e := v.freeTimes().extents
 	all := e.possiblyHeld(k.key, true, o.slack())
-	for _, s := range refsAt(v.h.Spans, k.requests) {
+	dis := v.disturbances(o)
+	for i, s := range refsAt(v.h.Spans, k.requests) {
 		if s.Outcome == history.Fail {
-			all = append(all, newOccupancy(s, s.Call, s.Return))
+			all = append(all, newOccupancy(s, s.Call, v.queuedUntil(i, dis)))
 		}
 	}
-	sums, dis := newOccupancySums(all), v.disturbances(o)
+	sums := newOccupancySums(all)
 	for i, s := range refsAt(v.h.Spans, busy) {
 		sum := sums.in(segment{s.Call, s.Return})
 		size, _ := v.sizesIn(k.key, segment{s.Call, s.Return})

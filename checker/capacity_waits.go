@@ -215,6 +215,14 @@ func (v *view) mayLinger(i int32, dis disturbances) bool {
 		history.AffectsData, history.AffectsTraffic, history.AffectsCommands, history.AffectsClients)
 }
 
+// queuedUntil is until when acquire or try i can have been in the queue of its lock.
+func (v *view) queuedUntil(i int32, dis disturbances) time.Duration {
+	if v.mayLinger(i, dis) {
+		return v.freeTimes().extents.dequeued(i)
+	}
+	return v.h.Spans[i].Return
+}
+
 // newCapacitySweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newCapacitySweep(k *sharedKey, o Options) *capacitySweep {
 	r := &capacitySweep{view: v, k: k, overtakes: o.states(promise.NoHeadOfLineBlocking)}
@@ -226,11 +234,7 @@ func (v *view) newCapacitySweep(k *sharedKey, o Options) *capacitySweep {
 		if s.Op != history.OpAcquire {
 			continue
 		}
-		until := s.Return
-		if v.mayLinger(i, dis) {
-			until = e.dequeued(i)
-		}
-		r.add(newOccupancy(s, s.Call, until), true)
+		r.add(newOccupancy(s, s.Call, v.queuedUntil(i, dis)), true)
 	}
 	for _, t := range v.resizes()[k.key].times {
 		r.marks = append(r.marks, capacityMark{at: t.from}, capacityMark{at: t.until})

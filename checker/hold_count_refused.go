@@ -8,21 +8,24 @@ import (
 
 // judgeRefusedWhileFree looks for tries that were refused after the last release of a nested hold, when no client can
 // have held the lock: every earlier hold had certainly been released, no later one was requested yet, and no acquire of
-// unknown outcome can have been granted. Those that a quorum may refuse without a holder are left out (excuseRefusals).
+// unknown outcome can have been granted. Those that need no holder are left out (excuseRefusals).
 func (c *holdCounts) judgeRefusedWhileFree() {
 	if len(c.deep) == 0 {
 		return
 	}
 	unknown := c.firstUnknown()
 	var keys []keyOps
-	if c.o.MayBeDown > 0 {
-		keys = c.keyedOps()
-		c.excuseRefusals(keys, c.o)
-	}
 	around := make([]extentSums, len(c.byKey))
 	slices.Sort(c.deep)
 	for i, s := range refsAt(c.h.Spans, c.rare) {
-		if !s.Busy || unknown[s.Key] <= s.Return || keys != nil && keys[s.Key].explained(i) {
+		if !s.Busy || unknown[s.Key] <= s.Return {
+			continue
+		}
+		if keys == nil {
+			keys = c.keyedOps()
+			c.excuseRefusals(keys, c.o)
+		}
+		if keys[s.Key].explained(i) {
 			continue
 		}
 		holds := c.byKey[s.Key]

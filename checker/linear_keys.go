@@ -16,7 +16,6 @@ type keyOps struct {
 	spans          []int32         // lock operations, by invocation
 	busy           []int32         // tries that failed because the lock was held
 	undone         []segment       // when failed acquires, or what remains of lost holds, may have held the lock
-	quorum         bool            // the votes of several servers decide
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
 	unknownLeased  []time.Duration // when those with a lease were invoked

@@ -5,16 +5,15 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/search"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file leaves out the refused tries that do not prove that the lock was held, before a search for a legal order.
 
-// explained reports whether refused try i is one that does not need a holder: a grant that was undone explains it, or a
-// quorum whose votes may have split.
+// explained reports whether refused try i is one that does not need a holder: a grant that was undone explains it, a
+// request that waited, or a quorum whose votes may have split.
 func (k *keyOps) explained(i int32) bool {
-	if len(k.undone) == 0 && !k.quorum {
-		return false
-	}
 	_, open := slices.BinarySearch(k.busy, i)
 	return !open
 }
@@ -33,11 +32,20 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 	return kept
 }
 
-// excuseRefusals leaves out the tries that a quorum refused during or soon after a fault of the network: what an
-// acquire that failed left on a minority of the servers may have refused them, together with servers that did not
-// reply. It also leaves out those that overlap with another request for the key, or come soon after one that failed:
-// the votes of the servers may split, so that nobody is granted the lock.
+// excuseRefusals leaves out the tries that were refused while a request waited that the lock may serve first (see
+// withoutQueued).
+//
+// On a quorum it leaves out those that were refused during or soon after a fault of the network: what an acquire that
+// failed left on a minority of the servers may have refused them, together with servers that did not reply. It also
+// leaves out those that overlap with another request for the key, or come soon after one that failed: the votes of the
+// servers may split, so that nobody is granted the lock.
 func (v *view) excuseRefusals(keys []keyOps, o Options) {
+	for _, k := range refs(keys) {
+		k.busy = v.withoutQueued(k, o)
+	}
+	if o.MayBeDown == 0 {
+		return
+	}
 	var away []segment
 	for _, f := range v.faultTimes() {
 		if f.mayAffect(history.AffectsTraffic) {
@@ -46,9 +54,31 @@ func (v *view) excuseRefusals(keys []keyOps, o Options) {
 	}
 	for _, k := range refs(keys) {
 		k.undone = append(k.undone, away...)
-		k.quorum = true
 		k.busy = v.withoutRivals(k, v.withoutUndone(k.busy, k.undone), o.slack())
 	}
+}
+
+// withoutQueued are the refused tries of a key during which no acquire waited that the lock may serve first. A fair
+// lock serves its waiters first, also those that give up later, because a try is a later request than they are (see
+// checkOrder). So does a lock with a preference for writers if a writer waits, and a semaphore or a readers-writer lock
+// may do so unless it states the contrary.
+func (v *view) withoutQueued(k *keyOps, o Options) []int32 {
+	fair := o.states(promise.Fair)
+	if len(k.busy) == 0 || !fair && (!k.kind.Shared() || o.states(promise.NoHeadOfLineBlocking)) {
+		return k.busy
+	}
+	var waiting []occupancy
+	dis := v.disturbances(o)
+	for i, s := range refsAt(v.h.Spans, k.spans) {
+		if s.Op == history.OpAcquire && (fair || k.kind == search.Semaphore || s.Write) {
+			waiting = append(waiting, newOccupancy(s, s.Call, v.queuedUntil(i, dis)))
+		}
+	}
+	sums := newOccupancySums(waiting)
+	return slices.DeleteFunc(slices.Clone(k.busy), func(i int32) bool {
+		s := &v.h.Spans[i]
+		return sums.in(segment{s.Call, s.Return}).count > 0
+	})
 }
 
 // withoutRivals are the refused tries of a key that overlap with no other request for it. The votes that a failed

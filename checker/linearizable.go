@@ -34,9 +34,7 @@ func checkLinearizable(v *view, o Options) Result {
 	c.searcher = search.NewSearcher(search.Options{Limit: o.searchTime(), Command: o.SearchCommand,
 		Step: func(name string, do func()) { o.Progress.step(name, 0, do) }})
 	keys := v.keyedOps()
-	if o.MayBeDown > 0 {
-		v.excuseRefusals(keys, o)
-	}
+	v.excuseRefusals(keys, o)
 	for _, k := range refs(keys) {
 		if len(k.spans) > 0 {
 			c.key(k)

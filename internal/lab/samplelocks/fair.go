@@ -2,6 +2,7 @@ package samplelocks
 
 import (
 	"context"
+	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/promise"
@@ -18,8 +19,17 @@ func fairLock() Lock {
 			"quitter-stays":   "who gives up stays in the queue until its heartbeat is missed",
 			"heartbeat-moves": "a heartbeat moves the waiter to the end",
 		},
-		open: func(b base) client.Locker { return &fair{plain{b}} },
+		every: 40 * time.Millisecond,
+		open:  func(b base) client.Locker { return &fair{plain{b}} },
 	}
+}
+
+// slowFairLock is the fair lock whose waiters leave a free lock alone for longer: tries are refused then, because a
+// waiter is in the queue, and nobody holds the lock.
+func slowFairLock() Lock {
+	l := fairLock()
+	l.Name, l.Bugs, l.every = "fair-slow", nil, 100*time.Millisecond
+	return l
 }
 
 // fair is the string of the plain lock, a list of those that wait, and the time of the last heartbeat of each.
@@ -57,7 +67,7 @@ func (l *fair) Acquire(ctx context.Context, a client.Acquire) (client.Grant, err
 	if a.Wait > 0 {
 		queues = 1
 	}
-	start, err := poll(ctx, a.Wait, func() (bool, error) {
+	start, err := l.poll(ctx, a.Wait, func() (bool, error) {
 		return l.ask(ctx, enterQueue, l.keys(a.Key), a.Owner, ms(a.Lease), queues, l.bug)
 	})
 	if err != nil && l.bug != "quitter-stays" {

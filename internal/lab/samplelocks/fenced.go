@@ -47,7 +47,7 @@ func (l *fenced) Acquire(ctx context.Context, a client.Acquire) (client.Grant, e
 			return client.Grant{}, errors.Join(errUnknown, err)
 		}
 	}
-	start, err := poll(ctx, a.Wait, func() (_ bool, err error) {
+	start, err := l.poll(ctx, a.Wait, func() (_ bool, err error) {
 		token, err = run(ctx, l.rdb(), takeToken, keys, a.Owner, ms(a.Lease), l.bug)
 		return token > 0, err
 	})

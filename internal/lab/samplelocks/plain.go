@@ -34,7 +34,7 @@ const (
 )
 
 func (l *plain) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
-	start, err := poll(ctx, a.Wait, func() (bool, error) {
+	start, err := l.poll(ctx, a.Wait, func() (bool, error) {
 		if l.bug == "expires-later" {
 			ok, err := l.rdb().SetNX(ctx, a.Key, a.Owner, 0).Result()
 			if ok {

@@ -61,7 +61,7 @@ func (l *rw) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error
 	if a.Mode == "read" {
 		script = enterRead
 	}
-	start, err := poll(ctx, a.Wait, func() (bool, error) {
+	start, err := l.poll(ctx, a.Wait, func() (bool, error) {
 		return l.ask(ctx, script, l.keys(a.Key), a.Owner, ms(a.Lease), l.bug)
 	})
 	return valid(start.Add(a.Lease), err)

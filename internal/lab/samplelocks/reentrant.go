@@ -77,7 +77,7 @@ func (l *reentrant) Acquire(ctx context.Context, a client.Acquire) (client.Grant
 		lease = ownLease
 	}
 	count := 0
-	start, err := poll(ctx, a.Wait, func() (_ bool, err error) {
+	start, err := l.poll(ctx, a.Wait, func() (_ bool, err error) {
 		count, err = run(ctx, l.rdb(), enterHash, []string{a.Key}, a.Owner, ms(lease), l.flag("reentry-cuts", "cut"))
 		return count > 0, err
 	})

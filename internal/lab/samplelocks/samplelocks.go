@@ -1,10 +1,12 @@
 // Package samplelocks has eight small locks as users of go-redis write them, and planted bugs in each. Package simtest
 // is measured with them: it should convict the bugs, and acquit the locks without a bug.
 //
-// Read [Lock] first. The locks poll, but for one whose releases wake its waiters.
+// Read [Lock] first. The locks poll, but for one whose releases wake its waiters; the fair one is there with two
+// intervals between its polls.
 package samplelocks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/simtest"
 )
@@ -23,6 +26,7 @@ type Lock struct {
 	Quorum bool // it needs several masters
 	Can    promise.Set
 	Bugs   map[string]string // what each does
+	every  time.Duration     // between two polls of a waiter; 0: 10 ms
 	// persistent are the keys that it leaves without an expiry; nil: none.
 	persistent func(key string) []string
 	open       func(b base) client.Locker
@@ -30,19 +34,20 @@ type Lock struct {
 
 // All are the locks.
 func All() []Lock {
-	return []Lock{plainLock(), reentrantLock(), redLock(), fairLock(), semaphoreLock(), rwLock(), fencedLock(),
-		wakesLock()}
+	return []Lock{plainLock(), reentrantLock(), redLock(), fairLock(), slowFairLock(), semaphoreLock(), rwLock(),
+		fencedLock(), wakesLock()}
 }
 
 var (
-	errBusy    = errors.New("busy")               // a wait that ran out
+	errBusy    = errors.New("busy")               // a try that was refused, or a wait that ran out
 	errUnknown = errors.New("outcome is unknown") // a request without a reply
 )
 
 // base is what the locks have in common.
 type base struct {
 	masters []*redis.Client
-	bug     string // empty: none
+	bug     string        // empty: none
+	every   time.Duration // between two polls
 	notify  func(client.Reply)
 }
 
@@ -65,7 +70,7 @@ func (l Lock) With(bug string) simtest.Lock {
 
 		PersistentKeys: l.persistent,
 		Open: func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
-			b := base{bug: bug, notify: notify}
+			b := base{bug: bug, every: cmp.Or(l.every, 10*time.Millisecond), notify: notify}
 			for _, addr := range s.Endpoints.Addrs {
 				b.masters = append(b.masters, redis.NewClient(&redis.Options{
 					Addr: addr, Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1,
@@ -79,7 +84,7 @@ func (l Lock) With(bug string) simtest.Lock {
 		Code: func(err error) string {
 			switch {
 			case errors.Is(err, errBusy):
-				return "timeout"
+				return history.CodeHeld
 			case errors.Is(err, client.ErrNotHeld):
 				return "not-held"
 			}
@@ -89,7 +94,7 @@ func (l Lock) With(bug string) simtest.Lock {
 }
 
 // poll calls try until it is granted, fails, or ctx ends, and returns when the last call began. A wait of 0 is one try.
-func poll(
+func (b *base) poll(
 	ctx context.Context, wait time.Duration, try func() (granted bool, err error),
 ) (start time.Time, err error) {
 	for {
@@ -104,7 +109,7 @@ func poll(
 			return start, errBusy
 		}
 		select {
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(b.every):
 		case <-ctx.Done():
 			return start, errBusy
 		}

@@ -45,6 +45,7 @@ var settings = map[string][]setting{
 	"redlock": in("mixed-redlock", "mixed-redlock-network", "swarm-mixed-redlock", "waiters-redlock",
 		"redlock-reply-lost", "redlock-slow-majority", "redlock-two-masters-down", "mixed-fast-clock"),
 	"fair":      in("mixed-fair", "waiters-fair", "waiters-fair-deaths", "fair-dead-waiter", "swarm-mixed"),
+	"fair-slow": in("mixed-fair", "waiters-fair", "waiters-fair-deaths", "fair-dead-waiter", "swarm-mixed"),
 	"semaphore": in("mixed-permits", "waiters-permits", "permits-dead-client", "swarm-mixed", "late-requests"),
 	"readers-writer": in("mixed-readers-writer", "waiters-readers-writer", "swarm-mixed", "late-requests",
 		"mixed-slow-holders"),
@@ -84,6 +85,17 @@ func TestCorrectLocks(t *testing.T) {
 					t.Error(why)
 				}
 			})
+		}
+	}
+}
+
+// TestTriesBehindWaiters: a fair lock refuses a try while a waiter is the next that has not asked again and then gives
+// up. The seeds are some in which that happens.
+func TestTriesBehindWaiters(t *testing.T) {
+	race.Skip(t)
+	for _, seed := range []uint64{13, 21, 22} {
+		if why := convicted(t, setting{scenario: "swarm-mixed"}, slowFairLock().With(""), seed, 1); why != "" {
+			t.Errorf("seed %d: %s", seed, why)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (l *semaphore) Acquire(ctx context.Context, a client.Acquire) (client.Grant
 		}
 		return l.ask(ctx, takePermits, []string{a.Key}, a.Owner, ms(a.Lease), a.Permits, limit, how, clock)
 	}
-	start, err := poll(ctx, a.Wait, func() (bool, error) {
+	start, err := l.poll(ctx, a.Wait, func() (bool, error) {
 		if l.bug != "two-requests" {
 			return ask("both")
 		}
