@@ -24,7 +24,7 @@ func largePackages() map[string]int {
 		"cmd/chaos":                   5500,
 		"faults":                      4100,
 		"internal/cluster/process":    4000,
-		"internal/cluster/sim":        4800,
+		"internal/cluster/sim":        3600,
 		"internal/cluster/sim/engine": 8400,
 		"internal/locks":              3400,
 		"internal/runner":             2600,

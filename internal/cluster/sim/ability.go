@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -122,18 +123,10 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	}
 	c.world.Act(ctx)
 	defer c.world.Mu.Unlock()
-	var errs []error
-	for _, s := range c.sentinels {
-		err := cluster.ErrDown
-		if s.Up && !s.Paused {
-			if err = s.forceFailover(); err == nil {
-				s.done()
-				return nil
-			}
-		}
-		errs = append(errs, fmt.Errorf("%s: %w", s.Name, err))
+	if err := c.sentinels.Failover(); err != nil {
+		return fmt.Errorf("requesting a failover: %w", err)
 	}
-	return fmt.Errorf("requesting a failover: %w", errors.Join(errs...))
+	return nil
 }
 
 // SetRule sets the gates of every link that matches. From may be any client, node or Sentinel, including one that
@@ -199,7 +192,7 @@ func (c *Cluster) checkEnd(name string) error {
 // SetClock sets node's clock to k, from which it continues, also while the node is down.
 func (c *Cluster) SetClock(ctx context.Context, name string, k cluster.Clock) error {
 	return c.with(ctx, "setting the clock of", name, func(h *network.Host) error {
-		if _, is := h.Program.(*sentinel); is {
+		if !slices.Contains(c.servers(), h) {
 			return fmt.Errorf("%w: it is a Sentinel", errors.ErrUnsupported)
 		}
 		h.Program.SetClock(k)

@@ -10,17 +10,15 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/sentinel"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/zookeeper"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // How long a start may take, and how often it is polled, in virtual time.
 const (
 	readyWait  = time.Minute
 	readyEvery = 10 * time.Millisecond
-
-	// settledMS is how long every Sentinel must have seen the master in its role: a master that dies in its first
-	// second is replaced a second later than otherwise, on real servers too.
-	settledMS = 1100
 )
 
 // build makes the hosts of the topology, starts them and waits until they are ready.
@@ -35,9 +33,10 @@ func (c *Cluster) build(ctx context.Context) error {
 			c.newNode(i)
 		}
 	}
-	for i := range c.topology.Sentinels {
-		c.newSentinel(i)
-	}
+	c.sentinels = sentinel.New(c.world, sentinel.Config{
+		Count: c.topology.Sentinels, Quorum: c.topology.SentinelQuorum, DownAfter: c.topology.DownAfter,
+		Servers: c.serverAddrs(), Master: masterName, Password: c.config.Password, Version: version,
+	})
 	c.world.Actor("main").Turn()
 	c.launch(c.servers())
 	if c.ensemble != nil {
@@ -46,15 +45,20 @@ func (c *Cluster) build(ctx context.Context) error {
 	if err := c.await(ctx, c.unjoined); err != nil {
 		return err
 	}
-	if err := c.await(ctx, c.unattached); err != nil || len(c.sentinels) == 0 {
+	if err := c.await(ctx, c.unattached); err != nil || c.topology.Sentinels == 0 {
 		return err
 	}
 	c.launch(c.world.Hosts[len(c.nodes):])
-	return c.await(ctx, c.unwatched)
+	return c.await(ctx, c.sentinels.NotReady)
 }
 
 // servers are the hosts with data: all but the Sentinels.
 func (c *Cluster) servers() []*network.Host { return c.world.Hosts[:c.topology.Size()] }
+
+// serverAddrs are the addresses of the servers.
+func (c *Cluster) serverAddrs() []string {
+	return format.Texts(c.servers(), func(h *network.Host) string { return h.Addr })
+}
 
 func (c *Cluster) launch(hosts []*network.Host) {
 	c.world.Mu.Lock()
@@ -127,25 +131,6 @@ func (c *Cluster) unattached() string {
 		master := c.world.Addresses[n.repl.master].Program.(*node)
 		if !slices.ContainsFunc(master.online(), func(a *attached) bool { return a.addr == n.Addr }) {
 			return master.Name + " does not know " + n.Name
-		}
-	}
-	return ""
-}
-
-// unwatched reports what a Sentinel does not see yet, "" if they see everything.
-func (c *Cluster) unwatched() string {
-	for _, s := range c.sentinels {
-		for _, i := range s.all() {
-			switch {
-			case i.wire == nil || !i.wire.up || i.sdown || i.odown:
-				return fmt.Sprintf("%s sees %s as %s", s.Name, i.addr, i.flags())
-			case i.kind == aMaster && !s.mayStart():
-				return s.Name + " has begun a failover itself"
-			case i.kind == aMaster && (i.infoAt == 0 || s.Millis()-i.roleAt < settledMS):
-				return fmt.Sprintf("%s has known the master for less than %d ms", s.Name, settledMS)
-			case i.kind == aReplica && (i.infoAt == 0 || !i.linkUp):
-				return fmt.Sprintf("%s does not know whether %s is in sync", s.Name, i.addr)
-			}
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
 // cmdCluster is CLUSTER and its subcommands.
@@ -58,7 +59,7 @@ func (n *node) cmdClusterSlots(c *engine.Conn) {
 	for _, r := range n.slotRanges() {
 		row := []any{r.first, r.last}
 		for _, o := range n.group(r.owner) {
-			host, port := split(o.Addr)
+			host, port := network.SplitAddr(o.Addr)
 			row = append(row, []any{host, port, o.bus.id, []any{}})
 		}
 		rows = append(rows, row)
@@ -84,7 +85,7 @@ func (n *node) cmdClusterShards(c *engine.Conn) {
 }
 
 func (n *node) shardNode(o *node, master bool) engine.Fields {
-	host, port := split(o.Addr)
+	host, port := network.SplitAddr(o.Addr)
 	role, offset, health := "replica", n.repl.offset, "online"
 	if master {
 		role = "master"
@@ -102,7 +103,7 @@ func (n *node) shardNode(o *node, master bool) engine.Fields {
 func (n *node) cmdClusterNodes(c *engine.Conn) {
 	var b strings.Builder
 	for i, o := range n.cluster.nodes {
-		host, port := split(o.Addr)
+		host, port := network.SplitAddr(o.Addr)
 		p, of, config := n.peer(i), n.masterIndex(), n.configOf(i)
 		flags, link, pingAt, pongAt := "myself,", "connected", int64(0), int64(0)
 		if p != nil {

@@ -83,7 +83,7 @@ func (n *node) fromBus(s *session, msg any) bool {
 	if n.bus == nil {
 		return false
 	}
-	reply := func(msg any) { s.conn.Send(network.Back, network.Segment{Msg: msg, Size: headerSize}) }
+	reply := func(msg any) { s.Conn.Send(network.Back, network.Segment{Msg: msg, Size: headerSize}) }
 	switch m := msg.(type) {
 	case busPing:
 		n.gossip(m.header)

@@ -65,7 +65,7 @@ func (n *node) roleChanged() { n.server.SetReplica(n.repl.master != "") }
 func (n *node) cmdRole(c *engine.Conn, _ [][]byte) {
 	r := &n.repl
 	if r.master != "" {
-		host, port := split(r.master)
+		host, port := network.SplitAddr(r.master)
 		c.Write([]any{"slave", host, port, n.linkState(), n.shownOffset()})
 		return
 	}
@@ -233,7 +233,7 @@ func (n *node) info(section string) string {
 	online := n.online()
 	line("connected_slaves", len(online))
 	for i, a := range online {
-		host, port := split(a.addr)
+		host, port := network.SplitAddr(a.addr)
 		line("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%d,state=online,offset=%d,lag=%d",
 			host, port, a.offset, (n.World.Now()-a.heard)/int64(time.Second)))
 	}
@@ -258,7 +258,7 @@ func (n *node) info(section string) string {
 
 func (n *node) replicaInfo(line func(string, any)) {
 	r := &n.repl
-	host, port := split(r.master)
+	host, port := network.SplitAddr(r.master)
 	up, ago := n.linkState() == linkConnected, int64(-1)
 	if r.up != nil && up {
 		ago = (n.World.Now() - r.up.heard) / int64(time.Second)
@@ -285,13 +285,3 @@ func boolInt(b bool) int {
 	}
 	return 0
 }
-
-// split splits an address of the simulation.
-func split(addr string) (host string, port int) {
-	host, text, _ := strings.Cut(addr, ":")
-	port, _ = strconv.Atoi(text)
-	return host, port
-}
-
-// hostPort is an address in the format of Sentinel's events.
-func hostPort(addr string) string { return strings.Replace(addr, ":", " ", 1) }

@@ -145,7 +145,7 @@ func (n *node) done() {
 		list := n.dirty
 		n.dirty = nil
 		for _, s := range list {
-			s.flush(max(0, n.Busy-n.World.Now()))
+			s.Flush(max(0, n.Busy-n.World.Now()))
 		}
 	}
 	n.plan()
@@ -182,45 +182,16 @@ func (n *node) wake() {
 
 // session is the server's end of a connection.
 type session struct {
-	output
+	network.Output
 	network.HostEnd
 	node  *node
 	peer  *engine.Conn // nil: no command received yet
 	wrote int64        // replication offset after its last write
 }
 
-// output buffers what a server sends on a connection.
-type output struct {
-	conn  *network.Conn
-	out   []byte
-	dirty bool
-	ended bool // closed by the server
-}
-
-// add buffers p, or the end of the connection if it is nil, and reports whether nothing was buffered before.
-func (o *output) add(p []byte) (first bool) {
-	o.ended = o.ended || p == nil
-	o.out = append(o.out, p...)
-	first, o.dirty = !o.dirty, true
-	return first
-}
-
-// flush sends what is buffered after wait nanoseconds.
-func (o *output) flush(wait int64) {
-	o.dirty = false
-	if len(o.out) > 0 {
-		o.conn.SendAfter(network.Back, network.Segment{Data: o.out, Size: int64(len(o.out))}, wait)
-		o.out = nil
-	}
-	if o.ended && !o.conn.Closed {
-		o.conn.Ends[1] = network.ClosedEnd{}
-		o.conn.Send(network.Back, network.Segment{Kind: network.Finished})
-	}
-}
-
 // Accept accepts a connection.
 func (n *node) Accept(c *network.Conn) network.End {
-	return &session{output: output{conn: c}, HostEnd: n.End(), node: n}
+	return &session{Output: network.Output{Conn: c}, HostEnd: n.End(), node: n}
 }
 
 // Ready: clients are paused during a manual failover of their master.
@@ -248,7 +219,7 @@ func (s *session) Receive(seg network.Segment) {
 			n.done()
 			return
 		}
-		s.peer = n.server.Open(s.conn.Source, s.push)
+		s.peer = n.server.Open(s.Conn.Source, s.push)
 	}
 	n.feeding, n.fedFrom = s, n.repl.offset
 	s.peer.Feed(seg.Data)
@@ -271,7 +242,7 @@ func (n *node) receiveMessage(s *session, msg any) {
 
 // push buffers what the server sends until done.
 func (s *session) push(p []byte) {
-	if s.add(p) {
+	if s.Add(p) {
 		s.node.dirty = append(s.node.dirty, s)
 	}
 }

@@ -12,10 +12,10 @@ import (
 // countReceived counts a command that a client has sent.
 func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
 	s := n.feeding
-	if s == nil || s.peer != c || s.conn.From.Client == network.NoClient {
+	if s == nil || s.peer != c || s.Conn.From.Client == network.NoClient {
 		return
 	}
-	from := s.conn.From
+	from := s.Conn.From
 	from.Commands++
 	for _, key := range cmd.Keys(args) {
 		if !n.cluster.sampled[string(key)] {

@@ -61,7 +61,7 @@ func (u *upstream) Receive(s network.Segment) {
 		r.replid, r.replid2, r.offset, r.offset2 = m.replid, "", m.offset, 0
 		r.backlog, r.kept = nil, 0
 		for _, a := range r.replicas { // their history differs now
-			a.session.conn.Die(network.Back)
+			a.session.Conn.Die(network.Back)
 		}
 		r.replicas = nil
 		u.state = linkConnected

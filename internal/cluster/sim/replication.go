@@ -137,7 +137,7 @@ func (n *node) forwardToReplicas(e entry) {
 		r.kept -= r.backlog[0].size
 	}
 	for _, a := range r.replicas {
-		a.session.conn.Send(network.Back, network.Segment{Msg: e, Size: e.size})
+		a.session.Conn.Send(network.Back, network.Segment{Msg: e, Size: e.size})
 	}
 }
 
@@ -157,7 +157,7 @@ func (n *node) replicationCron() {
 	for _, a := range slices.Clone(r.replicas) {
 		if a.online && now-a.heard > replTimeout {
 			n.detach(a)
-			a.session.conn.Reset()
+			a.session.Conn.Reset()
 		}
 	}
 	if r.master == "" && len(r.replicas) > 0 {
@@ -186,25 +186,25 @@ func (n *node) fromReplica(s *session, msg any) {
 func (n *node) attach(s *session, m syncRequest) {
 	r := &n.repl
 	if r.master != "" && (r.up == nil || r.up.state != linkConnected) {
-		s.conn.Die(network.Back) // NOMASTERLINK: its own data are not in sync
+		s.Conn.Die(network.Back) // NOMASTERLINK: its own data are not in sync
 		return
 	}
-	s.conn.Flows[network.Back].Extra = network.Span{Max: n.cluster.config.ReplicaLag}
+	s.Conn.Flows[network.Back].Extra = network.Span{Max: n.cluster.config.ReplicaLag}
 	a := &attached{session: s, addr: m.addr, heard: n.World.Now(), offset: m.offset}
 	r.replicas = append(r.replicas, a)
 	known := m.replid == r.replid || m.replid == r.replid2 && m.offset < r.offset2
 	if known && m.offset <= r.offset && m.offset >= r.offset-r.kept {
-		s.conn.Send(network.Back, network.Segment{Msg: syncPart{r.replid}, Size: psyncSize})
+		s.Conn.Send(network.Back, network.Segment{Msg: syncPart{r.replid}, Size: psyncSize})
 		for _, e := range r.backlog {
 			if e.end > m.offset {
-				s.conn.Send(network.Back, network.Segment{Msg: e, Size: e.size})
+				s.Conn.Send(network.Back, network.Segment{Msg: e, Size: e.size})
 			}
 		}
 		return
 	}
 	data := n.snapshot()
 	a.offset = 0
-	s.conn.Send(network.Back, network.Segment{Msg: syncFull{r.replid, r.offset, data}, Size: psyncSize + data.size})
+	s.Conn.Send(network.Back, network.Segment{Msg: syncFull{r.replid, r.offset, data}, Size: psyncSize + data.size})
 }
 
 func (n *node) detach(a *attached) {
@@ -242,7 +242,7 @@ func (n *node) follow(addr string) {
 		return
 	}
 	for _, a := range r.replicas { // they reconnect and synchronize again
-		a.session.conn.Die(network.Back)
+		a.session.Conn.Die(network.Back)
 	}
 	r.replicas = nil
 	r.downAt = n.World.Now()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/sentinel"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/zookeeper"
 	"github.com/lockchaos/lockchaos/topology"
 )
@@ -62,7 +63,7 @@ type Cluster struct {
 	world     *network.World
 	nodes     []*node
 	ensemble  *zookeeper.Ensemble // nil: the servers are nodes
-	sentinels []*sentinel
+	sentinels *sentinel.Sentinels
 	address   masterAddress   // of topology replicated; guarded by world.mu
 	sampled   map[string]bool // keys of which a sample was requested; guarded by world.mu
 	delivery  string          // see Delivery
@@ -151,17 +152,11 @@ func (c *Cluster) Nodes() []cluster.Node {
 func (c *Cluster) Endpoints(int) topology.Endpoints {
 	e := topology.Endpoints{Kind: c.topology.Kind, Password: c.config.Password}
 	if c.topology.Kind == cluster.Sentinel {
-		e.MasterName, e.Addrs = masterName, []string{network.MasterAddr}
-		for _, s := range c.sentinels {
-			e.Sentinels = append(e.Sentinels, s.Addr)
-		}
+		e.MasterName, e.Addrs, e.Sentinels = masterName, []string{network.MasterAddr}, c.sentinels.Addrs()
 		return e
 	}
 	if c.ensemble != nil {
-		for _, h := range c.servers() {
-			e.Addrs = append(e.Addrs, h.Addr)
-		}
-		e.Password = "" // there is none
+		e.Addrs, e.Password = c.serverAddrs(), "" // there is no password
 		return e
 	}
 	for _, n := range c.nodes[:c.topology.MasterCount()] {

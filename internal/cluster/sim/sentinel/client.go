@@ -1,4 +1,4 @@
-package sim
+package sentinel
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // engineConfig is the configuration of a Sentinel's engine: few commands, no data.
 func (s *sentinel) engineConfig() engine.Config {
 	return engine.Config{
-		Now: time.Now, Seed: network.Mix(s.World.Seed, network.NameHash(s.Name)+uint64(s.Life)), Version: version,
-		Port:     26379,
-		Password: s.cluster.config.Password,
+		Now: time.Now, Seed: network.Mix(s.World.Seed, network.NameHash(s.Name)+uint64(s.Life)), Version: s.config.Version,
+		Port:     port,
+		Password: s.config.Password,
 		Guard:    s.guard, Info: s.info,
 		Extra: map[string]engine.Command{"sentinel": s.cmdSentinel, "role": s.cmdRole},
 	}
@@ -57,14 +57,18 @@ func (s *sentinel) info(section string) string {
 	} else if s.master.sdown {
 		status = "sdown"
 	}
+	tilt := 0
+	if s.tilt != 0 {
+		tilt = 1
+	}
 	return fmt.Sprintf("# Sentinel\r\nsentinel_masters:1\r\nsentinel_tilt:%d\r\nsentinel_tilt_since_seconds:%d\r\n"+
 		"sentinel_running_scripts:0\r\nsentinel_scripts_queue_length:0\r\nsentinel_simulate_failure_flags:0\r\n"+
-		"master0:name=%s,status=%s,address=%s,slaves=%d,sentinels=%d\r\n", boolInt(s.tilt != 0), -1, masterName, status,
+		"master0:name=%s,status=%s,address=%s,slaves=%d,sentinels=%d\r\n", tilt, -1, s.config.Master, status,
 		s.currentMaster(), len(s.replicas), len(s.others)+1)
 }
 
 func (s *sentinel) cmdRole(c *engine.Conn, _ [][]byte) {
-	c.Write([]any{"sentinel", []string{masterName}})
+	c.Write([]any{"sentinel", []string{s.config.Master}})
 }
 
 // cmdSentinel is SENTINEL and its subcommands.
@@ -90,7 +94,7 @@ func (s *sentinel) cmdSentinel(c *engine.Conn, args [][]byte) {
 		c.WriteError(fmt.Sprintf("ERR unknown subcommand '%.128s'. Try SENTINEL HELP.", args[1]))
 	case len(args) != 3:
 		c.WriteError("ERR wrong number of arguments for 'sentinel|" + sub + "' command")
-	case string(args[2]) == masterName:
+	case string(args[2]) == s.config.Master:
 		do(c)
 	case sub == "get-master-addr-by-name":
 		c.WriteNullArray()
@@ -131,7 +135,7 @@ func (s *sentinel) writeQuorum(c *engine.Conn) {
 	}
 	voters := len(s.others) + 1
 	switch {
-	case usable < s.quorum:
+	case usable < s.config.Quorum:
 		c.WriteError(fmt.Sprintf("NOQUORUM %d usable Sentinels. Not enough available Sentinels to reach the specified "+
 			"quorum for this master", usable))
 	case usable < voters/2+1:
@@ -164,12 +168,12 @@ func (i *instance) flags() string {
 
 // writeInstance writes the reply of SENTINEL MASTER, REPLICAS and SENTINELS for one instance.
 func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
-	host, port := split(i.addr)
+	host, port := network.SplitAddr(i.addr)
 	now := s.Millis()
 	name := i.addr
 	switch i.kind {
 	case aMaster:
-		name = masterName
+		name = s.config.Master
 	case aSentinel:
 		name = i.id
 	}
@@ -185,10 +189,10 @@ func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 	switch i.kind {
 	case aMaster:
 		f = append(f, "config-epoch", number(i.configEpoch), "num-slaves", strconv.Itoa(len(s.replicas)),
-			"num-other-sentinels", strconv.Itoa(len(s.others)), "quorum", strconv.Itoa(s.quorum),
-			"failover-timeout", number(failoverTimeout), "parallel-syncs", strconv.Itoa(len(s.cluster.nodes)-1))
+			"num-other-sentinels", strconv.Itoa(len(s.others)), "quorum", strconv.Itoa(s.config.Quorum),
+			"failover-timeout", number(failoverTimeout), "parallel-syncs", strconv.Itoa(len(s.config.Servers)-1))
 	case aReplica:
-		masterHost, masterPort := split(i.master)
+		masterHost, masterPort := network.SplitAddr(i.master)
 		f = append(f, "master-link-down-time", number(i.linkDown),
 			"master-link-status", map[bool]string{true: "ok", false: "err"}[i.linkUp],
 			"master-host", masterHost, "master-port", strconv.Itoa(masterPort),
@@ -210,10 +214,10 @@ func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 func (s *sentinel) event(name string, i *instance) {
 	text := ""
 	if i != nil {
-		kind := map[kindOf]string{aMaster: "master " + masterName, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id}
+		kind := map[kindOf]string{aMaster: "master " + s.config.Master, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id}
 		text = kind[i.kind] + " " + hostPort(i.addr)
 		if i.kind != aMaster {
-			text += " @ " + masterName + " " + hostPort(s.master.addr)
+			text += " @ " + s.config.Master + " " + hostPort(s.master.addr)
 		}
 	}
 	s.publish(name, text)
@@ -230,58 +234,58 @@ func (s *sentinel) done() {
 	for len(s.owed) > 0 {
 		m := s.owed[0]
 		s.owed = s.owed[1:]
-		s.events.Do(argv("PUBLISH", m[0], m[1]))
+		s.events.Do([][]byte{[]byte("PUBLISH"), []byte(m[0]), []byte(m[1])})
 	}
 	for len(s.dirty) > 0 {
 		list := s.dirty
 		s.dirty = nil
 		for _, c := range list {
-			c.flush(0)
+			c.Flush(0)
 		}
 	}
 }
 
-// sentinelSession is the Sentinel's end of a connection from a client or another Sentinel.
-type sentinelSession struct {
-	output
+// session is the Sentinel's end of a connection from a client or another Sentinel.
+type session struct {
+	network.Output
 	network.HostEnd
 	sentinel *sentinel
 	peer     *engine.Conn // nil: not a client, or no data yet
 }
 
 func (s *sentinel) Accept(c *network.Conn) network.End {
-	return &sentinelSession{output: output{conn: c}, HostEnd: s.End(), sentinel: s}
+	return &session{Output: network.Output{Conn: c}, HostEnd: s.End(), sentinel: s}
 }
 
-func (v *sentinelSession) Receive(seg network.Segment) {
+func (v *session) Receive(seg network.Segment) {
 	if !v.Alive() {
 		return
 	}
 	s := v.sentinel
-	reply := func(msg any, size int64) { v.conn.Send(network.Back, network.Segment{Msg: msg, Size: size}) }
+	reply := func(msg any, size int64) { v.Conn.Send(network.Back, network.Segment{Msg: msg, Size: size}) }
 	switch m := seg.Msg.(type) {
-	case ping:
-		reply(pong{}, smallSize)
-	case hello:
+	case Ping:
+		reply(Pong{}, SmallSize)
+	case Hello:
 		s.receiveHello(m)
 	case isDown:
-		reply(s.replyIsDown(m), smallSize*2)
+		reply(s.replyIsDown(m), SmallSize*2)
 	case nil:
 		if v.peer == nil {
-			v.peer = s.server.Open(v.conn.Source, v.push)
+			v.peer = s.server.Open(v.Conn.Source, v.push)
 		}
 		v.peer.Feed(seg.Data)
 	}
 	s.done()
 }
 
-func (v *sentinelSession) push(p []byte) {
-	if v.add(p) {
+func (v *session) push(p []byte) {
+	if v.Add(p) {
 		v.sentinel.dirty = append(v.sentinel.dirty, v)
 	}
 }
 
-func (v *sentinelSession) Broken(error) {
+func (v *session) Broken(error) {
 	if v.Alive() && v.peer != nil {
 		v.peer.Close()
 	}

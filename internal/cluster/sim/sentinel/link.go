@@ -1,45 +1,10 @@
-package sim
+package sentinel
 
 import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
-
-// Messages between Sentinels and servers, in place of the bytes of the commands and replies of the same names.
-type (
-	ping        struct{}
-	pong        struct{}
-	infoRequest struct{}
-	infoReply   struct{ info report }
-	subscribe   struct{}
-	hello       struct {
-		from, addr, master string
-		epoch, configEpoch int64
-	}
-	replicaOf struct{ addr string } // also CONFIG REWRITE and CLIENT KILL
-	isDown    struct {
-		master, id string
-		epoch      int64
-	}
-	isDownReply struct {
-		down   bool
-		leader string
-		epoch  int64
-	}
-)
-
-// report is what a Sentinel reads from INFO.
-type report struct {
-	id       string
-	replica  bool
-	replicas []string // addresses
-	master   string
-	linkUp   bool
-	linkDown int64 // milliseconds
-	priority int
-	offset   int64
-}
 
 // wire is a Sentinel's connection to an instance.
 type wire struct {
@@ -72,7 +37,7 @@ func (s *sentinel) sendPing(i *instance) {
 	if i.actPing == 0 {
 		i.actPing = now
 	}
-	i.wire.send(ping{}, smallSize)
+	i.wire.send(Ping{}, SmallSize)
 }
 
 func (w *wire) send(msg any, size int64) {
@@ -89,16 +54,16 @@ func (w *wire) Receive(seg network.Segment) {
 	if seg.Kind == network.Accepted {
 		w.up = true
 		if i.kind != aSentinel {
-			w.send(subscribe{}, smallSize)
+			w.send(Subscribe{}, SmallSize)
 		}
 		return
 	}
 	switch m := seg.Msg.(type) {
-	case pong:
+	case Pong:
 		i.lastPong, i.lastAvail, i.actPing = s.Millis(), s.Millis(), 0
-	case infoReply:
-		s.refreshInfo(i, m.info)
-	case hello:
+	case InfoReply:
+		s.refreshInfo(i, m.Info)
+	case Hello:
 		s.receiveHello(m)
 	case isDownReply:
 		i.downReplyAt, i.saysDown = s.Millis(), m.down
@@ -132,7 +97,7 @@ func (s *sentinel) talk(i *instance) {
 		every = 1000
 	}
 	if i.kind != aSentinel && (i.infoAt == 0 || now-i.infoAt > every) {
-		i.wire.send(infoRequest{}, smallSize)
+		i.wire.send(InfoRequest{}, SmallSize)
 	}
 	period := min(s.downAfter(), pingPeriod)
 	if now-i.lastPong > period && now-i.lastPing > period/2 {
@@ -140,12 +105,12 @@ func (s *sentinel) talk(i *instance) {
 	}
 	if now-i.lastPub > publishPeriod {
 		i.lastPub = now
-		i.wire.send(s.hello(), helloSize)
+		i.wire.send(s.hello(), HelloSize)
 	}
 }
 
-func (s *sentinel) hello() hello {
-	return hello{from: s.id, addr: s.Addr, epoch: s.epoch, master: s.currentMaster(), configEpoch: s.master.configEpoch}
+func (s *sentinel) hello() Hello {
+	return Hello{from: s.id, addr: s.Addr, epoch: s.epoch, master: s.currentMaster(), configEpoch: s.master.configEpoch}
 }
 
 // helloSoon sends a hello to every instance at the next timer (sentinelForceHelloUpdateForMaster).
@@ -156,7 +121,7 @@ func (s *sentinel) helloSoon() {
 }
 
 // receiveHello handles a hello message of another Sentinel.
-func (s *sentinel) receiveHello(m hello) {
+func (s *sentinel) receiveHello(m Hello) {
 	if m.from == s.id {
 		return
 	}
@@ -178,42 +143,4 @@ func (s *sentinel) receiveHello(m hello) {
 		s.event("+config-update-from", s.master)
 		s.switchMaster(m.master)
 	}
-}
-
-// fromSentinel handles a Sentinel's message to a data server.
-func (n *node) fromSentinel(s *session, msg any) {
-	reply := func(msg any, size int64) { s.conn.Send(network.Back, network.Segment{Msg: msg, Size: size}) }
-	switch m := msg.(type) {
-	case ping:
-		reply(pong{}, smallSize)
-	case infoRequest:
-		reply(infoReply{n.report()}, infoReplySize)
-	case subscribe:
-		n.listeners = append(n.listeners, s)
-	case hello:
-		for _, l := range n.listeners {
-			l.conn.Send(network.Back, network.Segment{Msg: m, Size: helloSize})
-		}
-	case replicaOf:
-		n.follow(m.addr)
-		n.repl.saved = m.addr
-		n.harness.ask([]string{"CLIENT", "KILL", "TYPE", "normal"}, []string{"CLIENT", "KILL", "TYPE", "pubsub"})
-		n.done()
-	}
-}
-
-// report is the server's INFO.
-func (n *node) report() report {
-	r := &n.repl
-	all := report{id: n.id, replica: r.master != "", master: r.master, priority: n.priority, offset: r.offset}
-	for _, a := range r.replicas {
-		all.replicas = append(all.replicas, a.addr)
-	}
-	if all.replica {
-		all.linkUp = n.linkState() == linkConnected
-		if !all.linkUp {
-			all.linkDown = max(1000, (n.World.Now()-r.downAt)/1e6)
-		}
-	}
-	return all
 }

@@ -1,16 +1,17 @@
-package sim
+// Package sentinel simulates Redis Sentinels on the network of package network: Redis' sentinel.c (7.0) with the same
+// periods, conditions and states, and names of this package. It knows servers by their addresses and by the messages
+// that it exchanges with them.
+package sentinel
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
-// What follows, in the files sentinel*.go, is Redis' sentinel.c (7.0): the same periods, conditions and states,
-// with names of this package. Times are in milliseconds of the cluster, as there.
+// Periods, in milliseconds of the cluster, and states.
 const (
 	pingPeriod         = 1000
 	infoPeriod         = 10_000
@@ -25,10 +26,7 @@ const (
 	failoverTimeout    = 2000 // as package process sets it
 	slowestTimer       = 100  // hz 10
 	fastestTimer       = 52   // hz 19: drawn, to desynchronize Sentinels
-	helloSize          = 180
-	infoReplySize      = 3000
-	smallSize          = 30
-	sentinelPort       = ":26379"
+	port               = 26379
 	noFailover         = failoverState(0)
 	waitStart          = failoverState(1)
 	selectReplica      = failoverState(2)
@@ -43,12 +41,12 @@ type failoverState int
 // sentinel is one Sentinel that watches one master.
 type sentinel struct {
 	network.Host
-	cluster *Cluster
-	id      string
-	rng     *rand.Rand
-	quorum  int
-	server  *engine.Server // for its clients
-	events  *engine.Conn   // publishes events to them
+	group  *Sentinels
+	config Config
+	id     string
+	rng    *rand.Rand
+	server *engine.Server // for its clients
+	events *engine.Conn   // publishes events to them
 
 	// What its configuration file keeps.
 	epoch    int64 // current_epoch
@@ -56,7 +54,7 @@ type sentinel struct {
 	replicas []*instance
 	others   []*instance
 
-	dirty    []*sentinelSession
+	dirty    []*session
 	owed     [][2]string // messages to publish
 	previous int64       // last run of the timer
 	tilt     int64       // start of TILT mode; 0: not in it
@@ -117,24 +115,13 @@ type instance struct {
 	winner        *instance
 }
 
-func (c *Cluster) newSentinel(i int) *sentinel {
-	s := &sentinel{cluster: c}
-	s.Init(c.world, "s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort, s)
-	s.rng = c.world.Stream(network.NameHash(s.Name))
-	s.id = network.NewID(s.rng)
-	s.quorum = c.topology.SentinelQuorum
-	c.sentinels = append(c.sentinels, s)
-	c.world.Sentinels.Hosts = append(c.world.Sentinels.Hosts, &s.Host)
-	return s
-}
-
 // initialize gives a Sentinel that never ran all instances, as its configuration file does.
 func (s *sentinel) initialize() {
-	s.master = s.newInstance(aMaster, s.cluster.nodes[0].Addr)
-	for _, n := range s.cluster.nodes[1:] {
-		s.replicas = append(s.replicas, s.newInstance(aReplica, n.Addr))
+	s.master = s.newInstance(aMaster, s.config.Servers[0])
+	for _, addr := range s.config.Servers[1:] {
+		s.replicas = append(s.replicas, s.newInstance(aReplica, addr))
 	}
-	for _, o := range s.cluster.sentinels {
+	for _, o := range s.group.list {
 		if o != s {
 			other := s.newInstance(aSentinel, o.Addr)
 			other.id = o.id
@@ -268,11 +255,11 @@ func (s *sentinel) checkObjectively(m *instance) {
 			}
 		}
 	}
-	s.mark(m, "odown", count >= s.quorum, &m.odown, &m.odownSince)
+	s.mark(m, "odown", count >= s.config.Quorum, &m.odown, &m.odownSince)
 }
 
 // downAfter is down-after-milliseconds.
-func (s *sentinel) downAfter() int64 { return s.cluster.topology.DownAfter.Milliseconds() }
+func (s *sentinel) downAfter() int64 { return s.config.DownAfter.Milliseconds() }
 
 // noDownFor reports whether i was not down in the last ms milliseconds (sentinelRedisInstanceNoDownFor).
 func (s *sentinel) noDownFor(i *instance, ms int64) bool {

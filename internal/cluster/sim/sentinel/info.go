@@ -1,11 +1,13 @@
-package sim
+package sentinel
+
+import "strings"
 
 // refreshInfo processes the INFO reply of i (sentinelRefreshInstanceInfo).
-func (s *sentinel) refreshInfo(i *instance, r report) {
+func (s *sentinel) refreshInfo(i *instance, r Info) {
 	now := s.Millis()
-	i.infoAt, i.id = now, r.id
+	i.infoAt, i.id = now, r.ID
 	role := aMaster
-	if r.replica {
+	if r.Replica {
 		role = aReplica
 	}
 	if i.role != role {
@@ -16,13 +18,13 @@ func (s *sentinel) refreshInfo(i *instance, r report) {
 		s.event(map[bool]string{true: "+role-change", false: "-role-change"}[role == i.kind], i)
 	}
 	if role == aReplica {
-		if i.master != r.master {
-			i.master, i.confAt = r.master, now
+		if i.master != r.Master {
+			i.master, i.confAt = r.Master, now
 		}
-		i.linkUp, i.linkDown, i.priority, i.offset = r.linkUp, r.linkDown, r.priority, r.offset
+		i.linkUp, i.linkDown, i.priority, i.offset = r.LinkUp, r.LinkDown, r.Priority, r.Offset
 	} else {
 		i.linkDown = 0
-		for _, addr := range r.replicas {
+		for _, addr := range r.Replicas {
 			s.found(i, addr)
 		}
 	}
@@ -97,7 +99,7 @@ func (s *sentinel) checkReconfigured(i *instance) {
 
 func (s *sentinel) sendReplicaOf(i *instance, addr string) {
 	if i.wire != nil {
-		i.wire.send(replicaOf{addr}, smallSize*6)
+		i.wire.send(ReplicaOf{addr}, SmallSize*6)
 	}
 }
 
@@ -106,7 +108,7 @@ func (s *sentinel) sendReplicaOf(i *instance, addr string) {
 func (s *sentinel) switchMaster(addr string) {
 	m := s.master
 	was := m.addr
-	s.publish("+switch-master", masterName+" "+hostPort(was)+" "+hostPort(addr))
+	s.publish("+switch-master", s.config.Master+" "+hostPort(was)+" "+hostPort(addr))
 	var replicas []*instance
 	for _, r := range s.replicas {
 		if r.wire != nil {
@@ -126,3 +128,6 @@ func (s *sentinel) switchMaster(addr string) {
 	s.refresh(m)
 	s.replicas = replicas
 }
+
+// hostPort is an address in the format of events.
+func hostPort(addr string) string { return strings.Replace(addr, ":", " ", 1) }

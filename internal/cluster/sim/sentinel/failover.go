@@ -1,4 +1,4 @@
-package sim
+package sentinel
 
 import "errors"
 
@@ -17,7 +17,7 @@ func (s *sentinel) askOthers(m *instance, forced bool) {
 		if m.state > noFailover {
 			q.id = s.id
 		}
-		o.wire.send(q, smallSize*4)
+		o.wire.send(q, SmallSize*4)
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *sentinel) elected(epoch int64) string {
 		votes[leader]++
 	}
 	id, n := best()
-	if n < max((len(s.others)+1)/2+1, s.quorum) {
+	if n < max((len(s.others)+1)/2+1, s.config.Quorum) {
 		return ""
 	}
 	return id
@@ -178,7 +178,7 @@ func (s *sentinel) advance(m *instance) {
 		s.to(sendReplicaOfNoOne, "+failover-state-send-slaveof-noone", r)
 	case sendReplicaOfNoOne:
 		if r := m.winner; r.wire != nil && r.wire.up {
-			r.wire.send(replicaOf{}, smallSize*6)
+			r.wire.send(ReplicaOf{}, SmallSize*6)
 			s.to(waitPromotion, "+failover-state-wait-promotion", r)
 		} else if now-m.stateChange > failoverTimeout {
 			s.abort("-failover-abort-slave-timeout")
