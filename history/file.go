@@ -2,11 +2,13 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"unicode/utf8"
 
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
@@ -48,16 +50,21 @@ func ReadSamples(path string) ([]Sample, []Problem, error) {
 			return samples, nil, nil
 		}
 		if err != nil {
-			return samples, nil, &LineError{File: path, Line: lines.N, Err: err}
+			return samples, nil, lineError(path, lines.N, err)
 		}
 		var s Sample
-		err = json.Unmarshal(line, &s)
+		if err = json.Unmarshal(line, &s); err == nil && bytes.ContainsFunc(line, unusual) {
+			_, err = strictJSON(line)
+		}
 		if err != nil && !whole {
 			return samples, []Problem{tornLine(lines.N, len(line))}, nil
 		}
 		if err != nil {
-			return samples, nil, &LineError{File: path, Line: lines.N, Column: column(err), Err: err}
+			return samples, nil, lineError(path, lines.N, err)
 		}
 		samples = append(samples, s)
 	}
 }
+
+// unusual reports whether text with c may be no JSON although encoding/json reads it: escapes, and all but ASCII.
+func unusual(c rune) bool { return c == '\\' || c >= utf8.RuneSelf }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
-	"unicode/utf8"
 
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
@@ -64,10 +63,11 @@ func (p *parser) parseJSON(line []byte) error {
 	if err := json.Unmarshal(line, &wire); err != nil {
 		return jsonError(err)
 	}
-	if !utf8.Valid(line) { // encoding/json replaces invalid bytes, so that different names become equal
-		return errors.New("line is not UTF-8")
+	duplicate, err := strictJSON(line)
+	if err != nil {
+		return err
 	}
-	p.event, p.duplicate = wire.Event, duplicateKey(line)
+	p.event, p.duplicate = wire.Event, duplicate
 	p.index = wire.Index != nil
 	if p.index {
 		p.event.Index = *wire.Index

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
@@ -79,14 +80,14 @@ func (s *scanner) next() (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, s.failure(err, 0)
+		return false, lineError(s.file, s.lines.N, err)
 	}
 	if err := s.parser.parse(line); err != nil {
 		if !whole {
 			s.problems = append(s.problems, tornLine(s.lines.N, len(line)))
 			return false, nil
 		}
-		return false, s.failure(err, column(err))
+		return false, lineError(s.file, s.lines.N, err)
 	}
 	if !s.parser.index {
 		s.parser.event.Index = s.following
@@ -103,8 +104,21 @@ func tornLine(line, bytes int) Problem {
 	return Problem{Index: -1, Line: line, Text: input.Torn(bytes)}
 }
 
-func (s *scanner) failure(err error, column int) error {
-	return &LineError{File: s.file, Line: s.lines.N, Column: column, Err: err}
+// lineError is err at a line of a file, and at a column if a parser of JSON says where it failed.
+func lineError(file string, line int, err error) *LineError {
+	e := &LineError{File: file, Line: line, Err: err}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	var strict *edn.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		e.Column = max(1, int(syntax.Offset))
+	case errors.As(err, &kind):
+		e.Column = max(1, int(kind.Offset))
+	case errors.As(err, &strict):
+		e.Column, e.Err = strict.Column, strict.Err
+	}
+	return e
 }
 
 // Clone returns a deep copy of e.
@@ -127,17 +141,4 @@ func copied[T any](p *T) *T {
 	}
 	c := *p
 	return &c
-}
-
-// column returns where encoding/json failed, from 1; 0: unknown.
-func column(err error) int {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return max(1, int(syntax.Offset))
-	case errors.As(err, &kind):
-		return max(1, int(kind.Offset))
-	}
-	return 0
 }

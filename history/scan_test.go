@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 const line0 = `{"index":0,"time":5,"type":"invoke","process":1,"f":"try","key":"k"}` + "\n"
@@ -118,9 +120,38 @@ func TestReadSamples(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("samples (-want +got):\n%s", diff)
 	}
-	_, _, err = read("{}\n{]\n")
-	if err == nil || !strings.HasPrefix(err.Error(), path+":2:2: ") {
-		t.Errorf("got %v", err)
+	for text, want := range map[string]string{
+		"{}\n{]\n":                      ":2:2: ",
+		`{"keys":{"\ud800":{}}}` + "\n": ":1:17: \\ud800 is an unpaired surrogate",
+		"{\"node\":\"\xff\"}\n":         ":1:12: the text before this position is not UTF-8",
+	} {
+		if _, _, err = read(text); err == nil || !strings.HasPrefix(err.Error(), path+want) {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+	if got, _, err := read(`{"keys":{"\ud83d\ude00":{}}}` + "\n"); err != nil || len(got[0].Keys) != 1 {
+		t.Errorf("a pair of surrogates: got %+v, %v", got, err)
+	}
+}
+
+// TestNamesStayDifferent: encoding/json makes one name of all unpaired surrogates, and of all invalid bytes. A pair of
+// surrogates is a name.
+func TestNamesStayDifferent(t *testing.T) {
+	read := func(names ...string) (*history.History, error) {
+		var b strings.Builder
+		for i, name := range names {
+			fmt.Fprintf(&b, `{"time":%d,"type":"invoke","process":%d,"f":"acquire","key":"%s"}`+"\n", i, i, name)
+		}
+		return history.ReadAll(strings.NewReader(b.String()), "FILE")
+	}
+	if h, err := read(`\ud83d\ude00`, `\ud83d\ude01`, "\U0001f600", "é"); err != nil || len(h.Keys) != 3 {
+		t.Errorf("got %+v, %v", h, err)
+	}
+	for _, names := range [][]string{{`\ud800`, `\ud801`}, {`\udc00`, `\udc01`}, {"\xfe", "\xff"}} {
+		var at *history.LineError
+		if _, err := read(names...); !errors.As(err, &at) || at.Line != 1 || at.Column == 0 {
+			t.Errorf("%q: got %v", names, err)
+		}
 	}
 }
 
@@ -140,7 +171,7 @@ func first(text []byte) (e history.Event, err error) {
 	return e, err
 }
 
-// FuzzScan: the fast parser and encoding/json agree about every line, events survive being written and
+// FuzzScan: the fast parser, encoding/json and the reader of format json agree about every line, events survive being written and
 // read, and nothing panics.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(line0))
@@ -159,6 +190,9 @@ func FuzzScan(f *testing.F) {
 		}
 		if err := json.Unmarshal(line, &want); err != nil {
 			t.Fatalf("read %+v, but encoding/json fails: %v", got, err)
+		}
+		if _, err := edn.NewJSON(bytes.NewReader(line)).Next(); err != nil {
+			t.Fatalf("read %+v, but format json refuses it: %v", got, err)
 		}
 		if want.Index != nil {
 			want.Event.Index = *want.Index

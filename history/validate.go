@@ -48,11 +48,13 @@ type typeError struct {
 func (e *typeError) Error() string { return e.text }
 func (e *typeError) Unwrap() error { return e.cause }
 
-// duplicateKey returns a key that an object of a JSON line has twice; empty: none.
-func duplicateKey(line []byte) string {
+// strictJSON rejects a line that encoding/json reads although it is no JSON, as the reader of format json does.
+// encoding/json replaces invalid bytes and unpaired surrogates, so that different names become equal. It returns a key
+// that an object of the line has twice; empty: none.
+func strictJSON(line []byte) (duplicate string, err error) {
 	forms := edn.NewJSON(bytes.NewReader(line))
 	if _, err := forms.Next(); err != nil {
-		return ""
+		return "", err
 	}
-	return forms.Duplicate()
+	return forms.Duplicate(), nil
 }
