@@ -7,6 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -37,7 +38,7 @@ func chooseBackend(name string, s scenarios.Scenario) (spec backend.Spec, reason
 		case unable != "":
 			refused = fmt.Sprintf("backend %s cannot run this scenario: %s", row.Name, unable)
 			continue
-		case refused != "" && name == autoBackend && inCI() && row.Name == simulated.Name:
+		case refused != "" && name == autoBackend && console.InCI() && row.Name == simulated.Name:
 			reason = "warning: in CI, simulated servers instead of real ones: " + refused
 		case refused != "":
 			reason = refused

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -121,11 +122,11 @@ func printJudged(s streams, j judged, asJSON bool) error {
 func judge(s streams, h *history.History, options checker.Options) checker.Judgement {
 	p := new(checker.Progress)
 	options.Progress = p
-	line := showStatus(s, func() status {
+	line := console.ShowStatus(s.err, func() console.Status {
 		done, total := p.Done()
-		return status{text: "judging " + p.Doing(), done: done, total: total}
+		return console.Status{Text: "judging " + p.Doing(), Done: done, Total: total}
 	})
-	defer line.end()
+	defer line.End()
 	return checker.Judge(h, options)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/console"
 )
 
 type convertOptions struct {
@@ -66,8 +67,8 @@ func convert(s streams, path string, o convertOptions) error {
 	defer in.Close()
 	reading.Progress = &in.events
 	return writeTo(s, o.out, func(w io.Writer) error {
-		progress := showStatus(s, in.status)
-		defer progress.end()
+		progress := console.ShowStatus(s.err, in.status)
+		defer progress.End()
 		var line []byte
 		source, err := foreign.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
 			line = append(appendEvent(e, line[:0]), '\n')

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -121,10 +122,10 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 		options.First+uint64(options.Shard.Covered)*options.Step, o.shardText(), o.jobs)
 	var latest atomic.Pointer[explore.Report]
 	latest.Store(new(explore.Report))
-	line := showStatus(s, func() status { return exploreStatus(latest.Load(), options.Seeds) })
+	line := console.ShowStatus(s.err, func() console.Status { return exploreStatus(latest.Load(), options.Seeds) })
 	options.Watch = func(r explore.Report) { latest.Store(&r) }
 	report, err := explore.Explore(ctx, pool, options)
-	line.end()
+	line.End()
 	if err != nil {
 		return err
 	}
@@ -144,10 +145,10 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 }
 
 // exploreStatus is the status line of an exploration.
-func exploreStatus(r *explore.Report, seeds int) status {
-	return status{
-		text: "exploring", done: int64(r.Runs), total: int64(seeds), count: int64(r.Runs), noun: "run",
-		more: fmt.Sprintf("%s unsafe, %s of violation, %s failed", format.Number(r.Unsafe),
+func exploreStatus(r *explore.Report, seeds int) console.Status {
+	return console.Status{
+		Text: "exploring", Done: int64(r.Runs), Total: int64(seeds), Count: int64(r.Runs), Noun: "run",
+		More: fmt.Sprintf("%s unsafe, %s of violation, %s failed", format.Number(r.Unsafe),
 			format.Count(len(r.Findings), "kind"), format.Number(r.Failed)),
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+
+	"github.com/lockchaos/lockchaos/internal/console"
 )
 
 // keptInMemory is how much of a pipe is kept in memory; the rest goes to a
@@ -86,8 +88,8 @@ func (in *input) Close() error {
 }
 
 // status is the status line of reading.
-func (in *input) status() status {
-	return status{text: "reading", done: in.done.Load(), total: in.size, count: in.events.Load(), noun: "event"}
+func (in *input) status() console.Status {
+	return console.Status{Text: "reading", Done: in.done.Load(), Total: in.size, Count: in.events.Load(), Noun: "event"}
 }
 
 // counting counts the bytes that are read.

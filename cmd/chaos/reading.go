@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -100,8 +101,8 @@ func readHistory(s streams, in *input, reading foreign.Options) (*history.Histor
 	}
 	reading.Progress = &in.events
 	r := in.reader()
-	line := showStatus(s, in.status)
-	defer line.end()
+	line := console.ShowStatus(s.err, in.status)
+	defer line.End()
 	h, source, err := foreign.Read(r, in.name, reading)
 	return h, source, badPath(err)
 }

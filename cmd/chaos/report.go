@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
@@ -106,7 +107,7 @@ func renderTo(s streams, run *reports.Run, format, to string) error {
 	case to != "":
 		return renderFile(run, format, to)
 	case format == "text":
-		return export.Text(s.out, run, export.TextOptions{Width: terminal(s.out), Color: color(s.out)})
+		return export.Text(s.out, run, export.TextOptions{Width: console.Width(s.out), Color: console.Color(s.out)})
 	}
 	return reports.Render(run, format, s.out)
 }

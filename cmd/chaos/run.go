@@ -21,6 +21,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/nearest"
@@ -205,13 +206,13 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 		o.backend = name
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
-	show := newProgress(s, scenario, o.seed)
+	show := console.ShowRun(s.err, scenario, o.seed)
 	s.note("backend %s: %s", name, why)
 	out, err := runner.Run(ctx, runner.Options{
 		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: on, Why: why, Out: o.out,
-		Repeat: o.repeat(flags), Version: version, Search: searchCommand(), Watch: show.update,
+		Repeat: o.repeat(flags), Version: version, Search: searchCommand(), Watch: show.Update,
 	})
-	show.end(out != nil && out.Dir != nil)
+	show.End(out != nil && out.Dir != nil)
 	return out, err
 }
 
@@ -229,7 +230,7 @@ func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, 
 	if o.json {
 		err = reports.Render(run, "json", s.out)
 	} else {
-		err = export.Text(s.out, run, export.TextOptions{Width: terminal(s.out), Color: color(s.out)})
+		err = export.Text(s.out, run, export.TextOptions{Width: console.Width(s.out), Color: console.Color(s.out)})
 	}
 	if o.junit != "" { // also if the disk of the run directory is full
 		err = errors.Join(err, renderFile(run, "junit", o.junit))

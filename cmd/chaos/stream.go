@@ -18,6 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -49,15 +50,15 @@ func checkStream(s streams, path string, o checkOptions) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	judging := checker.NewStream(options, reading.Clients)
-	line := showStatus(s, in.status)
-	defer line.end()
+	line := console.ShowStatus(s.err, in.status)
+	defer line.End()
 	printViolations := func() {
 		for _, v := range judging.Look() {
-			line.above(func() { s.note("VIOLATED, events %v: %s", v.Events, format.Line(v.Text)) })
+			line.Above(func() { s.note("VIOLATED, events %v: %s", v.Events, format.Line(v.Text)) })
 		}
 	}
 	noteWaiting := sync.OnceFunc(func() {
-		line.above(func() { s.note("end of file; waiting for more (Ctrl-C stops and judges what was read)") })
+		line.Above(func() { s.note("end of file; waiting for more (Ctrl-C stops and judges what was read)") })
 	})
 	r := &following{ctx: ctx, r: &counting{in.pipe, &in.done}, more: growing(path, o.follow), idle: func() {
 		printViolations()
@@ -79,7 +80,7 @@ func checkStream(s streams, path string, o checkOptions) error {
 		}
 		return nil
 	})
-	line.end()
+	line.End()
 	if err != nil {
 		return badPath(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
+	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
@@ -233,9 +234,9 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 	total := int64(len(o.Scenarios) * o.Repeat / max(o.Options.Shard.Of, 1))
 	s.note("%s, seed %d, backend %s, shard %s", format.Count(len(o.Scenarios), "scenario"), o.Seed, o.Backend,
 		o.Options.Shard)
-	line := showStatus(s, func() status { return suiteStatus(latest.Load(), total) })
+	line := console.ShowStatus(s.err, func() console.Status { return suiteStatus(latest.Load(), total) })
 	all, err := suite.Run(ctx, o.Options)
-	line.end()
+	line.End()
 	if note := simulatedInCI(all); note != "" {
 		all.Notes = append(all.Notes, note)
 		s.note("%s", note)
@@ -251,7 +252,7 @@ func simulatedInCI(all suite.Suite) string {
 			n++
 		}
 	}
-	if n == 0 || all.Backend != autoBackend || !inCI() {
+	if n == 0 || all.Backend != autoBackend || !console.InCI() {
 		return ""
 	}
 	return fmt.Sprintf("warning: in CI, %d of %s used simulated servers instead of real ones (see chaos doctor)", n,
@@ -259,9 +260,9 @@ func simulatedInCI(all suite.Suite) string {
 }
 
 // suiteStatus is the status line of a suite.
-func suiteStatus(done *suite.Suite, total int64) status {
+func suiteStatus(done *suite.Suite, total int64) console.Status {
 	n := int64(len(done.Rows))
-	return status{text: "suite", done: n, total: max(total, n), count: n, noun: "run", more: done.Sentence()}
+	return console.Status{Text: "suite", Done: n, Total: max(total, n), Count: n, Noun: "run", More: done.Sentence()}
 }
 
 // publishSuite writes the files of a suite, prints the result and returns the exit code. The result is printed also if

@@ -21,7 +21,7 @@ const (
 func largePackages() map[string]int {
 	return map[string]int{
 		"checker":                     15500,
-		"cmd/chaos":                   5500,
+		"cmd/chaos":                   5300,
 		"faults":                      4100,
 		"internal/cluster/process":    4000,
 		"internal/cluster/sim":        3600,

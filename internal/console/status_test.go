@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 
 // TestStatusLine drives the clock by hand.
 func TestStatusLine(t *testing.T) {
-	reading := func(percent int64) status {
-		return status{text: "reading", done: percent, total: 100, count: percent * 1000, noun: "event"}
+	reading := func(percent int64) Status {
+		return Status{Text: "reading", Done: percent, Total: 100, Count: percent * 1000, Noun: "event"}
 	}
 	tests := []struct {
 		name  string
@@ -32,14 +32,14 @@ func TestStatusLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			now := status{}
+			now := Status{}
 			begin := time.Unix(0, 0)
-			w := newStatusLine(&out, test.width, func() status { return now }, begin)
+			w := newStatusLine(&out, test.width, func() Status { return now }, begin)
 			for i, at := range test.at {
 				now = reading(test.done[i])
 				w.tick(begin.Add(at))
 			}
-			w.end()
+			w.End()
 			if got := out.String(); got != test.want {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
@@ -51,8 +51,8 @@ func TestStatusLine(t *testing.T) {
 func TestStatusLineEnds(t *testing.T) {
 	var out bytes.Buffer
 	calls := make(chan bool, 1000)
-	w := showStatus(streams{err: &out}, func() status { calls <- true; return status{text: "x"} })
-	w.end()
+	w := ShowStatus(&out, func() Status { calls <- true; return Status{Text: "x"} })
+	w.End()
 	if len(calls) > 0 || out.Len() > 0 || strings.Contains(out.String(), "x") {
 		t.Errorf("called %d times, wrote %q", len(calls), out.String())
 	}

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// progress shows a run in progress: a block that is redrawn on a terminal, a
-// line for each phase and every ten seconds in a log.
-type progress struct {
+// Progress shows a run in progress: a block that is redrawn on a terminal, a line for each phase and every ten seconds in
+// a log. Its methods may be called from several goroutines.
+type Progress struct {
 	out   io.Writer
 	width int // of the terminal; 0: a log
 
@@ -30,15 +30,16 @@ type progress struct {
 	rate   float64
 }
 
-func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
-	s.note("scenario %s: %s", sc.Name, format.Line(sc.Summary))
-	clients := sc.Workload.Defaults().Clients
-	s.note("lock %s on topology %s, %s, seed %d", sc.LockText(), sc.Topology.Kind, format.Count(clients, "client"), seed)
-	return &progress{out: s.err, width: liveWidth(s.err)}
+// ShowRun prints on out what is about to run, and then its progress.
+func ShowRun(out io.Writer, s scenarios.Scenario, seed uint64) *Progress {
+	clients := format.Count(s.Workload.Defaults().Clients, "client")
+	fmt.Fprint(out, format.Printable(fmt.Sprintf("scenario %s: %s\nlock %s on topology %s, %s, seed %d\n", s.Name,
+		format.Line(s.Summary), s.LockText(), s.Topology.Kind, clients, seed)))
+	return &Progress{out: out, width: liveWidth(out)}
 }
 
-// update is called by the runner.
-func (p *progress) update(s runner.Status) {
+// Update is called by the runner, see runner.Options.Watch.
+func (p *Progress) Update(s runner.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = s.Elapsed
@@ -56,7 +57,7 @@ func (p *progress) update(s runner.Status) {
 	}
 }
 
-func (p *progress) line(s runner.Status) string {
+func (p *Progress) line(s runner.Status) string {
 	phases := map[string]string{
 		"start": "starting servers and clients",
 		"run":   "running the workload",
@@ -75,7 +76,7 @@ func (p *progress) line(s runner.Status) string {
 }
 
 // draw redraws the block.
-func (p *progress) draw(s runner.Status) {
+func (p *Progress) draw(s runner.Status) {
 	lines := []string{format.Elapsed(p.now) + "  " + p.line(s)}
 	if s.Phase == "run" {
 		lines = append(lines, fmt.Sprintf("         %s left, %s/s", format.Duration(s.Remaining.Round(100*time.Millisecond)),
@@ -95,15 +96,15 @@ func (p *progress) draw(s runner.Status) {
 }
 
 // erase removes the block from the terminal.
-func (p *progress) erase() {
+func (p *Progress) erase() {
 	if p.lines > 0 {
 		fmt.Fprintf(p.out, "\x1b[%dA\x1b[J", p.lines)
 	}
 	p.lines = 0
 }
 
-// end erases the block; written reports whether a report follows.
-func (p *progress) end(written bool) {
+// End erases the block; written reports whether a report follows.
+func (p *Progress) End(written bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
