@@ -31,7 +31,12 @@ With --target it removes the keys that a killed run has left at servers of your 
   chaos clean --target redis://staging.example --prefix lockchaos:ab12cd34ef:`,
 		Args: noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if at.url != "" {
+			switch _, err := at.address(); {
+			case err != nil:
+				return err
+			case at.url == "" && prefix != "":
+				return usage(errors.New("--prefix is for the keys at servers of your own: it needs --target"))
+			case at.url != "":
 				return cleanTarget(c.Context(), s, at, prefix, asJSON)
 			}
 			report, err := ledger.Sweep(c.Context(), docker.Remove)

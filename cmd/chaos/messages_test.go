@@ -88,6 +88,7 @@ func TestUsageErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(more ...string) []string { return append([]string{"run", "--scenario", "failover"}, more...) }
+	clean := func(prefix string) []string { return []string{"clean", "--target", "redis://h", "--prefix", prefix} }
 	for _, c := range []struct {
 		args    []string
 		message string
@@ -111,6 +112,26 @@ func TestUsageErrors(t *testing.T) {
 		{run("--backend", "podman"), `--backend: unknown backend "podman"; known are auto, process`},
 		{run("--lock", "xyzzy"), `--lock xyzzy: unknown lock "xyzzy" (see chaos list locks; a program of your own is exec:COMMAND)`},
 		{run("--set", "lease=2s"), `--set "lease=2s": unknown key "lease" (did you mean workload.lease?)`},
+		{run("--dry-run", "--backend", "prcess"), `--backend: unknown backend "prcess" (did you mean process?)`},
+		{run("--dry-run", "--target", "http://x"), `--target: unknown scheme "http"`},
+		{run("--dry-run", "--target", "redis://x", "--allow", "everything"), `--allow: "everything" is not failover`},
+		{run("--dry-run", "--target", "redis://x", "--backend", "sim"), "--backend and --target exclude each other"},
+		{run("--dry-run", "--allow", "failover"), "--allow is for servers of your own: it needs --target"},
+		{[]string{"rn", "--scenario", "failover"}, `unknown command "rn" (did you mean run?)`},
+		{[]string{"adapters", "bild", "--jobs", "2"}, `unknown command "bild" (did you mean build?)`},
+		{[]string{"--scenario", "failover"}, "unknown flag: --scenario (see chaos --help)"},
+		{[]string{"help", "nosuch"}, `unknown command "nosuch"; known are adapters, `},
+		{[]string{"help", "adapters", "bild"}, `unknown command "bild" (did you mean build?)`},
+		{[]string{"help", "run", "failover"}, "chaos run has no command failover (see chaos run --help)"},
+		{[]string{"clean", "--prefix", "lockchaos:ab12cd34ef:"}, "--prefix is for the keys at servers of your own"},
+		{[]string{"clean", "--target-ca", "ca.pem"}, "--target-ca is for servers of your own"},
+		{clean(""), "--target needs the --prefix of the run, such as lockchaos:ab12cd34ef:"},
+		{clean("orders:ab12cd34ef:"), `--prefix "orders:ab12cd34ef:" is not that of a run`},
+		{clean("lockchaos:"), `--prefix "lockchaos:" is not that of a run`},
+		{clean("lockchaos:ab12*34ef:"), `--prefix "lockchaos:ab12*34ef:" is not that of a run`},
+		{clean("lockchaos:ab12\x0034ef:"), `--prefix "lockchaos:ab12\x0034ef:" is not that of a run`},
+		{[]string{"clean", "--target", "redis://h\x00", "--prefix", "lockchaos:ab12cd34ef:"},
+			"--target: a host of the target is not HOST or HOST:PORT"},
 		{[]string{"completion", "bsh"}, `unknown command "bsh" (did you mean bash?)`},
 		{[]string{"list", "foo"}, `unknown list "foo"; known are scenarios, locks, `},
 		{[]string{"list"}, "list needs one of: scenarios, locks, "},
@@ -157,6 +178,34 @@ func TestEachMistakeHasThePrefix(t *testing.T) {
 		}
 		if messages != 3 {
 			t.Errorf("%d messages, want 3:\n%s", messages, stderr)
+		}
+	}
+}
+
+// TestHelpOfCommands: chaos help COMMAND is what COMMAND --help prints.
+func TestHelpOfCommands(t *testing.T) {
+	for _, command := range [][]string{nil, {"run"}, {"suite", "merge"}, {"help"}} {
+		_, want, _ := chaos(append(command, "--help")...)
+		code, stdout, stderr := chaos(append([]string{"help"}, command...)...)
+		if code != exitSafe || stdout != want || stderr != "" {
+			t.Errorf("chaos help %v: %d\n%s%s\nwant\n%s", command, code, stdout, stderr, want)
+		}
+	}
+}
+
+// TestPlotsInNewDirectory: a new name without the extension of the plots is a directory, and the file of one plot else.
+func TestPlotsInNewDirectory(t *testing.T) {
+	top := t.TempDir()
+	if code, _, stderr := chaos("run", "--scenario", "contention", "--backend", "sim", "--seed", "1", "--out", top); code != exitSafe {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	for to, want := range map[string]string{
+		"new": "new/latency.png", "v1.2": "v1.2/latency.png", "slash.png/": "slash.png/latency.png", "one.png": "one.png",
+	} {
+		code, stdout, stderr := chaos("report", filepath.Join(top, "latest"), "--format", "png", "--to", top+"/"+to)
+		info, err := os.Stat(filepath.Join(top, want))
+		if code != exitSafe || err != nil || info.IsDir() || (want != to) != strings.Contains(stdout, "latency.png\n") {
+			t.Errorf("--to %s: exit code %d, %v\n%s%s", to, code, err, stdout, stderr)
 		}
 	}
 }

@@ -61,7 +61,8 @@ beside the file.
 	o.addWith(c, "from")
 	c.Flags().StringVar(&o.render, "format", "", "output format: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&o.to, "to", "",
-		"`FILE` to write to; for svg and png a directory gets every plot (default: standard output)")
+		"`FILE` to write to; for svg and png, a name without that extension is a directory, which gets every plot "+
+			"(default: standard output)")
 	_ = c.RegisterFlagCompletionFunc("format", completeNames(formatNames))
 	return c
 }
@@ -98,7 +99,7 @@ func report(s streams, path string, o reportOptions) error {
 // renderTo writes a format to a file, to a directory of plots, or else to standard output.
 func renderTo(s streams, run *reports.Run, format, to string) error {
 	switch {
-	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isDir(to)):
+	case (format == "svg" || format == "png") && namesDir(to, format):
 		paths, err := timeline.WritePlots(run, format, to)
 		for _, path := range paths {
 			fmt.Fprintln(s.out, path)
@@ -139,9 +140,17 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func isDir(path string) bool {
+// namesDir reports whether plots are written to a directory of that name: one that exists or ends in a slash, or a new
+// name without the extension of the format. "" is standard output.
+func namesDir(path, format string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	switch {
+	case path == "":
+		return false
+	case err == nil:
+		return info.IsDir()
+	}
+	return strings.HasSuffix(path, "/") || !strings.EqualFold(filepath.Ext(path), "."+format)
 }
 
 func renderFile(run *reports.Run, format, path string) error {

@@ -70,6 +70,7 @@ Every run leaves an HTML page that shows what happened and why.
 		newServe(s), newDiff(s), newWorker(s))
 	root.AddCommand(newCheck(s), newConvert(s), newReport(s), newList(s), newAdapters(s), newDoctor(s), newClean(s),
 		newClient(s), newSearch(s))
+	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
@@ -89,6 +90,40 @@ shell says how to load its script.`
 	c.Args, c.RunE = unknownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
+// newHelp is cobra's help command, except that an unknown name is an error.
+func newHelp() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command",
+		Long:  `Prints the help of a command, as COMMAND --help does.`,
+		Example: `  chaos help run
+  chaos help suite merge`,
+		RunE: func(c *cobra.Command, args []string) error {
+			of, rest, err := c.Root().Find(args)
+			switch {
+			case err != nil:
+				return usage(err)
+			case len(rest) > 0 && !of.HasSubCommands():
+				return usage(fmt.Errorf("%s has no command %s (see %s --help)", of.CommandPath(), shellQuote(rest[0]),
+					of.CommandPath()))
+			case len(rest) > 0:
+				return unknownCommand(of, rest)
+			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
+			return of.Help()
+		},
+	}
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if of, rest, err := c.Root().Find(args); err == nil && len(rest) == 0 {
+			names = commandNames(of)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c
+}
+
 // known refuses a value that is not one of names; what begins the error, such as "--backend: unknown backend".
 func known(what, value string, names []string) error {
 	if slices.Contains(names, value) {
@@ -101,17 +136,24 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
+	return usage(fmt.Errorf("unknown command %q%s", args[0], nearest.Hint(args[0], commandNames(c))))
+}
+
+// commandNames are the commands of c that help shows.
+func commandNames(c *cobra.Command) (names []string) {
 	for _, sub := range c.Commands() {
 		if !sub.Hidden {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage(fmt.Errorf("unknown command %q%s", args[0], nearest.Hint(args[0], names)))
+	return names
 }
 
-// flagError suggests the flag that was probably meant.
+// flagError suggests the flag that was probably meant, or the command whose flag it is.
 func flagError(c *cobra.Command, err error) error {
+	if before := c.Flags().Args(); c.HasSubCommands() && c.Args != nil && c.Args(c, before) != nil {
+		return c.Args(c, before)
+	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usage(fmt.Errorf("--%s %s: must be %s (see %s --help)", invalid.GetFlag().Name,
 			shellQuote(invalid.GetValue()), valueHelp(invalid.GetFlag().Value.Type()), c.CommandPath()))

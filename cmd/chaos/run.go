@@ -129,6 +129,9 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	if err != nil {
 		return errors.Join(err, o.notStarted(o.lock, err))
 	}
+	if err := o.checkServers(); err != nil {
+		return errors.Join(err, o.notStarted(scenario.LockText(), err))
+	}
 	if o.dryRun {
 		return dryRun(s, scenario, o)
 	}
@@ -142,6 +145,15 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 		measurePrevention(ctx, s, scenario, out)
 	}
 	return errors.Join(err, publish(ctx, s, out, o, err))
+}
+
+// checkServers refuses flags about servers that no run accepts, on any machine.
+func (o runOptions) checkServers() error {
+	if o.target.url != "" && o.backend != autoBackend {
+		return usage(errors.New("--backend and --target exclude each other"))
+	}
+	_, err := o.target.address()
+	return errors.Join(err, known("--backend: unknown backend", o.backend, backendNames()))
 }
 
 // notStarted writes the JUnit file of a run that could not be started, if one was asked for.

@@ -49,15 +49,29 @@ func (t *targetFlags) add(c *cobra.Command) {
 	f.StringVar(&t.key, "target-key", "", "`FILE` with the key of --target-cert")
 }
 
-// config is the configuration by the flags; the keys of the run begin with prefix.
-func (t targetFlags) config(prefix string) (cfg target.Config, err error) {
-	if cfg.Address, err = target.ParseAddress(t.url); err != nil {
-		return cfg, usage(fmt.Errorf("--target: %w", err))
+// address reads --target. Without it, the other flags are an error: they would change nothing.
+func (t targetFlags) address() (a target.Address, err error) {
+	if t.url == "" {
+		if words := t.repeat(); len(words) > 0 {
+			return a, usage(fmt.Errorf("%s is for servers of your own: it needs --target", words[0]))
+		}
+		return a, nil
+	}
+	if a, err = target.ParseAddress(t.url); err != nil {
+		return a, usage(fmt.Errorf("--target: %w", err))
 	}
 	for _, what := range t.allow {
 		if what != allowFailover {
-			return cfg, usage(fmt.Errorf("--allow: %q is not %s", what, allowFailover))
+			return a, usage(fmt.Errorf("--allow: %q is not %s", what, allowFailover))
 		}
+	}
+	return a, nil
+}
+
+// config is the configuration by the flags; the keys of the run begin with prefix.
+func (t targetFlags) config(prefix string) (cfg target.Config, err error) {
+	if cfg.Address, err = t.address(); err != nil {
+		return cfg, err
 	}
 	cfg.Prefix = prefix
 	cfg.Secrets = target.Secrets{
@@ -109,9 +123,6 @@ func (t targetFlags) tls() (*tls.Config, error) {
 
 // repeat are the flags as the command that repeats the run needs them: they contain no secret.
 func (t targetFlags) repeat() (words []string) {
-	if t.url == "" {
-		return nil
-	}
 	for _, flag := range [][2]string{{"--target", t.url}, {"--target-password-file", t.passwordFile},
 		{"--target-ca", t.ca}, {"--target-cert", t.cert}, {"--target-key", t.key}} {
 		if flag[1] != "" {
@@ -128,9 +139,6 @@ func (t targetFlags) repeat() (words []string) {
 func (t targetFlags) backend(
 	ctx context.Context, o runOptions, options backend.Options, s scenarios.Scenario,
 ) (backend.Backend, scenarios.Scenario, error) {
-	if o.backend != autoBackend {
-		return nil, s, usage(errors.New("--backend and --target exclude each other"))
-	}
 	cfg, err := t.config(target.NewPrefix())
 	if err != nil {
 		return nil, s, err
@@ -142,15 +150,20 @@ func (t targetFlags) backend(
 	return b, s, err
 }
 
+// examplePrefix is how the keys of a run begin at a target.
+const examplePrefix = target.AllPrefixes + "ab12cd34ef:"
+
 // cleanTarget removes the keys that a killed run has left at a target.
 func cleanTarget(ctx context.Context, s streams, t targetFlags, prefix string, asJSON bool) error {
-	if len(prefix) <= len(target.AllPrefixes) {
-		return usage(fmt.Errorf("--target needs the --prefix of the run, such as %sab12cd34ef: (see keys in run.json)",
-			target.AllPrefixes))
-	}
 	cfg, err := t.config(prefix)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case prefix == "":
+		return usage(fmt.Errorf("--target needs the --prefix of the run, such as %s (see keys in run.json)", examplePrefix))
+	case !target.IsPrefix(prefix):
+		return usage(fmt.Errorf("--prefix %q is not that of a run, such as %s (see keys in run.json): chaos clean removes "+
+			"no other keys", prefix, examplePrefix))
 	}
 	found, err := target.Discover(ctx, cfg)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
@@ -89,12 +90,18 @@ func hosts(list, port string) (all []string, err error) {
 		if err != nil { // without a port
 			name, number = strings.Trim(host, "[]"), port
 		}
-		if n, err := strconv.Atoi(number); name == "" || err != nil || n < 1 || n > 65535 {
+		n, err := strconv.Atoi(number)
+		if name == "" || strings.ContainsFunc(name, notOfHost) || err != nil || n < 1 || n > 65535 {
 			return nil, errors.New("a host of the target is not HOST or HOST:PORT")
 		}
 		all = append(all, net.JoinHostPort(name, number))
 	}
 	return all, nil
+}
+
+// notOfHost reports whether r is in no host name and no address: a letter, a digit, or punctuation of IPv6 is.
+func notOfHost(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
 }
 
 // readPath reads the name of the master, or the number of the database.
