@@ -64,12 +64,17 @@ func (f *findings) result(p Property, word func(finding) Violation) Result {
 	}
 	if f.total > 0 {
 		r.Outcome = Violated
-		r.Summary = r.Violations[0].Text
-		if f.total > 1 {
-			r.Summary += ", and " + format.Count(f.total-1, "more violation")
-		}
+		r.Summary = r.Violations[0].Text + andMore(f.total-1)
 	}
 	return r
+}
+
+// andMore counts the violations beside the one that a summary is about.
+func andMore(n int) string {
+	if n < 1 {
+		return ""
+	}
+	return ", and " + format.Count(n, "more violation")
 }
 
 // involving is a violation of the owners that made some operations, at the key of the last one.

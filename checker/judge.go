@@ -133,7 +133,8 @@ func (j *Judgement) decide(o Options) {
 	}
 	switch {
 	case len(broken) > 0:
-		j.Verdict, j.Class, j.Sentence = Unsafe, worstClass(broken), sentence(broken)
+		j.Verdict, j.Class = Unsafe, worstClass(broken)
+		j.Sentence = j.sentence(broken)
 	case len(open) > 0:
 		j.Verdict, j.Sentence = Inconclusive, fmt.Sprintf("%s could not be decided: %s", open[0].Property, open[0].Summary)
 		if open[0].Property == Exercised {
@@ -206,17 +207,50 @@ func worstClass(broken []*Result) (class Class) {
 	return class
 }
 
-// sentence is about the first violated property, which is the most severe, and names the others.
-func sentence(broken []*Result) string {
-	s := broken[0].Summary
-	if len(broken) == 1 {
+// Decisive are the violations that set the class of the verdict, in the order of the properties: whatever explains the
+// verdict explains one of them. [Linearizable] restates what others find: where only its violations have the class,
+// those without a class come before them. If the verdict has no class, all are decisive.
+func (j *Judgement) Decisive() []*Violation {
+	var exact, others []*Violation
+	for _, r := range refs(j.Results) {
+		for _, v := range refs(r.Violations) {
+			switch of := j.Class == "" || v.Class == j.Class; {
+			case r.Outcome != Violated:
+			case of && r.Property != Linearizable:
+				exact = append(exact, v)
+			case of || v.Class == "":
+				others = append(others, v)
+			}
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return others
+}
+
+// sentence is about the first decisive violation of the required properties that are violated, and names these.
+func (j *Judgement) sentence(broken []*Result) string {
+	decisive := j.Decisive()
+	first, worst := 0, 0
+	for i, r := range slices.Backward(broken) {
+		for n := range slices.Backward(r.Violations) {
+			if slices.Contains(decisive, &r.Violations[n]) {
+				first, worst = i, n
+			}
+		}
+	}
+	s := broken[first].Violations[worst].Text + andMore(broken[first].Total-1)
+	if worst == 0 {
+		s = broken[first].Summary // which may add something
+	}
+	broken = slices.Delete(slices.Clone(broken), first, first+1)
+	if len(broken) == 0 {
 		return s
 	}
-	var names []string
-	for _, r := range broken[1:] {
-		names = append(names, string(r.Property))
-	}
-	return s + "; also violated: " + strings.Join(names, ", ")
+	return s + "; also violated: " + strings.Join(format.Texts(broken, func(r *Result) string {
+		return string(r.Property)
+	}), ", ")
 }
 
 func (j *Judgement) safeSentence() string {

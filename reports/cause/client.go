@@ -132,7 +132,10 @@ func staleClause(p *evidence.Pair) evidence.Sentence {
 // findForeignRelease: between the two grants, a client whose own hold had ended
 // before released the lock, and the key of the first holder was gone after that.
 func findForeignRelease(q *inquiry) *Cause {
-	if q.p == nil || q.p.Outlived() {
+	switch {
+	case q.p == nil:
+		return q.releasedAnother()
+	case q.p.Outlived():
 		return nil
 	}
 	for rel, mine := range q.releases() {

@@ -142,6 +142,11 @@ func findConfirmedLoss(q *inquiry) *Cause {
 		return c.blame(f, "%[2]s, granted %[3]s at %[4]s, released it at %[5]s without an error, although the key %[1]s "+
 			"(%[6]s)", how, mine, evidence.Quote(q.v.Key), mine.GrantedAt(), evidence.ReplyAt(rel), f)
 	}
+	if _, _, other := q.releaseOfAnother(); other != nil {
+		if kept := q.stillKept(other, rel); kept != nil {
+			return q.releasedPast(rel, mine, other).addKept(kept, other)
+		}
+	}
 	if mine.End == checker.Released && mine.To < rel.Call {
 		return because("%s released %s at %s without an error, although it had already released it at %s: the release does "+
 			"not find out whether its owner holds the lock", mine, evidence.Quote(q.v.Key), evidence.CallAt(rel), mine.EndedAt())
@@ -166,4 +171,10 @@ func (q *inquiry) lostKey(node string, mine *evidence.Hold, rel *history.Span) (
 		return f, evidence.Say("was lost when %s %s at %s", node, f.Predicate(1), f.Took())
 	}
 	return nil, how
+}
+
+// addKept adds that a node kept the lock for another client after a release that reported success.
+func (c *Cause) addKept(kept *history.Sample, other *evidence.Hold) *Cause {
+	c.Add(", and %s kept it for that client: it still had its key at %s", kept.Node, kept)
+	return c.explain(seenIn(kept, 8, "%s still has the key of %s", kept.Node, other))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// A release that the node that replaced a master does not have.
+// A release that the node that replaced a master does not have, and one of a lock that another client holds.
 
 // findReleaseLost: a master confirmed a release, and the node that replaced it had the key, which has no expiry, before
 // the release, and still has it.
@@ -72,4 +72,73 @@ func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *
 	c.Add("; %s, seen as master from %s, lacked that release: it still had the key at %s, with no expiry%s", node,
 		promoted, kept, q.consequence())
 	return c.explain(q.step(int(rel.Invoked)), seenIn(kept, 8, "%s still has the key, with no expiry", node))
+}
+
+// releasedAnother: a release that succeeded although another client had been granted the lock, and whose key no node is
+// known to have kept.
+func (q *inquiry) releasedAnother() *Cause {
+	rel, mine, other := q.releaseOfAnother()
+	if rel == nil || q.stillKept(other, rel) != nil {
+		return nil
+	}
+	c := q.releasedPast(rel, mine, other)
+	for _, node := range q.r.Witness.Nodes {
+		if gone := q.gone(node, other, q.r.History.End, rel.Call); gone != nil && gone.Time <= rel.Return+q.r.Witness.Gap {
+			c.Add("; the key of %s was no longer there at %s", other, gone)
+			return c.explain(seenIn(gone, 8, "%s no longer has the key of %s", node, other))
+		}
+	}
+	return c
+}
+
+// releaseOfAnother is the release that a violation of honesty is about, if another client held the lock throughout, the
+// last hold of its owner, and that of the other client; nil if it is about something else.
+func (q *inquiry) releaseOfAnother() (rel *history.Span, mine, other *evidence.Hold) {
+	if q.property != checker.Honesty {
+		return nil, nil, nil
+	}
+	rel = evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpRelease && s.Outcome == history.OK && q.about(s.Key) && q.cites(s.Ended)
+	})
+	if rel == nil {
+		return nil, nil, nil
+	}
+	mine = q.r.LastHold(rel.Owner, rel.Key, rel.Call)
+	other = evidence.FirstOf(q.r.Holds, func(h *evidence.Hold) bool {
+		return h.Owner != rel.Owner && q.cites(h.Granted) && h.From <= rel.Call && rel.Return <= h.To
+	})
+	if mine == nil || other == nil {
+		return nil, nil, nil
+	}
+	return rel, mine, other
+}
+
+// releasedPast says that a client released the lock although another one had it, and why it no longer had it.
+func (q *inquiry) releasedPast(rel *history.Span, mine, other *evidence.Hold) *Cause {
+	c := because("%s, granted %s at %s, ", mine, evidence.Quote(q.v.Key), mine.GrantedAt())
+	var past evidence.Sentence
+	if until := mine.ValidUntil(); until != 0 && until <= rel.Call {
+		past = evidence.Say(", past the end of %s at %s,", q.r.ValidityName(mine), q.r.Validity(mine))
+	}
+	if f := q.r.FaultIn(mine, mine.From, rel.Call); past.Text != "" && f != nil {
+		c.blame(f, "%s%s and ", f.During(), past)
+		past = evidence.Sentence{}
+	}
+	c.Add("released it at %s%s without an error, although %s had been granted it at %s", evidence.CallAt(rel), past, other,
+		other.GrantedAt())
+	return c
+}
+
+// stillKept is the first sample after a release in which a node has the key for the owner of a hold, while that owner
+// relies on it; nil: there is none.
+func (q *inquiry) stillKept(h *evidence.Hold, rel *history.Span) *history.Sample {
+	for _, x := range q.r.Witness.InOrder(rel.Return, h.To) {
+		if x.Sent >= rel.Return && x.Time <= h.To && evidence.IsMaster(x) {
+			if evidence.Has(x, q.v.Key, q.r.OwnerName(h.Owner)) {
+				return x
+			}
+			return nil
+		}
+	}
+	return nil
 }

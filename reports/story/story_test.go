@@ -72,10 +72,6 @@ func TestPermitsAreOverlaps(t *testing.T) {
 			t.Errorf("overlaps(%s) = %v", p, !want)
 		}
 	}
-	broken := &checker.Violation{Class: checker.BrokenPromise}
-	if a, b := severity(checker.Permits, broken), severity(checker.Linearizable, broken); a <= b {
-		t.Errorf("permits rank %d, linearizable %d: want permits above linearizable", a, b)
-	}
 	for n, want := range map[int32]string{0: "the lock", 1: "1 permit", 3: "3 permits"} {
 		if h := (&evidence.Hold{Hold: checker.Hold{Permits: n}}); !strings.Contains(h.What("the lock"), want) {
 			t.Errorf("%d permits are %q, want %q", n, h.What("the lock"), want)
@@ -111,6 +107,37 @@ func TestUnknownAcquireMayHold(t *testing.T) {
 		r := evidence.OfHistory("unknown", h, checker.Judge(h, checker.Options{}), nil)
 		if got := safeSentence(r); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", outcome, got, want)
+		}
+	}
+}
+
+// TestDecisiveViolation: the page explains a violation that has the class of the verdict, two holders at once above
+// their consequences.
+func TestDecisiveViolation(t *testing.T) {
+	result := func(p checker.Property, classes ...checker.Class) checker.Result {
+		x := checker.Result{Property: p, Outcome: checker.Violated}
+		for _, class := range classes {
+			x.Violations = append(x.Violations, checker.Violation{Class: class, Text: string(p) + " " + string(class)})
+		}
+		return x
+	}
+	broken, outlived := checker.BrokenPromise, checker.OutlivedLease
+	for want, results := range map[string][]checker.Result{
+		"permits broken promise": {result(checker.Permits, broken), result(checker.Linearizable, broken)},
+		"honesty broken promise": {result(checker.Exclusion, outlived), result(checker.Damage, outlived),
+			result(checker.Honesty, "", broken)},
+		"exclusion broken promise": {result(checker.Exclusion, outlived, broken), result(checker.Honesty, broken)},
+		"exclusion outlived lease": {result(checker.Exclusion, outlived), result(checker.WakeUp, "")},
+		"wake-up ":                 {result(checker.WakeUp, "")},
+	} {
+		j := checker.Judgement{Verdict: checker.Unsafe, Results: results}
+		if strings.HasSuffix(want, string(broken)) {
+			j.Class = broken
+		} else if strings.HasSuffix(want, string(outlived)) {
+			j.Class = outlived
+		}
+		if all := mostSevere(&evidence.Run{Judgement: j, History: &history.History{}}); all[0].Text != want {
+			t.Errorf("%q is explained, want %q", all[0].Text, want)
 		}
 	}
 }

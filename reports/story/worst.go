@@ -39,20 +39,20 @@ func explain(r *evidence.Run) (best explanation) {
 	return best
 }
 
-// mostSevere are the most severe violations: those that are about as long as the
-// longest in the order of time, because later ones may follow from the first; then
-// the others from long to short.
+// mostSevere are the most severe of the violations that set the class of the verdict: those that are about as long as
+// the longest in the order of time, because later ones may follow from the first; then the others from long to short.
 func mostSevere(r *evidence.Run) []*checker.Violation {
 	var all []*checker.Violation
-	top := 0
+	top := false
 	var longest time.Duration
-	for res, v := range r.Violations() {
-		if !evidence.IsDrawn(res) {
+	for _, v := range r.Judgement.Decisive() {
+		p := r.PropertyOf(v)
+		if p == checker.Exercised { // it has no place in time
 			continue
 		}
-		s := severity(res.Property, v)
-		if s > top {
-			top, all, longest = s, nil, 0
+		s := evidence.Overlaps(p) // two holders at once above their consequences
+		if s && !top {
+			top, all, longest = true, nil, 0
 		}
 		if s == top {
 			all, longest = append(all, v), max(longest, r.During(v).Length())
@@ -66,17 +66,4 @@ func mostSevere(r *evidence.Run) []*checker.Violation {
 		return cmp.Compare(y, x)
 	})
 	return all
-}
-
-// severity ranks violations: two holders at once above their consequences, a
-// broken promise above an outlived lease.
-func severity(p checker.Property, v *checker.Violation) int {
-	rank := 1
-	if evidence.Overlaps(p) {
-		rank += 2
-	}
-	if v.Class == checker.BrokenPromise {
-		rank++
-	}
-	return rank
 }
