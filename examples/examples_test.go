@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -37,7 +37,7 @@ func perform(t *testing.T, command string, set ...string) *history.History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, wrong := range checker.Unexpected(out.Judgement, out.Manifest.Expect) {
+	for _, wrong := range expect.Unexpected(out.Judgement, out.Manifest.Expect) {
 		t.Error(wrong)
 	}
 	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/story"
@@ -146,8 +147,8 @@ func TestExpectations(t *testing.T) {
 			if got := evidence.AsExpected(s.load(t)); got != tt.want {
 				t.Errorf("Met = %v, want %v", got, tt.want)
 			}
-			if by := checker.Unexpected(s.j, tt.expect); len(tt.expect) > 0 && (len(by) == 0) != tt.want {
-				t.Errorf("checker.Unexpected disagrees: %q", by)
+			if by := expect.Unexpected(s.j, tt.expect); len(tt.expect) > 0 && (len(by) == 0) != tt.want {
+				t.Errorf("expect.Unexpected disagrees: %q", by)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -87,7 +88,7 @@ func (s Scenario) ExpectedOfLock() (map[checker.Property]Expected, error) {
 
 // Has reports whether o is one of the expected outcomes.
 func (e Expected) Has(o checker.Outcome) bool {
-	return slices.Contains(checker.ExpectedOutcomes(e.Outcome), string(o))
+	return slices.Contains(expect.Outcomes(e.Outcome), string(o))
 }
 
 // join is the text of several outcomes.
@@ -96,7 +97,7 @@ func join(outcomes ...checker.Outcome) string {
 	for i, o := range outcomes {
 		texts[i] = string(o)
 	}
-	return strings.Join(texts, checker.OutcomeWord)
+	return strings.Join(texts, expect.OutcomeWord)
 }
 
 // namesViolation reports whether an exception says which property is violated.

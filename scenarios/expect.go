@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
@@ -104,7 +105,7 @@ func checkExpect(c *mistakes, e Expect) {
 	case hasClass && verdict != checker.Unsafe:
 		c.add(path, "only the verdict unsafe has a class")
 	case hasClass:
-		for _, one := range checker.ExpectedOutcomes(class) {
+		for _, one := range expect.Outcomes(class) {
 			if !slices.Contains(classes, one) {
 				c.add(path, "the class cannot be %q%s", one, nearest.Hint(one, classes))
 			}
@@ -126,7 +127,7 @@ func checkException(c *mistakes, e Expect, name string) {
 	outcomes := []string{
 		string(checker.Holds), string(checker.Violated), string(checker.Undecided), string(checker.NotApplicable),
 	}
-	for _, word := range checker.ExpectedOutcomes(x.Outcome) {
+	for _, word := range expect.Outcomes(x.Outcome) {
 		if !slices.Contains(outcomes, word) {
 			c.add(path, "%s cannot be %q%s", name, word, nearest.Hint(word, outcomes))
 		}
@@ -149,7 +150,7 @@ func properties() (names []string) {
 
 // formerExpect is how a key that a section expect once had is written now; "": it had no such key.
 func formerExpect(key string) string {
-	if key == checker.ExpectClass {
+	if key == expect.Class {
 		return "the class follows the verdict: \"unsafe, broken promise\""
 	}
 	if slices.Contains(properties(), key) {

@@ -20,6 +20,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/promise"
@@ -171,7 +172,7 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	run.Properties = map[checker.Property]checker.Outcome{}
 	for _, p := range j.Results {
 		run.Properties[p.Property] = p.Outcome
-		expected := checker.ExpectedOutcomes(out.Manifest.Expect[string(p.Property)])
+		expected := expect.Outcomes(out.Manifest.Expect[string(p.Property)])
 		if p.Outcome == checker.Violated && !slices.Contains(expected, string(checker.Violated)) {
 			run.Unexpected = append(run.Unexpected, p.Property)
 		}

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/locks"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
@@ -266,7 +266,7 @@ func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, 
 
 // asExpected is nil if the outcome is the one that the scenario expects.
 func asExpected(s streams, out *runner.Outcome) error {
-	unexpected := checker.Unexpected(out.Judgement, out.Manifest.Expect)
+	unexpected := expect.Unexpected(out.Judgement, out.Manifest.Expect)
 	if len(unexpected) == 0 {
 		return nil
 	}
@@ -275,7 +275,7 @@ func asExpected(s streams, out *runner.Outcome) error {
 	}
 	without := out.Judgement
 	without.Thresholds = nil
-	if len(checker.Unexpected(without, out.Manifest.Expect)) == 0 {
+	if len(expect.Unexpected(without, out.Manifest.Expect)) == 0 {
 		return thresholdError(out.Judgement)
 	}
 	return &codeError{code: exitUnsafe}

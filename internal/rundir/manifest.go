@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/promise"
 
@@ -179,19 +180,19 @@ func (m *Manifest) SetExpected(s scenarios.Scenario) {
 		return
 	}
 	verdict, class := s.Expect.Split()
-	m.Expect, m.Because = map[string]string{checker.ExpectVerdict: string(verdict)}, map[string]string{}
+	m.Expect, m.Because = map[string]string{expect.Verdict: string(verdict)}, map[string]string{}
 	if class != "" {
-		m.Expect[checker.ExpectClass] = class
+		m.Expect[expect.Class] = class
 	}
 	for name, x := range s.Expected(m.Can) {
 		m.Expect[string(name)], m.Because[string(name)] = x.Outcome, x.Because
 	}
 }
 
-// Expectation is what the scenario expects, see [checker.Compare]; a safe verdict if it says nothing.
+// Expectation is what the scenario expects, see [expect.Compare]; a safe verdict if it says nothing.
 func (m Manifest) Expectation() map[string]string {
 	if len(m.Expect) == 0 {
-		return map[string]string{checker.ExpectVerdict: string(checker.Safe)}
+		return map[string]string{expect.Verdict: string(checker.Safe)}
 	}
 	return m.Expect
 }

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/locks/openable"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
@@ -152,7 +152,7 @@ func runScenario(t *testing.T, s scenarios.Scenario) {
 		if out.Manifest.State != rundir.Complete {
 			t.Errorf("state %s", out.Manifest.State)
 		}
-		wrong := checker.Unexpected(out.Judgement, out.Manifest.Expect)
+		wrong := expect.Unexpected(out.Judgement, out.Manifest.Expect)
 		if len(wrong) == 0 {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/promise"
 
@@ -113,7 +114,7 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 				_, again := simulate(t, s, 1, 0)
 				equal(t, first, again)
 			}
-			for _, wrong := range checker.Unexpected(out.Judgement, out.Manifest.Expect) {
+			for _, wrong := range expect.Unexpected(out.Judgement, out.Manifest.Expect) {
 				t.Errorf("%s (%s)", wrong, out.Judgement.Sentence)
 			}
 		})

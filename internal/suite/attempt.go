@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -126,14 +127,14 @@ func (r *suiteRun) read(dir string, row *Row) *judged {
 func compare(run judged) (Outcome, []string) {
 	var why []string
 	undecided, tooLittle := true, false // nothing but undecided properties; a verdict that the run could not reach
-	for _, c := range checker.Compare(run.judgement, run.manifest.Expectation()) {
+	for _, c := range expect.Compare(run.judgement, run.manifest.Expectation()) {
 		if c.Met {
 			continue
 		}
-		why = append(why, c.Text())
+		why = append(why, expect.Text(c))
 		undecided = undecided && (c.Actual == string(checker.Undecided) || c.Actual == string(checker.Inconclusive) ||
 			c.Name == string(checker.Exercised))
-		tooLittle = tooLittle || c.Name == checker.ExpectVerdict && c.Actual == string(checker.Inconclusive)
+		tooLittle = tooLittle || c.Name == expect.Verdict && c.Actual == string(checker.Inconclusive)
 	}
 	switch {
 	case len(why) == 0:

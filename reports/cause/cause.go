@@ -6,9 +6,11 @@
 package cause
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/reports/advice"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
@@ -16,9 +18,8 @@ import (
 // recognized by the history, the samples and the faults that were injected, never
 // by the name of the scenario.
 type mechanism struct {
-	Name   string // in JSON, for programs
-	find   func(*inquiry) *Cause
-	Advice []evidence.Advice
+	Name string // in JSON, for programs; package advice has the advice against it
+	find func(*inquiry) *Cause
 }
 
 // Cause is the cause of a violation, in words and with its evidence.
@@ -27,7 +28,7 @@ type Cause struct {
 	evidence.Sentence                   // of one hold: the headline; of two holds: the headline after its colon
 	Faults            []*evidence.Fault // that it names, the most important first
 	Steps             []evidence.Step   // that explain it, besides the evidence of the violation and the faults
-	rows              []evidence.Advice // instead of those of the mechanism; nil: its own
+	advisedAs         string            // the name of other advice than that against the mechanism; empty: that
 
 	Of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
 	indirect bool // the violation follows from an earlier one
@@ -45,6 +46,14 @@ func blame(f *evidence.Fault, text string, args ...any) *Cause {
 func (c *Cause) blame(f *evidence.Fault, text string, args ...any) *Cause {
 	c.Faults = append(c.Faults, f)
 	c.Add(text, args...)
+	return c
+}
+
+// advised is a cause, if there is one, with other advice than that against its mechanism.
+func (c *Cause) advised(as string) *Cause {
+	if c != nil {
+		c.advisedAs = as
+	}
 	return c
 }
 
@@ -66,9 +75,7 @@ type inquiry struct {
 func Find(r *evidence.Run, v *checker.Violation, property checker.Property, p *evidence.Pair) *Cause {
 	for _, m := range mechanisms() {
 		if c := m.find(&inquiry{r: r, v: v, property: property, p: p}); c != nil {
-			if c.mechanism = m; c.rows != nil {
-				c.Advice = c.rows
-			}
+			c.mechanism = m
 			return c
 		}
 	}
@@ -87,6 +94,9 @@ func (q *inquiry) cites(events ...int32) bool {
 	}
 	return false
 }
+
+// Advice is what would have prevented the violation, the best first.
+func (c *Cause) Advice() []evidence.Advice { return advice.Against(cmp.Or(c.advisedAs, c.Name)) }
 
 // Explains is how much of a violation a cause explains: 0 if no mechanism fits.
 func (c *Cause) Explains() int {

@@ -18,19 +18,6 @@ import (
 // Causes that lie with a majority, of the masters of a quorum or of the members of an ensemble, that granted the lock
 // although another majority had granted it before.
 
-// unsyncedAdvice is that against a power loss, which costs a member only what it had not synced.
-func unsyncedAdvice() []evidence.Advice {
-	return []evidence.Advice{{
-		Text: "Acknowledge a write only when a majority has it on disk: ZooKeeper's `forceSync=yes`, etcd without " +
-			"`--unsafe-no-fsync`. Both are the defaults.",
-		Cost: "an fsync on a majority of the members for each write",
-	}, {
-		Text: "Otherwise, after a power loss that hit a majority, block clients for as long as the longest session timeout " +
-			"or lease, so that every hold that was granted before has expired.",
-		Cost: "no lock is granted meanwhile",
-	}}
-}
-
 // findSplitVotes: while a client waited, masters of a quorum kept the key for different clients, for none of them a
 // majority.
 func findSplitVotes(q *inquiry) *Cause {
@@ -209,7 +196,7 @@ func findForgottenEnsemble(q *inquiry) *Cause {
 		return nil
 	}
 	if !slices.ContainsFunc(c.Faults, (*evidence.Fault).Empties) {
-		c.rows = unsyncedAdvice()
+		c.advisedAs = "forgotten-unsynced"
 	}
 	c.Sentence = inOrder(parts)
 	return c

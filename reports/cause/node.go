@@ -83,9 +83,9 @@ func findDeletedNode(q *inquiry) *Cause {
 	case !q.r.ByMajority():
 		return nil
 	case q.p == nil && q.property == checker.Damage:
-		return q.wroteAfterLoss()
+		return q.wroteAfterLoss().advised("node-removed")
 	}
-	return q.removed()
+	return q.removed().advised("node-removed")
 }
 
 // writes says when the clients of a lost update wrote.

@@ -1,6 +1,9 @@
 package evidence
 
-import "github.com/lockchaos/lockchaos/checker"
+import (
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/expect"
+)
 
 // Expectations compares the run with the expectations of its scenario. A run that was not judged has no verdict.
 func Expectations(r *Run) []checker.Comparison {
@@ -8,7 +11,7 @@ func Expectations(r *Run) []checker.Comparison {
 	if !r.Judged {
 		j.Verdict = ""
 	}
-	return checker.Compare(j, r.Manifest.Expectation())
+	return expect.Compare(j, r.Manifest.Expectation())
 }
 
 // AsExpected reports whether the run was judged and every expectation is met.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -97,5 +98,5 @@ func StateText(m *rundir.Manifest) string {
 func IsNotApplicable(r *Run, res *checker.Result) bool {
 	expected := r.Manifest.Expect[string(res.Property)]
 	return res.Outcome == checker.NotApplicable &&
-		(expected == "" || slices.Contains(checker.ExpectedOutcomes(expected), string(checker.NotApplicable)))
+		(expected == "" || slices.Contains(expect.Outcomes(expected), string(checker.NotApplicable)))
 }

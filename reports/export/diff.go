@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/stats"
@@ -99,7 +100,7 @@ func settingsOf(r *evidence.Run) []setting {
 const thresholdMet, thresholdNotMet = "met", "not met"
 
 func outcomesOf(r *evidence.Run) []setting {
-	all := []setting{{checker.ExpectVerdict, string(r.Verdict())}, {checker.ExpectClass, string(r.Judgement.Class)}}
+	all := []setting{{expect.Verdict, string(r.Verdict())}, {expect.Class, string(r.Judgement.Class)}}
 	for _, res := range r.Judgement.Results {
 		all = append(all, setting{string(res.Property), string(res.Outcome)})
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports/evidence"
@@ -145,7 +146,7 @@ func unmet(r *evidence.Run) string {
 	var parts []string
 	for _, e := range evidence.Expectations(r) {
 		if !e.Met {
-			parts = append(parts, e.Text())
+			parts = append(parts, expect.Text(e))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -13,7 +13,7 @@ import (
 // advise lists what would have prevented the violation: the advice of its cause,
 // and fencing where the violation is an overlap of exclusive holds.
 func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *evidence.Pair) []evidence.Advice {
-	all := append(measured(r), c.Advice...)
+	all := append(measured(r), c.Advice()...)
 	if p == nil || p.A.Permits > 0 {
 		return all // fencing prevents neither missed wake-ups nor leaks, and permits have no order
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// tell judges a history in the text notation, and writes its story; nodes are those of the run.
-func tell(t *testing.T, text string, nodes ...string) *evidence.Run {
+// storyOf judges a history in the text notation, and writes its story; nodes are those of the run.
+func storyOf(t *testing.T, text string, nodes ...string) *evidence.Run {
 	t.Helper()
 	h, err := foreign.ReadText(strings.NewReader(text), t.Name())
 	if err != nil {
@@ -38,7 +38,7 @@ type storyTest struct {
 
 func (test storyTest) check(t *testing.T, nodes ...string) {
 	t.Helper()
-	r := tell(t, test.history, nodes...)
+	r := storyOf(t, test.history, nodes...)
 	advice := ""
 	if len(r.Story.Advice) > 0 {
 		advice = r.Story.Advice[0].Text

@@ -1,23 +1,25 @@
-package checker
+package expect
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/checker"
 )
 
 func TestExpectationsAreComplete(t *testing.T) {
-	judged := func(v Verdict, outcomes ...string) (j Judgement) {
+	judged := func(v checker.Verdict, outcomes ...string) (j checker.Judgement) {
 		j.Verdict = v
 		for _, o := range outcomes {
 			name, outcome, _ := strings.Cut(o, "=")
-			j.Results = append(j.Results, Result{Property: Property(name), Outcome: Outcome(outcome)})
+			j.Results = append(j.Results, checker.Result{Property: checker.Property(name), Outcome: checker.Outcome(outcome)})
 		}
 		return j
 	}
-	overlap := judged(Unsafe, "exclusion=violated", "leak=violated", "order=not-applicable")
+	overlap := judged(checker.Unsafe, "exclusion=violated", "leak=violated", "order=not-applicable")
 	tests := []struct {
 		name   string
-		j      Judgement
+		j      checker.Judgement
 		expect map[string]string
 		want   string // the differences
 	}{
@@ -30,7 +32,7 @@ func TestExpectationsAreComplete(t *testing.T) {
 		{"only the verdict", overlap, map[string]string{"verdict": "unsafe"}, ""},
 		{"safe, and violated", overlap, map[string]string{"verdict": "safe"}, "verdict: expected safe, got unsafe; " +
 			"exclusion: violated, which the scenario does not expect; leak: violated, which the scenario does not expect"},
-		{"undecided", judged(Inconclusive, "exclusion=holds", "exercised=undecided"), map[string]string{"exclusion": "holds"},
+		{"undecided", judged(checker.Inconclusive, "exclusion=holds", "exercised=undecided"), map[string]string{"exclusion": "holds"},
 			"exercised: undecided, which the scenario does not expect"},
 		{"not judged", overlap, map[string]string{"exclusion": "violated", "leak": "violated", "permits": "holds"},
 			"permits: expected holds, got not judged"},
