@@ -20,12 +20,14 @@ const (
 	fewWhileHeld              // no fault hit while the lock was held
 	faultMissed               // a planned fault was not injected
 	noExpiry                  // holders were paused, but none for longer than its lease
+	clientEnded               // a client ended by itself
 	tooLate                   // acquits: a fault just before the end
 )
 
 func exercisedRules() []string {
 	return []string{nothingDone: "no-operations", fewContended: "contended", faultWithoutEffect: "fault-without-effect",
-		fewWhileHeld: "while-held", faultMissed: "missed-fault", noExpiry: "no-expiry", tooLate: "too-late"}
+		fewWhileHeld: "while-held", faultMissed: "missed-fault", noExpiry: "no-expiry", clientEnded: "client-ended",
+		tooLate: "too-late"}
 }
 
 // checkExercised checks whether the run could have shown a violation at all. A run without violations proves
@@ -34,7 +36,8 @@ func exercisedRules() []string {
 // certainly counting when it was invoked. A fault counts if it was injected, or its effect was observed, while the
 // lock was held or a latch was counting; a fault of a client counts if that client held the lock or, unless it pauses
 // the client, had a request about it in flight. A run whose only faults pause clients tests what happens when a
-// holder outlives its lease, so some pause has to last that long.
+// holder outlives its lease, so some pause has to last that long. A client that ended although no fault had killed it
+// did not do the rest of its work: the run shows only how the lock fares without it.
 func checkExercised(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
 	what := "grant"
@@ -75,9 +78,9 @@ func checkExercised(v *view, o Options) Result {
 	if need := seen.expiry; need != "" && o.applies(noExpiry) {
 		missing = append(missing, need)
 	}
-	if len(missing) > 0 {
+	if ended := clientfailures.Ended(v.h); len(missing) > 0 || len(ended) > 0 && o.applies(clientEnded) {
 		r.Outcome = Undecided
-		r.Total = len(missing)
+		r.Total = len(missing) + len(ended)
 		missing = append(clientfailures.Describe(v.h), missing...)
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r

@@ -17,10 +17,13 @@ func (s *Stream) exercised(spans int) Result {
 	switch {
 	case spans == 0:
 		r.Outcome, r.Summary = Undecided, "the run tested too little: the history has no operations"
-	case c.Contended < need:
+	case c.Contended < need || len(clientfailures.Ended(h)) > 0:
 		r.Outcome = Undecided
-		few := fewContendedText(h, "grant", c.Contended, c.Grants, need)
-		r.Summary = "the run tested too little: " + strings.Join(append(clientfailures.Describe(h), few), "; ")
+		why := clientfailures.Describe(h)
+		if c.Contended < need {
+			why = append(why, fewContendedText(h, "grant", c.Contended, c.Grants, need))
+		}
+		r.Summary = "the run tested too little: " + strings.Join(why, "; ")
 	default:
 		r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(c.Grants, "grant"), c.Contended)
 	}

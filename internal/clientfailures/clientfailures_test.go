@@ -17,6 +17,8 @@ const (
 	another = `{"index":3,"time":2100000000,"type":"info","process":2,"f":"crash","error":["client-protocol","other"]}` + "\n"
 	exited  = `{"index":4,"time":2200000000,"type":"info","process":3,"f":"crash","error":["client-exited","exit status 3"]}` +
 		"\n"
+	again = `{"index":5,"time":2400000000,"type":"info","process":5,"f":"crash","error":["client-exited","exit status 3"]}` +
+		"\n"
 	killed = `{"index":5,"time":2300000000,"type":"info","process":4,"f":"crash","error":["client-killed","it was killed"]}` +
 		"\n"
 	silence = `{"index":6,"time":1000000000,"type":"invoke","process":0,"f":"work","key":"k"}` + "\n" +
@@ -25,8 +27,8 @@ const (
 		`{"index":1,"time":2000000,"type":"ok","process":1,"f":"acquire","key":"k"}` + "\n"
 )
 
-// TestDescribe: a client that did not keep to the protocol is named with what it sent, one that a fault killed is
-// not, and the verdict does not advise more clients where the clients ended.
+// TestDescribe: clients that did not keep to the protocol are named with the line that one of them sent, one that a
+// fault killed is not, and the verdict does not advise more clients where the clients ended.
 func TestDescribe(t *testing.T) {
 	const protocol = `client 1 violated the protocol at 2.000 s and was killed: output line 3: expected one JSON object ` +
 		`per line in "oops"`
@@ -36,7 +38,8 @@ func TestDescribe(t *testing.T) {
 	}{
 		{granted, nil},
 		{granted + violation, []string{protocol}},
-		{granted + violation + another, []string{protocol + " (so did 1 other client)"}},
+		{granted + violation + another, []string{protocol + " (so did client 2, for other reasons)"}},
+		{granted + exited + again, []string{"clients 3 and 5 exited unexpectedly, the first at 2.200 s: exit status 3"}},
 		{granted + exited, []string{"client 3 exited unexpectedly at 2.200 s: exit status 3"}},
 		{granted + killed, nil},
 		{granted + silence, []string{"client 0 did not reply for 5.00 s to the work of k that it was sent at 1.000 s"}},
@@ -54,6 +57,19 @@ func TestDescribe(t *testing.T) {
 				t.Errorf("%s", got)
 			}
 		}
+	}
+}
+
+// TestManyEnded: of many clients that ended, twenty are named.
+func TestManyEnded(t *testing.T) {
+	h := &history.History{}
+	for p := range history.Process(32) {
+		h.Exits = append(h.Exits, history.Exit{Process: p, Time: 1, Error: history.Error{Code: history.CodeExited}})
+	}
+	got := clientfailures.Ended(h)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "clients 0, 1, 2,") ||
+		!strings.Contains(got[0], " 18, 19 and 12 more exited unexpectedly") {
+		t.Errorf("%q", got)
 	}
 }
 
