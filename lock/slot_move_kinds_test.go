@@ -136,16 +136,29 @@ func (f *movingFixture) heldForLong(h movingHold) {
 	f.held(h)
 }
 
-func (f *movingFixture) waiter() <-chan movingHold {
-	served := make(chan movingHold, 1)
-	go func() {
+// waiter requests the lock, for [movingFixture.served].
+func (f *movingFixture) waiter() <-chan acquired {
+	served := make(chan acquired, 1)
+	go func() { // it may outlive the test
 		h, err := f.kind.acquire(context.Background(), f.b, f.key, true)
-		if err != nil {
-			f.t.Error(err)
-		}
-		served <- h
+		served <- acquired{h, err}
 	}()
 	return served
+}
+
+type acquired struct {
+	hold movingHold
+	err  error
+}
+
+// served is the hold of a waiter.
+func (f *movingFixture) served(what string, waiter <-chan acquired) movingHold {
+	f.t.Helper()
+	a := within(f.t, testTimeout, what, waiter)
+	if a.err != nil {
+		f.t.Fatalf("%s: %v", what, a.err)
+	}
+	return a.hold
 }
 
 // migrate uses the lock before, while and after its slot migrates. moves says which keys move at first.
@@ -164,7 +177,7 @@ func (f *movingFixture) migrate(servers []*server, moves func(decides bool) bool
 	}
 	f.heldForLong(h)
 	release(f.t, h)
-	h = within(f.t, testTimeout, "the waiter", next)
+	h = f.served("the waiter", next)
 	f.held(h)
 	release(f.t, h)
 	for range 3 {
@@ -177,7 +190,7 @@ func (f *movingFixture) migrate(servers []*server, moves func(decides bool) bool
 	m.finish()
 	f.heldForLong(h)
 	release(f.t, h)
-	release(f.t, within(f.t, testTimeout, "the waiter after the migration", next))
+	release(f.t, f.served("the waiter after the migration", next))
 	release(f.t, f.take(f.a, false))
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,10 +17,10 @@ import (
 
 // slotMove is the migration of the slot of a key from the master that had it first to the next one.
 type slotMove struct {
-	t            *testing.T
-	slot         int
-	from, to     *redis.Client
-	fromID, toID any
+	t               *testing.T
+	slot            int
+	from, to, third *redis.Client
+	fromID, toID    any
 }
 
 // startMove begins a migration; no key has moved yet.
@@ -26,7 +28,8 @@ func startMove(t *testing.T, servers []*server, key string) *slotMove {
 	t.Helper()
 	ctx := context.Background()
 	slot := wire.SlotOf(key)
-	m := &slotMove{t: t, slot: slot, from: servers[slot/5462].Dial(t), to: servers[(slot/5462+1)%3].Dial(t)}
+	m := &slotMove{t: t, slot: slot, from: servers[slot/5462].Dial(t), to: servers[(slot/5462+1)%3].Dial(t),
+		third: servers[(slot/5462+2)%3].Dial(t)}
 	m.fromID, m.toID = m.from.Do(ctx, "CLUSTER", "MYID").Val(), m.to.Do(ctx, "CLUSTER", "MYID").Val()
 	m.must(m.to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.fromID))
 	m.must(m.from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.toID))
@@ -40,8 +43,21 @@ func (m *slotMove) must(cmd *redis.Cmd) {
 	}
 }
 
+// oneMigration is held by a migration that moves keys or ends. Both servers of a MIGRATE serve nobody meanwhile, so
+// masters that send keys to each other at the same time, or in a circle, wait for each other until it times out. And a
+// master that has lost a slot claims it until it has heard of that: if it takes over another slot in this time, its claim
+// has the greatest epoch, and the masters do not agree any more.
+var oneMigration sync.Mutex
+
 // moveKeys moves keys that are still at the first master.
 func (m *slotMove) moveKeys(keys ...string) {
+	m.t.Helper()
+	oneMigration.Lock()
+	defer oneMigration.Unlock()
+	m.migrateKeys(keys)
+}
+
+func (m *slotMove) migrateKeys(keys []string) {
 	m.t.Helper()
 	host, p, _ := net.SplitHostPort(m.to.Options().Addr)
 	for _, key := range keys {
@@ -49,13 +65,30 @@ func (m *slotMove) moveKeys(keys ...string) {
 	}
 }
 
-// finish moves the rest of the keys and ends the migration.
+// finish moves the rest of the keys and ends the migration at every master, as redis-cli does.
 func (m *slotMove) finish() {
 	m.t.Helper()
 	ctx := context.Background()
-	m.moveKeys(m.from.ClusterGetKeysInSlot(ctx, m.slot, 1000).Val()...)
-	m.must(m.to.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID))
-	m.must(m.from.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID))
+	oneMigration.Lock()
+	defer oneMigration.Unlock()
+	m.migrateKeys(m.from.ClusterGetKeysInSlot(ctx, m.slot, 1000).Val())
+	masters := []*redis.Client{m.to, m.from, m.third}
+	for _, master := range masters {
+		m.must(master.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID))
+	}
+	eventually(m.t, testTimeout, "every master knows the new owner", func() bool {
+		return !slices.ContainsFunc(masters, func(master *redis.Client) bool { return m.owner(master) != m.toID })
+	})
+}
+
+// owner is the id of the owner of the slot according to a master.
+func (m *slotMove) owner(master *redis.Client) any {
+	for _, r := range master.ClusterSlots(context.Background()).Val() {
+		if r.Start <= m.slot && m.slot <= r.End {
+			return r.Nodes[0].ID
+		}
+	}
+	return nil
 }
 
 // TestCountedWhileSlotMigrates: semaphores without leases and latches are available while their slot migrates, whether
