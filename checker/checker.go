@@ -64,11 +64,12 @@ const (
 // Verdict is the result for a whole run.
 type Verdict string
 
-// The verdicts, by severity: safe, inconclusive, unsafe.
+// The verdicts, by severity: safe, not run and inconclusive, unsafe.
 const (
 	Safe         Verdict = "safe"
 	Unsafe       Verdict = "unsafe"
 	Inconclusive Verdict = "inconclusive"
+	NotRun       Verdict = "not run" // of a run that ended before a client began: there is no history to judge
 )
 
 // Violation is one proven violation of a property.

@@ -1,9 +1,31 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// notRun checks that every format says that a run was not run, and why, and says nothing about properties of its lock.
+func notRun(t *testing.T, dir, stdout, why string) {
+	t.Helper()
+	texts := map[string]string{"stdout": stdout, "verdict.json": readFile(t, filepath.Join(dir, "verdict.json"))}
+	for _, name := range []string{"html", "text", "json", "junit", "markdown", "openmetrics"} {
+		_, texts[name], _ = chaos("report", dir, "--format", name)
+	}
+	_, texts["check"], _ = chaos("check", dir)
+	for name, text := range texts {
+		text = strings.Join(strings.Fields(text), " ")
+		if !strings.Contains(strings.ToLower(text), "not run") || name != "openmetrics" && !strings.Contains(text, why) {
+			t.Errorf("%s does not say that nothing ran, and why (%s):\n%s", name, why, text)
+		}
+		for _, word := range []string{"INCONCLUSIVE", "too little", "more clients", "got not-applicable", "as the scenario"} {
+			if strings.Contains(text, word) {
+				t.Errorf("%s says %q", name, word)
+			}
+		}
+	}
+}
 
 // TestClientThatCannotBeSetUp: the error says how the client ended and what it printed last, and the exit code is that
 // of the environment.
@@ -24,11 +46,12 @@ func TestClientThatCannotBeSetUp(t *testing.T) {
 			[]string{"replied fail to init: wrong password"}},
 	} {
 		path := writeScenario(t, c.script)
-		args := []string{"run", "--scenario", scenario, "--out", t.TempDir(), "--lock", "exec:sh " + path}
+		out := t.TempDir()
+		args := []string{"run", "--scenario", scenario, "--out", out, "--lock", "exec:sh " + path}
 		if name != "silent" {
 			args = append(args, "--init-timeout", "1m")
 		}
-		code, _, stderr := chaos(args...)
+		code, stdout, stderr := chaos(args...)
 		if code != exitEnvironment {
 			t.Errorf("%s: exit code %d\n%s", name, code, stderr)
 		}
@@ -37,6 +60,7 @@ func TestClientThatCannotBeSetUp(t *testing.T) {
 				t.Errorf("%s: no %q in:\n%s", name, want, stderr)
 			}
 		}
+		notRun(t, filepath.Join(out, "latest"), stdout, c.want[0])
 	}
 	if code, _, stderr := chaos("run", "--scenario", scenario, "--dry-run", "--init-timeout", "-1s"); code != exitUsage ||
 		!strings.Contains(stderr, "--init-timeout -1s: init_timeout is a duration") {

@@ -42,7 +42,7 @@ func schemaOf(t *testing.T, x any, title string, strict bool) object {
 // words are the values of types that have few.
 func words() map[reflect.Type][]any {
 	return map[reflect.Type][]any{
-		reflect.TypeFor[checker.Verdict](): {"", checker.Safe, checker.Unsafe, checker.Inconclusive},
+		reflect.TypeFor[checker.Verdict](): {"", checker.Safe, checker.Unsafe, checker.Inconclusive, checker.NotRun},
 		reflect.TypeFor[checker.Outcome](): {checker.Holds, checker.Violated, checker.Undecided, checker.NotApplicable},
 		reflect.TypeFor[checker.Class]():   {"", checker.BrokenPromise, checker.OutlivedLease},
 		reflect.TypeFor[rundir.State]():    {rundir.Running, rundir.Complete, rundir.Interrupted, rundir.Broken},

@@ -198,10 +198,29 @@ func TestDowngrade(t *testing.T) {
 			if verdict == checker.Safe && state != Complete && state != "" {
 				want = checker.Inconclusive
 			}
-			got := Manifest{State: state}.Downgrade(checker.Judgement{Verdict: verdict, Sentence: "A sentence."})
+			m := Manifest{State: state, Phases: []Phase{{Name: PhaseRun}}}
+			got := m.Downgrade(checker.Judgement{Verdict: verdict, Sentence: "A sentence."})
 			if got.Verdict != want || !strings.HasSuffix(got.Sentence, "A sentence.") {
 				t.Errorf("a %q run judged %s became %s (%s), want %s", state, verdict, got.Verdict, got.Sentence, want)
 			}
+		}
+	}
+}
+
+// TestNotRun: a run that ended before its clients began says why, and is not judged.
+func TestNotRun(t *testing.T) {
+	judged := checker.Judgement{Verdict: checker.Inconclusive, Sentence: "A sentence.", Results: []checker.Result{{}}}
+	for want, m := range map[string]Manifest{
+		"no server could be started":                  {State: Broken, Failure: "no server could be started"},
+		"it was interrupted before its clients began": {State: Interrupted, Phases: []Phase{{Name: "start"}}},
+	} {
+		got := m.Downgrade(judged)
+		if diff := cmp.Diff(checker.Judgement{Verdict: checker.NotRun, Sentence: want}, got); diff != "" {
+			t.Error(diff)
+		}
+		m.Phases = append(m.Phases, Phase{Name: PhaseRun})
+		if got := m.Downgrade(judged); got.Verdict != checker.Inconclusive {
+			t.Errorf("of a run that began: %s", got.Verdict)
 		}
 	}
 }

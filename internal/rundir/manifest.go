@@ -5,7 +5,9 @@
 package rundir
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -102,6 +104,9 @@ type Twin struct {
 	Sentence string          `json:"sentence"` // why
 }
 
+// PhaseRun is the name of the phase in which clients do their work. The history's time 0 is its start.
+const PhaseRun = "run"
+
 // Phase is a part of the run. Start and End count from the start of the command.
 type Phase struct {
 	Name  string        `json:"name"` // start, run, heal, judge
@@ -197,10 +202,22 @@ func (m Manifest) Expectation() map[string]string {
 	return m.Expect
 }
 
+// NotRun says why the run ended before a client began; "" if clients began.
+func (m Manifest) NotRun() string {
+	ended := m.State == Broken || m.State == Interrupted
+	if !ended || slices.ContainsFunc(m.Phases, func(p Phase) bool { return p.Name == PhaseRun }) {
+		return ""
+	}
+	return cmp.Or(m.Failure, "it was interrupted before its clients began")
+}
+
 // Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario
-// says. Violations that were found remain, unless the machine slept: then the servers ended leases that clients, whose
+// says. A run in which no client began has the verdict not run, and the reason as its sentence. Violations that were found remain, unless the machine slept: then the servers ended leases that clients, whose
 // clock had stopped, still counted on.
 func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
+	if why := m.NotRun(); why != "" {
+		return checker.Judgement{Verdict: checker.NotRun, Sentence: format.Line(why)}
+	}
 	if m.Slept > 0 {
 		j.Verdict, j.Class = checker.Inconclusive, ""
 		j.Sentence = fmt.Sprintf("The machine slept during the run, or its clock was set forward, for %s. %s",

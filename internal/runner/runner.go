@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,7 +118,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	})
 	r.startClock()
 	if failed != nil && !errors.Is(failed, ErrInterrupted) {
-		r.manifest.State, r.manifest.Failure = rundir.Broken, failed.Error()
+		r.manifest.State, r.manifest.Failure = rundir.Broken, strings.ReplaceAll(failed.Error(), "\n", "; ")
 	}
 	judged := r.judge(out)
 	r.manifest.Finished = time.Now()
@@ -220,7 +221,7 @@ func (r *run) perform(ctx context.Context) (err error) {
 	defer release()
 	ctx = r.Backend.Actor(ctx, "main")
 	r.setStatus(s.track.snapshot)
-	r.phase("run")
+	r.phase(rundir.PhaseRun)
 	s.startWork()
 	select {
 	case <-ctx.Done():

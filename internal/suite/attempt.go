@@ -61,6 +61,9 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDi
 		row.Outcome, row.Why = t.scenario.compare(*run)
 	default:
 		row.Outcome, row.Why = Broken, []string{fmt.Sprintf("exit code %d: %s", code, lastLine(output))}
+		if run != nil && row.Verdict == checker.NotRun {
+			row.Why = []string{fmt.Sprintf("exit code %d: not run: %s", code, run.judgement.Sentence)}
+		}
 		if code == exitUnable {
 			row.Outcome = Unable
 		}

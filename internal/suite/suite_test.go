@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -93,6 +94,9 @@ func fakeRun(args []string) int {
 		j.Thresholds = []checker.Comparison{{Name: "acquire.p99", Expected: "< 1 s", Actual: "2 s"}}
 		code = 3
 	}
+	if kind == "refused" {
+		m.State, j, code = rundir.Broken, checker.Judgement{Verdict: checker.NotRun, Sentence: "the client refused"}, exitUnable
+	}
 	if dir.WriteManifest(m) != nil || dir.WriteVerdict(j) != nil {
 		return 72
 	}
@@ -133,6 +137,25 @@ func outcomes(s Suite) map[string]Outcome {
 		all[fmt.Sprintf("%s %d", r.Scenario, r.Number)] = r.Outcome
 	}
 	return all
+}
+
+// TestNotRun: a run whose clients did not begin is no verdict about its lock, and the row says why.
+func TestNotRun(t *testing.T) {
+	s := run(t, options(t, "refused"))
+	r := s.Rows[0]
+	if why := "exit code 69: not run: the client refused"; r.Outcome != Unable || r.Verdict != checker.NotRun ||
+		!slices.Equal(r.Why, []string{why}) || s.ExitCode() != exitUnable {
+		t.Errorf("%+v", r)
+	}
+	var junit, page bytes.Buffer
+	if err := errors.Join(s.JUnit(&junit), s.Page(&page)); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{junit.String(), page.String()} {
+		if !strings.Contains(text, "not run: the client refused") {
+			t.Errorf("no reason in\n%s", text)
+		}
+	}
 }
 
 // TestOutcomes: each row has its outcome, and only the runs that are not as expected are kept.

@@ -83,9 +83,14 @@ func List(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// StateText says why a run that is not complete is not.
+// StateText says why a run that began is not complete; "" if it is, or if it never began: then the verdict says so.
 func StateText(m *rundir.Manifest) string {
+	if m.NotRun() != "" {
+		return ""
+	}
 	switch m.State {
+	case rundir.Complete, "":
+		return ""
 	case rundir.Interrupted:
 		return "The run was interrupted; what it recorded until then is shown and judged."
 	case rundir.Broken:

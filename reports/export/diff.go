@@ -116,8 +116,9 @@ func outcomesOf(r *evidence.Run) []setting {
 
 // badness orders verdicts and outcomes; what is not one of them is 0.
 func badness(outcome string) int {
-	return map[string]int{string(checker.Undecided): 1, string(checker.Inconclusive): 1, string(checker.Violated): 2,
-		string(checker.Unsafe): 2, string(checker.OutlivedLease): 1, string(checker.BrokenPromise): 2,
+	return map[string]int{string(checker.Undecided): 1, string(checker.Inconclusive): 1, string(checker.NotRun): 1,
+		string(checker.Violated): 2,
+		string(checker.Unsafe):   2, string(checker.OutlivedLease): 1, string(checker.BrokenPromise): 2,
 		thresholdNotMet: 2}[outcome]
 }
 

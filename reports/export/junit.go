@@ -31,6 +31,8 @@ func JUnit(r *evidence.Run, w io.Writer) error {
 		Name:  format.Printable(r.Title()), Time: seconds(took), Out: junitOut(r),
 	}
 	switch {
+	case r.Verdict() == checker.NotRun:
+		c.Error = &junit.Message{Message: format.Printable("not run: " + r.Judgement.Sentence), Text: c.Out}
 	case m.State == rundir.Broken:
 		c.Error = &junit.Message{Message: format.Printable(evidence.StateText(m)), Text: c.Out}
 	case !evidence.AsExpected(r):
@@ -46,7 +48,7 @@ func JUnit(r *evidence.Run, w io.Writer) error {
 // WriteJUnitError writes a suite for a run that could not be started: its case is
 // an error, with what was known of it.
 func WriteJUnitError(w io.Writer, m *rundir.Manifest, err error) error {
-	text := format.Printable(err.Error())
+	text := format.Printable("not run: " + err.Error())
 	c := junit.Case{
 		Class: "lockchaos." + format.Printable(cmp.Or(m.Backend, "unknown")), Name: format.Printable(m.Scenario),
 		Time: seconds(0), Error: &junit.Message{Message: text, Text: text},

@@ -26,7 +26,9 @@ func Markdown(r *evidence.Run, w io.Writer) error {
 	for _, m := range r.Story.Steps {
 		fmt.Fprintf(&b, "%d. **%s** %s\n", m.N, format.Instant(m.Time), markdownCodes(m.Text))
 	}
-	b.WriteString("\n| property | outcome | expected | finding |\n| --- | --- | --- | --- |\n")
+	if len(r.Judgement.Results) > 0 {
+		b.WriteString("\n| property | outcome | expected | finding |\n| --- | --- | --- | --- |\n")
+	}
 	var skipped []string
 	for res := range evidence.Each(r.Judgement.Results) {
 		if evidence.IsNotApplicable(r, res) {

@@ -30,7 +30,7 @@ func OpenMetrics(r *evidence.Run, w io.Writer) error {
 		openmetrics.Is("seed", fmt.Sprint(man.Seed)),
 		openmetrics.Is("id", man.ID))
 	m.States("lockchaos_verdict", "The verdict.", string(r.Judgement.Verdict), nil,
-		string(checker.Safe), string(checker.Unsafe), string(checker.Inconclusive))
+		string(checker.Safe), string(checker.Unsafe), string(checker.Inconclusive), string(checker.NotRun))
 	m.properties(r)
 	m.operations(r)
 	m.Start("lockchaos_faults", "gauge", "", "Planned faults, by what became of them.")

@@ -73,7 +73,7 @@ func (t *textWriter) verdict(r *evidence.Run) {
 		color = ansiRed
 	case checker.Safe:
 		color = ansiGreen
-	case checker.Inconclusive:
+	case checker.Inconclusive, checker.NotRun:
 		color = ansiYellow
 	}
 	t.b.WriteString(t.inColor(color, strings.ToUpper(string(r.Verdict()))))
@@ -88,8 +88,8 @@ func (t *textWriter) verdict(r *evidence.Run) {
 }
 
 func (t *textWriter) facts(r *evidence.Run) {
-	if s := r.Manifest.State; s != "" && s != rundir.Complete {
-		t.wrap("  ended       ", format.Line(evidence.StateText(&r.Manifest)))
+	if ended := evidence.StateText(&r.Manifest); ended != "" {
+		t.wrap("  ended       ", format.Line(ended))
 	}
 	for _, m := range r.Missing {
 		t.wrap("  missing     ", format.Line(m))
@@ -118,7 +118,7 @@ func (t *textWriter) facts(r *evidence.Run) {
 	if good > 0 {
 		t.wrap("  holds       ", format.Count(good, "property"))
 	}
-	if len(r.Manifest.Expect) > 0 && r.Judged {
+	if len(r.Manifest.Expect) > 0 && r.Judged && r.Verdict() != checker.NotRun {
 		text := "as the scenario expects"
 		if !evidence.AsExpected(r) {
 			text = t.inColor(ansiRed, "not as the scenario expects") + ": " + unmet(r)

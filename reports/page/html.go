@@ -139,15 +139,15 @@ func (p *view) header(r *evidence.Run) {
 	if r.Verdict() == checker.Unsafe {
 		p.Harm = string(r.Judgement.Class)
 	}
-	if len(m.Expect) > 0 && r.Judged {
+	if len(m.Expect) > 0 && r.Judged && r.Verdict() != checker.NotRun {
 		p.Expected = "as the scenario expects"
 		if !evidence.AsExpected(r) {
 			p.Expected = "not as the scenario expects"
 		}
 	}
 	p.Title, p.Summary, p.Seed, p.Missing, p.Repeat = r.Title(), m.Summary, m.Seed, r.Missing, m.Repeat
-	if s := m.State; s == rundir.Interrupted || s == rundir.Broken || s == rundir.Running {
-		p.Missing = append([]string{evidence.StateText(m)}, p.Missing...)
+	if ended := evidence.StateText(m); ended != "" {
+		p.Missing = append([]string{ended}, p.Missing...)
 	}
 	p.Source = "this history"
 	if r.Dir != nil {

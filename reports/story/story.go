@@ -21,6 +21,9 @@ func newStory(r *evidence.Run, e explanation) evidence.Story {
 	switch {
 	case !r.Judged:
 		s.Sentence = "this run has not been judged"
+	case r.Judgement.Verdict == checker.NotRun:
+		s.Sentence = format.Capitalize(r.Judgement.Sentence)
+		return s
 	case r.Judgement.Verdict == checker.Unsafe:
 		fillUnsafe(r, e, &s)
 	case r.Judgement.Verdict == checker.Inconclusive:
