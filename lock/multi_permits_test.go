@@ -198,7 +198,11 @@ func TestNoReplyToASetUp(t *testing.T) {
 		"acquire": func(ctx context.Context) (*Permits, error) { return c.Semaphore("a", WithTotal(3)).Acquire(ctx, 1) },
 		"drain":   func(ctx context.Context) (*Permits, error) { return c.Semaphore("b", WithTotal(3)).Drain(ctx) },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+		go func() {
+			<-p.Dropped
+			cancel()
+		}()
 		if _, err := take(ctx); !Definite(err) {
 			t.Errorf("%s: %v, want an error that says that nothing is held", name, err)
 		}
