@@ -99,6 +99,7 @@ func TestBadHistories(t *testing.T) {
 		{"unpaired second surrogate", strings.Replace(invoke, "}", `,"value":{"owner":"\udc00"}}`, 1), "", exitUsage,
 			`is an unpaired surrogate`},
 		{"no UTF-8 in tabs", "0\t:invoke\t:lock\t\"\xff\"\n", "", exitUsage, "FILE:1: line is not UTF-8"},
+		{"no UTF-8 by hand", "client 0 acquire k\xff 1-2 ok", "", exitUsage, "FILE:1: line is not UTF-8"},
 		{"prose", "Dear reader,", "", exitUsage, `it starts with "Dear reader,"; expected a history.jsonl`},
 		{"deep EDN", strings.Repeat("{[", 1<<20), "", exitUsage, "nested more than 100 deep"},
 		{"deep JSON", `{"a":` + strings.Repeat("[", 1<<20), "", exitUsage, "nested more than 100 deep"},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/internal/input"
@@ -99,6 +100,9 @@ func readText(r io.Reader, name string) (t textHistory, err error) {
 
 // splitFields splits a line at white space outside of double quotes and drops its comment.
 func splitFields(line string) ([]string, error) {
+	if !utf8.ValidString(line) {
+		return nil, errors.New("line is not UTF-8")
+	}
 	var fields []string
 	var field strings.Builder
 	quoted, started := false, false
