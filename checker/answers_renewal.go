@@ -37,7 +37,7 @@ func (c *honestyCheck) judgeExtended() {
 				continue
 			}
 			c.found.add(finding{rule: notExtended, x: i, y: p.span, start: s.Call, end: s.Return,
-				note: format.Instant(promised(s))})
+				note: format.Instant(p.until)})
 			break
 		}
 	}

@@ -138,6 +138,11 @@ func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 	if t := y.lapsed(s.until); max(t, y.from) < max(ended, x.from) {
 		late, ended = y, t
 	}
+	if v.lapsed(late) {
+		op := either(v.endOf(late) == RenewalRefused, "renewal", "release")
+		return OutlivedLease, fmt.Sprintf("; the lease of client %d had ended at an unknown time, as its refused %s shows",
+			v.client(late.span), op)
+	}
 	if ended <= late.from { // the lock reports no validity, and granted it after a wait that was as long as the lease
 		return OutlivedLease, fmt.Sprintf("; the lease of client %d, counted from its request, had ended at %s",
 			v.client(late.span), format.Instant(ended))

@@ -44,6 +44,7 @@ const (
 	ReleaseUnknown HoldEnd = "release of unknown outcome"
 	ReleaseRefused HoldEnd = "release refused"
 	RenewalRefused HoldEnd = "renewal refused"
+	AcquiredAgain  HoldEnd = "acquired again, perhaps after its lease"
 	LossReported   HoldEnd = "loss reported"
 	Crashed        HoldEnd = "client crashed"
 )
@@ -93,10 +94,12 @@ func (v *view) endOf(h *hold) HoldEnd {
 	if n == len(spans) || spans[n].Invoked != h.endEvent {
 		return RenewalRefused
 	}
-	switch spans[n].Outcome {
-	case history.OK:
+	switch s := &spans[n]; {
+	case isAcquire(s.Op):
+		return AcquiredAgain
+	case s.Outcome == history.OK:
 		return Released
-	case history.Fail:
+	case s.Outcome == history.Fail:
 		return ReleaseRefused
 	}
 	return ReleaseUnknown

@@ -58,7 +58,7 @@ func (b *holdFold) span(i int32, s *history.Span) {
 	case history.OpRelease:
 		b.release(i, s)
 	case history.OpRenew:
-		b.renew(s)
+		b.renew(i, s)
 	}
 }
 
@@ -79,15 +79,19 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		b.close(h)
 		h = nil
 	}
+	if h != nil && h.ending == endOpen && b.mayBeFirst(i) {
+		b.refuse(h, s, s.Call, s.Invoked)
+		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], ordAfterUnknown)
+	}
 	if h != nil && h.ending == endOpen {
 		h.depth++
 		b.reenter(i, s, h)
-		h.promise(s.Return, promised(s))
+		h.promise(s.Return, b.promisedBy(i))
 		b.lease(h, s.Return, s.Lease)
 		return
 	}
 	within := h != nil && s.Call < h.until // requested inside a hold that was lost before the reply came
-	remains := within || h != nil && s.Call < b.keptUntil(h)
+	remains := within || b.mayBeFirst(i) || h != nil && s.Call < b.keptUntil(h)
 	reenters := within || remains && s.Token != 0 && s.Token == h.token // perhaps, for the servers
 	if h != nil {                                                       // lost, and acquired again
 		b.close(h)
@@ -114,7 +118,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 	b.holds = append(b.holds, hold{
 		asked: s.Call, from: s.Return, until: never, core: never, freeBy: never,
-		valid: promised(s), token: s.Token, key: s.Key, owner: s.Owner,
+		valid: b.promisedBy(i), token: s.Token, key: s.Key, owner: s.Owner,
 		span: i, endEvent: -1, next: none, depth: depth, reader: !s.Write,
 		expiredOnArrival: promised(s) <= s.Return,
 	})
@@ -181,10 +185,10 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		return
 	}
 	if s.Outcome == history.Fail { // the servers no longer know this hold
-		h.end(endLost, s.Call, s.Invoked)
+		b.refuse(h, s, s.Call, s.Invoked)
 		b.close(h)
 		if h = b.find(s.Owner, s.Key, s.Write); h != nil && s.Write { // perhaps nor its read
-			h.end(endLost, s.Call, s.Invoked)
+			b.refuse(h, s, s.Call, s.Invoked)
 			b.close(h)
 		}
 		return
@@ -227,7 +231,7 @@ func (b *holdFold) releaseRefused(h *hold, s *history.Span) {
 // releaseAfterRefusal is a release of a hold of which releases have failed before.
 func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 	if s.Outcome == history.Fail || h.ending == endLost {
-		h.end(endLost, s.Call, s.Invoked)
+		b.refuse(h, s, s.Call, s.Invoked)
 		b.close(h)
 		return
 	}
@@ -275,13 +279,13 @@ func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 }
 
 // renew extends the promise; a renewal that is refused ends the hold.
-func (b *holdFold) renew(s *history.Span) {
+func (b *holdFold) renew(i int32, s *history.Span) {
 	switch {
 	case s.Outcome == history.Fail && !s.Held:
 		b.unrenewed = append(b.unrenewed, s)
-		b.lose(s.Owner, s.Key, s.Return, s.Ended)
+		b.lose(s)
 	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
-		b.promise(s.Owner, s.Key, segment{s.Return, promised(s)}, s.Lease)
+		b.promise(s.Owner, s.Key, segment{s.Return, b.promisedBy(i)}, s.Lease)
 	}
 }
 
@@ -297,14 +301,20 @@ func (b *holdFold) promise(owner, key int32, made segment, lease time.Duration) 
 	}
 }
 
-// lose ends the holds of an owner at a key.
-func (b *holdFold) lose(owner, key int32, t time.Duration, event int32) {
-	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
-		if h := &b.holds[i]; h.key == key && h.ending == endOpen {
-			h.end(endLost, max(t, h.from), event) // a notice may be older than the record of the grant
+// lose ends the holds of an owner at a key whose renewal was refused.
+func (b *holdFold) lose(s *history.Span) {
+	for n := b.list(s.Owner, s.Key); n >= 0; n = b.holds[n].next {
+		if h := &b.holds[n]; h.key == s.Key && h.ending == endOpen {
+			b.refuse(h, s, s.Return, s.Ended)
 			b.noteLost(h)
 		}
 	}
+}
+
+// refuse ends a hold at t: its release or renewal s was refused because the servers no longer know it.
+func (b *holdFold) refuse(h *hold, s *history.Span, t time.Duration, event int32) {
+	h.end(endLost, max(t, h.from), event)
+	b.endLapsed(h, s)
 }
 
 func (b *holdFold) notice(n *history.Notice) {

@@ -76,7 +76,7 @@ func (b *holdFold) losePermits(s *history.Span) {
 	var only *hold
 	n := 0
 	b.eachOf(s, func(_ int32, h *hold) bool {
-		h.end(endLost, s.Call, s.Invoked)
+		b.refuse(h, s, s.Call, s.Invoked)
 		b.close(h)
 		only = h
 		n++

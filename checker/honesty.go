@@ -93,7 +93,7 @@ func (c *honestyCheck) operationsOfOthers() {
 		}
 		before[s.Key] = n
 		c.unjudged = c.unjudged || c.ownerOrder[s.Owner] == ordUnknown
-		if c.ownerOrder[s.Owner] == ordUnknown {
+		if c.ownerOrder[s.Owner] == ordUnknown || c.mayBeOfNothing(s) {
 			continue
 		}
 		if c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {

@@ -40,7 +40,7 @@ type keyOps struct {
 func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
 	count := make([]int32, len(keys)) // a list that grows would need more memory
-	ownLeases := false
+	ownLeases := v.lapses != nil
 	forced := make(map[int32]bool) // by key: it may have been released by force
 	for _, s := range refs(v.h.Spans) {
 		if s.Op == history.OpForceRelease && s.Outcome != history.Fail {
@@ -68,6 +68,9 @@ func (v *view) keyedOps() []keyOps {
 		}
 	}
 	for k := range keys {
+		if v.lapses != nil {
+			keys[k].undone = append(keys[k].undone, v.lapses.after[k]...)
+		}
 		if keys[k].readers && len(keys[k].busy) > 0 {
 			keys[k].undone = append(keys[k].undone, v.writesLeft(v.byKey[k])...)
 		}
@@ -90,7 +93,9 @@ func (v *view) keyedOps() []keyOps {
 	for i, k := range refs(keys) {
 		k.permits = v.h.Limit(k.key)
 		_, resized := v.resizes()[k.key]
-		if resized || k.permits > 0 && forced[k.key] { // the model has one size, and no forced release
+		lapsed := v.lapses != nil && len(v.lapses.after[k.key]) > 0
+		// the model has one size, no forced release, and no permits whose lease ended at an unknown time
+		if resized || k.permits > 0 && (forced[k.key] || lapsed) {
 			k.permits = history.UnknownLimit
 		}
 		k.inferKind(v.usage[i], v.kind)

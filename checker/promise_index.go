@@ -84,7 +84,7 @@ func (v *view) promiseOf(effect int32) (p receivedPromise, is bool) {
 	}
 	s := &v.h.Spans[effect]
 	p = receivedPromise{
-		at: s.Return, until: promised(s), asked: s.Call, span: effect, event: s.Ended, reader: !s.Write,
+		at: s.Return, until: v.promisedBy(effect), asked: s.Call, span: effect, event: s.Ended, reader: !s.Write,
 	}
 	switch {
 	case s.Op == history.OpRelease:

@@ -45,6 +45,8 @@ type lockModel struct {
 	limit   int
 	leases  bool
 	verbose bool   // replies have validity, count and token
+	unaware bool   // leases are those of the server: clients neither request nor know them, and renew
+	closing bool   // clients only release what they have
 	flaw    string // the flaw of the server; "": none
 	now     int
 	token   uint64
@@ -102,10 +104,15 @@ func (l *lockModel) ask(a *modelClient) {
 	a.mode, a.permits, a.lease, a.returnAt, a.givesUp = 0, 1, 0, 0, l.now+20+l.r.IntN(400)
 	v := &history.Value{Owner: a.owner()}
 	inside := a.has[0]+a.has[1] > 0
+	if l.closing && !inside {
+		return
+	}
 	if inside && a.promise > 0 && l.now+12 >= a.promise { // no reply would come in time: it waits for the loss report
 		return
 	}
-	if inside && l.once(70) {
+	if inside && l.unaware && !l.closing && l.once(50) {
+		a.op = history.Renew
+	} else if inside && (l.closing || l.once(70)) {
 		a.op = history.Release
 		if a.has[0] == 0 || (a.has[1] > 0 && l.once(50)) {
 			a.mode = 1
@@ -129,6 +136,8 @@ func (l *lockModel) ask(a *modelClient) {
 		}
 		if l.leases {
 			a.lease = 60 + l.r.IntN(60)
+		}
+		if l.leases && !l.unaware {
 			v.Lease = time.Duration(a.lease) * time.Millisecond
 		}
 	}
@@ -145,6 +154,8 @@ func (l *lockModel) attempt(a *modelClient) {
 	switch {
 	case a.op == history.Release:
 		l.release(a, &reply)
+	case a.op == history.Renew:
+		l.renew(a, &reply)
 	case l.open(a):
 		l.grant(a, &reply)
 	case a.op == history.Try:
@@ -200,6 +211,15 @@ func (l *lockModel) grant(a *modelClient, reply *history.Event) {
 	}
 }
 
+func (l *lockModel) renew(a *modelClient, reply *history.Event) {
+	s := l.held[a.owner()]
+	if s == nil {
+		reply.Type, reply.Error = history.Fail, &history.Error{Code: "not-held"}
+	} else if s.expires > 0 {
+		s.expires = max(s.expires, l.now+60)
+	}
+}
+
 func (l *lockModel) release(a *modelClient, reply *history.Event) {
 	s := l.held[a.owner()]
 	if l.flaw == "frees all at a release" && s != nil {
@@ -220,8 +240,13 @@ func (l *lockModel) complete(a *modelClient) {
 	op := a.op
 	a.op, a.next = "", l.now+l.r.IntN(30)
 	s := l.held[a.owner()]
-	late := op != history.Release && a.reply.Type == history.OK && (s == nil || (s.expires > 0 && s.expires <= l.now+1))
-	if l.once(4) && (l.leases || op == history.Release || a.reply.Type != history.OK) || late {
+	grants := op == history.Acquire || op == history.Try
+	late := grants && a.reply.Type == history.OK && (s == nil || (s.expires > 0 && s.expires <= l.now+1))
+	lost := l.once(4) && (l.leases || op == history.Release || a.reply.Type != history.OK) || late
+	if l.unaware { // only a refusal shows that a lease had ended, and nobody would be refused after an unknown grant
+		lost = lost && !late && a.has == [2]int{} && a.reply.Type != history.OK
+	}
+	if lost {
 		l.record(a, history.Info, op, nil)
 		if a.has != [2]int{} { // the client no longer relies on its other holds
 			l.record(a, history.Info, history.Crash, &history.Value{Owner: a.owner()})
@@ -233,9 +258,11 @@ func (l *lockModel) complete(a *modelClient) {
 		}
 		return
 	}
-	if op != history.Release && a.reply.Type == history.OK {
+	if grants && a.reply.Type == history.OK {
 		a.has[a.mode] += a.permits
-		a.promise = s.expires
+		if !l.unaware {
+			a.promise = s.expires
+		}
 		if l.verbose && a.promise > 0 {
 			a.reply.Value.Valid = time.Duration(a.promise-l.now) * time.Millisecond
 		}
@@ -245,7 +272,7 @@ func (l *lockModel) complete(a *modelClient) {
 	switch {
 	case op == history.Release && a.reply.Type == history.OK:
 		a.has[a.mode] -= a.permits
-	case op == history.Release:
+	case op == history.Release || op == history.Renew && a.reply.Type != history.OK:
 		a.forget()
 	}
 }

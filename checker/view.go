@@ -21,13 +21,14 @@ type view struct {
 	h             *history.History
 	holds         []hold                    // in the order of their grants
 	rare          []int32                   // see rareSpans
+	lapses        *lapses                   // see findLapses
 	byKey         [][]int32                 // holds of each key in that order; those of one instant by end
 	orphans       []int32                   // spans: releases that succeeded without a hold
 	renumbered    []int32                   // spans: re-entries with another token than their hold's
 	regrants      []int32                   // spans: grants to an owner that already held the lock
 	carried       []int32                   // spans: grants requested inside a hold that was lost before the reply
 	parts         map[int32][]partialReturn // by hold: permits that were returned before the rest
-	promised      map[int32]time.Duration   // by span: core of a lost hold that ends with its promise
+	promised      map[int32]time.Duration   // by span: core of a lost hold that ended before that was known
 	unrenewed     []*history.Span           // renewals that were refused: the hold is lost
 	kind          LockKind                  // see [Options.LockKind]
 	quorum        bool                      // several servers decide about a key
@@ -145,6 +146,7 @@ func (v *view) fold(all bool) {
 	h := v.h
 	var marks []int32
 	v.rare = rareSpans(h)
+	v.lapses = v.findLapses()
 	room := inBackground(func() { v.holds = prefault(countGrants(h)) })
 	order := inBackground(func() { marks = effectOrder(h) })
 	v.ownerOrder, v.unknownWhy = orders(h)
@@ -208,7 +210,7 @@ func countGrants(h *history.History) (n int) {
 func rareSpans(h *history.History) (rare []int32) {
 	for i, s := range refs(h.Spans) {
 		common := s.Op == history.OpAcquire && s.Write || s.Op == history.OpRelease
-		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Expired || s.Zero || s.Absent || s.Part
+		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Lapsed || s.Expired || s.Zero || s.Absent || s.Part
 		if !common || flagged || s.Outcome == history.Info {
 			rare = append(rare, i)
 		}

@@ -61,6 +61,9 @@ func (v *Value) appendJSON(b []byte) []byte {
 	b = appendField(b, `,"mode":`, v.Mode)
 	b = appendNonZero(b, `,"permits":`, time.Duration(v.Permits))
 	b = appendNonZero(b, `,"limit":`, time.Duration(v.Limit))
+	if v.Lapsed {
+		b = append(b, `,"lapsed":true`...)
+	}
 	if v.Part {
 		b = append(b, `,"part":true`...)
 	}

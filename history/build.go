@@ -317,6 +317,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 		return
 	}
 	s.Undone = v.Undone && e.Type != Info
+	s.Lapsed = v.Lapsed && e.Type == Fail && (s.Op == OpRelease || s.Op == OpRenew)
 	if v.Token != 0 || v.Zero {
 		s.Token, s.Zero = v.Token, v.Zero
 	}

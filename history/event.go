@@ -110,6 +110,7 @@ type Value struct {
 	Mode    string         `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
 	Permits int            `json:"permits,omitempty"`  // requested or granted; 0 means 1
 	Limit   int            `json:"limit,omitempty"`    // invoke: size of the semaphore; 0: unknown
+	Lapsed  bool           `json:"lapsed,omitempty"`   // failed release or renewal: proves that the lease had ended before
 	Part    bool           `json:"part,omitempty"`     // invoke: a further key of an operation on several keys
 	Touch   *TouchValue    `json:"touch,omitempty"`    // f touch
 	Fault   *FaultValue    `json:"fault,omitempty"`    // process nemesis

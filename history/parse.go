@@ -133,6 +133,8 @@ func (p *parser) valueField(name []byte) (bit int, ok bool) {
 		return 18, p.int(&v.Permits)
 	case "limit":
 		return 19, p.int(&v.Limit)
+	case "lapsed":
+		return 39, p.bool(&v.Lapsed)
 	case "part":
 		return 33, p.bool(&v.Part)
 	case "touch":

@@ -70,6 +70,7 @@ type Span struct {
 	Held    bool          // a failed release or renewal that left the hold unchanged
 	Undone  bool          // an acquire or try that may have held the lock between Call and Return, and given it back
 	Denied  bool          // a failed release or renewal, because the lock does not (or no longer) know the hold
+	Lapsed  bool          // a failed release or renewal that proves that the lease of the hold had ended before
 	Lost    bool          // Denied, with code lost: nothing says that another owner has the lock
 	Expired bool          // a grant or renewal whose validity had ended when the client replied, by its own clock
 	Zero    bool          // the token is 0

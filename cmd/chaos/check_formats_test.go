@@ -34,6 +34,7 @@ func TestForeignVerdicts(t *testing.T) {
 		{"atlasdb.json", "--dialect atlasdb", exitSafe, []string{"Read strictly, it is UNSAFE"}},
 		{"atlasdb-names.json", "--dialect atlasdb", exitSafe, []string{"4 grants, 2 of them contended"}},
 		{"atlasdb-two-holders.json", "--dialect atlasdb", exitUnsafe, []string{twice, "client 2 and client 3 both held alice"}},
+		{"atlasdb-refused.json", "--dialect atlasdb", exitSafe, []string{"5 grants, 2 of them contended"}},
 		{"atlasdb.json", "--assume empty-is-fail", exitUnsafe, []string{never}},
 		{"reused.json", "--time-unit ms", exitInconclusive, []string{"Read assuming numbers-reused, it is SAFE"}},
 		{"reused.json", "--time-unit ms --assume numbers-reused", exitSafe, []string{"Read strictly, it is INCONCLUSIVE"}},

@@ -109,6 +109,10 @@ func appendValue(b []byte, v *history.Value) []byte {
 	m.number("permits", int64(v.Permits))
 	m.number("limit", int64(v.Limit))
 	m.text("mode", v.Mode)
+	if v.Lapsed {
+		m.name("lapsed")
+		m.b = append(m.b, "true"...)
+	}
 	if v.Part {
 		m.name("part")
 		m.b = append(m.b, "true"...)

@@ -144,6 +144,7 @@ func TestAssumptions(t *testing.T) {
 		Held  bool
 		Token uint64
 		Zero  bool
+		Ended bool // the lease, before
 	}
 	tests := []struct {
 		name, line      string
@@ -157,10 +158,10 @@ func TestAssumptions(t *testing.T) {
 		{"lock without a value", `{"type":"ok","f":"lock"}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
 		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: fail, Held: true}, 1},
 		{"unlock without a value", `{"type":"ok","f":"unlock","value":null}`, foreign.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
-		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
-		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Ended: true}, 1},
+		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Ended: true}, 1},
 		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Held: true}, 0},
-		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, foreign.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Ended: true}, 1},
 		{"release says so itself", `{"type":"fail","f":"release","held":false}`, foreign.NotHeldEnds, result{Type: fail}, result{Type: fail}, 0},
 		{"fence 0", `{"type":"ok","f":"acquire","value":{"fence":0}}`, foreign.ZeroIsNone, result{Type: ok, Zero: true}, result{Type: ok}, 1},
 		{"fence 0 of a release", `{"type":"ok","f":"release","value":{"fence":0}}`, foreign.ZeroIsNone, result{Type: ok}, result{Type: ok}, 0},
@@ -179,7 +180,7 @@ func TestAssumptions(t *testing.T) {
 				e := got[0]
 				is := result{Type: e.Type, Held: e.Held}
 				if e.Value != nil {
-					is.Token, is.Zero = e.Value.Token, e.Value.Zero
+					is.Token, is.Zero, is.Ended = e.Value.Token, e.Value.Zero, e.Value.Lapsed
 				}
 				want := test.strict
 				if len(o.Assume) > 0 {

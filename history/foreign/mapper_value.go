@@ -52,7 +52,7 @@ func (m *mapper) emptyValue(form edn.Value, e *history.Event) {
 	}
 	e.Type = history.Fail
 	if e.Error == nil {
-		e.Error = &history.Error{Code: "refused", Text: "empty value"}
+		e.Error = &history.Error{Code: "not-granted", Text: "empty value"} // no code of ours: the reason is not known
 		if e.F == history.Release || e.F == history.Renew {
 			e.Error.Code = "not-held"
 		}
@@ -68,8 +68,20 @@ func (m *mapper) failure(form edn.Value, e *history.Event) {
 	e.Held = true
 	if notHeld(e.Error) {
 		m.affected[NotHeldEnds]++
-		e.Held = !m.assumes(NotHeldEnds)
+		if m.assumes(NotHeldEnds) {
+			e.Held = false
+			m.valueOf(e).Lapsed = true
+		}
 	}
+}
+
+// valueOf is the value of e, which m owns; an empty one if e has none.
+func (m *mapper) valueOf(e *history.Event) *history.Value {
+	if e.Value == nil {
+		m.value = history.Value{}
+		e.Value = &m.value
+	}
+	return e.Value
 }
 
 // notHeld reports whether e means that there was no hold to release.
@@ -115,12 +127,8 @@ func (m *mapper) trackProcess(e *history.Event, line int) {
 	}
 	p.incarnation++
 	p.key = ""
-	if e.Value == nil {
-		m.value = history.Value{}
-		e.Value = &m.value
-	}
-	if e.Value.Owner == "" || p.incarnation > 1 && m.options.Owner == "" {
-		e.Value.Owner = incarnation(e.Process, p.incarnation)
+	if v := m.valueOf(e); v.Owner == "" || p.incarnation > 1 && m.options.Owner == "" {
+		v.Owner = incarnation(e.Process, p.incarnation)
 	}
 }
 
@@ -219,6 +227,8 @@ func valueOf(form edn.Value, value *history.Value) error {
 	value.Limit = int(n.int("limit"))
 	mode, _ := v.Get("mode")
 	value.Mode = plainText(mode)
+	lapsed, _ := v.Get("lapsed")
+	value.Lapsed = !lapsed.Empty()
 	part, _ := v.Get("part")
 	value.Part = !part.Empty()
 	if touch, ok := v.Get("touch"); ok && touch.Untagged().Kind == edn.Map {

@@ -33,7 +33,7 @@ import (
 //
 // Times are seconds since the start of the run, or have a unit. The number after client is the process. An operation
 // without an end has no completion. owner, lease, wait, work, mode, permits, limit and part belong to the invocation;
-// token, valid, count, age, undone, code and text to the completion, except for the count of an arm.
+// token, valid, count, age, undone, lapsed, code and text to the completion, except for the count of an arm.
 func ReadText(r io.Reader, name string) (*history.History, error) {
 	t, err := readText(r, name)
 	if err != nil {
@@ -247,9 +247,9 @@ func textValues(fields []string) (args, results *history.Value, cause *history.E
 		"owner": &args.Owner, "mode": &args.Mode, "permits": &args.Permits, "limit": &args.Limit, "part": &args.Part,
 		"lease": &args.Lease, "wait": &args.Wait, "close": &args.Close, "work": &args.Work,
 		"granted": &results.Permits, "token": &results.Token, "valid": &results.Valid, "age": &results.Age,
-		"undone": &results.Undone,
-		"count":  func(value string) (err error) { results.Count, err = strconv.Atoi(value); return err },
-		"read":   &touch.Read, "found": &touch.Found, "seen": &touch.MaxSeen, "fenced": &touch.Fenced,
+		"undone": &results.Undone, "lapsed": &results.Lapsed,
+		"count": func(value string) (err error) { results.Count, err = strconv.Atoi(value); return err },
+		"read":  &touch.Read, "found": &touch.Found, "seen": &touch.MaxSeen, "fenced": &touch.Fenced,
 		"code": &cause.Code, "text": &cause.Text,
 	}
 	for _, field := range fields {

@@ -195,6 +195,8 @@ func endingVerb(end checker.HoldEnd) string {
 		return "asks to release it, and is refused"
 	case checker.RenewalRefused:
 		return "asks to renew it, and is refused"
+	case checker.AcquiredAgain:
+		return "acquires it again, perhaps after its lease"
 	case checker.LossReported:
 		return "learns that it lost the lock"
 	}

@@ -1,0 +1,127 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file is about refusals that prove that a lease had ended before (history.Value.Lapsed). When it had ended is not
+// known: the hold and all that was promised of it are certain only until the last reply that confirmed it. Whatever
+// is made of the operations of an owner, such as holds and promises, reads them through view.promisedBy, so that no
+// rule has to know of such refusals.
+
+// lapses are what such refusals prove about the holds before them.
+type lapses struct {
+	until map[int32]time.Duration // by span of a grant or renewal: how long what it promised is certain
+	first map[int32]bool          // by span of a grant inside a hold: it may have been the first after the lease
+	again map[ownerKey]bool       // owners with such a grant
+	after [][]segment             // by key: the times in which such a hold may have lasted, or have been granted once more
+}
+
+// confirmedLease is what is known of the holds of an owner at a key.
+type confirmedLease struct {
+	grants []confirmedGrant
+	depth  int32 // levels, or permits
+}
+
+// confirmedGrant is a grant, and what confirmed it.
+type confirmedGrant struct {
+	spans []int32       // the grant and its renewals
+	until time.Duration // when the last request was sent whose reply shows that the servers knew the hold
+}
+
+// findLapses reads the operations of the owners that were refused so. It returns nil if none was.
+func (v *view) findLapses() *lapses {
+	leases := make(map[ownerKey]*confirmedLease)
+	for _, s := range refsAt(v.h.Spans, v.rare) {
+		if s.Lapsed {
+			leases[ownerKey{s.Owner, s.Key}] = new(confirmedLease)
+		}
+	}
+	if len(leases) == 0 {
+		return nil
+	}
+	l := &lapses{until: make(map[int32]time.Duration), first: make(map[int32]bool),
+		again: make(map[ownerKey]bool), after: make([][]segment, len(v.h.Keys))}
+	for i, s := range refs(v.h.Spans) {
+		switch c := leases[ownerKey{s.Owner, s.Key}]; {
+		case c == nil:
+		case s.Lapsed:
+			v.lapse(l, c)
+			l.again[ownerKey{s.Owner, s.Key}] = l.again[ownerKey{s.Owner, s.Key}] || len(c.grants) > 1
+			*c = confirmedLease{}
+		case isAcquire(s.Op) && s.Outcome == history.OK:
+			c.grants, c.depth = append(c.grants, confirmedGrant{spans: []int32{i}}), c.depth+s.Permits
+		case s.Op == history.OpRenew && s.Outcome == history.OK:
+			c.confirm(s)
+			if n := len(c.grants); n > 0 {
+				c.grants[n-1].spans = append(c.grants[n-1].spans, i)
+			}
+		case s.Op == history.OpRelease && s.Outcome != history.Fail:
+			if c.confirm(s); c.depth <= s.Permits {
+				*c = confirmedLease{}
+			} else {
+				c.depth -= s.Permits
+			}
+		}
+	}
+	return l
+}
+
+// confirm notes that the servers knew the last grant when they received s. Whether they knew the grants before it is
+// not known: their lease may have ended before the last one.
+func (c *confirmedLease) confirm(s *history.Span) {
+	if n := len(c.grants); n > 0 && s.Outcome == history.OK {
+		c.grants[n-1].until = s.Call
+	}
+}
+
+// lapse notes how long the grants of an owner are certain.
+func (v *view) lapse(l *lapses, c *confirmedLease) {
+	for n, g := range c.grants {
+		for _, i := range g.spans {
+			l.until[i] = max(v.h.Spans[i].Return, g.until)
+		}
+		if n > 0 {
+			l.first[g.spans[0]] = true
+		}
+	}
+}
+
+// promisedBy is until when grant or renewal i promised the lock, as far as that is certain.
+func (v *view) promisedBy(i int32) time.Duration {
+	end := promised(&v.h.Spans[i])
+	if v.lapses != nil {
+		if until, is := v.lapses.until[i]; is {
+			return min(end, until)
+		}
+	}
+	return end
+}
+
+// lapsed reports whether a refusal shows that the lease of a hold had ended at an unknown time.
+func (v *view) lapsed(h *hold) bool {
+	if v.lapses == nil {
+		return false
+	}
+	_, is := v.lapses.until[h.span]
+	return is
+}
+
+// mayBeFirst reports whether grant i inside a hold may have been the first after the end of its lease.
+func (v *view) mayBeFirst(i int32) bool { return v.lapses != nil && v.lapses.first[i] }
+
+// mayBeOfNothing reports whether a release or renewal may have been of a level that the end of its lease had ended.
+func (v *view) mayBeOfNothing(s *history.Span) bool {
+	return v.lapses != nil && v.lapses.again[ownerKey{s.Owner, s.Key}]
+}
+
+// endLapsed ends the certain part of a hold that a refusal, or a grant until s returned, ended.
+func (v *view) endLapsed(h *hold, s *history.Span) {
+	if v.lapsed(h) {
+		h.core = min(h.core, max(h.from, v.lapses.until[h.span]))
+		v.promised[h.span] = h.core
+		v.lapses.after[h.key] = append(v.lapses.after[h.key], segment{h.core, s.Return})
+	}
+}
