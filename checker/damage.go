@@ -11,16 +11,16 @@ import (
 
 // The rules of damage.
 const (
-	lostUpdate     = iota
-	staleWrite     // with an older token than one already seen
-	foreignLost    // data of another program, under the name of a lock, were changed or deleted
-	latestGrant    // acquits: its writer was the latest to be granted the lock, whatever its token is
-	harnessStalled // acquits: the promise to a writer ended while the harness was stopped, which records writes
+	lostUpdate    = iota
+	staleWrite    // with an older token than one already seen
+	foreignLost   // data of another program, under the name of a lock, were changed or deleted
+	latestGrant   // acquits: its writer was the latest to be granted the lock, whatever its token is
+	stalledWriter // acquits: the promise to a writer ended while it, or the harness, which records writes, was stopped
 )
 
 func damageRules() []string {
 	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", foreignLost: "foreign-data",
-		latestGrant: "latest-grant", harnessStalled: "harness-stalled"}
+		latestGrant: "latest-grant", stalledWriter: "stalled-writer"}
 }
 
 // touchLog is the known accesses to the guarded resource, by key.
@@ -111,14 +111,14 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	switch f := (finding{y: i, start: t.Time, end: t.Time}); {
 	case !t.Accepted:
 		log.counts["refused"]++
-	case (stale || lost) && !found.off.has(harnessStalled) && v.writtenStalled(i):
+	case (stale || lost) && !found.off.has(stalledWriter) && v.writtenStalled(i):
 		log.stalled++
 	case stale:
 		f.rule, f.x = staleWrite, by
 		found.add(f)
 	case lost:
 		f.rule, f.x = lostUpdate, log.seen.write[t.Key]
-		if !found.off.has(harnessStalled) && v.writtenStalled(f.x) {
+		if !found.off.has(stalledWriter) && v.writtenStalled(f.x) {
 			log.stalled++
 			break
 		}
@@ -184,7 +184,7 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 	case r.Outcome == Holds && log.stalled > 0:
 		r.Outcome = Undecided
 		r.Summary = fmt.Sprintf("lost or stale: %d of %s, whose promises, or that of the write before, ended while the "+
-			"harness was stopped",
+			"client or the harness was stopped",
 			log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds:
 		r.Summary = format.Count(len(v.h.Touches), "guarded write")

@@ -20,6 +20,7 @@ type faultTime struct {
 	target, affects string
 	unacknowledged  bool // keeps the acknowledgements of replicas from a master
 	changesRoles    bool // a note: a server became master or replica
+	stall           bool // a note: its target, or the harness, did not run
 }
 
 // findFaults returns the times of all faults, ordered by their beginnings.
@@ -36,8 +37,12 @@ func (v *view) findFaults() (all []faultTime) {
 			delete(open, f.ID)
 			all[n].until = f.Time
 		case f.Phase == history.Noted && explains(f.Name):
-			during := segment{f.Time - f.Lasted, f.Time}
-			all = append(all, faultTime{segment: during, target: f.Target, changesRoles: changesRoles(f.Name)})
+			note := faultTime{segment: segment{f.Time - f.Lasted, f.Time}, target: f.Target,
+				changesRoles: changesRoles(f.Name), stall: f.Stalled()}
+			if f.Name == history.ClientStalled {
+				note.affects = history.AffectsClients
+			}
+			all = append(all, note)
 		}
 	}
 	// A stall is noted at its end.
@@ -48,7 +53,8 @@ func (v *view) findFaults() (all []faultTime) {
 // explains reports whether a note of that name may explain the behavior of a lock.
 func explains(name string) bool {
 	switch name {
-	case history.HarnessStalled, history.NodePromoted, history.NodeDemoted, history.NodeSilent, history.NodeReplies:
+	case history.HarnessStalled, history.ClientStalled, history.NodePromoted, history.NodeDemoted, history.NodeSilent,
+		history.NodeReplies:
 		return true
 	}
 	return false

@@ -6,30 +6,46 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about the times in which the harness itself did not run: it was stopped, or the machine slept. Clients
-// then get no requests, their replies and notices are recorded late, and the network, which passes through the
-// harness, carries nothing. For the checkers everyone was stopped: the servers were unavailable, and so was every
-// client.
+// This file is about the times in which a client or the harness itself did not run although no fault had stopped it:
+// another program stopped it, or the machine slept or had no processor to spare. While the harness is stopped, clients
+// get no requests, their replies and notices are recorded late, and the network, which passes through the harness,
+// carries nothing. For the checkers everyone was stopped then: the servers were unavailable, and so was every client.
 
-// harnessStalls are these times, in their order.
+// harnessStalls are the stalls of the harness, in their order.
 func (v *view) harnessStalls() (stalls []segment) {
 	for _, f := range refs(v.h.Faults) {
-		if f.Phase == history.Noted && f.Name == history.HarnessStalled {
+		if f.Stalled() && f.Name == history.HarnessStalled {
 			stalls = append(stalls, segment{f.Time - f.Lasted, f.Time})
 		}
 	}
 	return stalls
 }
 
-// endStalled ends each hold with its promise, if that ended while the harness was stopped: what the owner did or
-// reported after that was recorded only when the harness ran again.
+// findStalls finds, by client, the stalls of that client and of the harness.
+func (v *view) findStalls() map[int][]segment {
+	own := make(map[int][]segment)
+	for _, f := range v.faultTimes() {
+		if client := f.client(); client >= 0 && f.stall {
+			own[client] = append(own[client], f.segment)
+		}
+	}
+	return v.addStalls(own)
+}
+
+// endStalled ends each hold with its promise, if that ended while its client or the harness was stopped: the owner
+// could not act on it, or what it did or reported was recorded only when the harness ran again. That a lock outlives
+// its lease if its holder is paused is judged where the scenario pauses it.
 func (v *view) endStalled() {
-	stalls := outageWindows{v.harnessStalls()}
 	for _, h := range refs(v.holds) {
-		if end := h.lastPromise(); end < h.until && stalls.touches(segment{end, end}) {
+		if end := h.lastPromise(); end < h.until && v.stalled(h, end) {
 			v.endHold(h, end)
 		}
 	}
+}
+
+// stalled reports whether the client of a hold, or the harness, did not run at t.
+func (v *view) stalled(h *hold, t time.Duration) bool {
+	return outageWindows{v.clientStalls()[v.client(h.span)]}.touches(segment{t, t})
 }
 
 // endReported ends each hold with its promise, if its loss was reported at most delay after that: a busy machine runs
@@ -72,11 +88,12 @@ func (v *view) addStalls(pauses map[int][]segment) map[int][]segment {
 	return added
 }
 
-// writtenStalled reports whether a touch came from a hold whose promise ended while the harness was stopped.
+// writtenStalled reports whether a touch came from a hold whose promise ended while its client or the harness was
+// stopped.
 func (v *view) writtenStalled(touch int32) bool {
 	if touch < 0 {
 		return false
 	}
-	h, stalls := v.writerOf(touch), outageWindows{v.harnessStalls()}
-	return h != nil && v.h.Touches[touch].Time > h.until && stalls.touches(segment{h.lastPromise(), h.lastPromise()})
+	h := v.writerOf(touch)
+	return h != nil && v.h.Touches[touch].Time > h.until && v.stalled(h, h.lastPromise())
 }

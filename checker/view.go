@@ -47,6 +47,7 @@ type view struct {
 	byOwner       func() []int32                 // see orderByOwner
 	freeTimes     func() *freeTimes              // see findFreeTimes
 	clientPauses  func() map[int][]segment       // see findPauses
+	clientStalls  func() map[int][]segment       // see findStalls
 	completed     func() map[int32]time.Duration // see findCompleted
 	multiAcquires func() map[int32][]int32       // see findMultiAcquires
 	faultTimes    func() []faultTime             // see findFaults
@@ -117,7 +118,8 @@ func bareView(h *history.History, o Options) *view {
 		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
 	v.byOwner = sync.OnceValue(v.orderByOwner)
 	v.freeTimes = sync.OnceValue(func() *freeTimes { return v.findFreeTimes(o.slack()) })
-	v.clientPauses, v.completed = sync.OnceValue(v.findPauses), sync.OnceValue(v.findCompleted)
+	v.clientPauses, v.clientStalls = sync.OnceValue(v.findPauses), sync.OnceValue(v.findStalls)
+	v.completed = sync.OnceValue(v.findCompleted)
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(o.NodeTimeout) })

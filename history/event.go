@@ -80,6 +80,11 @@ const (
 // the event, and neither did the network between clients and servers, which passes through it.
 const HarnessStalled = "harness-stalled"
 
+// ClientStalled is the [Event.F] of a note of the nemesis: the process of its target, a client, did not run for
+// FaultValue.Lasted before the event, and no fault was the reason. It was stopped from outside the run, or its machine
+// had no processor to spare.
+const ClientStalled = "client-stalled"
+
 // Event is one line of history.jsonl.
 type Event struct {
 	Index   int64         `json:"index"`           // position in the file, from 0
@@ -153,7 +158,7 @@ type FaultValue struct {
 	Target string `json:"target,omitempty"` // node ("n1") or client ("client:3")
 	Detail string `json:"detail,omitempty"` // for people
 
-	Lasted time.Duration `json:"lasted_ns,omitempty"` // notes harness-stalled and silent: for how long already
+	Lasted time.Duration `json:"lasted_ns,omitempty"` // notes of stalls, and silent: for how long already
 	// Affects is what the fault may change, in words separated by spaces: data (keys and clocks of servers), traffic
 	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones are
 	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":

@@ -147,6 +147,12 @@ type Fault struct {
 	Index int32 // of the event
 }
 
+// Stalled reports whether f is a note that its target, the harness or a client, did not run for f.Lasted before it, and
+// that no fault was the reason.
+func (f *Fault) Stalled() bool {
+	return f.Phase == Noted && (f.Name == HarnessStalled || f.Name == ClientStalled)
+}
+
 // Problem is something in a recorded history that should not be there. The history was repaired or the
 // event ignored.
 type Problem struct {

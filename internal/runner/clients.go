@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
@@ -19,7 +20,7 @@ import (
 // them is set up before the others, because the object uses the connections of the client that opens it, so that a
 // fault on the link of that client hits all of them.
 func (s *stage) startClients(ctx context.Context, env backend.Env) error {
-	s.env, s.clients = env, make([]client.Client, env.Clients)
+	s.env, s.clients, s.pauses = env, make([]client.Client, env.Clients), make([]atomic.Uint32, env.Clients)
 	can := make([]promise.Set, env.Clients)
 	errs := make([]error, env.Clients)
 	shared := max(1, s.run.params.PerInstance)
@@ -103,10 +104,24 @@ func ending(c client.Client, err error) (text string) {
 }
 
 // Stop implements [faults.Clients].
-func (s *stage) Stop(i int) error { return act(s, i, "stopped", client.Stopper.Stop) }
+func (s *stage) Stop(i int) error {
+	return act(s, i, "stopped", func(c client.Stopper) error {
+		s.pauses[i].Add(1) // first: a process is never seen stopped without it
+		err := c.Stop()
+		if err != nil {
+			s.pauses[i].Add(1)
+		}
+		return err
+	})
+}
 
 // Continue implements [faults.Clients].
-func (s *stage) Continue(i int) error { return act(s, i, "continued", client.Stopper.Continue) }
+func (s *stage) Continue(i int) error {
+	return act(s, i, "continued", func(c client.Stopper) error {
+		defer s.pauses[i].Add(1)
+		return c.Continue()
+	})
+}
 
 // Crash implements [faults.Clients]. The session of the client records the crash.
 func (s *stage) Crash(i int) error { return act(s, i, "killed", client.Crasher.Kill) }

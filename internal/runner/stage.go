@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -15,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/stalls"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -37,7 +39,8 @@ type stage struct {
 	clients  []client.Client // guarded by mu, as are the sessions, from startWork on
 	gone     []client.Client // that others have replaced; guarded by mu
 	restarts []chan client.Client
-	can      promise.Set // common to the locks of all clients
+	pauses   []atomic.Uint32 // by client: see stalls.Process
+	can      promise.Set     // common to the locks of all clients
 	sessions []*session.Session
 	record   *history.Recorder
 	track    *tracker
@@ -58,8 +61,7 @@ type stage struct {
 	ended       bool           // endWork was called
 	interrupted bool           // do not wait for operations
 	clock       func() time.Duration
-	slept       time.Duration // how long the machine slept during the run
-	late        time.Duration // how late a timer of the harness ran at most
+	lateness    stalls.Lateness
 }
 
 // open starts the cluster, then the clients. It returns the stage also with an error, if there is anything to close.
@@ -178,7 +180,7 @@ func (s *stage) startWork() {
 		s.restarts = append(s.restarts, make(chan client.Client, 1))
 	}
 	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
-	s.observers.Go(func() { s.watchHarness(witness) })
+	s.observers.Go(func() { s.watchStalls(witness) })
 	s.observers.Go(func() {
 		defer close(s.faultsDone)
 		s.nemesis.run(plan, r.plan)
@@ -289,7 +291,7 @@ func (s *stage) close(ctx context.Context) error {
 	if s.stopWitness != nil {
 		s.observers.Wait()
 		s.run.samples = s.witness.kept
-		s.run.manifest.Slept, s.run.manifest.Late = s.slept, s.late
+		s.run.manifest.Slept, s.run.manifest.Late = s.lateness.Slept, s.lateness.Late
 	}
 	var err error
 	if s.cluster != nil {

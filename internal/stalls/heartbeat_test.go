@@ -1,4 +1,4 @@
-package runner
+package stalls
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 // TestLateBeats: the latest beat that is no stall is how late a timer ran.
 func TestLateBeats(t *testing.T) {
-	b := heartbeat{note: func(*history.FaultValue) {}}
+	b := heartbeat{note: func(string, *history.FaultValue) {}}
 	for _, passed := range []time.Duration{heartbeatEvery, 170 * time.Millisecond, 2 * stalledFor, 60 * time.Millisecond} {
 		b.beat(passed, passed)
 	}
@@ -39,10 +39,10 @@ func TestHeartbeat(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var notes []time.Duration
-			b := heartbeat{note: func(v *history.FaultValue) {
+			b := heartbeat{note: func(f string, v *history.FaultValue) {
 				notes = append(notes, v.Lasted)
-				if v.Phase != history.Noted || v.Target != "harness" || v.Detail == "" {
-					t.Errorf("note %+v", v)
+				if f != history.HarnessStalled || v.Phase != history.Noted || v.Target != "harness" || v.Detail == "" {
+					t.Errorf("note %s, %+v", f, v)
 				}
 			}}
 			for _, beat := range test.beats {

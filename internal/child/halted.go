@@ -1,0 +1,152 @@
+package child
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// familyAge is for how long the members of a family are remembered: finding them reads the status of every process.
+const familyAge = time.Second
+
+// Halts finds families of processes that do not run, for a reason outside of them: another program (SIGSTOP, a debugger, a
+// frozen control group) or a machine without a processor to spare. It reads /proc, so elsewhere than on Linux
+// nothing is ever halted. The zero value is ready to use. Its methods must not be called concurrently.
+type Halts struct {
+	found    time.Time             // when members was read; zero: never
+	members  map[int][]int         // by leader: the numbers of the processes of its family
+	freezers map[int][]string      // by process
+	waited   map[int]time.Duration // by thread: see waits
+}
+
+// Halted says why a process of the family of leader does not run: "stopped by a signal"; "": all run. The family are
+// the processes of the group that leader leads, and its descendants: a client may be the child of a script.
+func (h *Halts) Halted(leader int) string {
+	for _, pid := range h.family(leader) {
+		switch s, err := Stat(pid); {
+		case err != nil:
+		case s.State == 'T':
+			return "stopped by a signal"
+		case s.State == 't':
+			return "stopped by a debugger"
+		case slices.ContainsFunc(h.freezers[pid], frozen):
+			return "frozen with its control group"
+		}
+	}
+	return ""
+}
+
+// Waited is for how long a thread of the family of leader has waited for a processor since the last call for that
+// leader: that of the thread that waited longest. The kernel counts a wait when it ends.
+func (h *Halts) Waited(leader int) (longest time.Duration) {
+	if h.waited == nil {
+		h.waited = make(map[int]time.Duration)
+	}
+	for _, pid := range h.family(leader) {
+		for thread, total := range waits(pid) {
+			if before, known := h.waited[thread]; known {
+				longest = max(longest, total-before)
+			}
+			h.waited[thread] = total
+		}
+	}
+	return longest
+}
+
+// family are the living processes of the family of leader, which is first.
+func (h *Halts) family(leader int) []int {
+	if _, known := h.members[leader]; !known || time.Since(h.found) > familyAge {
+		leaders := append(slices.Collect(maps.Keys(h.members)), leader)
+		h.found, h.members = time.Now(), families(leaders)
+		h.freezers = make(map[int][]string)
+		own := freezers(os.Getpid())
+		for _, pids := range h.members {
+			for _, pid := range pids {
+				// What freezes this program as well is a stall of this program.
+				h.freezers[pid] = slices.DeleteFunc(freezers(pid), func(f string) bool { return slices.Contains(own, f) })
+			}
+		}
+	}
+	return h.members[leader]
+}
+
+// families are the living processes of the families of leaders. A leader that has exited has none.
+func families(leaders []int) map[int][]int {
+	status := make(map[int]Status)
+	pids := processes()
+	for _, pid := range pids {
+		if s, err := Stat(pid); err == nil && s.Alive() {
+			status[pid] = s
+		}
+	}
+	all := make(map[int][]int, len(leaders))
+	for _, leader := range leaders {
+		if all[leader] = nil; status[leader].Parent != 0 {
+			all[leader] = []int{leader}
+		}
+	}
+	for _, pid := range pids {
+		for up, of := pid, status[pid]; of.Parent != 0; up, of = of.Parent, status[of.Parent] {
+			if _, leads := all[up]; !leads {
+				up = of.Group
+			}
+			if _, leads := all[up]; leads && up != pid {
+				all[up] = append(all[up], pid)
+			}
+			if _, leads := all[up]; leads {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// waits are, by thread, for how long the threads of a process have waited for a processor since they began
+// (schedstat: the second number, in nanoseconds).
+func waits(pid int) map[int]time.Duration {
+	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
+	all := make(map[int]time.Duration, len(files))
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		fields := bytes.Fields(line)
+		if err != nil || len(fields) < 2 {
+			continue // it has exited, or the kernel does not count
+		}
+		ns, err1 := strconv.ParseInt(string(fields[1]), 10, 64)
+		thread, err2 := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if errors.Join(err1, err2) == nil {
+			all[thread] = time.Duration(ns)
+		}
+	}
+	return all
+}
+
+// freezers are the files that say whether the control groups of a process are frozen: of version 2 and of the
+// controller freezer of version 1, wherever systems mount them.
+func freezers(pid int) (files []string) {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	for line := range strings.Lines(string(text)) {
+		_, controllers, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, path, _ := strings.Cut(controllers, ":")
+		switch controllers {
+		case "":
+			files = append(files, filepath.Join("/sys/fs/cgroup", path, "cgroup.events"),
+				filepath.Join("/sys/fs/cgroup/unified", path, "cgroup.events"))
+		case "freezer":
+			files = append(files, filepath.Join("/sys/fs/cgroup/freezer", path, "freezer.state"))
+		}
+	}
+	return files
+}
+
+// frozen reports whether a file of freezers says so.
+func frozen(file string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && (bytes.Contains(text, []byte("frozen 1")) || bytes.HasPrefix(text, []byte("FROZEN")))
+}

@@ -1,0 +1,99 @@
+package stalls
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// starvedEvery is how often the harness reads for how long clients have waited for a processor. A client that waited
+// for half of that time was kept from work: it is stalledFor.
+const starvedEvery = time.Second
+
+// halts reads the states of processes; it is a [child.Halts].
+type halts interface {
+	Halted(pid int) string
+	Waited(pid int) time.Duration
+}
+
+// Process is the operating-system process of some clients.
+type Process struct {
+	PID     int
+	Clients []int
+	Pauses  func() uint32 // how often faults have stopped and resumed it; odd: it is stopped
+}
+
+// haltedClients finds the stalls of clients.
+type haltedClients struct {
+	Watch
+	halts   halts
+	halted  map[int]*halt // by process number
+	beaten  time.Duration // when the last beat began
+	counted time.Duration // when the waits for a processor were last read
+}
+
+// halt is a process that is not running.
+type halt struct {
+	process Process
+	from    time.Duration // the last time at which it ran
+	why     string
+	beats   int // that have seen it
+}
+
+// beat reads the states of all processes. A halt that one beat alone sees is shorter than two of them, and too short to
+// matter.
+func (c *haltedClients) beat() {
+	now := c.Clock()
+	halted := make(map[int]*halt)
+	processes := c.Processes()
+	for _, p := range processes {
+		before := p.Pauses()
+		why := c.halts.Halted(p.PID)
+		if why == "" || before%2 == 1 || p.Pauses() != before {
+			continue
+		}
+		h := c.halted[p.PID]
+		if h == nil {
+			h = &halt{process: p, from: c.beaten, why: why}
+		}
+		h.beats++
+		halted[p.PID] = h
+		delete(c.halted, p.PID)
+	}
+	c.end()
+	c.halted, c.beaten = halted, now
+	if since := now - c.counted; since >= starvedEvery {
+		c.starved(processes, since)
+		c.counted = now
+	}
+}
+
+// end notes the halts that are over.
+func (c *haltedClients) end() {
+	for _, pid := range slices.Sorted(maps.Keys(c.halted)) {
+		if h := c.halted[pid]; h.beats > 1 {
+			c.noteAll(h.process, c.Clock()-h.from, h.why+", not by a fault of the run")
+		}
+	}
+	c.halted = nil
+}
+
+// starved notes the processes that waited for a processor in most of the time since the last reading.
+func (c *haltedClients) starved(processes []Process, since time.Duration) {
+	for _, p := range processes {
+		if waited := c.halts.Waited(p.PID); waited > stalledFor {
+			c.noteAll(p, max(since, waited), "it waited "+format.Duration(waited)+" for a processor")
+		}
+	}
+}
+
+func (c *haltedClients) noteAll(p Process, lasted time.Duration, why string) {
+	for _, i := range p.Clients {
+		c.Note(history.ClientStalled,
+			&history.FaultValue{Phase: history.Noted, Target: cluster.ClientName(i), Lasted: lasted, Detail: why})
+	}
+}

@@ -1,0 +1,48 @@
+// Package stalls notices that the harness or a client did not run although no fault had stopped it: another program
+// stopped it, the machine slept, or it had no processor to spare. It judges nothing: checkers read its notes.
+//
+// Read [Watch] first.
+package stalls
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/child"
+)
+
+// Watch observes the harness and the processes of its clients during one run.
+type Watch struct {
+	Clock     func() time.Duration                  // of the history; it runs while the harness is stopped
+	Processes func() []Process                      // of the clients, now
+	Note      func(f string, v *history.FaultValue) // records a stall that is over; f is an Event.F of package history
+}
+
+// Lateness is how far the timers of the machine were off in a run.
+type Lateness struct {
+	Slept time.Duration // how long the machine slept; the clock of the history stopped meanwhile
+	Late  time.Duration // how late a timer of the harness ran at most, stalls aside
+}
+
+// Run notes every stall until ctx ends.
+func (w Watch) Run(ctx context.Context) Lateness {
+	ticker := time.NewTicker(heartbeatEvery)
+	defer ticker.Stop()
+	wall := func() time.Time { return time.Now().Round(0) } // it runs while the machine sleeps, too
+	harness := heartbeat{note: w.Note}
+	last, lastWall := w.Clock(), wall()
+	clients := haltedClients{Watch: w, halts: &child.Halts{}, beaten: last, counted: last}
+	defer clients.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return Lateness{harness.slept, harness.late}
+		case <-ticker.C:
+		}
+		now, nowWall := w.Clock(), wall()
+		harness.beat(now-last, nowWall.Sub(lastWall))
+		last, lastWall = now, nowWall
+		clients.beat()
+	}
+}
