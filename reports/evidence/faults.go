@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Fault is an injected fault.
+// Fault is an injected fault, or a stall that nobody planned.
 type Fault struct {
 	Name      string
 	Class     string // its kind, with object; "": unknown, as in histories of earlier versions
@@ -26,15 +26,26 @@ type Fault struct {
 	Event     int32 // index of the injection
 	HealEvent int32 // index of the healing; -1 if it was not healed
 	Single    bool  // over once it has taken effect: there was nothing to heal
+	Unplanned bool  // a stall of a client or of the harness that no fault had caused
 	Resumed   Point // of a stopped client: when it was seen to run again; zero: not before the healing was recorded
 }
 
 // String is the name of the fault, in a sentence.
 func (f *Fault) String() string { return Quote(f.Name) }
 
+// Began says when the fault was injected, for a tooltip.
+func (f *Fault) Began() string {
+	if f.Unplanned {
+		return "began at " + format.Instant(f.Inject)
+	}
+	return "injected at " + format.Instant(f.Inject)
+}
+
 // Healing says when the fault was healed, for a tooltip or the table of faults.
 func (f *Fault) Healing() string {
 	switch {
+	case f.Unplanned:
+		return "over at " + format.Instant(f.Heal)
 	case f.Single:
 		return "nothing to heal"
 	case f.Heal == history.Infinity:
@@ -64,15 +75,19 @@ func (f *Fault) Effective(from, t time.Duration) bool {
 	return len(f.Effects) > 0 && f.Inject <= t && max(f.Heal, f.EffectTime()) >= from
 }
 
-// injectionsOf joins the events of each injected fault. It also returns the faults
-// that were never injected, and the observations that belong to no fault.
+// injectionsOf joins the events of each injected fault, and adds the stalls, in the order of their beginnings. It also
+// returns the faults that were never injected, and the observations that belong to no fault.
 func injectionsOf(h *history.History) (injections []Fault, missed, notes []history.Fault) {
 	byID := map[int]int{}
+	var stalls []Fault
 	for _, e := range h.Faults {
 		at, ok := byID[e.ID]
 		switch {
 		case e.Phase == history.Missed:
 			missed = append(missed, e)
+			continue
+		case e.Stalled():
+			stalls = append(stalls, stallOf(e))
 			continue
 		case e.Phase == history.Noted || e.ID == 0:
 			notes = append(notes, e)
@@ -95,7 +110,20 @@ func injectionsOf(h *history.History) (injections []Fault, missed, notes []histo
 			f.Target = e.Target
 		}
 	}
+	if len(stalls) > 0 {
+		injections = append(injections, stalls...)
+		slices.SortStableFunc(injections, func(a, b Fault) int { return cmp.Compare(a.Inject, b.Inject) })
+	}
 	return injections, missed, notes
+}
+
+// stallOf is the pause that the note of a stall reports: it was over when it was noted.
+func stallOf(e history.Fault) Fault {
+	began := e
+	began.Time -= e.Lasted
+	return Fault{Name: e.Name, Class: history.FaultPauses, Object: history.ObjectProcess, Verb: "did not run",
+		Target: e.Target, Inject: began.Time, Effects: []history.Fault{began}, Heal: e.Time, Detail: e.Detail,
+		Event: e.Index, HealEvent: e.Index, Unplanned: true}
 }
 
 // findResumed finds when stopped clients were seen to run again. The healing of a pause is recorded after the client

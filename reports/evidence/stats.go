@@ -116,8 +116,9 @@ type FaultTally struct {
 	Missed    int `json:"missed"`    // planned, but never injected
 }
 
-// Tally counts the faults of the run.
+// Tally counts the faults of the run, without stalls.
 func (r *Run) Tally() FaultTally {
-	effective := AllOf(r.Faults, func(f *Fault) bool { return len(f.Effects) > 0 })
-	return FaultTally{Injected: len(r.Faults), Effective: len(effective), Missed: len(r.Missed)}
+	injected := AllOf(r.Faults, func(f *Fault) bool { return !f.Unplanned })
+	effective := AllOf(r.Faults, func(f *Fault) bool { return !f.Unplanned && len(f.Effects) > 0 })
+	return FaultTally{Injected: len(injected), Effective: len(effective), Missed: len(r.Missed)}
 }

@@ -3,6 +3,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -166,6 +167,9 @@ func faultsSentence(r *evidence.Run) string {
 }
 
 func faultSentence(r *evidence.Run, name string, injections []*evidence.Fault) string {
+	if injections[0].Unplanned {
+		return stallSentence(injections)
+	}
 	held, kept := 0, 0
 	targets := map[string]bool{}
 	for _, f := range injections {
@@ -284,6 +288,17 @@ func crashes(r *evidence.Run) []string {
 		}
 	}
 	return append(all, clientfailures.Describe(r.History)...)
+}
+
+// stallSentence says who did not run although no fault was the reason.
+func stallSentence(stalls []*evidence.Fault) string {
+	longest := slices.MaxFunc(stalls, func(a, b *evidence.Fault) int { return cmp.Compare(a.Heal-a.Inject, b.Heal-b.Inject) })
+	text := fmt.Sprintf("%s %s for %s, and no fault was the reason", evidence.Subject(longest.Target), longest.Verb,
+		format.Duration(longest.Heal-longest.Inject))
+	if n := len(stalls) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %s)", format.Count(n, "shorter stall"))
+	}
+	return text
 }
 
 // staleWrites counts the writes with a token smaller than one seen before, and how many were rejected.

@@ -79,7 +79,7 @@ func (t *Timeline) fault(f *evidence.Fault, w evidence.Interval) {
 	if f.Target != "" {
 		name += " · " + evidence.TargetName(f.Target)
 	}
-	tip := fmt.Sprintf("%s: injected at %s, %s", name, format.Instant(f.Inject), f.Healing())
+	tip := fmt.Sprintf("%s: %s, %s", name, f.Began(), f.Healing())
 	t.D.bar(w, t.y+3, 17, tip+". "+format.Capitalize(f.Detail), `class="fault" rx="2"`)
 	texts := []string{name}
 	if state := f.State(); state != "" {
