@@ -76,7 +76,7 @@ func TestDeadWriterWhoseReadMoved(t *testing.T) {
 	ctx := t.Context()
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
-	write := claim{key: "downgraded", owner: "a", id: "1", lease: 300}
+	write := claim{key: "downgraded", owner: "a", id: "1", lease: watchedLease.Milliseconds()}
 	if g, err := c.writers.acquire(ctx, write); err != nil || !g.ok {
 		t.Fatalf("the write: %+v, %v", g, err)
 	}
