@@ -25,6 +25,10 @@ var (
 	ErrProtocol = errors.New("client violated the protocol")
 	ErrTimeout  = errors.New("client did not reply in time")
 	ErrRefused  = errors.New("client replied fail to init") // it keeps running
+	// ErrAlone is the error of an init of a client in a process of several, whose reply does not repeat the field client:
+	// the program ignores that field, and would answer for all of them as one client.
+	ErrAlone = errors.New("the scenario is not for this client: it puts several clients into one process " +
+		"(workload.per_process), and the reply to init does not repeat the field client")
 )
 
 // EventLate is the Event of a reply that came after [ErrTimeout]. A late reply to "work" is
@@ -128,6 +132,9 @@ func (c *StdioClient) Do(ctx context.Context, r Request) (Reply, error) {
 	}
 	select {
 	case reply := <-p.reply:
+		if r.Op == Init && c.name != "" && reply.Type == "ok" && reply.Client != c.name {
+			return reply, ErrAlone
+		}
 		return reply, nil
 	case <-s.done:
 		select {

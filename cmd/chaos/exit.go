@@ -125,7 +125,7 @@ func isEnvironment(err error) bool {
 		cluster.ErrEnvironment, exec.ErrNotFound, fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EADDRINUSE,
 		syscall.ENOTDIR, syscall.EROFS, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,
 		// a client that fails before the run begins
-		client.ErrExited, client.ErrProtocol, client.ErrTimeout, client.ErrRefused,
+		client.ErrExited, client.ErrProtocol, client.ErrTimeout, client.ErrRefused, client.ErrAlone,
 	} {
 		if errors.Is(err, cause) {
 			return true

@@ -1,5 +1,5 @@
 // Package clientcheck checks that a client conforms to the protocol (docs/reference/protocol.md). Authors of clients
-// run it before the first scenario. It starts one server and two clients.
+// run it before the first scenario. It starts one server and two clients, and then a process with two more.
 package clientcheck
 
 import (
@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) (found []Finding, err error) {
 	defer record.Close()
 	c := &checks{Options: o, backend: servers.Process().New(backend.Options{Client: o.Native})}
 	c.env = backend.Env{
-		Topology: cluster.Topology{Kind: c.topology()}.Defaults(), Lock: o.Lock, Clients: 2, Duration: time.Minute,
+		Topology: cluster.Topology{Kind: c.topology()}.Defaults(), Lock: o.Lock, Clients: 2 * alone, Duration: time.Minute,
 		InitTimeout: o.InitTimeout, Seed: 1, Dir: run, Ledger: record,
 		Note: func(f, target, detail string) {
 			if f == history.SourceIgnored {
@@ -144,7 +144,7 @@ func (c *checks) logs() string {
 // perform goes through the checks, and stops at the first after which the others could not be judged.
 func (c *checks) perform(ctx context.Context) {
 	defer c.closeAll(ctx)
-	for i := range c.env.Clients {
+	for i := range alone {
 		if !c.start(ctx, i) {
 			return
 		}
@@ -155,19 +155,13 @@ func (c *checks) perform(ctx context.Context) {
 	c.refusals(ctx)
 	c.source()
 	c.outcomes(ctx)
+	c.shared(ctx)
 }
 
 // start starts a client and sends init.
 func (c *checks) start(ctx context.Context, i int) bool {
-	cl, err := c.backend.Client(ctx, c.env, i)
-	if err != nil {
-		c.failed("init", "client %d did not start: %v", i, err)
-		return false
-	}
-	c.clients = append(c.clients, cl)
-	setup := &client.Setup{Lock: c.Lock.Name, Endpoints: c.cluster.Endpoints(i), Options: c.Settings, Seed: uint64(i + 1)}
 	begun := time.Now()
-	r, err := c.send(ctx, i, client.Request{Op: client.Init, Setup: setup}, cmp.Or(c.InitTimeout, 15*time.Second))
+	r, err := c.setUp(ctx, i)
 	if err != nil || r.Type != "ok" {
 		c.failed("init", "expected ok, got %s", answer(r, err))
 		return false
@@ -178,6 +172,17 @@ func (c *checks) start(ctx context.Context, i int) bool {
 		c.promises(r.Can)
 	}
 	return true
+}
+
+// setUp starts client i, and returns its reply to init.
+func (c *checks) setUp(ctx context.Context, i int) (client.Reply, error) {
+	cl, err := c.backend.Client(ctx, c.env, i)
+	if err != nil {
+		return client.Reply{}, fmt.Errorf("client %d did not start: %w", i, err)
+	}
+	c.clients = append(c.clients, cl)
+	setup := &client.Setup{Lock: c.Lock.Name, Endpoints: c.cluster.Endpoints(i), Options: c.Settings, Seed: uint64(i + 1)}
+	return c.send(ctx, i, client.Request{Op: client.Init, Setup: setup}, cmp.Or(c.InitTimeout, 15*time.Second))
 }
 
 // promises compares the promises in the client's reply with its row in the catalog.

@@ -28,6 +28,9 @@ var broken = []struct{ name, old, new, check, detail string }{ //nolint:gocheckn
 		"lost reply", "although no server's reply can have reached the client"},
 	{"no close", "        break", "        time.sleep(600)", "close", "client 0"},
 	{"unknown promise", `["try", "renew"]`, `["try", "persists"]`, "init", "(did you mean retries-transient-errors?)"},
+	{"claims to host several", `json.dumps({"id": request["id"], **reply})`,
+		`json.dumps({"id": request["id"], "client": request.get("client"), **reply})`,
+		"several clients in one process", "one waited while the other worked"},
 	{"no client", "import socket", "raise SystemExit('no license')", "init", "exited"},
 }
 

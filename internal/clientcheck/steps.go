@@ -2,6 +2,7 @@ package clientcheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ import (
 )
 
 const key = "doctor"
+
+// alone is how many clients have a process of their own; as many share one.
+const alone = 2
 
 // exclusion: a lock that is held is not granted, and is granted after its release.
 func (c *checks) exclusion(ctx context.Context) bool {
@@ -61,7 +65,7 @@ func (c *checks) source() {
 		c.failed("source", "%s", strings.Join(c.noted, "; "))
 		return
 	}
-	for i := range c.clients {
+	for i := range alone {
 		sum, err := c.links.Traffic(cluster.Link{From: cluster.ClientName(i), To: cluster.Any}, cluster.Forward)
 		if err != nil || sum.Passed == 0 {
 			c.failed("source", "client %d sent nothing to a server from its address (%v)", i, err)
@@ -101,6 +105,41 @@ func (c *checks) lostReply(ctx context.Context) {
 			answer(reply, nil))
 	default:
 		c.add(check, true, answer(reply, nil))
+	}
+}
+
+// shared: a program that hosts several clients says so, and a client of it that waits does not delay another.
+func (c *checks) shared(ctx context.Context) {
+	const check = "several clients in one process"
+	c.env.PerProcess = alone
+	for i := alone; i < 2*alone; i++ {
+		reply, err := c.setUp(ctx, i)
+		switch {
+		case errors.Is(err, client.ErrAlone):
+			c.add(check, true, "no: scenarios with workload.per_process are not for it")
+			return
+		case err != nil || reply.Type != "ok":
+			c.failed(check, "init: expected ok, got %s", answer(reply, err))
+			return
+		}
+	}
+	acquire, release := history.OpAcquire.String(), history.OpRelease.String()
+	if !c.expect(ctx, check, alone, c.request(acquire, key+"-shared", "h", longWait), "ok") {
+		return
+	}
+	granted := make(chan string, 1)
+	go func() {
+		reply, err := c.send(ctx, alone+1, c.request(acquire, key+"-shared", "i", longWait), grace)
+		granted <- answer(reply, err)
+	}()
+	reply, err := c.send(ctx, alone, client.Request{Op: history.OpWork.String(),
+		Acquire: client.Acquire{Key: key + "-shared", Owner: "h"}, Work: noWait}, grace)
+	if err == nil {
+		reply, err = c.send(ctx, alone, c.request(release, key+"-shared", "h", 0), grace)
+	}
+	if got := <-granted; err != nil || reply.Type != "ok" || got != "ok" {
+		c.failed(check, "one waited while the other worked and released the lock: expected ok and ok, got %s and %s",
+			answer(reply, err), got)
 	}
 }
 

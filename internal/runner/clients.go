@@ -73,6 +73,9 @@ func (s *stage) setUp(
 		Lock: env.Lock.Name, Endpoints: s.cluster.Endpoints(i), Options: options, Seed: seed,
 		Instance: s.run.params.Instance(i),
 	}})
+	if errors.Is(err, client.ErrAlone) {
+		return 0, err
+	}
 	if err != nil {
 		return 0, fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
 	}

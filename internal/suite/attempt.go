@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -66,6 +67,9 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDi
 		}
 		if code == exitUnable {
 			row.Outcome = Unable
+		}
+		if run != nil && strings.Contains(strings.ToLower(run.judgement.Sentence), client.ErrAlone.Error()) {
+			row.Outcome, row.Why = Skipped, []string{client.ErrAlone.Error()}
 		}
 	}
 	return own

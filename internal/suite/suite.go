@@ -75,7 +75,7 @@ const (
 	Unable       Outcome = "unable"       // the environment failed: no verdict
 	Inconclusive Outcome = "inconclusive" // every difference is something that was not decided
 	NotRun       Outcome = "not-run"      // the budget was used up, or the suite was interrupted
-	Skipped      Outcome = "skipped"      // the backend cannot run it
+	Skipped      Outcome = "skipped"      // the backend cannot run it, or it is not for this client
 	AsExpected   Outcome = "as-expected"
 )
 

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -94,8 +95,8 @@ func fakeRun(args []string) int {
 		j.Thresholds = []checker.Comparison{{Name: "acquire.p99", Expected: "< 1 s", Actual: "2 s"}}
 		code = 3
 	}
-	if kind == "refused" {
-		m.State, j, code = rundir.Broken, checker.Judgement{Verdict: checker.NotRun, Sentence: "the client refused"}, exitUnable
+	if why := map[string]string{"refused": "the client refused", "alone": client.ErrAlone.Error()}[kind]; why != "" {
+		m.State, j, code = rundir.Broken, checker.Judgement{Verdict: checker.NotRun, Sentence: why}, exitUnable
 	}
 	if dir.WriteManifest(m) != nil || dir.WriteVerdict(j) != nil {
 		return 72
@@ -155,6 +156,14 @@ func TestNotRun(t *testing.T) {
 		if !strings.Contains(text, "not run: the client refused") {
 			t.Errorf("no reason in\n%s", text)
 		}
+	}
+}
+
+// TestNotForThisClient: a scenario with several clients in one process is skipped if the client hosts only one.
+func TestNotForThisClient(t *testing.T) {
+	s := run(t, options(t, "alone"))
+	if r := s.Rows[0]; r.Outcome != Skipped || !slices.Equal(r.Why, []string{client.ErrAlone.Error()}) || s.ExitCode() != 0 {
+		t.Errorf("%+v", r)
 	}
 }
 
