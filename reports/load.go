@@ -29,6 +29,21 @@ func Load(dir *rundir.Dir) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	return withStory(r)
+}
+
+// LoadAs is [Load] for the program that made the run and knows how it ended, even if it could not write that.
+func LoadAs(dir *rundir.Dir, m rundir.Manifest, j checker.Judgement) (*Run, error) {
+	r, err := evidence.OpenAs(dir, m, j)
+	if err != nil {
+		return nil, err
+	}
+	return withStory(r)
+}
+
+// withStory adds the story, and the lines of the history that the page cites.
+func withStory(r *Run) (_ *Run, err error) {
+	dir := r.Dir
 	story.Write(r)
 	r.Cited, err = page.CitedLines(dir.File(rundir.HistoryFile), page.CitedEvents(r))
 	return r, err

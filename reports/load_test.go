@@ -29,7 +29,7 @@ func (s *synth) load(t testing.TB) *Run {
 	s.j.Events, s.j.Spans = len(s.events), len(s.events)/2
 	for _, err := range []error{d.WriteManifest(s.m),
 		d.WriteFile(rundir.HistoryFile, lines.Bytes()), d.WriteFile(rundir.WitnessFile, watched.Bytes()),
-		d.WriteVerdict(s.j)} {
+		d.WriteVerdict(s.j), d.WriteFile(rundir.ReportFile, nil)} { // formats name the report if there is one
 		if err != nil {
 			t.Fatal(err)
 		}

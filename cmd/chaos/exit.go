@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
-	"strings"
 	"syscall"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -35,11 +34,11 @@ const exitHelp = `Exit codes:
   2    inconclusive: the run did not test enough to decide
   3    safe (with --expect: as expected), but a threshold of the scenario is not met
   64   usage: wrong command line or invalid scenario
-  69   environment: no redis-server, no permission, disk full, or your own client
-       (exec:COMMAND) could not be set up
+  69   environment: no redis-server, no permission, disk full, a limit of the user
+       (ulimit), or your own client (exec:COMMAND) could not be set up
   70   internal error
   130  interrupted
-  134  internal error: the Go runtime aborted (SIGABRT)
+  134  the Go runtime aborted (SIGABRT): internal error, or out of memory
   141  stdout closed (SIGPIPE); a run still completes and writes its report`
 
 // codeError is an error with the exit code to end the program with. With a nil
@@ -67,7 +66,8 @@ func usage(err error) error {
 
 // unusable is the error of an input, or of a disk on which results cannot be written.
 func unusable(err error) error {
-	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, fs.ErrPermission} {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS,
+		fs.ErrPermission} {
 		if errors.Is(err, cause) {
 			return &codeError{exitEnvironment, err}
 		}
@@ -102,21 +102,15 @@ func exitCode(err error, io streams) int {
 // printError prints err with the name of the program, and each error of an
 // errors.Join on a line of its own.
 func printError(err error, io streams) {
-	if coded, ok := err.(*codeError); ok { //nolint:errorlint // what it is joined with is printed below
-		if err = coded.err; err == nil {
-			return
+	for _, e := range format.Errors(err) {
+		coded, ok := e.(*codeError) //nolint:errorlint // what it is joined with is printed too
+		switch {
+		case !ok:
+			io.note("chaos: %v", e)
+		case coded.err != nil:
+			printError(coded.err, io)
 		}
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		texts := format.Texts(joined.Unwrap(), error.Error)
-		if strings.Join(texts, "\n") == err.Error() { // not a fmt.Errorf with several %w
-			for _, e := range joined.Unwrap() {
-				printError(e, io)
-			}
-			return
-		}
-	}
-	io.note("chaos: %v", err)
 }
 
 // isEnvironment reports whether err is about this machine and not about chaos.
@@ -124,6 +118,7 @@ func isEnvironment(err error) bool {
 	for _, cause := range []error{
 		cluster.ErrEnvironment, exec.ErrNotFound, fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EADDRINUSE,
 		syscall.ENOTDIR, syscall.EROFS, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,
+		syscall.EFBIG, syscall.ENOMEM, syscall.EAGAIN, // limits of the user (ulimit)
 		// a client that fails before the run begins
 		client.ErrExited, client.ErrProtocol, client.ErrTimeout, client.ErrRefused, client.ErrAlone,
 	} {

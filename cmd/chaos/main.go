@@ -42,6 +42,9 @@ func run(args []string, io streams) (code int) {
 			code = exitInternal
 		}
 	}()
+	if err := checkMemory(); err != nil {
+		return exitCode(err, io)
+	}
 	out := &checkedOutput{Writer: io.out}
 	io.out = out
 	root := newRoot(io)

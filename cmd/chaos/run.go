@@ -144,7 +144,7 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	if err == nil {
 		measurePrevention(ctx, s, scenario, out)
 	}
-	return errors.Join(err, publish(ctx, s, out, o, err))
+	return rundir.JoinUnwritten(errors.Join(err, publish(ctx, s, out, o, err)))
 }
 
 // checkServers refuses flags about servers that no run accepts, on any machine.
@@ -231,7 +231,7 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 // publish writes the report, prints the result and returns the exit code of the
 // verdict, unless the run itself failed: then that error decides.
 func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, failed error) error {
-	run, err := reports.Load(out.Dir)
+	run, err := reports.LoadAs(out.Dir, out.Manifest, out.Judgement)
 	if err != nil {
 		return err
 	}

@@ -143,6 +143,18 @@ func Texts[T any, S ~string](list []T, text func(T) S) []string {
 	return texts
 }
 
+// Errors are the errors that [errors.Join] has joined in err, also in errors that it has joined in turn, or else err.
+func Errors(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || strings.Join(Texts(joined.Unwrap(), error.Error), "\n") != err.Error() { // a fmt.Errorf with several %w
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		all = append(all, Errors(e)...)
+	}
+	return all
+}
+
 // Printable replaces what a terminal may interpret: control characters, escape
 // sequences, invisible and bidirectional marks. Line breaks and tabs stay.
 // Scenarios, clients and histories come from others, and a name in them must not

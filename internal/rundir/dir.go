@@ -220,11 +220,11 @@ func SafeName(s string) string {
 
 // explain adds advice to the errors of file systems that users have.
 func explain(doing string, err error) error {
-	switch {
+	switch _, _, advice := noRoom(err); {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w; choose a directory that you may write to (--out)", doing, err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%s: %w; make room (old runs are in %s) or choose another disk (--out)", doing, err, Root)
+	case advice != "":
+		return fmt.Errorf("%s: %w; %s", doing, err, advice)
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%s: %w; choose another directory (--out)", doing, err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):

@@ -71,6 +71,9 @@ func (d *Dir) WriteFile(name string, data []byte) error {
 		err = os.Rename(f.Name(), d.File(name))
 	}
 	if err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok { // of the file, and not of a name that nobody knows
+			err = &fs.PathError{Op: at.Op, Path: d.File(name), Err: at.Err}
+		}
 		rerr := os.Remove(f.Name())
 		if errors.Is(rerr, fs.ErrNotExist) {
 			rerr = nil

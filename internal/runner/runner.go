@@ -118,7 +118,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	})
 	r.startClock()
 	if failed != nil && !errors.Is(failed, ErrInterrupted) {
-		r.manifest.State, r.manifest.Failure = rundir.Broken, strings.ReplaceAll(failed.Error(), "\n", "; ")
+		r.manifest.State, r.manifest.Failure = rundir.Broken, strings.ReplaceAll(rundir.JoinUnwritten(failed).Error(), "\n", "; ")
 	}
 	judged := r.judge(out)
 	r.manifest.Finished = time.Now()
@@ -217,7 +217,7 @@ func (r *run) perform(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	ctx, release := withSubstrate(ctx, s.cluster)
+	ctx, release := s.ending(ctx)
 	defer release()
 	ctx = r.Backend.Actor(ctx, "main")
 	r.setStatus(s.track.snapshot)
@@ -237,17 +237,20 @@ func (r *run) perform(ctx context.Context) (err error) {
 	return s.recordError()
 }
 
-// withSubstrate is ctx that also ends when what c runs on is lost, which is its cause then.
-func withSubstrate(ctx context.Context, c cluster.Cluster) (context.Context, func()) {
-	substrate, ok := c.(cluster.Substrate)
-	if !ok {
-		return ctx, func() {}
-	}
+// ending is ctx that also ends when the run has to end early (see endEarly), or what its servers run on is lost: that is its
+// cause then.
+func (s *stage) ending(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	lost, why := (<-chan struct{})(nil), func() error { return nil }
+	if substrate, ok := s.cluster.(cluster.Substrate); ok {
+		lost, why = substrate.Lost(), substrate.Err
+	}
 	go func() {
 		select {
-		case <-substrate.Lost():
-			cancel(substrate.Err())
+		case <-lost:
+			cancel(why())
+		case err := <-s.unable:
+			cancel(err)
 		case <-ctx.Done():
 		}
 	}()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -60,6 +61,7 @@ type stage struct {
 	observers   sync.WaitGroup // nemesis and witness
 	ended       bool           // endWork was called
 	interrupted bool           // do not wait for operations
+	unable      chan error     // has the reason, if the run had to end early
 	clock       func() time.Duration
 	lateness    stalls.Lateness
 }
@@ -69,6 +71,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	s := &stage{
 		run: r, track: newTracker(r.params.Clients, r.params.KeyNames()),
 		clientsDone: make(chan struct{}), stop: make(chan struct{}), faultsDone: make(chan struct{}),
+		unable: make(chan error, 1),
 	}
 	env := backend.Env{
 		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.locks[0],
@@ -123,7 +126,7 @@ func (s *stage) openRecords() error {
 	}
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
-	s.clock, s.record = clock, history.NewRecorder(events, clock)
+	s.clock, s.record = clock, history.NewRecorder(&notingErrors{events, s.endEarly}, clock)
 	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling,
 		s.run.params.PerInstance)
 	if err != nil {
@@ -146,6 +149,28 @@ func (s *stage) openRecords() error {
 		begun: make(chan struct{}),
 	}
 	return nil
+}
+
+// endEarly ends the run, which fails with the reason.
+func (s *stage) endEarly(why error) {
+	select {
+	case s.unable <- why:
+	default: // it has been ended
+	}
+}
+
+// notingErrors is a writer that passes on its errors.
+type notingErrors struct {
+	io.Writer
+	note func(error)
+}
+
+func (w *notingErrors) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if err != nil {
+		w.note(err)
+	}
+	return n, err
 }
 
 // noteNodeChange records what explains a run: a node that became master, went away, or came back.

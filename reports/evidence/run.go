@@ -59,6 +59,16 @@ func Open(dir *rundir.Dir) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(dir, m, nil)
+}
+
+// OpenAs is [Open] with the manifest and the judgement from memory.
+func OpenAs(dir *rundir.Dir, m rundir.Manifest, j checker.Judgement) (*Run, error) {
+	return open(dir, m, &j)
+}
+
+// open is [Open] with a judgement that may be known.
+func open(dir *rundir.Dir, m rundir.Manifest, known *checker.Judgement) (*Run, error) {
 	h, err := history.ReadFile(dir.File(rundir.HistoryFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading history of %s: %w", dir.Path, err)
@@ -77,8 +87,11 @@ func Open(dir *rundir.Dir) (*Run, error) {
 	if !m.Foreign {
 		h.Samples = rundir.SamplesUntil(samples, h.End)
 	}
-	j, note := judgement(dir, m, h)
-	if note != "" {
+	var j checker.Judgement
+	var note string
+	if known != nil {
+		j = *known
+	} else if j, note = judgement(dir, m, h); note != "" {
 		missing = append(missing, note)
 	}
 	r := New(m, h, samples, j)

@@ -33,7 +33,7 @@ type Summary struct {
 	Faults       evidence.FaultTally    `json:"faults"`
 	Missing      []string               `json:"missing,omitempty"`
 	Path         string                 `json:"path,omitempty"`   // of the run directory
-	Report       string                 `json:"report,omitempty"` // path of report.html
+	Report       string                 `json:"report,omitempty"` // path of report.html; absent: it was not written
 }
 
 // JSON writes the [Summary] of a run.
@@ -45,7 +45,10 @@ func JSON(r *evidence.Run, w io.Writer) error {
 		Judgement: r.Judgement, PerClient: r.PerClient(), Latencies: stats.Latencies(r.History),
 		LongestFree: evidence.LongestFree(r).Length(),
 		Witness:     r.Sampling, Faults: r.Tally(),
-		Missing: r.Missing, Path: r.Path(""), Report: r.Path(rundir.ReportFile)}
+		Missing: r.Missing, Path: r.Path("")}
+	if r.Dir != nil && r.Dir.Has(rundir.ReportFile) {
+		s.Report = r.Path(rundir.ReportFile)
+	}
 	e := json.NewEncoder(format.JSON(w))
 	e.SetIndent("", "  ")
 	return e.Encode(s)

@@ -136,7 +136,7 @@ func (t *textWriter) facts(r *evidence.Run) {
 		}
 		t.wrap("  thresholds  ", strings.Join(parts, "; "))
 	}
-	if path := r.Path(rundir.ReportFile); path != "" {
+	if path := r.Path(rundir.ReportFile); path != "" && r.Dir.Has(rundir.ReportFile) {
 		t.b.WriteString("  report      " + format.Line(path) + "\n") // not wrapped: terminals make it a link
 	}
 }
