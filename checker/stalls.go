@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // This file is about the times in which a client or the harness itself did not run although no fault had stopped it:
@@ -35,12 +36,30 @@ func (v *view) findStalls() map[int][]segment {
 // endStalled ends each hold with its promise, if that ended while its client or the harness was stopped: the owner
 // could not act on it, or what it did or reported was recorded only when the harness ran again. That a lock outlives
 // its lease if its holder is paused is judged where the scenario pauses it.
-func (v *view) endStalled() {
+func (v *view) endStalled(o Options) {
+	if len(v.clientStalls()) == 0 {
+		return
+	}
 	for _, h := range refs(v.holds) {
-		if end := h.lastPromise(); end < h.until && v.stalled(h, end) {
+		end := h.lastPromise()
+		if end == never && v.h.Spans[h.span].Lease == 0 && !o.states(promise.Unleased) {
+			end = v.unrenewedFrom(h)
+		}
+		if end < h.until && v.stalled(h, end) {
 			v.endHold(h, end)
 		}
 	}
+}
+
+// unrenewedFrom is when the client of a hold was first stopped while it held the lock: if the lock renews its lease by
+// itself and states no validity, the lease may have ended at any time after that; never: it was not stopped.
+func (v *view) unrenewedFrom(h *hold) time.Duration {
+	for _, s := range v.clientStalls()[v.client(h.span)] {
+		if s.until > h.from && s.from < h.until {
+			return max(h.from, s.from)
+		}
+	}
+	return never
 }
 
 // stalled reports whether the client of a hold, or the harness, did not run at t.

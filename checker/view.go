@@ -130,7 +130,7 @@ func bareView(h *history.History, o Options) *view {
 func newView(h *history.History, o Options) *view {
 	v := bareView(h, o)
 	v.fold(false)
-	v.endStalled()
+	v.endStalled(o)
 	v.endReported(o.ReportDelay)
 	for owner, o := range v.ownerOrder {
 		if o == ordUnknown {

@@ -292,7 +292,9 @@ func crashes(r *evidence.Run) []string {
 
 // stallSentence says who did not run although no fault was the reason.
 func stallSentence(stalls []*evidence.Fault) string {
-	longest := slices.MaxFunc(stalls, func(a, b *evidence.Fault) int { return cmp.Compare(a.Heal-a.Inject, b.Heal-b.Inject) })
+	longest := slices.MaxFunc(stalls, func(a, b *evidence.Fault) int {
+		return cmp.Compare(a.Heal-a.Inject, b.Heal-b.Inject)
+	})
 	text := fmt.Sprintf("%s %s for %s, and no fault was the reason", evidence.Subject(longest.Target), longest.Verb,
 		format.Duration(longest.Heal-longest.Inject))
 	if n := len(stalls) - 1; n > 0 {
