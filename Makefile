@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,9 @@ adapters: build ## build the clients for other lock libraries for which this mac
 
 verdicts: adapters ## run each line of adapters/*/expect.tsv until it has five runs (an hour)
 	go run ./internal/lab/libraries/run
+
+disturbed: build ## 40 safe scenarios beside busy loops, and with the harness, a server or a client stopped by hand: none is unsafe (an hour)
+	go run ./internal/lab/disturbed/run -draw $(or $(DRAW),1) -jobs $(or $(JOBS),1)
 
 determinism: setup ## compare repeated simulations byte by byte: all scenarios, 1, 2 and 8 processors, race or not, busy or idle (hours)
 	@for race in '' -race; do for busy in 0 3; do for variation in 0 1; do \
