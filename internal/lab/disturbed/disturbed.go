@@ -120,18 +120,18 @@ func (d Disturbance) Disturb(ctx context.Context, r Run) (*Result, error) {
 	return &Result{Judgement: j, Dir: dir, Stopped: stopped}, err
 }
 
-// Spin is the argument that makes a program which calls [SpinIfTold] a busy loop.
+// Spin is the argument that makes a program which calls [SpinIfAsked] a busy loop.
 const Spin = "spin-until-the-parent-ends"
 
-// SpinIfTold uses up a processor if that is what this process was started for. It does not return then.
-func SpinIfTold() {
+// SpinIfAsked uses up a processor if that is what this process was started for. It does not return then.
+func SpinIfAsked() {
 	if len(os.Args) == 2 && os.Args[1] == Spin {
 		for { //nolint:staticcheck // it is for using up a processor
 		}
 	}
 }
 
-// KeepBusy starts loops, which are copies of this program, and returns what ends them. The program calls [SpinIfTold].
+// KeepBusy starts loops, which are copies of this program, and returns what ends them. The program calls [SpinIfAsked].
 func KeepBusy(loops int) (idle func(), err error) {
 	var all []*child.Process
 	idle = func() {

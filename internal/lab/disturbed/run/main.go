@@ -3,6 +3,7 @@
 //
 //	go run ./internal/lab/disturbed/run -draw 7        40 scenarios that 7 draws, with every disturbance
 //	go run ./internal/lab/disturbed/run -only '^mixed' those with such names
+//	go run ./internal/lab/disturbed/run -by client     with a stopped client
 package main
 
 import (
@@ -27,16 +28,17 @@ import (
 )
 
 type options struct {
-	program, only, out string
-	count, jobs        int
-	draw               uint64
+	program, only, by, out string
+	count, jobs            int
+	draw                   uint64
 }
 
 func main() {
-	disturbed.SpinIfTold()
+	disturbed.SpinIfAsked()
 	var o options
 	flag.StringVar(&o.program, "program", "bin/chaos", "the program that runs scenarios")
 	flag.StringVar(&o.only, "only", "", "regular expression for the names of scenarios")
+	flag.StringVar(&o.by, "by", "", "regular expression for the disturbances, such as '^client stopped for 5s'")
 	flag.StringVar(&o.out, "out", "chaos-runs/disturbed", "directory of the runs; those that convict are kept")
 	flag.IntVar(&o.count, "count", 40, "how many scenarios")
 	flag.IntVar(&o.jobs, "jobs", 1, "runs at the same time")
@@ -58,8 +60,15 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	by, err := regexp.Compile(o.by)
+	if err != nil {
+		return fmt.Errorf("-by: %w", err)
+	}
 	convicted := 0
 	for _, d := range disturbed.All() {
+		if !by.MatchString(d.String()) {
+			continue
+		}
 		t, err := repeat(ctx, o, d, names)
 		fmt.Printf("%s: %d of %d convicted, %d inconclusive, %d stopped\n", d, t.convicted, t.runs, t.inconclusive, t.stopped)
 		if err := errors.Join(err, ctx.Err()); err != nil {
