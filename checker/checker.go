@@ -141,6 +141,9 @@ type Options struct {
 	Poll time.Duration
 	// MaxHold is how long the lock renews a hold itself; 0: as long as its client lives.
 	MaxHold time.Duration
+	// ForeignLock: how the lock stores holds is not known. Samples then show only which values the keys had, and only
+	// rules about these apply.
+	ForeignLock bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
 	// LockKind is the kind of the lock if the history does not show it, such as a mutex that its holder
@@ -158,7 +161,8 @@ type Options struct {
 	// Progress is updated during the judgement; nil: no progress is reported.
 	Progress *Progress
 
-	off disabledRules // a rule that a test switches off, to show that it is needed
+	values []history.Sample // the samples of the history, also those of a foreign lock
+	off    disabledRules    // a rule that a test switches off, to show that it is needed
 }
 
 // LockKind is the kind of a lock, by its name on the command line.

@@ -53,7 +53,7 @@ const (
 // owners that it cannot judge, see [Hold.Uncertain]. Of the options Permits, LockKind, MayBeDown and ReportDelay
 // matter.
 func FindHolds(h *history.History, o Options) []Hold {
-	h = o.withLimits(h)
+	h, o.values = o.withLimits(h), h.Samples
 	v := bareView(h, o)
 	v.fold(true)
 	v.endReported(o.ReportDelay)

@@ -46,6 +46,7 @@ const (
 	notForeign              // an acquire was refused because of data of another program, which there cannot be
 	notSetUp                // an acquire failed because a semaphore does not exist, although it states its size
 	deniedGrant             // an acquire failed as one that never held the lock, although a server had granted it
+	stolen                  // a server replaced a hold by that of another owner
 	unacknowledged          // a grant or a change that waits for replicas succeeded without an acknowledgement
 	honestData              // acquits: a fault may have changed what servers keep
 	honestMinority          // acquits: of a quorum, masters that have the lock may not have replied
@@ -75,6 +76,7 @@ func honestyRules() []string {
 		failedWithEffect: "failed-with-effect",
 		renewalWaited:    "waited-renewal", resurrected: "resurrected", deniedGrant: "denied-grant",
 		notForeign: "foreign-unfounded", notSetUp: "not-set-up", unacknowledged: "unacknowledged",
+		stolen:     "stolen",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
 		honestStarved:  "slow-network",
 		honestReopened: "reopened", honestPromise: "other-outlived",
@@ -109,6 +111,7 @@ func (c *honestyCheck) judge() {
 	c.judgeForeign()
 	c.judgeNotSetUp()
 	c.judgeUnacknowledged()
+	c.judgeStolen()
 }
 
 const (
@@ -203,6 +206,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.renewedItselfViolation(f)
 	case noticedAfter:
 		return c.noticedViolation(f)
+	case stolen:
+		return c.stolenViolation(f)
 	}
 	w := honestyWords()[f.rule]
 	ofNothing := f.rule == releasedNothing || f.rule == renewedNothing || f.rule == releasedTwice

@@ -19,6 +19,7 @@ import (
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.withLimits(h)
+	h, o.values = o.readable(h), h.Samples
 	j := o.judgementOf(h)
 	j.Spans, j.Samples = len(h.Spans), len(h.Samples)
 	specs := o.asked()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
 // This file is about what the servers kept, as the witness has seen it. A sample is of some instant between Sent and
@@ -48,6 +49,24 @@ func (v *view) readSamples(o Options) *nodeSamples {
 	}
 	s.read()
 	return s
+}
+
+// readable is h without the samples of a foreign lock.
+func (o Options) readable(h *history.History) *history.History {
+	if !o.ForeignLock || h.Samples == nil {
+		return h
+	}
+	c := *h
+	c.Samples = nil
+	return &c
+}
+
+// readKept reads samples, also those of a foreign lock, as values that come and go.
+func (v *view) readKept(samples []history.Sample) *kept.Values {
+	if len(samples) == 0 || len(v.h.Keys) > maxWitnessed {
+		return nil
+	}
+	return kept.Find(v.h, samples)
 }
 
 func (s *nodeSamples) read() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/kept"
 	"github.com/lockchaos/lockchaos/promise"
 )
 
@@ -53,6 +54,7 @@ type view struct {
 	faultTimes    func() []faultTime             // see findFaults
 	resizes       func() map[int32]resized       // see findResizes
 	samples       func() *nodeSamples            // see readSamples
+	kept          func() *kept.Values            // whose hold each value at a server is; nil: no samples can be read
 	homes         func() []string                // see findHomes
 }
 
@@ -122,6 +124,7 @@ func bareView(h *history.History, o Options) *view {
 	v.completed = sync.OnceValue(v.findCompleted)
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
+	v.kept = sync.OnceValue(func() *kept.Values { return v.readKept(o.values) })
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(o.NodeTimeout) })
 	return v
 }

@@ -50,7 +50,7 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 	if err != nil {
 		return nil, err
 	}
-	if dir, err := rundir.Open(path); err == nil && !manifest.Foreign {
+	if dir, err := rundir.Open(path); err == nil {
 		h.Samples = rundir.SamplesUntil(dir.Samples(), h.End)
 	}
 	if err := flags.checkPermits(h); err != nil {

@@ -151,7 +151,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		Promises: m.Can, MayBeDown: m.MayBeDown(), Thresholds: m.Thresholds,
 		VirtualTime: m.Deterministic, SimPriorities: m.Deterministic && m.Variation.Priorities(),
 		Shared:     s.Workload.PerInstance > 1, // clients may have shared a lock object
-		PerProgram: s.Workload.PerProcess, Poll: longestPoll(s),
+		PerProgram: s.Workload.PerProcess, Poll: longestPoll(s), ForeignLock: m.Foreign,
 	}
 	// A Redis Cluster may refuse all commands once a master was away for that long.
 	if ms, err := strconv.Atoi(m.Topology.Options["cluster-node-timeout"]); err == nil {

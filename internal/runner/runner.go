@@ -279,9 +279,6 @@ func (r *run) judge(out *Outcome) error {
 		h.Samples = r.records.samples()
 	}
 	h.Samples = rundir.SamplesUntil(h.Samples, h.End)
-	if r.manifest.Foreign {
-		h.Samples = nil
-	}
 	o := r.manifest.JudgingOf(r.Scenario)
 	o.SearchCommand = r.Search
 	j := checker.Judge(h, o)

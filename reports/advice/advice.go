@@ -16,6 +16,16 @@ func Against(mechanism string) []evidence.Advice {
 // ofRequests: a holder is stalled or cut off, or requests are executed twice, too late, or for another owner.
 func ofRequests() map[string][]evidence.Advice {
 	return map[string][]evidence.Advice{
+		"stolen": {{
+			Text: "Compare before you renew: extend the lease only if the key still has the value of the hold, in one script, " +
+				"and otherwise report that the hold is lost. `SET key value XX PX lease` takes the lock from its next holder.",
+			Cost: "a script instead of SET or PEXPIRE",
+		}},
+		"overwritten": {{
+			Text: "Acquire with one command that sets the key only if it is absent and lets the server end the lease " +
+				"(`SET key value NX PX lease`): between GET and SET another client can set it.",
+			Cost: "none: it is one command instead of two",
+		}},
 		"stalled-holder": {{
 			Text: "No lease prevents this: a paused client cannot notice that its lease has expired, and its watchdog is " +
 				"paused with it (Kleppmann 2016). A longer lease makes it rarer.",

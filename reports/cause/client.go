@@ -32,7 +32,7 @@ func (q *inquiry) stalled(cutOff bool) *Cause {
 	}
 	p := q.p
 	return blame(f, "%s, granted %s at %s, %s, past the end of %s at %s; %s was granted %s at %s%s", p.A,
-		p.A.It(), p.A.GrantedAt(), f.During(), p.R.ValidityName(p.A), p.R.Validity(p.A), p.B, p.B.It(), p.B.GrantedAt(),
+		p.A.It(), p.A.GrantedAt(), f.During(), p.ValidityName(), p.Validity(), p.B, p.B.It(), p.B.GrantedAt(),
 		staleClause(p))
 }
 
@@ -46,7 +46,7 @@ func findOutlived(q *inquiry) *Cause {
 	}
 	p := q.p
 	c := because("%s, granted %s at %s, kept it until %s%s although %s had ended at %s; %s was granted %s at %s%s", p.A,
-		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), endingA(p), p.R.ValidityName(p.A), p.R.Validity(p.A), p.B, p.B.It(),
+		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), endingA(p), p.ValidityName(), p.Validity(), p.B, p.B.It(),
 		p.B.GrantedAt(), staleClause(p))
 	if f := q.between(); f != nil {
 		c.blame(f, "; %s", f.TookEffect())
@@ -257,8 +257,8 @@ func (q *inquiry) early() evidence.Sentence {
 		return evidence.Sentence{}
 	}
 	what := "validity"
-	if p.R.ValidityName(p.A) != "its validity" {
+	if p.ValidityName() != "its validity" {
 		what = "requested lease"
 	}
-	return evidence.Say(", %s before the %s of %s ended", evidence.Elapsed(p.B.GrantedAt(), p.R.Validity(p.A)), what, p.A)
+	return evidence.Say(", %s before the %s of %s ended", evidence.Elapsed(p.B.GrantedAt(), p.Validity()), what, p.A)
 }

@@ -250,7 +250,7 @@ func (q *inquiry) keptShorter(a *evidence.Hold, promise evidence.Point) (short [
 		switch {
 		case q.clockChanged(node, a.Asked, until):
 		case ttl >= 0 && ended && end+wrong < promise.Time:
-			short = append(short, evidence.Point{Event: -1, Node: node, Key: q.v.Key, Until: true, Time: end, Sample: x.Time})
+			short = append(short, evidence.LeaseAt(x, q.v.Key))
 		default:
 			kept++
 		}

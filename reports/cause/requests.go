@@ -103,9 +103,7 @@ func (q *inquiry) shortened(promised, later *history.Span) *Cause {
 		if x == nil {
 			continue
 		}
-		end := evidence.Point{Event: -1, Node: node, Key: q.v.Key, Until: true, Time: x.Time + x.Keys[q.v.Key].TTL,
-			Sample: x.Time}
-		c.Add(", at %s on %s", end, node)
+		c.Add(", at %s on %s", evidence.LeaseAt(x, q.v.Key), node)
 		return c.explain(q.step(int(promised.Ended)), q.step(int(later.Ended)),
 			seenIn(x, 9, "%s has the key with a lease that ends too early", node))
 	}

@@ -19,6 +19,7 @@ func mechanisms() []mechanism {
 // requestMechanisms: a holder is stalled or cut off, or requests are executed twice, too late, or for another owner.
 func requestMechanisms() []mechanism {
 	return []mechanism{
+		{"stolen", findStolen},
 		{"stalled-holder", findStall},
 		{"cut-off-holder", findCutOff},
 		{"executed-twice", findExecutedTwice},
@@ -69,5 +70,6 @@ func replyMechanisms() []mechanism {
 		{"refused-by-own-key", findOwnKey},
 		{"taken-over-twice", findTakenOverTwice},
 		{"foreign-data", findForeignData},
+		{"overwritten", findOverwritten},
 	}
 }

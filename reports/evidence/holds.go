@@ -35,6 +35,16 @@ func (h *Hold) ValidUntil() time.Duration {
 	return 0
 }
 
+// ValidAt is the end of the last promise that was made by t; 0 if there was none, or one without end.
+func (h *Hold) ValidAt(t time.Duration) (until time.Duration) {
+	for _, p := range h.Promises {
+		if p.From <= t && p.Until != history.Infinity {
+			until = p.Until
+		}
+	}
+	return until
+}
+
 // Lost reports whether the client learned that it lost the lock.
 func (h *Hold) Lost() bool { return h.End == checker.LossReported || h.End == checker.RenewalRefused }
 
@@ -63,8 +73,12 @@ func (r *Run) IssuesTokens() bool {
 }
 
 // EndOfValidity says that the promise to a holder ends.
-func (r *Run) EndOfValidity(h *Hold) string {
-	if r.ValidityName(h) != "its validity" {
+func (r *Run) EndOfValidity(h *Hold) string { return r.endOfValidity(h, r.Validity(h)) }
+
+func (p *Pair) EndOfValidity() string { return p.R.endOfValidity(p.A, p.Validity()) }
+
+func (r *Run) endOfValidity(h *Hold, end Point) string {
+	if r.validityName(h, end) != "its validity" {
 		return fmt.Sprintf("the requested lease of %s ends, counted from the request", ClientName(h.Client))
 	}
 	return fmt.Sprintf("the validity of %s's grant ends", ClientName(h.Client))

@@ -25,7 +25,7 @@ type Pair struct {
 	Promoted     *history.Sample  // the first in which b's granter is master; nil: none
 	Inferred     bool             // GranterA is not in ObservedA, but was the only master then
 	Unreplicated bool             // other nodes were sampled, and never had a's owner
-	ValidUntil   time.Duration    // of a
+	ValidUntil   time.Duration    // of a when b was granted
 }
 
 // PairOf finds the two holds of a violation; nil if it is not about two holds.
@@ -40,7 +40,7 @@ func PairOf(r *Run, v *checker.Violation) *Pair {
 		return nil // no overlap: a violation of another kind, such as tokens that do not grow
 	}
 	p := &Pair{R: r, V: v, A: two[0], B: two[1], Key: v.Key}
-	p.ValidUntil = p.A.ValidUntil()
+	p.ValidUntil = p.A.ValidAt(p.B.From)
 	if p.Outlived() && v.Class == checker.BrokenPromise && !Overlaps(r.PropertyOf(v)) {
 		return nil // that they overlap is not what the lock did wrong
 	}

@@ -135,6 +135,11 @@ func ReplyAt(s *history.Span) Point { return EventAt(s.Ended, s.Return) }
 // SampleAt is the instant of a sample.
 func SampleAt(s *history.Sample) Point { return Point{Event: -1, Node: s.Node, Time: s.Time} }
 
+// LeaseAt is the end of the lease that a sample shows at a key.
+func LeaseAt(s *history.Sample, key string) Point {
+	return Point{Event: -1, Node: s.Node, Key: key, Until: true, Time: s.Time + s.Keys[key].TTL, Sample: s.Time}
+}
+
 // GrantedAt is the reply to the acquire that began a hold.
 func (h *Hold) GrantedAt() Point { return EventAt(h.Granted, h.From) }
 
@@ -162,8 +167,12 @@ func (f *Fault) Healed() Point {
 
 // Validity is the end of the last promise to a hold: the reply to the acquire, or
 // the renewal, that made it.
-func (r *Run) Validity(h *Hold) Point {
-	until := h.ValidUntil()
+func (r *Run) Validity(h *Hold) Point { return r.validity(h, h.ValidUntil()) }
+
+// Validity is the end of the promise to the first hold that was in force, or had ended last, when the second was granted.
+func (p *Pair) Validity() Point { return p.R.validity(p.A, p.ValidUntil) }
+
+func (r *Run) validity(h *Hold, until time.Duration) Point {
 	p := Point{Event: int(r.History.Spans[h.Span].Invoked), Until: true, Time: until} // without a validity: its lease
 	for s := range Each(r.History.Spans) {
 		if s.Owner == h.Owner && s.Key == h.Key && s.Valid == until && s.Outcome == history.OK {
@@ -179,8 +188,12 @@ func (r *Run) Validity(h *Hold) Point {
 }
 
 // ValidityName is the subject of a sentence about the end of a promise: the lease, if the lock reports no validity.
-func (r *Run) ValidityName(h *Hold) string {
-	if r.Validity(h).Event == int(r.History.Spans[h.Span].Invoked) {
+func (r *Run) ValidityName(h *Hold) string { return r.validityName(h, r.Validity(h)) }
+
+func (p *Pair) ValidityName() string { return p.R.validityName(p.A, p.Validity()) }
+
+func (r *Run) validityName(h *Hold, end Point) string {
+	if end.Event == int(r.History.Spans[h.Span].Invoked) {
 		return "its requested lease"
 	}
 	return "its validity"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/kept"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -43,6 +44,7 @@ type Run struct {
 	keptAfterCrash map[abandonedAt]time.Duration
 	Unanswered     []*history.Span // acquires and tries of unknown outcome, in order of their requests
 	Witness        witness         // samples by node
+	Kept           *kept.Values    // what masters kept at keys, and whose it was
 	Sampling       *SamplingGaps   // nil if nodes were not sampled
 	Cited          map[int]string  // lines of the events that the page cites, by index
 	Color          map[int]int     // client → index in the palette
@@ -84,9 +86,7 @@ func open(dir *rundir.Dir, m rundir.Manifest, known *checker.Judgement) (*Run, e
 	case err != nil:
 		missing = append(missing, "part of "+rundir.WitnessFile+" could not be read: "+err.Error())
 	}
-	if !m.Foreign {
-		h.Samples = rundir.SamplesUntil(samples, h.End)
-	}
+	h.Samples = rundir.SamplesUntil(samples, h.End)
 	var j checker.Judgement
 	var note string
 	if known != nil {
@@ -142,6 +142,7 @@ func (r *Run) prepare() *Run {
 	r.indexOwners()
 	r.indexSessions()
 	r.Witness = newWitness(r.Samples, m.Nodes)
+	r.Kept = kept.Find(h, r.Samples)
 	r.indexAbandoned()
 	r.Unanswered = AllOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info && Taking(s) })
 	r.Sampling = measureGaps(&r.Witness, r.Faults)

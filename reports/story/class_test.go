@@ -85,3 +85,50 @@ witness n1 2.7
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}
 }
+
+// TestStolen: a renewal that sets the key back takes it from its next holder, and an acquire that does not look takes
+// it from its holder; their twins compare. The servers store values that name no owner.
+func TestStolen(t *testing.T) {
+	const holds = `clients 2
+client 0 acquire orders 1.0-1.01 ok owner=a lease=1s
+client 1 acquire orders 1.2-2.05 ok owner=b lease=2s
+`
+	const before = `witness n1 0.9
+witness n1 1.1 orders owner=f3a1 ttl=900ms
+witness n1 1.9 orders owner=f3a1 ttl=100ms
+witness n1 2.1 orders owner=77b0 ttl=1.95s
+witness n1 2.5 orders owner=77b0 ttl=1.55s
+`
+	for name, test := range map[string]storyTest{
+		"renewal": {holds + `client 1 release orders 3.5-3.6 fail owner=b code=not-held
+client 0 release orders 3.7-3.8 ok owner=a
+` + before + `witness n1 2.6 orders owner=f3a1 ttl=1s
+witness n1 3.4 orders owner=f3a1 ttl=200ms
+`, checker.BrokenPromise, "stolen", "Client 0 took `orders` from client 1, which had been granted it at 2.050 s: n1 kept " +
+			"it for client 1 at 2.500 s, with a lease until 4.050 s, and for client 0 at 2.600 s", "Compare before you renew"},
+		"renewal that compares": {holds + `client 1 release orders 3.5-3.6 ok owner=b
+client 0 release orders 3.7-3.8 fail owner=a code=not-held
+` + before + `witness n1 2.6 orders owner=77b0 ttl=1.45s
+witness n1 3.4 orders owner=77b0 ttl=650ms
+`, checker.OutlivedLease, "outlived-lease", "Client 0 and client 1 both held `orders`", "Renew the lock while"},
+		"acquire": {strings.Replace(holds, "clients 2", "clients 3", 1) + `client 2 acquire orders 2.6-2.7 ok owner=c lease=2s
+client 2 release orders 3.3-3.4 ok owner=c
+client 1 release orders 3.5-3.6 fail owner=b code=not-held
+client 0 release orders 3.7-3.8 fail owner=a code=not-held
+` + before + `witness n1 2.8 orders owner=90c2 ttl=1.9s
+witness n1 3.2 orders owner=90c2 ttl=1.5s
+witness n1 3.5
+`, checker.BrokenPromise, "overwritten", "Client 1 and client 2 both held `orders` for 600 ms: client 2 took it from client 1, " +
+			"which had been granted it at 2.050 s: n1 kept it for client 1 at 2.500 s, with a lease until 4.050 s, and for " +
+			"client 2 at 2.800 s; the acquire of client 2, granted at 2.700 s, set the key although it was taken",
+			"sets the key only if it is absent"},
+		"a renewal of another's": {holds + `client 0 renew orders 2.2-2.3 ok owner=a lease=1s
+client 1 release orders 2.35-2.4 ok owner=b
+client 0 release orders 3.7-3.8 fail owner=a code=not-held
+`, checker.BrokenPromise, "stolen", "Client 0 and client 1 both held `orders` for 300 ms: client 0, granted it at " +
+			"1.010 s, kept it past the end of its requested lease at 2.000 s; client 1 was granted it at 2.050 s, and client 0 " +
+			"renewed it at 2.300 s without an error", "Compare before you renew"},
+	} {
+		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
+	}
+}

@@ -34,7 +34,7 @@ func stepsOfPair(p *evidence.Pair, c *cause.Cause, headline evidence.Sentence) [
 	}
 	if p.ValidUntil > 0 && p.ValidUntil <= p.B.From {
 		steps = append(steps, evidence.Step{Time: p.ValidUntil, Event: -1, Weight: 8,
-			Text: fmt.Sprintf("%s; %s does not notice", p.R.EndOfValidity(p.A), a)})
+			Text: fmt.Sprintf("%s; %s does not notice", p.EndOfValidity(), a)})
 	}
 	if p.Stale != nil {
 		steps = append(steps, evidence.Step{Time: p.Stale.Time, Event: int(p.Stale.Index), Weight: 9, Text: staleStep(p)})

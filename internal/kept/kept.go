@@ -1,0 +1,157 @@
+// Package kept finds, from the samples of servers, how long each master kept which value at the key of a lock, and whose
+// hold the value is. Most locks store a name that the history does not know, such as a random id: that value belongs to
+// the acquire that was granted when the value appeared.
+//
+// Read [Find] first, then [Stay].
+package kept
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// None stands for an acquire or a client that is not known.
+const None = -1
+
+// maxSearched is how many owners are searched for one whose name is part of a value.
+const maxSearched = 10_000
+
+// Stay is a time in which a master kept one value at a key, as its samples show it: samples between which the key had
+// another value, or none, are not known.
+type Stay struct {
+	Node        string
+	Key         int32 // index into History.Keys
+	Value       string
+	First, Last *history.Sample
+	Before      *history.Sample // the last one of the node before First, as a master; nil: there is none
+	After       *history.Sample // the first one after Last, as a master; nil: there is none
+	Replaced    *Stay           // the value that Before has; nil: none, or it is shared
+	Span        int32           // index into History.Spans: the acquire whose hold the value is; None: not known
+	Client      int             // whose value it is; None: not known
+}
+
+// Values are the values that the masters of a history kept. They do not change.
+type Values struct {
+	h       *history.History
+	stays   []*Stay              // in the order of First, then of keys
+	of      map[keyValue][]*Stay // in the same order
+	shown   map[int32][]*Stay    // by acquire, in the same order
+	keys    map[string]int32     // index into History.Keys
+	owners  map[string]int32     // index into History.Owners; None: the value names none
+	nodes   map[string]*node     // while samples are read
+	grants  [][]int32            // by key: acquires that succeeded, in the order of their replies
+	last    map[ownerKey][]int32 // acquires that did not fail, in their order
+	given   map[ownerKey][]int32 // releases that succeeded, in their order
+	granted map[int32]*Stay      // by acquire: the value that appeared with its grant
+	clients map[keyValue]int     // whose value it is; None: of several
+}
+
+// node is what a node keeps now, and its last sample.
+type node struct {
+	now  map[int32]*Stay
+	last *history.Sample
+}
+
+type keyValue struct {
+	key   int32
+	value string
+}
+
+type ownerKey struct{ owner, key int32 }
+
+// Find reads samples, which are in the order of time.
+func Find(h *history.History, samples []history.Sample) *Values {
+	v := &Values{h: h, of: map[keyValue][]*Stay{}, shown: map[int32][]*Stay{}, keys: map[string]int32{},
+		owners: map[string]int32{}, nodes: map[string]*node{}, grants: make([][]int32, len(h.Keys)),
+		last: map[ownerKey][]int32{}, given: map[ownerKey][]int32{}, granted: map[int32]*Stay{},
+		clients: map[keyValue]int{}}
+	for i, name := range h.Owners {
+		v.owners[name] = int32(i)
+	}
+	for i, name := range h.Keys {
+		v.keys[name] = int32(i)
+	}
+	v.index()
+	for i := range samples {
+		if x := &samples[i]; x.Up && x.Role == "master" {
+			v.read(x)
+		}
+	}
+	slices.SortStableFunc(v.stays, func(a, b *Stay) int {
+		return cmp.Or(cmp.Compare(a.First.Time, b.First.Time), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Node, b.Node))
+	})
+	for _, s := range v.stays {
+		at := keyValue{s.Key, s.Value}
+		v.of[at] = append(v.of[at], s)
+		v.attribute(s)
+	}
+	for _, s := range v.stays {
+		if v.inherit(s); s.Span != None {
+			v.shown[s.Span] = append(v.shown[s.Span], s)
+		}
+	}
+	return v
+}
+
+// index sorts the operations.
+func (v *Values) index() {
+	for i := range v.h.Spans {
+		s, at := &v.h.Spans[i], ownerKey{v.h.Spans[i].Owner, v.h.Spans[i].Key}
+		switch {
+		case s.Op == history.OpRelease && s.Outcome == history.OK:
+			v.given[at] = append(v.given[at], int32(i))
+		case s.Op != history.OpAcquire && s.Op != history.OpTry || s.Outcome == history.Fail:
+		default:
+			v.last[at] = append(v.last[at], int32(i))
+			if s.Outcome == history.OK {
+				v.grants[s.Key] = append(v.grants[s.Key], int32(i))
+			}
+		}
+	}
+	for _, list := range v.grants {
+		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(v.h.Spans[a].Return, v.h.Spans[b].Return) })
+	}
+}
+
+// read adds a sample to the stays of its node.
+func (v *Values) read(x *history.Sample) {
+	n := v.nodes[x.Node]
+	if n == nil {
+		n = &node{now: map[int32]*Stay{}}
+		v.nodes[x.Node] = n
+	}
+	for key, now := range n.now { // in any order: each is looked at by itself
+		value, single := valueOf(x.Keys[v.h.Keys[key]])
+		if single && value == now.Value {
+			now.Last = x
+			continue
+		}
+		now.After = x
+		if delete(n.now, key); single {
+			v.begin(n, &Stay{Key: key, Value: value, First: x, Replaced: now})
+		}
+	}
+	for name, state := range x.Keys { // in any order, too
+		key, known := v.keys[name]
+		value, single := valueOf(state)
+		if known && single && n.now[key] == nil {
+			v.begin(n, &Stay{Key: key, Value: value, First: x})
+		}
+	}
+	n.last = x
+}
+
+// begin begins a stay.
+func (v *Values) begin(n *node, s *Stay) {
+	s.Node, s.Last, s.Before, s.Span, s.Client = s.First.Node, s.First, n.last, None, None
+	n.now[s.Key], v.stays = s, append(v.stays, s)
+}
+
+// valueOf is the value of a lock with one holder; false: it stores none, or is shared.
+func valueOf(state history.KeyState) (value string, single bool) {
+	value, _, _ = strings.Cut(state.Owner, " ") // some append the end of the lease
+	return value, value != "" && len(state.Owners) < 2 && state.Limit == 0 && state.Mode == ""
+}

@@ -1,0 +1,56 @@
+package kept
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/history/foreign"
+)
+
+// TestValues: whose hold a value is follows from its name, from the grant with which it appeared, or from whose it was
+// before.
+func TestValues(t *testing.T) {
+	const holds = `clients 3
+client 0 acquire k 1.0-1.1 ok owner=alpha-0
+client 1 acquire k 1.0-2.1 ok owner=beta-1
+client 0 release k 2.0-2.05 ok owner=alpha-0
+client 1 release k 3.0-3.1 ok owner=beta-1
+`
+	for name, test := range map[string]struct{ history, want string }{
+		"named": {holds + "witness n 1.2 k owner=alpha-0\nwitness n 2.2 k owner=beta-1\nwitness n 3.2\n",
+			"alpha-0 client 0 hold 0; beta-1 client 1 hold 1 replaced"},
+		"in a longer id": {holds + "witness n 1.2 k owner=x:alpha-0:7\n", "x:alpha-0:7 client 0 hold 0"},
+		"by the grant": {holds + "witness n 0.9\nwitness n 1.2 k owner=u\nwitness n 2.2 k owner=w\nwitness n 3.2\n",
+			"u client 0 hold 0; w client 1 hold 1 replaced"},
+		"set back": {holds + "witness n 0.9\nwitness n 1.2 k owner=u\nwitness n 2.2 k owner=w\nwitness n 2.5 k owner=u\n" +
+			"witness n 3.2\n", "u client 0 hold 0; w client 1 hold 1 replaced; u client 0 hold 0 replaced"},
+		"one value for all": {holds + "witness n 0.9\nwitness n 1.2 k owner=1\nwitness n 2.06\nwitness n 2.2 k owner=1\n" +
+			"witness n 3.2\nwitness n 3.3 k owner=1\n", "1 client 0 hold 0; 1 client 1 hold 1; 1 client -1 hold -1"},
+		"changed by a renewal": {holds + "witness n 0.9\nwitness n 1.2 k owner=100\nwitness n 1.5 k owner=130\n" +
+			"witness n 2.06\n", "100 client 0 hold 0; 130 client 0 hold 0 replaced"},
+		"two grants, and one release": {"clients 2\nclient 0 acquire k 1.0-1.1 ok owner=a\n" +
+			"client 1 acquire k 1.0-1.1 ok owner=b\nclient 0 release k 2.0-2.1 fail owner=a\n" +
+			"client 1 release k 2.2-2.3 ok owner=b\nwitness n 0.9\nwitness n 1.2 k owner=u\nwitness n 2.15 k owner=u\n" +
+			"witness n 2.4\n", "u client 1 hold 1"},
+		"two grants, and no release": {"clients 2\nclient 0 acquire k 1.0-1.1 ok owner=a\n" +
+			"client 1 acquire k 1.0-1.1 ok owner=b\nwitness n 0.9\nwitness n 1.2 k owner=u\n", "u client -1 hold -1"},
+		"nobody's": {holds + "witness n 0.2 k owner=u\nwitness n 0.9\n", "u client -1 hold -1"},
+	} {
+		h, err := foreign.ReadText(strings.NewReader(test.history), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, s := range Find(h, h.Samples).stays {
+			text := fmt.Sprintf("%s client %d hold %d", s.Value, s.Client, s.Span)
+			if s.Replaced != nil {
+				text += " replaced"
+			}
+			all = append(all, text)
+		}
+		if got := strings.Join(all, "; "); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
