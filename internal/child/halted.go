@@ -110,16 +110,17 @@ func families(leaders []int) map[int][]int {
 // waits are, by thread, for how long the threads of a process have waited for a processor since they began
 // (schedstat: the second number, in nanoseconds).
 func waits(pid int) map[int]time.Duration {
-	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
-	all := make(map[int]time.Duration, len(files))
-	for _, file := range files {
-		line, err := os.ReadFile(file)
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, _ := os.ReadDir(tasks)
+	all := make(map[int]time.Duration, len(threads))
+	for _, t := range threads {
+		line, err := os.ReadFile(filepath.Join(tasks, t.Name(), "schedstat"))
 		fields := bytes.Fields(line)
 		if err != nil || len(fields) < 2 {
 			continue // it has exited, or the kernel does not count
 		}
 		ns, err1 := strconv.ParseInt(string(fields[1]), 10, 64)
-		thread, err2 := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		thread, err2 := strconv.Atoi(t.Name())
 		if errors.Join(err1, err2) == nil {
 			all[thread] = time.Duration(ns)
 		}

@@ -32,7 +32,7 @@ func (w Watch) Run(ctx context.Context) Lateness {
 	wall := func() time.Time { return time.Now().Round(0) } // it runs while the machine sleeps, too
 	harness := heartbeat{note: w.Note}
 	last, lastWall := w.Clock(), wall()
-	clients := haltedClients{Watch: w, halts: &child.Halts{}, beaten: last, counted: last}
+	clients := haltedClients{Watch: w, halts: &child.Halts{}, looked: last, counted: last}
 	defer clients.end()
 	for {
 		select {
