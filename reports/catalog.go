@@ -97,5 +97,5 @@ func WriteAll(r *Run) error {
 func writeText(r *Run, w io.Writer) error { return export.Text(w, r, export.TextOptions{}) }
 
 func linearization(r *Run, w io.Writer) error {
-	return checker.WriteLinearization(w, r.History, r.Judgement)
+	return page.WriteLinearization(w, r.History, r.Judgement)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/serve"
+	"github.com/lockchaos/lockchaos/reports/page"
 )
 
 // Bounds of a request; the pages are small and the browser is on this machine.
@@ -53,7 +54,13 @@ func serveDir(ctx context.Context, s streams, dir, addr string) error {
 	if err != nil {
 		return &codeError{exitEnvironment, err}
 	}
-	server := &http.Server{Handler: serve.Handler(root), ReadHeaderTimeout: serveTimeout, WriteTimeout: serveTimeout}
+	scripts, err := page.Scripts()
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: serve.Handler(root, scripts...), ReadHeaderTimeout: serveTimeout, WriteTimeout: serveTimeout,
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, func() {

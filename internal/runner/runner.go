@@ -118,7 +118,8 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	})
 	r.startClock()
 	if failed != nil && !errors.Is(failed, ErrInterrupted) {
-		r.manifest.State, r.manifest.Failure = rundir.Broken, strings.ReplaceAll(rundir.JoinUnwritten(failed).Error(), "\n", "; ")
+		r.manifest.State = rundir.Broken
+		r.manifest.Failure = strings.ReplaceAll(rundir.JoinUnwritten(failed).Error(), "\n", "; ")
 	}
 	judged := r.judge(out)
 	r.manifest.Finished = time.Now()
@@ -237,8 +238,8 @@ func (r *run) perform(ctx context.Context) (err error) {
 	return s.recordError()
 }
 
-// ending is ctx that also ends when the run has to end early (see endEarly), or what its servers run on is lost: that is its
-// cause then.
+// ending is ctx that also ends when the run has to end early (see endEarly), or what its servers run on is lost: that
+// is its cause then.
 func (s *stage) ending(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	lost, why := (<-chan struct{})(nil), func() error { return nil }

@@ -6,6 +6,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,21 +19,37 @@ import (
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
-// policy lets a page use what is in it and on this server, and nothing else: reports have inline scripts and styles.
-const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy lets a page use the styles and images that are in it and on this server, and the scripts of reports. Any other
+// script does not run: a file below the root may be of others.
+func policy(scripts []string) string {
+	allowed := "'none'"
+	if len(scripts) > 0 {
+		allowed = "'" + strings.Join(scripts, "' '") + "'"
+	}
+	return "default-src 'none'; script-src " + allowed + "; style-src 'unsafe-inline'; img-src 'self' data:; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
 
 // refresh is after how many seconds a browser asks again for the page of a suite that is running.
 const refresh = "2"
 
+// contentType is that of a file, by its name alone: a file of any other name is shown as text, whatever is in it.
+func contentType(name string) string {
+	known := map[string]string{
+		".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json",
+	}
+	return cmp.Or(known[path.Ext(name)], "text/plain; charset=utf-8")
+}
+
 // Handler serves the files below root, which no path and no symbolic link can leave. It answers only GET and HEAD, and
 // only requests for a loopback host name: a page elsewhere whose name resolves to this machine gets nothing (DNS
-// rebinding).
-func Handler(root *os.Root) http.Handler {
-	files := http.FileServerFS(served{root.FS()})
+// rebinding). Scripts are the hashes of those that may run, as in a Content-Security-Policy: sha256-….
+func Handler(root *os.Root, scripts ...string) http.Handler {
+	all := served{root}
+	files := http.FileServerFS(all)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", policy(scripts))
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
@@ -42,27 +59,39 @@ func Handler(root *os.Root) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
-		case !live(root, w, r):
+		case !live(all, w, r):
+			if !strings.HasSuffix(r.URL.Path, "/") { // else a list, or index.html, which have types of their own
+				h.Set("Content-Type", contentType(r.URL.Path))
+			}
 			files.ServeHTTP(w, r)
 		}
 	})
 }
 
-// served is a file system in which a file that cannot be opened, as a symbolic link that leads out of the root, is not
-// found. The file server of net/http replies 500 to it otherwise.
-type served struct{ fs.FS }
+// served is a file system of the files and directories below a root. In it, a symbolic link that leads out of the root
+// is not found (the file server of net/http replies 500 to it otherwise), nor is a named pipe or a device, of which
+// opening or reading may never end.
+type served struct{ root *os.Root }
 
 // Open implements [fs.FS].
 func (s served) Open(name string) (fs.File, error) {
-	f, err := s.FS.Open(name)
+	none := &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	info, err := s.root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, none
+	}
+	var f fs.File
+	if err == nil {
+		f, err = s.root.FS().Open(name)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		return nil, none
 	}
 	return f, err
 }
 
 // live serves the page of a suite that is running, if r asks for the page of its directory.
-func live(root *os.Root, w http.ResponseWriter, r *http.Request) bool {
+func live(files fs.FS, w http.ResponseWriter, r *http.Request) bool {
 	dir, isDir := strings.CutSuffix(r.URL.Path, "/")
 	if !isDir {
 		return false
@@ -71,7 +100,7 @@ func live(root *os.Root, w http.ResponseWriter, r *http.Request) bool {
 	if name == "" {
 		name = "."
 	}
-	below, err := fs.Sub(root.FS(), name)
+	below, err := fs.Sub(files, name)
 	if err != nil {
 		return false
 	}

@@ -122,3 +122,34 @@ func TestLive(t *testing.T) {
 		t.Errorf("ended: %v %s", w.Header(), w.Body)
 	}
 }
+
+// TestNoContentIsSniffed: the type of a file is that of its name, and a script that is not a report's does not run.
+func TestNoContentIsSniffed(t *testing.T) {
+	dir := t.TempDir()
+	const page = "<!DOCTYPE html><html><script>steal()</script>"
+	for name, want := range map[string]string{
+		"report.html": "text/html; charset=utf-8", "run.json": "application/json", "plot.svg": "image/svg+xml",
+		"plot.png": "image/png", "client-0.log": "text/plain; charset=utf-8", "junit.xml": "text/plain; charset=utf-8",
+		"history.jsonl": "text/plain; charset=utf-8", "page.js": "text/plain; charset=utf-8", "none": "text/plain; charset=utf-8",
+	} {
+		write(t, filepath.Join(dir, name), page)
+		w := get(handler(t, dir), "GET", "/"+name, "localhost")
+		h := w.Header()
+		if w.Code != 200 || h.Get("Content-Type") != want || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d %v, want %s", name, w.Code, h, want)
+		}
+		if policy := h.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'none';") {
+			t.Errorf("%s: %s", name, policy)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	w := get(Handler(root, "sha256-one", "sha256-two"), "GET", "/report.html", "localhost")
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'sha256-one' 'sha256-two';") ||
+		strings.Contains(policy, "script-src 'unsafe-inline'") {
+		t.Error(policy)
+	}
+}

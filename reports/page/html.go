@@ -121,15 +121,19 @@ func newPage(r *evidence.Run) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the page script: %w", err)
 	}
-	sum := sha256.Sum256(script)
-	p := &view{Style: template.CSS(style), Script: template.JS(script),
-		ScriptHash: template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))}
+	p := &view{Style: template.CSS(style), Script: template.JS(script), ScriptHash: template.HTMLAttr(hashOf(script))}
 	p.header(r)
 	p.story(r)
 	p.tables(r)
 	p.configuration(r)
 	p.cited(r)
 	return p, nil
+}
+
+// hashOf identifies a script in a Content-Security-Policy.
+func hashOf(script []byte) string {
+	sum := sha256.Sum256(script)
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func (p *view) header(r *evidence.Run) {
