@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -115,4 +116,21 @@ func (v *view) writtenStalled(touch int32) bool {
 	}
 	h := v.writerOf(touch)
 	return h != nil && v.h.Touches[touch].Time > h.until && v.stalled(h, h.lastPromise())
+}
+
+// doubt notes which violations that a stream has found a stall may excuse, because it is noted at its end. A violation
+// that the stream finds again takes the stall into account.
+func (s *Stream) doubt(f *history.Fault) {
+	if !f.Stalled() {
+		return
+	}
+	client := (&faultTime{target: f.Target}).client()
+	for _, found := range s.found {
+		for n, w := range found.list {
+			if w.Class == OutlivedLease && f.Time-f.Lasted <= w.Start &&
+				(f.Name == history.HarnessStalled || slices.Contains(w.Clients, client)) {
+				found.doubted[n] = true
+			}
+		}
+	}
 }

@@ -47,6 +47,8 @@ type foundViolations struct {
 	list []Violation
 	at   map[[2]int]int // index in list, by identity
 	more int            // not kept
+
+	doubted map[int]bool // by index in list: a stall that was noted later may excuse it
 }
 
 // Streamed are the properties that a [Stream] judges. Of [Exercised] it judges only the contention.
@@ -69,7 +71,7 @@ func NewStream(o Options, clients int) *Stream {
 		spec, _ := Find(p)
 		if slices.Contains(s.o.Only, p) && p != Exercised {
 			s.specs = append(s.specs, spec)
-			s.found[p] = &foundViolations{at: make(map[[2]int]int)}
+			s.found[p] = &foundViolations{at: make(map[[2]int]int), doubted: make(map[int]bool)}
 		}
 	}
 	return s
@@ -85,6 +87,9 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	}
 	s.contention.Add(e)
 	h := s.b.History()
+	if n := len(h.Faults); n > 0 && h.Faults[n-1].Index == int32(e.Index) {
+		s.doubt(&h.Faults[n-1])
+	}
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
 		s.trim()
@@ -170,6 +175,7 @@ func (s *Stream) record(p Property, r Result) {
 		switch {
 		case known:
 			t.list[n] = w // it lasts longer now
+			delete(t.doubted, n)
 		case len(t.list) >= maxKept:
 			t.more++
 		default:
@@ -229,6 +235,9 @@ func (s *Stream) result(p Property) Result {
 		if r.Total > 1 {
 			r.Summary += ", and " + format.Count(r.Total-1, "more violation")
 		}
+	case len(s.found[p].doubted) > 0:
+		r.Outcome = Undecided
+		r.Summary = "a lease was outlived, which a stall may excuse that was noted later: judge the whole history"
 	case len(s.unknownOwners) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
 		var owners [unknownCauses]int
@@ -286,8 +295,8 @@ func (s *Stream) standing(p Property) (list []Violation) {
 		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.unknownOwners[o] }) &&
 			!(permits[w.Key] && (p == Exclusion || p == LeaseExclusion)) && !(p == ReadersWriter && !s.read(w.Key))
 	}
-	for _, w := range s.found[p].list {
-		if ok(w) {
+	for n, w := range s.found[p].list {
+		if ok(w) && !s.found[p].doubted[n] {
 			list = append(list, w)
 		}
 	}

@@ -55,9 +55,6 @@ func TestStreamOfTestdata(t *testing.T) {
 		if strings.Contains(text, "\n#! ") || strings.HasPrefix(text, "#! ") {
 			return // options of TestHistoriesOfTestdata; of a stream only permits matter, see below
 		}
-		if strings.Contains(text, "nemesis "+history.ClientStalled) {
-			return // it is noted at its end, when a stream has judged the time before (docs/explanation/checkers.md)
-		}
 		events, _, err := foreign.ReadTextEvents(strings.NewReader(text), file)
 		if err != nil {
 			t.Fatal(err)
