@@ -174,10 +174,11 @@ func (c *honestyCheck) judgeDenied(i int32) {
 	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) {
 		return
 	}
-	if c.h.Limit(h.key) == 0 && c.mayBeGrantedBy(n, s.Return) { // what others have of a semaphore does not matter
+	if c.touched(c.dis, segment{h.asked, s.Return}) {
+		c.refusedHold(n, s.Return)
 		return
 	}
-	if c.touched(c.dis, segment{h.asked, s.Return}) {
+	if c.h.Limit(h.key) == 0 && c.mayBeGrantedBy(n, s.Return) { // what others have of a semaphore does not matter
 		return
 	}
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return, note: promiseEnd(h.lastPromise())})

@@ -18,9 +18,11 @@ const clientTarget = "client:"
 type faultTime struct {
 	segment
 	target, affects string
-	unacknowledged  bool // keeps the acknowledgements of replicas from a master
-	changesRoles    bool // a note: a server became master or replica
-	stall           bool // a note: its target, or the harness, did not run
+	class           string // see history.FaultValue; "": unknown
+	noted           bool   // it is no fault, but a note
+	unacknowledged  bool   // keeps the acknowledgements of replicas from a master
+	changesRoles    bool   // a note: a server became master or replica
+	stall           bool   // a note: its target, or the harness, did not run
 }
 
 // findFaults returns the times of all faults, ordered by their beginnings.
@@ -32,12 +34,12 @@ func (v *view) findFaults() (all []faultTime) {
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = len(all)
 			all = append(all, faultTime{segment: segment{f.Time, never}, target: f.Target, affects: f.Affects,
-				unacknowledged: f.Object == history.ObjectAcknowledgements})
+				class: f.Class, unacknowledged: f.Object == history.ObjectAcknowledgements})
 		case f.Phase == history.Healed && in:
 			delete(open, f.ID)
 			all[n].until = f.Time
 		case f.Phase == history.Noted && explains(f.Name):
-			note := faultTime{segment: segment{f.Time - f.Lasted, f.Time}, target: f.Target,
+			note := faultTime{segment: segment{f.Time - f.Lasted, f.Time}, target: f.Target, noted: true,
 				changesRoles: changesRoles(f.Name), stall: f.Stalled()}
 			if f.Name == history.ClientStalled {
 				note.affects = history.AffectsClients

@@ -18,16 +18,18 @@ const (
 	fewContended              // clients did not compete for the lock
 	faultWithoutEffect        // a fault had no observed effect
 	fewWhileHeld              // no fault hit while the lock was held
+	faultNotThere             // a fault hit only servers that had no record of the lock
 	faultMissed               // a planned fault was not injected
 	noExpiry                  // holders were paused, but none for longer than its lease
 	clientEnded               // a client ended by itself
+	grantsLost                // a fault removed grants, and nobody asked for the lock in time
 	tooLate                   // acquits: a fault just before the end
 )
 
 func exercisedRules() []string {
 	return []string{nothingDone: "no-operations", fewContended: "contended", faultWithoutEffect: "fault-without-effect",
-		fewWhileHeld: "while-held", faultMissed: "missed-fault", noExpiry: "no-expiry", clientEnded: "client-ended",
-		tooLate: "too-late"}
+		fewWhileHeld: "while-held", faultNotThere: "fault-elsewhere", faultMissed: "missed-fault", noExpiry: "no-expiry",
+		clientEnded: "client-ended", grantsLost: "grants-lost", tooLate: "too-late"}
 }
 
 // checkExercised checks whether the run could have shown a violation at all. A run without violations proves
@@ -59,24 +61,9 @@ func checkExercised(v *view, o Options) Result {
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
 		missing = append(missing, fewContendedText(v.h, what, contended, granted, need))
 	}
-	for _, f := range silent {
-		if !o.applies(faultWithoutEffect) {
-			break
-		}
-		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and had no observed effect",
-			f.Name, f.ID, format.Instant(f.Time)))
-	}
-	for _, f := range v.h.Faults {
-		if f.Phase == history.Missed && o.applies(faultMissed) {
-			missing = append(missing, fmt.Sprintf("planned fault %s was not injected: %s", f.Name, f.Detail))
-		}
-	}
-	if need := threshold(o.MinFaultsWhileHeld, 1); injected > 0 && landed < need && o.applies(fewWhileHeld) {
-		missing = append(missing, fmt.Sprintf("%d of %s hit while the lock was held, at least %d needed",
-			landed, format.Count(injected, "fault"), need))
-	}
-	if need := seen.expiry; need != "" && o.applies(noExpiry) {
-		missing = append(missing, need)
+	missing = append(missing, v.missingOfFaults(seen, o)...)
+	if text := v.unaskedLosses(o); text != "" && o.applies(grantsLost) {
+		missing = append(missing, text)
 	}
 	if ended := clientfailures.Ended(v.h); len(missing) > 0 || len(ended) > 0 && o.applies(clientEnded) {
 		r.Outcome = Undecided
@@ -94,6 +81,32 @@ func checkExercised(v *view, o Options) Result {
 		r.Summary += fmt.Sprintf("; %d more came too late to count", seen.late)
 	}
 	return r
+}
+
+// missingOfFaults says what the faults of a run did not do.
+func (v *view) missingOfFaults(seen faultEffects, o Options) (missing []string) {
+	for _, f := range seen.withoutEffect {
+		if !o.applies(faultWithoutEffect) {
+			break
+		}
+		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and had no observed effect",
+			f.Name, f.ID, format.Instant(f.Time)))
+	}
+	for _, f := range v.h.Faults {
+		if f.Phase == history.Missed && o.applies(faultMissed) {
+			missing = append(missing, fmt.Sprintf("planned fault %s was not injected: %s", f.Name, f.Detail))
+		}
+	}
+	need := threshold(o.MinFaultsWhileHeld, 1)
+	if seen.injected > 0 && seen.whileHeld < need && o.applies(fewWhileHeld) {
+		missing = append(missing, fmt.Sprintf("%d of %s hit while the lock was held, at least %d needed",
+			seen.whileHeld, format.Count(seen.injected, "fault"), need))
+		missing = append(missing, seen.elsewhere...)
+	}
+	if seen.expiry != "" && o.applies(noExpiry) {
+		missing = append(missing, seen.expiry)
+	}
+	return missing
 }
 
 // fewContendedText says that too few grants were contended, and what to do about it unless clients ended.

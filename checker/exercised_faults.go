@@ -24,6 +24,7 @@ type faultEffects struct {
 	withoutEffect []history.Fault // of these: without an observed effect
 	whileHeld     int             // of these: while the lock was held
 	late          int             // too late to have an effect: these do not count
+	elsewhere     []string        // those that hit only servers without a record of the lock, in words
 	expiry        string          // what is missing if holders were paused; "": nothing
 }
 
@@ -32,7 +33,8 @@ type faultEffects struct {
 func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
 	hadEffect, landed := make(map[int]bool), make(map[int]bool) // by id of each fault
-	for _, f := range v.h.Faults {
+	elsewhere := make(map[int]string)                           // the same
+	for _, f := range refs(v.h.Faults) {
 		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.TookEffect) {
 			continue
 		}
@@ -41,6 +43,8 @@ func (v *view) faults(o Options) (s faultEffects) {
 		if client, ok := strings.CutPrefix(end, clientTarget); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
 				f.Class != history.FaultPauses && v.hasRequestInFlight(client, f.Time)
+		} else if why := v.faultElsewhere(f, f.Time); why != "" && o.applies(faultNotThere) {
+			landed[f.ID], elsewhere[f.ID] = landed[f.ID], why
 		} else {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
@@ -63,8 +67,11 @@ func (v *view) faults(o Options) (s faultEffects) {
 	for id := range landed { // order does not matter
 		if landed[id] {
 			s.whileHeld++
+		} else if why := elsewhere[id]; why != "" {
+			s.elsewhere = append(s.elsewhere, why)
 		}
 	}
+	slices.Sort(s.elsewhere)
 	s.expiry = v.missingExpiry()
 	return s
 }

@@ -23,10 +23,7 @@ import (
 // losses, because the validity says everything. A loss has no cause if the promise was in force, no other owner was
 // granted the lock by then, and the servers were available.
 func checkHonesty(v *view, o Options) Result {
-	c := honestyCheck{view: v, o: o, found: newFindings(o), dis: v.disturbances(o), all: v.allDisturbances(o)}
-	c.unknown = sync.OnceValue(v.firstUnknown)
-	c.promises = sync.OnceValue(func() *promiseIndex { return newPromiseIndex(v) })
-	c.seen, c.acts, c.shownOps = sync.OnceValue(c.lastSeen), sync.OnceValue(c.noticedActs), sync.OnceValue(c.findShownOps)
+	c := newHonestyCheck(v, o)
 	c.judge()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
@@ -44,6 +41,15 @@ func checkHonesty(v *view, o Options) Result {
 	return r
 }
 
+// newHonestyCheck is a check that has judged nothing yet.
+func newHonestyCheck(v *view, o Options) *honestyCheck {
+	c := &honestyCheck{view: v, o: o, found: newFindings(o), dis: v.disturbances(o), all: v.allDisturbances(o)}
+	c.unknown = sync.OnceValue(v.firstUnknown)
+	c.promises = sync.OnceValue(func() *promiseIndex { return newPromiseIndex(v) })
+	c.seen, c.acts, c.shownOps = sync.OnceValue(c.lastSeen), sync.OnceValue(c.noticedActs), sync.OnceValue(c.findShownOps)
+	return c
+}
+
 // honestyCheck is one run of the check.
 type honestyCheck struct {
 	*view
@@ -58,6 +64,8 @@ type honestyCheck struct {
 	seen     func() map[int]time.Duration   // see lastSeen
 	acts     func() map[ownerKey]*ownerActs // see noticedActs
 	shownOps func() map[ownerKey][]int32    // see findShownOps
+
+	refused []lostGrant // see refusedHold
 
 	replies, losses, outlived int
 	unjudged                  bool // an owner whose holds are unknown released or renewed

@@ -48,6 +48,8 @@ const (
 	deniedGrant             // an acquire failed as one that never held the lock, although a server had granted it
 	stolen                  // a server replaced a hold by that of another owner
 	unacknowledged          // a grant or a change that waits for replicas succeeded without an acknowledgement
+	grantLost               // servers lost a grant that the lock states to keep
+	honestRemoved           // acquits: a fault removed data by itself
 	honestData              // acquits: a fault may have changed what servers keep
 	honestMinority          // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused            // acquits: the client was paused, so that nothing could be reported to it
@@ -75,6 +77,7 @@ func honestyRules() []string {
 		contradicted: "contradiction", gaveUpEarly: "failed", ownerUnnamed: "owner-unnamed",
 		failedWithEffect: "failed-with-effect",
 		renewalWaited:    "waited-renewal", resurrected: "resurrected", deniedGrant: "denied-grant",
+		grantLost: "grant-lost", honestRemoved: "data-removed",
 		notForeign: "foreign-unfounded", notSetUp: "not-set-up", unacknowledged: "unacknowledged",
 		stolen:     "stolen",
 		honestData: "data-changed", honestMinority: "too-few-replies", honestPaused: "client-paused", honestOutage: "outage",
@@ -94,6 +97,7 @@ func (c *honestyCheck) judge() {
 	c.fewerPermits()
 	c.judgeExtended()
 	c.judgeAnswers()
+	c.judgeLostGrants()
 	c.judgeRenewed()
 	c.judgeExpired()
 	c.judgeShown()
@@ -185,6 +189,7 @@ func honestyWords() map[int]wording {
 				"that owner at $start"},
 		unacknowledged: {"", nothing, "a grant or a change waits for replicas",
 			"the $op of $lock by client $client at $call succeeded, although the acknowledgements of all replicas were held"},
+		grantLost:    {BrokenPromise, nothing, "a lock that keeps its grants loses none with one of its servers", "$note"},
 		fewerPermits: {BrokenPromise, nothing, "servers keep a hold for as long as the lock promises", "at $start $note"},
 	}
 }

@@ -22,6 +22,7 @@ const (
 	recoverHeld            // acquits: the lock may still have been held at the probe
 	recoverSoon            // acquits: a lease had ended within the slack before the probe
 	recoverQueued          // acquits: a waiter that a fault kept from leaving may be in the queue of a fair lock
+	recoverUnleased        // leaves open: no lease returns the permits of a client that died
 	recoverSteps           // acquits: while a slot migrates, each of many requests may be slow
 )
 
@@ -29,7 +30,7 @@ func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
 		keptBeyond: "kept-beyond-lease", renewedBeyond: "renewed-beyond-limit",
 		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held",
-		recoverSoon: "just-ended", recoverQueued: "may-be-queued", recoverSteps: "slow-requests"}
+		recoverSoon: "just-ended", recoverQueued: "may-be-queued", recoverUnleased: "permits-of-dead", recoverSteps: "slow-requests"}
 }
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,
@@ -55,6 +56,9 @@ func checkRecovery(v *view, o Options) Result {
 	probed, open := v.judgeProbes(o, found)
 	if open == "" {
 		open = v.unprobed(o)
+	}
+	if open == "" && o.applies(recoverUnleased) {
+		open = v.permitsOfDead(o)
 	}
 	if open == "" && recovered == 0 && probed == 0 {
 		open = v.unrecovered(o)

@@ -27,7 +27,9 @@ func keepError(rest time.Duration, o Options) time.Duration {
 type nodeSamples struct {
 	*view
 	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
+	others [][]int32                   // by the same index: samples of it since the first of these, as another role or down
 	owners map[string]int32            // index into History.Owners
+	stored map[nodeKey]bool            // the node has stored the key for an owner, known or not
 	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
 
 	wrongHolds func() []wrongHold               // see [nodeSamples.findWrongHolds]
@@ -41,7 +43,8 @@ func (v *view) readSamples(o Options) *nodeSamples {
 	if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
 		return nil
 	}
-	s := &nodeSamples{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration)}
+	s := &nodeSamples{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration),
+		stored: make(map[nodeKey]bool)}
 	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
 	s.ledgers = sync.OnceValue(s.newLedgers)
 	for i, name := range v.h.Owners {
@@ -69,22 +72,40 @@ func (v *view) readKept(samples []history.Sample) *kept.Values {
 	return kept.Find(v.h, samples)
 }
 
+// readRecords reads the samples as far as they show which servers store any hold of a key, which they do without
+// knowledge of how a lock stores its holds; nil if there are none that can be read.
+func (v *view) readRecords(o Options) *nodeSamples {
+	if !o.ForeignLock {
+		return v.samples()
+	}
+	w, h := *v, *v.h
+	h.Samples, w.h = o.values, &h
+	return w.readSamples(o)
+}
+
 func (s *nodeSamples) read() {
 	index := make(map[string]int)
 	for i, x := range refs(s.h.Samples) {
+		n, known := index[x.Node]
 		if !x.Up || x.Role != "master" {
+			if known {
+				s.others[n] = append(s.others[n], i)
+			}
 			continue
 		}
-		n, known := index[x.Node]
 		if !known {
 			n = len(s.nodes)
 			index[x.Node] = n
-			s.nodes = append(s.nodes, nil)
+			s.nodes, s.others = append(s.nodes, nil), append(s.others, nil)
 		}
 		s.nodes[n] = append(s.nodes[n], i)
 		for key, name := range s.h.Keys {
-			if state, held := x.Keys[name]; held && s.names(state) {
-				at := nodeKey{int32(n), int32(key)}
+			state, held := x.Keys[name]
+			if !held {
+				continue
+			}
+			at := nodeKey{int32(n), int32(key)}
+			if s.stored[at] = true; s.names(state) {
 				s.named[at] = append(s.named[at], x.Time)
 			}
 		}

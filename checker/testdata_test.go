@@ -153,6 +153,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 			name, value, hasValue := strings.Cut(field, "=")
 			var err error
 			switch name {
+			case "foreign-lock":
+				o.ForeignLock = true
 			case "virtual-time":
 				o.VirtualTime = true
 			case "sim-priorities":

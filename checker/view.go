@@ -55,6 +55,7 @@ type view struct {
 	resizes       func() map[int32]resized       // see findResizes
 	samples       func() *nodeSamples            // see readSamples
 	kept          func() *kept.Values            // whose hold each value at a server is; nil: no samples can be read
+	records       func() *nodeSamples            // see readRecords
 	homes         func() []string                // see findHomes
 }
 
@@ -125,6 +126,7 @@ func bareView(h *history.History, o Options) *view {
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
 	v.kept = sync.OnceValue(func() *kept.Values { return v.readKept(o.values) })
+	v.records = sync.OnceValue(func() *nodeSamples { return v.readRecords(o) })
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(o.NodeTimeout) })
 	return v
 }

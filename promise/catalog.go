@@ -17,6 +17,7 @@ const (
 	Permits
 	MultiKey
 	Scripts
+	KeepsGrants
 
 	// House: operations and kinds of locks.
 
@@ -101,6 +102,11 @@ var rows = []Promise{
 	{
 		Set: Scripts, Name: "scripts",
 		Meaning: "calls scripts by hash (`EVALSHA`), so flushing the script cache affects it",
+	},
+	{
+		Set: KeepsGrants, Name: "keeps-grants",
+		Meaning: "keeps a grant until it is released or its promise ends, as long as its servers keep what they have " +
+			"stored: also when one of them is killed, paused, cut off or replaced",
 	},
 
 	{

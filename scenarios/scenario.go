@@ -126,7 +126,7 @@ type Random struct {
 // Triggers, for Step.When.
 const (
 	Requested = "requested" // a client requests a lock
-	Waiting   = "waiting"   // a client requests a lock that is held
+	Waiting   = "waiting"   // a client waits for a lock that another one holds
 	Granted   = "granted"   // a server was seen to have granted a lock, and the client has no reply yet
 	Acquired  = "acquired"  // a lock was granted, and the client has the reply
 	Renewed   = "renewed"   // a lease was extended: the client says so, or the time to live at a server has grown

@@ -23,12 +23,12 @@ import org.apache.zookeeper.SourceSocket;
 /** A client of the protocol (docs/reference/protocol.md) for Curator's locks: Client KIND. */
 public final class Client extends Protocol<Client.Hold> {
     private static final Map<String, List<String>> CAN = Map.of(
-        "mutex", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
-        "mutex-unwatched", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
-        "semaphore-mutex", List.of("try", "watchdog", "wakes"),
-        "read-write", List.of("reentrant", "try", "watchdog", "wakes", "read-write"),
-        "semaphore", List.of("permits", "try", "watchdog", "wakes"),
-        "multi", List.of("reentrant", "try", "watchdog", "wakes", "multi-key"));
+        "mutex", List.of("reentrant", "try", "watchdog", "wakes", "fair", "keeps-grants"),
+        "mutex-unwatched", List.of("reentrant", "try", "watchdog", "wakes", "fair", "keeps-grants"),
+        "semaphore-mutex", List.of("try", "watchdog", "wakes", "keeps-grants"),
+        "read-write", List.of("reentrant", "try", "watchdog", "wakes", "read-write", "keeps-grants"),
+        "semaphore", List.of("permits", "try", "watchdog", "wakes", "keeps-grants"),
+        "multi", List.of("reentrant", "try", "watchdog", "wakes", "multi-key", "keeps-grants"));
 
     /** What an owner holds of a key. */
     static final class Hold {

@@ -20,16 +20,16 @@ class FromSource(SequentialThreadingHandler):
 
 
 class Client(protocol.Client):
-    can = ["try", "watchdog", "wakes"]
+    can = ["try", "watchdog", "wakes", "keeps-grants"]
 
     def __init__(self, kind):
         self.kind = kind
         self.zk = None
         self.held = {}
         if kind == "read-write":
-            self.can = ["try", "watchdog", "wakes", "read-write"]
+            self.can = ["try", "watchdog", "wakes", "read-write", "keeps-grants"]
         if kind == "semaphore":
-            self.can = ["try", "watchdog", "wakes", "permits"]
+            self.can = ["try", "watchdog", "wakes", "permits", "keeps-grants"]
 
     def init(self, endpoints, options):
         self.endpoints = endpoints

@@ -86,29 +86,35 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 
 // execute waits for step and injects it, or returns why it did not.
 func (n *nemesis) execute(ctx context.Context, step scenarios.Step) (why string) {
-	clients, due := n.wait(ctx, step)
+	clients, why := n.wait(ctx, step)
 	n.time.Turn(ctx)
-	if !due {
-		return "the run ended before it was due"
+	if why != "" {
+		return why
 	}
 	return n.inject(ctx, step, clients)
 }
 
-// wait returns when step is due, with the clients as its target sees them; false if ctx ends before.
-func (n *nemesis) wait(ctx context.Context, step scenarios.Step) (faults.ClientState, bool) {
+// endedBefore is why a step was not injected whose time did not come.
+const endedBefore = "the run ended before it was due"
+
+// wait returns when step is due, with the clients as its target sees them, or why it was not when ctx ended.
+func (n *nemesis) wait(ctx context.Context, step scenarios.Step) (clients faults.ClientState, why string) {
 	if !sleep(ctx, step.After-time.Since(n.start)) {
-		return nil, false
+		return nil, endedBefore
 	}
 	if step.When == "" {
-		return n.track, true
+		return n.track, ""
 	}
 	trigger := n.track.arm(step.When)
 	defer n.track.disarm(trigger)
 	select {
 	case e := <-trigger.fired:
-		return triggeredBy{n.track, e}, sleep(ctx, step.Delay)
+		if !sleep(ctx, step.Delay) {
+			return nil, endedBefore
+		}
+		return triggeredBy{n.track, e}, ""
 	case <-ctx.Done():
-		return nil, false
+		return nil, fmt.Sprintf("its trigger, %s, never fired", step.When)
 	}
 }
 

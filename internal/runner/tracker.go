@@ -61,7 +61,21 @@ func (t *tracker) add(e history.Event) {
 	} else if e.Value != nil && e.Value.Fault != nil { // not a final check
 		t.addFault(e)
 	}
-	t.fire(e, triggers(e, len(t.live.Of(e.Key)) > 0)...)
+	t.fire(e, triggers(e, len(t.live.Of(e.Key)) > 0, t.waitsFor(e))...)
+}
+
+// waitsFor reports whether a client other than that of e waits for its lock. t.mu is held.
+func (t *tracker) waitsFor(e history.Event) bool {
+	if t.acquiring[e.Key] == 0 || e.Process == history.Nemesis {
+		return false
+	}
+	client := e.Process.Client(t.clients)
+	for other, a := range t.asked {
+		if other != client && a.f == history.Acquire && a.key == e.Key {
+			return true
+		}
+	}
+	return false
 }
 
 // fire fires the armed triggers of these names. t.mu is held.
@@ -213,9 +227,13 @@ func (t *tracker) after(at *time.Time, d time.Duration) time.Time {
 	return at.Add(d)
 }
 
-// triggers are the triggers that e fires. held: its key is held.
-func triggers(e history.Event, held bool) []string {
+// triggers are the triggers that e fires. held: its key is held; awaited: another client waits for it. A client waits
+// from its request on, if the lock is held then, or else from the grant to another one: which of them comes first is
+// chance where all request the lock at once.
+func triggers(e history.Event, held, awaited bool) []string {
 	switch {
+	case isAcquire(e.F) && e.Type == history.OK && awaited:
+		return []string{scenarios.Acquired, scenarios.Waiting}
 	case isAcquire(e.F) && e.Type == history.OK:
 		return []string{scenarios.Acquired}
 	case isAcquire(e.F) && e.Type == history.Invoke && held:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // TestOverlapNeedsAConflict: neither a re-entry, nor readers, nor the permits of a semaphore are two holders of a
@@ -36,6 +37,39 @@ func TestOverlapNeedsAConflict(t *testing.T) {
 		}
 		if got := track.snapshot().Overlaps; got != c.overlap {
 			t.Errorf("%s: overlap %v, want %v", c.name, got, c.overlap)
+		}
+	}
+}
+
+// TestWaiting: a client waits whether its request comes before the grant to another client or after it; one that tries, or
+// that requests another lock, does not.
+func TestWaiting(t *testing.T) {
+	type event struct {
+		client int
+		f, key string
+		typ    history.Type
+	}
+	asks := func(client int, f, key string) event { return event{client, f, key, history.Invoke} }
+	granted := func(client int) event { return event{client, history.Acquire, "k", history.OK} }
+	for name, c := range map[string]struct {
+		events []event
+		want   bool
+	}{
+		"requested after the grant": {[]event{asks(0, history.Acquire, "k"), granted(0), asks(1, history.Acquire, "k")}, true},
+		"requested before it":       {[]event{asks(0, history.Acquire, "k"), asks(1, history.Acquire, "k"), granted(0)}, true},
+		"nobody is granted it":      {[]event{asks(0, history.Acquire, "k"), asks(1, history.Acquire, "k")}, false},
+		"only its holder":           {[]event{asks(0, history.Acquire, "k"), granted(0)}, false},
+		"a try before it":           {[]event{asks(0, history.Acquire, "k"), asks(1, history.Try, "k"), granted(0)}, false},
+		"another lock":              {[]event{asks(0, history.Acquire, "k"), asks(1, history.Acquire, "m"), granted(0)}, false},
+	} {
+		track := newTracker(2, []string{"k", "m"})
+		trigger := track.arm(scenarios.Waiting)
+		for i, e := range c.events {
+			track.add(history.Event{Time: time.Duration(i), Process: history.Process(e.client), F: e.f, Type: e.typ, Key: e.key,
+				Value: &history.Value{Owner: strconv.Itoa(e.client)}})
+		}
+		if got := len(trigger.fired) == 1; got != c.want {
+			t.Errorf("%s: fired is %v, want %v", name, got, c.want)
 		}
 	}
 }

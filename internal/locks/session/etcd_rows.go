@@ -30,7 +30,7 @@ func EtcdRows() []client.Spec {
 			Source:     "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
 			Topologies: []string{topology.Etcd},
 			Can: promise.Try | promise.Watchdog | promise.ReportsLoss | promise.Wakes | promise.Fair |
-				promise.Fenced,
+				promise.Fenced | promise.KeepsGrants,
 			CheckOptions: native.CheckNoOptions,
 		},
 	}

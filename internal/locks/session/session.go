@@ -28,7 +28,8 @@ type Kind struct {
 func (k Kind) Row(name, doc, source string, can promise.Set) client.Spec {
 	return client.Spec{
 		Name: name, Doc: doc, Source: source, Topologies: []string{k.Topology},
-		Can:          promise.Try | promise.Watchdog | promise.ReportsLoss | promise.Wakes | promise.Fair | can,
+		Can: promise.Try | promise.Watchdog | promise.ReportsLoss | promise.Wakes | promise.Fair | promise.KeepsGrants |
+			can,
 		CheckOptions: checkSession(k.Length), Definite: lock.Definite, Code: native.Code,
 	}
 }

@@ -32,7 +32,7 @@ func ZooKeeperRows() []client.Spec {
 				"session is not reported.",
 			Source:       "github.com/go-zookeeper/zk v1.0.4, lock.go",
 			Topologies:   []string{topology.ZooKeeper},
-			Can:          promise.Wakes | promise.Fair | promise.Watchdog,
+			Can:          promise.Wakes | promise.Fair | promise.Watchdog | promise.KeepsGrants,
 			CheckOptions: native.CheckNoOptions,
 			Definite:     func(error) bool { return false },
 			Code:         native.Code,

@@ -1,0 +1,179 @@
+package checker
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file finds the grants that servers no longer had, see lost_grants.go.
+
+// nodeHold is what one server had of a hold by the end of an interval: its last samples as a master.
+type nodeHold struct {
+	had      bool            // at some time
+	last     *history.Sample // its last sample; nil: there is none
+	gone     *history.Sample // the first one since which it has not had the hold; nil: it has it
+	promoted time.Duration   // when it last became master; below 0: it always was
+	away     bool            // it is no master at the end, or does not reply: it may still have the hold
+}
+
+// lossSearch looks for grants that servers no longer had.
+type lossSearch struct {
+	*nodeSamples
+	moves    bool                       // a fault moves keys to other servers
+	promoted map[string][]time.Duration // by node: when it became master
+}
+
+// lostGrants are the holds that servers no longer had when their owners stopped relying on them, or when the promises
+// ended: if several servers decide, more than may be down, or all that ever had it; else those that are the masters of
+// the key.
+func (s *nodeSamples) lostGrants(o Options) (all []lostGrant) {
+	search := lossSearch{nodeSamples: s, promoted: make(map[string][]time.Duration)}
+	for _, f := range refs(s.h.Faults) {
+		search.moves = search.moves || f.Phase == history.Injected && affectsWord(f.Affects, history.AffectsSlots)
+		if f.Name == history.NodePromoted {
+			search.promoted[f.Target] = append(search.promoted[f.Target], f.Time)
+		}
+	}
+	for i, h := range refs(s.holds) {
+		if s.h.Limit(h.key) != 0 {
+			continue
+		}
+		l := lostGrant{hold: i, until: h.lastPromise()}
+		if x := search.lost(h, min(h.until, l.until), o); x != nil {
+			l.seen, l.node = x.Time, x.Node
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// lost is the sample that shows that a hold was lost by end; nil: it was not.
+func (s *lossSearch) lost(h *hold, end time.Duration, o Options) *history.Sample {
+	var all []nodeHold
+	for node := range s.nodes {
+		if n := s.holdAt(node, h, end); n.last != nil {
+			all = append(all, n)
+		}
+	}
+	if o.MayBeDown > 0 {
+		return lostByQuorum(all, o.MayBeDown)
+	}
+	return lostByMaster(all, s.moves)
+}
+
+// holdAt is what a server has of a hold by end. last is nil if it has never stored the key of the hold.
+func (s *lossSearch) holdAt(node int, h *hold, end time.Duration) (n nodeHold) {
+	home := s.named[nodeKey{int32(node), h.key}] != nil
+	for _, x := range refsAt(s.h.Samples, s.between(node, h.from, end)) {
+		is, _ := s.presenceOf(x, h.owner, h.key)
+		home, n.had = home || is == unnamed, n.had || is != absent
+		switch {
+		case is != absent:
+			n.gone = nil
+		case n.gone == nil:
+			n.gone = x
+		}
+		n.last = x
+	}
+	if n.last == nil || !home {
+		return nodeHold{}
+	}
+	others := s.others[node]
+	at := sort.Search(len(others), func(i int) bool { return s.h.Samples[others[i]].Sent >= n.last.Time })
+	n.away = at < len(others) && s.h.Samples[others[at]].Time < end
+	n.promoted = -1
+	for _, t := range s.promoted[n.last.Node] {
+		if t < end {
+			n.promoted = t
+		}
+	}
+	return n
+}
+
+// lostByMaster is the sample that shows that no master of the key has the hold; nil: one may have it. A master that was
+// promoted replaces those before it, which may not know that yet. One that never had the hold counts only if it was
+// promoted. A key that moves may be at each of two servers in turn: the others have to be sampled later.
+func lostByMaster(all []nodeHold, moves bool) (at *history.Sample) {
+	newest := time.Duration(-1)
+	for _, n := range all {
+		if !n.away && !moves {
+			newest = max(newest, n.promoted)
+		}
+	}
+	for _, n := range all {
+		switch {
+		case n.away || n.promoted < newest || !n.had && n.promoted < 0:
+		case n.gone == nil:
+			return nil
+		case at == nil || n.gone.Time > at.Time:
+			at = n.gone
+		}
+	}
+	if at == nil {
+		return nil
+	}
+	for _, n := range all {
+		if n.gone != at && !n.away && n.promoted >= newest && n.last.Sent < at.Time {
+			return nil
+		}
+	}
+	return at
+}
+
+// lostByQuorum is the sample that shows that too few servers have the hold for a majority, or none of those that had
+// it; nil: enough may have it.
+func lostByQuorum(all []nodeHold, mayBeDown int) (at *history.Sample) {
+	without, kept := 0, 0
+	for _, n := range all {
+		switch {
+		case n.had && (n.away || n.gone == nil):
+			kept++
+		case !n.away:
+			without++
+			if n.had && (at == nil || n.gone.Time > at.Time) {
+				at = n.gone
+			}
+		}
+	}
+	if without > mayBeDown || kept == 0 {
+		return at
+	}
+	return nil
+}
+
+// lostPermits finds the holds of permits that servers no longer had. Samples do not show whose permits they keep: of
+// several holds at once, each may be the one that was lost.
+func (c *honestyCheck) lostPermits(s *nodeSamples) (all []lostGrant) {
+	fewer := make(map[int32]lostGrant) // by hold: since when its server has kept too few permits
+	key, next, open := none, 0, []int32(nil)
+	s.permitSamples(func(k int32, x *history.Sample, kept int64) bool {
+		if k != key {
+			key, next, open = k, 0, nil
+		}
+		for holds := c.byKey[k]; next < len(holds) && c.holds[holds[next]].from <= x.Sent; next++ {
+			open = append(open, holds[next])
+		}
+		open = slices.DeleteFunc(open, func(i int32) bool {
+			return c.holds[i].until < x.Time || !c.holds[i].promisedAt(later(x.Time, keepError(0, c.o)))
+		})
+		sum := int64(0)
+		for _, i := range open {
+			sum += c.outAt(i, x.Time)
+		}
+		for _, i := range open {
+			if _, known := fewer[i]; sum <= kept {
+				delete(fewer, i)
+			} else if !known {
+				fewer[i] = lostGrant{hold: i, seen: x.Time, until: c.holds[i].lastPromise(), node: x.Node}
+			}
+		}
+		return true
+	})
+	for _, l := range fewer { // in any order: they are sorted
+		all = append(all, l)
+	}
+	return all
+}
