@@ -240,11 +240,19 @@ func faultSteps(r *evidence.Run) []evidence.Step {
 		}
 		if next != nil && len(r.Faults) <= maxSteps/2 {
 			steps = append(steps, evidence.Step{Time: next.From, Event: int(next.Granted), Weight: 1,
-				Text: fmt.Sprintf("%s is granted %s, %s after the fault", evidence.ClientName(next.Client),
-					evidence.Quote(r.KeyName(next.Key)), format.Duration(next.From-f.EffectTime()))})
+				Text: fmt.Sprintf("%s is granted %s, %s after the %s", evidence.ClientName(next.Client),
+					evidence.Quote(r.KeyName(next.Key)), format.Duration(next.From-f.EffectTime()), kind(f))})
 		}
 	}
 	return selectSteps(r, steps)
+}
+
+// kind is what f is, in a sentence.
+func kind(f *evidence.Fault) string {
+	if f.Unplanned {
+		return "stall"
+	}
+	return "fault"
 }
 
 // nextGrant is the first hold granted after t; nil if there is none.
