@@ -123,6 +123,11 @@ func (s *Stream) look(over bool) {
 			s.unknownOwners[h.Owners[owner]], s.unknownWhy[h.Owners[owner]] = true, v.unknownWhy[owner]
 		}
 	}
+	for _, i := range v.rare {
+		if owner := h.Owners[h.Spans[i].Owner]; h.Spans[i].Lapsed { // what was judged before may be about that hold
+			s.unknownOwners[owner], s.unknownWhy[owner] = true, leaseEnded
+		}
+	}
 	for i := range v.holds {
 		key := v.holds[i].key
 		list, owner := s.readers[h.Keys[key]], h.Owners[v.holds[i].owner]
