@@ -54,9 +54,9 @@ func checkExercised(v *view, o Options) Result {
 		"faults": int64(injected), "faults_with_effect": int64(injected - len(silent)), "faults_while_held": int64(landed),
 	}}
 	var missing []string
-	if len(v.h.Spans) == 0 {
+	if why := noOperations(v.h); why != "" {
 		if o.applies(nothingDone) {
-			missing = append(missing, "the history has no operations")
+			missing = append(missing, why)
 		}
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
 		missing = append(missing, fewContendedText(v.h, what, contended, granted, need))
@@ -201,4 +201,16 @@ func (l *latestTwo) without(owner int32) time.Duration {
 		return l.second.end
 	}
 	return -1
+}
+
+// noOperations says that a history has no operations, or none on a lock; "": it has some.
+func noOperations(h *history.History) string {
+	if len(h.Spans) == 0 {
+		return "the history has no operations"
+	}
+	if len(h.Others) == 0 || slices.ContainsFunc(h.Spans, func(s history.Span) bool { return s.Op != history.OpOther }) {
+		return ""
+	}
+	return "the history has no operations on a lock, such as acquire and release: its operations are named " +
+		strings.Join(h.Others, ", ")
 }

@@ -14,9 +14,9 @@ func (s *Stream) exercised(spans int) Result {
 	r := Result{Property: Exercised, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
 		"grants": int64(c.Grants), "contended_grants": int64(c.Contended)}}
 	need := threshold(s.o.MinContendedGrants, 2)
-	switch {
-	case spans == 0:
-		r.Outcome, r.Summary = Undecided, "the run tested too little: the history has no operations"
+	switch why := noOperations(h); {
+	case why != "" && len(h.Spans) == spans: // none was trimmed
+		r.Outcome, r.Summary = Undecided, "the run tested too little: "+why
 	case c.Contended < need || len(clientfailures.Ended(h)) > 0:
 		r.Outcome = Undecided
 		why := clientfailures.Describe(h)

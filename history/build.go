@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history/internal/input"
@@ -186,6 +187,9 @@ func (b *Builder) invoke(e numbered) {
 	s := Span{
 		Call: e.time, Return: Infinity, Invoked: e.index, Ended: -1, Process: e.Process,
 		Op: opOf(e.F), Outcome: Info, Permits: 1, Write: true,
+	}
+	if s.Op == OpOther && len(b.h.Others) < 8 && !slices.Contains(b.h.Others, e.F) {
+		b.h.Others = append(b.h.Others, e.F)
 	}
 	s.Key = intern(&b.h.Keys, b.keys, e.Key)
 	s.Owner = b.owner(e, s.Key)

@@ -182,6 +182,7 @@ type History struct {
 	Foreign      []int32         // acquires and tries that were refused because the key holds something that is not a lock
 	NotSetUp     []int32         // acquires and tries that state the size of a semaphore, which does not exist
 	Limits       []int32         // by key, may be shorter than Keys: see [History.Limit]
+	Others       []string        // names of operations that checkers do not know: the first eight
 	Probes       []Probe         // of keys at the end of the run
 	Leftovers    []Leftover      // of keys at the end of the run
 	Samples      []Sample        // the servers' state, of witness.jsonl; nil: unknown. It may be set before a check.

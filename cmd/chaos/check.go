@@ -145,12 +145,22 @@ type judged struct {
 	checker.Judgement
 	Format  foreign.Format       `json:"format"`
 	Assumed []foreign.Assumption `json:"assumed,omitempty"`
+	Key     string               `json:"key,omitempty"` // path to the key that the values were found to have
 	Others  []otherReading       `json:"other_readings,omitempty"`
+}
+
+// keyNote says where the keys were found; "": where the flags or the defaults say.
+func (j *judged) keyNote() string {
+	if j.Key == "" {
+		return ""
+	}
+	return fmt.Sprintf("The values name the locks: read with --key %s.", j.Key)
 }
 
 // otherReading is a reading that leads to another verdict.
 type otherReading struct {
 	Assumed  []foreign.Assumption `json:"assumed"`
+	Key      string               `json:"key,omitempty"` // another path to the key than that of the judgement
 	Verdict  checker.Verdict      `json:"verdict"`
 	Sentence string               `json:"sentence"`
 }
@@ -162,6 +172,13 @@ func (r otherReading) text() string {
 		names := format.Texts(r.Assumed, func(a foreign.Assumption) foreign.Assumption { return a })
 		reading = "assuming " + strings.Join(names, " and ")
 	}
+	switch r.Key {
+	case "":
+	case foreign.OneLock:
+		reading = "as one lock (--key " + r.Key + ")"
+	default:
+		reading = "with --key " + r.Key + ", for one lock each"
+	}
 	return fmt.Sprintf("Read %s, it is %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
 }
 
@@ -171,7 +188,22 @@ type others struct {
 	in      *input
 	options checker.Options
 	verdict checker.Verdict // of the requested interpretation
+	key     string          // of the reading, if it differs from that of the requested one
 	found   []otherReading
+}
+
+// findKeys tries the other reading of values that may name locks.
+func (o *others) findKeys(reading foreign.Options, keys foreign.ValueKeys) error {
+	if keys.Path == "" {
+		return nil
+	}
+	if reading.Key = keys.Path; keys.Certain {
+		reading.Key = foreign.OneLock
+	}
+	o.key = reading.Key
+	_, err := o.judge(reading)
+	o.key = ""
+	return err
 }
 
 // find tries the strict reading if the requested one assumes something;
@@ -220,7 +252,7 @@ func (o *others) judge(reading foreign.Options) (foreign.Info, error) {
 	j := judge(o.streams, h, o.options)
 	same := func(r otherReading) bool { return r.Verdict == j.Verdict }
 	if j.Verdict != o.verdict && !slices.ContainsFunc(o.found, same) {
-		o.found = append(o.found, otherReading{reading.Assume, j.Verdict, j.Sentence})
+		o.found = append(o.found, otherReading{reading.Assume, o.key, j.Verdict, j.Sentence})
 	}
 	return source, nil
 }
@@ -244,6 +276,9 @@ func exclusionNote(j *checker.Judgement) string {
 func printJudgement(s streams, j judged) {
 	fmt.Fprintf(s.out, "%s: %s\n", strings.ToUpper(string(j.Verdict)), format.Line(j.Sentence))
 	if text := exclusionNote(&j.Judgement); text != "" {
+		fmt.Fprintln(s.out, text)
+	}
+	if text := j.keyNote(); text != "" {
 		fmt.Fprintln(s.out, text)
 	}
 	for _, other := range j.Others {

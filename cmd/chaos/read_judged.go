@@ -50,6 +50,13 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 	if err != nil {
 		return nil, err
 	}
+	keys := source.Keys
+	if keys.Certain {
+		reading.Key = keys.Path
+		if h, source, err = readHistory(s, in, reading); err != nil {
+			return nil, err
+		}
+	}
 	if dir, err := rundir.Open(path); err == nil {
 		h.Samples = rundir.SamplesUntil(dir.Samples(), h.End)
 	}
@@ -60,7 +67,13 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 		explain(s, reading, source)
 	}
 	j := judged{Judgement: manifest.Downgrade(judge(s, h, options)), Format: source.Format, Assumed: reading.Assume}
+	if keys.Certain {
+		j.Key = keys.Path
+	}
 	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
+	if err := others.findKeys(reading, keys); err != nil {
+		return nil, err
+	}
 	if j.Others, err = others.find(reading, source); err != nil {
 		return nil, err
 	}

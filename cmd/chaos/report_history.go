@@ -43,6 +43,9 @@ func reportHistory(s streams, path string, o reportOptions) error {
 	in := r.in
 	defer in.Close()
 	notes := format.Texts(r.Others, otherReading.text)
+	if text := r.keyNote(); text != "" {
+		notes = append([]string{text}, notes...)
+	}
 	cite := func(want map[int]bool) (map[int]string, error) { return citeEvents(in, r.reading, want) }
 	run, err := reports.FromHistory(filepath.Base(in.name), r.history, r.Judgement, notes, cite)
 	if err != nil {

@@ -21,6 +21,7 @@ type mapper struct {
 	problems []history.Problem
 	kinds    input.Kinds
 	untimed  int // events without a time
+	valued   valueKeys
 	next     int64
 	last     time.Duration
 	scratch  history.Event // returned by event
@@ -243,7 +244,9 @@ func (m *mapper) body(form edn.Value, e *history.Event) error {
 func (m *mapper) key(form edn.Value, e *history.Event) {
 	p := m.state(e.Process)
 	isOp := isOperation(e.F) && e.F != history.Touch
-	e.Key = m.keyOf(form)
+	if e.Key = m.keyOf(form); e.Key == "" && m.options.Key == "" {
+		m.valued.note(form, e)
+	}
 	if e.Type != history.Invoke && isOp && p.open && !slices.Contains(p.asked, e.Key) {
 		e.Key = p.asked[len(p.asked)-1]
 	}

@@ -27,6 +27,7 @@ type Info struct {
 	Foreign      bool               // the format is one of other suites, so that all of Options applied
 	Clients      int                // number of clients, if the history contains it, as FormatText may; 0: unknown
 	Problems     []history.Problem  // events that were ignored or repaired
+	Keys         ValueKeys          // whether values name locks, where nothing else does
 	ProcessNames []string           // names of processes without a number, see [history.History.NameProcesses]
 }
 
@@ -58,10 +59,13 @@ func ReadEvents(r io.Reader, name string, o Options, visit func(e *history.Event
 	if err == nil {
 		err = in.read(buffered, visit)
 	}
-	in.Affected = in.mapper.affected
+	in.Affected, in.Keys = in.mapper.affected, in.mapper.valued.result()
 	in.Problems = append(in.Problems, in.mapper.problems...)
 	if n := in.mapper.untimed; n > 0 {
 		in.problem(0, "events without a time: %d; they count as 1 ns apart, so durations have no meaning", n)
+	}
+	if in.Keys.Certain {
+		in.problem(0, "the values name several locks, but were read as those of one: use --key %s", in.Keys.Path)
 	}
 	in.ProcessNames = in.mapper.processNames
 	named := history.History{ProcessNames: in.ProcessNames}
