@@ -1,10 +1,12 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/promise"
 )
 
@@ -113,6 +115,58 @@ func (c *honestyCheck) judgeFailures() {
 		}
 		if !c.o.applies(honestRights) || !excused {
 			c.found.add(finding{rule: gaveUpEarly, x: none, y: f.Span, start: s.Call, end: f.Time})
+		}
+	}
+}
+
+// A lock has more failures without a fault than it is allowed, for each kind of operation, if one in failureShare of the
+// operations failed so, and there are enoughFailures of them, or all of two.
+const (
+	enoughFailures = 3
+	failureShare   = 20
+)
+
+// connections is how many requests of a client after a fault may fail because of it: each may use a connection that the
+// fault has broken.
+const connections = 4
+
+// judgeFailuresOfHealthy finds the operations of every lock that failed although nothing disturbed them or the requests
+// of their client just before, if they are more than the allowance of their kind. One that took longer than the slack
+// is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too. A client that
+// was never granted anything, or never authenticated, has not been set up for these servers.
+func (c *honestyCheck) judgeFailuresOfHealthy() {
+	if len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
+		return f.Name == history.NoPassword
+	}) {
+		return
+	}
+	u := c.undisturbed(c.o)
+	failed := make(map[history.Op][]finding)
+	for _, f := range c.h.Failures {
+		s := &c.h.Spans[f.Span]
+		during := segment{s.Call, f.Time}
+		if s.Part || c.wasClosed(f.Span) || s.Op != history.OpAcquire && during.until-during.from > c.o.slack() {
+			continue
+		}
+		since := segment{c.usedBefore(f.Span, connections), f.Time}
+		if u.ran(f.Span, since) == since && u.in(since, f.Span, []string{anything}) {
+			failed[s.Op] = append(failed[s.Op], finding{rule: failedHealthy, x: none, y: f.Span, start: s.Call, end: f.Time})
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	total := make(map[history.Op]int)
+	for _, s := range refs(c.h.Spans) {
+		total[s.Op]++
+	}
+	for op, all := range failed { // findings are sorted
+		if len(all) < max(2, min(enoughFailures, total[op])) || len(all)*failureShare < total[op] {
+			continue
+		}
+		for _, f := range all {
+			f.note = fmt.Sprintf("%d of %s", len(all), format.Count(total[op], op.String()))
+			c.found.add(f)
 		}
 	}
 }

@@ -191,11 +191,16 @@ func (v *view) judgeUnknownOutcomes(o Options, found *findings) {
 }
 
 // lastUse is when the client of a span had sent the request before it: 0 if there was none.
-func (v *view) lastUse(span int32) time.Duration {
+func (v *view) lastUse(span int32) time.Duration { return v.usedBefore(span, 1) }
+
+// usedBefore is when the client of a span had sent the n-th request before it: 0 if there were fewer.
+func (v *view) usedBefore(span int32, n int) time.Duration {
 	client := v.client(span)
 	for i := span - 1; i >= 0; i-- {
 		if v.client(i) == client {
-			return v.h.Spans[i].Call
+			if n--; n == 0 {
+				return v.h.Spans[i].Call
+			}
 		}
 	}
 	return 0

@@ -39,6 +39,7 @@ const (
 	forceFault              // acquits: there was a fault
 	contradicted            // the lock contradicted itself
 	gaveUpEarly             // a release or renewal gave up early, or another operation failed without a fault
+	failedHealthy           // operations failed although nothing disturbed them
 	renewalWaited           // a renewal had no answer long after the end of its hold
 	resurrected             // servers had a hold again after its loss was reported
 	ownerUnnamed            // a release of a lost hold did not say that another owner had the lock
@@ -74,7 +75,8 @@ func honestyRules() []string {
 		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
 		shownExpired: "shown-expired", waitersBeyond: "waiters-beyond", waitersMissing: "waiters-missing",
 		forcedNothing: "forced-nothing", forceMissed: "force-missed", forceFault: "force-fault",
-		contradicted: "contradiction", gaveUpEarly: "failed", ownerUnnamed: "owner-unnamed",
+		contradicted: "contradiction", gaveUpEarly: "failed", failedHealthy: "failed-undisturbed",
+		ownerUnnamed:     "owner-unnamed",
 		failedWithEffect: "failed-with-effect",
 		renewalWaited:    "waited-renewal", resurrected: "resurrected", deniedGrant: "denied-grant",
 		grantLost: "grant-lost", honestRemoved: "data-removed",
@@ -103,6 +105,7 @@ func (c *honestyCheck) judge() {
 	c.judgeShown()
 	c.judgeWaiters()
 	c.judgeFailures()
+	c.judgeFailuresOfHealthy()
 	c.judgeEffectsOfFailures()
 	c.judgeContradictions()
 	c.judgeForcedReleases()
@@ -171,6 +174,9 @@ func honestyWords() map[int]wording {
 			forcedReply + "it had been held, although nobody can have held it"},
 		forceMissed: {BrokenPromise, aHold, ruleForced,
 			forcedReply + "nobody held it, although client $other had held it since $since"},
+		failedHealthy: {"", nothing, "an operation that nothing disturbs does not end with an error",
+			"the $op of $lock by client $client at $start ended with an error after $length although no fault was in force, " +
+				"as did $note"},
 		contradicted: {BrokenPromise, nothing,
 			"the replies of a lock about a hold or an operation do not contradict each other",
 			"client $client, $op of $lock at $start: $note"},

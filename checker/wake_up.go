@@ -15,9 +15,10 @@ const (
 	notWoken             = iota // a waiter was not served although the lock was free
 	notAdmitted                 // a waiter was not served although there was room for it
 	tryRefused                  // a try was refused although there was room for it
-	tryWaited                   // a try waited
+	tryWaited                   // a try waited, or a release or a renewal took long
 	waitedNeverGrantable        // a request that can never be granted waited, at a lock that states that it refuses it
-	notReturned                 // an acquire did not return, long after its wait had ended
+	notReturned                 // an acquire did not return long after its wait had ended, or only then
+	waitUnused                  // an acquire gave up long before its wait was over
 	requestStorm                // a process sent requests again and again without a pause
 	dialStorm                   // a process dialed again and again without a pause
 	wokenTooMany                // a release woke more waiters than it could let in
@@ -45,6 +46,7 @@ func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		tryWaited:            "waited-try",
 		waitedNeverGrantable: "never-grantable", notReturned: "not-returned",
+		waitUnused:   "wait-unused",
 		requestStorm: "storm", dialStorm: "dials", wokenTooMany: "herd",
 		gaveUp: "gave-up", failedWait: "failed-wait", closedWait: "closed-wait", keptToItself: "no-turns",
 		holdAndWait: "hold-and-wait",
@@ -60,9 +62,9 @@ func wakeUpRules() []string {
 // it, by the longest possible intervals (see free_times.go). A wait that timed out counts like one that was served in
 // the end. What follows a hold that was not released is judged by recovery.
 //
-// An acquire with a wait has to return when its wait ends. The harness records that a reply did not come only long
-// after that; if the client was running and the servers were available in the slack before, and no reply ever came, the
-// lock waits without an end.
+// An acquire with a wait has to return when its wait ends, and not before (see time_bounds.go). The harness records that
+// a reply did not come only long after that; if the client was running and the servers were available in the slack
+// before, and no reply ever came, the lock waits without an end.
 //
 // It is sound up to the slack, which has to be longer than a round trip and than the polling interval of a lock that
 // polls.
@@ -78,7 +80,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.unservedWaits(timed, waitRules{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
 	asked += v.unreturned(o, found)
 	v.judgeCapacity(timed, found)
-	v.judgeTries(timed, found)
+	v.judgeTimeBounds(timed, found)
 	v.judgeOwnGrants(timed, found)
 	v.judgeWaitsWhileFree(timed, found)
 	v.judgeRequestsNeverGrantable(o, found)
@@ -143,6 +145,8 @@ func wakeUpWords() map[int]wording {
 		notReturned: {"", nothing, "an acquire returns when its wait ends",
 			"client $client requested $lock at $start, and the acquire had not returned by $end, long after the end of its " +
 				"wait"},
+		waitUnused: {"", nothing, "an acquire waits until its wait is over",
+			"client $client requested $lock at $call, and the lock refused it at $return, $length before the end of its wait"},
 		notWoken: {"", endedHold, "a waiter for a free lock gets it",
 			"client $client waited for $lock $during although no client held it: client $other had released it by $freed"},
 		notAdmitted: {"", nothing, "a request is granted if no other client is in its way",
@@ -193,10 +197,16 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		if f.x < 0 {
 			w.text = "client $client waited for $lock $during although no client held it, or ever had"
 		}
+	case notReturned:
+		if f.note == lateAnswer {
+			w.text = "client $client requested $lock at $call, and the acquire returned only at $end, $length after the end " +
+				"of its wait"
+		}
 	case tryWaited:
-		if s.Op == history.OpRelease {
-			w.rule = "a release does not wait for the end of a fault that the lock tolerates"
-			w.text = "client $client released $lock at $start, and the release returned only after $length"
+		if s.Op == history.OpRelease || s.Op == history.OpRenew {
+			w.rule = "a $noun takes no longer than its requests"
+			w.text = "client $client $did $lock at $start, and the $noun " +
+				either(s.Outcome == history.Info, "had not returned", "returned only") + " after $length"
 		}
 	case unanswered:
 		if v.quorum {

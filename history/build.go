@@ -236,7 +236,7 @@ func (b *Builder) complete(e numbered) {
 	switch {
 	case ok:
 		b.completeSpan(&b.h.Spans[i], e)
-		wait := b.waited(i)
+		wait := b.waited(i, e)
 		if closed := b.closed(i, e); e.failed() && !closed {
 			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i})
 		}

@@ -17,13 +17,6 @@ func (b *Builder) closes(s *Span, after time.Duration) {
 	}
 }
 
-// waited returns how long acquire i, which has ended, could wait; 0: without limit, or i is no acquire.
-func (b *Builder) waited(i int32) time.Duration {
-	invoked := b.h.Spans[i].Invoked
-	defer delete(b.waits, invoked)
-	return b.waits[invoked]
-}
-
 // closed reports whether the lock object was closed before e completed operation i, and records it as a Closing.
 func (b *Builder) closed(i int32, e numbered) bool {
 	invoked := b.h.Spans[i].Invoked

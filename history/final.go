@@ -54,10 +54,19 @@ func (e *Event) timedOut() bool {
 		slices.Contains([]string{CodeHeld, "busy", "timeout", CodeRefused}, e.Error.Code)
 }
 
-// failed reports whether e ended with an error that is no answer of a lock.
+// failed reports whether e ended with an error that is no answer of a lock. Locks of others have codes of their own for
+// that: a release or renewal is answered with few codes, and an acquire whose outcome is unknown with none.
 func (e *Event) failed() bool {
-	return e.Error != nil && (e.Type == Fail || e.Type == Info) &&
-		slices.Contains([]string{"error", "unknown", "no-quorum", "panic", CodeNoReply}, e.Error.Code)
+	if e.Error == nil || e.Type != Fail && e.Type != Info || e.ended() {
+		return false
+	}
+	switch e.Error.Code {
+	case "error", "unknown", "no-quorum", "panic", CodeNoReply:
+		return true
+	case CodeTimeout, CodeContradiction, CodeHeld, "unknown-op", "closed":
+		return false
+	}
+	return e.F == Release && !e.denied() || e.Type == Info && (e.F == Acquire || e.F == Try || e.F == Renew)
 }
 
 // denied reports whether e is a release or renewal that failed because the lock did not know the hold.

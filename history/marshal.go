@@ -12,7 +12,8 @@ import (
 // code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
-// CodeRefused is the [Error] code of a try that was refused, perhaps only because others wait.
+// CodeRefused is the [Error] code of a try that was refused, perhaps only because others wait, and of an acquire that
+// does not wait until its wait is over, as documented.
 const CodeRefused = "refused"
 
 // CodeNoReply is the [Error] code of an acquire whose wait ran out before a server replied.

@@ -170,6 +170,7 @@ type History struct {
 	Faults       []Fault
 	Unknown      []Unknown
 	Failures     []Failure
+	Mistimed     []Mistimed      // acquires that did not end when their stated wait did
 	Closings     []Closing       // acquires during which a client closed its lock object
 	Contradicted []Contradiction // operations about which a lock contradicts itself
 	Exits        []Exit          // unexpected exits of clients whose reason is known

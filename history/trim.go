@@ -19,6 +19,7 @@ func (b *Builder) Trim(span func(i int32, s *Span) bool, notice func(n *Notice) 
 	})
 	b.h.Unknown = about(b.h.Unknown, func(u *Unknown) *int32 { return &u.Span }, to)
 	b.h.Failures = about(b.h.Failures, func(f *Failure) *int32 { return &f.Span }, to)
+	b.h.Mistimed = about(b.h.Mistimed, func(m *Mistimed) *int32 { return &m.Span }, to)
 	b.h.Closings = about(b.h.Closings, func(c *Closing) *int32 { return &c.Span }, to)
 	b.h.Contradicted = about(b.h.Contradicted, func(c *Contradiction) *int32 { return &c.Span }, to)
 	for _, list := range []*[]int32{&b.h.TimedOut, &b.h.OneHeld, &b.h.Unanswered, &b.h.Reentered, &b.h.Upgrades,

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/simtest"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // The locks of these tests are written as users write them, with go-redis. Each has a name for every bug that can be
@@ -59,21 +60,34 @@ func (k kind) lock(bug string) simtest.Lock {
 
 // server connects to one server.
 func server(s client.Setup, addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: addr, Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: 100 * time.Millisecond, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	return redis.NewClient(options(s, addr).Simple())
 }
 
-// single is a lock on one server.
+// options are how to connect to servers.
+func options(s client.Setup, addrs ...string) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs: addrs, Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: 100 * time.Millisecond, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// single is a lock whose keys are each on one server.
 type single struct {
-	rdb *redis.Client
+	rdb redis.UniversalClient
 	bug string
 }
 
 func newSingle(s client.Setup, bug string) single {
-	return single{server(s, s.Endpoints.Addrs[0]), bug}
+	o := options(s, s.Endpoints.Addrs...)
+	o.IsClusterMode = s.Endpoints.Kind == topology.Sharded
+	if bug == "blocks its only connection" {
+		o.PoolSize, o.MaxActiveConns = 1, 1
+	}
+	if !o.IsClusterMode {
+		o.Addrs = o.Addrs[:1]
+	}
+	return single{redis.NewUniversalClient(o), bug}
 }
 
 func (l single) Renew(context.Context, client.Hold, time.Duration) (client.Grant, error) {

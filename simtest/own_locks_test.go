@@ -96,6 +96,7 @@ func TestPlantedBugs(t *testing.T) {
 		"faults=[{after: 500ms, when: acquired, delay: 50ms, fault: pause-client, target: holder, for: 1500ms}]")
 	deadWaiter := contention("workload.hold=100ms", "duration=8s",
 		"faults=[{after: 1s, when: waiting, fault: client-crash, target: waiter}]")
+	long := contention("workload.hold=100ms", "workload.wait=3s")
 	brief := contention("workload.hold=94ms", "workload.jitter=10ms", "workload.lease=100ms", "duration=20s")
 	for _, test := range []struct {
 		kind     kind
@@ -116,6 +117,14 @@ func TestPlantedBugs(t *testing.T) {
 		{plainKind, "release always succeeds", outlived, checker.Honesty},
 		{plainKind, "waits without end", deadHolder, checker.WakeUp},
 		{plainKind, "never returns", deadHolder, checker.WakeUp},
+		{plainKind, "gives up at once", long, checker.WakeUp},
+		{plainKind, "waits too long", contention("workload.hold=1500ms", "workload.wait=500ms", "duration=8s"), checker.WakeUp},
+		{plainKind, "release takes seconds", contention("workload.lease=5s", "duration=10s"), checker.WakeUp},
+		{plainKind, "release fails", contention("workload.lease=500ms"), checker.Honesty},
+		{plainKind, "release by hash", contention("workload.lease=500ms"), checker.Honesty},
+		{plainKind, "release of two slots", contention("workload.lease=500ms", "topology.kind=cluster"), checker.Honesty},
+		{plainKind, "blocks its only connection", contention("workload.clients=6", "workload.per_process=3",
+			"workload.per_instance=3", "workload.lease=5s", "duration=10s"), checker.WakeUp},
 		{watchdogKind, "reports no loss", setting{"key-deleted", []string{"workload.lease=0s"}}, checker.Honesty},
 		{watchdogKind, "renews too late", setting{"stuck-holder", nil}, checker.Exclusion},
 		{watchdogKind, "renews what it does not own", paused, checker.LeaseExclusion},

@@ -106,9 +106,10 @@ func (l *library) acquireHeld(ctx context.Context, a client.Acquire, twice bool)
 	if rare {
 		c.opts = append(c.opts, lock.WithRetryDelay(func(int) time.Duration { return rareRequests }))
 	}
-	check := func() error { return nil }
+	check, limited := func() error { return nil }, false
 	if l.varied && !rare && !a.Scoped && !c.bounded && !twice {
 		check = l.vary(&c, a)
+		limited = a.Wait > 0 && formOf(a.Owner) == limitedForm
 	}
 	if l.contexts || a.Scoped {
 		var stop func() bool
@@ -134,6 +135,9 @@ func (l *library) acquireHeld(ctx context.Context, a client.Acquire, twice bool)
 	}
 	if wrong := cmp.Or(check(), checkEnd(a, err, twice || a.Scoped || c.bounded || l.several)); wrong != nil {
 		return nil, owner, wrong
+	}
+	if limited && errors.Is(err, lock.ErrHeld) {
+		err = limitedError{err}
 	}
 	if err == nil && outer != nil && len(a.Keys) == 0 {
 		l.holds.nest(outer, h)

@@ -1,0 +1,67 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// undisturbed finds the operations to which nothing happened: whatever came of them is due to the lock.
+type undisturbed struct {
+	*view
+	excuses func(in scope) excuses
+	crashed map[int]time.Duration // by client
+	stalls  []segment             // of the harness
+	known   time.Duration         // until then it is known which faults were in force
+}
+
+// undisturbed returns what finds these operations. One server that is slow disturbs an operation that asks all of them,
+// whatever Options.MayBeDown is.
+func (v *view) undisturbed(o Options) undisturbed {
+	o.MayBeDown = 0
+	return undisturbed{v, v.excusesFor(o), v.crashes(), v.harnessStalls(), v.firstUnknownFault()}
+}
+
+// ran is the longest part of s in which the servers were available to an operation and its client ran.
+func (u *undisturbed) ran(span int32, s segment) segment {
+	return longestOutside(s, u.excuses(scopeOf(&u.h.Spans[span])).away.windows, u.clientPauses()[u.client(span)])
+}
+
+// delaying are the words of faults that delay the operations of a lock.
+func delaying() []string {
+	return []string{history.AffectsData, history.AffectsTraffic, history.AffectsDelays, history.AffectsCommands,
+		history.AffectsClients}
+}
+
+// anything is the word for which every fault counts.
+const anything = ""
+
+// in reports whether no fault was in force in s, at a server or at the client of a span, that may affect one of the
+// words of what, and the client did not crash. That the harness was stalled is not considered, see ran.
+func (u *undisturbed) in(s segment, span int32, what []string) bool {
+	client := u.client(span)
+	if at, crashed := u.crashed[client]; s.until > u.known || crashed && at >= s.from && at <= s.until {
+		return false
+	}
+	return !u.excuses(scopeOf(&u.h.Spans[span])).dis.any(s, func(f *faultTime) bool {
+		at := f.client()
+		if at >= 0 && at != client || f.affects == "" && slices.Contains(u.stalls, f.segment) {
+			return false
+		}
+		return slices.ContainsFunc(what, func(w string) bool { return w == anything || f.mayAffect(w) })
+	})
+}
+
+// firstUnknownFault is when the nemesis of another suite first did something that this harness has no name for, so that
+// nobody knows what it affected, or for how long; never: it did not.
+func (v *view) firstUnknownFault() time.Duration {
+	for _, f := range refs(v.h.Faults) {
+		known := explains(f.Name) || f.Name == history.SourceIgnored || f.Name == history.ProcessLeft ||
+			f.Name == history.NoPassword
+		if f.Phase == history.Noted && f.ID == 0 && !known {
+			return f.Time
+		}
+	}
+	return never
+}
