@@ -12,7 +12,6 @@ type undisturbed struct {
 	*view
 	excuses func(in scope) excuses
 	crashed map[int]time.Duration // by client
-	stalls  []segment             // of the harness
 	known   time.Duration         // until then it is known which faults were in force
 }
 
@@ -20,7 +19,7 @@ type undisturbed struct {
 // whatever Options.MayBeDown is.
 func (v *view) undisturbed(o Options) undisturbed {
 	o.MayBeDown = 0
-	return undisturbed{v, v.excusesFor(o), v.crashes(), v.harnessStalls(), v.firstUnknownFault()}
+	return undisturbed{v, v.excusesFor(o), v.crashes(), v.firstUnknownFault()}
 }
 
 // ran is the longest part of s in which the servers were available to an operation and its client ran.
@@ -38,7 +37,7 @@ func delaying() []string {
 const anything = ""
 
 // in reports whether no fault was in force in s, at a server or at the client of a span, that may affect one of the
-// words of what, and the client did not crash. That the harness was stalled is not considered, see ran.
+// words of what, and the client did not crash. Stalls are not considered, see ran.
 func (u *undisturbed) in(s segment, span int32, what []string) bool {
 	client := u.client(span)
 	if at, crashed := u.crashed[client]; s.until > u.known || crashed && at >= s.from && at <= s.until {
@@ -46,7 +45,7 @@ func (u *undisturbed) in(s segment, span int32, what []string) bool {
 	}
 	return !u.excuses(scopeOf(&u.h.Spans[span])).dis.any(s, func(f *faultTime) bool {
 		at := f.client()
-		if at >= 0 && at != client || f.affects == "" && slices.Contains(u.stalls, f.segment) {
+		if at >= 0 && at != client || f.stall {
 			return false
 		}
 		return slices.ContainsFunc(what, func(w string) bool { return w == anything || f.mayAffect(w) })

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -43,20 +41,6 @@ type retries struct {
 	mu    sync.Mutex
 	last  int
 	wrong error
-}
-
-// limitedError is the error of an acquire that found the lock held in each of its few requests, and did not wait.
-type limitedError struct{ error }
-
-func (e limitedError) Unwrap() error { return e.error }
-
-// limitedCode is the code of an error of an acquire that may have been limited.
-func limitedCode(err error) string {
-	var limited limitedError
-	if errors.As(err, &limited) {
-		return history.CodeRefused
-	}
-	return native.Code(err)
 }
 
 // delay is the function for lock.WithRetryDelay.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -137,7 +139,7 @@ func (l *library) acquireHeld(ctx context.Context, a client.Acquire, twice bool)
 		return nil, owner, wrong
 	}
 	if limited && errors.Is(err, lock.ErrHeld) {
-		err = limitedError{err}
+		err = fmt.Errorf("%w: %w", native.ErrLimited, err)
 	}
 	if err == nil && outer != nil && len(a.Keys) == 0 {
 		l.holds.nest(outer, h)

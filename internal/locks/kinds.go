@@ -127,7 +127,7 @@ func (e behindError) Unwrap() error { return e.error }
 // behindCode is the code of an error of a lock that refuses some requests because others wait.
 func behindCode(err error) string {
 	var behind behindError
-	if code := limitedCode(err); code != history.CodeHeld || !errors.As(err, &behind) {
+	if code := native.Code(err); code != history.CodeHeld || !errors.As(err, &behind) {
 		return code
 	}
 	return history.CodeRefused
@@ -172,7 +172,7 @@ func kindRow(name, doc, source string, k kind) client.Spec {
 		Name: name, Doc: doc, Source: source,
 		Topologies: []string{topology.Single, topology.Replicated, topology.Sentinel, topology.Sharded},
 		Can:        plainCan(), PersistentKeys: tokenKey, ExpiringKeys: tokenKey,
-		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: limitedCode,
+		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: native.Code,
 	}
 }
 

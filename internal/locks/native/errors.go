@@ -11,13 +11,16 @@ import (
 
 var ErrNotOpen = errors.New("the wait ran out before the latch was open")
 
+// ErrLimited is of an acquire that found the lock held in each of its few requests, and did not use all of its wait.
+var ErrLimited = errors.New("limited")
+
 // Code is the short word for an error of package lock.
 func Code(err error) string {
 	for _, row := range []struct {
 		err  error
 		code string
 	}{
-		{client.ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"},
+		{ErrLimited, history.CodeRefused}, {client.ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"},
 		{lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
 		{lock.ErrForeign, history.CodeForeign}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, history.CodeUpgrade},
