@@ -32,7 +32,7 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 		if s.Op != history.OpAcquire || s.Part {
 			continue
 		}
-		if f.Wait > 0 && later(f.Time, o.ClockError+clockGrain) >= later(s.Call, f.Wait) {
+		if v.waitedOut(f, o) {
 			v.judgeFailedWait(f, o, found)
 			continue
 		}
@@ -43,6 +43,11 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 			found.add(finding{rule: gaveUp, x: none, y: f.Span, start: s.Call, end: f.Time})
 		}
 	}
+}
+
+// waitedOut reports whether an acquire failed when its wait was over.
+func (v *view) waitedOut(f history.Failure, o Options) bool {
+	return f.Wait > 0 && later(f.Time, o.ClockError+clockGrain) >= later(v.h.Spans[f.Span].Call, f.Wait)
 }
 
 // judgeFailedWait judges an acquire that failed at its wait timeout. It leaves out acquires of unknown outcome, because
@@ -132,8 +137,8 @@ const connections = 4
 
 // judgeFailuresOfHealthy finds the operations of every lock that failed although nothing disturbed them or the requests
 // of their client just before, if they are more than the allowance of their kind. One that took longer than the slack
-// is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too. A client that
-// was never granted anything, or never authenticated, has not been set up for these servers.
+// is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too, and so is a wait
+// that is over. A client that was never granted anything, or never authenticated, has not been set up for these servers.
 func (c *honestyCheck) judgeFailuresOfHealthy() {
 	if len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
 		return f.Name == history.NoPassword
@@ -145,7 +150,8 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		during := segment{s.Call, f.Time}
-		if s.Part || c.wasClosed(f.Span) || s.Op != history.OpAcquire && during.until-during.from > c.o.slack() {
+		if s.Part || c.wasClosed(f.Span) || c.waitedOut(f, c.o) ||
+			s.Op != history.OpAcquire && during.until-during.from > c.o.slack() {
 			continue
 		}
 		since := segment{c.usedBefore(f.Span, connections), f.Time}
