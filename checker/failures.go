@@ -124,8 +124,8 @@ func (c *honestyCheck) judgeFailures() {
 	}
 }
 
-// A lock has more failures without a fault than it is allowed, for each kind of operation, if one in failureShare of the
-// operations failed so, and there are enoughFailures of them, or all of two.
+// A lock has more failures without a fault than it is allowed if, of one kind of operation, one in failureShare failed
+// so, and there are enoughFailures of them, or all of two.
 const (
 	enoughFailures = 3
 	failureShare   = 20
@@ -137,8 +137,9 @@ const connections = 4
 
 // judgeFailuresOfHealthy finds the operations of every lock that failed although nothing disturbed them or the requests
 // of their client just before, if they are more than the allowance of their kind. One that took longer than the slack
-// is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too, and so is a wait
-// that is over. A client that was never granted anything, or never authenticated, has not been set up for these servers.
+// is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too, and so is a
+// wait that is over. A lock that was never granted, or a client that never authenticated, has not been set up for these
+// servers.
 func (c *honestyCheck) judgeFailuresOfHealthy() {
 	if len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
 		return f.Name == history.NoPassword

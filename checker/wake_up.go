@@ -62,9 +62,9 @@ func wakeUpRules() []string {
 // it, by the longest possible intervals (see free_times.go). A wait that timed out counts like one that was served in
 // the end. What follows a hold that was not released is judged by recovery.
 //
-// An acquire with a wait has to return when its wait ends, and not before (see time_bounds.go). The harness records that
-// a reply did not come only long after that; if the client was running and the servers were available in the slack
-// before, and no reply ever came, the lock waits without an end.
+// An acquire with a wait has to return when its wait ends, and not before (see time_bounds.go). The harness records
+// that a reply did not come only long after that; if the client was running and the servers were available in the
+// slack before, and no reply ever came, the lock waits without an end.
 //
 // It is sound up to the slack, which has to be longer than a round trip and than the polling interval of a lock that
 // polls.

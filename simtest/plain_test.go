@@ -103,7 +103,7 @@ func (l *plain) Release(ctx context.Context, h client.Hold) (int, error) {
 	case "release fails": // a mistake in its code, before it sends anything
 		return 0, errors.New("key: expected bytes, got a string")
 	case "release takes seconds": // something else keeps the thread that has to do it
-		time.Sleep(3 * time.Second)
+		<-time.After(3 * time.Second)
 	case "release by hash": // nobody has loaded the script
 		return 0, l.rdb.EvalSha(ctx, redis.NewScript(compareAndDelete).Hash(), []string{h.Key}, h.Owner).Err()
 	case "release of two slots":
