@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 func TestSlotMigrationHasNothingToMoveToTheOwner(t *testing.T) {
@@ -39,7 +38,7 @@ func TestSlotMigrationOfRealServers(t *testing.T) {
 		t.Errorf("the sample of the importing master has %+v of the new key", got)
 	}
 	// MIGRATE would wait for a gate that holds what unknown callers send, and the source with it.
-	held := cluster.Link{From: process.UnknownClient, To: "n2"}
+	held := cluster.Link{From: cluster.UnknownClient, To: "n2"}
 	if err := c.SetRule(held, cluster.Forward, cluster.Rule{Mode: cluster.Hold}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Describe returns a clause for each kind of failure: clients violated the protocol, exited unexpectedly, or did not
-// reply. A client that a fault has killed has not failed.
+// Describe returns a clause for each kind of failure: clients violated the protocol, exited unexpectedly, were refused
+// for want of a password, or did not reply. A client that a fault has killed has not failed.
 func Describe(h *history.History) (clauses []string) {
 	clauses = Ended(h)
+	if text := withoutPassword(h); text != "" {
+		clauses = append(clauses, text)
+	}
 	if text := noReply(h); text != "" {
 		clauses = append(clauses, text)
 	}
@@ -89,6 +92,23 @@ func wasOrWere(clients []string) string {
 		return "was"
 	}
 	return "were"
+}
+
+// withoutPassword is the clause about clients that have not authenticated; "" if there are none.
+func withoutPassword(h *history.History) (text string) {
+	more := -1
+	for _, f := range h.Faults {
+		if f.Name != history.NoPassword {
+			continue
+		}
+		if more++; more == 0 {
+			text = f.Detail
+		}
+	}
+	if more > 0 {
+		text += fmt.Sprintf("; so do %s", format.Count(more, "other client"))
+	}
+	return text
 }
 
 // noReply is the clause about the requests for whose replies the harness stopped waiting; "" if there are none.

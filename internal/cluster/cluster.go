@@ -170,6 +170,8 @@ type Traffic struct {
 	Resets   int64 // connections reset by the gate
 	Messages int64 // published messages dropped, see Rule.Mute
 	Twice    int64 // requests that the server has executed a second time, see Rule.Twice
+	Refused  int64 // replies of Redis that refused a request because the caller had not authenticated
+	Accepted bool  // there was another reply
 }
 
 // Add adds more to t.
@@ -180,6 +182,8 @@ func (t *Traffic) Add(more Traffic) {
 	t.Resets += more.Resets
 	t.Messages += more.Messages
 	t.Twice += more.Twice
+	t.Refused += more.Refused
+	t.Accepted = t.Accepted || more.Accepted
 }
 
 // Links sets the gates between clients, servers and Sentinels.

@@ -245,6 +245,9 @@ func TTLs(ask Ask, names []string) (map[string]time.Duration, error) {
 
 const clientPrefix = "client:"
 
+// UnknownClient names a caller whose address belongs to no server or client of the run.
+const UnknownClient = clientPrefix + "?"
+
 // ClientName is the name of client i (from 0) as an end of a [Link]: "client:0".
 func ClientName(i int) string { return clientPrefix + strconv.Itoa(i) }
 

@@ -19,6 +19,7 @@ type notes struct {
 	mu     sync.Mutex
 	record *history.Recorder // nil: the history has not begun
 	early  []note
+	once   map[note]bool // without details
 }
 
 type note struct{ f, target, detail string }
@@ -31,6 +32,20 @@ func (n *notes) add(f, target, detail string) {
 		return
 	}
 	n.write(note{f, target, detail})
+}
+
+// addOnce is add, but only for the first note of that name about a target.
+func (n *notes) addOnce(f, target, detail string) {
+	n.mu.Lock()
+	known := n.once[note{f: f, target: target}]
+	if n.once == nil {
+		n.once = map[note]bool{}
+	}
+	n.once[note{f: f, target: target}] = true
+	n.mu.Unlock()
+	if !known {
+		n.add(f, target, detail)
+	}
 }
 
 // begin records what came early. Recording ends with end.
@@ -57,9 +72,14 @@ func (n *notes) write(x note) {
 // authenticated is c, with a note if a server refuses it because it did not authenticate.
 func (s *stage) authenticated(c client.Client, i int) client.Client {
 	return &authenticatedClient{Client: c, refused: func(reason string) {
-		s.notes.add(history.NoPassword, cluster.ClientName(i), fmt.Sprintf("client %d was refused by a server (%s): "+
-			"it has to authenticate with setup.endpoints.password (docs/reference/protocol.md)", i, reason))
+		s.noPassword(cluster.ClientName(i), fmt.Sprintf("client %d was refused by a server (%s)", i, reason))
 	}}
+}
+
+// noPassword notes once that a server has refused a client, or callers that are not known.
+func (s *stage) noPassword(name, text string) {
+	s.notes.addOnce(history.NoPassword, name, text+": it has to authenticate with setup.endpoints.password "+
+		"(docs/reference/protocol.md)")
 }
 
 // authenticatedClient is a client whose first refusal for want of a password is reported.

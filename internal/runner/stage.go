@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/refusals"
 	"github.com/lockchaos/lockchaos/internal/stalls"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -206,6 +207,11 @@ func (s *stage) startWork() {
 	}
 	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
 	s.observers.Go(func() { s.watchStalls(witness) })
+	if links, ok := s.cluster.(cluster.Links); ok && !r.Backend.Facts().Deterministic {
+		watch := refusals.Watch{Links: links, Clients: r.params.Clients, Clock: s.clock, Note: s.noPassword, End: s.endEarly,
+			Granted: func() bool { return s.track.snapshot().Grants > 0 }}
+		s.observers.Go(func() { watch.Run(witness) })
+	}
 	s.observers.Go(func() {
 		defer close(s.faultsDone)
 		s.nemesis.run(plan, r.plan)

@@ -283,7 +283,7 @@ func crashes(r *evidence.Run) []string {
 	}
 	for _, n := range r.Notes {
 		switch n.Name {
-		case history.SourceIgnored, history.ProcessLeft, history.NoPassword:
+		case history.SourceIgnored, history.ProcessLeft:
 			all = append(all, n.Detail)
 		}
 	}

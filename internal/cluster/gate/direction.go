@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,8 @@ import (
 type direction struct {
 	current                          atomic.Pointer[state]
 	passed, waiting, dropped, resets atomic.Int64
-	messages, twice                  atomic.Int64
+	messages, twice, refused         atomic.Int64
+	accepted                         atomic.Bool
 
 	mu     sync.Mutex
 	idleAt time.Time // with a rate: when everything read so far has been sent
@@ -67,4 +69,21 @@ func (d *direction) addTo(sum *cluster.Traffic) {
 	sum.Resets += d.resets.Load()
 	sum.Messages += d.messages.Load()
 	sum.Twice += d.twice.Load()
+	sum.Refused += d.refused.Load()
+	sum.Accepted = sum.Accepted || d.accepted.Load()
+}
+
+// look counts a reply of Redis by its first bytes: whether it refuses the caller for want of a password.
+func (d *direction) look(reply []byte) {
+	if len(reply) > 0 && reply[0] == '-' {
+		for _, refusal := range []string{"-NOAUTH", "-WRONGPASS", "-ERR invalid password"} {
+			if bytes.HasPrefix(reply, []byte(refusal)) {
+				d.refused.Add(1)
+				return
+			}
+		}
+	}
+	if !d.accepted.Load() {
+		d.accepted.Store(true)
+	}
 }

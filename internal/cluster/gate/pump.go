@@ -95,6 +95,7 @@ func (p *pump) forward(c chunk) {
 		}
 	}
 	if p.messages != nil && !c.end {
+		p.dir.look(c.data)
 		if c.data = p.filterMessages(c.data, rule.Mute); len(c.data) == 0 {
 			return
 		}

@@ -91,7 +91,7 @@ func (c *Cluster) Promote(ctx context.Context) error {
 }
 
 // SetRule sets the gates of every matching link. From may be any client, node or
-// Sentinel, including one that has not connected yet, or [UnknownClient].
+// Sentinel, including one that has not connected yet, or [cluster.UnknownClient].
 func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
 	gates, err := c.gates(link)
 	if err != nil {

@@ -32,9 +32,6 @@ const (
 	portsTried = 200
 )
 
-// UnknownClient names a caller whose address belongs to no server or client of the run.
-const UnknownClient = "client:?"
-
 // ErrPortTaken: another program took the port after it was chosen. A retry will do.
 var ErrPortTaken = errors.New("port is taken")
 
@@ -68,16 +65,16 @@ func (c *Cluster) identify(from, gate netip.AddrPort, to string) string {
 		}
 	}
 	name := ClientAt(from.Addr())
-	if name == UnknownClient && c.stranger != nil {
+	if name == cluster.UnknownClient && c.stranger != nil {
 		c.stranger(from, gate, to)
 	}
 	return name
 }
 
-// ClientAt names the client at addr; [UnknownClient] if none has it.
+// ClientAt names the client at addr; [cluster.UnknownClient] if none has it.
 func ClientAt(addr netip.Addr) string {
 	if !addr.Is4() {
-		return UnknownClient
+		return cluster.UnknownClient
 	}
 	b := addr.As4()
 	switch {
@@ -87,7 +84,7 @@ func ClientAt(addr netip.Addr) string {
 	case b[1] == clientNet && b[3] > 0:
 		return cluster.ClientName(int(b[2])*clientsPerNet + int(b[3]) - 1)
 	}
-	return UnknownClient
+	return cluster.UnknownClient
 }
 
 // claim finds a port that is free on every address of the run. It also locks the
@@ -208,7 +205,7 @@ func (c *Cluster) releasePort() {
 
 // checkEnd checks that name is a possible end of a link.
 func (c *Cluster) checkEnd(name string) error {
-	if name == cluster.Any || name == UnknownClient {
+	if name == cluster.Any || name == cluster.UnknownClient {
 		return nil
 	}
 	if _, ok := cluster.ClientNumber(name); ok {

@@ -72,7 +72,7 @@ func (c *Cluster) openMemberGate(s *server) (err error) {
 			if name, ok := child.SocketVariable(from, listen, serverVariable); ok {
 				return name
 			}
-			return UnknownClient
+			return cluster.UnknownClient
 		},
 	})
 	s.env = append(s.env, serverVariable+"="+s.name)

@@ -276,11 +276,11 @@ func TestAddresses(t *testing.T) {
 		if got := c.identify(netip.AddrPortFrom(s.location.IP, 9), s.location.Gate, "n1"); got != s.name {
 			t.Errorf("%s is identified as %s", s.name, got)
 		}
-		if got := c.identify(s.location.Gate, s.location.Gate, "n1"); got != UnknownClient {
+		if got := c.identify(s.location.Gate, s.location.Gate, "n1"); got != cluster.UnknownClient {
 			t.Errorf("the gate of %s is identified as %s", s.name, got)
 		}
 	}
-	if got := c.identify(netip.MustParseAddrPort("172.20.4.1:9"), netip.AddrPort{}, "n1"); got != UnknownClient {
+	if got := c.identify(netip.MustParseAddrPort("172.20.4.1:9"), netip.AddrPort{}, "n1"); got != cluster.UnknownClient {
 		t.Errorf("an address of another network is identified as %s", got)
 	}
 }

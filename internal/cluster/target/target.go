@@ -102,7 +102,7 @@ func (t *Target) openGate(i int, s *server) (err error) {
 		Identify: func(from netip.AddrPort) string { return process.ClientAt(from.Addr()) },
 		Admit: func(from, at netip.AddrPort) bool {
 			uid, ok := child.SocketUser(from, at) // a gate authenticates: its users have the rights of the run
-			if process.ClientAt(from.Addr()) == process.UnknownClient && t.stranger != nil {
+			if process.ClientAt(from.Addr()) == cluster.UnknownClient && t.stranger != nil {
 				t.stranger(from, at, s.name)
 			}
 			return ok && uid == os.Getuid()
@@ -152,7 +152,7 @@ var errNoGate = errors.New("there is no gate between these ends: the servers are
 // gates are the gates in front of link.To.
 func (t *Target) gates(link cluster.Link) (all []*gate.Gate, err error) {
 	if _, isClient := cluster.ClientNumber(link.From); !isClient && link.From != cluster.Any &&
-		link.From != process.UnknownClient {
+		link.From != cluster.UnknownClient {
 		if link.To == cluster.Any { // the other half of all traffic around a node
 			return nil, nil
 		}
