@@ -43,10 +43,10 @@ func (v *view) faults(o Options) (s faultEffects) {
 		if client, ok := strings.CutPrefix(end, clientTarget); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
 				f.Class != history.FaultPauses && v.hasRequestInFlight(client, f.Time)
-		} else if why := v.faultElsewhere(f, f.Time); why != "" && o.applies(faultNotThere) {
-			landed[f.ID], elsewhere[f.ID] = landed[f.ID], why
 		} else {
-			landed[f.ID] = landed[f.ID] || held()(f.Time)
+			why := v.faultElsewhere(f, f.Time)
+			there := why == "" || !o.applies(faultNotThere)
+			landed[f.ID], elsewhere[f.ID] = landed[f.ID] || there && held()(f.Time), why
 		}
 	}
 	s.withoutEffect = slices.DeleteFunc(slices.Clone(v.h.Faults), func(f history.Fault) bool {

@@ -1,6 +1,9 @@
 package checker
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // refs iterates over a list: the index of each element and a reference to it, without a copy.
 func refs[T any](list []T) iter.Seq2[int32, *T] {
@@ -22,4 +25,24 @@ func refsAt[T any](list []T, indices []int32) iter.Seq2[int32, *T] {
 			}
 		}
 	}
+}
+
+// countingSort sorts the numbers below n by their group, and keeps the order within each: group g is
+// order[first[g]:first[g+1]].
+func countingSort(groups, n int, of func(i int32) int32) (order, first []int32) {
+	first = make([]int32, groups+1)
+	for i := range int32(n) {
+		first[of(i)+1]++
+	}
+	for g := range groups {
+		first[g+1] += first[g]
+	}
+	order = make([]int32, n)
+	next := slices.Clone(first)
+	for i := range int32(n) {
+		g := of(i)
+		order[next[g]] = i
+		next[g]++
+	}
+	return order, first
 }

@@ -30,7 +30,8 @@ func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
 		keptBeyond: "kept-beyond-lease", renewedBeyond: "renewed-beyond-limit",
 		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held",
-		recoverSoon: "just-ended", recoverQueued: "may-be-queued", recoverUnleased: "permits-of-dead", recoverSteps: "slow-requests"}
+		recoverSoon: "just-ended", recoverQueued: "may-be-queued",
+		recoverUnleased: "permits-of-dead", recoverSteps: "slow-requests"}
 }
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,

@@ -27,7 +27,7 @@ func keepError(rest time.Duration, o Options) time.Duration {
 type nodeSamples struct {
 	*view
 	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
-	others [][]int32                   // by the same index: samples of it since the first of these, as another role or down
+	others [][]int32                   // by the same index: its samples since the first of these in which it was no master
 	owners map[string]int32            // index into History.Owners
 	stored map[nodeKey]bool            // the node has stored the key for an owner, known or not
 	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key

@@ -357,26 +357,6 @@ func group(keys int, holds []hold) [][]int32 {
 	return byKey
 }
 
-// countingSort sorts the numbers below n by their group, and keeps the order within each: group g is
-// order[first[g]:first[g+1]].
-func countingSort(groups, n int, of func(i int32) int32) (order, first []int32) {
-	first = make([]int32, groups+1)
-	for i := range int32(n) {
-		first[of(i)+1]++
-	}
-	for g := range groups {
-		first[g+1] += first[g]
-	}
-	order = make([]int32, n)
-	next := slices.Clone(first)
-	for i := range int32(n) {
-		g := of(i)
-		order[next[g]] = i
-		next[g]++
-	}
-	return order, first
-}
-
 // orderTies puts holds that began at the same instant into the only order that can be legal: first those of no
 // length, and of these the one with the smallest token.
 func (v *view) orderTies() {

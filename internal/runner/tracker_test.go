@@ -41,8 +41,8 @@ func TestOverlapNeedsAConflict(t *testing.T) {
 	}
 }
 
-// TestWaiting: a client waits whether its request comes before the grant to another client or after it; one that tries, or
-// that requests another lock, does not.
+// TestWaiting: a client waits whether its request comes before the grant to another client or after it; one that tries,
+// or that requests another lock, does not.
 func TestWaiting(t *testing.T) {
 	type event struct {
 		client int
