@@ -132,7 +132,7 @@ func (v *view) clipped(s segment) time.Duration { return max(s.from, min(s.until
 func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 	if p := bothPromised(x, y, s.from, s.until); p.until-p.from > o.ClockError || (s.from == s.until &&
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {
-		return BrokenPromise, ", inside the validity promised to both"
+		return BrokenPromise, ", inside the validity promised to both" + v.countedLeases(x, y)
 	}
 	late, ended := x, x.lapsed(s.until)
 	if t := y.lapsed(s.until); max(t, y.from) < max(ended, x.from) {

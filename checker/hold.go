@@ -24,6 +24,7 @@ type Hold struct {
 	Until     time.Duration // when the owner stopped relying on it, see End; history.Infinity if it did not
 	Promises  []Promise     // disjoint, by time
 	End       HoldEnd       // what ended it
+	Lease     LeaseStart    // from when on the first promise counts
 	Granted   int32         // index of the event that completed the acquire
 	Ended     int32         // index of the event that End names; -1 if none did
 }
@@ -56,6 +57,7 @@ func FindHolds(h *history.History, o Options) []Hold {
 	h, o.values = o.withLimits(h), h.Samples
 	v := bareView(h, o)
 	v.fold(true)
+	v.countLeases(o)
 	v.endReported(o.ReportDelay)
 	holds := make([]Hold, len(v.holds))
 	for i := range v.holds {
@@ -69,6 +71,7 @@ func (v *view) export(h *hold) Hold {
 	x := Hold{Key: h.key, Owner: h.owner, Span: h.span, Client: v.client(h.span), Token: h.token, Reader: h.reader,
 		Uncertain: v.ownerOrder[h.owner] == ordUnknown, Asked: h.asked, From: h.from, Until: h.until, End: v.endOf(h),
 		Granted: s.Ended, Ended: h.endEvent, Promises: make([]Promise, 0, 1+len(h.extra().laterPromises))}
+	x.Lease = v.leaseStart(h)
 	if v.h.Limit(h.key) != 0 {
 		x.Permits = s.Permits
 	}

@@ -20,7 +20,7 @@ func checkLeaseExclusion(v *view, o Options) Result {
 		w := v.pairViolation(&v.holds[f.x], &v.holds[f.y], segment{f.start, f.end})
 		w.Rule = "no two owners are promised the lock at the same time"
 		w.Class = BrokenPromise
-		w.Text += ", inside the validity promised to both"
+		w.Text += ", inside the validity promised to both" + v.countedLeases(&v.holds[f.x], &v.holds[f.y])
 		return w
 	})
 	r = v.holdsResult(r, all, " inside the validity promised to both")

@@ -128,6 +128,14 @@ func naiveHolds(h *history.History) []*naiveHold {
 	return all
 }
 
+// promisedAtGrant is promised, or that of a lease which counts from the grant.
+func promisedAtGrant(s *history.Span) time.Duration {
+	if until := promised(s); s.Valid != 0 || until > s.Return {
+		return until
+	}
+	return s.Return + s.Lease
+}
+
 func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 	m := mode(!s.Write)
 	if o.depth[m] > 0 {
@@ -148,7 +156,7 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 	o.lost = [2]int{}
 	o.depth[m] = 1
 	o.now[m] = &naiveHold{owner: s.Owner, reader: m == 1, inner: o.depth[1-m] > 0, called: s.Call, from: s.Return,
-		until: never, back: never, promises: []segment{{s.Return, promised(s)}}, token: token, span: s}
+		until: never, back: never, promises: []segment{{s.Return, promisedAtGrant(s)}}, token: token, span: s}
 	return append(all, o.now[m])
 }
 

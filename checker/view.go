@@ -30,6 +30,7 @@ type view struct {
 	carried       []int32                   // spans: grants requested inside a hold that was lost before the reply
 	parts         map[int32][]partialReturn // by hold: permits that were returned before the rest
 	promised      map[int32]time.Duration   // by span: core of a lost hold that ended before that was known
+	leaseStarts   map[int32]LeaseStart      // by span, see countLeases
 	unrenewed     []*history.Span           // renewals that were refused: the hold is lost
 	kind          LockKind                  // see [Options.LockKind]
 	quorum        bool                      // several servers decide about a key
@@ -118,7 +119,8 @@ func (s segment) text() string {
 func bareView(h *history.History, o Options) *view {
 	o.off = disabledRules{} // those of one property do not belong to all
 	v := &view{h: h, kind: o.kind(), quorum: o.MayBeDown > 0, fair: o.states(promise.Fair), poll: o.poll(),
-		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration)}
+		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration),
+		leaseStarts: make(map[int32]LeaseStart)}
 	v.byOwner = sync.OnceValue(v.orderByOwner)
 	v.freeTimes = sync.OnceValue(func() *freeTimes { return v.findFreeTimes(o.slack()) })
 	v.clientPauses, v.clientStalls = sync.OnceValue(v.findPauses), sync.OnceValue(v.findStalls)
@@ -135,6 +137,7 @@ func bareView(h *history.History, o Options) *view {
 func newView(h *history.History, o Options) *view {
 	v := bareView(h, o)
 	v.fold(false)
+	v.countLeases(o)
 	v.endStalled(o)
 	v.endReported(o.ReportDelay)
 	for owner, o := range v.ownerOrder {

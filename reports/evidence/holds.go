@@ -74,12 +74,11 @@ func (r *Run) IssuesTokens() bool {
 
 // EndOfValidity says that the promise to a holder ends.
 func (r *Run) EndOfValidity(h *Hold) string { return r.endOfValidity(h, r.Validity(h)) }
-
 func (p *Pair) EndOfValidity() string { return p.R.endOfValidity(p.A, p.Validity()) }
 
 func (r *Run) endOfValidity(h *Hold, end Point) string {
 	if r.validityName(h, end) != "its validity" {
-		return fmt.Sprintf("the requested lease of %s ends, counted from the request", ClientName(h.Client))
+		return fmt.Sprintf("the requested lease of %s ends, %s", ClientName(h.Client), h.Lease)
 	}
 	return fmt.Sprintf("the validity of %s's grant ends", ClientName(h.Client))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -165,8 +166,7 @@ func (f *Fault) Healed() Point {
 	return EventAt(f.HealEvent, f.Heal)
 }
 
-// Validity is the end of the last promise to a hold: the reply to the acquire, or
-// the renewal, that made it.
+// Validity is the end of the last promise to a hold: the reply to the acquire or the renewal that made it.
 func (r *Run) Validity(h *Hold) Point { return r.validity(h, h.ValidUntil()) }
 
 // Validity is the end of the promise to the first hold that was in force, or had ended last, when the second was granted.
@@ -174,6 +174,9 @@ func (p *Pair) Validity() Point { return p.R.validity(p.A, p.ValidUntil) }
 
 func (r *Run) validity(h *Hold, until time.Duration) Point {
 	p := Point{Event: int(r.History.Spans[h.Span].Invoked), Until: true, Time: until} // without a validity: its lease
+	if stays := r.Kept.Showing(h.Span); h.Lease == checker.LeaseFromServer && len(stays) > 0 {
+		p.Event, p.Node, p.Key, p.Sample = -1, stays[0].Node, r.KeyName(h.Key), stays[0].First.Time
+	}
 	for s := range Each(r.History.Spans) {
 		if s.Owner == h.Owner && s.Key == h.Key && s.Valid == until && s.Outcome == history.OK {
 			p.Event = int(s.Ended)
@@ -189,11 +192,10 @@ func (r *Run) validity(h *Hold, until time.Duration) Point {
 
 // ValidityName is the subject of a sentence about the end of a promise: the lease, if the lock reports no validity.
 func (r *Run) ValidityName(h *Hold) string { return r.validityName(h, r.Validity(h)) }
-
 func (p *Pair) ValidityName() string { return p.R.validityName(p.A, p.Validity()) }
 
 func (r *Run) validityName(h *Hold, end Point) string {
-	if end.Event == int(r.History.Spans[h.Span].Invoked) {
+	if end.Event < 0 || end.Event == int(r.History.Spans[h.Span].Invoked) {
 		return "its requested lease"
 	}
 	return "its validity"

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -128,6 +129,28 @@ client 0 release orders 3.7-3.8 fail owner=a code=not-held
 `, checker.BrokenPromise, "stolen", "Client 0 and client 1 both held `orders` for 300 ms: client 0, granted it at " +
 			"1.010 s, kept it past the end of its requested lease at 2.000 s; client 1 was granted it at 2.050 s, and client 0 " +
 			"renewed it at 2.300 s without an error", "Compare before you renew"},
+	} {
+		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
+	}
+}
+
+// TestLeaseOfAGrant: a lease without a stated validity ends neither before its grant nor before a sample says so.
+func TestLeaseOfAGrant(t *testing.T) {
+	const other = `clients 2
+client 0 acquire orders 1.0-5.0 ok owner=a lease=1500ms
+client 1 acquire orders 1.1-%s ok owner=b lease=1500ms
+client 0 release orders 7.4-7.5 fail owner=a code=not-held
+client 1 release orders 7.6-7.7 fail owner=b code=not-held
+`
+	shown := "witness n1 4.9\nwitness n1 5.1 orders owner=a ttl=1400ms\n"
+	for name, test := range map[string]storyTest{
+		"from the grant": {fmt.Sprintf(other, "5.9"), checker.BrokenPromise, "unknown",
+			"Client 0 and client 1 both held `orders` for 1.50 s: client 0 was granted it at 5.000 s", ""},
+		"as a sample shows": {fmt.Sprintf(other, "6.4") + shown, checker.BrokenPromise, "unknown",
+			"Client 0 and client 1 both held `orders` for 1.00 s: client 0 was granted it at 5.000 s", ""},
+		"after the end": {fmt.Sprintf(other, "6.6") + shown, checker.OutlivedLease, "outlived-lease",
+			"Client 0 and client 1 both held `orders` for 800 ms: client 0, granted it at 5.000 s, kept it until 7.400 s " +
+				"although its requested lease had ended at 6.500 s", "Renew the lock while"},
 	} {
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}

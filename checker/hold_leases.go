@@ -1,0 +1,82 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// LeaseStart says from when on the lease of a hold counts whose grant stated no validity.
+type LeaseStart string
+
+// The starts of a lease.
+const (
+	LeaseNotCounted  LeaseStart = ""                            // the grant stated a validity, or there is no lease
+	LeaseFromRequest LeaseStart = "counted from the request"    // at the earliest: the servers may have begun it later
+	LeaseFromServer  LeaseStart = "counted as a server kept it" // by a sample
+	LeaseFromGrant   LeaseStart = "counted from the grant"      // counted from the request, it had ended before
+)
+
+// countLeases corrects the ends of promises that count from a request, because a lock that grants a lease after a long
+// wait begins it late: the first sample of a hold shows the rest of its lease. Without such a sample a lease that had
+// ended before the grant, counted from the request, counts from the grant, unless a fault may have delayed the reply: a
+// lock that grants it promises it then.
+func (v *view) countLeases(o Options) {
+	for _, h := range refs(v.holds) {
+		s := &v.h.Spans[h.span]
+		if !v.excludes(h.key) || s.Valid != 0 || s.Lease == 0 || v.lapsed(h) || h.valid != promised(s) {
+			continue
+		}
+		until, start := v.leaseShown(h, s.Lease, o), LeaseFromServer
+		if until <= h.from && h.expiredOnArrival && !v.mayBeDelayed(h, o) {
+			until, start = later(h.from, s.Lease), LeaseFromGrant
+		}
+		if later := h.extra().laterPromises; len(later) > 0 {
+			until = min(until, later[0].from)
+		}
+		if until > max(h.valid, h.from) {
+			h.valid, v.leaseStarts[h.span] = until, start
+		}
+	}
+}
+
+// leaseStart is what the lease of a hold counts from.
+func (v *view) leaseStart(h *hold) LeaseStart {
+	if s := &v.h.Spans[h.span]; s.Valid != 0 || s.Lease == 0 {
+		return LeaseNotCounted
+	}
+	return cmp.Or(v.leaseStarts[h.span], LeaseFromRequest)
+}
+
+// countedLeases says what the leases of two holds count from, where that is not their requests.
+func (v *view) countedLeases(x, y *hold) (text string) {
+	for _, h := range []*hold{x, y} {
+		if start := v.leaseStarts[h.span]; start != LeaseNotCounted {
+			text += fmt.Sprintf("; the lease of client %d, which states no validity, is %s", v.client(h.span), start)
+		}
+	}
+	return text
+}
+
+// mayBeDelayed reports whether a fault may have delayed the reply with which a hold was granted.
+func (v *view) mayBeDelayed(h *hold, o Options) bool {
+	return v.allDisturbances(o).mayAffect(segment{h.asked, h.from}, v.client(h.span), history.AffectsClients,
+		history.AffectsTraffic, history.AffectsDelays, history.AffectsReplies)
+}
+
+// leaseShown is the end of the lease of a hold by the first sample that shows it; 0: none does.
+func (v *view) leaseShown(h *hold, lease time.Duration, o Options) time.Duration {
+	values := v.kept()
+	if values == nil || v.quorum {
+		return 0
+	}
+	for _, s := range values.Showing(h.span) {
+		rest := s.First.Keys[v.h.Keys[h.key]].TTL
+		if rest >= 0 && rest <= lease+keepError(lease, o) {
+			return s.First.Sent + rest
+		}
+	}
+	return 0
+}
