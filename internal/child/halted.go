@@ -15,9 +15,9 @@ import (
 // familyAge is for how long the members of a family are remembered: finding them reads the status of every process.
 const familyAge = time.Second
 
-// Halts finds families of processes that do not run, for a reason outside of them: another program (SIGSTOP, a debugger,
-// a frozen control group) or a machine without a processor to spare. It reads /proc, so elsewhere than on Linux nothing
-// is ever halted. The zero value is ready to use. Its methods must not be called concurrently.
+// Halts finds families of processes that do not run, for a reason outside of them: another program (SIGSTOP, a
+// debugger, a frozen control group) or a machine without a processor to spare. It reads /proc, so elsewhere than on
+// Linux nothing is ever halted. The zero value is ready to use. Its methods must not be called concurrently.
 type Halts struct {
 	found    time.Time             // when members was read; zero: never
 	members  map[int][]int         // by leader: the numbers of the processes of its family

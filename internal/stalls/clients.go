@@ -14,8 +14,8 @@ import (
 // for half of that time was kept from work: it is stalledFor.
 const starvedEvery = time.Second
 
-// atOnce is of how many processes every heartbeat reads the state: it takes up to 80 µs each on a busy machine. Of more
-// processes the states are read less often.
+// atOnce is of how many processes every heartbeat reads the state, which takes up to 80 µs for each on a busy machine.
+// Of more processes the states are read less often.
 const atOnce = 32
 
 // halts reads the states of processes; it is a [child.Halts].
