@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/promise"
 )
@@ -66,8 +67,30 @@ func (d Draft) Check() error {
 		set = append(set, Override{As: "--holds " + name, Path: "expect.except." + name,
 			Value: fmt.Sprintf("{outcome: %s, because: %s}", checker.Holds, heldBecause)})
 	}
-	_, err := Parse([]byte(valid.Text()), set...)
-	return err
+	if _, err := Parse([]byte(valid.Text()), set...); err != nil {
+		return err
+	}
+	return d.checkPromises()
+}
+
+// checkPromises reports properties that must hold although the lock does not promise what they are about. What a program
+// of the user promises is not known before it runs.
+func (d Draft) checkPromises() error {
+	row, err := adapters.Lookup(d.Lock)
+	if err != nil || strings.HasPrefix(d.Lock, client.ExecPrefix) {
+		return err
+	}
+	s, err := Parse([]byte(Draft{Name: d.Name, Lock: d.Lock, Topology: d.Topology, Fault: d.Fault}.Text()))
+	if err != nil {
+		return err
+	}
+	for _, name := range d.Holds {
+		x := s.Expected(row.Can)[checker.Property(name)]
+		if !x.Has(checker.Holds) || strings.HasPrefix(x.Because, unstated) {
+			return fmt.Errorf("--holds %s: lock %s cannot keep it here: %s", name, d.Lock, x.Because)
+		}
+	}
+	return nil
 }
 
 // Text is the draft as a commented scenario. It is valid if Check returns nil.
@@ -93,12 +116,26 @@ func (d Draft) Text() string {
 // heldBecause is the reason for an expectation of a draft.
 const heldBecause = "this scenario is about it"
 
+// outlives reports whether the lease of a holder ends while it is paused: then it is no longer alone, whatever the lock.
+func (d Draft) outlives() bool {
+	row, err := faults.Lookup(d.Fault)
+	lock, _ := adapters.Lookup(d.Lock)
+	return err == nil && row.Class == history.FaultPauses && !slices.Contains(row.Targets, faults.Node) &&
+		d.workload() != "latch" && !lock.Can.Has(promise.Unleased)
+}
+
 func (d Draft) expectText(b *strings.Builder) {
+	verdict := string(checker.Safe)
+	if d.outlives() {
+		verdict = string(checker.Unsafe) + classWord + string(checker.OutlivedLease)
+		b.WriteString("# A holder that is paused until its lease has ended is no longer alone. No lock prevents it, and a guarded\n" +
+			"# resource that checks fencing tokens does (workload.fenced).\n")
+	}
 	if len(d.Holds) == 0 {
-		b.WriteString("expect: safe\n")
+		fmt.Fprintf(b, "expect: %s\n", verdict)
 		return
 	}
-	b.WriteString("expect:\n  verdict: safe\n  except:\n")
+	fmt.Fprintf(b, "expect:\n  verdict: %s\n  except:\n", verdict)
 	for _, name := range d.Holds {
 		row, _ := checker.Find(checker.Property(name))
 		line(b, fmt.Sprintf("    %s: {outcome: %s, because: %s}", name, checker.Holds, heldBecause), "violated: "+row.Doc)

@@ -39,7 +39,7 @@ func TestDraftsAreScenarios(t *testing.T) {
 // parse checks a draft and reads its text, which must say what the draft says.
 func parse(t *testing.T, d scenarios.Draft) {
 	t.Helper()
-	d.Holds = []string{"exclusion", "leak"}
+	d.Holds = []string{"honesty", "leak"}
 	if err := d.Check(); err != nil {
 		t.Errorf("%+v: %v", d, err)
 		return

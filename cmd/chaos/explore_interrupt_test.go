@@ -91,8 +91,8 @@ func TestStalledSimulationEndsTheProgram(t *testing.T) {
 	}
 	cmd := exec.Command(self, stalls)
 	text, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != exitInternal || !strings.Contains(string(text), "a goroutine waits") {
-		t.Errorf("%v, want exit code %d\n%s", err, exitInternal, text)
+	if cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(string(text), "cannot be simulated in this scenario: virtual time is blocked: a goroutine waits") {
+		t.Errorf("%v, want exit code %d\n%s", err, exitEnvironment, text)
 	}
 }
 

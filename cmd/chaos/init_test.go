@@ -46,6 +46,32 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestInitExpectsTheKept: no expectation is written that a correct lock cannot meet.
+func TestInitExpectsTheKept(t *testing.T) {
+	for _, lock := range []string{"reentrant", "set-nx-px"} {
+		path := filepath.Join(t.TempDir(), "pause.yaml")
+		if code, _, stderr := chaos("init", path, "--lock", lock, "--topology", "single", "--fault", "pause-client",
+			"--holds", "all"); code != exitSafe {
+			t.Fatal(stderr)
+		}
+		code, stdout, _ := chaos("run", "--scenario", path, "--backend", "sim", "--seed", "1", "--expect", "--out", t.TempDir())
+		if code != exitSafe || !strings.HasPrefix(stdout, "UNSAFE (outlived lease)") {
+			t.Errorf("%s: exit code %d\n%s", lock, code, stdout)
+		}
+	}
+	for holds, want := range map[string]string{
+		"fencing":   "--holds fencing: lock mutex cannot keep it here: the lock does not state fenced",
+		"exclusion": "--holds exclusion: lock mutex cannot keep it here: class outlived lease",
+		"latch":     "--holds latch: lock mutex cannot keep it here: the lock is no latch",
+	} {
+		code, _, stderr := chaos("init", filepath.Join(t.TempDir(), "x.yaml"), "--lock", "mutex", "--topology", "single",
+			"--fault", map[bool]string{true: "pause-client", false: "none"}[holds == "exclusion"], "--holds", holds)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("--holds %s: exit code %d\n%s", holds, code, stderr)
+		}
+	}
+}
+
 // TestInitWritesNothing: nothing is written, and no file is changed, if an answer is missing or wrong.
 func TestInitWritesNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -130,8 +130,8 @@ func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (
 // endStalled ends the program when a lock blocks virtual time: nothing else can
 // stop the lock's goroutines.
 func endStalled(advice string) {
-	fmt.Fprintln(os.Stderr, "chaos: "+format.Printable(advice))
-	os.Exit(exitInternal)
+	fmt.Fprintln(os.Stderr, "chaos: this lock cannot be simulated in this scenario: "+format.Printable(advice))
+	os.Exit(exitEnvironment)
 }
 
 func writeReports(dir *rundir.Dir) error {
