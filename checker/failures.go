@@ -135,13 +135,14 @@ const (
 // fault has broken.
 const connections = 4
 
-// judgeFailuresOfHealthy finds the operations of every lock that failed although nothing disturbed them or the requests
-// of their client just before, if they are more than the allowance of their kind. One that took longer than the slack
-// is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too, and so is a
-// wait that is over. A lock that was never granted, or a client that never authenticated, has not been set up for these
-// servers.
+// judgeFailuresOfHealthy finds the operations of every lock that failed although nothing disturbed them or the
+// requests of their client just before, if they are more than the allowance of their kind. One that took longer than
+// the slack is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too, and
+// so is a wait that is over. A refusal may have an unknown outcome, or a code of the client's own; so tries, locks on
+// a quorum, and releases and renewals after the promise are not judged. A lock that was never granted, or a client
+// that never authenticated, has not been set up for these servers.
 func (c *honestyCheck) judgeFailuresOfHealthy() {
-	if len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
+	if c.quorum || len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
 		return f.Name == history.NoPassword
 	}) {
 		return
@@ -150,9 +151,8 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 	failed := make(map[history.Op][]finding)
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
-		during := segment{s.Call, f.Time}
-		if s.Part || c.wasClosed(f.Span) || c.waitedOut(f, c.o) ||
-			s.Op != history.OpAcquire && during.until-during.from > c.o.slack() {
+		slow := s.Op != history.OpAcquire && f.Time-s.Call > c.o.slack()
+		if s.Op == history.OpTry || s.Part || slow || c.wasClosed(f.Span) || c.waitedOut(f, c.o) || !c.mayNotRefuse(s, f.Time) {
 			continue
 		}
 		since := segment{c.usedBefore(f.Span, connections), f.Time}
@@ -176,6 +176,16 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 			c.found.add(f)
 		}
 	}
+}
+
+// mayNotRefuse reports whether an operation that ended at t is no release or renewal, or its owner had a hold whose
+// promise was in force until then.
+func (c *honestyCheck) mayNotRefuse(s *history.Span, t time.Duration) bool {
+	if s.Op != history.OpRelease && s.Op != history.OpRenew {
+		return true
+	}
+	n, held := c.lastHold(s.Owner, s.Key, s.Call)
+	return held && c.holds[n].lastPromise() > later(t, c.o.ClockError+clockGrain)
 }
 
 // mayBeSlow reports whether the masters of a quorum may reply too late without a fault, because the lock waits only
