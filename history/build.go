@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history/internal/input"
@@ -188,9 +187,7 @@ func (b *Builder) invoke(e numbered) {
 		Call: e.time, Return: Infinity, Invoked: e.index, Ended: -1, Process: e.Process,
 		Op: opOf(e.F), Outcome: Info, Permits: 1, Write: true,
 	}
-	if s.Op == OpOther && len(b.h.Others) < 8 && !slices.Contains(b.h.Others, e.F) {
-		b.h.Others = append(b.h.Others, e.F)
-	}
+	b.noteOther(s.Op, e.F)
 	s.Key = intern(&b.h.Keys, b.keys, e.Key)
 	s.Owner = b.owner(e, s.Key)
 	if v := e.Value; v != nil {

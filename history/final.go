@@ -200,3 +200,10 @@ func (b *Builder) enlarged(s *Span) {
 		b.sizes[s.Key] = max(b.sizes[s.Key], s.Count)
 	}
 }
+
+// noteOther keeps the names of operations that checkers do not know: the first eight.
+func (b *Builder) noteOther(op Op, name string) {
+	if op == OpOther && len(b.h.Others) < 8 && !slices.Contains(b.h.Others, name) {
+		b.h.Others = append(b.h.Others, name)
+	}
+}

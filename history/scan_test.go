@@ -171,8 +171,8 @@ func first(text []byte) (e history.Event, err error) {
 	return e, err
 }
 
-// FuzzScan: the fast parser, encoding/json and the reader of format json agree about every line, events survive being written and
-// read, and nothing panics.
+// FuzzScan: the fast parser, encoding/json and the reader of format json agree about every line, events survive being
+// written and read, and nothing panics.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(line0))
 	f.Add([]byte(`{"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"heal"}}}`))

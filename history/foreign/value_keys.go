@@ -34,7 +34,7 @@ type valueKeys struct {
 	acquired                           map[valueUse]bool
 	user                               map[string]history.Process // of a name
 	shared                             bool                       // several processes have the same name
-	released, strange                  int                        // scalars of releases and renewals: acquired before, or not
+	released, strange                  int                        // scalars of releases: acquired before, or not
 }
 
 // valueUse is a process that acquired a lock with a value.
