@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check bench bench-shapes bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -113,6 +113,9 @@ check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go 
 
 deploy-check: ## validate deploy/kubernetes against the published schemas (kustomize, kubeconform)
 	scripts/check-kubernetes
+
+bench-shapes: ## judges histories of up to a million events of every shape: processor time, and how it grows
+	go test ./checker -run '^$$' -bench Traffic -benchtime 1x -timeout 60m
 
 bench: setup ## the benchmarks whose numbers are in the docs
 	go test -run '^$$' -bench . -benchmem ./...

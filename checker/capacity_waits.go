@@ -131,15 +131,15 @@ func (v *view) waitedWithCapacity(k *sharedKey, gaveUp map[int32]bool, o Options
 		first, _ := slices.BinarySearchFunc(list, s.Call, func(g segment, t time.Duration) int {
 			return cmp.Compare(g.until, t)
 		})
-		without := merged(away.windows, v.clientPauses()[v.client(i)])
+		pauses := v.clientPauses()[v.client(i)]
 		for _, g := range list[first:] {
 			if g.from >= s.Return {
 				break
 			}
 			wait := segment{max(g.from, s.Call), min(g.until, s.Return)}
-			p := longestOutside(wait, without)
+			p := longestOutside(wait, away.windows, pauses)
 			if p.until-p.from > slack && o.states(promise.Fair) && o.applies(wakeAhead) {
-				p = longestOutside(wait, without, v.servedBefore(k, s, o))
+				p = longestOutside(wait, away.windows, pauses, v.servedBefore(k, s, o))
 			}
 			if p.until-p.from > slack {
 				visit(i, p)

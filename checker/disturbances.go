@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ const clientTarget = "client:"
 // faultTime is a time in which a fault was in force, or the instant of a note about a server.
 type faultTime struct {
 	segment
+	reach           time.Duration // the latest end of this one and of those before it
 	target, affects string
 	class           string // see history.FaultValue; "": unknown
 	noted           bool   // it is no fault, but a note
@@ -49,6 +51,11 @@ func (v *view) findFaults() (all []faultTime) {
 	}
 	// A stall is noted at its end.
 	slices.SortStableFunc(all, func(a, b faultTime) int { return cmp.Compare(a.from, b.from) })
+	reach := time.Duration(0)
+	for _, f := range refs(all) {
+		reach = max(reach, f.until)
+		f.reach = reach
+	}
 	return all
 }
 
@@ -125,10 +132,11 @@ func (d disturbances) mayAffect(s segment, client int, what ...string) bool {
 	})
 }
 
-// any reports whether a fault that satisfies is was in force at some time in s.
+// any reports whether a fault that satisfies is was in force at some time in s. It asks the latest fault first.
 func (d disturbances) any(s segment, is func(*faultTime) bool) bool {
-	for _, f := range refs(d.times) {
-		if f.from <= s.until && s.from <= later(f.until, d.slack) && is(f) {
+	n := sort.Search(len(d.times), func(n int) bool { return d.times[n].from > s.until })
+	for n--; n >= 0 && s.from <= later(d.times[n].reach, d.slack); n-- {
+		if f := &d.times[n]; s.from <= later(f.until, d.slack) && is(f) {
 			return true
 		}
 	}

@@ -26,14 +26,19 @@ func (v *view) judgeGivenUp(o Options, found *findings) {
 	if !o.states(promise.RetriesTransientErrors) {
 		return
 	}
-	dis := v.disturbances(o)
+	dis, excuses, unanswered := v.disturbances(o), v.excusesFor(o), make(map[int32]bool)
+	for _, i := range v.h.Unanswered {
+		unanswered[i] = true
+	}
 	for _, f := range v.h.Failures {
 		s := &v.h.Spans[f.Span]
 		if s.Op != history.OpAcquire || s.Part {
 			continue
 		}
 		if v.waitedOut(f, o) {
-			v.judgeFailedWait(f, o, found)
+			if !unanswered[f.Span] {
+				v.judgeFailedWait(f, o, excuses(scopeOf(s)).away, found)
+			}
 			continue
 		}
 		if o.states(promise.MultiKey) && s.Outcome == history.Info && o.applies(wakeSeveral) {
@@ -53,18 +58,18 @@ func (v *view) waitedOut(f history.Failure, o Options) bool {
 // judgeFailedWait judges an acquire that failed at its wait timeout. It leaves out acquires of unknown outcome, because
 // only the last of several requests may have got no reply, and acquires without any reply, because the client may have
 // relied on the requests of other waiters.
-func (v *view) judgeFailedWait(f history.Failure, o Options, found *findings) {
+func (v *view) judgeFailedWait(f history.Failure, o Options, away outageWindows, found *findings) {
 	s := &v.h.Spans[f.Span]
-	if s.Outcome != history.Fail || slices.Contains(v.h.Unanswered, f.Span) {
+	if s.Outcome != history.Fail {
 		return
 	}
-	without := merged(v.clientPauses()[v.client(f.Span)], o.excusedBy(wakeOutage, v.outagesFor(scopeOf(s), o).windows))
-	for _, g := range v.freeTimes().gaps {
+	for g := range v.freeTimes().gapsOf(s.Key, segment{s.Call, f.Time}) {
 		p := segment{max(g.from, s.Call), min(g.until, f.Time)}
-		if g.key != s.Key || p.until-p.from <= o.slack() {
+		if p.until-p.from <= o.slack() {
 			continue
 		}
-		if p = longestOutside(p, without); p.until-p.from > o.slack() {
+		p = longestOutside(p, v.clientPauses()[v.client(f.Span)], o.excusedBy(wakeOutage, away.windows))
+		if p.until-p.from > o.slack() {
 			found.add(finding{rule: failedWait, x: none, y: f.Span, start: p.from, end: p.until})
 			return
 		}
@@ -206,9 +211,9 @@ func (c *honestyCheck) mayHaveLostReply(s *history.Span, t time.Duration) bool {
 // promiseOver reports whether the promise to the hold that s renews had ended by t, so that the lock could not wait any
 // longer for a reply.
 func (c *honestyCheck) promiseOver(s *history.Span, t time.Duration) bool {
-	for _, h := range refsAt(c.holds, c.byKey[s.Key]) {
+	for _, h := range c.byOwner().at(s.Owner, s.Key, s.Call) {
 		open := h.until >= s.Call || h.lastPromise() >= s.Call // the client does not know of a forced release
-		if h.owner == s.Owner && h.from <= s.Call && open && h.lastPromise() <= t {
+		if open && h.lastPromise() <= t {
 			return true
 		}
 	}

@@ -41,8 +41,11 @@ func (c *honestyCheck) judgeEffectsOfFailures() {
 
 // grantedWithin is the first hold of another owner that excludes h and was granted in s; none if there is none.
 func (v *view) grantedWithin(h *hold, s segment) int32 {
-	for i, g := range refsAt(v.holds, v.byKey[h.key]) {
-		if g.owner != h.owner && g.from > s.from && g.from < s.until && !(g.reader && h.reader) {
+	for i, g := range refsAt(v.holds, v.grantedAfter(h.key, s.from)) {
+		switch {
+		case g.from >= s.until:
+			return none
+		case g.owner != h.owner && !(g.reader && h.reader):
 			return i
 		}
 	}
@@ -138,13 +141,22 @@ func (v *view) availableMajority(o Options) func(s *history.Span, client int, du
 				down, last = down+1, max(last, k.until)
 			}
 		}
-		return down <= o.MayBeDown && slices.ContainsFunc(v.byKey[s.Key], func(i int32) bool {
-			h := &v.holds[i]
-			return h.owner == s.Owner && h.from <= s.Call && h.asked > last && h.lastPromise() > later(s.Call, o.slack())
-		}) && !v.hasRare(func(x *history.Span) bool {
+		long := v.promisedLonger(s, last, later(s.Call, o.slack()))
+		return down <= o.MayBeDown && long && !v.hasRare(func(x *history.Span) bool {
 			return x.Op == history.OpForceRelease && x.Key == s.Key && x.Call <= during.until && x.Return >= s.Call
 		})
 	}
+}
+
+// promisedLonger reports whether the owner of s had a hold that it requested after an instant, and that was promised
+// beyond another one.
+func (v *view) promisedLonger(s *history.Span, after, until time.Duration) bool {
+	for _, h := range v.byOwner().begun(s.Owner, s.Key, s.Call) {
+		if h.asked > after && h.lastPromise() > until {
+			return true
+		}
+	}
+	return false
 }
 
 // killsAlone says by server when it was killed, from the request to its effect, and when the first other fault began or

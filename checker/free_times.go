@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"iter"
 	"slices"
 	"sort"
 	"sync"
@@ -36,7 +37,8 @@ type wait struct{ gap, span int32 }
 
 // freeTimes are the times in which keys were free, and the acquires that waited in them.
 type freeTimes struct {
-	gaps    []freeInterval // longer than the slack, by key and time
+	gaps    []freeInterval // longer than the slack, by key and time; then those of acquires of several keys
+	first   []int          // by key: where its gaps begin; one more at the end
 	free    []freeInterval // by key: the time from the end of its last hold to the end of the run
 	extents *extents
 	waits   []wait // acquires that were in flight in a gap for longer than the slack, by gap
@@ -46,7 +48,7 @@ type freeTimes struct {
 
 // findFreeTimes finds the gaps longer than slack.
 func (v *view) findFreeTimes(slack time.Duration) *freeTimes {
-	d := &freeTimes{free: make([]freeInterval, len(v.byKey)), extents: newExtents(v)}
+	d := &freeTimes{free: make([]freeInterval, len(v.byKey)), first: make([]int, len(v.byKey)+1), extents: newExtents(v)}
 	d.nothingHeld = sync.OnceValue(func() []segment { return d.timesNothingHeld(v, slack) })
 	for key := range v.byKey {
 		d.addKey(d.extents, int32(key), slack)
@@ -96,7 +98,7 @@ func (d *freeTimes) matchWaits(v *view, slack time.Duration) {
 	if len(d.gaps) == 0 && several == nil {
 		return
 	}
-	first := make([]int, len(v.byKey)+1) // index of the first gap of each key
+	first := d.first
 	for _, g := range d.gaps {
 		first[g.key+1]++
 	}
@@ -125,6 +127,24 @@ func (d *freeTimes) matchWaits(v *view, slack time.Duration) {
 	}
 	v.longWaits(slack, add)
 	slices.SortFunc(d.waits, byGap)
+}
+
+// gapsOf visits the gaps of a key that overlap s, by time; then those of acquires of several keys.
+func (d *freeTimes) gapsOf(key int32, s segment) iter.Seq[*freeInterval] {
+	return func(yield func(*freeInterval) bool) {
+		own := d.gaps[d.first[key]:d.first[key+1]]
+		n := sort.Search(len(own), func(n int) bool { return own[n].until >= s.from })
+		for ; n < len(own) && own[n].from <= s.until; n++ {
+			if !yield(&own[n]) {
+				return
+			}
+		}
+		for _, g := range refs(d.gaps[d.first[len(d.first)-1]:]) {
+			if g.key == key && !yield(g) {
+				return
+			}
+		}
+	}
 }
 
 // longWaits visits the operations that succeeded after more than slack, and the acquires that timed out.

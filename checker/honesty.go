@@ -47,6 +47,7 @@ func newHonestyCheck(v *view, o Options) *honestyCheck {
 	c.unknown = sync.OnceValue(v.firstUnknown)
 	c.promises = sync.OnceValue(func() *promiseIndex { return newPromiseIndex(v) })
 	c.seen, c.acts, c.shownOps = sync.OnceValue(c.lastSeen), sync.OnceValue(c.noticedActs), sync.OnceValue(c.findShownOps)
+	c.reopens = sync.OnceValue(c.findReopens)
 	return c
 }
 
@@ -63,7 +64,8 @@ type honestyCheck struct {
 	promises func() *promiseIndex           // of all promises of the history
 	seen     func() map[int]time.Duration   // see lastSeen
 	acts     func() map[ownerKey]*ownerActs // see noticedActs
-	shownOps func() map[ownerKey][]int32    // see findShownOps
+	shownOps func() map[ownerKey]*shownOps  // see findShownOps
+	reopens  func() map[int][]segment       // see findReopens
 
 	refused []lostGrant // see refusedHold
 

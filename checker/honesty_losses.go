@@ -143,10 +143,21 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 // reopened reports whether the client of a hold closed its lock object when the loss was reported, or within the slack
 // before.
 func (c *honestyCheck) reopened(h *hold) bool {
-	return c.hasRare(func(s *history.Span) bool {
-		return s.Op == history.OpReopen && s.Call <= h.until && later(s.Return, c.o.slack()) >= h.until &&
-			s.Process.Client(c.h.Clients) == c.client(h.span)
+	return slices.ContainsFunc(c.reopens()[c.client(h.span)], func(s segment) bool {
+		return s.from <= h.until && later(s.until, c.o.slack()) >= h.until
 	})
+}
+
+// findReopens finds, by client, when it closed its lock object and opened another one.
+func (c *honestyCheck) findReopens() map[int][]segment {
+	reopens := make(map[int][]segment)
+	for i, s := range refsAt(c.h.Spans, c.rare) {
+		if s.Op == history.OpReopen {
+			client := c.client(i)
+			reopens[client] = append(reopens[client], segment{s.Call, s.Return})
+		}
+	}
+	return reopens
 }
 
 // mayBeGrantedBy reports whether another owner may have been granted the lock during hold i and before t: one with a

@@ -52,16 +52,14 @@ func (v *view) busyTries() (found []int32) {
 // other one.
 func (v *view) holdsThroughout(owner, key int32, s segment, reading bool) bool {
 	holds := false
-	for _, h := range refsAt(v.holds, v.byKey[key]) {
+	for _, h := range v.byOwner().at(owner, key, s.from) {
 		switch {
-		case h.from > s.from:
-			return holds
-		case h.owner != owner || h.until < s.from:
+		case h.until < s.from:
+			continue
 		case h.reader != reading:
 			return false
-		case h.until >= s.until && h.promisedAt(s.from) && h.promisedAt(s.until):
-			holds = true
 		}
+		holds = holds || h.until >= s.until && h.promisedAt(s.from) && h.promisedAt(s.until)
 	}
 	return holds
 }

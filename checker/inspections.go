@@ -75,18 +75,6 @@ func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
 	return none, false
 }
 
-// findShownOps lists the acquires, releases and renewals of the owners that inspections were about.
-func (c *honestyCheck) findShownOps() map[ownerKey][]int32 {
-	ops := make(map[ownerKey][]int32)
-	for _, s := range refsAt(c.h.Spans, c.rare) {
-		if s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
-			ops[ownerKey{s.Owner, s.Key}] = nil
-		}
-	}
-	c.listSpans(ops, func(s *history.Span) bool { return isLockOp(s) || s.Op == history.OpRenew })
-	return ops
-}
-
 // shownWrongly says what an inspection during a hold showed of its grant that is wrong; "" if nothing is.
 func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
 	if s.Token != 0 && h.token != 0 && s.Token != h.token {
@@ -131,33 +119,7 @@ func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 // unknown whether they are as many at the server if the owner had a level before the span since, if an operation has
 // overlapped the inspection, and if the outcome of one is unknown, as that of a refused release is.
 func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (levels int32, known bool) {
-	counting := false
-	for i, x := range refsAt(c.h.Spans, c.shownOps()[of]) {
-		if x.Op == history.OpRenew {
-			continue
-		}
-		some := int32(1)
-		if c.h.Limit(of.key) != 0 {
-			some = x.Permits
-		}
-		if !counting && i >= since {
-			if levels != 0 {
-				return 0, false
-			}
-			counting = true
-		}
-		switch {
-		case x.Call > s.Return:
-			return levels, true
-		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:
-			return 0, false
-		case x.Outcome == history.OK && x.Op == history.OpRelease:
-			levels -= some
-		case x.Outcome == history.OK:
-			levels += some
-		case x.Op == history.OpRelease:
-			return 0, false
-		}
-	}
-	return levels, true
+	ops := c.shownOps()[of]
+	sum, before := ops.until(c.h, s.Return), ops.before(since)
+	return sum.levels, !sum.unsure && sum.latest < s.Call && before.levels == 0
 }

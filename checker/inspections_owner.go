@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -42,28 +41,11 @@ func (c *honestyCheck) certainlyExpired(s *history.Span) bool {
 	if c.issueOrder[s.Owner] != ordSequential {
 		return false
 	}
-	var longest, end time.Duration
-	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
-		x := &c.h.Spans[i]
-		switch {
-		case x.Call > s.Return, x.Op == history.OpRelease, x.Outcome == history.Fail:
-			continue
-		case x.Return >= s.Call || x.Outcome == history.Info || x.Op != history.OpRenew && x.Lease == 0:
-			return false
-		}
-		longest = max(longest, x.Lease)
-		end = max(end, later(x.Return, longest))
-	}
-	return end > 0 && later(end, c.o.slack()) < s.Call
+	sum := c.shownOps()[ownerKey{s.Owner, s.Key}].until(c.h, s.Return)
+	return !sum.endless && sum.granted < s.Call && sum.end > 0 && later(sum.end, c.o.slack()) < s.Call
 }
 
 // leasesLast reports whether no lease of the owner of an inspection can have ended before it, whatever was renewed.
 func (c *honestyCheck) leasesLast(s *history.Span) bool {
-	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
-		x := &c.h.Spans[i]
-		if x.Call <= s.Return && x.Lease != 0 && x.Op != history.OpRelease && later(x.Call, x.Lease) <= s.Return {
-			return false
-		}
-	}
-	return true
+	return c.shownOps()[ownerKey{s.Owner, s.Key}].until(c.h, s.Return).soonest > s.Return
 }

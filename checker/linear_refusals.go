@@ -24,8 +24,9 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 		return busy
 	}
 	var kept []int32
+	undone = mergedSegments(slices.Clone(undone))
 	for i, s := range refsAt(v.h.Spans, busy) {
-		if c := (outageWindows{undone}); !c.touches(segment{s.Call, s.Return}) {
+		if len(within(undone, segment{s.Call, s.Return})) == 0 {
 			kept = append(kept, i)
 		}
 	}

@@ -115,19 +115,20 @@ func isServer(name string) bool {
 }
 
 // touches reports whether one of the windows has a part in s.
-func (c outageWindows) touches(s segment) bool {
-	for _, r := range c.windows {
-		if r.from <= s.until && s.from <= r.until {
-			return true
-		}
-	}
-	return false
-}
+func (c outageWindows) touches(s segment) bool { return len(within(c.windows, s)) > 0 }
 
 // longestOutside is the longest part of s outside the segments of all lists.
 func longestOutside(s segment, without ...[]segment) segment {
 	best := segment{s.from, s.from}
-	eachOutside(s, merged(without...), func(part segment) {
+	var near []segment
+	for _, list := range without {
+		for _, w := range list {
+			if w.until > s.from && w.from < s.until {
+				near = append(near, w)
+			}
+		}
+	}
+	eachOutside(s, merged(near), func(part segment) {
 		if part.until-part.from > best.until-best.from {
 			best = part
 		}

@@ -82,7 +82,7 @@ func (w *waitReasons) inTheWay(i int32) []segment {
 			add(x.segment)
 		}
 	}
-	return merged(w.away, all, w.clientPauses()[w.client(i)])
+	return slices.Concat(within(w.away, wait), all, w.clientPauses()[w.client(i)])
 }
 
 // heldAt are the times in which a key may be held.

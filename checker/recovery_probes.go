@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -198,22 +199,20 @@ func (v *view) waitForLostKey(d *freeTimes, probed map[int32]bool, o Options) st
 // after the end of that lease: what it was answered, or what kept it from being granted the lock, shows nothing. "":
 // there is none.
 func (v *view) unrecovered(o Options) string {
-	e := v.freeTimes().extents
+	ended := v.leasesEnded()
 	asked := func(span int32, until time.Duration) string {
 		s := &v.h.Spans[span]
-		if limit := v.h.Limit(s.Key); s.Op != history.OpAcquire || limit > 0 && s.Permits > limit {
+		if limit := v.h.Limit(s.Key); s.Op != history.OpAcquire || limit > 0 && s.Permits > limit ||
+			until-s.Call <= o.slack() {
 			return ""
 		}
-		for _, i := range v.byKey[s.Key] {
-			end := e.leaseEnd(i)
-			if v.holds[i].ending == endReleased || until-max(end, s.Call) <= o.slack() {
-				continue
-			}
-			return fmt.Sprintf("%s, and its lease had ended by %s; client %d asked for it until %s, but an outage, a pause or "+
-				"its unknown outcome leaves open whether it could be granted", v.unreleased(&v.holds[i]), format.Instant(end),
-				s.Process.Client(v.h.Clients), format.Instant(until))
+		end, is := ended(s.Key).before(until - o.slack())
+		if !is {
+			return ""
 		}
-		return ""
+		return fmt.Sprintf("%s, and its lease had ended by %s; client %d asked for it until %s, but an outage, a pause or "+
+			"its unknown outcome leaves open whether it could be granted", v.unreleased(&v.holds[end.hold]),
+			format.Instant(end.at), s.Process.Client(v.h.Clients), format.Instant(until))
 	}
 	for _, i := range v.h.TimedOut {
 		if text := asked(i, v.h.Spans[i].Return); text != "" {
@@ -226,6 +225,45 @@ func (v *view) unrecovered(o Options) string {
 		}
 	}
 	return ""
+}
+
+// leaseEnds are when the leases of the holds of a key ended that were left to them, in the order of the grants: only
+// those of which the lease ended sooner than that of each hold before.
+type leaseEnds []leaseEnd
+
+type leaseEnd struct {
+	at   time.Duration
+	hold int32
+}
+
+// leasesEnded returns a function that finds the ends of leases of a key. It computes them once for each key.
+func (v *view) leasesEnded() func(key int32) leaseEnds {
+	e, known := v.freeTimes().extents, make(map[int32]leaseEnds)
+	return func(key int32) leaseEnds {
+		ends, is := known[key]
+		if is {
+			return ends
+		}
+		for i, h := range refsAt(v.holds, v.byKey[key]) {
+			if h.ending == endReleased {
+				continue
+			}
+			if at := e.leaseEnd(i); len(ends) == 0 || at < ends[len(ends)-1].at {
+				ends = append(ends, leaseEnd{at, i})
+			}
+		}
+		known[key] = ends
+		return ends
+	}
+}
+
+// before is the first hold of which the lease ended before t, and whether there is one.
+func (l leaseEnds) before(t time.Duration) (leaseEnd, bool) {
+	n := sort.Search(len(l), func(n int) bool { return l[n].at < t })
+	if n == len(l) {
+		return leaseEnd{}, false
+	}
+	return l[n], true
 }
 
 func (v *view) probeViolation(f finding) Violation {

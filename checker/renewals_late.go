@@ -23,6 +23,9 @@ func (c *honestyCheck) judgeLateRenewals() {
 			until, known = c.completed()[i] // when the harness stopped waiting
 		}
 		end := s.Call
+		if !known || until-end <= c.o.slack() {
+			continue
+		}
 		promises := c.promises().all(s.Owner, s.Key)
 		for _, p := range promises {
 			if p.event < s.Ended || s.Ended < 0 {
@@ -30,7 +33,7 @@ func (c *honestyCheck) judgeLateRenewals() {
 			}
 		}
 		late := segment{end, until}
-		if !known || len(promises) == 0 || until-end <= c.o.slack() ||
+		if len(promises) == 0 || until-end <= c.o.slack() ||
 			c.o.applies(honestPaused) && c.dis.any(late, func(f *faultTime) bool { return c.stops(f, i) }) {
 			continue
 		}

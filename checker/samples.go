@@ -34,9 +34,15 @@ type nodeSamples struct {
 
 	wrongHolds func() []wrongHold               // see [nodeSamples.findWrongHolds]
 	ledgers    func() map[ownerKey]*ownerLedger // of the owners that samples name
+	naming     func() map[nodeOwner][]int32     // see [nodeSamples.findNaming]
 }
 
 type nodeKey struct{ node, key int32 }
+
+type nodeOwner struct {
+	node int32
+	at   ownerKey
+}
 
 // readSamples reads the samples; nil if there are none that can be read.
 func (v *view) readSamples(o Options) *nodeSamples {
@@ -46,7 +52,7 @@ func (v *view) readSamples(o Options) *nodeSamples {
 	s := &nodeSamples{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration),
 		stored: make(map[nodeKey]bool)}
 	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
-	s.ledgers = sync.OnceValue(s.newLedgers)
+	s.ledgers, s.naming = sync.OnceValue(s.newLedgers), sync.OnceValue(s.findNaming)
 	for i, name := range v.h.Owners {
 		s.owners[name] = int32(i)
 	}
@@ -110,6 +116,40 @@ func (s *nodeSamples) read() {
 			}
 		}
 	}
+}
+
+// findNaming finds the samples of each node that name an owner at a key, by their places in nodes.
+func (s *nodeSamples) findNaming() map[nodeOwner][]int32 {
+	naming := make(map[nodeOwner][]int32)
+	for node, samples := range s.nodes {
+		for place, i := range samples {
+			for key, name := range s.h.Keys {
+				state, held := s.h.Samples[i].Keys[name]
+				if !held {
+					continue
+				}
+				add := func(name string) {
+					owner, known := s.owners[name]
+					at := nodeOwner{int32(node), ownerKey{owner, int32(key)}}
+					if list := naming[at]; known && (len(list) == 0 || list[len(list)-1] != int32(place)) {
+						naming[at] = append(list, int32(place))
+					}
+				}
+				add(state.Owner)
+				for _, name := range state.Owners {
+					add(name)
+				}
+			}
+		}
+	}
+	return naming
+}
+
+// namedIn are the samples of a node that name an owner at a key and were sent at or after from, by their places in
+// nodes.
+func (s *nodeSamples) namedIn(node int, at ownerKey, from time.Duration) []int32 {
+	all := s.naming()[nodeOwner{int32(node), at}]
+	return all[sort.Search(len(all), func(n int) bool { return s.h.Samples[s.nodes[node][all[n]]].Sent >= from }):]
 }
 
 // movedFrom reports whether the last node that has named an owner at a key up to an instant is another one, or may be

@@ -33,11 +33,13 @@ func (c *honestyCheck) judgeDeniedGrants() {
 
 // firstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
 func (s *nodeSamples) firstNamed(at ownerKey, during segment) (first *history.Sample) {
-	for node := range s.nodes {
-		for _, x := range refsAt(s.h.Samples, s.between(node, during.from, during.until)) {
-			if state, _ := s.presenceOf(x, at.owner, at.key); state == present && (first == nil || x.Time < first.Time) {
+	for node, samples := range s.nodes {
+		for _, place := range s.namedIn(node, at, during.from) {
+			x := &s.h.Samples[samples[place]]
+			if x.Time < during.until && (first == nil || x.Time < first.Time) {
 				first = x
 			}
+			break
 		}
 	}
 	return first

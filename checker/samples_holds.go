@@ -46,19 +46,23 @@ func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.F == history.Lost {
 			l.uncertainFrom(n.Time, s.h.Spans)
 		}
-		if n.F == history.Crash {
-			s.restarted(n, all)
-		}
 	}
+	s.restarted(all)
 	return all
 }
 
 // restarted: of an owner whose client crashed and was started again, what a server keeps may be the dead one's.
-func (s *nodeSamples) restarted(n *history.Notice, all map[ownerKey]*ownerLedger) {
+func (s *nodeSamples) restarted(all map[ownerKey]*ownerLedger) {
+	first := make(map[int]time.Duration) // by client: its first crash, after which nothing is certain
+	for _, n := range refs(s.h.Notices) {
+		client := n.Process.Client(s.h.Clients)
+		if t, before := first[client]; n.F == history.Crash && (!before || n.Time < t) {
+			first[client] = n.Time
+		}
+	}
 	for _, l := range all { // in any order: each is treated alike
-		again := s.h.Spans[l.ops[len(l.ops)-1]].Call > n.Time
-		if again && l.client == n.Process.Client(s.h.Clients) {
-			l.uncertainFrom(n.Time, s.h.Spans)
+		if t, crashed := first[l.client]; crashed && s.h.Spans[l.ops[len(l.ops)-1]].Call > t {
+			l.uncertainFrom(t, s.h.Spans)
 		}
 	}
 }

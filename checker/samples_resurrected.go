@@ -76,20 +76,17 @@ func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Optio
 	n, span := &s.h.Notices[notice], &s.h.Spans[grant]
 	var all []resurrection
 	for node := range s.nodes {
-		had, without := false, time.Duration(-1)
-		for _, x := range refsAt(s.h.Samples, s.between(node, span.Return, history.Infinity)) {
-			is, _ := s.presenceOf(x, span.Owner, span.Key)
-			switch {
-			case is == absent && had:
-				without = x.Sent
-			case is != present:
-			case without < 0:
-				had = true
-			case x.Sent > n.Time && !dis.mayAffect(segment{without, x.Time}, anyClient, history.AffectsData) &&
-				!(o.MayBeDown == 0 && s.otherMaster(node, span.Key, x.Time, o.slack())):
-				all = append(all, resurrection{notice, grant, x.Node, without, x.Time})
+		before, without := none, time.Duration(-1)
+		for _, at := range s.namedIn(node, ownerKey{span.Owner, span.Key}, span.Return) {
+			if before != none {
+				without = max(without, s.lastAbsent(node, ownerKey{span.Owner, span.Key}, before, at))
 			}
-			if len(all) > 0 && all[len(all)-1].node == x.Node {
+			before = at
+			x := &s.h.Samples[s.nodes[node][at]]
+			if without >= 0 && x.Sent > n.Time &&
+				!dis.mayAffect(segment{without, x.Time}, anyClient, history.AffectsData) &&
+				!(o.MayBeDown == 0 && s.otherMaster(node, span.Key, x.Time, o.slack())) {
+				all = append(all, resurrection{notice, grant, x.Node, without, x.Time})
 				break
 			}
 		}
@@ -99,6 +96,18 @@ func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Optio
 	}
 	slices.SortStableFunc(all, func(a, b resurrection) int { return int(a.seen - b.seen) })
 	return all[o.MayBeDown], true
+}
+
+// lastAbsent is when the last sample of a node between two of them, by their places, was sent that shows that a key is
+// not held by an owner; -1: there is none.
+func (s *nodeSamples) lastAbsent(node int, at ownerKey, before, after int32) time.Duration {
+	between := s.nodes[node][before+1 : after]
+	for _, i := range slices.Backward(between) {
+		if is, _ := s.presenceOf(&s.h.Samples[i], at.owner, at.key); is == absent {
+			return s.h.Samples[i].Sent
+		}
+	}
+	return -1
 }
 
 // resurrectedViolation describes a finding of this file.

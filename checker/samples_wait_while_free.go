@@ -63,13 +63,13 @@ func (q *freeAtServers) longest(i int32) (best segment) {
 	if _, known := q.free[s.Key]; !known {
 		q.free[s.Key], q.hindered[s.Key] = q.freeInSamples(s.Key), q.inTheWay(s.Key)
 	}
-	without := merged(q.away, q.hindered[s.Key], q.clientPauses()[q.client(i)])
+	hindered := within(q.hindered[s.Key], segment{s.Call, s.Return})
 	for _, f := range within(q.free[s.Key], segment{s.Call, s.Return}) {
 		wait := segment{max(f.from, s.Call), min(f.until, s.Return, q.until)}
 		if wait.until-wait.from <= q.o.slack() {
 			continue
 		}
-		if p := longestOutside(wait, without); p.until-p.from > best.until-best.from {
+		if p := longestOutside(wait, q.away, hindered, q.clientPauses()[q.client(i)]); p.until-p.from > best.until-best.from {
 			best = p
 		}
 	}

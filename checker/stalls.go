@@ -23,7 +23,7 @@ func (v *view) harnessStalls() (stalls []segment) {
 	return stalls
 }
 
-// findStalls finds, by client, the stalls of that client and of the harness.
+// findStalls finds, by client, the stalls of that client and of the harness, disjoint and in their order.
 func (v *view) findStalls() map[int][]segment {
 	own := make(map[int][]segment)
 	for _, f := range v.faultTimes() {
@@ -31,7 +31,11 @@ func (v *view) findStalls() map[int][]segment {
 			own[client] = append(own[client], f.segment)
 		}
 	}
-	return v.addStalls(own)
+	all := v.addStalls(own)
+	for client, stalls := range all { // order does not matter
+		all[client] = mergedSegments(stalls)
+	}
+	return all
 }
 
 // endStalled ends each hold with its promise, if that ended while its client or the harness was stopped: the owner

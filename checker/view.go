@@ -46,7 +46,7 @@ type view struct {
 	counted       []int32                   // spans: replies with a hold count that can be compared
 
 	// computed when needed, once
-	byOwner       func() []int32                 // see orderByOwner
+	byOwner       func() *ownerHolds             // see orderByOwner
 	freeTimes     func() *freeTimes              // see findFreeTimes
 	clientPauses  func() map[int][]segment       // see findPauses
 	clientStalls  func() map[int][]segment       // see findStalls
