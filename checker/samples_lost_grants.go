@@ -22,7 +22,7 @@ type nodeHold struct {
 // lossSearch looks for grants that servers no longer had.
 type lossSearch struct {
 	*nodeSamples
-	moves    bool                       // a fault moves keys to other servers
+	moves    bool                       // a fault moves keys between servers: no sample shows which of them counts
 	promoted map[string][]time.Duration // by node: when it became master
 }
 
@@ -36,6 +36,9 @@ func (s *nodeSamples) lostGrants(o Options) (all []lostGrant) {
 		if f.Name == history.NodePromoted {
 			search.promoted[f.Target] = append(search.promoted[f.Target], f.Time)
 		}
+	}
+	if search.moves {
+		return nil
 	}
 	for i, h := range refs(s.holds) {
 		if s.h.Limit(h.key) != 0 {
@@ -61,7 +64,7 @@ func (s *lossSearch) lost(h *hold, end time.Duration, o Options) *history.Sample
 	if o.MayBeDown > 0 {
 		return lostByQuorum(all, o.MayBeDown)
 	}
-	return lostByMaster(all, s.moves)
+	return lostByMaster(all)
 }
 
 // holdAt is what a server has of a hold by end. last is nil if it has never stored the key of the hold.
@@ -95,11 +98,11 @@ func (s *lossSearch) holdAt(node int, h *hold, end time.Duration) (n nodeHold) {
 
 // lostByMaster is the sample that shows that no master of the key has the hold; nil: one may have it. A master that was
 // promoted replaces those before it, which may not know that yet. One that never had the hold counts only if it was
-// promoted. A key that moves may be at each of two servers in turn: the others have to be sampled later.
-func lostByMaster(all []nodeHold, moves bool) (at *history.Sample) {
+// promoted, and each has to be sampled after the loss.
+func lostByMaster(all []nodeHold) (at *history.Sample) {
 	newest := time.Duration(-1)
 	for _, n := range all {
-		if !n.away && !moves {
+		if !n.away {
 			newest = max(newest, n.promoted)
 		}
 	}
