@@ -73,8 +73,8 @@ func (d Draft) Check() error {
 	return d.checkPromises()
 }
 
-// checkPromises reports properties that must hold although the lock does not promise what they are about. What a program
-// of the user promises is not known before it runs.
+// checkPromises reports properties that must hold although the lock does not promise what they are about. What a
+// program of the user promises is not known before it runs.
 func (d Draft) checkPromises() error {
 	row, err := adapters.Lookup(d.Lock)
 	if err != nil || strings.HasPrefix(d.Lock, client.ExecPrefix) {
@@ -116,7 +116,8 @@ func (d Draft) Text() string {
 // heldBecause is the reason for an expectation of a draft.
 const heldBecause = "this scenario is about it"
 
-// outlives reports whether the lease of a holder ends while it is paused: then it is no longer alone, whatever the lock.
+// outlives reports whether the lease of a holder ends while it is paused: then it is no longer alone, whatever the
+// lock.
 func (d Draft) outlives() bool {
 	row, err := faults.Lookup(d.Fault)
 	lock, _ := adapters.Lookup(d.Lock)
@@ -128,8 +129,8 @@ func (d Draft) expectText(b *strings.Builder) {
 	verdict := string(checker.Safe)
 	if d.outlives() {
 		verdict = string(checker.Unsafe) + classWord + string(checker.OutlivedLease)
-		b.WriteString("# A holder that is paused until its lease has ended is no longer alone. No lock prevents it, and a guarded\n" +
-			"# resource that checks fencing tokens does (workload.fenced).\n")
+		b.WriteString("# A holder that is paused until its lease has ended is no longer alone. No lock prevents it, and a\n" +
+			"# guarded resource that checks fencing tokens does (workload.fenced).\n")
 	}
 	if len(d.Holds) == 0 {
 		fmt.Fprintf(b, "expect: %s\n", verdict)

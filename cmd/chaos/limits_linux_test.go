@@ -29,8 +29,8 @@ func TestFullDisk(t *testing.T) {
 	early := regexp.MustCompile(`\n +0\.\ds  judging the history`)
 	for _, blocks := range []int{8, 32, 200} { // of 512 bytes: run.json; a part of the history; all but report.html
 		out := t.TempDir()
-		code, stdout, stderr := limited(t, fmt.Sprintf("-f %d", blocks), "run", "--scenario", "contention", "--backend", "sim",
-			"--seed", "1", "--duration", "30s", "--out", out)
+		code, stdout, stderr := limited(t, fmt.Sprintf("-f %d", blocks), "run", "--scenario", "contention", "--backend",
+			"sim", "--seed", "1", "--duration", "30s", "--out", out)
 		const full = "chaos: the limit on the size of files is too small (file too large): not written, or not complete"
 		if code != exitEnvironment || strings.Count(stderr, "chaos: ") != 1 || !strings.Contains(stderr, full) {
 			t.Errorf("%d blocks: exit code %d\n%s%s", blocks, code, stdout, stderr)

@@ -13,7 +13,7 @@ const leastAddressSpace = 1 << 30
 // checkMemory refuses a limit on the address space with which the Go runtime would abort in the middle of a command.
 func checkMemory() error {
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || uint64(limit.Cur) >= leastAddressSpace {
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || limit.Cur >= leastAddressSpace {
 		return nil //nolint:nilerr // where there is no such limit, it is not too small
 	}
 	return &codeError{exitEnvironment, fmt.Errorf("the address space is limited to %d KB: chaos needs %d KB (ulimit -v)",

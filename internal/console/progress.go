@@ -14,8 +14,8 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Progress shows a run in progress: a block that is redrawn on a terminal, a line for each phase and every ten seconds in
-// a log. Its methods may be called from several goroutines.
+// Progress shows a run in progress: a block that is redrawn on a terminal, a line for each phase and every ten seconds
+// in a log. Its methods may be called from several goroutines.
 type Progress struct {
 	out   io.Writer
 	width int // of the terminal; 0: a log

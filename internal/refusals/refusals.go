@@ -1,5 +1,6 @@
-// Package refusals watches whether servers refuse the clients of a run because they have not authenticated. A client that
-// does not may try again for ever and report nothing but that it was not granted the lock; the gates see the refusals.
+// Package refusals watches whether servers refuse the clients of a run because they have not authenticated. A client
+// that does not may try again for ever and report nothing but that it was not granted the lock; the gates see the
+// refusals.
 package refusals
 
 import (
@@ -27,8 +28,8 @@ type Watch struct {
 	End     func(error)               // ends the run
 }
 
-// Run notes each client that servers refuse for want of a password, until ctx ends. It ends a run in which no client has
-// authenticated.
+// Run notes each client that servers refuse for want of a password, until ctx ends. It ends a run in which no client
+// has authenticated.
 func (w Watch) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

@@ -211,9 +211,10 @@ func (m Manifest) NotRun() string {
 	return cmp.Or(m.Failure, "it was interrupted before its clients began")
 }
 
-// Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario
-// says. A run in which no client began has the verdict not run, and the reason as its sentence. Violations that were found remain, unless the machine slept: then the servers ended leases that clients, whose
-// clock had stopped, still counted on.
+// Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario says.
+// A run in which no client began has the verdict not run, and the reason as its sentence. Violations that were found
+// remain, unless the machine slept: then the servers ended leases that clients, whose clock had stopped, still counted
+// on.
 func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 	if why := m.NotRun(); why != "" {
 		return checker.Judgement{Verdict: checker.NotRun, Sentence: format.Line(why)}

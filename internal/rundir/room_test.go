@@ -23,7 +23,8 @@ func TestJoinUnwritten(t *testing.T) {
 		{other, "something else", other},
 		{errors.Join(other, unwritten("a", fs.ErrPermission)), "a part", fs.ErrPermission},
 		{
-			errors.Join(unwritten("b", syscall.ENOSPC), errors.Join(other, unwritten("a", syscall.ENOSPC)), unwritten("b", syscall.ENOSPC)),
+			errors.Join(unwritten("b", syscall.ENOSPC), errors.Join(other, unwritten("a", syscall.ENOSPC)),
+				unwritten("b", syscall.ENOSPC)),
 			"the disk is full (no space left on device): not written, or not complete, in runs/x: a, b; make room " +
 				"(old runs are in chaos-runs) or choose another disk (--out)\nsomething else", syscall.ENOSPC,
 		},

@@ -130,7 +130,8 @@ func TestNoContentIsSniffed(t *testing.T) {
 	for name, want := range map[string]string{
 		"report.html": "text/html; charset=utf-8", "run.json": "application/json", "plot.svg": "image/svg+xml",
 		"plot.png": "image/png", "client-0.log": "text/plain; charset=utf-8", "junit.xml": "text/plain; charset=utf-8",
-		"history.jsonl": "text/plain; charset=utf-8", "page.js": "text/plain; charset=utf-8", "none": "text/plain; charset=utf-8",
+		"history.jsonl": "text/plain; charset=utf-8", "page.js": "text/plain; charset=utf-8",
+		"none": "text/plain; charset=utf-8",
 	} {
 		write(t, filepath.Join(dir, name), page)
 		w := get(handler(t, dir), "GET", "/"+name, "localhost")
@@ -148,7 +149,8 @@ func TestNoContentIsSniffed(t *testing.T) {
 	}
 	defer root.Close()
 	w := get(Handler(root, "sha256-one", "sha256-two"), "GET", "/report.html", "localhost")
-	if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'sha256-one' 'sha256-two';") ||
+	policy := w.Header().Get("Content-Security-Policy")
+	if !strings.Contains(policy, "script-src 'sha256-one' 'sha256-two';") ||
 		strings.Contains(policy, "script-src 'unsafe-inline'") {
 		t.Error(policy)
 	}
