@@ -74,13 +74,13 @@ func (r *Run) IssuesTokens() bool {
 
 // EndOfValidity says that the promise to a holder ends.
 func (r *Run) EndOfValidity(h *Hold) string { return r.endOfValidity(h, r.Validity(h)) }
-func (p *Pair) EndOfValidity() string { return p.R.endOfValidity(p.A, p.Validity()) }
+func (p *Pair) EndOfValidity() string       { return p.R.endOfValidity(p.A, p.Validity()) }
 
 func (r *Run) endOfValidity(h *Hold, end Point) string {
-	if r.validityName(h, end) != "its validity" {
-		return fmt.Sprintf("the requested lease of %s ends, %s", ClientName(h.Client), h.Lease)
+	if r.validityName(h, end) == "its validity" {
+		return "the validity of " + ClientName(h.Client) + "'s grant ends"
 	}
-	return fmt.Sprintf("the validity of %s's grant ends", ClientName(h.Client))
+	return fmt.Sprintf("the requested lease of %s ends, %s", ClientName(h.Client), h.Lease)
 }
 
 // Drawn is the interval in which a hold or its validity is drawn.

@@ -190,9 +190,9 @@ func (r *Run) validity(h *Hold, until time.Duration) Point {
 	return p
 }
 
-// ValidityName is the subject of a sentence about the end of a promise: the lease, if the lock reports no validity.
+// ValidityName is the subject of a sentence about the end of a promise.
 func (r *Run) ValidityName(h *Hold) string { return r.validityName(h, r.Validity(h)) }
-func (p *Pair) ValidityName() string { return p.R.validityName(p.A, p.Validity()) }
+func (p *Pair) ValidityName() string       { return p.R.validityName(p.A, p.Validity()) }
 
 func (r *Run) validityName(h *Hold, end Point) string {
 	if end.Event < 0 || end.Event == int(r.History.Spans[h.Span].Invoked) {
