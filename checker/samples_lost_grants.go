@@ -150,6 +150,9 @@ func lostByQuorum(all []nodeHold, mayBeDown int) (at *history.Sample) {
 // lostPermits finds the holds of permits that servers no longer had. Samples do not show whose permits they keep: of
 // several holds at once, each may be the one that was lost.
 func (c *honestyCheck) lostPermits(s *nodeSamples) (all []lostGrant) {
+	if c.all.any(segment{0, c.h.End}, func(f *faultTime) bool { return f.states(history.AffectsSlots) }) {
+		return nil // permits may be at another server
+	}
 	fewer := make(map[int32]lostGrant) // by hold: since when its server has kept too few permits
 	key, next, open := none, 0, []int32(nil)
 	s.permitSamples(func(k int32, x *history.Sample, kept int64) bool {
