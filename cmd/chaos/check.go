@@ -145,7 +145,7 @@ type judged struct {
 	checker.Judgement
 	Format  foreign.Format       `json:"format"`
 	Assumed []foreign.Assumption `json:"assumed,omitempty"`
-	Key     string               `json:"key,omitempty"` // path to the key that the values were found to have
+	Key     string               `json:"key,omitempty"` // path at which keys were found in the values
 	Others  []otherReading       `json:"other_readings,omitempty"`
 }
 
@@ -160,12 +160,12 @@ func (j *judged) keyNote() string {
 // otherReading is a reading that leads to another verdict.
 type otherReading struct {
 	Assumed  []foreign.Assumption `json:"assumed"`
-	Key      string               `json:"key,omitempty"` // another path to the key than that of the judgement
+	Key      string               `json:"key,omitempty"` // path to the key, if the judgement used another one
 	Verdict  checker.Verdict      `json:"verdict"`
 	Sentence string               `json:"sentence"`
 }
 
-// text says what the verdict of the reading is.
+// text describes the reading and its verdict.
 func (r otherReading) text() string {
 	reading := "strictly"
 	if len(r.Assumed) > 0 {
