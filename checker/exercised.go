@@ -83,7 +83,7 @@ func checkExercised(v *view, o Options) Result {
 	return r
 }
 
-// missingOfFaults says what the faults of a run did not do.
+// missingOfFaults lists the effects and injections that are missing from the faults of a run.
 func (v *view) missingOfFaults(seen faultEffects, o Options) (missing []string) {
 	for _, f := range seen.withoutEffect {
 		if !o.applies(faultWithoutEffect) {

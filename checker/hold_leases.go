@@ -13,10 +13,10 @@ type LeaseStart string
 
 // The starts of a lease.
 const (
-	LeaseNotCounted  LeaseStart = ""                            // the grant stated a validity, or there is no lease
-	LeaseFromRequest LeaseStart = "counted from the request"    // at the earliest: the servers may have begun it later
-	LeaseFromServer  LeaseStart = "counted as a server kept it" // by a sample
-	LeaseFromGrant   LeaseStart = "counted from the grant"      // counted from the request, it had ended before
+	LeaseNotCounted  LeaseStart = ""                               // the grant stated a validity, or there is no lease
+	LeaseFromRequest LeaseStart = "counted from the request"       // at the earliest: the servers may have begun it later
+	LeaseFromServer  LeaseStart = "counted from a server's sample" // the first that shows it
+	LeaseFromGrant   LeaseStart = "counted from the grant"         // counted from the request, it had ended before
 )
 
 // countLeases corrects the ends of promises that count from a request, because a lock that grants a lease after a long
@@ -42,7 +42,7 @@ func (v *view) countLeases(o Options) {
 	}
 }
 
-// leaseStart is what the lease of a hold counts from.
+// leaseStart is the event from which the lease of a hold counts.
 func (v *view) leaseStart(h *hold) LeaseStart {
 	if s := &v.h.Spans[h.span]; s.Valid != 0 || s.Lease == 0 {
 		return LeaseNotCounted
@@ -50,7 +50,7 @@ func (v *view) leaseStart(h *hold) LeaseStart {
 	return cmp.Or(v.leaseStarts[h.span], LeaseFromRequest)
 }
 
-// countedLeases says what the leases of two holds count from, where that is not their requests.
+// countedLeases names the starts of the leases of two holds, except requests.
 func (v *view) countedLeases(x, y *hold) (text string) {
 	for _, h := range []*hold{x, y} {
 		if start := v.leaseStarts[h.span]; start != LeaseNotCounted {

@@ -6,26 +6,25 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about refusals that prove that a lease had ended before (history.Value.Lapsed). When it had ended is not
-// known: the hold and all that was promised of it are certain only until the last reply that confirmed it. Whatever
-// is made of the operations of an owner, such as holds and promises, reads them through view.promisedBy, so that no
-// rule has to know of such refusals.
+// This file is about refusals that prove that a lease had ended before (history.Value.Lapsed). The time of its end is not
+// known: the hold and its promise are certain only until the last reply that confirmed them. Holds and promises are
+// derived from operations through view.promisedBy, so that no rule has to know of such refusals.
 
-// lapses are what such refusals prove about the holds before them.
+// lapses are the conclusions from such refusals about the holds before them.
 type lapses struct {
-	until map[int32]time.Duration // by span of a grant or renewal: how long what it promised is certain
+	until map[int32]time.Duration // by span of a grant or renewal: how long its promise is certain
 	first map[int32]bool          // by span of a grant inside a hold: it may have been the first after the lease
 	again map[ownerKey]bool       // owners with such a grant
 	after [][]segment             // by key: the times in which such a hold may have lasted, or have been granted once more
 }
 
-// confirmedLease is what is known of the holds of an owner at a key.
+// confirmedLease has the known holds of an owner at a key.
 type confirmedLease struct {
 	grants []confirmedGrant
 	depth  int32 // levels, or permits
 }
 
-// confirmedGrant is a grant, and what confirmed it.
+// confirmedGrant is a grant and its confirmations.
 type confirmedGrant struct {
 	spans []int32       // the grant and its renewals
 	until time.Duration // when the last request was sent whose reply shows that the servers knew the hold

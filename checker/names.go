@@ -23,7 +23,7 @@ const (
 	lateRelease                       // it acquired after a release of unknown outcome
 	forcedAtGrant                     // a forced release was in flight when it was granted the lock
 	moreReleased                      // it released more permits than it is known to have had
-	leaseEnded                        // its lease had ended before what was judged of it, of a stream
+	leaseEnded                        // in a stream: its lease may have ended before the times that were judged
 	unknownCauses                     // how many there are
 )
 
@@ -31,7 +31,7 @@ func (d unknownCause) String() string {
 	return [unknownCauses]string{
 		"had two operations in flight at once", "acquired after a release of unknown outcome",
 		"was granted the lock while a forced release was in flight", "released permits that it is not known to have had",
-		"was refused because its lease had ended, perhaps before what the stream had judged",
+		"was refused because its lease had ended, which the stream learned only after it had judged the hold",
 	}[d]
 }
 

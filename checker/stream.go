@@ -242,7 +242,7 @@ func (s *Stream) result(p Property) Result {
 		}
 	case len(s.found[p].doubted) > 0:
 		r.Outcome = Undecided
-		r.Summary = "a lease was outlived, which a stall may excuse that was noted later: judge the whole history"
+		r.Summary = "a lease was outlived, but a stall that was noted later may excuse it: judge the whole history"
 	case len(s.unknownOwners) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
 		var owners [unknownCauses]int

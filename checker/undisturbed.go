@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// undisturbed finds the operations to which nothing happened: whatever came of them is due to the lock.
+// undisturbed finds the operations to which nothing happened: their outcomes are due to the lock alone.
 type undisturbed struct {
 	*view
 	excuses func(in scope) excuses
@@ -15,8 +15,8 @@ type undisturbed struct {
 	known   time.Duration         // until then it is known which faults were in force
 }
 
-// undisturbed returns what finds these operations. One server that is slow disturbs an operation that asks all of them,
-// whatever Options.MayBeDown is.
+// undisturbed finds these operations. One slow server disturbs an operation that asks all of them, whatever
+// Options.MayBeDown is.
 func (v *view) undisturbed(o Options) undisturbed {
 	o.MayBeDown = 0
 	return undisturbed{v, v.excusesFor(o), v.crashes(), v.firstUnknownFault()}

@@ -105,8 +105,8 @@ var rows = []Promise{
 	},
 	{
 		Set: KeepsGrants, Name: "keeps-grants",
-		Meaning: "keeps a grant until it is released or its promise ends, as long as its servers keep what they have " +
-			"stored: also when one of them is killed, paused, cut off or replaced",
+		Meaning: "keeps a grant until it is released or its promise ends, provided that its servers keep their stored " +
+			"data; also when one of them is killed, paused, cut off or replaced",
 	},
 
 	{

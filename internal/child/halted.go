@@ -42,8 +42,8 @@ func (h *Halts) Halted(leader int) string {
 	return ""
 }
 
-// Waited is for how long a thread of the family of leader has waited for a processor since the last call for that
-// leader: that of the thread that waited longest. The kernel counts a wait when it ends.
+// Waited returns the longest time for which a thread of the family of leader has waited for a processor since the last
+// call for that leader. The kernel counts a wait when it ends.
 func (h *Halts) Waited(leader int) (longest time.Duration) {
 	if h.waited == nil {
 		h.waited = make(map[int]time.Duration)
@@ -107,7 +107,7 @@ func families(leaders []int) map[int][]int {
 	return all
 }
 
-// waits are, by thread, for how long the threads of a process have waited for a processor since they began
+// waits returns, by thread, the time for which each thread of a process has waited for a processor since it began
 // (schedstat: the second number, in nanoseconds).
 func waits(pid int) map[int]time.Duration {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"

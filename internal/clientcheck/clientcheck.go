@@ -242,7 +242,7 @@ func (c *checks) expect(ctx context.Context, check string, i int, r client.Reque
 	}
 	detail := answer(reply, err)
 	if check == "acquire" && ok && reply.ValidMS == 0 {
-		detail += "; state valid_ms: without it, the lease counts from what servers show, or from the request or the grant"
+		detail += "; state valid_ms: without it, the lease counts from a sample, the request or the grant"
 	}
 	if !ok {
 		detail = fmt.Sprintf("%s: expected %s, got %s", r.Op, strings.Join(types, " or "), detail)

@@ -131,7 +131,8 @@ func SpinIfAsked() {
 	}
 }
 
-// KeepBusy starts loops, which are copies of this program, and returns what ends them. The program calls [SpinIfAsked].
+// KeepBusy starts busy loops, which are copies of this program, and returns a function that ends them. The program has to
+// call [SpinIfAsked].
 func KeepBusy(loops int) (idle func(), err error) {
 	var all []*child.Process
 	idle = func() {

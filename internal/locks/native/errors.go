@@ -11,7 +11,8 @@ import (
 
 var ErrNotOpen = errors.New("the wait ran out before the latch was open")
 
-// ErrLimited is of an acquire that found the lock held in each of its few requests, and did not use all of its wait.
+// ErrLimited is the error of an acquire that used up its limited number of requests before the end of its wait: each
+// found the lock held.
 var ErrLimited = errors.New("limited")
 
 // Code is the short word for an error of package lock.
