@@ -16,7 +16,7 @@ import (
 
 // This file crosses all properties with all assumptions about what histories of other suites leave open.
 
-// runUnaware is a run of the correct lock of sound_test.go, or of one with a flaw, whose clients do not know the leases.
+// runUnaware is a run of the correct lock of sound_test.go, or of one with a flaw; its clients do not know leases.
 func runUnaware(seed uint64, kind, flaw string) (events []history.Event, clients int) {
 	l := &lockModel{r: rand.New(rand.NewPCG(seed, 78)), kind: kind, flaw: flaw, held: make(map[string]*modelHold),
 		leases: true, unaware: true}
@@ -88,8 +88,8 @@ func judgeElsewhere(t *testing.T, events []history.Event, clients int, assume []
 	return checker.Judge(h, checker.Options{Search: time.Second})
 }
 
-// TestAssumptionsAndProperties: no property convicts a correct lock, however it is recorded, if what its suite means is
-// assumed. That a client relied on the lock after the end of its lease is no fault of the lock.
+// TestAssumptionsAndProperties: no property convicts a correct lock, in whichever way its suite records it, if the
+// assumptions fit the suite. A client that relied on the lock after the end of its lease is no fault of the lock.
 func TestAssumptionsAndProperties(t *testing.T) {
 	race.Skip(t)
 	for bits := range 8 {

@@ -129,8 +129,8 @@ func (c *honestyCheck) judgeFailures() {
 	}
 }
 
-// A lock has more failures without a fault than it is allowed if, of one kind of operation, one in failureShare failed
-// so, and there are enoughFailures of them, or all of two.
+// Without a fault, at least enoughFailures operations of one kind (or both of two) and at least one in failureShare of
+// them have to fail for a violation.
 const (
 	enoughFailures = 3
 	failureShare   = 20

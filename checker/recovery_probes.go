@@ -227,8 +227,8 @@ func (v *view) unrecovered(o Options) string {
 	return ""
 }
 
-// leaseEnds are when the leases of the holds of a key ended that were left to them, in the order of the grants: only
-// those of which the lease ended sooner than that of each hold before.
+// leaseEnds are the ends of the leases of unreleased holds of a key, in the order of the grants: only those before the
+// ends of the leases of all earlier holds.
 type leaseEnds []leaseEnd
 
 type leaseEnd struct {

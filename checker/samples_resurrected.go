@@ -98,8 +98,8 @@ func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Optio
 	return all[o.MayBeDown], true
 }
 
-// lastAbsent is when the last sample of a node between two of them, by their places, was sent that shows that a key is
-// not held by an owner; -1: there is none.
+// lastAbsent is the time at which the last sample between two of a node, by their places, was sent in which it does not
+// have a key for an owner; -1: there is none.
 func (s *nodeSamples) lastAbsent(node int, at ownerKey, before, after int32) time.Duration {
 	between := s.nodes[node][before+1 : after]
 	for _, i := range slices.Backward(between) {

@@ -35,7 +35,7 @@ type traffic struct {
 	tries     int  // another client tries, and is refused
 	slow      int  // the release takes longer than the slack
 	touches   int  // its client writes to the resource
-	readers   int  // it is one to read
+	readers   int  // it is a hold for reading
 	permits   int  // size of the semaphores; 0: none
 	several   bool // each acquire is one of several keys
 	faults    int  // turns between two faults of a client or a server; 0: none

@@ -193,7 +193,7 @@ func TestHelpOfCommands(t *testing.T) {
 	}
 }
 
-// TestPlotsInNewDirectory: a new name without the extension of the plots is a directory, and the file of one plot else.
+// TestPlotsInNewDirectory: a new name is a directory unless it has the extension of the plots.
 func TestPlotsInNewDirectory(t *testing.T) {
 	top := t.TempDir()
 	if code, _, stderr := chaos("run", "--scenario", "contention", "--backend", "sim", "--seed", "1", "--out", top); code != exitSafe {

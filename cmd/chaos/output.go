@@ -41,7 +41,7 @@ func (o *checkedOutput) check(err error) error {
 	return &codeError{exitEnvironment, o.err}
 }
 
-// Fd is that of the output if it is a file, as a terminal is.
+// Fd is the file descriptor of the output if it is a file, such as a terminal.
 func (o *checkedOutput) Fd() uintptr {
 	if f, ok := o.Writer.(*os.File); ok {
 		return f.Fd()

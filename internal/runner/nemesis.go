@@ -94,7 +94,7 @@ func (n *nemesis) execute(ctx context.Context, step scenarios.Step) (why string)
 	return n.inject(ctx, step, clients)
 }
 
-// endedBefore is why a step was not injected whose time did not come.
+// endedBefore is the reason of a step whose time did not come.
 const endedBefore = "the run ended before it was due"
 
 // wait returns when step is due, with the clients as its target sees them, or why it was not when ctx ended.

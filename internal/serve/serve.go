@@ -20,7 +20,7 @@ import (
 )
 
 // policy lets a page use the styles and images that are in it and on this server, and the scripts of reports. Any other
-// script does not run: a file below the root may be of others.
+// script does not run: a file below the root may come from elsewhere.
 func policy(scripts []string) string {
 	allowed := "'none'"
 	if len(scripts) > 0 {
@@ -33,7 +33,7 @@ func policy(scripts []string) string {
 // refresh is after how many seconds a browser asks again for the page of a suite that is running.
 const refresh = "2"
 
-// contentType is that of a file, by its name alone: a file of any other name is shown as text, whatever is in it.
+// contentType is the type of a file by its name alone: a file with an unknown extension is shown as text.
 func contentType(name string) string {
 	known := map[string]string{
 		".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json",

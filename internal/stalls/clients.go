@@ -11,11 +11,11 @@ import (
 )
 
 // starvedEvery is how often the harness reads for how long clients have waited for a processor. A client that waited
-// for half of that time was kept from work: it is stalledFor.
+// for half of that time (stalledFor) was kept from work.
 const starvedEvery = time.Second
 
-// atOnce is of how many processes every heartbeat reads the state, which takes up to 80 µs for each on a busy machine.
-// Of more processes the states are read less often.
+// atOnce is the number of processes whose states every heartbeat can read; one takes up to 80 µs on a busy machine. With
+// more processes the states are read less often.
 const atOnce = 32
 
 // halts reads the states of processes; it is a [child.Halts].

@@ -28,7 +28,7 @@ type Cause struct {
 	evidence.Sentence                   // of one hold: the headline; of two holds: the headline after its colon
 	Faults            []*evidence.Fault // that it names, the most important first
 	Steps             []evidence.Step   // that explain it, besides the evidence of the violation and the faults
-	advisedAs         string            // the name of other advice than that against the mechanism; empty: that
+	advisedAs         string            // the name of the advice; empty: that of the mechanism
 
 	Of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
 	indirect bool // the violation follows from an earlier one
@@ -49,7 +49,7 @@ func (c *Cause) blame(f *evidence.Fault, text string, args ...any) *Cause {
 	return c
 }
 
-// advised is a cause, if there is one, with other advice than that against its mechanism.
+// advised replaces the advice against the mechanism of a cause, if there is one.
 func (c *Cause) advised(as string) *Cause {
 	if c != nil {
 		c.advisedAs = as

@@ -42,7 +42,7 @@ func PairOf(r *Run, v *checker.Violation) *Pair {
 	p := &Pair{R: r, V: v, A: two[0], B: two[1], Key: v.Key}
 	p.ValidUntil = p.A.ValidAt(p.B.From)
 	if p.Outlived() && v.Class == checker.BrokenPromise && !Overlaps(r.PropertyOf(v)) {
-		return nil // that they overlap is not what the lock did wrong
+		return nil // their overlap is no fault of the lock
 	}
 	p.FindNodes()
 	return p

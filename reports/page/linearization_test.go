@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestScripts: the script of a page of porcupine is the same whatever its data, and that of which the hash is given.
+// TestScripts: the script of a page of porcupine does not depend on its data, and has one of the hashes.
 func TestScripts(t *testing.T) {
 	hashes, err := Scripts()
 	if err != nil || len(hashes) != 2 || hashes[0] == hashes[1] {

@@ -1,7 +1,7 @@
 // Package sim simulates a cluster of servers in memory and in virtual time: Redis servers with their replication,
-// Sentinels and Redis Cluster, or the ensemble of package zookeeper, on the network of package network. Every event follows from a seed. Real client
-// libraries reach it through [network.Actor.Dial]. It has the same interface as package process has for real servers; a
-// run repeats itself, and a lock held for seconds takes milliseconds.
+// Sentinels and Redis Cluster, or the ensemble of package zookeeper, on the network of package network. Every event
+// follows from a seed. Real client libraries reach it through [network.Actor.Dial]. It has the same interface as
+// package process has for real servers; a run repeats itself, and a lock held for seconds takes milliseconds.
 //
 // It is not Redis: the servers reply as redis-server 7.0.15 does for the commands that locks use (package engine),
 // with configured latencies. It runs only inside a bubble (package bubble), and client code must keep to its rules:

@@ -89,8 +89,8 @@ func TestCorrectLocks(t *testing.T) {
 	}
 }
 
-// TestTriesBehindWaiters: a fair lock refuses a try while a waiter is the next that has not asked again and then gives
-// up. The seeds are some in which that happens.
+// TestTriesBehindWaiters: a fair lock refuses a try while its first waiter has not polled again, even if that waiter
+// then gives up. This happens with these seeds.
 func TestTriesBehindWaiters(t *testing.T) {
 	race.Skip(t)
 	for _, seed := range []uint64{13, 21, 22} {
