@@ -10,12 +10,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
-// This file is about holds that a server replaces by those of other owners: a renewal or an acquire that does not look
-// at what the key has.
+// This file is about holds that a server replaces by those of other owners, because a renewal or an acquire does not
+// compare the value of the key.
 
-// judgeStolen finds the values that replaced that of a holder between two samples of a master, although the holder had
-// not given it up and its lease was running, and nothing else can have removed it: no release was in flight, nor a
-// request of the holder, and no fault may have changed what servers keep.
+// judgeStolen finds the values that replaced the value of a holder between two samples of a master, although the holder
+// had not given up the lock, its lease was running, and nothing else can have removed the value: neither a release nor
+// a request of the holder was in flight, and no fault may have changed the data of servers.
 func (c *honestyCheck) judgeStolen() {
 	v := c.kept()
 	if v == nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file finds the grants that were lost: a fault changed what servers keep, and before the end of what a holder
-// was promised they no longer had its hold, which nobody had released. A server without the hold grants the lock to
-// the client that asks next. If somebody asked in time, two clients held the lock, and other properties are
+// This file finds lost grants: a fault changed the data of servers, and before the end of the promise to a holder they
+// no longer had its hold, which nobody had released. A server without the hold grants the lock to the next client that
+// requests it. If somebody asked in time, two clients held the lock, and other properties are
 // violated. If nobody did, the run has not shown that the lock is safe, so [Exercised] is undecided; of a lock that
 // states that it keeps its grants ([promise.KeepsGrants]), [Honesty] is violated in both cases, unless the fault
 // removed data by itself.
 //
-// Samples decide, where they show the hold. Elsewhere the lock's own reply does: the holder was refused a release or a
-// renewal, as one that does not hold the lock.
+// Samples decide if they show the hold; otherwise the reply of the lock does, which refused the holder a release or a
+// renewal because it did not hold the lock.
 
 // lostGrant is a grant that was lost.
 type lostGrant struct {
 	hold  int32
 	seen  time.Duration // when a sample or a reply showed the loss
-	until time.Duration // the end of what was promised
+	until time.Duration // the end of the promise
 	node  string        // whose sample shows it; "": a reply does
 	asked bool          // another owner was granted the lock by then
 }

@@ -39,8 +39,8 @@ func (v *view) findStalls() map[int][]segment {
 }
 
 // endStalled ends each hold with its promise, if that ended while its client or the harness was stopped: the owner
-// could not act on it, or what it did or reported was recorded only when the harness ran again. That a lock outlives
-// its lease if its holder is paused is judged where the scenario pauses it.
+// could not act on it, or its actions were recorded only when the harness ran again. Outlived leases are judged where
+// the scenario pauses the holder.
 func (v *view) endStalled(o Options) {
 	if len(v.clientStalls()) == 0 {
 		return

@@ -73,8 +73,8 @@ func (d Draft) Check() error {
 	return d.checkPromises()
 }
 
-// checkPromises reports properties that must hold although the lock does not promise what they are about. What a
-// program of the user promises is not known before it runs.
+// checkPromises reports properties that must hold although the lock does not promise their subject. The promises
+// of a user's program are not known before it runs.
 func (d Draft) checkPromises() error {
 	row, err := adapters.Lookup(d.Lock)
 	if err != nil || strings.HasPrefix(d.Lock, client.ExecPrefix) {

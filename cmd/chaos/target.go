@@ -162,8 +162,8 @@ func cleanTarget(ctx context.Context, s streams, t targetFlags, prefix string, a
 	case prefix == "":
 		return usage(fmt.Errorf("--target needs the --prefix of the run, such as %s (see keys in run.json)", examplePrefix))
 	case !target.IsPrefix(prefix):
-		return usage(fmt.Errorf("--prefix %q is not that of a run, such as %s (see keys in run.json): chaos clean removes "+
-			"no other keys", prefix, examplePrefix))
+		return usage(fmt.Errorf("--prefix %q is not the prefix of a run, such as %s (see keys in run.json): chaos clean "+
+			"removes no other keys", prefix, examplePrefix))
 	}
 	found, err := target.Discover(ctx, cfg)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // maxValueKeys is up to how many pairs of a process and a value are compared. Values of more are not names of locks.
 const maxValueKeys = 1 << 16
 
-// valueKeys finds out what the values of operations on locks without a key are.
+// valueKeys finds out whether the values of operations on locks without a key are names of locks.
 type valueKeys struct {
 	operations, tuples, scalars, empty int // invocations
 	bare                               int // tuples whose second element is nil
@@ -106,8 +106,8 @@ func (k *valueKeys) uses(name string, p history.Process) {
 	}
 }
 
-// result says what the values are. Names may be those of owners, unless several processes share one, or the rest of the
-// tuple is empty; a scalar may also be the number of a request, unless it is released as it was acquired.
+// result separates names of locks from other values. Names may belong to owners, unless several processes share one, or the
+// rest of the tuple is empty; a scalar may also be the number of a request, unless it is released as it was acquired.
 func (k *valueKeys) result() ValueKeys {
 	switch {
 	case k.contradicted || k.operations == 0:

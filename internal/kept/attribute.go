@@ -32,9 +32,9 @@ func (v *Values) attribute(s *Stay) {
 	}
 }
 
-// inherit gives a value that appeared without a grant to the client to which it belonged before: it was set back. One
-// that nobody had before and that replaced that of a hold which was not released is that of the same hold: some locks
-// store the time of the last renewal.
+// inherit gives a value that appeared without a grant to the client to which it belonged before: it was set back. A new
+// value that replaced the value of an unreleased hold belongs to that hold: some locks store the time of the last
+// renewal.
 func (v *Values) inherit(s *Stay) {
 	if s.Client != None || v.named(s.Value) != None {
 		return

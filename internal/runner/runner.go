@@ -238,8 +238,8 @@ func (r *run) perform(ctx context.Context) (err error) {
 	return s.recordError()
 }
 
-// ending is ctx that also ends when the run has to end early (see endEarly), or what its servers run on is lost: that
-// is its cause then.
+// ending derives a context from ctx that also ends, with that cause, when the run has to end early (see endEarly) or
+// the infrastructure of its servers is lost.
 func (s *stage) ending(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	lost, why := (<-chan struct{})(nil), func() error { return nil }

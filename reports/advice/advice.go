@@ -1,4 +1,4 @@
-// Package advice is what prevents a violation, by the mechanism of its cause.
+// Package advice has the advice against violations, by the mechanism of their causes.
 package advice
 
 import "github.com/lockchaos/lockchaos/reports/evidence"

@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Holds that are taken from their owner by a request that does not compare what the key has.
+// Holds that are taken from their owner by a request that does not compare the value of the key.
 
 // findStolen: a server kept the lock for one client, and then for another one, whose renewal or acquire had not found
 // out that the first had it; or a renewal succeeded although another client had the lock.
@@ -42,7 +42,7 @@ func findOverwritten(q *inquiry) *Cause {
 	return nil
 }
 
-// thefts are the values that replaced that of a hold which the checkers found to be in force, each with that hold.
+// thefts are the values that replaced another one whose hold was in force, as the checkers found, each with that hold.
 func (q *inquiry) thefts() iter.Seq2[*kept.Stay, *evidence.Hold] {
 	return func(yield func(*kept.Stay, *evidence.Hold) bool) {
 		for _, s := range q.r.Kept.Replacing() {
@@ -103,7 +103,7 @@ func (q *inquiry) pastValidity(c *Cause, thief *evidence.Hold, seen *history.Sam
 			c.Add("whose validity had ended, ")
 		}
 	}
-	c.Add("renewed it without comparing what the key had")
+	c.Add("renewed it without comparing the value of the key")
 	return c
 }
 

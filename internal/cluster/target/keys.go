@@ -24,7 +24,7 @@ const AllPrefixes = "lockchaos:"
 // NewPrefix is the prefix of a new run's keys; no other run has it.
 func NewPrefix() string { return AllPrefixes + strings.ToLower(rand.Text()[:nameLength]) + ":" }
 
-// nameLength is how many letters and digits in a prefix are those of one run.
+// nameLength is the length of the part of a prefix that is drawn for each run: letters and digits.
 const nameLength = 10
 
 // IsPrefix reports whether a run may have that prefix, as [NewPrefix] makes it.

@@ -1,4 +1,4 @@
-// Package disturbed measures whether a run convicts a lock for what something outside of the run did to it: another
+// Package disturbed measures whether a run convicts a lock because of a disturbance from outside of the run: another
 // program stopped the harness, a server or a client, or used up the processors. No fault of a scenario does that, so
 // a correct lock must not be convicted for it.
 //
@@ -24,7 +24,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// Victim is what a disturbance stops.
+// Victim is the process that a disturbance stops.
 type Victim string
 
 // The victims.
@@ -123,7 +123,7 @@ func (d Disturbance) Disturb(ctx context.Context, r Run) (*Result, error) {
 // Spin is the argument that makes a program which calls [SpinIfAsked] a busy loop.
 const Spin = "spin-until-the-parent-ends"
 
-// SpinIfAsked uses up a processor if that is what this process was started for. It does not return then.
+// SpinIfAsked uses up a processor, and does not return, if [KeepBusy] started this process.
 func SpinIfAsked() {
 	if len(os.Args) == 2 && os.Args[1] == Spin {
 		for { //nolint:staticcheck // it is for using up a processor
@@ -131,8 +131,8 @@ func SpinIfAsked() {
 	}
 }
 
-// KeepBusy starts busy loops, which are copies of this program, and returns a function that ends them. The program has to
-// call [SpinIfAsked].
+// KeepBusy starts busy loops, which are copies of this program, and returns a function that ends them. The program has
+// to call [SpinIfAsked].
 func KeepBusy(loops int) (idle func(), err error) {
 	var all []*child.Process
 	idle = func() {

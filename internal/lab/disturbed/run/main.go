@@ -77,7 +77,7 @@ func run(ctx context.Context, o options) error {
 		convicted += t.convicted
 	}
 	if convicted > 0 {
-		return fmt.Errorf("%d runs convicted a lock for what something outside of the run did", convicted)
+		return fmt.Errorf("%d runs convicted a lock because of a disturbance from outside of the run", convicted)
 	}
 	return nil
 }
