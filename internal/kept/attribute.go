@@ -84,7 +84,7 @@ func (v *Values) lastOf(at ownerKey, t time.Duration) int32 {
 // first sample, or else the one whose reply came first. None: there is none, or it is not certain.
 func (v *Values) appeared(s *Stay) int32 {
 	all := v.grantedIn(s, s.Last.Time)
-	if _, known := v.clients[keyValue{s.Key, s.Value}]; len(all) == 0 && !known && s.After != nil {
+	if _, known := v.clients[keyValue{s.Key, s.Value}]; len(all) == 0 && !known && s.After != nil && !v.mayBeRenewed(s) {
 		all = v.grantedIn(s, s.After.Time)
 	}
 	if len(all) < 2 {
@@ -97,6 +97,13 @@ func (v *Values) appeared(s *Stay) int32 {
 		return only(early)
 	}
 	return all[0]
+}
+
+// mayBeRenewed reports whether a value may be that of the hold whose value it replaced, set by a renewal: that hold was
+// released before the next sample, so a grant by then may have followed the release.
+func (v *Values) mayBeRenewed(s *Stay) bool {
+	r := s.Replaced
+	return r != nil && (r.Span == None || v.released(r.Span, s.After.Time) != None)
 }
 
 // grantedIn are the acquires that may have been granted when a value appeared and whose replies came by t; those that

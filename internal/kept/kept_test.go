@@ -29,6 +29,12 @@ client 1 release k 3.0-3.1 ok owner=beta-1
 			"witness n 3.2\nwitness n 3.3 k owner=1\n", "1 client 0 hold 0; 1 client 1 hold 1; 1 client -1 hold -1"},
 		"changed by a renewal": {holds + "witness n 0.9\nwitness n 1.2 k owner=100\nwitness n 1.5 k owner=130\n" +
 			"witness n 2.06\n", "100 client 0 hold 0; 130 client 0 hold 0 replaced"},
+		"changed by a renewal, then granted": {holds + "witness n 0.9\nwitness n 1.2 k owner=100\nwitness n 1.9 k owner=130\n" +
+			"witness n 2.15 k owner=200\nwitness n 3.2\n",
+			"100 client 0 hold 0; 130 client 0 hold 0 replaced; 200 client 1 hold 1 replaced"},
+		"changed by renewals, then granted": {holds + "witness n 0.9\nwitness n 1.2 k owner=100\nwitness n 1.5 k owner=130\n" +
+			"witness n 1.9 k owner=160\nwitness n 2.15 k owner=200\nwitness n 3.2\n", "100 client 0 hold 0; " +
+			"130 client 0 hold 0 replaced; 160 client 0 hold 0 replaced; 200 client 1 hold 1 replaced"},
 		"two grants, and one release": {"clients 2\nclient 0 acquire k 1.0-1.1 ok owner=a\n" +
 			"client 1 acquire k 1.0-1.1 ok owner=b\nclient 0 release k 2.0-2.1 fail owner=a\n" +
 			"client 1 release k 2.2-2.3 ok owner=b\nwitness n 0.9\nwitness n 1.2 k owner=u\nwitness n 2.15 k owner=u\n" +
