@@ -6,9 +6,9 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about refusals that prove that a lease had ended before (history.Value.Lapsed). The time of its end is not
-// known: the hold and its promise are certain only until the last reply that confirmed them. Holds and promises are
-// derived from operations through view.promisedBy, so that no rule has to know of such refusals.
+// This file is about refusals that prove that a lease had ended before (history.Value.Lapsed). The time of its end is
+// not known: the hold and its promise are certain only until the last reply that confirmed them. Holds and promises
+// are derived from operations through view.promisedBy, so that no rule has to know of such refusals.
 
 // lapses are the conclusions from such refusals about the holds before them.
 type lapses struct {

@@ -106,8 +106,9 @@ func (k *valueKeys) uses(name string, p history.Process) {
 	}
 }
 
-// result separates names of locks from other values. Names may belong to owners, unless several processes share one, or the
-// rest of the tuple is empty; a scalar may also be the number of a request, unless it is released as it was acquired.
+// result separates names of locks from other values. Names may belong to owners, unless several processes share one,
+// or the rest of the tuple is empty; a scalar may also be the number of a request, unless it is released as it was
+// acquired.
 func (k *valueKeys) result() ValueKeys {
 	switch {
 	case k.contradicted || k.operations == 0:

@@ -65,9 +65,9 @@ func parseStat(line []byte) (Status, error) {
 	return s, nil
 }
 
-// Ending reports whether process pid has exited or is about to: SIGKILL is pending, or the kernel is tearing the process
-// down, which takes a while on a busy machine and in which the process still holds its locks. False on a system without
-// /proc.
+// Ending reports whether process pid has exited or is about to: SIGKILL is pending, or the kernel is tearing the
+// process down. That takes a while on a busy machine, and the process still holds its locks meanwhile. False on a
+// system without /proc.
 func Ending(pid int) bool {
 	if _, err := Stat(os.Getpid()); err != nil || pid <= 0 {
 		return false

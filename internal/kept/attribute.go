@@ -99,8 +99,8 @@ func (v *Values) appeared(s *Stay) int32 {
 	return all[0]
 }
 
-// mayBeRenewed reports whether a value may be that of the hold whose value it replaced, set by a renewal: that hold was
-// released before the next sample, so a grant by then may have followed the release.
+// mayBeRenewed reports whether a renewal may have set a value in place of an earlier value of the same hold: that
+// hold was released before the next sample, so a grant by then may have followed the release.
 func (v *Values) mayBeRenewed(s *Stay) bool {
 	r := s.Replaced
 	return r != nil && (r.Span == None || v.released(r.Span, s.After.Time) != None)

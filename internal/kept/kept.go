@@ -1,6 +1,6 @@
-// Package kept finds, from the samples of servers, how long each master kept which value at the key of a lock, and whose
-// hold the value is. Most locks store a name that the history does not know, such as a random id: that value belongs to
-// the acquire that was granted when the value appeared.
+// Package kept finds, from the samples of servers, how long each master kept which value at the key of a lock, and
+// whose hold the value is. Most locks store a name that the history does not know, such as a random id: that value
+// belongs to the acquire that was granted when the value appeared.
 //
 // Read [Find] first, then [Stay].
 package kept

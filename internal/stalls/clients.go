@@ -14,8 +14,8 @@ import (
 // for half of that time (stalledFor) was kept from work.
 const starvedEvery = time.Second
 
-// atOnce is the number of processes whose states every heartbeat can read; one takes up to 80 µs on a busy machine. With
-// more processes the states are read less often.
+// atOnce is the number of processes whose states every heartbeat can read; one takes up to 80 µs on a busy machine.
+// With more processes the states are read less often.
 const atOnce = 32
 
 // halts reads the states of processes; it is a [child.Halts].

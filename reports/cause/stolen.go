@@ -131,7 +131,7 @@ func (q *inquiry) renewedAnother() *Cause {
 		evidence.Quote(q.v.Key), mine.GrantedAt(), evidence.CallAt(renewed), other, other.GrantedAt())
 }
 
-// renewedBack: the first of two holders outlived its promise, and renewed it after the second had been granted the lock.
+// renewedBack: the first of two holders outlived its promise, and renewed the lock after the grant to the second.
 func (q *inquiry) renewedBack() *Cause {
 	p := q.p
 	if !p.Outlived() || p.A.ValidUntil() <= p.B.From {

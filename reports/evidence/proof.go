@@ -169,7 +169,7 @@ func (f *Fault) Healed() Point {
 // Validity is the end of the last promise to a hold: the reply to the acquire or the renewal that made it.
 func (r *Run) Validity(h *Hold) Point { return r.validity(h, h.ValidUntil()) }
 
-// Validity is the end of the promise to the first hold that was in force, or had ended last, when the second was granted.
+// Validity is the end of the first hold's promise that was in force, or had ended last, at the second grant.
 func (p *Pair) Validity() Point { return p.R.validity(p.A, p.ValidUntil) }
 
 func (r *Run) validity(h *Hold, until time.Duration) Point {
