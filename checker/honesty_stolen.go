@@ -39,11 +39,19 @@ func (c *honestyCheck) judgeStolen() {
 }
 
 // leaseRuns reports whether the lease of a hold certainly lasted until t: by its rest in the last sample of its value,
-// if that can be the rest of the lease, or by its promise.
+// if that can be the rest of the lease, or by its promise. A value that the server has removed by t is no hold. A lease
+// of unknown length that the lock renews may end while its client does not run or does not reach the servers.
 func (c *honestyCheck) leaseRuns(h *hold, s *kept.Stay, t time.Duration) bool {
 	rest, lease := s.Last.Keys[c.h.Keys[h.key]].TTL, c.h.Spans[h.span].Lease
-	if rest >= 0 && lease > 0 && rest <= lease+keepError(lease, c.o) {
-		return s.Last.Sent+rest-keepError(rest, c.o) > t
+	if rest >= 0 {
+		runs := s.Last.Sent+rest-keepError(rest, c.o) > t
+		if !runs || rest <= lease+keepError(lease, c.o) {
+			return runs
+		}
+	}
+	if h.lastPromise() == never && c.all.mayAffect(segment{h.asked, t}, c.client(h.span), history.AffectsClients,
+		history.AffectsTraffic, history.AffectsDelays, history.AffectsCommands) {
+		return false
 	}
 	return h.promisedAt(t)
 }
