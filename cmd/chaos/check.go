@@ -78,6 +78,7 @@ func check(s streams, path string, o checkOptions) error {
 	case o.follow:
 		return usage(errors.New("--follow needs --stream"))
 	}
+	suggestStream(s, path, o, largeHistory)
 	r, err := readJudged(s, path, &o.historyFlags)
 	if err != nil {
 		return err
