@@ -142,10 +142,11 @@ const connections = 4
 
 // judgeFailuresOfHealthy finds the operations of every lock that failed although nothing disturbed them or the
 // requests of their client just before, if they are more than the allowance of their kind. One that took longer than
-// the slack is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too, and
-// so is a wait that is over. A refusal may have an unknown outcome, or a code of the client's own; so tries, locks on
-// a quorum, and releases and renewals after the promise are not judged. A lock that was never granted, or a client
-// that never authenticated, has not been set up for these servers.
+// the slack is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too,
+// and so is a wait that is over; histories of other suites do not state it. A refusal may have an unknown outcome,
+// or a code of the client's own; so tries, locks on a quorum, and releases and renewals after the promise are not
+// judged. A lock that was never granted, or a client that never authenticated, has not been set up for these
+// servers.
 func (c *honestyCheck) judgeFailuresOfHealthy() {
 	if c.quorum || len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
 		return f.Name == history.NoPassword
@@ -157,7 +158,7 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		slow := s.Op != history.OpAcquire && f.Time-s.Call > c.o.slack()
-		if s.Op == history.OpTry || s.Part || slow || c.wasClosed(f.Span) || c.waitedOut(f, c.o) ||
+		if s.Op == history.OpTry || s.Op == history.OpAcquire && f.Wait == 0 || s.Part || slow || c.wasClosed(f.Span) || c.waitedOut(f, c.o) ||
 			!c.mayNotRefuse(s, f.Time) {
 			continue
 		}
