@@ -34,12 +34,12 @@ func (c *honestyCheck) judgeDeniedGrants() {
 // firstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
 func (s *nodeSamples) firstNamed(at ownerKey, during segment) (first *history.Sample) {
 	for node, samples := range s.nodes {
-		for _, place := range s.namedIn(node, at, during.from) {
-			x := &s.h.Samples[samples[place]]
-			if x.Time < during.until && (first == nil || x.Time < first.Time) {
-				first = x
-			}
-			break
+		places := s.namedIn(node, at, during.from)
+		if len(places) == 0 {
+			continue
+		}
+		if x := &s.h.Samples[samples[places[0]]]; x.Time < during.until && (first == nil || x.Time < first.Time) {
+			first = x
 		}
 	}
 	return first

@@ -118,21 +118,30 @@ func (m *trafficMaker) owner(c int) string {
 
 func (m *trafficMaker) key(k int) string { return "k" + strconv.Itoa(k%m.keys) }
 
-// add adds an operation of client c with a completion; typ 0: none.
-func (m *trafficMaker) add(f string, c, k int, call, back time.Duration, typ history.Type, asked, answer history.Value,
-	code string) {
-	e := history.Event{Type: history.Invoke, Process: m.process[c], F: f, Key: m.key(k), Time: call}
+// trafficOp is an operation with its completion.
+type trafficOp struct {
+	f             string
+	client, key   int
+	call, back    time.Duration
+	typ           history.Type
+	asked, answer history.Value
+	code          string // of an error; empty: none
+}
+
+func (m *trafficMaker) add(o trafficOp) {
+	c, asked := o.client, o.asked
+	e := history.Event{Type: history.Invoke, Process: m.process[c], F: o.f, Key: m.key(o.key), Time: o.call}
 	asked.Owner = cmp.Or(asked.Owner, m.owner(c))
 	e.Value = &asked
 	m.append(e)
-	e.Type, e.Time, e.Value = typ, back, &answer
-	if code != "" {
-		e.Error = &history.Error{Code: code}
+	e.Type, e.Time, e.Value = o.typ, o.back, &o.answer
+	if o.code != "" {
+		e.Error = &history.Error{Code: o.code}
 	}
 	m.append(e)
-	m.busy[c] = back + 1
-	m.end = max(m.end, back)
-	if typ == history.Info {
+	m.busy[c] = o.back + 1
+	m.end = max(m.end, o.back)
+	if o.typ == history.Info {
 		m.process[c] += history.Process(len(m.process))
 	}
 }
@@ -175,7 +184,7 @@ func (m *trafficMaker) takeTurn(k int) {
 	}
 	granted := t + trafficStep/5
 	if m.once(m.unknown) {
-		m.add(history.Acquire, c, k, t, granted, history.Info, asked, history.Value{}, "timeout")
+		m.add(trafficOp{history.Acquire, c, k, t, granted, history.Info, asked, history.Value{}, "timeout"})
 		m.now[k] = granted + trafficLease
 		return
 	}
@@ -184,7 +193,7 @@ func (m *trafficMaker) takeTurn(k int) {
 	if m.permits > 0 || m.readers > 0 {
 		answer.Token = 0
 	}
-	m.add(history.Acquire, c, k, t, granted, history.OK, asked, answer, "")
+	m.add(trafficOp{history.Acquire, c, k, t, granted, history.OK, asked, answer, ""})
 	t = granted + trafficStep/10
 	m.others(c, k, t)
 	if m.touches > 0 && m.once(m.touches) {
@@ -194,14 +203,14 @@ func (m *trafficMaker) takeTurn(k int) {
 	}
 	if m.once(m.renewed) {
 		for range 2 {
-			m.add(history.Renew, c, k, t, t+trafficStep/10, history.OK, history.Value{Lease: trafficLease},
-				history.Value{Valid: trafficLease}, "")
+			m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.OK, history.Value{Lease: trafficLease},
+				history.Value{Valid: trafficLease}, ""})
 			t += trafficStep / 5
 		}
 	}
 	if m.once(m.unrenewed) {
-		m.add(history.Renew, c, k, t, t+trafficStep/10, history.Fail, history.Value{Lease: trafficLease}, history.Value{},
-			"error")
+		m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.Fail, history.Value{Lease: trafficLease}, history.Value{},
+			"error"})
 		t += trafficStep / 5
 	}
 	m.leave(c, k, t+trafficStep/5, granted, asked)
@@ -210,24 +219,24 @@ func (m *trafficMaker) takeTurn(k int) {
 // others are the clients that meet a hold of client c.
 func (m *trafficMaker) others(c, k int, t time.Duration) {
 	if m.once(m.refused) {
-		m.add(history.Acquire, m.idle(k, t, c), k, t, t+trafficStep/10, history.Fail, m.requested(), history.Value{}, "held")
+		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(), history.Value{}, "held"})
 	}
 	if m.once(m.timedOut) {
 		asked := m.requested()
 		asked.Wait = 3 * time.Second
-		m.add(history.Acquire, m.idle(k, t, c), k, t, t+3*time.Second, history.Fail, asked, history.Value{}, "timeout")
+		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + 3*time.Second, history.Fail, asked, history.Value{}, "timeout"})
 	}
 	if m.once(m.gaveUp) {
 		asked := m.requested()
 		asked.Wait = 3 * time.Second
-		m.add(history.Acquire, m.idle(k, t, c), k, t, t+3*time.Second, history.Fail, asked, history.Value{}, "error")
+		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + 3*time.Second, history.Fail, asked, history.Value{}, "error"})
 	}
 	if m.once(m.tries) {
-		m.add(history.Try, m.idle(k, t, c), k, t, t+trafficStep/10, history.Fail, m.requested(), history.Value{}, "held")
+		m.add(trafficOp{history.Try, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(), history.Value{}, "held"})
 	}
 	if m.once(m.inspects) {
-		m.add(history.Inspect, m.idle(k, t, c), k, t, t+trafficStep/10, history.OK, history.Value{},
-			history.Value{Owner: m.owner(c), Count: 1}, "")
+		m.add(trafficOp{history.Inspect, m.idle(k, t, c), k, t, t + trafficStep/10, history.OK, history.Value{},
+			history.Value{Owner: m.owner(c), Count: 1}, ""})
 	}
 }
 
@@ -239,21 +248,21 @@ func (m *trafficMaker) leave(c, k int, t, granted time.Duration, asked history.V
 	case m.once(m.kept):
 	case m.once(m.denied):
 		t = m.now[k]
-		m.add(history.Renew, c, k, t, t+trafficStep/10, history.Fail, history.Value{}, history.Value{}, "not-held")
+		m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.Fail, history.Value{}, history.Value{}, "not-held"})
 	case m.once(m.lost):
 		m.notice(history.Lost, c, k, granted+trafficLease)
 	case m.once(m.crashed):
 		m.notice(history.Crash, c, k, t)
 		m.process[c] += history.Process(len(m.process))
 	case m.once(m.unsure):
-		m.add(history.Release, c, k, t, t+trafficStep/10, history.Info, asked, history.Value{}, "timeout")
+		m.add(trafficOp{history.Release, c, k, t, t + trafficStep/10, history.Info, asked, history.Value{}, "timeout"})
 	case m.once(m.slow):
-		m.add(history.Release, c, k, t, t+3*time.Second/2, history.OK, asked, history.Value{}, "")
+		m.add(trafficOp{history.Release, c, k, t, t + 3*time.Second/2, history.OK, asked, history.Value{}, ""})
 		m.now[k] = t + 2*time.Second
 	case m.once(m.failed):
-		m.add(history.Release, c, k, t, t+trafficStep/10, history.Fail, asked, history.Value{}, "error")
+		m.add(trafficOp{history.Release, c, k, t, t + trafficStep/10, history.Fail, asked, history.Value{}, "error"})
 	default:
-		m.add(history.Release, c, k, t, t+trafficStep/10, history.OK, asked, history.Value{}, "")
+		m.add(trafficOp{history.Release, c, k, t, t + trafficStep/10, history.OK, asked, history.Value{}, ""})
 		m.now[k] = t + trafficStep/5
 	}
 	m.watch(c, k, granted)

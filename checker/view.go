@@ -220,7 +220,8 @@ func countGrants(h *history.History) (n int) {
 func rareSpans(h *history.History) (rare []int32) {
 	for i, s := range refs(h.Spans) {
 		common := s.Op == history.OpAcquire && s.Write || s.Op == history.OpRelease
-		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Lapsed || s.Expired || s.Zero || s.Absent || s.Part
+		flagged := s.Busy || s.Behind || s.Held || s.Undone || s.Denied || s.Lapsed || s.Expired || s.Zero || s.Absent ||
+			s.Part
 		if !common || flagged || s.Outcome == history.Info {
 			rare = append(rare, i)
 		}

@@ -45,8 +45,8 @@ func (m *slotMove) must(cmd *redis.Cmd) {
 
 // oneMigration is held by a migration that moves keys or ends. Both servers of a MIGRATE serve nobody meanwhile, so
 // masters that send keys to each other at the same time, or in a circle, wait for each other until it times out. And a
-// master that has lost a slot claims it until it has heard of that: if it takes over another slot in this time, its claim
-// has the greatest epoch, and the masters do not agree any more.
+// master that has lost a slot claims it until it has heard of that: if it takes over another slot in this time, its
+// claim has the greatest epoch, and the masters do not agree any more.
 var oneMigration sync.Mutex
 
 // moveKeys moves keys that are still at the first master.
@@ -83,9 +83,11 @@ func (m *slotMove) finish() {
 
 // owner is the id of the owner of the slot according to a master.
 func (m *slotMove) owner(master *redis.Client) any {
-	for _, r := range master.ClusterSlots(context.Background()).Val() {
-		if r.Start <= m.slot && m.slot <= r.End {
-			return r.Nodes[0].ID
+	for _, shard := range master.ClusterShards(context.Background()).Val() {
+		for _, r := range shard.Slots {
+			if r.Start <= int64(m.slot) && int64(m.slot) <= r.End {
+				return shard.Nodes[0].ID // no master has a replica
+			}
 		}
 	}
 	return nil
@@ -374,5 +376,46 @@ func TestAbsentWaitsForSlot(t *testing.T) {
 	m.finish()
 	if err := within(t, testTimeout, "the count", counted); !errors.Is(err, ErrAbsent) {
 		t.Errorf("after the migration: %v", err)
+	}
+}
+
+// TestReadersWhileSlotMigrates: a writer waits for readers that live, and not for one whose lease has ended.
+func TestReadersWhileSlotMigrates(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	c := newTestClient(t, rdb, Options{PollMax: time.Second})
+	l := c.RW("table")
+	const lease = time.Second
+	if _, err := l.Read().Acquire(ctx, WithLease(lease)); err != nil { // it dies
+		t.Fatal(err)
+	}
+	live, err := l.Read().Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := startMove(t, servers, "table")
+	during, err := l.Read().Acquire(ctx, WithLease(lease)) // it dies as well
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Write().TryAcquire(ctx); !errors.Is(err, ErrHeld) {
+		t.Errorf("a writer beside readers: %v", err)
+	}
+	if err := live.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	<-during.Context().Done()
+	eventually(t, testTimeout, "the writer is granted the lock", func() bool {
+		w, err := l.Write().TryAcquire(ctx)
+		return err == nil && w.Release(ctx) == nil
+	})
+	m.finish()
+	w, err := l.Write().TryAcquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Release(ctx); err != nil {
+		t.Error(err)
 	}
 }

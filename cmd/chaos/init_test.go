@@ -54,7 +54,8 @@ func TestInitExpectsTheKept(t *testing.T) {
 			"--holds", "all"); code != exitSafe {
 			t.Fatal(stderr)
 		}
-		code, stdout, _ := chaos("run", "--scenario", path, "--backend", "sim", "--seed", "1", "--expect", "--out", t.TempDir())
+		code, stdout, _ := chaos("run", "--scenario", path, "--backend", "sim", "--seed", "1", "--expect", "--out",
+			t.TempDir())
 		if code != exitSafe || !strings.HasPrefix(stdout, "UNSAFE (outlived lease)") {
 			t.Errorf("%s: exit code %d\n%s", lock, code, stdout)
 		}

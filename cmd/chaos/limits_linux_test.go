@@ -23,8 +23,8 @@ func limited(t *testing.T, limit string, args ...string) (code int, stdout, stde
 	return c.ProcessState.ExitCode(), out.String(), err.String()
 }
 
-// TestFullDisk: a run whose files cannot be written says so once, names them and no report, and does not say that it was
-// killed or is in progress. It ends as soon as its history cannot be written.
+// TestFullDisk: a run whose files cannot be written says so once, names them and no report, and does not say that it
+// was killed or is in progress. It ends as soon as its history cannot be written.
 func TestFullDisk(t *testing.T) {
 	early := regexp.MustCompile(`\n +0\.\ds  judging the history`)
 	for _, blocks := range []int{8, 32, 200} { // of 512 bytes: run.json; a part of the history; all but report.html

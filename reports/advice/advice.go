@@ -87,8 +87,8 @@ func ofTakeovers() map[string][]evidence.Advice {
 				"`--unsafe-no-fsync`. Both are the defaults.",
 			Cost: "an fsync on a majority of the members for each write",
 		}, {
-			Text: "Otherwise, after a power loss that hit a majority, block clients for as long as the longest session timeout " +
-				"or lease, so that every hold that was granted before has expired.",
+			Text: "Otherwise, after a power loss that hit a majority, block clients for as long as the longest " +
+				"session timeout or lease, so that every hold that was granted before has expired.",
 			Cost: "no lock is granted meanwhile",
 		}},
 		"moved-address": {{

@@ -127,8 +127,8 @@ witness n1 3.5
 client 1 release orders 2.35-2.4 ok owner=b
 client 0 release orders 3.7-3.8 fail owner=a code=not-held
 `, checker.BrokenPromise, "stolen", "Client 0 and client 1 both held `orders` for 300 ms: client 0, granted it at " +
-			"1.010 s, kept it past the end of its requested lease at 2.000 s; client 1 was granted it at 2.050 s, and client 0 " +
-			"renewed it at 2.300 s without an error", "Compare before you renew"},
+			"1.010 s, kept it past the end of its requested lease at 2.000 s; client 1 was granted it at 2.050 s, " +
+			"and client 0 renewed it at 2.300 s without an error", "Compare before you renew"},
 	} {
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}

@@ -22,7 +22,8 @@ func Code(err error) string {
 		code string
 	}{
 		{ErrLimited, history.CodeRefused},
-		{client.ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
+		{client.ErrNotHeld, "not-held"},
+		{lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
 		{lock.ErrForeign, history.CodeForeign}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, history.CodeUpgrade},
 		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, history.CodeAbsent},

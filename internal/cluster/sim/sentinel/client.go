@@ -214,7 +214,9 @@ func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 func (s *sentinel) event(name string, i *instance) {
 	text := ""
 	if i != nil {
-		kind := map[kindOf]string{aMaster: "master " + s.config.Master, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id}
+		kind := map[kindOf]string{
+			aMaster: "master " + s.config.Master, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id,
+		}
 		text = kind[i.kind] + " " + hostPort(i.addr)
 		if i.kind != aMaster {
 			text += " @ " + s.config.Master + " " + hostPort(s.master.addr)
