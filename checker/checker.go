@@ -144,6 +144,9 @@ type Options struct {
 	// ForeignLock: how the lock stores holds is not known. Samples then show only which values the keys had, and only
 	// rules about these apply.
 	ForeignLock bool
+	// ForeignSuite: another suite recorded the history. If that notes no fault, it is not known which were in force, and
+	// no operation counts as undisturbed.
+	ForeignSuite bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
 	// LockKind is the kind of the lock if the history does not show it, such as a mutex that its holder

@@ -19,7 +19,11 @@ type undisturbed struct {
 // Options.MayBeDown is.
 func (v *view) undisturbed(o Options) undisturbed {
 	o.MayBeDown = 0
-	return undisturbed{v, v.excusesFor(o), v.crashes(), v.firstUnknownFault()}
+	u := undisturbed{v, v.excusesFor(o), v.crashes(), v.firstUnknownFault()}
+	if o.ForeignSuite && len(v.h.Faults) == 0 {
+		u.known = -1
+	}
+	return u
 }
 
 // ran is the longest part of s in which the servers were available to an operation and its client ran.

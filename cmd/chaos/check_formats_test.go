@@ -36,6 +36,7 @@ func TestForeignVerdicts(t *testing.T) {
 		{"atlasdb-two-holders.json", "--dialect atlasdb", exitUnsafe, []string{twice, "client 2 and client 3 both held alice"}},
 		{"atlasdb-refused.json", "--dialect atlasdb", exitSafe, []string{"5 grants, 2 of them contended"}},
 		{"atlasdb.json", "--assume empty-is-fail", exitUnsafe, []string{never}},
+		{"slow-release.edn", "", exitInconclusive, []string{"  wake-up          holds"}}, // perhaps a fault delayed it
 		{"reused.json", "--time-unit ms", exitInconclusive, []string{"Read assuming numbers-reused, it is SAFE"}},
 		{"reused.json", "--time-unit ms --assume numbers-reused", exitSafe, []string{"Read strictly, it is INCONCLUSIVE"}},
 		{"two-holders.edn", "", exitUnsafe, []string{twice}},

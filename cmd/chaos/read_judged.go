@@ -60,6 +60,7 @@ func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, 
 	if dir, err := rundir.Open(path); err == nil {
 		h.Samples = rundir.SamplesUntil(dir.Samples(), h.End)
 	}
+	options.ForeignSuite = source.Foreign
 	if err := flags.checkPermits(h); err != nil {
 		return nil, err
 	}
