@@ -158,7 +158,8 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
 		slow := s.Op != history.OpAcquire && f.Time-s.Call > c.o.slack()
-		if s.Op == history.OpTry || s.Op == history.OpAcquire && f.Wait == 0 || s.Part || slow || c.wasClosed(f.Span) || c.waitedOut(f, c.o) ||
+		if s.Op == history.OpTry || s.Op == history.OpAcquire && f.Wait == 0 || s.Part || slow ||
+			c.wasClosed(f.Span) || c.waitedOut(f, c.o) ||
 			!c.mayNotRefuse(s, f.Time) {
 			continue
 		}

@@ -60,7 +60,8 @@ func (c *honestyCheck) leaseRuns(h *hold, s *kept.Stay, t time.Duration) bool {
 func (c *honestyCheck) mayBeFreed(h *hold, during segment) bool {
 	if c.touched(c.all, during) || c.all.mayAffect(during, anyClient, history.AffectsSlots) ||
 		c.all.mayAffect(segment{h.asked, during.until}, anyClient, history.AffectsRequests) ||
-		c.quorum && c.all.mayAffect(segment{h.asked, during.until}, anyClient, history.AffectsTraffic, history.AffectsDelays) {
+		c.quorum && c.all.mayAffect(segment{h.asked, during.until}, anyClient, history.AffectsTraffic,
+			history.AffectsDelays) {
 		return true
 	}
 	for i, s := range refs(c.h.Spans) {
