@@ -12,7 +12,8 @@ import (
 // release, and the withdrawal of an acquire, for 1.5 s ([promise.RetriesRelease1500ms]). The owner's last operation has
 // an unknown outcome and leaves it nothing: an acquire, whose time counts from the instant at which the client gave up,
 // or a release, whose time counts from its request. No fault was in force from half the slack after that on, and the
-// client was active later.
+// client was active later. An acquire that ended because the lock object was closed is not judged: nothing is left that
+// could withdraw it, and a queue keeps its entry until that lapses.
 func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger, o Options) (wrongHold, bool) {
 	n := len(l.ops) - 1
 	k.what, k.span = heldLeftBehind, l.ops[n]
@@ -24,7 +25,8 @@ func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger,
 	if n > 0 {
 		before = l.depths[n-1]
 	}
-	if !o.states(promise.RetriesRelease1500ms) || o.MayBeDown > 0 || u < 0 || s.client(k.span) != l.client {
+	if !o.states(promise.RetriesRelease1500ms) || o.MayBeDown > 0 || u < 0 || s.client(k.span) != l.client ||
+		s.wasClosed(k.span) {
 		return k, false
 	}
 	switch k.since = s.h.Unknown[u].Time; last.Op {
