@@ -3,7 +3,6 @@ package child
 import (
 	"bytes"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,7 @@ const familyAge = time.Second
 
 // Halts finds families of processes that do not run, for a reason outside of them: another program (SIGSTOP, a
 // debugger, a frozen control group) or a machine without a processor to spare. It reads /proc, so elsewhere than on
-// Linux nothing is ever halted. The zero value is ready to use. Its methods must not be called concurrently.
+// Linux nothing is ever halted. The zero value knows no family, see [Halts.Find]. Its methods must not be called concurrently.
 type Halts struct {
 	found    time.Time             // when members was read; zero: never
 	members  map[int][]int         // by leader: the numbers of the processes of its family
@@ -25,10 +24,28 @@ type Halts struct {
 	waited   map[int]time.Duration // by thread: see waits
 }
 
-// Halted says why a process of the family of leader does not run: "stopped by a signal"; "": all run. The family are
+// Find reads which processes belong to the families of leaders, if one of these is new or the last reading is older than
+// familyAge. It reads the status of every process of the machine, so a caller with many leaders names them all at once.
+func (h *Halts) Find(leaders []int) {
+	isNew := func(leader int) bool { _, known := h.members[leader]; return !known }
+	if time.Since(h.found) <= familyAge && !slices.ContainsFunc(leaders, isNew) {
+		return
+	}
+	h.found, h.members = time.Now(), families(leaders)
+	h.freezers = make(map[int][]string)
+	own := freezers(os.Getpid())
+	for _, pids := range h.members {
+		for _, pid := range pids {
+			// What freezes this program as well is a stall of this program.
+			h.freezers[pid] = slices.DeleteFunc(freezers(pid), func(f string) bool { return slices.Contains(own, f) })
+		}
+	}
+}
+
+// Halted says why a process of the family of leader does not run: "stopped by a signal"; "": all run, or [Halts.Find] was not told of leader. The family are
 // the processes of the group that leader leads, and its descendants: a client may be the child of a script.
 func (h *Halts) Halted(leader int) string {
-	for _, pid := range h.family(leader) {
+	for _, pid := range h.members[leader] {
 		switch s, err := Stat(pid); {
 		case err != nil:
 		case s.State == 'T':
@@ -48,7 +65,7 @@ func (h *Halts) Waited(leader int) (longest time.Duration) {
 	if h.waited == nil {
 		h.waited = make(map[int]time.Duration)
 	}
-	for _, pid := range h.family(leader) {
+	for _, pid := range h.members[leader] {
 		for thread, total := range waits(pid) {
 			if before, known := h.waited[thread]; known {
 				longest = max(longest, total-before)
@@ -57,23 +74,6 @@ func (h *Halts) Waited(leader int) (longest time.Duration) {
 		}
 	}
 	return longest
-}
-
-// family are the living processes of the family of leader, which is first.
-func (h *Halts) family(leader int) []int {
-	if _, known := h.members[leader]; !known || time.Since(h.found) > familyAge {
-		leaders := append(slices.Collect(maps.Keys(h.members)), leader)
-		h.found, h.members = time.Now(), families(leaders)
-		h.freezers = make(map[int][]string)
-		own := freezers(os.Getpid())
-		for _, pids := range h.members {
-			for _, pid := range pids {
-				// What freezes this program as well is a stall of this program.
-				h.freezers[pid] = slices.DeleteFunc(freezers(pid), func(f string) bool { return slices.Contains(own, f) })
-			}
-		}
-	}
-	return h.members[leader]
 }
 
 // families are the living processes of the families of leaders. A leader that has exited has none.

@@ -42,6 +42,7 @@ func TestHalted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var h Halts
+	h.Find([]int{alone.PID(), parent.PID()})
 	for _, p := range []*Process{alone, parent} {
 		if why := h.Halted(p.PID()); why != "" {
 			t.Errorf("process %d is running, and %s", p.PID(), why)
@@ -65,7 +66,8 @@ func TestHalted(t *testing.T) {
 	if why := h.Halted(alone.PID()); why != "" {
 		t.Errorf("process %d runs again, and %s", alone.PID(), why)
 	}
-	if why := (&Halts{}).Halted(1 << 30); why != "" {
+	h.Find([]int{1 << 30})
+	if why := h.Halted(1 << 30); why != "" {
 		t.Errorf("a process that does not exist: %q", why)
 	}
 }
@@ -102,6 +104,7 @@ func TestFrozen(t *testing.T) {
 				t.Skipf("NOT RUN: %v", err)
 			}
 			var h Halts
+			h.Find([]int{p.PID()})
 			until(t, "the process is seen as frozen", func() bool {
 				return h.Halted(p.PID()) == "frozen with its control group"
 			})
@@ -120,6 +123,7 @@ func TestWaited(t *testing.T) {
 		t.Skip("NOT RUN: the kernel does not count how long threads wait for a processor")
 	}
 	var h Halts
+	h.Find([]int{os.Getpid()})
 	if waited := h.Waited(os.Getpid()); waited != 0 {
 		t.Errorf("the first reading is %v, want 0", waited)
 	}

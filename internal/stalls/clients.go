@@ -14,12 +14,13 @@ import (
 // for half of that time (stalledFor) was kept from work.
 const starvedEvery = time.Second
 
-// atOnce is the number of processes whose states every heartbeat can read; one takes up to 80 µs on a busy machine.
+// atOnce is the number of processes whose states every beat can read; one takes up to 80 µs on a busy machine.
 // With more processes the states are read less often.
 const atOnce = 32
 
 // halts reads the states of processes; it is a [child.Halts].
 type halts interface {
+	Find(leaders []int)
 	Halted(pid int) string
 	Waited(pid int) time.Duration
 }
@@ -31,7 +32,8 @@ type Process struct {
 	Pauses  func() uint32 // how often faults have stopped and resumed it; odd: it is stopped
 }
 
-// haltedClients finds the stalls of clients.
+// haltedClients finds the stalls of clients. It reads files about every process of the machine, which takes seconds if
+// the machine is busy, so the heartbeat of the harness does not wait for it.
 type haltedClients struct {
 	Watch
 	halts   halts
@@ -49,9 +51,14 @@ type halt struct {
 	looks   int // that have seen it
 }
 
-// beat is called at every heartbeat.
+// beat is called every heartbeatEvery, or later if the one before took longer.
 func (c *haltedClients) beat() {
 	now, processes := c.Clock(), c.Processes()
+	leaders := make([]int, len(processes))
+	for i, p := range processes {
+		leaders[i] = p.PID
+	}
+	c.halts.Find(leaders)
 	if c.beats++; c.beats > len(processes)/atOnce {
 		c.look(processes)
 		c.beats, c.looked = 0, now

@@ -15,6 +15,7 @@ type fakeHalts struct {
 	waited map[int]time.Duration
 }
 
+func (f *fakeHalts) Find([]int)                   {}
 func (f *fakeHalts) Halted(pid int) string        { return f.halted[pid] }
 func (f *fakeHalts) Waited(pid int) time.Duration { return f.waited[pid] }
 

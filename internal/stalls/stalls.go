@@ -6,6 +6,7 @@ package stalls
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -14,9 +15,10 @@ import (
 
 // Watch observes the harness and the processes of its clients during one run.
 type Watch struct {
-	Clock     func() time.Duration                  // of the history; it runs while the harness is stopped
-	Processes func() []Process                      // of the clients, now
-	Note      func(f string, v *history.FaultValue) // records a stall that is over; f is an Event.F of package history
+	Clock     func() time.Duration // of the history; it runs while the harness is stopped
+	Processes func() []Process     // of the clients, now
+	// Note records a stall that is over; f is an Event.F of package history. It is called concurrently.
+	Note func(f string, v *history.FaultValue)
 }
 
 // Lateness is how far the timers of the machine were off in a run.
@@ -27,13 +29,14 @@ type Lateness struct {
 
 // Run notes every stall until ctx ends.
 func (w Watch) Run(ctx context.Context) Lateness {
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	clients.Go(func() { w.watchClients(ctx) })
 	ticker := time.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
 	wall := func() time.Time { return time.Now().Round(0) } // it runs while the machine sleeps, too
 	harness := heartbeat{note: w.Note}
 	last, lastWall := w.Clock(), wall()
-	clients := haltedClients{Watch: w, halts: &child.Halts{}, looked: last, counted: last}
-	defer clients.end()
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,6 +46,22 @@ func (w Watch) Run(ctx context.Context) Lateness {
 		now, nowWall := w.Clock(), wall()
 		harness.beat(now-last, nowWall.Sub(lastWall))
 		last, lastWall = now, nowWall
-		clients.beat()
+	}
+}
+
+// watchClients notes the stalls of clients until ctx ends.
+func (w Watch) watchClients(ctx context.Context) {
+	ticker := time.NewTicker(heartbeatEvery)
+	defer ticker.Stop()
+	began := w.Clock()
+	clients := haltedClients{Watch: w, halts: &child.Halts{}, looked: began, counted: began}
+	defer clients.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			clients.beat()
+		}
 	}
 }
