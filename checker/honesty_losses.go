@@ -90,6 +90,10 @@ func (h *hold) lastPromise() time.Duration {
 	return h.valid
 }
 
+// longestPromise is the end of the promise for the hold that lasts longest: an inner level with a shorter lease does not
+// shorten that of the outer one.
+func (h *hold) longestPromise() time.Duration { return max(h.lastPromise(), h.extra().furthest) }
+
 // judgeLate judges a hold on which its owner relied after its promise, until its client was seen last. ofLeases: the
 // lock has reported the loss of a hold for which a lease was requested.
 func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pauses map[int][]segment) {

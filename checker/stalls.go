@@ -46,7 +46,7 @@ func (v *view) endStalled(o Options) {
 		return
 	}
 	for _, h := range refs(v.holds) {
-		end := h.lastPromise()
+		end := h.longestPromise()
 		if end == never && v.h.Spans[h.span].Lease == 0 && !o.states(promise.Unleased) {
 			end = v.unrenewedFrom(h)
 		}
@@ -73,14 +73,13 @@ func (v *view) stalled(h *hold, t time.Duration) bool {
 }
 
 // endReported ends each hold with its promise, if its loss was reported at most delay after that: a busy machine runs
-// the timer of a client so late, and the heartbeat of the harness records longer stalls only. The promise is the one
-// that lasts longest: an inner level with a shorter lease does not shorten that of the outer one.
+// the timer of a client so late, and the heartbeat of the harness records longer stalls only.
 func (v *view) endReported(delay time.Duration) {
 	if delay == 0 {
 		return
 	}
 	for _, h := range refs(v.holds) {
-		end := max(h.lastPromise(), h.extra().furthest)
+		end := h.longestPromise()
 		if end < h.until && h.until <= later(end, delay) && v.lossReported(h) {
 			v.endHold(h, end)
 		}
@@ -119,7 +118,7 @@ func (v *view) writtenStalled(touch int32) bool {
 		return false
 	}
 	h := v.writerOf(touch)
-	return h != nil && v.h.Touches[touch].Time > h.until && v.stalled(h, h.lastPromise())
+	return h != nil && v.h.Touches[touch].Time > h.until && v.stalled(h, h.longestPromise())
 }
 
 // doubt notes which violations that a stream has found a stall may excuse, because it is noted at its end. A violation
