@@ -28,11 +28,10 @@ func TestStoppedHarness(t *testing.T) {
 	}
 }
 
-// TestStoppedClient: SIGSTOP of a client that no fault of the run has sent convicts no lock. Workload mixed is not among
-// them: of a stopped client whose short lease has ended, one run on a busy machine was unsafe (outlived lease).
+// TestStoppedClient: SIGSTOP of a client that no fault of the run has sent convicts no lock.
 func TestStoppedClient(t *testing.T) {
 	for _, scenario := range []string{
-		"contention", "mixed-permits", "redlock-contention", "crowded-process",
+		"contention", "mixed", "mixed-permits", "redlock-contention", "crowded-process",
 	} {
 		testStopped(t, scenario, disturbed.Disturbance{Victim: disturbed.Client, For: stoppedFor}, history.ClientStalled)
 	}
