@@ -42,8 +42,9 @@ func (h *Halts) Find(leaders []int) {
 	}
 }
 
-// Halted says why a process of the family of leader does not run: "stopped by a signal"; "": all run, or [Halts.Find] was not told of leader. The family are
-// the processes of the group that leader leads, and its descendants: a client may be the child of a script.
+// Halted says why a process of the family of leader does not run: "stopped by a signal"; "": all run, or [Halts.Find]
+// has not read the family of leader. The family are the processes of the group that leader leads, and its descendants: a
+// client may be the child of a script.
 func (h *Halts) Halted(leader int) string {
 	for _, pid := range h.members[leader] {
 		switch s, err := Stat(pid); {
