@@ -31,13 +31,15 @@ type lostGrant struct {
 }
 
 // findLostGrants finds the grants that a fault may have removed, in the order of the holds. It needs the refusals that
-// [honestyCheck.judgeAnswers] has found. A lock of several keys ([promise.MultiKey]) is not lost with one of them.
+// [honestyCheck.judgeAnswers] has found.
 func (c *honestyCheck) findLostGrants() []lostGrant {
-	if !c.all.mayAffect(segment{0, c.h.End}, anyClient, history.AffectsData) || c.o.states(promise.MultiKey) {
+	if !c.mayLoseGrants() {
 		return nil
 	}
 	all := slices.Clone(c.refused)
-	if s := c.samples(); s != nil {
+	// While a fault moves keys between servers, no sample shows which of them counts.
+	moved := c.all.any(segment{0, c.h.End}, func(f *faultTime) bool { return f.states(history.AffectsSlots) })
+	if s := c.samples(); s != nil && !moved {
 		all = slices.Concat(all, s.lostGrants(c.o), c.lostPermits(s))
 	}
 	all = slices.DeleteFunc(all, func(l lostGrant) bool {
@@ -49,6 +51,12 @@ func (c *honestyCheck) findLostGrants() []lostGrant {
 	}
 	slices.SortStableFunc(all, func(a, b lostGrant) int { return int(a.hold - b.hold) })
 	return all
+}
+
+// mayLoseGrants reports whether a fault may have removed a grant. A lock of several keys ([promise.MultiKey]) is not lost
+// with one of them.
+func (c *honestyCheck) mayLoseGrants() bool {
+	return c.all.mayAffect(segment{0, c.h.End}, anyClient, history.AffectsData) && !c.o.states(promise.MultiKey)
 }
 
 // refusedHold notes that the holder was refused a release or renewal inside its promise, after a fault that may have
@@ -95,6 +103,9 @@ func (f *faultTime) removesData() bool {
 // more, because the run ends, a loss leaves nothing untested.
 func (v *view) unaskedLosses(o Options) string {
 	c := newHonestyCheck(v, o.forProperty(Honesty))
+	if !c.mayLoseGrants() {
+		return ""
+	}
 	c.judgeAnswers()
 	all := c.findLostGrants()
 	if slices.ContainsFunc(all, func(l lostGrant) bool { return l.asked }) {

@@ -22,7 +22,6 @@ type nodeHold struct {
 // lossSearch looks for grants that servers no longer had.
 type lossSearch struct {
 	*nodeSamples
-	moves    bool                       // a fault moves keys between servers: no sample shows which of them counts
 	promoted map[string][]time.Duration // by node: when it became master
 }
 
@@ -32,13 +31,9 @@ type lossSearch struct {
 func (s *nodeSamples) lostGrants(o Options) (all []lostGrant) {
 	search := lossSearch{nodeSamples: s, promoted: make(map[string][]time.Duration)}
 	for _, f := range refs(s.h.Faults) {
-		search.moves = search.moves || f.Phase == history.Injected && affectsWord(f.Affects, history.AffectsSlots)
 		if f.Name == history.NodePromoted {
 			search.promoted[f.Target] = append(search.promoted[f.Target], f.Time)
 		}
-	}
-	if search.moves {
-		return nil
 	}
 	for i, h := range refs(s.holds) {
 		if s.h.Limit(h.key) != 0 {
@@ -150,9 +145,6 @@ func lostByQuorum(all []nodeHold, mayBeDown int) (at *history.Sample) {
 // lostPermits finds the holds of permits that servers no longer had. Samples do not show whose permits they keep: of
 // several holds at once, each may be the one that was lost.
 func (c *honestyCheck) lostPermits(s *nodeSamples) (all []lostGrant) {
-	if c.all.any(segment{0, c.h.End}, func(f *faultTime) bool { return f.states(history.AffectsSlots) }) {
-		return nil // permits may be at another server
-	}
 	fewer := make(map[int32]lostGrant) // by hold: since when its server has kept too few permits
 	key, next, open := none, 0, []int32(nil)
 	s.permitSamples(func(k int32, x *history.Sample, kept int64) bool {

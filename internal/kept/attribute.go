@@ -60,10 +60,8 @@ func (v *Values) named(value string) int32 {
 		return owner
 	}
 	owner = None
-	if len(v.h.Owners) <= maxSearched {
-		owner = int32(slices.IndexFunc(v.h.Owners, func(name string) bool {
-			return len(name) >= 6 && strings.Contains(value, name)
-		}))
+	if len(v.h.Owners) <= MaxSearched {
+		owner = int32(slices.IndexFunc(v.h.Owners, func(name string) bool { return PartOf(value, name) }))
 	}
 	v.owners[value] = owner
 	return owner

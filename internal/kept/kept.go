@@ -16,8 +16,12 @@ import (
 // None stands for an acquire or a client that is not known.
 const None = -1
 
-// maxSearched is how many owners are searched for one whose name is part of a value.
-const maxSearched = 10_000
+// MaxSearched is how many owners are searched for one whose name is part of a value, see [PartOf].
+const MaxSearched = 10_000
+
+// PartOf reports whether a value contains the name of an owner, as some locks append a connection or a thread to it. A
+// short name may be part of any value.
+func PartOf(value, owner string) bool { return len(owner) >= 6 && strings.Contains(value, owner) }
 
 // Stay is a time in which a master kept one value at a key, as its samples show it: samples between which the key had
 // another value, or none, are not known.

@@ -10,6 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
 // KeyHolder is who holds a key at a node, as the timeline labels it.
@@ -128,7 +129,7 @@ func (r *Run) indexOwners() {
 	for s := range Each(r.History.Spans) {
 		r.ownerOf[r.OwnerName(s.Owner)] = r.ClientIn(s.Process)
 	}
-	if len(r.History.Owners) > maxSearched {
+	if len(r.History.Owners) > kept.MaxSearched {
 		return
 	}
 	for i := range r.Samples {
@@ -238,9 +239,6 @@ func (r *Run) KeyAt() string {
 	}
 	return "KEY AT"
 }
-
-// maxSearched is how many owners are searched for one whose id is part of a longer one.
-const maxSearched = 10_000
 
 // Ends is how a key without an expiry ends, as a predicate of "and it".
 func (r *Run) Ends() string {

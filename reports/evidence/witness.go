@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
 // witness is the samples of a run by node. A state is assumed to last until the
@@ -221,5 +222,5 @@ func sameOwner(seen, owner string) bool {
 	if owner == "" {
 		return false
 	}
-	return seen == owner || strings.HasPrefix(seen, owner+" ") || len(owner) >= 6 && strings.Contains(seen, owner)
+	return seen == owner || strings.HasPrefix(seen, owner+" ") || kept.PartOf(seen, owner)
 }
