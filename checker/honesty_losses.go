@@ -90,8 +90,8 @@ func (h *hold) lastPromise() time.Duration {
 	return h.valid
 }
 
-// longestPromise is the end of the promise for the hold that lasts longest: an inner level with a shorter lease does not
-// shorten that of the outer one.
+// longestPromise is the end of the promise for the hold that lasts longest: an inner level with a shorter lease does
+// not shorten that of the outer one.
 func (h *hold) longestPromise() time.Duration { return max(h.lastPromise(), h.extra().furthest) }
 
 // judgeLate judges a hold on which its owner relied after its promise, until its client was seen last. ofLeases: the

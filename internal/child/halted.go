@@ -16,7 +16,8 @@ const familyAge = time.Second
 
 // Halts finds families of processes that do not run, for a reason outside of them: another program (SIGSTOP, a
 // debugger, a frozen control group) or a machine without a processor to spare. It reads /proc, so elsewhere than on
-// Linux nothing is ever halted. The zero value knows no family, see [Halts.Find]. Its methods must not be called concurrently.
+// Linux nothing is ever halted. The zero value knows no family, see [Halts.Find]. Its methods must not be called
+// concurrently.
 type Halts struct {
 	found    time.Time             // when members was read; zero: never
 	members  map[int][]int         // by leader: the numbers of the processes of its family
@@ -24,8 +25,9 @@ type Halts struct {
 	waited   map[int]time.Duration // by thread: see waits
 }
 
-// Find reads which processes belong to the families of leaders, if one of these is new or the last reading is older than
-// familyAge. It reads the status of every process of the machine, so a caller with many leaders names them all at once.
+// Find reads which processes belong to the families of leaders, if one of these is new or the last reading is older
+// than familyAge. It reads the status of every process of the machine, so a caller with many leaders names them all at
+// once.
 func (h *Halts) Find(leaders []int) {
 	isNew := func(leader int) bool { _, known := h.members[leader]; return !known }
 	if time.Since(h.found) <= familyAge && !slices.ContainsFunc(leaders, isNew) {
@@ -43,8 +45,8 @@ func (h *Halts) Find(leaders []int) {
 }
 
 // Halted says why a process of the family of leader does not run: "stopped by a signal"; "": all run, or [Halts.Find]
-// has not read the family of leader. The family are the processes of the group that leader leads, and its descendants: a
-// client may be the child of a script.
+// has not read the family of leader. The family are the processes of the group that leader leads, and its descendants:
+// a client may be the child of a script.
 func (h *Halts) Halted(leader int) string {
 	for _, pid := range h.members[leader] {
 		switch s, err := Stat(pid); {

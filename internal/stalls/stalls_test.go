@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestHeartbeatDoesNotWaitForClients: while a look at the clients takes for ever, the heartbeat goes on.
+// TestHeartbeatDoesNotWaitForClients: a look at the clients that never ends does not delay the heartbeat.
 func TestHeartbeatDoesNotWaitForClients(t *testing.T) {
 	const ofClients = 3 // readings of the clock without a heartbeat
 	ctx, cancel := context.WithCancel(t.Context())
