@@ -173,14 +173,20 @@ func (d disturbances) refusedForGood(s segment, o Options) bool {
 // the request delivers it when the fault is healed. Faults that last until the end of the history, or affect replies
 // alone, are ignored.
 func (d disturbances) deliveredBy(t time.Duration, client int) time.Duration {
+	return disturbances{times: d.times}.heldUntil(t, client, func(f *faultTime) bool {
+		return f.until != never && !f.states(history.AffectsReplies) &&
+			(f.mayAffect(history.AffectsTraffic) || f.mayAffect(history.AffectsDelays))
+	})
+}
+
+// heldUntil returns the time until which faults at a server or at client that satisfy is may have held a message of t:
+// those in force at t, and those in force when these are over; t if there is none.
+func (d disturbances) heldUntil(t time.Duration, client int, is func(*faultTime) bool) time.Duration {
 	for i := range d.times { // in the order of their beginnings, so that one fault may hold what another has delivered
 		f := &d.times[i]
-		at := f.client()
-		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client || f.states(history.AffectsReplies) {
-			continue
-		}
-		if f.mayAffect(history.AffectsTraffic) || f.mayAffect(history.AffectsDelays) {
-			t = f.until
+		at, over := f.client(), later(f.until, d.slack)
+		if f.from <= t && t <= over && (at < 0 || at == client) && is(f) {
+			t = over
 		}
 	}
 	return t

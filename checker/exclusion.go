@@ -143,9 +143,9 @@ func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 		return OutlivedLease, fmt.Sprintf("; the lease of client %d had ended at an unknown time, as its refused %s shows",
 			v.client(late.span), op)
 	}
-	if ended <= late.from { // the lock reports no validity, and granted it after a wait that was as long as the lease
-		return OutlivedLease, fmt.Sprintf("; the lease of client %d, counted from its request, had ended at %s",
-			v.client(late.span), format.Instant(ended))
+	if start := v.leaseStart(late); start != LeaseNotCounted && ended == late.valid && !v.renewed(late) {
+		return OutlivedLease, fmt.Sprintf("; the lease of client %d, %s, had ended at %s", v.client(late.span), start,
+			format.Instant(ended))
 	}
 	return OutlivedLease, fmt.Sprintf("; the promise to client %d had ended at %s", v.client(late.span),
 		format.Instant(ended))

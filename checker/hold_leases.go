@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -50,6 +51,11 @@ func (v *view) leaseStart(h *hold) LeaseStart {
 	return cmp.Or(v.leaseStarts[h.span], LeaseFromRequest)
 }
 
+// renewed reports whether a renewal changed the first promise of a hold.
+func (v *view) renewed(h *hold) bool {
+	return v.leaseStarts[h.span] == LeaseNotCounted && h.valid != promised(&v.h.Spans[h.span])
+}
+
 // countedLeases names the starts of the leases of two holds, except requests.
 func (v *view) countedLeases(x, y *hold) (text string) {
 	for _, h := range []*hold{x, y} {
@@ -60,10 +66,13 @@ func (v *view) countedLeases(x, y *hold) (text string) {
 	return text
 }
 
-// mayBeDelayed reports whether a fault may have delayed the reply with which a hold was granted.
+// mayBeDelayed reports whether faults may have delayed the reply to a grant from the end of its lease, counted from the
+// request, until it came.
 func (v *view) mayBeDelayed(h *hold, o Options) bool {
-	return v.allDisturbances(o).mayAffect(segment{h.asked, h.from}, v.client(h.span), history.AffectsClients,
-		history.AffectsTraffic, history.AffectsDelays, history.AffectsReplies)
+	delays := []string{history.AffectsClients, history.AffectsTraffic, history.AffectsDelays, history.AffectsReplies}
+	return h.from < v.allDisturbances(o).heldUntil(h.valid, v.client(h.span), func(f *faultTime) bool {
+		return slices.ContainsFunc(delays, f.mayAffect)
+	})
 }
 
 // leaseShown is the end of the lease of a hold by the first sample that shows it; 0: none does.
