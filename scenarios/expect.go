@@ -88,6 +88,10 @@ func (e Expect) MarshalYAML() (any, error) {
 
 func checkExpect(c *mistakes, e Expect) {
 	if e.IsZero() {
+		if c.at("$.expect") != nil {
+			c.add("$.expect", "expect is empty, so nothing is expected: write safe, inconclusive or unsafe, or "+
+				"leave the key out")
+		}
 		return
 	}
 	path := "$.expect.verdict"

@@ -34,7 +34,8 @@ func Sets(sets []string) []Override {
 	return all
 }
 
-// override puts values into source. A value is YAML, so that faults=[] and workload={clients: 2} work as well.
+// override puts values into source. A value is YAML, so that faults=[] and workload={clients: 2} work as well; null
+// removes the key.
 func override(source []byte, overrides []Override) ([]byte, error) {
 	if _, err := inspect(source); err != nil {
 		return nil, err
@@ -98,7 +99,9 @@ func set(node any, keys []any, at int, value any) (_ any, err error) {
 		} else if !ok {
 			return nil, fmt.Errorf("%s is not a section", pathTo(keys[:at]))
 		}
-		section[key], err = set(section[key], keys, at+1, value)
+		if section[key], err = set(section[key], keys, at+1, value); section[key] == nil {
+			delete(section, key)
+		}
 	case int:
 		list, ok := node.([]any)
 		switch {

@@ -57,7 +57,7 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	s, err = Load("gc-pause", Sets([]string{
-		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={poll: 1s}", "expect={}",
+		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={poll: 1s}", "expect=null",
 	})...)
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func nothingContained(t *testing.T, temp string) {
 func runningDocker(t *testing.T, out string, env []string, do func(*exec.Cmd)) (cmd *exec.Cmd, temp, stderr string) {
 	t.Helper()
 	cmd, temp = program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker", "--set",
-		"faults=[]", "--set", "expect={}", "--duration", "2m", "--out", out)
+		"faults=[]", "--set", "expect=null", "--duration", "2m", "--out", out)
 	cmd.Env = append(cmd.Env, env...)
 	stderr = when(t, cmd, 0, "running the workload", func() { do(cmd) })
 	return cmd, temp, stderr
@@ -123,7 +123,7 @@ func TestDockerNextRunSweeps(t *testing.T) {
 	needDocker(t)
 	_, temp, _ := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
 	next, _ := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker",
-		"--out", t.TempDir(), "--set", "faults=[]", "--set", "expect={}", "--duration", "500ms")
+		"--out", t.TempDir(), "--set", "faults=[]", "--set", "expect=null", "--duration", "500ms")
 	next.Env = append(next.Env, "TMPDIR="+temp)
 	output, _ := next.CombinedOutput()
 	if code := next.ProcessState.ExitCode(); code != exitSafe && code != exitInconclusive { // too short to decide

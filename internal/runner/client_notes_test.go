@@ -43,7 +43,7 @@ func TestStrayClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, manners := range []string{"", " polite"} {
-		s := load(t, "contention", "workload.clients=2", "duration=300ms", "expect={}", "lock=exec:python3 "+script+manners)
+		s := load(t, "contention", "workload.clients=2", "duration=300ms", "expect=null", "lock=exec:python3 "+script+manners)
 		out, err := Run(t.Context(), options(t, s))
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestClientWithoutPassword(t *testing.T) {
 	if err := os.WriteFile(script, []byte(forgetfulClient), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := load(t, "contention", "workload.clients=1", untilDone, "expect={}", "lock=exec:python3 "+script+" "+secret)
+	s := load(t, "contention", "workload.clients=1", untilDone, "expect=null", "lock=exec:python3 "+script+" "+secret)
 	out := runUntil(t, options(t, s), func(text string) bool { return strings.Contains(text, "NOAUTH") })
 	h, err := history.ReadFile(out.Dir.File("history.jsonl"))
 	if err != nil {

@@ -102,7 +102,7 @@ func TestEveryFaultHeals(t *testing.T) {
 func TestClientThatDies(t *testing.T) {
 	needRedis(t)
 	// The run ends when both are dead: the second dies after the lease of the first has expired.
-	s := load(t, "gc-pause", "faults=[]", "duration=1m", "expect={}", "workload.clients=2", "workload.hold=20ms",
+	s := load(t, "gc-pause", "faults=[]", "duration=1m", "expect=null", "workload.clients=2", "workload.hold=20ms",
 		"workload.lease=500ms")
 	o := options(t, s)
 	// It is set up, acquires the lock, works, and dies when it should release.

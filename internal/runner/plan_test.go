@@ -41,7 +41,7 @@ func TestPlannedFaultNotInjected(t *testing.T) {
 // the run ends.
 func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 	needRedis(t)
-	s := load(t, "gc-pause", untilDone, "expect={}", `faults=[{fault: pause-client, target: "client:0", for: 1h}, `+
+	s := load(t, "gc-pause", untilDone, "expect=null", `faults=[{fault: pause-client, target: "client:0", for: 1h}, `+
 		`{after: 100ms, fault: pause-client, target: "client:0", for: 1ms}]`)
 	out := runUntil(t, options(t, s), func(text string) bool {
 		return strings.Contains(text, `"phase":"missed"`) && strings.Contains(text, `"phase":"effect"`)

@@ -93,7 +93,7 @@ func hastyRow() *client.Spec {
 func hastyScenario(t *testing.T) scenarios.Scenario {
 	t.Helper()
 	return load(t, "redlock-contention", "topology={kind: single}", "lock=reentrant", "workload.clients=4",
-		"workload.hold=20ms", "duration=3s", "expect={}")
+		"workload.hold=20ms", "duration=3s", "expect=null")
 }
 
 func isExclusion(r checker.Result) bool { return r.Property == checker.Exclusion }

@@ -19,7 +19,7 @@ import (
 func TestClientsShareProcesses(t *testing.T) {
 	needRedis(t)
 	s := load(t, "contention", "workload.clients=5", "workload.per_process=3", "workload.ramp=20ms", "duration=1500ms",
-		"workload.keys=5", "expect={}")
+		"workload.keys=5", "expect=null")
 	for try := 1; ; try++ {
 		out, err := Run(context.Background(), options(t, s))
 		if err != nil {

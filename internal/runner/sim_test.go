@@ -215,7 +215,7 @@ func TestStalledLockIsNamed(t *testing.T) {
 			}})
 			b.Limit = 500 * time.Millisecond
 			_, err = Run(context.Background(), Options{
-				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Lock: &row,
+				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect=null"), Seed: 1, Lock: &row,
 				Backend: b, InMemory: true, Version: "test",
 			})
 			runtime.GC()
@@ -298,7 +298,7 @@ func TestClientProgramsAreNotSimulated(t *testing.T) {
 // TestLocksOfOneRun: clients with two locks are judged together: the DEL of one of them frees the lock of another. What
 // only one of the locks can do is not requested.
 func TestLocksOfOneRun(t *testing.T) {
-	s := load(t, "mixed-libraries", "locks[0].lock=set-nx-ex", "workload.hold=600ms", "workload.lease=1s", "expect={}",
+	s := load(t, "mixed-libraries", "locks[0].lock=set-nx-ex", "workload.hold=600ms", "workload.lease=1s", "expect=null",
 		"faults=[{when: acquired, delay: 10ms, fault: pause-client, target: \"client:5\", for: 3s}]")
 	out, _ := simulate(t, s, 7, 0)
 	if out.Judgement.Verdict != checker.Unsafe || out.Judgement.Class != checker.BrokenPromise {
