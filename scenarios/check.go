@@ -169,7 +169,7 @@ func checkPromises(c *mistakes, s Scenario, path string, row client.Spec) {
 // Unrecoverable is why s cannot end safe with a lock with these promises: a client dies, and no lease ends its hold.
 // It is empty if s can, or need not.
 func (s Scenario) Unrecoverable(can promise.Set) string {
-	if !can.Has(promise.Unleased) || !s.Expect.Is(checker.Safe) {
+	if !can.Has(promise.Unleased) || !s.Expect.Is(checker.Safe) || s.Expect.Is(checker.Unsafe) {
 		return ""
 	}
 	for _, step := range s.Faults {

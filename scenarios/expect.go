@@ -8,14 +8,15 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/expect"
-	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
 // Expect is the expected end of a run. The outcome of each property is derived from it, see [Scenario.Expected]. In
 // YAML it is its verdict, or a section if it has exceptions. The zero value expects nothing.
 type Expect struct {
-	Verdict string               `yaml:"verdict"`          // and its class, such as "safe" or "unsafe, broken promise"
+	// Verdict is the verdict and its class, such as "safe" or "unsafe, broken promise". Several verdicts are separated by
+	// " or ", as in "safe or unsafe, outlived lease".
+	Verdict string               `yaml:"verdict"`
 	Except  map[string]Exception `yaml:"except,omitempty"` // by property: an outcome other than the derived one
 }
 
@@ -28,10 +29,10 @@ type Exception struct {
 // classWord separates a verdict from its class.
 const classWord = ", "
 
-// Is reports whether v is the expected verdict.
+// Is reports whether v is an expected verdict.
 func (e Expect) Is(v checker.Verdict) bool {
 	verdict, _ := e.Split()
-	return verdict == v
+	return slices.Contains(expect.Outcomes(verdict), string(v))
 }
 
 // Text is the expected verdict and its class, for people. A scenario that expects nothing should end safe.
@@ -42,26 +43,10 @@ func (e Expect) Text() string {
 	return e.Verdict
 }
 
-// Split is the verdict and its class; several classes are separated by " or ", and "" is none.
-func (e Expect) Split() (verdict checker.Verdict, class string) {
-	word, class, _ := strings.Cut(e.Verdict, classWord)
-	return checker.Verdict(word), class
-}
-
-// ofAnotherLock is e for a run with another lock than that of the scenario. Whether a property applies was written for
-// that lock: another one may use the property or not, but must not violate it.
-func (e Expect) ofAnotherLock() Expect {
-	except := make(map[string]Exception, len(e.Except))
-	for name, x := range e.Except {
-		if named := (Expected{Outcome: x.Outcome}); !named.Has(checker.Violated) && !named.Has(checker.Undecided) {
-			x.Outcome = join(checker.Holds, checker.NotApplicable)
-		}
-		except[name] = x
-	}
-	if len(except) > 0 {
-		e.Except = except
-	}
-	return e
+// Split is the verdict and its class; several are separated by " or ", and the class "" is none.
+func (e Expect) Split() (verdict, class string) {
+	verdict, class, _ = strings.Cut(e.Verdict, classWord)
+	return verdict, class
 }
 
 // IsZero reports whether e expects nothing.
@@ -98,15 +83,25 @@ func checkExpect(c *mistakes, e Expect) {
 	if c.at(path) == nil {
 		path = "$.expect"
 	}
-	verdicts := []checker.Verdict{checker.Safe, checker.Unsafe, checker.Inconclusive}
+	checkVerdict(c, path, e)
+	for _, name := range slices.Sorted(maps.Keys(e.Except)) {
+		checkException(c, e, name)
+	}
+}
+
+func checkVerdict(c *mistakes, path string, e Expect) {
+	verdicts := []string{string(checker.Safe), string(checker.Unsafe), string(checker.Inconclusive)}
 	classes := []string{string(checker.BrokenPromise), string(checker.OutlivedLease)}
 	verdict, class := e.Split()
-	hasClass := strings.Contains(e.Verdict, classWord)
-	switch {
-	case !slices.Contains(verdicts, verdict):
-		c.add(path, "the verdict cannot be %q%s: write safe, inconclusive, unsafe, or unsafe and its class, such as "+
-			"\"unsafe, broken promise\"", verdict, nearest.Hint(string(verdict), format.Texts(verdicts, verdictText)))
-	case hasClass && verdict != checker.Unsafe:
+	for _, one := range expect.Outcomes(verdict) {
+		if !slices.Contains(verdicts, one) {
+			c.add(path, "the verdict cannot be %q%s: write safe, inconclusive, unsafe, or unsafe and its class, such as "+
+				"\"unsafe, broken promise\"", one, nearest.Hint(one, verdicts))
+			return
+		}
+	}
+	switch hasClass := strings.Contains(e.Verdict, classWord); {
+	case hasClass && !e.Is(checker.Unsafe):
 		c.add(path, "only the verdict unsafe has a class")
 	case hasClass:
 		for _, one := range expect.Outcomes(class) {
@@ -115,12 +110,7 @@ func checkExpect(c *mistakes, e Expect) {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Except)) {
-		checkException(c, e, name)
-	}
 }
-
-func verdictText(v checker.Verdict) string { return string(v) }
 
 func checkException(c *mistakes, e Expect, name string) {
 	path, x := "$.expect.except."+name, e.Except[name]

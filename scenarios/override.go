@@ -1,17 +1,16 @@
 package scenarios
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/yamlpath"
 )
 
 // Override changes a scenario before it is checked.
@@ -62,71 +61,11 @@ func override(source []byte, overrides []Override) ([]byte, error) {
 		if verdict, ok := tree["expect"].(string); ok && strings.HasPrefix(o.Path, "expect.") {
 			tree["expect"] = map[string]any{"verdict": verdict}
 		}
-		if _, err := set(tree, keysOf(o.Path), 0, value); err != nil {
+		if err := yamlpath.Set(tree, o.Path, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.As, err)
 		}
 	}
 	return yaml.Marshal(tree)
-}
-
-// keysOf are the keys and indexes of a path: faults, 0 and fault of faults[0].fault.
-func keysOf(path string) (keys []any) {
-	for _, part := range strings.Split(strings.ReplaceAll(path, "[", ".["), ".") {
-		if number, ok := strings.CutPrefix(part, "["); ok && strings.HasSuffix(number, "]") {
-			if i, err := strconv.Atoi(strings.TrimSuffix(number, "]")); err == nil {
-				keys = append(keys, i)
-				continue
-			}
-		}
-		keys = append(keys, part)
-	}
-	return keys
-}
-
-// set returns node, the value at keys[:at], with value at keys in it. A missing section is added.
-func set(node any, keys []any, at int, value any) (_ any, err error) {
-	if at == len(keys) {
-		return value, nil
-	}
-	if node == nil {
-		node = map[string]any{}
-	}
-	switch key := keys[at].(type) {
-	case string:
-		section, ok := node.(map[string]any)
-		if _, list := node.([]any); list {
-			return nil, fmt.Errorf("%s is a list: give an index, such as %[1]s[0]", pathTo(keys[:at]))
-		} else if !ok {
-			return nil, fmt.Errorf("%s is not a section", pathTo(keys[:at]))
-		}
-		if section[key], err = set(section[key], keys, at+1, value); section[key] == nil {
-			delete(section, key)
-		}
-	case int:
-		list, ok := node.([]any)
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("%s is not a list", pathTo(keys[:at]))
-		case key < 0 || key >= len(list):
-			return nil, fmt.Errorf("%s does not exist: the list has %s, counted from 0",
-				pathTo(keys[:at+1]), format.Count(len(list), "entry"))
-		}
-		list[key], err = set(list[key], keys, at+1, value)
-	}
-	return node, err
-}
-
-// pathTo is the reverse of keysOf.
-func pathTo(keys []any) string {
-	var path strings.Builder
-	for _, key := range keys {
-		if i, ok := key.(int); ok {
-			fmt.Fprintf(&path, "[%d]", i)
-		} else {
-			fmt.Fprintf(&path, ".%v", key)
-		}
-	}
-	return cmp.Or(strings.TrimPrefix(path.String(), "."), `""`)
 }
 
 // attribute explains the errors of a text that overrides have changed. The user has never seen that text, so an error
@@ -206,8 +145,8 @@ func (f *finder) Visit(node ast.Node) ast.Visitor {
 // responsible is the last override that has set the value at path, a section around it, or something in it; nil: none.
 func responsible(path string, overrides []Override) *Override {
 	for _, related := range []func(path, set string) bool{
-		within,
-		func(path, set string) bool { return path != "$" && within(set, path) },
+		yamlpath.Within,
+		func(path, set string) bool { return path != "$" && yamlpath.Within(set, path) },
 	} {
 		for i := len(overrides) - 1; i >= 0; i-- {
 			if path != "" && related(path, "$."+overrides[i].Path) {
@@ -216,12 +155,6 @@ func responsible(path string, overrides []Override) *Override {
 		}
 	}
 	return nil
-}
-
-// within reports whether path is at or below other.
-func within(path, other string) bool {
-	rest, ok := strings.CutPrefix(path, other)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // message is an error without its position.

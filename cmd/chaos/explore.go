@@ -272,7 +272,8 @@ func (r explored) exit(scenario scenarios.Scenario, expect bool) error {
 	case expect && r.Safe+r.Unsafe == 0 && !scenario.Expect.Is(checker.Inconclusive):
 		return verdictError(checker.Inconclusive)
 	case expect:
-		if wanted := scenario.Expect.Is(checker.Unsafe); wanted == (r.Unsafe > 0) {
+		if scenario.Expect.Is(checker.Unsafe) && (r.Unsafe > 0 || scenario.Expect.Is(checker.Safe)) ||
+			!scenario.Expect.Is(checker.Unsafe) && r.Unsafe == 0 {
 			return nil
 		}
 		return &codeError{code: exitUnsafe}

@@ -52,6 +52,8 @@ func Compare(j checker.Judgement, expect map[string]string) []checker.Comparison
 	for i, name := range names {
 		c := checker.Comparison{Name: name, Expected: expect[name], Actual: actual[name]}
 		switch {
+		case name == Class && j.Verdict != checker.Unsafe: // which alone has a class
+			c.Met = slices.Contains(Outcomes(expect[Verdict]), string(j.Verdict))
 		case c.Expected != "":
 			c.Met = c.Actual != "" && slices.Contains(Outcomes(c.Expected), c.Actual)
 		case complete && name != Verdict:

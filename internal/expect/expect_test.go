@@ -37,6 +37,14 @@ func TestExpectationsAreComplete(t *testing.T) {
 		{"not judged", overlap, map[string]string{"exclusion": "violated", "leak": "violated", "permits": "holds"},
 			"permits: expected holds, got not judged"},
 		{"no class", overlap, map[string]string{"class": "outlived lease"}, "class: expected outlived lease, got none"},
+		{"a class, or safe", judged(checker.Safe, "exclusion=holds"),
+			map[string]string{"verdict": "safe or unsafe", "class": "outlived lease"}, ""},
+		{"a class, or inconclusive", judged(checker.Inconclusive, "exclusion=holds"),
+			map[string]string{"verdict": "safe or unsafe", "class": "outlived lease"},
+			"verdict: expected safe or unsafe, got inconclusive; class: expected outlived lease, got none"},
+		{"unsafe without the class", overlap,
+			map[string]string{"verdict": "safe or unsafe", "class": "outlived lease"},
+			"class: expected outlived lease, got none"},
 		{"no expectation", overlap, nil, ""},
 	}
 	for _, tt := range tests {

@@ -39,7 +39,7 @@ func itemOf(e scenarios.Entry, s scenarios.Scenario) Item {
 	i := Item{
 		Name: s.Name, Kind: string(e.Kind), Summary: s.Summary, Production: s.Production, Source: s.Source, Lock: s.Lock,
 		Others: s.LockNames()[1:], Topology: s.Topology.Kind, Workload: s.Workload.Defaults().Kind, Faults: s.FaultNames(),
-		Verdict: string(verdict), Class: class, Duration: s.Duration.String(),
+		Verdict: verdict, Class: class, Duration: s.Duration.String(),
 	}
 	if e.Kind == scenarios.Story {
 		i.Chapter = e.Group

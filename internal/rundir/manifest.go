@@ -185,7 +185,7 @@ func (m *Manifest) SetExpected(s scenarios.Scenario) {
 		return
 	}
 	verdict, class := s.Expect.Split()
-	m.Expect, m.Because = map[string]string{expect.Verdict: string(verdict)}, map[string]string{}
+	m.Expect, m.Because = map[string]string{expect.Verdict: verdict}, map[string]string{}
 	if class != "" {
 		m.Expect[expect.Class] = class
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -30,14 +31,14 @@ func filterFields() map[string]func(s Scenario) []string {
 		"lock":     func(s Scenario) []string { return s.LockNames() },
 		"topology": func(s Scenario) []string { return []string{s.Topology.Kind} },
 		"workload": func(s Scenario) []string { return []string{s.Workload.Defaults().Kind} },
-		"verdict":  func(s Scenario) []string { return []string{expectedVerdict(s)} },
+		"verdict":  expectedVerdicts,
 		"fault":    func(s Scenario) []string { return s.FaultNames() },
 	}
 }
 
-func expectedVerdict(s Scenario) string {
+func expectedVerdicts(s Scenario) []string {
 	verdict, _ := s.Expect.Split()
-	return string(verdict)
+	return expect.Outcomes(verdict)
 }
 
 // Scenario is a scenario and how `chaos run` names it: a name or a file.
