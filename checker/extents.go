@@ -35,8 +35,9 @@ func newExtents(v *view) *extents {
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	e.longestRequested = sync.OnceValue(e.findRequested)
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
-	for _, s := range refs(v.h.Spans) {
+	for i, s := range refs(v.h.Spans) {
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
+		e.addHandedOver(i)
 		renewals = renewals || s.Op == history.OpRenew
 		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
 			e.longestLease = max(e.longestLease, s.Valid-s.Call)
@@ -111,25 +112,26 @@ func (e *extents) addUnknownAcquires() {
 			end = never
 		}
 		until := max(later(end, lease), e.enteredAgain(s))
-		if e.fair && s.Op == history.OpAcquire && s.Outcome == history.Info {
-			until = max(until, e.handedOver(i))
-		}
 		x := freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}}
 		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
 }
 
-// handedOver is the instant until which a fair lock may keep a grant that it handed over to the waiter of an acquire:
-// such a grant lasts as long as the waiter's place in the queue. Zero if samples show no such grant or, without
-// samples, if it is unknown how long the lock keeps a waiter.
-func (e *extents) handedOver(i int32) time.Duration {
-	s, until := &e.h.Spans[i], e.dequeued(i)
-	seen := e.samples()
+// addHandedOver adds the time in which a fair lock may keep a grant that it handed over to the waiter of acquire i,
+// which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is added if samples
+// show no such grant or, without samples, if it is unknown how long the lock keeps a waiter.
+func (e *extents) addHandedOver(i int32) {
+	s := &e.h.Spans[i]
+	if !e.fair || s.Op != history.OpAcquire || s.Outcome != history.Info && !e.mayLinger(i, e.faults) {
+		return
+	}
+	until, seen := e.dequeued(i), e.samples()
 	if seen == nil && e.poll == 0 ||
 		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
-		return 0
+		return
 	}
-	return until
+	x := freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}}
+	e.possible[s.Key] = append(e.possible[s.Key], x)
 }
 
 // addPausedGrants adds, for a client that was paused during an acquire, the time from the pause to the grant: it may
