@@ -9,7 +9,8 @@ import (
 
 // loseAll ends the holds of an owner at a key that a notice reports as lost. The notice may be recorded after a grant
 // that it does not cover: one that was requested after the notice was sent, or one in the other mode that came when the
-// lost hold had already ended.
+// lost hold had already ended. It may also be recorded after the end of a hold that was lost only later, such as the
+// reply that refused its renewal: its owner had not relied on it since the notice was sent.
 func (b *holdFold) loseAll(n *history.Notice) {
 	ended := n.Time
 	if lost := b.find(n.Owner, n.Key, !n.Write); n.Moded && lost != nil && lost.ending == endOpen {
@@ -17,11 +18,16 @@ func (b *holdFold) loseAll(n *history.Notice) {
 	}
 	for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
 		h := &b.holds[i]
-		if h.key != n.Key || h.ending != endOpen || h.asked > n.Time || n.Moded && h.reader == n.Write && h.from > ended {
+		if h.key != n.Key || h.asked > n.Time || n.Moded && h.reader == n.Write && h.from > ended {
 			continue
 		}
-		h.end(endLost, max(n.Time, h.from), n.Index) // the notice may be older than the record of the grant
-		b.noteLost(h)
+		switch lost := max(n.Time, h.from); h.ending { // the notice may be older than the record of the grant
+		case endOpen:
+			h.end(endLost, lost, n.Index)
+			b.noteLost(h)
+		case endLost:
+			h.until, h.core = min(h.until, lost), min(h.core, lost)
+		}
 	}
 }
 

@@ -121,17 +121,29 @@ func (v *view) writtenStalled(touch int32) bool {
 	return h != nil && v.h.Touches[touch].Time > h.until && v.stalled(h, h.longestPromise())
 }
 
-// doubt notes which violations that a stream has found a stall may excuse, because it is noted at its end. A violation
-// that the stream finds again takes the stall into account.
-func (s *Stream) doubt(f *history.Fault) {
-	if !f.Stalled() {
-		return
+// doubtStall notes which violations that a stream has found a stall may excuse, because it is noted at its end.
+func (s *Stream) doubtStall(f *history.Fault) {
+	switch {
+	case f.Name == history.HarnessStalled:
+		s.doubt(f.Time-f.Lasted, anyClient)
+	case f.Stalled():
+		s.doubt(f.Time-f.Lasted, (&faultTime{target: f.Target}).client())
 	}
-	client := (&faultTime{target: f.Target}).client()
+}
+
+// doubtLoss notes which violations that a stream has found a reported loss may excuse, because it was sent before.
+func (s *Stream) doubtLoss(e *history.Event) {
+	if e.F == history.Lost && e.Value != nil && e.Value.Age > 0 {
+		s.doubt(e.Time-min(e.Value.Age, e.Time), e.Process.Client(s.b.History().Clients))
+	}
+}
+
+// doubt notes the outlived leases of a client that began at since or later. A violation that the stream finds again
+// takes into account what excuses it.
+func (s *Stream) doubt(since time.Duration, client int) {
 	for _, found := range s.found {
 		for n, w := range found.list {
-			if w.Class == OutlivedLease && f.Time-f.Lasted <= w.Start &&
-				(f.Name == history.HarnessStalled || slices.Contains(w.Clients, client)) {
+			if w.Class == OutlivedLease && since <= w.Start && (client == anyClient || slices.Contains(w.Clients, client)) {
 				found.doubted[n] = true
 			}
 		}

@@ -48,7 +48,7 @@ type foundViolations struct {
 	at   map[[2]int]int // index in list, by identity
 	more int            // not kept
 
-	doubted map[int]bool // by index in list: a stall that was noted later may excuse it
+	doubted map[int]bool // by index in list: what was noted later may excuse it
 }
 
 // Streamed are the properties that a [Stream] judges. Of [Exercised] it judges only the contention.
@@ -88,8 +88,9 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	s.contention.Add(e)
 	h := s.b.History()
 	if n := len(h.Faults); n > 0 && h.Faults[n-1].Index == int32(e.Index) {
-		s.doubt(&h.Faults[n-1])
+		s.doubtStall(&h.Faults[n-1])
 	}
+	s.doubtLoss(e)
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
 		s.trim()
@@ -242,7 +243,7 @@ func (s *Stream) result(p Property) Result {
 		}
 	case len(s.found[p].doubted) > 0:
 		r.Outcome = Undecided
-		r.Summary = "a lease was outlived, but a stall that was noted later may excuse it: judge the whole history"
+		r.Summary = "a lease was outlived, but a stall or a loss that was noted later may excuse it: judge the whole history"
 	case len(s.unknownOwners) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
 		var owners [unknownCauses]int
