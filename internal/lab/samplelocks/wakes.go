@@ -63,11 +63,13 @@ func (l *wakes) take(ctx context.Context, a client.Acquire) (start time.Time, er
 
 // wait subscribes first, so that it misses no release after its next request.
 func (l *wakes) wait(ctx context.Context, a client.Acquire) (start time.Time, err error) {
-	messages := l.rdb().Subscribe(ctx, channel(a.Key))
+	subscribed, unsubscribe := context.WithCancel(ctx)
+	messages := l.rdb().Subscribe(subscribed, channel(a.Key))
 	defer func() { _ = messages.Close() }()
-	var free <-chan *redis.Message // nil: refused
-	if _, err := messages.Receive(ctx); err == nil {
-		free = messages.Channel()
+	defer unsubscribe()      // first: Close waits for a dial, and virtual time does not pass meanwhile
+	var free <-chan struct{} // nil: refused
+	if _, err := messages.Receive(subscribed); err == nil {
+		free = receive(subscribed, messages)
 	}
 	for {
 		start, err := l.take(ctx, a)
@@ -85,6 +87,27 @@ func (l *wakes) wait(ctx context.Context, a client.Acquire) (start time.Time, er
 			return start, errBusy
 		}
 	}
+}
+
+// receive forwards messages until ctx ends. After a failure go-redis subscribes again.
+func receive(ctx context.Context, messages *redis.PubSub) <-chan struct{} {
+	free := make(chan struct{}, 1)
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := messages.ReceiveMessage(ctx); err != nil {
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				continue
+			}
+			select {
+			case free <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return free
 }
 
 // patience is how long a waiter sleeps without a message, if the lock has a lease of left.
