@@ -7,6 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // unplanned says why the violation of the headline cannot be the one that the scenario plans; empty: it may be. On a
@@ -16,7 +17,7 @@ func unplanned(r *Run) string {
 		return r.Missed[0].Name + " was never injected"
 	}
 	v, until := r.Worst, r.Worst.End
-	if p := evidence.PairOf(r, v); p != nil {
+	if p := overlap.Of(r, v); p != nil {
 		until = p.B.From
 		if text := grantedTooLate(p); text != "" {
 			return text
@@ -41,7 +42,7 @@ func unplanned(r *Run) string {
 }
 
 // grantedTooLate: the first holder was granted the lock when its validity had ended, and no fault was the reason.
-func grantedTooLate(p *evidence.Pair) string {
+func grantedTooLate(p *overlap.Pair) string {
 	disturbed := slices.ContainsFunc(p.R.Faults, func(f evidence.Fault) bool {
 		return (!evidence.IsClient(f.Target) || f.On(cluster.ClientName(p.A.Client))) && f.Effective(p.A.Asked, p.B.From)
 	})

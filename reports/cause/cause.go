@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/reports/advice"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // mechanism is a row of the table of causes: one way in which a lock breaks. It is
@@ -68,11 +69,11 @@ type inquiry struct {
 	r        *evidence.Run
 	v        *checker.Violation
 	property checker.Property
-	p        *evidence.Pair // nil: the violation is not about two holds
+	p        *overlap.Pair // nil: the violation is not about two holds
 }
 
 // Find finds the cause of a violation.
-func Find(r *evidence.Run, v *checker.Violation, property checker.Property, p *evidence.Pair) *Cause {
+func Find(r *evidence.Run, v *checker.Violation, property checker.Property, p *overlap.Pair) *Cause {
 	for _, m := range mechanisms() {
 		if c := m.find(&inquiry{r: r, v: v, property: property, p: p}); c != nil {
 			c.mechanism = m

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/evidence"
@@ -33,7 +32,7 @@ func (q *inquiry) stalled(cutOff bool) *Cause {
 	p := q.p
 	return blame(f, "%s, granted %s at %s, %s, past the end of %s at %s; %s was granted %s at %s%s", p.A,
 		p.A.It(), p.A.GrantedAt(), f.During(), p.ValidityName(), p.Validity(), p.B, p.B.It(), p.B.GrantedAt(),
-		staleClause(p))
+		p.StaleClause())
 }
 
 // findOutlived: the holder outlived its validity, and no fault explains why.
@@ -46,8 +45,8 @@ func findOutlived(q *inquiry) *Cause {
 	}
 	p := q.p
 	c := because("%s, granted %s at %s, kept it until %s%s although %s had ended at %s; %s was granted %s at %s%s", p.A,
-		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), endingA(p), p.ValidityName(), p.Validity(), p.B, p.B.It(),
-		p.B.GrantedAt(), staleClause(p))
+		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), p.EndingA(), p.ValidityName(), p.Validity(), p.B, p.B.It(),
+		p.B.GrantedAt(), p.StaleClause())
 	if f := q.between(); f != nil {
 		c.blame(f, "; %s", f.TookEffect())
 	}
@@ -85,48 +84,6 @@ func (q *inquiry) lateWrite() *Cause {
 		c.blame(f, "; it %s", f.During())
 	}
 	return c
-}
-
-// endingA says how the first hold ended, where that explains something.
-func endingA(p *evidence.Pair) string {
-	switch {
-	case p.A.Lost():
-		return ", when it learned of the loss,"
-	case p.A.End == checker.Crashed:
-		return ", when it crashed,"
-	}
-	return ""
-}
-
-// staleClause describes the late write, if any, and what fencing did or would have done.
-func staleClause(p *evidence.Pair) evidence.Sentence {
-	t := p.Stale
-	if t == nil {
-		return evidence.Sentence{}
-	}
-	wrote := evidence.EventAt(t.Index, t.Time)
-	s := evidence.Say(", and %s wrote at %s", p.A, wrote)
-	switch {
-	case t.Token == 0 && p.R.IssuesTokens():
-		s.Add(" without a token")
-		return s
-	case t.Token == 0:
-		s.Add(" without a token: this lock issues none")
-		return s
-	case t.MaxSeen <= t.Token:
-		s.Add(" with %s, before a greater one had been seen", evidence.Token(t.Token, wrote))
-		return s
-	}
-	s.Add(" with %s after %s had been seen: ", evidence.Token(t.Token, wrote), evidence.Token(t.MaxSeen, wrote))
-	switch {
-	case !t.Accepted:
-		s.Add("the guarded resource rejected that write")
-	case t.Fenced:
-		s.Add("the guarded resource accepted that write although it checks tokens")
-	default:
-		s.Add("fencing would have rejected that write")
-	}
-	return s
 }
 
 // findForeignRelease: between the two grants, a client whose own hold had ended
@@ -229,10 +186,10 @@ func findClientClocks(q *inquiry) *Cause {
 	}
 	c := new(Cause)
 	if rel, _ := q.releaseBetween(); rel != nil {
-		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.releasedAnothers(rel), q.early())
+		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.releasedAnothers(rel), q.p.Early())
 	} else {
 		a, b := q.p.A, q.p.B
-		c.Add("%s was granted it at %s, %s at %s%s", a, a.GrantedAt(), b, b.GrantedAt(), q.early())
+		c.Add("%s was granted it at %s, %s at %s%s", a, a.GrantedAt(), b, b.GrantedAt(), q.p.Early())
 	}
 	c.Add("; this lock compares the end of the lease, which the key stores, with the clock of the client, and the clocks "+
 		"of the clients disagree (option %s)", evidence.Quote(clockSkew+": "+skew))
@@ -248,17 +205,4 @@ func (q *inquiry) releaseBetween() (*history.Span, *evidence.Hold) {
 		}
 	}
 	return nil, nil
-}
-
-// early is how long before the end of the first validity the second grant came.
-func (q *inquiry) early() evidence.Sentence {
-	p := q.p
-	if p.ValidUntil <= p.B.From {
-		return evidence.Sentence{}
-	}
-	what := "validity"
-	if p.ValidityName() != "its validity" {
-		what = "requested lease"
-	}
-	return evidence.Say(", %s before the %s of %s ended", evidence.Elapsed(p.B.GrantedAt(), p.Validity()), what, p.A)
 }

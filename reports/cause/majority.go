@@ -206,7 +206,7 @@ func findForgottenEnsemble(q *inquiry) *Cause {
 func (q *inquiry) grantText(h *evidence.Hold) eventText {
 	s := evidence.Say("%s was granted it at %s%s", h, h.GrantedAt(), q.p.KnownBy(h))
 	if h == q.p.B {
-		s.Add("%s", q.early())
+		s.Add("%s", q.p.Early())
 	}
 	return eventText{h.From, s}
 }

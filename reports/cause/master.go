@@ -7,6 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // Causes that lie with replication: another node became master without the grant,
@@ -56,7 +57,7 @@ func (q *inquiry) tokenNotNewer(find func(*inquiry) *Cause) *Cause {
 	if two[1].Token == two[0].Token {
 		same = "the same "
 	}
-	p := &evidence.Pair{R: q.r, V: q.v, A: two[0], B: two[1], Key: q.v.Key}
+	p := &overlap.Pair{R: q.r, V: q.v, A: two[0], B: two[1], Key: q.v.Key}
 	p.FindNodes()
 	c := find(&inquiry{r: q.r, v: q.v, property: q.property, p: p})
 	if c != nil {
@@ -161,7 +162,7 @@ func findAheadReplica(q *inquiry) *Cause {
 		why = evidence.Say(" and %s %s (%s)", over.Predicate(1), over.When(), over)
 	}
 	c.Add("the key expired early on %[2]s (%[3]s): %[4]s granted it to %[5]s at %[6]s%[1]s; %[7]s%[8]s", why,
-		f.ClockText(), f, q.granter(), p.A, p.A.GrantedAt(), q.takeover(), q.early())
+		f.ClockText(), f, q.granter(), p.A, p.A.GrantedAt(), q.takeover(), q.p.Early())
 	return c
 }
 

@@ -51,7 +51,7 @@ func findRestart(q *inquiry) *Cause {
 	if backWithout != nil {
 		c.Add(", replied without the key")
 	}
-	c.Add(" and granted it to %s at %s%s", p.B, p.B.GrantedAt(), q.early())
+	c.Add(" and granted it to %s at %s%s", p.B, p.B.GrantedAt(), q.p.Early())
 	return c
 }
 
@@ -160,7 +160,7 @@ func (q *inquiry) twoGrants(node string) evidence.Sentence {
 	if node != "" {
 		by = node + " granted it"
 	}
-	return evidence.Say("%s to %s at %s and to %s at %s%s", by, a, a.GrantedAt(), b, b.GrantedAt(), q.early())
+	return evidence.Say("%s to %s at %s and to %s at %s%s", by, a, a.GrantedAt(), b, b.GrantedAt(), q.p.Early())
 }
 
 // findSlowGrant: masters of a quorum kept the lock for less time than the client was

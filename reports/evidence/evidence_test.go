@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 func TestSamplingGaps(t *testing.T) {
@@ -39,40 +38,6 @@ func TestSamplingGaps(t *testing.T) {
 			w := newWitness(c.samples, nil)
 			if diff := cmp.Diff(c.want, measureGaps(&w, c.faults)); diff != "" {
 				t.Error(diff)
-			}
-		})
-	}
-}
-
-// TestGranterIsMaster: a replica that is sampled with a hold first did not grant it, even if it is promoted later.
-func TestGranterIsMaster(t *testing.T) {
-	sample := func(t float64, node, role, owner string) history.Sample {
-		s := history.Sample{Time: msE(t), Sent: msE(t), Node: node, Up: true, Role: role}
-		if owner != "" {
-			s.Keys = map[string]history.KeyState{"orders": {Owner: owner, Count: 1, TTL: msE(1000)}}
-		}
-		return s
-	}
-	for _, test := range []struct {
-		name    string
-		samples []history.Sample
-		want    string
-	}{
-		{"a replica is sampled first", []history.Sample{sample(10, "n1", "master", ""), sample(10, "n2", "slave", ""),
-			sample(200, "n2", "slave", "own-1"), sample(400, "n1", "master", "own-1")}, "n1"},
-		{"a replica is promoted with the hold", []history.Sample{sample(10, "n1", "master", ""),
-			sample(10, "n2", "slave", ""), sample(500, "n2", "master", "own-1")}, ""},
-		{"an attempt before the grant failed", []history.Sample{sample(10, "n1", "master", "own-1"),
-			sample(200, "n1", "master", ""), sample(400, "n2", "master", "own-1")}, "n2"},
-		{"the key is gone after the grant", []history.Sample{sample(200, "n1", "master", "own-1"),
-			sample(400, "n1", "master", ""), sample(500, "n2", "master", "own-1")}, "n1"},
-		{"a replica is promoted before the grant", []history.Sample{sample(10, "n2", "slave", ""),
-			sample(90, "n2", "master", ""), sample(500, "n2", "master", "own-1")}, "n2"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := newWitness(test.samples, []cluster.Node{{Name: "n1"}, {Name: "n2"}})
-			if got := w.granter(w.firstWith("orders", "own-1", Interval{0, msE(1000)}, msE(300)), msE(300)); got != test.want {
-				t.Errorf("granted by %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -73,11 +73,11 @@ func (r *Run) IssuesTokens() bool {
 }
 
 // EndOfValidity says that the promise to a holder ends.
-func (r *Run) EndOfValidity(h *Hold) string { return r.endOfValidity(h, r.Validity(h)) }
-func (p *Pair) EndOfValidity() string       { return p.R.endOfValidity(p.A, p.Validity()) }
+func (r *Run) EndOfValidity(h *Hold) string { return r.EndOfPromise(h, r.Validity(h)) }
 
-func (r *Run) endOfValidity(h *Hold, end Point) string {
-	if r.validityName(h, end) == "its validity" {
+// EndOfPromise is EndOfValidity for a promise that ends at end.
+func (r *Run) EndOfPromise(h *Hold, end Point) string {
+	if r.PromiseName(h, end) == "its validity" {
 		return "the validity of " + ClientName(h.Client) + "'s grant ends"
 	}
 	return fmt.Sprintf("the requested lease of %s ends, %s", ClientName(h.Client), h.Lease)

@@ -167,12 +167,10 @@ func (f *Fault) Healed() Point {
 }
 
 // Validity is the end of the last promise to a hold: the reply to the acquire or the renewal that made it.
-func (r *Run) Validity(h *Hold) Point { return r.validity(h, h.ValidUntil()) }
+func (r *Run) Validity(h *Hold) Point { return r.PromiseEnd(h, h.ValidUntil()) }
 
-// Validity is the end of the first hold's promise that was in force, or had ended last, at the second grant.
-func (p *Pair) Validity() Point { return p.R.validity(p.A, p.ValidUntil) }
-
-func (r *Run) validity(h *Hold, until time.Duration) Point {
+// PromiseEnd is the reply that made the promise to a hold which ends at until.
+func (r *Run) PromiseEnd(h *Hold, until time.Duration) Point {
 	p := Point{Event: int(r.History.Spans[h.Span].Invoked), Until: true, Time: until} // without a validity: its lease
 	if stays := r.Kept.Showing(h.Span); h.Lease == checker.LeaseFromServer && len(stays) > 0 {
 		p.Event, p.Node, p.Key, p.Sample = -1, stays[0].Node, r.KeyName(h.Key), stays[0].First.Time
@@ -191,10 +189,10 @@ func (r *Run) validity(h *Hold, until time.Duration) Point {
 }
 
 // ValidityName is the subject of a sentence about the end of a promise.
-func (r *Run) ValidityName(h *Hold) string { return r.validityName(h, r.Validity(h)) }
-func (p *Pair) ValidityName() string       { return p.R.validityName(p.A, p.Validity()) }
+func (r *Run) ValidityName(h *Hold) string { return r.PromiseName(h, r.Validity(h)) }
 
-func (r *Run) validityName(h *Hold, end Point) string {
+// PromiseName is ValidityName for a promise that ends at end.
+func (r *Run) PromiseName(h *Hold, end Point) string {
 	if end.Event < 0 || end.Event == int(r.History.Spans[h.Span].Invoked) {
 		return "its requested lease"
 	}

@@ -104,70 +104,13 @@ func (w *witness) States(node string, shown Interval, same func(a, b *history.Sa
 // SameRole compares availability and role.
 func SameRole(a, b *history.Sample) bool { return a.Up == b.Up && a.Role == b.Role }
 
-// firstWith are the first samples in an interval of the nodes with owner in key, in order of time. What a node had and
-// lost again before the grant is not part of it: an attempt that gets no majority gives back what it was granted.
-func (w *witness) firstWith(key, owner string, within Interval, granted time.Duration) []history.Sample {
-	var all []history.Sample
-	for _, node := range w.Nodes {
-		var first *history.Sample
-		for s := range Each(w.During(node, within.From, within.Until)) {
-			switch {
-			case Has(s, key, owner):
-				first = cmp.Or(first, s)
-			case s.Up && s.Time <= granted:
-				first = nil
-			}
-		}
-		if first != nil {
-			all = append(all, *first)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b history.Sample) int { return cmp.Compare(a.Time, b.Time) })
-	return all
-}
-
-// granter is the node that granted a hold at t: the first one that was sampled as a
-// master with its owner, and was not promoted after t. A replica may be sampled
-// with it earlier. Empty means unknown.
-func (w *witness) granter(all []history.Sample, t time.Duration) string {
-	for s := range Each(all) {
-		if IsMaster(s) && w.Promotion(s.Node, t, s.Time) == nil {
-			return s.Node
-		}
-	}
-	return ""
-}
-
-// changed is the only master whose key changed as a grant at t changes it, between the last two samples before t and
-// the first one after it: the key appeared, has another owner, or more permits. It is for locks whose value does not
-// name the owner. Empty: none, or several.
-func (w *witness) changed(key string, t time.Duration) string {
-	return w.only(func(node string) bool {
-		samples := w.During(node, t-w.Gap, t+w.Gap)
-		after := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= t })
-		for i := max(after-1, 1); i <= min(after, len(samples)-1); i++ {
-			if IsMaster(&samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// only is the only node that ok accepts. Empty: none, or several.
-func (w *witness) only(ok func(node string) bool) string {
+// Only is the only node that ok accepts. Empty: none, or several.
+func (w *witness) Only(ok func(node string) bool) string {
 	nodes := AllOf(w.Nodes, func(node *string) bool { return ok(*node) })
 	if len(nodes) != 1 {
 		return ""
 	}
 	return *nodes[0]
-}
-
-// grantedBetween reports whether the key appeared, has another owner or more permits in the later of two samples.
-func grantedBetween(before, after *history.Sample, key string) bool {
-	was, had := before.Keys[key]
-	is, has := after.Keys[key]
-	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits)
 }
 
 // IsMaster reports whether a node replied to a sample as a master.
@@ -176,7 +119,7 @@ func IsMaster(s *history.Sample) bool { return s.Up && s.Role == "master" }
 // SoleMaster is the node whose last sample before t says that it is master, if
 // there is exactly one; a node that died since counts.
 func (w *witness) SoleMaster(t time.Duration) string {
-	return w.only(func(node string) bool {
+	return w.Only(func(node string) bool {
 		last := w.Latest(node, t)
 		return last != nil && IsMaster(last)
 	})

@@ -8,11 +8,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/cause"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // advise lists what would have prevented the violation: the advice of its cause,
 // and fencing where the violation is an overlap of exclusive holds.
-func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *evidence.Pair) []evidence.Advice {
+func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *overlap.Pair) []evidence.Advice {
 	all := append(measured(r), c.Advice()...)
 	if p == nil || p.A.Permits > 0 {
 		return all // fencing prevents neither missed wake-ups nor leaks, and permits have no order
@@ -34,7 +35,7 @@ func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *evidence.P
 
 // clockOfTokens says that the clock of the node that issued the second token was behind. A lock that begins its
 // counter at the clock of the server issues a smaller token then.
-func clockOfTokens(p *evidence.Pair) string {
+func clockOfTokens(p *overlap.Pair) string {
 	for f := range evidence.Each(p.R.Faults) {
 		if by := f.Behind(); by != "" && f.On(p.GranterB) && f.Effective(p.B.Asked, p.B.From) {
 			return fmt.Sprintf(", and the clock of %s was %s behind (%s)", p.GranterB, by, evidence.Quote(f.Name))
@@ -59,7 +60,7 @@ func measured(r *evidence.Run) []evidence.Advice {
 }
 
 // fencingAdvice says which writes fencing rejected, would have rejected, or could not have.
-func fencingAdvice(p *evidence.Pair, class checker.Class) []evidence.Advice {
+func fencingAdvice(p *overlap.Pair, class checker.Class) []evidence.Advice {
 	r := p.R
 	stale, rejected := staleWrites(r.History)
 	switch {

@@ -6,11 +6,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/cause"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // headline is the sentence about a violation: who held what at once, or what did
 // not happen, and the cause.
-func headline(c *cause.Cause, p *evidence.Pair) evidence.Sentence {
+func headline(c *cause.Cause, p *overlap.Pair) evidence.Sentence {
 	if p == nil {
 		return c.Sentence
 	}
@@ -18,7 +19,7 @@ func headline(c *cause.Cause, p *evidence.Pair) evidence.Sentence {
 }
 
 // bothHeld says which two clients held which lock at the same time.
-func bothHeld(p *evidence.Pair) evidence.Sentence {
+func bothHeld(p *overlap.Pair) evidence.Sentence {
 	a, b, key := holder(p, p.A), holder(p, p.B), evidence.Quote(p.Key)
 	took := evidence.Say("at %s", p.B.GrantedAt()) // the history ends with the second grant
 	if p.Overlap() > 0 {
@@ -38,7 +39,7 @@ func bothHeld(p *evidence.Pair) evidence.Sentence {
 const maxCrowd = 6
 
 // crowd are the clients that held permits, the two of the pair among them.
-func crowd(p *evidence.Pair) string {
+func crowd(p *overlap.Pair) string {
 	var names []string
 	for _, c := range append(slices.Clone(p.V.Clients), p.A.Client, p.B.Client) {
 		if name := evidence.ClientName(c); !slices.Contains(names, name) {
@@ -52,7 +53,7 @@ func crowd(p *evidence.Pair) string {
 }
 
 // holder is the client of a hold, with its mode where the lock has modes.
-func holder(p *evidence.Pair, h *evidence.Hold) string {
+func holder(p *overlap.Pair, h *evidence.Hold) string {
 	switch {
 	case p.A.Reader == p.B.Reader:
 		return h.String()
@@ -64,7 +65,7 @@ func holder(p *evidence.Pair, h *evidence.Hold) string {
 
 // overlapText is the length of the overlap, which is that of the violation. Of permits, other holds than the two of the
 // pair may begin or end it.
-func overlapText(p *evidence.Pair) evidence.Sentence {
+func overlapText(p *overlap.Pair) evidence.Sentence {
 	from, until := p.B.GrantedAt(), p.A.EndedAt()
 	if p.B.To < p.A.To {
 		until = p.B.EndedAt()

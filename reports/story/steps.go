@@ -12,13 +12,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/cause"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // maxSteps is how many steps a reader takes in at a glance. A story has more only if the headline names more.
 const maxSteps = 6
 
 // stepsOfPair are cause and effect of an overlap, in order of time.
-func stepsOfPair(p *evidence.Pair, c *cause.Cause, headline evidence.Sentence) []evidence.Step {
+func stepsOfPair(p *overlap.Pair, c *cause.Cause, headline evidence.Sentence) []evidence.Step {
 	a, b := evidence.ClientName(p.A.Client), evidence.ClientName(p.B.Client)
 	steps := []evidence.Step{
 		{Time: p.A.From, Event: int(p.A.Granted), Weight: 10, Text: grantStep(p, p.A)},
@@ -55,7 +56,7 @@ func stepsOfPair(p *evidence.Pair, c *cause.Cause, headline evidence.Sentence) [
 	return selectSteps(p.R, withNamed(p.R, steps, headline.Proofs))
 }
 
-func grantStep(p *evidence.Pair, h *evidence.Hold) string {
+func grantStep(p *overlap.Pair, h *evidence.Hold) string {
 	text := fmt.Sprintf("%s is granted %s", evidence.ClientName(h.Client), h.What(evidence.Quote(p.Key)))
 	if h.Permits > 0 {
 		text += " of " + evidence.Quote(p.Key)
@@ -108,7 +109,7 @@ func withNamed(r *evidence.Run, steps []evidence.Step, proofs []evidence.Proof) 
 	return steps
 }
 
-func stillHeld(p *evidence.Pair) string {
+func stillHeld(p *overlap.Pair) string {
 	if p.ValidUntil > p.B.From {
 		return fmt.Sprintf(" while %s still holds %s, valid for another %s",
 			evidence.ClientName(p.A.Client), p.A.What("it"), format.Duration(p.ValidUntil-p.B.From))
@@ -116,7 +117,7 @@ func stillHeld(p *evidence.Pair) string {
 	return fmt.Sprintf(" while %s still believes that it holds %s", evidence.ClientName(p.A.Client), p.A.What("it"))
 }
 
-func staleStep(p *evidence.Pair) string {
+func staleStep(p *overlap.Pair) string {
 	t := p.Stale
 	text := fmt.Sprintf("%s writes to the guarded resource", evidence.ClientName(p.A.Client))
 	if t.Token > 0 {
@@ -136,7 +137,7 @@ func staleStep(p *evidence.Pair) string {
 
 // stepsOfFaults are the faults in force between the first request and the second
 // grant, at the time of their effect, and the end of a pause that the cause names.
-func stepsOfFaults(p *evidence.Pair, c *cause.Cause) []evidence.Step {
+func stepsOfFaults(p *overlap.Pair, c *cause.Cause) []evidence.Step {
 	var steps []evidence.Step
 	for f := range evidence.Each(p.R.Faults) {
 		named := slices.Contains(c.Faults, f)

@@ -8,12 +8,13 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/reports/cause"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // explanation is a violation and its cause; zero if the run has none.
 type explanation struct {
 	v *checker.Violation
-	p *evidence.Pair // nil: the violation is not about two holds
+	p *overlap.Pair // nil: the violation is not about two holds
 	c *cause.Cause
 }
 
@@ -27,7 +28,7 @@ func explain(r *evidence.Run) (best explanation) {
 	top := -1
 	all := mostSevere(r)
 	for _, v := range all[:min(len(all), maxExplained)] {
-		p := evidence.PairOf(r, v)
+		p := overlap.Of(r, v)
 		c := cause.Find(r, v, r.PropertyOf(v), p)
 		if e := c.Explains(); e > top {
 			top, best = e, explanation{v, p, c}

@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // maxBrowseOps is how many operations are tried first: more never fit in a page.
@@ -336,7 +337,7 @@ func (d *Columns) violations(r *evidence.Run, keyOf map[string]int) {
 			b.Key = k
 		}
 		if v == worst {
-			d.Worst, b.Pair = len(d.Found), evidence.PairOf(r, v) != nil
+			d.Worst, b.Pair = len(d.Found), overlap.Of(r, v) != nil
 		}
 		d.Found = append(d.Found, b)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
 // Sizes of the timeline, in units of its view box.
@@ -31,7 +32,7 @@ type Timeline struct {
 	r       *evidence.Run
 	D       *drawing
 	v       *checker.Violation // the worst; nil if there is none
-	pair    *evidence.Pair     // nil if the worst is not about two holds
+	pair    *overlap.Pair      // nil if the worst is not about two holds
 	Key     string
 	y       float64 // of the next row
 	top     float64 // of the first row
@@ -44,7 +45,7 @@ type Timeline struct {
 func New(r *evidence.Run) *Timeline {
 	t := &Timeline{r: r, v: r.Worst}
 	if t.v != nil {
-		t.pair, t.Key = evidence.PairOf(r, t.v), t.v.Key
+		t.pair, t.Key = overlap.Of(r, t.v), t.v.Key
 	}
 	if t.Key == "" {
 		t.Key = busiestKey(r)

@@ -1,21 +1,22 @@
-package evidence
+// Package overlap finds the two holds of a violation that were in force at once, and which servers granted them.
+//
+// Read [Pair] first.
+package overlap
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
 // Pair is two overlapping holds of one lock, with everything that explains them.
 type Pair struct {
-	R            *Run
+	R            *evidence.Run
 	V            *checker.Violation
-	A, B         *Hold // a was granted first
+	A, B         *evidence.Hold // a was granted first
 	Key          string
 	ObservedA    []history.Sample // nodes with a's owner until b was granted
 	ObservedB    []history.Sample
@@ -28,20 +29,20 @@ type Pair struct {
 	ValidUntil   time.Duration    // of a when b was granted
 }
 
-// PairOf finds the two holds of a violation; nil if it is not about two holds.
-func PairOf(r *Run, v *checker.Violation) *Pair {
-	two := AllOf(r.Holds, func(h *Hold) bool {
+// Of finds the two holds of a violation; nil if it is not about two holds.
+func Of(r *evidence.Run, v *checker.Violation) *Pair {
+	two := evidence.AllOf(r.Holds, func(h *evidence.Hold) bool {
 		return r.KeyName(h.Key) == v.Key && slices.Contains(v.Events, int(h.Granted))
 	})
 	if len(two) < 2 {
-		two = r.holdsOf(v)
+		two = holdsOf(r, v)
 	}
 	if len(two) < 2 || two[1].From >= two[0].To {
 		return nil // no overlap: a violation of another kind, such as tokens that do not grow
 	}
 	p := &Pair{R: r, V: v, A: two[0], B: two[1], Key: v.Key}
 	p.ValidUntil = p.A.ValidAt(p.B.From)
-	if p.Outlived() && v.Class == checker.BrokenPromise && !Overlaps(r.PropertyOf(v)) {
+	if p.Outlived() && v.Class == checker.BrokenPromise && !evidence.Overlaps(r.PropertyOf(v)) {
 		return nil // their overlap is no fault of the lock
 	}
 	p.FindNodes()
@@ -49,9 +50,9 @@ func PairOf(r *Run, v *checker.Violation) *Pair {
 }
 
 // holdsOf finds the holds of the violation's owners during the violation.
-func (r *Run) holdsOf(v *checker.Violation) []*Hold {
-	var found []*Hold
-	for h := range Each(r.Holds) {
+func holdsOf(r *evidence.Run, v *checker.Violation) []*evidence.Hold {
+	var found []*evidence.Hold
+	for h := range evidence.Each(r.Holds) {
 		if r.KeyName(h.Key) != v.Key || h.From > v.End || h.To < v.Start || h.From == h.To && v.Start != h.From {
 			continue
 		}
@@ -71,18 +72,18 @@ func (r *Run) holdsOf(v *checker.Violation) []*Hold {
 // FindNodes finds out from samples which node granted which hold, and from the history what was written.
 func (p *Pair) FindNodes() {
 	w := &p.R.Witness
-	p.ObservedA = w.firstWith(p.Key, p.R.OwnerName(p.A.Owner), Interval{p.A.Asked, p.B.From}, p.A.From)
-	p.ObservedB = w.firstWith(p.Key, p.R.OwnerName(p.B.Owner), Interval{p.B.Asked, p.B.To}, p.B.From)
-	p.GranterA, p.GranterB = w.granter(p.ObservedA, p.A.From), w.granter(p.ObservedB, p.B.From)
+	p.ObservedA = firstWith(p.R, p.Key, p.R.OwnerName(p.A.Owner), evidence.Interval{From: p.A.Asked, Until: p.B.From}, p.A.From)
+	p.ObservedB = firstWith(p.R, p.Key, p.R.OwnerName(p.B.Owner), evidence.Interval{From: p.B.Asked, Until: p.B.To}, p.B.From)
+	p.GranterA, p.GranterB = granter(p.R, p.ObservedA, p.A.From), granter(p.R, p.ObservedB, p.B.From)
 	if nodes := p.R.Manifest.Nodes; len(nodes) == 1 {
 		p.GranterA, p.GranterB = nodes[0].Name, nodes[0].Name
 	}
 	if !p.R.Quorum() && !p.R.ByMajority() {
 		if p.GranterA == "" {
-			p.GranterA = w.changed(p.Key, p.A.From)
+			p.GranterA = changed(p.R, p.Key, p.A.From)
 		}
 		if p.GranterB == "" {
-			p.GranterB = w.changed(p.Key, p.B.From)
+			p.GranterB = changed(p.R, p.Key, p.B.From)
 		}
 	}
 	if p.GranterA == "" && !p.R.Quorum() {
@@ -104,7 +105,7 @@ func (p *Pair) FindNodes() {
 	if p.GranterB != "" {
 		p.Promoted = w.Promotion(p.GranterB, p.A.Asked, p.B.To)
 	}
-	p.Stale = FirstOf(p.R.History.Touches, func(t *history.Touched) bool {
+	p.Stale = evidence.FirstOf(p.R.History.Touches, func(t *history.Touched) bool {
 		return t.Time >= p.B.From && t.Owner == p.A.Owner && p.R.KeyName(t.Key) == p.Key
 	})
 }
@@ -120,55 +121,24 @@ func (p *Pair) Overlap() time.Duration {
 // Outlived reports whether the validity of the first hold had ended when the second was granted.
 func (p *Pair) Outlived() bool { return p.ValidUntil > 0 && p.ValidUntil <= p.B.From }
 
+// Validity is the end of the first hold's promise that was in force, or had ended last, at the second grant.
+func (p *Pair) Validity() evidence.Point { return p.R.PromiseEnd(p.A, p.ValidUntil) }
+
+// ValidityName is the subject of a sentence about the end of that promise.
+func (p *Pair) ValidityName() string { return p.R.PromiseName(p.A, p.Validity()) }
+
+// EndOfValidity says that that promise ends.
+func (p *Pair) EndOfValidity() string { return p.R.EndOfPromise(p.A, p.Validity()) }
+
 // FaultOn is the last fault on target between from and the second grant that except does not accept (nil: any),
 // preferably one that took effect.
-func (p *Pair) FaultOn(target string, from time.Duration, except func(*Fault) bool) *Fault {
-	var best *Fault
-	for f := range Each(p.R.Faults) {
+func (p *Pair) FaultOn(target string, from time.Duration, except func(*evidence.Fault) bool) *evidence.Fault {
+	var best *evidence.Fault
+	for f := range evidence.Each(p.R.Faults) {
 		if f.On(target) && f.EffectTime() >= from && f.Inject <= p.B.From && (except == nil || !except(f)) &&
 			(best == nil || len(f.Effects) >= len(best.Effects)) {
 			best = f
 		}
 	}
 	return best
-}
-
-// By names the node that granted a hold, or says why it is not known.
-func (p *Pair) By(h *Hold) Sentence {
-	switch by := p.KnownBy(h); {
-	case by.Text != "", p.R.HistoryOnly(): // of a history alone no server is known, and the page says so once
-		return by
-	case len(p.R.Samples) == 0:
-		return Say(" by an unknown node (nodes were not sampled)")
-	}
-	return Say(" by an unknown node (no sample shows the grant)")
-}
-
-// KnownBy names the node that granted a hold: " by n1"; or those of a quorum on which
-// it was seen; empty if it is not known.
-func (p *Pair) KnownBy(h *Hold) Sentence {
-	w, all, granter := &p.R.Witness, p.ObservedA, p.GranterA
-	if h == p.B {
-		all, granter = p.ObservedB, p.GranterB
-	}
-	switch {
-	case len(p.R.Manifest.Nodes) == 1:
-		return Say(" by %s", p.R.Manifest.Nodes[0].Name)
-	case p.R.ByMajority() && granter != "":
-		return Say(" (%s was the leader)", granter)
-	case !p.R.Quorum() && granter != "":
-		return Say(" by %s", granter)
-	case !p.R.Quorum() || len(all) == 0:
-		return Sentence{}
-	}
-	var names []string
-	var from []Point
-	for _, node := range w.Nodes { // in their order, not in that of the samples
-		for _, s := range AllOf(all, func(s *history.Sample) bool { return s.Node == node }) {
-			names = append(names, node)
-			from = append(from, SampleAt(s))
-		}
-	}
-	seen := Proved(ProofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.Nodes), "node")), from...)
-	return Say(" (seen on %s: %s)", seen, strings.Join(names, ", "))
 }
