@@ -236,6 +236,9 @@ func (c *honestyCheck) judgeRenewed() {
 		if !(end < min(h.until, c.h.End)) && !(end-h.until < c.o.slack() && c.lossReported(h)) {
 			continue
 		}
+		if c.o.applies(honestReopened) && c.reopened(h) {
+			continue
+		}
 		t := min(end, h.until)
 		traffic := segment{h.asked, t}
 		if c.o.states(promise.RetriesTransientErrors) {
