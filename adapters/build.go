@@ -150,11 +150,16 @@ func (a Adapter) Make(ctx context.Context, log io.Writer) error {
 		words := expand(command, dir, "")
 		c := exec.CommandContext(ctx, words[0], words[1:]...)
 		c.Dir, c.Stdout, c.Stderr = dir, log, log
-		// A build must not depend on the workspace or the flags of the directory in which it is started.
-		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "PIP_DISABLE_PIP_VERSION_CHECK=1")
+		c.Env = append(os.Environ(), pinned()...)
 		if err := c.Run(); err != nil {
 			return fmt.Errorf("building %s: %s: %w", a.Library, strings.Join(command, " "), err)
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, builtFile), nil, 0o644)
+}
+
+// pinned is the environment of a build: it depends neither on the workspace nor on the flags of the directory in which
+// it is started, and takes no module without a checksum in go.sum.
+func pinned() []string {
+	return []string{"GOFLAGS=-mod=readonly", "GOWORK=off", "PIP_DISABLE_PIP_VERSION_CHECK=1"}
 }
