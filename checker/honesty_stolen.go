@@ -64,12 +64,9 @@ func (c *honestyCheck) mayBeFreed(h *hold, during segment) bool {
 			history.AffectsDelays) {
 		return true
 	}
-	for i, s := range refs(c.h.Spans) {
-		if s.Call > during.until {
-			break
-		}
+	for i, s := range c.inFlight(during) {
 		frees := s.Op == history.OpRelease || s.Op == history.OpForceRelease || s.Op == history.OpReopen
-		if s.Key != h.key || s.Return < during.from || !frees && s.Owner != h.owner || !aboutHold(s.Op) {
+		if s.Key != h.key || !frees && s.Owner != h.owner || !aboutHold(s.Op) {
 			continue
 		}
 		if s.Outcome != history.Info || s.Owner == h.owner || s.Op != history.OpRelease || c.client(i) == c.client(h.span) {

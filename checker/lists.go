@@ -3,6 +3,10 @@ package checker
 import (
 	"iter"
 	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // refs iterates over a list: the index of each element and a reference to it, without a copy.
@@ -25,6 +29,36 @@ func refsAt[T any](list []T, indices []int32) iter.Seq2[int32, *T] {
 			}
 		}
 	}
+}
+
+// inFlight visits the spans that were in flight at some time of an interval: first those of unknown outcome, which have
+// no end. Of the others, none lasts longer than the longest one.
+func (v *view) inFlight(during segment) iter.Seq2[int32, *history.Span] {
+	return func(yield func(int32, *history.Span) bool) {
+		for i, s := range refsAt(v.h.Spans, v.rare) {
+			if s.Outcome == history.Info && s.Call <= during.until && s.Return >= during.from && !yield(i, s) {
+				return
+			}
+		}
+		from := during.from - v.longestSpan()
+		n := sort.Search(len(v.h.Spans), func(n int) bool { return v.h.Spans[n].Call >= from })
+		for ; n < len(v.h.Spans) && v.h.Spans[n].Call <= during.until; n++ {
+			s := &v.h.Spans[n]
+			if s.Outcome != history.Info && s.Return >= during.from && !yield(int32(n), s) {
+				return
+			}
+		}
+	}
+}
+
+// findLongestSpan is the time that the longest operation of known outcome took.
+func (v *view) findLongestSpan() (longest time.Duration) {
+	for _, s := range refs(v.h.Spans) {
+		if s.Outcome != history.Info {
+			longest = max(longest, s.Return-s.Call)
+		}
+	}
+	return longest
 }
 
 // countingSort sorts the numbers below n by their group, and keeps the order within each: group g is

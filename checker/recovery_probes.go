@@ -119,8 +119,8 @@ func (v *view) leasedBeyond(key int32, t time.Duration) bool {
 		if len(seen) == 0 {
 			continue
 		}
-		x := &s.h.Samples[seen[len(seen)-1]]
-		if state, held := x.Keys[s.h.Keys[key]]; held && state.TTL >= 0 && later(x.Time, state.TTL) > t {
+		last := seen[len(seen)-1]
+		if k, held := s.keptAt(last, key); held && k.rest >= 0 && later(s.h.Samples[last].Time, k.rest) > t {
 			return true
 		}
 	}

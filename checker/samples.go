@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -26,6 +27,8 @@ func keepError(rest time.Duration, o Options) time.Duration {
 // nodeSamples are the samples of a history by node.
 type nodeSamples struct {
 	*view
+	kept   []keptKey                   // see keptIn
+	first  []int32                     // by sample: its first place in kept
 	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
 	others [][]int32                   // by the same index: its samples since the first of these in which it was no master
 	owners map[string]int32            // index into History.Owners
@@ -34,14 +37,26 @@ type nodeSamples struct {
 
 	wrongHolds func() []wrongHold               // see [nodeSamples.findWrongHolds]
 	ledgers    func() map[ownerKey]*ownerLedger // of the owners that samples name
-	naming     func() map[nodeOwner][]int32     // see [nodeSamples.findNaming]
+	naming     func() []naming                  // see [nodeSamples.findNaming]
+}
+
+// keptKey is a key that a sample has.
+type keptKey struct {
+	key, owner int32         // index into History.Owners; none: it names no single owner of the history
+	names      bool          // it names one at least
+	shared     bool          // it has a list of owners
+	rest       time.Duration // of the lease; negative: no expiry
 }
 
 type nodeKey struct{ node, key int32 }
 
-type nodeOwner struct {
-	node int32
-	at   ownerKey
+// naming is a sample that names an owner, by its place in nodes.
+type naming struct{ owner, key, node, place int32 }
+
+// compare orders by owner, key, node and place.
+func (n naming) compare(m naming) int {
+	return cmp.Or(cmp.Compare(n.owner, m.owner), cmp.Compare(n.key, m.key), cmp.Compare(n.node, m.node),
+		cmp.Compare(n.place, m.place))
 }
 
 // readSamples reads the samples; nil if there are none that can be read.
@@ -49,7 +64,7 @@ func (v *view) readSamples(o Options) *nodeSamples {
 	if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
 		return nil
 	}
-	s := &nodeSamples{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration),
+	s := &nodeSamples{view: v, first: make([]int32, len(v.h.Samples)+1), owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration),
 		stored: make(map[nodeKey]bool)}
 	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
 	s.ledgers, s.naming = sync.OnceValue(s.newLedgers), sync.OnceValue(s.findNaming)
@@ -93,6 +108,8 @@ func (s *nodeSamples) read() {
 	index := make(map[string]int)
 	for i, x := range refs(s.h.Samples) {
 		n, known := index[x.Node]
+		s.keep(x)
+		s.first[i+1] = int32(len(s.kept))
 		if !x.Up || x.Role != "master" {
 			if known {
 				s.others[n] = append(s.others[n], i)
@@ -105,51 +122,83 @@ func (s *nodeSamples) read() {
 			s.nodes, s.others = append(s.nodes, nil), append(s.others, nil)
 		}
 		s.nodes[n] = append(s.nodes[n], i)
-		for key, name := range s.h.Keys {
-			state, held := x.Keys[name]
-			if !held {
-				continue
-			}
-			at := nodeKey{int32(n), int32(key)}
-			if s.stored[at] = true; s.names(state) {
+		for _, k := range s.keptIn(i) {
+			at := nodeKey{int32(n), k.key}
+			if s.stored[at] = true; k.names {
 				s.named[at] = append(s.named[at], x.Time)
 			}
 		}
 	}
 }
 
-// findNaming finds the samples of each node that name an owner at a key, by their places in nodes.
-func (s *nodeSamples) findNaming() map[nodeOwner][]int32 {
-	naming := make(map[nodeOwner][]int32)
+// keep adds what a sample has of the keys of the history.
+func (s *nodeSamples) keep(x *history.Sample) {
+	if len(x.Keys) == 0 {
+		return
+	}
+	for key, name := range s.h.Keys {
+		state, held := x.Keys[name]
+		if !held {
+			continue
+		}
+		k := keptKey{key: int32(key), owner: none, shared: len(state.Owners) > 0, rest: state.TTL}
+		if owner, known := s.owners[state.Owner]; known {
+			k.owner, k.names = owner, true
+		}
+		k.names = k.names || slices.ContainsFunc(state.Owners, func(name string) bool {
+			_, known := s.owners[name]
+			return known
+		})
+		s.kept = append(s.kept, k)
+	}
+}
+
+// keptIn is what sample i has of the keys of the history, in their order.
+func (s *nodeSamples) keptIn(i int32) []keptKey { return s.kept[s.first[i]:s.first[i+1]] }
+
+// keptAt is what sample i has of a key.
+func (s *nodeSamples) keptAt(i, key int32) (k keptKey, held bool) {
+	for _, k := range s.keptIn(i) {
+		if k.key == key {
+			return k, true
+		}
+	}
+	return k, false
+}
+
+// findNaming finds the samples that name an owner at a key, sorted by [naming.compare].
+func (s *nodeSamples) findNaming() (all []naming) {
 	for node, samples := range s.nodes {
 		for place, i := range samples {
-			for key, name := range s.h.Keys {
-				state, held := s.h.Samples[i].Keys[name]
-				if !held {
+			for _, k := range s.keptIn(i) {
+				at := naming{k.owner, k.key, int32(node), int32(place)}
+				if at.owner != none {
+					all = append(all, at)
+				}
+				if !k.shared {
 					continue
 				}
-				add := func(name string) {
-					owner, known := s.owners[name]
-					at := nodeOwner{int32(node), ownerKey{owner, int32(key)}}
-					if list := naming[at]; known && (len(list) == 0 || list[len(list)-1] != int32(place)) {
-						naming[at] = append(list, int32(place))
+				for _, name := range s.h.Samples[i].Keys[s.h.Keys[k.key]].Owners {
+					if owner, known := s.owners[name]; known && owner != k.owner {
+						at.owner = owner
+						all = append(all, at)
 					}
-				}
-				add(state.Owner)
-				for _, name := range state.Owners {
-					add(name)
 				}
 			}
 		}
 	}
-	return naming
+	slices.SortFunc(all, naming.compare)
+	return slices.Compact(all)
 }
 
-// namedIn are the samples of a node that name an owner at a key and were sent at or after from, by their places in
-// nodes.
-func (s *nodeSamples) namedIn(node int, at ownerKey, from time.Duration) []int32 {
-	all := s.naming()[nodeOwner{int32(node), at}]
-	return all[sort.Search(len(all), func(n int) bool { return s.h.Samples[s.nodes[node][all[n]]].Sent >= from }):]
+// namedIn are the samples of a node that name an owner at a key and were sent at or after from.
+func (s *nodeSamples) namedIn(node int, at ownerKey, from time.Duration) []naming {
+	all := s.naming()
+	samples := s.nodes[node]
+	place := sort.Search(len(samples), func(n int) bool { return s.h.Samples[samples[n]].Sent >= from })
+	first, _ := slices.BinarySearchFunc(all, naming{at.owner, at.key, int32(node), int32(place)}, naming.compare)
+	end, _ := slices.BinarySearchFunc(all, naming{at.owner, at.key, int32(node) + 1, 0}, naming.compare)
+	return all[first:end]
 }
 
 // movedFrom reports whether the last node that has named an owner at a key up to an instant is another one, or may be
@@ -176,14 +225,6 @@ func (s *nodeSamples) movedFrom(node int, key int32, at time.Duration) bool {
 	return false
 }
 
-// names reports whether a state names an owner of the history.
-func (s *nodeSamples) names(state history.KeyState) bool {
-	if _, known := s.owners[state.Owner]; known {
-		return true
-	}
-	return slices.ContainsFunc(state.Owners, func(name string) bool { _, known := s.owners[name]; return known })
-}
-
 // presence is whether a node keeps a hold of an owner.
 type presence uint8
 
@@ -193,20 +234,20 @@ const (
 	unnamed          // the key is held by an unknown holder
 )
 
-// presenceOf reports whether sample x has a hold of an owner at a key.
-func (s *nodeSamples) presenceOf(x *history.Sample, owner, key int32) (presence, history.KeyState) {
-	state, held := x.Keys[s.h.Keys[key]]
-	if !held {
-		return absent, state
+// presenceOf reports whether sample i has a hold of an owner at a key, and the rest of the lease that it keeps there.
+func (s *nodeSamples) presenceOf(i, owner, key int32) (is presence, rest time.Duration) {
+	k, held := s.keptAt(i, key)
+	switch {
+	case !held:
+		return absent, 0
+	case k.owner == owner:
+		return present, k.rest
+	case k.shared && slices.Contains(s.h.Samples[i].Keys[s.h.Keys[key]].Owners, s.h.Owners[owner]):
+		return present, k.rest
+	case k.names:
+		return absent, k.rest
 	}
-	name := s.h.Owners[owner]
-	if state.Owner == name || slices.Contains(state.Owners, name) {
-		return present, state
-	}
-	if s.names(state) {
-		return absent, state
-	}
-	return unnamed, state
+	return unnamed, k.rest
 }
 
 // otherMaster reports whether another node acted as master for a key within slack of t. Then it is not known whose

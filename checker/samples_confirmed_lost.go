@@ -42,8 +42,8 @@ func (s *nodeSamples) lostBetween(at ownerKey, asked time.Duration, during segme
 	changed := o.applies(honestData) && s.allDisturbances(o).mayAffect(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
 		had := absent
-		for _, x := range refsAt(s.h.Samples, s.between(node, asked, during.until)) {
-			state, _ := s.presenceOf(x, at.owner, at.key)
+		for i, x := range refsAt(s.h.Samples, s.between(node, asked, during.until)) {
+			state, _ := s.presenceOf(i, at.owner, at.key)
 			after := x.Sent >= during.from
 			if state == present || after && state != absent {
 				had = state
@@ -64,7 +64,7 @@ func (s *nodeSamples) heldElsewhere(node int, key int32, t, slack time.Duration)
 			continue
 		}
 		for _, i := range s.between(other, t-slack, later(t, slack)) {
-			if _, held := s.h.Samples[i].Keys[s.h.Keys[key]]; held {
+			if _, held := s.keptAt(i, key); held {
 				return true
 			}
 		}

@@ -34,11 +34,11 @@ func (c *honestyCheck) judgeDeniedGrants() {
 // firstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
 func (s *nodeSamples) firstNamed(at ownerKey, during segment) (first *history.Sample) {
 	for node, samples := range s.nodes {
-		places := s.namedIn(node, at, during.from)
-		if len(places) == 0 {
+		all := s.namedIn(node, at, during.from)
+		if len(all) == 0 {
 			continue
 		}
-		if x := &s.h.Samples[samples[places[0]]]; x.Time < during.until && (first == nil || x.Time < first.Time) {
+		if x := &s.h.Samples[samples[all[0].place]]; x.Time < during.until && (first == nil || x.Time < first.Time) {
 			first = x
 		}
 	}

@@ -61,8 +61,8 @@ func (v *view) requestedAt(nodes []string, t time.Duration) bool {
 func (s *nodeSamples) storedAt(h *hold, t time.Duration) (stored, without []string) {
 	for node, samples := range s.nodes {
 		had, sampled := false, false
-		for _, x := range refsAt(s.h.Samples, s.between(node, h.asked, h.until)) {
-			is, _ := s.presenceOf(x, h.owner, h.key)
+		for i, x := range refsAt(s.h.Samples, s.between(node, h.asked, h.until)) {
+			is, _ := s.presenceOf(i, h.owner, h.key)
 			had, sampled = had || is != absent, sampled || x.Sent >= h.from && x.Time <= t
 		}
 		switch first := &s.h.Samples[samples[0]]; {

@@ -18,6 +18,7 @@ type ownerLedger struct {
 	ops    []int32
 	depths []int32 // after each of ops; -1 from where it is not certain
 	lease  time.Duration
+	lostAt time.Duration // when its first loss was reported; never: none was
 	client int
 }
 
@@ -37,13 +38,17 @@ func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 		at := ownerKey{x.Owner, x.Key}
 		l := all[at]
 		if l == nil {
-			l = &ownerLedger{client: s.client(i)}
+			l = &ownerLedger{client: s.client(i), lostAt: never}
 			all[at] = l
 		}
 		l.add(i, x, s.client(i), s.h.Spans)
 	}
 	for _, n := range refs(s.h.Notices) {
-		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.F == history.Lost {
+		if n.F != history.Lost {
+			continue
+		}
+		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.Time < l.lostAt {
+			l.lostAt = n.Time
 			l.uncertainFrom(n.Time, s.h.Spans)
 		}
 	}
@@ -145,18 +150,19 @@ func (s *nodeSamples) findWrongHolds(o Options) (all []wrongHold) {
 	ledgers, dis := s.ledgers(), s.allDisturbances(o)
 	seen := make(map[ownerKey]bool)
 	for node, samples := range s.nodes {
-		for _, x := range refsAt(s.h.Samples, samples) {
-			for key, name := range s.h.Keys {
-				state, held := x.Keys[name]
-				owner, known := s.owners[state.Owner]
-				at := ownerKey{owner, int32(key)}
-				l := ledgers[at]
-				if !held || !known || len(state.Owners) > 0 || l == nil || seen[at] {
+		for i, x := range refsAt(s.h.Samples, samples) {
+			for _, kept := range s.keptIn(i) {
+				if kept.owner == none || kept.shared {
 					continue
 				}
-				k, wrong := s.compareHold(x, state, l, o)
+				at := ownerKey{kept.owner, kept.key}
+				l := ledgers[at]
+				if l == nil || seen[at] {
+					continue
+				}
+				k, wrong := s.compareHold(x, x.Keys[s.h.Keys[kept.key]], l, o)
 				since := segment{s.h.Spans[k.span].Call, x.Time}
-				if !wrong || o.MayBeDown == 0 && s.otherMaster(node, int32(key), x.Time, o.slack()) ||
+				if !wrong || o.MayBeDown == 0 && s.otherMaster(node, kept.key, x.Time, o.slack()) ||
 					dis.mayAffect(since, anyClient, history.AffectsData) ||
 					o.MayBeDown > 0 && dis.any(l.since(s.h.Spans, x.Time), (*faultTime).keepsReleases) {
 					continue

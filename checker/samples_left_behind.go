@@ -18,16 +18,19 @@ func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger,
 	n := len(l.ops) - 1
 	k.what, k.span = heldLeftBehind, l.ops[n]
 	last := &s.h.Spans[k.span]
+	if last.Outcome != history.Info || !o.states(promise.RetriesRelease1500ms) || o.MayBeDown > 0 ||
+		s.client(k.span) != l.client || s.wasClosed(k.span) {
+		return k, false
+	}
 	u := slices.IndexFunc(s.h.Unknown, func(u history.Unknown) bool {
 		return u.Span == k.span && !u.Timeout && !u.Abandoned
 	})
+	if u < 0 {
+		return k, false
+	}
 	before, want := int32(0), int32(0)
 	if n > 0 {
 		before = l.depths[n-1]
-	}
-	if !o.states(promise.RetriesRelease1500ms) || o.MayBeDown > 0 || u < 0 || s.client(k.span) != l.client ||
-		s.wasClosed(k.span) {
-		return k, false
 	}
 	switch k.since = s.h.Unknown[u].Time; last.Op {
 	case history.OpAcquire, history.OpTry:

@@ -65,8 +65,8 @@ func (s *lossSearch) lost(h *hold, end time.Duration, o Options) *history.Sample
 // holdAt is what a server has of a hold by end. last is nil if it has never stored the key of the hold.
 func (s *lossSearch) holdAt(node int, h *hold, end time.Duration) (n nodeHold) {
 	home := s.named[nodeKey{int32(node), h.key}] != nil
-	for _, x := range refsAt(s.h.Samples, s.between(node, h.from, end)) {
-		is, _ := s.presenceOf(x, h.owner, h.key)
+	for i, x := range refsAt(s.h.Samples, s.between(node, h.from, end)) {
+		is, _ := s.presenceOf(i, h.owner, h.key)
 		home, n.had = home || is == unnamed, n.had || is != absent
 		switch {
 		case is != absent:

@@ -18,6 +18,9 @@ import (
 // until visit returns false.
 func (s *nodeSamples) permitSamples(visit func(key int32, x *history.Sample, kept int64) bool) {
 	for key, name := range s.h.Keys {
+		if s.h.Limit(int32(key)) <= 0 {
+			continue
+		}
 		home := none
 		for node, samples := range s.nodes {
 			if slices.ContainsFunc(samples, func(i int32) bool { return s.h.Samples[i].Keys[name].Limit > 0 }) {
@@ -28,7 +31,7 @@ func (s *nodeSamples) permitSamples(visit func(key int32, x *history.Sample, kep
 				home = int32(node)
 			}
 		}
-		if home == none || s.h.Limit(int32(key)) <= 0 {
+		if home == none {
 			continue
 		}
 		for _, x := range refsAt(s.h.Samples, s.nodes[home]) {

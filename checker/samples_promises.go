@@ -142,15 +142,15 @@ func (s *nodeSamples) breaksPromiseAt(
 	home := s.named[nodeKey{int32(node), h.key}] != nil
 	if !home { // its samples cannot show whose the key is; but that one that was held is free is certain
 		for _, i := range s.between(node, h.asked, p.at) {
-			is, _ := s.presenceOf(&s.h.Samples[i], h.owner, h.key)
+			is, _ := s.presenceOf(i, h.owner, h.key)
 			home = home || is == unnamed
 		}
 	}
 	if !home {
 		return u, false, false
 	}
-	for _, x := range refsAt(s.h.Samples, s.between(node, p.at, until)) {
-		is, state := s.presenceOf(x, h.owner, h.key)
+	for i, x := range refsAt(s.h.Samples, s.between(node, p.at, until)) {
+		is, rest := s.presenceOf(i, h.owner, h.key)
 		u = unkeptPromise{receivedPromise: p, seen: x.Time, node: x.Node}
 		if is == absent && o.MayBeDown == 0 &&
 			(s.movedFrom(node, h.key, x.Time) || !keeps && s.unseenMaster(node, h.key, p.at, x.Time)) {
@@ -160,7 +160,7 @@ func (s *nodeSamples) breaksPromiseAt(
 			return u, true, false
 		}
 		keeps = true
-		if u.keep = later(x.Time, state.TTL); state.TTL >= 0 && u.keep+keepError(p.until-x.Time, o) < p.until {
+		if u.keep = later(x.Time, rest); rest >= 0 && u.keep+keepError(p.until-x.Time, o) < p.until {
 			return u, true, true
 		}
 	}

@@ -77,7 +77,8 @@ func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Optio
 	var all []resurrection
 	for node := range s.nodes {
 		before, without := none, time.Duration(-1)
-		for _, at := range s.namedIn(node, ownerKey{span.Owner, span.Key}, span.Return) {
+		for _, seen := range s.namedIn(node, ownerKey{span.Owner, span.Key}, span.Return) {
+			at := seen.place
 			if before != none {
 				without = max(without, s.lastAbsent(node, ownerKey{span.Owner, span.Key}, before, at))
 			}
@@ -103,7 +104,7 @@ func (s *nodeSamples) resurrected(notice, grant int32, dis disturbances, o Optio
 func (s *nodeSamples) lastAbsent(node int, at ownerKey, before, after int32) time.Duration {
 	between := s.nodes[node][before+1 : after]
 	for _, i := range slices.Backward(between) {
-		if is, _ := s.presenceOf(&s.h.Samples[i], at.owner, at.key); is == absent {
+		if is, _ := s.presenceOf(i, at.owner, at.key); is == absent {
 			return s.h.Samples[i].Sent
 		}
 	}

@@ -95,13 +95,13 @@ func (q *freeAtServers) freeInSamples(key int32) (free []segment) {
 		}
 		from = never
 	}
-	for _, x := range refs(q.h.Samples) {
+	for i, x := range refs(q.h.Samples) {
 		master := x.Up && x.Role == "master"
 		if !master && !seen[x.Node] {
 			continue
 		}
 		seen[x.Node], last = true, x.Sent
-		if _, held := x.Keys[q.h.Keys[key]]; held || !master {
+		if _, held := q.keptAt(i, key); held || !master {
 			busy[x.Node], known = true, known || held
 		} else {
 			delete(busy, x.Node)

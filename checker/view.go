@@ -58,6 +58,7 @@ type view struct {
 	kept          func() *kept.Values            // whose hold each value at a server is; nil: no samples can be read
 	records       func() *nodeSamples            // see readRecords
 	homes         func() []string                // see findHomes
+	longestSpan   func() time.Duration           // see findLongestSpan
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -129,6 +130,7 @@ func bareView(h *history.History, o Options) *view {
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
 	v.kept = sync.OnceValue(func() *kept.Values { return v.readKept(o.values) })
 	v.records = sync.OnceValue(func() *nodeSamples { return v.readRecords(o) })
+	v.longestSpan = sync.OnceValue(v.findLongestSpan)
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(o.NodeTimeout) })
 	return v
 }

@@ -12,7 +12,7 @@ import (
 // attribute finds the acquire whose hold a value is: by the name of its owner, or by the time at which it appeared.
 func (v *Values) attribute(s *Stay) {
 	if owner := v.named(s.Value); owner != None {
-		s.Span = v.lastOf(ownerKey{owner, s.Key}, s.First.Time)
+		s.Span = v.lastOf(owner, s.Key, s.First.Time)
 		if s.Span != None {
 			s.Client = v.client(s.Span)
 		}
@@ -41,7 +41,7 @@ func (v *Values) inherit(s *Stay) {
 	}
 	if c, known := v.clients[keyValue{s.Key, s.Value}]; known {
 		s.Client = c
-		for _, other := range v.of[keyValue{s.Key, s.Value}] {
+		for _, other := range v.of()[keyValue{s.Key, s.Value}] {
 			if other.First.Time < s.First.Time && other.Span != None && c != None {
 				s.Span = other.Span
 			}
@@ -68,8 +68,8 @@ func (v *Values) named(value string) int32 {
 }
 
 // lastOf is the last acquire of an owner that had been invoked by t; None: there is none.
-func (v *Values) lastOf(at ownerKey, t time.Duration) int32 {
-	list := v.last[at]
+func (v *Values) lastOf(owner, key int32, t time.Duration) int32 {
+	list := v.last.of(owner, key)
 	n := sort.Search(len(list), func(n int) bool { return v.h.Spans[list[n]].Call > t })
 	if n == 0 {
 		return None
@@ -149,7 +149,7 @@ func (v *Values) releasedAt(acquire int32, s *Stay) bool {
 // there is none.
 func (v *Values) released(acquire int32, t time.Duration) int32 {
 	a := &v.h.Spans[acquire]
-	list := v.given[ownerKey{a.Owner, a.Key}]
+	list := v.given.of(a.Owner, a.Key)
 	n := sort.Search(len(list), func(n int) bool { return v.h.Spans[list[n]].Call >= a.Return })
 	if n == len(list) || v.h.Spans[list[n]].Call > t {
 		return None
@@ -172,7 +172,7 @@ func (v *Values) Replacing() (all []*Stay) {
 // Of is the last stay of a value at a key that had begun by t, or else the first one; nil: no master kept it.
 func (v *Values) Of(key int32, value string, t time.Duration) *Stay {
 	value, _, _ = strings.Cut(value, " ")
-	list := v.of[keyValue{key, value}]
+	list := v.of()[keyValue{key, value}]
 	n := sort.Search(len(list), func(n int) bool { return list[n].First.Time > t })
 	if len(list) == 0 {
 		return nil
@@ -181,4 +181,4 @@ func (v *Values) Of(key int32, value string, t time.Duration) *Stay {
 }
 
 // Showing are the stays that show the hold of an acquire, in the order of time.
-func (v *Values) Showing(acquire int32) (all []*Stay) { return v.shown[acquire] }
+func (v *Values) Showing(acquire int32) (all []*Stay) { return v.shown()[acquire] }

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -40,17 +41,19 @@ type Stay struct {
 // Values are the values that the masters of a history kept. They do not change.
 type Values struct {
 	h       *history.History
-	stays   []*Stay              // in the order of First, then of keys
-	of      map[keyValue][]*Stay // in the same order
-	shown   map[int32][]*Stay    // by acquire, in the same order
-	keys    map[string]int32     // index into History.Keys
-	owners  map[string]int32     // index into History.Owners; None: the value names none
-	nodes   map[string]*node     // while samples are read
-	grants  [][]int32            // by key: acquires that succeeded, in the order of their replies
-	last    map[ownerKey][]int32 // acquires that did not fail, in their order
-	given   map[ownerKey][]int32 // releases that succeeded, in their order
-	granted map[int32]*Stay      // by acquire: the value that appeared with its grant
-	clients map[keyValue]int     // whose value it is; None: of several
+	stays   []*Stay          // in the order of First, then of keys
+	keys    map[string]int32 // index into History.Keys
+	owners  map[string]int32 // index into History.Owners; None: the value names none
+	nodes   map[string]*node // while samples are read
+	grants  [][]int32        // by key: acquires that succeeded, in the order of their replies
+	last    operations       // acquires that did not fail
+	given   operations       // releases that succeeded
+	granted map[int32]*Stay  // by acquire: the value that appeared with its grant
+	clients map[keyValue]int // whose value it is; None: of several
+
+	// found when needed, once
+	of    func() map[keyValue][]*Stay // in the order of stays
+	shown func() map[int32][]*Stay    // by acquire, in the same order
 }
 
 // node is what a node keeps now, and its last sample.
@@ -64,14 +67,12 @@ type keyValue struct {
 	value string
 }
 
-type ownerKey struct{ owner, key int32 }
-
 // Find reads samples, which are in the order of time.
 func Find(h *history.History, samples []history.Sample) *Values {
-	v := &Values{h: h, of: map[keyValue][]*Stay{}, shown: map[int32][]*Stay{}, keys: map[string]int32{},
-		owners: map[string]int32{}, nodes: map[string]*node{}, grants: make([][]int32, len(h.Keys)),
-		last: map[ownerKey][]int32{}, given: map[ownerKey][]int32{}, granted: map[int32]*Stay{},
+	v := &Values{h: h, keys: map[string]int32{}, owners: make(map[string]int32, len(h.Owners)),
+		nodes: map[string]*node{}, grants: make([][]int32, len(h.Keys)), granted: map[int32]*Stay{},
 		clients: map[keyValue]int{}}
+	v.of, v.shown = sync.OnceValue(v.byValue), sync.OnceValue(v.byAcquire)
 	for i, name := range h.Owners {
 		v.owners[name] = int32(i)
 	}
@@ -88,33 +89,50 @@ func Find(h *history.History, samples []history.Sample) *Values {
 		return cmp.Or(cmp.Compare(a.First.Time, b.First.Time), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Node, b.Node))
 	})
 	for _, s := range v.stays {
-		at := keyValue{s.Key, s.Value}
-		v.of[at] = append(v.of[at], s)
 		v.attribute(s)
 	}
 	for _, s := range v.stays {
-		if v.inherit(s); s.Span != None {
-			v.shown[s.Span] = append(v.shown[s.Span], s)
-		}
+		v.inherit(s)
 	}
 	return v
 }
 
+func (v *Values) byValue() map[keyValue][]*Stay {
+	all := map[keyValue][]*Stay{}
+	for _, s := range v.stays {
+		at := keyValue{s.Key, s.Value}
+		all[at] = append(all[at], s)
+	}
+	return all
+}
+
+func (v *Values) byAcquire() map[int32][]*Stay {
+	all := map[int32][]*Stay{}
+	for _, s := range v.stays {
+		if s.Span != None {
+			all[s.Span] = append(all[s.Span], s)
+		}
+	}
+	return all
+}
+
 // index sorts the operations.
 func (v *Values) index() {
+	var last, given []int32
 	for i := range v.h.Spans {
-		s, at := &v.h.Spans[i], ownerKey{v.h.Spans[i].Owner, v.h.Spans[i].Key}
+		s := &v.h.Spans[i]
 		switch {
 		case s.Op == history.OpRelease && s.Outcome == history.OK:
-			v.given[at] = append(v.given[at], int32(i))
+			given = append(given, int32(i))
 		case s.Op != history.OpAcquire && s.Op != history.OpTry || s.Outcome == history.Fail:
 		default:
-			v.last[at] = append(v.last[at], int32(i))
+			last = append(last, int32(i))
 			if s.Outcome == history.OK {
 				v.grants[s.Key] = append(v.grants[s.Key], int32(i))
 			}
 		}
 	}
+	v.last, v.given = newOperations(v.h, last), newOperations(v.h, given)
 	for _, list := range v.grants {
 		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(v.h.Spans[a].Return, v.h.Spans[b].Return) })
 	}

@@ -1,0 +1,46 @@
+package kept
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// operations are some spans by owner, then by key, then in their order.
+type operations struct {
+	spans []history.Span
+	list  []int32
+	first []int32 // by owner: its first place in list
+}
+
+func newOperations(h *history.History, all []int32) operations {
+	o := operations{spans: h.Spans, list: make([]int32, len(all)), first: make([]int32, len(h.Owners)+1)}
+	for _, i := range all {
+		o.first[h.Spans[i].Owner+1]++
+	}
+	for owner := range h.Owners {
+		o.first[owner+1] += o.first[owner]
+	}
+	next := slices.Clone(o.first)
+	for _, i := range all {
+		n := &next[h.Spans[i].Owner]
+		o.list[*n] = i
+		*n++
+	}
+	for owner := range h.Owners {
+		slices.SortStableFunc(o.list[o.first[owner]:o.first[owner+1]], func(a, b int32) int {
+			return cmp.Compare(h.Spans[a].Key, h.Spans[b].Key)
+		})
+	}
+	return o
+}
+
+// of are the spans of an owner at a key.
+func (o operations) of(owner, key int32) []int32 {
+	list := o.list[o.first[owner]:o.first[owner+1]]
+	from := sort.Search(len(list), func(n int) bool { return o.spans[list[n]].Key >= key })
+	until := sort.Search(len(list), func(n int) bool { return o.spans[list[n]].Key > key })
+	return list[from:until]
+}
