@@ -53,8 +53,8 @@ func (c *honestyCheck) findLostGrants() []lostGrant {
 	return all
 }
 
-// mayLoseGrants reports whether a fault may have removed a grant. A lock of several keys ([promise.MultiKey]) is not
-// lost with one of them.
+// mayLoseGrants reports whether a fault may have removed a grant. A lock of several keys ([promise.MultiKey]) is lost
+// only with all of them, of which samples show one, and a refusal need not be about all.
 func (c *honestyCheck) mayLoseGrants() bool {
 	return c.all.mayAffect(segment{0, c.h.End}, anyClient, history.AffectsData) && !c.o.states(promise.MultiKey)
 }

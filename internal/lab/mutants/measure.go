@@ -183,6 +183,15 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 	return m.baseline[t.String()]
 }
 
+// Unexpected explores some seeds of t without a planted bug, and returns what its scenario does not expect.
+func (m *Measurer) Unexpected(ctx context.Context, t Target, seeds int) (all []explore.Finding, runs int, err error) {
+	expected, _ := t.scenario.ExpectedOfLock() // the loader has looked up the lock
+	r, err := m.unmodified(ctx, t, m.First, seeds)
+	return slices.DeleteFunc(r.Findings, func(f explore.Finding) bool {
+		return expected[f.Kind.Property].Has(checker.Violated)
+	}), r.Runs, err
+}
+
 // unmodified explores some seeds of t without a planted bug.
 func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds int) (explore.Report, error) {
 	pool, err := m.open(ctx, Row{})

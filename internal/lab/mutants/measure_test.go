@@ -47,7 +47,8 @@ func TestMeasure(t *testing.T) {
 	sameRuns(t, m)
 }
 
-// sameRuns: what the unmodified lock shows with the same seeds convicts nothing, even if eight other runs do not.
+// sameRuns: what the unmodified lock shows with the same seeds convicts nothing, even if eight other runs do not show
+// it. It is reported as unexpected.
 func sameRuns(t *testing.T, m *Measurer) {
 	t.Helper()
 	s, err := scenarios.Load("failover")
@@ -67,6 +68,10 @@ func sameRuns(t *testing.T, m *Measurer) {
 	var out Result
 	if err := m.explore(t.Context(), pool, target, 1, 4, &out); err != nil || out.Convicted || out.Runs == 0 {
 		t.Errorf("without a planted bug: %+v, error %v", out, err)
+	}
+	found, runs, err := m.Unexpected(t.Context(), target, 4)
+	if err != nil || runs != 4 || len(found) == 0 || found[0].Kind.Property != checker.Exclusion {
+		t.Errorf("of %d runs without a planted bug: %+v, error %v", runs, found, err)
 	}
 }
 

@@ -4,6 +4,7 @@
 //	go run ./internal/lab/mutants/run -again all    measure all of them (or: convicted, survivors)
 //	go run ./internal/lab/mutants/run -only fair/   some of them
 //	go run ./internal/lab/mutants/run -draw TEXT    check a tenth of them, which TEXT draws, and write nothing
+//	go run ./internal/lab/mutants/run -correct 100  run the locks without a bug, 100 seeds each, and write nothing
 package main
 
 import (
@@ -11,10 +12,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +37,7 @@ const (
 type options struct {
 	budget, total   time.Duration
 	jobs, seeds     int
+	correct         int
 	first           uint64
 	only, draw, dir string
 	again           string
@@ -46,6 +50,8 @@ func main() {
 	flag.DurationVar(&o.total, "total", 0, "start no row after this time (0: no limit)")
 	flag.IntVar(&o.jobs, "jobs", 1, "rows that are explored at the same time")
 	flag.IntVar(&o.seeds, "seeds", 2, "seeds of each scenario for the coverage of package lock (0: leave it as it was)")
+	flag.IntVar(&o.correct, "correct", 0,
+		"instead: seeds of each scenario for the locks without a planted bug; -only names kind/scenario --lock NAME")
 	flag.Uint64Var(&o.first, "first-seed", 1, "seed of the first run in each scenario")
 	flag.StringVar(&o.only, "only", "", "regular expression for kind/name: measure these rows")
 	flag.StringVar(&o.draw, "draw", "", "check a tenth of the rows, which this text draws, and write nothing")
@@ -77,6 +83,9 @@ func run(ctx context.Context, o options) error {
 	m, err := open(ctx, o, rows)
 	if err != nil {
 		return err
+	}
+	if o.correct > 0 {
+		return judgeCorrect(ctx, o, m)
 	}
 	if o.draw != "" {
 		drawn := mutants.Draw(rows, o.draw, 10)
@@ -178,6 +187,37 @@ func line(r mutants.Row, got mutants.Result) string {
 		text += fmt.Sprintf(", %d failed", got.Failed)
 	}
 	return text
+}
+
+// judgeCorrect runs the locks without a planted bug in all their scenarios, and fails if one is convicted.
+func judgeCorrect(ctx context.Context, o options, m *mutants.Measurer) error {
+	pattern, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	start, runs, wrong, done := time.Now(), 0, 0, make(map[string]bool)
+	for _, kind := range slices.Sorted(maps.Keys(m.Targets)) {
+		for _, t := range m.Targets[kind] {
+			name := t.String()
+			if done[name] || !pattern.MatchString(kind+"/"+name) || o.total > 0 && time.Since(start) > o.total {
+				continue
+			}
+			done[name] = true
+			found, n, err := m.Unexpected(ctx, t, o.correct)
+			if err != nil {
+				return fmt.Errorf("exploring %s: %w", name, err)
+			}
+			runs, wrong = runs+n, wrong+len(found)
+			for _, f := range found {
+				fmt.Printf("%s: %d of %d runs, first seed %d: %s\n", name, f.Runs, n, f.Seed, f.Sentence)
+			}
+		}
+	}
+	fmt.Printf("%d scenarios with a lock, %d runs\n", len(done), runs)
+	if wrong > 0 {
+		return fmt.Errorf("%d kinds of violation by locks without a planted bug", wrong)
+	}
+	return nil
 }
 
 // check measures rows and fails if one is judged worse than in the report.
