@@ -117,6 +117,12 @@ func TestProbeIsNoHold(t *testing.T) {
 		}
 		s.add(500, history.Info, history.Nemesis, history.LeftoverEvent, &history.Value{Left: &note})
 		s.add(520, history.OK, history.Nemesis, history.ProbeEvent, nil)
+		s.watch("n1", "master", 0, 600, func(t float64) (string, float64) {
+			if 15 <= t && t < 100 || t >= 509 || left != "" && t >= 100 {
+				return "1", 900
+			}
+			return "", 0
+		})
 		s.number()
 		r := s.load(t)
 		seen := &history.Sample{Sent: ms(509), Time: ms(510), Up: true,

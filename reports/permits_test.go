@@ -28,6 +28,16 @@ func TestKeyIsDecoded(t *testing.T) {
 	s := newSynth("decode", "orders", 3, idleRun().m.Topology, 1)
 	s.hold(1, "own-1-aaaa", 0, holdTimes{10, 11, 420, 990})
 	s.hold(2, "own-2-bbbb", 0, holdTimes{500, 501, 900, 990})
+	for _, seen := range []struct {
+		at    float64
+		value string
+	}{{450, ""}, {700, "1"}, {2000, "1"}, {2100, ""}, {2200, "f3a1"}} {
+		x := history.Sample{Sent: ms(seen.at), Time: ms(seen.at), Node: "n1", Role: "master", Up: true}
+		if seen.value != "" {
+			x.Keys = map[string]history.KeyState{"orders": {Owner: seen.value, TTL: -1}}
+		}
+		s.samples = append(s.samples, x)
+	}
 	s.number()
 	r := s.load(t)
 	for want, c := range map[string]struct {
@@ -40,8 +50,10 @@ func TestKeyIsDecoded(t *testing.T) {
 		"clients 1, 2 read":                  {600, history.KeyState{Owners: []string{"own-2-bbbb", "own-1-aaaa"}}},
 		"clients 1 and 1 unknown owner read": {600, history.KeyState{Owners: []string{"own-1-aaaa", "x"}}},
 		"2 of 3 permits":                     {600, history.KeyState{Permits: 2, Limit: 3}},
-		"client 2":                           {700, history.KeyState{Owner: "1", TTL: -1}},  // SETNX: the hold at that time
-		"client 2 (earlier hold)":            {2000, history.KeyState{Owner: "1", TTL: -1}}, // the last one
+		"client 1 · count 2":                 {100, history.KeyState{Owner: "own-1-aaaa", Count: 2}},
+		"client 2":                           {700, history.KeyState{Owner: "1", TTL: -1}},  // SETNX: it appeared with the hold
+		"client 2 (earlier hold)":            {2000, history.KeyState{Owner: "1", TTL: -1}}, // and stayed after its release
+		"unknown value":                      {2200, history.KeyState{Owner: "f3a1", TTL: -1}},
 	} {
 		smp := &history.Sample{Sent: ms(c.at), Time: ms(c.at), Up: true, Keys: map[string]history.KeyState{"orders": c.state}}
 		if got := r.HeldBy("orders", smp).Label; got != want {

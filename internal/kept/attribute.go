@@ -3,7 +3,6 @@ package kept
 import (
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -34,22 +33,82 @@ func (v *Values) attribute(s *Stay) {
 
 // inherit gives a value that appeared without a grant to the client to which it belonged before: it was set back. A new
 // value that replaced the value of an unreleased hold belongs to that hold: some locks store the time of the last
-// renewal.
+// renewal. Any other value, such as one that all holds have, may be that of an acquire without a reply.
 func (v *Values) inherit(s *Stay) {
 	if s.Client != None || v.named(s.Value) != None {
 		return
 	}
-	if c, known := v.clients[keyValue{s.Key, s.Value}]; known {
-		s.Client = c
+	c, known := v.clients[keyValue{s.Key, s.Value}]
+	if r := s.Replaced; known && c != None {
 		for _, other := range v.of()[keyValue{s.Key, s.Value}] {
-			if other.First.Time < s.First.Time && other.Span != None && c != None {
+			if other.First.Time < s.First.Time && other.Span != None {
 				s.Span = other.Span
 			}
 		}
+		s.Client = c
+	} else if !known && r != nil {
+		s.Span, s.Client = r.Span, r.Client
+	}
+	if s.Span != None && v.released(s.Span, s.First.Time) == None {
 		return
 	}
-	if r := s.Replaced; r != nil && r.Span != None && v.released(r.Span, s.First.Time) == None {
-		s.Span, s.Client = r.Span, r.Client
+	if open := v.unanswered(s); open != None || !known {
+		s.Span, s.Client = None, open
+	}
+}
+
+// unanswered is the only client that can have set a value by an acquire of unknown outcome, invoked after the last grant
+// before the value appeared; None: there is none, or there are several.
+func (v *Values) unanswered(s *Stay) int {
+	from := time.Duration(-1)
+	list := v.grants[s.Key]
+	if n := sort.Search(len(list), func(n int) bool { return v.h.Spans[list[n]].Return > s.First.Time }); n > 0 {
+		from = v.h.Spans[list[n-1]].Return
+	}
+	client, open := None, v.open[s.Key]
+	for _, i := range open[sort.Search(len(open), func(n int) bool { return v.h.Spans[open[n]].Call >= from }):] {
+		if v.h.Spans[i].Call > s.First.Time {
+			break
+		}
+		if c := v.client(i); client != None && c != client {
+			return None
+		} else if client = c; client == None {
+			break
+		}
+	}
+	return client
+}
+
+// findTurns finds the turns of all stays.
+func (v *Values) findTurns() {
+	for _, s := range v.stays {
+		if s.Span != None && v.named(s.Value) == None && v.h.Spans[s.Span].Outcome == history.OK {
+			v.follow(s)
+		}
+	}
+}
+
+// follow finds the holds that follow on the one with which a value appeared and that have the same value: a grant
+// after the release of the hold before it, or one with which the lease began again.
+func (v *Values) follow(s *Stay) {
+	last, list := s.Span, v.grants[s.Key]
+	n := sort.Search(len(list), func(n int) bool { return v.h.Spans[list[n]].Return > v.h.Spans[last].Return })
+	for _, i := range list[n:] {
+		g := &v.h.Spans[i]
+		if g.Return > s.Last.Time {
+			return
+		}
+		if other := v.granted[i]; other != nil && other != s {
+			continue
+		}
+		if r := v.released(last, g.Return); r != None {
+			s.turns, last = append(s.turns, turn{max(v.h.Spans[r].Call, g.Call), i}), i
+			continue
+		}
+		k := sort.Search(len(s.restarts), func(k int) bool { return s.restarts[k].before.Sent > g.Return })
+		if k > 0 && g.Call <= s.restarts[k-1].at.Time && g.Owner != v.h.Spans[last].Owner {
+			s.turns, last = append(s.turns, turn{s.restarts[k-1].at.Time, i}), i
+		}
 	}
 }
 
@@ -78,8 +137,9 @@ func (v *Values) lastOf(owner, key int32, t time.Duration) int32 {
 }
 
 // appeared is the acquire that was granted when a value appeared, and whose reply came while it was kept. Of several,
-// it is the one whose hold was released when the value disappeared, or else the only one whose reply came before the
-// first sample, or else the one whose reply came first. None: there is none, or it is not certain.
+// it is the one whose hold was released while the value was kept, as others with the same value follow, or when it
+// disappeared, or else the only one whose reply came before the first sample, or else the one whose reply came first.
+// None: there is none, or it is not certain.
 func (v *Values) appeared(s *Stay) int32 {
 	all := v.grantedIn(s, s.Last.Time)
 	if _, known := v.clients[keyValue{s.Key, s.Value}]; len(all) == 0 && !known && s.After != nil && !v.mayBeRenewed(s) {
@@ -88,8 +148,10 @@ func (v *Values) appeared(s *Stay) int32 {
 	if len(all) < 2 {
 		return only(all)
 	}
-	if one := only(v.keep(all, func(i int32) bool { return v.releasedAt(i, s) })); one != None {
-		return one
+	for _, released := range []func(int32, *Stay) bool{v.releasedDuring, v.releasedAt} {
+		if one := only(v.keep(all, func(i int32) bool { return released(i, s) })); one != None {
+			return one
+		}
 	}
 	if early := v.keep(all, func(i int32) bool { return v.h.Spans[i].Return <= s.First.Time }); len(early) > 0 {
 		return only(early)
@@ -136,6 +198,14 @@ func only(list []int32) int32 {
 	return list[0]
 }
 
+// releasedDuring reports whether the hold of an acquire had its reply when a value appeared, and was released while it
+// was kept.
+func (v *Values) releasedDuring(acquire int32, s *Stay) bool {
+	r := v.released(acquire, history.Infinity)
+	return r != None && v.h.Spans[acquire].Return <= s.First.Time && v.h.Spans[r].Call >= s.First.Time &&
+		v.h.Spans[r].Return <= s.Last.Sent
+}
+
 // releasedAt reports whether the hold of an acquire was released when a value disappeared.
 func (v *Values) releasedAt(acquire int32, s *Stay) bool {
 	if s.After == nil {
@@ -169,15 +239,33 @@ func (v *Values) Replacing() (all []*Stay) {
 	return all
 }
 
-// Of is the last stay of a value at a key that had begun by t, or else the first one; nil: no master kept it.
-func (v *Values) Of(key int32, value string, t time.Duration) *Stay {
-	value, _, _ = strings.Cut(value, " ")
-	list := v.of()[keyValue{key, value}]
+// stayAt is the last stay of a value at a key that had begun by t, or else the first one; nil: no master kept it.
+func (v *Values) stayAt(key int32, value string, t time.Duration) *Stay {
+	list := v.of()[keyValue{key, Bare(value)}]
 	n := sort.Search(len(list), func(n int) bool { return list[n].First.Time > t })
 	if len(list) == 0 {
 		return nil
 	}
 	return list[max(n-1, 0)]
+}
+
+// Whose is the acquire whose hold a value is at an instant, and its client; None: not known.
+func (v *Values) Whose(key, value string, t time.Duration) (span int32, client int) {
+	k, known := v.keys[key]
+	if !known {
+		return None, None
+	}
+	s := v.stayAt(k, value, t)
+	if s == nil {
+		return None, None
+	}
+	v.followed()
+	n := sort.Search(len(s.turns), func(n int) bool { return s.turns[n].from > t })
+	if n == 0 {
+		return s.Span, s.Client
+	}
+	span = s.turns[n-1].span
+	return span, v.client(span)
 }
 
 // Showing are the stays that show the hold of an acquire, in the order of time.

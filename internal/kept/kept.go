@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+	"unicode"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -24,6 +26,21 @@ const MaxSearched = 10_000
 // short name may be part of any value.
 func PartOf(value, owner string) bool { return len(owner) >= 6 && strings.Contains(value, owner) }
 
+// Bare is a value without the end of the lease, which some locks append after a space.
+func Bare(value string) string {
+	value, _, _ = strings.Cut(value, " ")
+	return value
+}
+
+// HasTime reports whether a value has a part that can be a time, such as the end of a lease: a number of at least ten
+// digits, which the seconds since 1970 have.
+func HasTime(value string) bool {
+	parts := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return len(part) >= 10 && strings.Trim(part, "0123456789") == ""
+	})
+}
+
 // Stay is a time in which a master kept one value at a key, as its samples show it: samples between which the key had
 // another value, or none, are not known.
 type Stay struct {
@@ -34,8 +51,20 @@ type Stay struct {
 	Before      *history.Sample // the last one of the node before First, as a master; nil: there is none
 	After       *history.Sample // the first one after Last, as a master; nil: there is none
 	Replaced    *Stay           // the value that Before has; nil: none, or it is shared
+	rest        time.Duration   // of its lease, in Last
+	restarts    []restart       // in the order of time
+	turns       []turn          // after Span, in the order of time
 	Span        int32           // index into History.Spans: the acquire whose hold the value is; None: not known
 	Client      int             // whose value it is; None: not known
+}
+
+// restart is two samples of a value between which its lease began again: it was renewed, or set again.
+type restart struct{ before, at *history.Sample }
+
+// turn is the begin of a hold that has the value of the hold before it, as all holds of some locks have.
+type turn struct {
+	from time.Duration
+	span int32
 }
 
 // Values are the values that the masters of a history kept. They do not change.
@@ -46,14 +75,16 @@ type Values struct {
 	owners  map[string]int32 // index into History.Owners; None: the value names none
 	nodes   map[string]*node // while samples are read
 	grants  [][]int32        // by key: acquires that succeeded, in the order of their replies
+	open    [][]int32        // by key: acquires of unknown outcome, in their order
 	last    operations       // acquires that did not fail
 	given   operations       // releases that succeeded
 	granted map[int32]*Stay  // by acquire: the value that appeared with its grant
 	clients map[keyValue]int // whose value it is; None: of several
 
 	// found when needed, once
-	of    func() map[keyValue][]*Stay // in the order of stays
-	shown func() map[int32][]*Stay    // by acquire, in the same order
+	of       func() map[keyValue][]*Stay // in the order of stays
+	shown    func() map[int32][]*Stay    // by acquire, in the same order
+	followed func()                      // the turns of all stays
 }
 
 // node is what a node keeps now, and its last sample.
@@ -70,9 +101,9 @@ type keyValue struct {
 // Find reads samples, which are in the order of time.
 func Find(h *history.History, samples []history.Sample) *Values {
 	v := &Values{h: h, keys: map[string]int32{}, owners: make(map[string]int32, len(h.Owners)),
-		nodes: map[string]*node{}, grants: make([][]int32, len(h.Keys)), granted: map[int32]*Stay{},
-		clients: map[keyValue]int{}}
-	v.of, v.shown = sync.OnceValue(v.byValue), sync.OnceValue(v.byAcquire)
+		nodes: map[string]*node{}, grants: make([][]int32, len(h.Keys)), open: make([][]int32, len(h.Keys)),
+		granted: map[int32]*Stay{}, clients: map[keyValue]int{}}
+	v.of, v.shown, v.followed = sync.OnceValue(v.byValue), sync.OnceValue(v.byAcquire), sync.OnceFunc(v.findTurns)
 	for i, name := range h.Owners {
 		v.owners[name] = int32(i)
 	}
@@ -129,6 +160,8 @@ func (v *Values) index() {
 			last = append(last, int32(i))
 			if s.Outcome == history.OK {
 				v.grants[s.Key] = append(v.grants[s.Key], int32(i))
+			} else {
+				v.open[s.Key] = append(v.open[s.Key], int32(i))
 			}
 		}
 	}
@@ -146,21 +179,25 @@ func (v *Values) read(x *history.Sample) {
 		v.nodes[x.Node] = n
 	}
 	for key, now := range n.now { // in any order: each is looked at by itself
-		value, single := valueOf(x.Keys[v.h.Keys[key]])
+		state := x.Keys[v.h.Keys[key]]
+		value, single := valueOf(state)
 		if single && value == now.Value {
-			now.Last = x
+			if state.TTL > now.rest {
+				now.restarts = append(now.restarts, restart{now.Last, x})
+			}
+			now.Last, now.rest = x, state.TTL
 			continue
 		}
 		now.After = x
 		if delete(n.now, key); single {
-			v.begin(n, &Stay{Key: key, Value: value, First: x, Replaced: now})
+			v.begin(n, &Stay{Key: key, Value: value, First: x, Replaced: now, rest: state.TTL})
 		}
 	}
 	for name, state := range x.Keys { // in any order, too
 		key, known := v.keys[name]
 		value, single := valueOf(state)
 		if known && single && n.now[key] == nil {
-			v.begin(n, &Stay{Key: key, Value: value, First: x})
+			v.begin(n, &Stay{Key: key, Value: value, First: x, rest: state.TTL})
 		}
 	}
 	n.last = x
@@ -174,6 +211,6 @@ func (v *Values) begin(n *node, s *Stay) {
 
 // valueOf is the value of a lock with one holder; false: it stores none, or is shared.
 func valueOf(state history.KeyState) (value string, single bool) {
-	value, _, _ = strings.Cut(state.Owner, " ") // some append the end of the lease
+	value = Bare(state.Owner)
 	return value, value != "" && len(state.Owners) < 2 && state.Limit == 0 && state.Mode == ""
 }

@@ -2,9 +2,12 @@ package kept
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
@@ -57,6 +60,53 @@ client 1 release k 3.0-3.1 ok owner=beta-1
 		}
 		if got := strings.Join(all, "; "); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// TestWhose: whose hold a value is at an instant, also if all holds have the same value, or an acquire had no reply.
+func TestWhose(t *testing.T) {
+	const first = "clients 3\nclient 0 acquire k 1.0-1.1 ok owner=a\n"
+	for name, test := range map[string]struct {
+		history string
+		want    string // at 1.5, 2.5 and 2.9
+	}{
+		"released and granted between two samples": {first + "client 1 acquire k 1.0-2.1 ok owner=b\n" +
+			"client 0 release k 2.0-2.05 ok owner=a\nclient 1 release k 3.0-3.1 ok owner=b\nwitness n 0.9\n" +
+			"witness n 1.2 k owner=1\nwitness n 1.99 k owner=1\nwitness n 2.07 k owner=1\nwitness n 2.95 k owner=1\n" +
+			"witness n 3.2\n", "0 1 1"},
+		"released, and not granted again": {first + "client 0 release k 2.0-2.05 ok owner=a\nwitness n 0.9\n" +
+			"witness n 1.2 k owner=1\nwitness n 2.95 k owner=1\n", "0 0 0"},
+		"expired and granted between two samples": {first + "client 1 acquire k 1.0-2.04 ok owner=b\n" +
+			"client 0 release k 2.6-2.7 fail owner=a\nwitness n 0.9\nwitness n 1.2 k owner=1 ttl=800ms\n" +
+			"witness n 1.99 k owner=1 ttl=10ms\nwitness n 2.02 k owner=1 ttl=990ms\n" +
+			"witness n 2.95 k owner=1 ttl=60ms\n", "0 1 1"},
+		"renewed while another client waits": {first + "client 0 renew k 1.95-2.0 ok owner=a\n" +
+			"client 1 acquire k 1.0-3.04 ok owner=b\nclient 0 release k 3.0-3.02 ok owner=a\nwitness n 0.9\n" +
+			"witness n 1.2 k owner=u ttl=800ms\nwitness n 1.94 k owner=u ttl=60ms\nwitness n 1.99 k owner=u ttl=990ms\n" +
+			"witness n 2.95 k owner=u ttl=30ms\nwitness n 3.03\n", "0 0 0"},
+		"set by an acquire without a reply": {first + "client 0 release k 2.0-2.05 ok owner=a\n" +
+			"client 1 acquire k 2.2-2.9 info owner=b\nwitness n 0.9\nwitness n 1.2 k owner=1\nwitness n 2.1\n" +
+			"witness n 2.3 k owner=1\nwitness n 2.95 k owner=1\n", "0 1 1"},
+		"set by one of two acquires without a reply": {first + "client 0 release k 2.0-2.05 ok owner=a\n" +
+			"client 1 acquire k 2.2-2.9 info owner=b\nclient 2 acquire k 2.2-2.9 info owner=c\nwitness n 0.9\n" +
+			"witness n 1.2 k owner=u\nwitness n 2.1\nwitness n 2.3 k owner=w\nwitness n 2.95 k owner=w\n", "0 -1 -1"},
+	} {
+		h, err := foreign.ReadText(strings.NewReader(test.history), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, got := Find(h, h.Samples), ""
+		for _, at := range []time.Duration{1500, 2500, 2900} {
+			last := slices.IndexFunc(h.Samples, func(x history.Sample) bool { return x.Time > at*time.Millisecond }) - 1
+			if last < 0 {
+				last = len(h.Samples) - 1
+			}
+			_, client := v.Whose("k", h.Samples[last].Keys["k"].Owner, at*time.Millisecond)
+			got += fmt.Sprint(client, " ")
+		}
+		if got = strings.TrimSpace(got); got != test.want {
+			t.Errorf("%s: clients %s, want %s", name, got, test.want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package evidence
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -16,14 +15,15 @@ import (
 // KeyHolder is who holds a key at a node, as the timeline labels it.
 type KeyHolder struct {
 	Client  int    // -1: several, or unknown
-	Label   string // "client 3", "clients 1, 2 read", "2 of 3 permits"
+	Value   string // of the key; empty: it has none, or several
+	Label   string // "client 3", "client 3 · count 2", "clients 1, 2 read", "2 of 3 permits"
 	Short   string // the same for a narrow bar
 	Earlier bool   // the client no longer relies on this hold
 	Permits bool
 }
 
-// HeldBy decodes the state of a key in a sample: permits, readers, a writer, an
-// owner, or a plain value (SETNX), whose holder follows from the time.
+// HeldBy decodes the state of a key in a sample: permits, readers, a writer, an owner, or a value that names nobody,
+// whose owner follows from the time at which it appeared.
 func (r *Run) HeldBy(key string, s *history.Sample) KeyHolder {
 	k := s.Keys[key]
 	switch {
@@ -32,32 +32,34 @@ func (r *Run) HeldBy(key string, s *history.Sample) KeyHolder {
 		return KeyHolder{Client: -1, Label: text, Short: fmt.Sprint(k.Permits), Permits: true}
 	case len(k.Owners) > 1:
 		return r.readers(k)
+	case r.probing(key, s):
+		return KeyHolder{Client: -1, Label: "acquired by the harness after the run", Short: "harness"}
 	}
-	h, found := r.HoldNamed(key, k.Owner)
-	if !found {
-		if c, known := r.ClientOf(k.Owner); known {
-			return named(c, k.Mode, false)
-		}
-		if r.probing(key, s) {
-			return KeyHolder{Client: -1, Label: "acquired by the harness after the run", Short: "harness"}
-		}
-		if k.Session != "" {
-			return r.heldBySession(key, k, s)
-		}
-		if h = r.abandoned(key, s); h == nil {
-			h = r.holdAround(key, s.Time)
-		}
+	client, h := r.ownerAt(key, k, s.Time)
+	switch {
+	case client >= 0:
+		return named(client, k, h != nil && h.To < s.Sent && h.Ended >= 0)
+	case k.Session != "":
+		return r.heldBySession(key, k, s)
 	}
-	if h == nil {
-		return unknownHolder()
-	}
-	earlier := h.To < s.Sent && h.Ended >= 0
-	if earlier && !found {
-		if x, is := r.unansweredAt(key, s, h); is {
-			return x
+	return unknownHolder(k)
+}
+
+// ownerAt is the client to which the value of a key belongs, and its hold; -1: it is not known, nil: it has none.
+func (r *Run) ownerAt(key string, k history.KeyState, t time.Duration) (client int, h *Hold) {
+	if span, client := r.Kept.Whose(key, k.Owner, t); client >= 0 {
+		if i, granted := r.holdBy[span]; granted {
+			h = &r.Holds[i]
 		}
+		return client, h
 	}
-	return named(h.Client, k.Mode, earlier)
+	if h, found := r.HoldNamed(key, k.Owner); found {
+		return h.Client, h
+	}
+	if c, known := r.ClientOf(k.Owner); known {
+		return c, nil
+	}
+	return -1, nil
 }
 
 // probing reports whether a key in a sample is that of the acquire with which the harness probes it after the run:
@@ -74,16 +76,25 @@ func (r *Run) probing(key string, s *history.Sample) bool {
 	})
 }
 
-func unknownHolder() KeyHolder { return KeyHolder{Client: -1, Label: "unknown owner", Short: "?"} }
+func unknownHolder(k history.KeyState) KeyHolder {
+	x := KeyHolder{Client: -1, Value: kept.Bare(k.Owner), Label: "unknown owner", Short: "?"}
+	if k.Owner != "" {
+		x.Label = "unknown value"
+	}
+	return x
+}
 
-// named is a client with its mode.
-func named(client int, mode string, earlier bool) KeyHolder {
-	x := KeyHolder{Client: client, Label: ClientName(client), Short: fmt.Sprint(client), Earlier: earlier}
-	switch mode {
+// named is a client with its mode and its hold count, if it holds the lock more than once.
+func named(client int, k history.KeyState, earlier bool) KeyHolder {
+	x := KeyHolder{Client: client, Value: kept.Bare(k.Owner), Label: ClientName(client), Short: fmt.Sprint(client), Earlier: earlier}
+	switch k.Mode {
 	case "read":
 		x.Label += " reads"
 	case "write":
 		x.Label += " writes"
+	}
+	if k.Count > 1 {
+		x.Label += fmt.Sprintf(" · count %d", k.Count)
 	}
 	if earlier {
 		x.Label += " (earlier hold)"
@@ -116,15 +127,16 @@ func (r *Run) readers(k history.KeyState) KeyHolder {
 	return KeyHolder{Client: -1, Label: text + " read", Short: format.Count(len(k.Owners), "reader")}
 }
 
-// ownerAt is an owner's id at a key.
-type ownerAt struct{ key, owner string }
+// ownerKey is an owner's id at a key.
+type ownerKey struct{ key, owner string }
 
 // indexOwners finds the hold of every owner id in the history, and of every longer
 // one in the samples: some locks append a connection or a thread to the id.
 func (r *Run) indexOwners() {
-	r.ownerOf, r.holdOf = map[string]int{}, map[ownerAt]int{}
+	r.ownerOf, r.holdOf, r.holdBy = map[string]int{}, map[ownerKey]int{}, map[int32]int{}
 	for i := range r.Holds {
-		r.holdOf[ownerAt{r.KeyName(r.Holds[i].Key), r.OwnerName(r.Holds[i].Owner)}] = i
+		r.holdBy[r.Holds[i].Span] = i
+		r.holdOf[ownerKey{r.KeyName(r.Holds[i].Key), r.OwnerName(r.Holds[i].Owner)}] = i
 	}
 	for s := range Each(r.History.Spans) {
 		r.ownerOf[r.OwnerName(s.Owner)] = r.ClientIn(s.Process)
@@ -135,13 +147,13 @@ func (r *Run) indexOwners() {
 	for i := range r.Samples {
 		for key, k := range r.Samples[i].Keys { // in any order: each is looked up by itself
 			for _, seen := range append(k.Owners, k.Owner) {
-				r.indexOwner(ownerAt{key, seen})
+				r.indexOwner(ownerKey{key, seen})
 			}
 		}
 	}
 }
 
-func (r *Run) indexOwner(seen ownerAt) {
+func (r *Run) indexOwner(seen ownerKey) {
 	if _, known := r.ownerOf[seen.owner]; known {
 		return
 	}
@@ -155,7 +167,7 @@ func (r *Run) indexOwner(seen ownerAt) {
 		if c, ok := r.ownerOf[owner]; ok {
 			r.ownerOf[seen.owner] = c
 		}
-		if i, ok := r.holdOf[ownerAt{seen.key, owner}]; ok {
+		if i, ok := r.holdOf[ownerKey{seen.key, owner}]; ok {
 			r.holdOf[seen] = i
 		}
 		return
@@ -165,37 +177,10 @@ func (r *Run) indexOwner(seen ownerAt) {
 
 // HoldNamed is the last hold of an owner whose id a server had; false if no hold has that owner.
 func (r *Run) HoldNamed(key, owner string) (*Hold, bool) {
-	owner, _, _ = strings.Cut(owner, " ") // others store the end of the lease after it
-	if i, ok := r.holdOf[ownerAt{key, owner}]; ok && i >= 0 {
+	if i, ok := r.holdOf[ownerKey{key, kept.Bare(owner)}]; ok && i >= 0 {
 		return &r.Holds[i], true
 	}
 	return nil, false
-}
-
-// holdAround is the hold that a key without the name of its owner belongs to at t:
-// one whose acquire was asked for and whose release was not, else the last one
-// before. nil if there is none.
-func (r *Run) holdAround(key string, t time.Duration) *Hold {
-	n := sort.Search(len(r.Holds), func(i int) bool { return r.Holds[i].From > t })
-	var last *Hold
-	for i := n - 1; i >= max(n-64, 0); i-- {
-		h := &r.Holds[i]
-		if r.KeyName(h.Key) != key {
-			continue
-		}
-		if last == nil {
-			last = h
-		}
-		if h.To >= t {
-			return h
-		}
-	}
-	for i := n; i < min(n+8, len(r.Holds)); i++ { // granted at the server, and the reply is on its way
-		if h := &r.Holds[i]; r.KeyName(h.Key) == key && h.Asked <= t {
-			return h
-		}
-	}
-	return last
 }
 
 // ExpiryText says when a key or, in an ensemble, the node of a lock expires.
@@ -248,7 +233,7 @@ func (r *Run) Ends() string {
 	return "has no expiry"
 }
 
-// SameHolder compares availability and the holder of key.
+// SameHolder compares availability, and the holder and the value of key.
 func (r *Run) SameHolder(key string) func(a, b *history.Sample) bool {
 	return func(a, b *history.Sample) bool {
 		_, x := a.Keys[key]

@@ -8,18 +8,20 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
 // Hold is a hold of [checker.FindHolds] with an end that can be drawn.
 type Hold struct {
 	checker.Hold
-	To time.Duration // Until, or the end of the history
+	To      time.Duration // Until, or the end of the history
+	Endless bool          // the servers keep no end of it, and the lock states none: the lease was only requested
 }
 
 func findHolds(h *history.History, o checker.Options) []Hold {
 	var holds []Hold
 	for _, found := range checker.FindHolds(h, o) {
-		holds = append(holds, Hold{found, max(found.From, min(found.Until, h.End))})
+		holds = append(holds, Hold{Hold: found, To: max(found.From, min(found.Until, h.End))})
 	}
 	return holds
 }
@@ -33,6 +35,14 @@ func (h *Hold) ValidUntil() time.Duration {
 		return h.Promises[n-1].Until
 	}
 	return 0
+}
+
+// DrawnValidity is the end of the last promise as it is drawn: 0 also for a hold that nothing but its release ends.
+func (h *Hold) DrawnValidity() time.Duration {
+	if h.Endless {
+		return 0
+	}
+	return h.ValidUntil()
 }
 
 // ValidAt is the end of the last promise that was made by t; 0 if there was none, or one without end.
@@ -89,15 +99,40 @@ func (h *Hold) Drawn() Interval {
 	return Interval{h.From, max(h.To, until)}
 }
 
-// Promised is the end of the validity that counted, 0 if there was none; whole is
-// false if a release ended it early.
+// Promised is the end of the validity that is drawn, 0 if there is none; whole is false if a release ended it early.
 func (h *Hold) Promised() (until time.Duration, whole bool) {
-	until = h.ValidUntil()
+	until = h.DrawnValidity()
 	released := h.End == checker.Released || h.End == checker.ReleaseUnknown || h.End == checker.ReleaseRefused
 	if released && until > h.To {
 		return h.To, false
 	}
 	return until, true
+}
+
+// findEndless finds the holds whose lease the lock ignored: the servers keep no end of them, or of any hold if no sample
+// shows this one.
+func (r *Run) findEndless() {
+	held, ended := false, false
+	for s := range Each(r.Samples) {
+		for _, k := range s.Keys { // in any order: each is looked at by itself
+			held, ended = true, ended || keepsEnd(k)
+		}
+	}
+	for h := range Each(r.Holds) {
+		if h.Lease != checker.LeaseFromRequest {
+			continue
+		}
+		stays := r.Kept.Showing(h.Span)
+		h.Endless = held && !ended || len(stays) > 0 && !slices.ContainsFunc(stays, func(s *kept.Stay) bool {
+			return keepsEnd(s.First.Keys[r.KeyName(h.Key)])
+		})
+	}
+}
+
+// keepsEnd reports whether a server may end the hold that a state shows: by an expiry, with a session, with a time in
+// the value, or as permits, whose leases are kept elsewhere.
+func keepsEnd(k history.KeyState) bool {
+	return k.TTL >= 0 || k.Session != "" || k.Limit > 0 || kept.HasTime(k.Owner)
 }
 
 // LastHold is the last hold of an owner that was granted before t; nil if there is none.

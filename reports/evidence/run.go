@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"sort"
-	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -31,25 +30,24 @@ type Run struct {
 	Missing   []string // what could not be read, as sentences
 	Rejudged  string   // why the judgement is not that of verdict.json; "": it is. Missing has it as well
 
-	File    string          // of a history without a run directory; empty: a run
-	Holds   []Hold          // in order of grants
-	Faults  []Fault         // in order of injections
-	Missed  []history.Fault // planned, but never injected
-	Notes   []history.Fault // observations that belong to no fault
-	ownerOf map[string]int  // owner id → client
-	holdOf  map[ownerAt]int // index of the last hold of an owner; -1: none
+	File    string           // of a history without a run directory; empty: a run
+	Holds   []Hold           // in order of grants
+	Faults  []Fault          // in order of injections
+	Missed  []history.Fault  // planned, but never injected
+	Notes   []history.Fault  // observations that belong to no fault
+	ownerOf map[string]int   // owner id → client
+	holdOf  map[ownerKey]int // index of the last hold of an owner; -1: none
+	holdBy  map[int32]int    // index of the hold that an acquire began
 	// sessionOf is the client of a session, where the servers know no owner.
-	sessionOf map[string]int
-	// keptAfterCrash is until when a node had the key of a client that crashed.
-	keptAfterCrash map[abandonedAt]time.Duration
-	Unanswered     []*history.Span // acquires and tries of unknown outcome, in order of their requests
-	Witness        witness         // samples by node
-	Kept           *kept.Values    // what masters kept at keys, and whose it was
-	Sampling       *SamplingGaps   // nil if nodes were not sampled
-	Cited          map[int]string  // lines of the events that the page cites, by index
-	Color          map[int]int     // client → index in the palette
-	Story          Story
-	Worst          *checker.Violation // that the story explains; nil if there is none
+	sessionOf  map[string]int
+	Unanswered []*history.Span // acquires and tries of unknown outcome, in order of their requests
+	Witness    witness         // samples by node
+	Kept       *kept.Values    // what masters kept at keys, and whose it was
+	Sampling   *SamplingGaps   // nil if nodes were not sampled
+	Cited      map[int]string  // lines of the events that the page cites, by index
+	Color      map[int]int     // client → index in the palette
+	Story      Story
+	Worst      *checker.Violation // that the story explains; nil if there is none
 }
 
 // Open reads a run directory. It judges a run without a verdict. A missing
@@ -143,7 +141,7 @@ func (r *Run) prepare() *Run {
 	r.indexSessions()
 	r.Witness = newWitness(r.Samples, m.Nodes)
 	r.Kept = kept.Find(h, r.Samples)
-	r.indexAbandoned()
+	r.findEndless()
 	r.Unanswered = AllOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info && Taking(s) })
 	r.Sampling = measureGaps(&r.Witness, r.Faults)
 	return r

@@ -45,16 +45,16 @@ func (r *Run) heldBySession(key string, k history.KeyState, s *history.Sample) K
 	if !known {
 		h := r.holdAround(key, s.Time)
 		if h == nil || h.From > s.Time || h.To < s.Sent {
-			return unknownHolder()
+			return unknownHolder(k)
 		}
-		return named(h.Client, k.Mode, false)
+		return named(h.Client, k, false)
 	}
 	asked := r.lastAcquire(key, c, s.Time)
 	if asked == nil {
-		return named(c, k.Mode, false)
+		return named(c, k, false)
 	}
 	h, granted := r.HoldNamed(key, r.OwnerName(asked.Owner))
-	return named(c, k.Mode, granted && h.To < s.Sent && h.Ended >= 0)
+	return named(c, k, granted && h.To < s.Sent && h.Ended >= 0)
 }
 
 // lastAcquire is the last acquire or try of a client at a key that was invoked by t; nil if there is none.
@@ -69,4 +69,29 @@ func (r *Run) lastAcquire(key string, client int, t time.Duration) *history.Span
 		}
 	}
 	return nil
+}
+
+// holdAround is the hold that a key with a session belongs to at t: one whose acquire was asked for and whose release was
+// not, else the last one before. nil if there is none.
+func (r *Run) holdAround(key string, t time.Duration) *Hold {
+	n := sort.Search(len(r.Holds), func(i int) bool { return r.Holds[i].From > t })
+	var last *Hold
+	for i := n - 1; i >= max(n-64, 0); i-- {
+		h := &r.Holds[i]
+		if r.KeyName(h.Key) != key {
+			continue
+		}
+		if last == nil {
+			last = h
+		}
+		if h.To >= t {
+			return h
+		}
+	}
+	for i := n; i < min(n+8, len(r.Holds)); i++ { // granted at the server, and the reply is on its way
+		if h := &r.Holds[i]; r.KeyName(h.Key) == key && h.Asked <= t {
+			return h
+		}
+	}
+	return last
 }

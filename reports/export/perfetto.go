@@ -225,7 +225,7 @@ func (t *trace) clients() {
 		if x.Token > 0 {
 			args["token"] = fmt.Sprint(x.Token)
 		}
-		if until := x.ValidUntil(); until > 0 {
+		if until := x.DrawnValidity(); until > 0 {
 			args["valid_until_s"] = until.Seconds()
 		}
 		lanes[i] = t.slice(x.Client+1, "holds", "hold", t.r.KeyName(x.Key), evidence.Interval{From: x.From, Until: x.To},

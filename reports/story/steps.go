@@ -69,7 +69,7 @@ func grantStep(p *overlap.Pair, h *evidence.Hold) string {
 	if h.Token > 0 {
 		text += fmt.Sprintf(" with token %d", h.Token)
 	}
-	if until := h.ValidUntil(); until > 0 && h == p.A && !p.Outlived() {
+	if until := h.DrawnValidity(); until > 0 && h == p.A && !p.Outlived() {
 		text += ", valid until " + format.Instant(until)
 	}
 	return text

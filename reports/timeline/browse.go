@@ -257,7 +257,7 @@ func (d *Columns) holds(r *evidence.Run, part evidence.Interval, rows map[int32]
 			continue
 		}
 		valid := int64(0)
-		if until := h.ValidUntil(); until > 0 {
+		if until := h.DrawnValidity(); until > 0 {
 			valid = micros(until) - micros(h.From)
 		}
 		b.Op, b.Length = append(b.Op, rows[h.Span]), append(b.Length, micros(h.To)-micros(h.From))

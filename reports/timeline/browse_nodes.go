@@ -101,6 +101,7 @@ func (b *browsing) sample(node int64, key string, i int, w evidence.Interval, s 
 }
 
 func (b *browsing) holder(who evidence.KeyHolder) int64 {
+	who.Value = "" // several values of one client have one label
 	i, ok := b.index[who]
 	if !ok {
 		i = int64(len(b.d.States.Holders))

@@ -14,7 +14,7 @@ func (t *Timeline) clientRows() {
 	t.D.text(0, t.y+32, "as they saw it", `class="sub"`)
 	byClient := map[int][]*evidence.Hold{}
 	for h := range evidence.Each(t.r.Holds) {
-		until := max(h.To, min(h.ValidUntil(), t.r.History.End))
+		until := max(h.To, min(h.DrawnValidity(), t.r.History.End))
 		if t.isKey(h.Key) && t.D.shows(evidence.Interval{From: h.From, Until: until}) {
 			byClient[h.Client] = append(byClient[h.Client], h)
 		}

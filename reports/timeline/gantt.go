@@ -76,7 +76,7 @@ func (g *gantt) clients() []int {
 }
 
 func (g *gantt) shows(h *evidence.Hold) bool {
-	return g.r.KeyName(h.Key) == g.key && h.From <= g.window.Until && max(h.To, h.ValidUntil()) >= g.window.From
+	return g.r.KeyName(h.Key) == g.key && h.From <= g.window.Until && max(h.To, h.DrawnValidity()) >= g.window.From
 }
 
 // overlaps are the violations in the window that are about two holds.
