@@ -54,10 +54,9 @@ func (v *view) grantedWithin(h *hold, s segment) int32 {
 
 // releasedIn reports whether another release than failed, by its owner or by force, may have taken effect in s.
 func (v *view) releasedIn(failed *history.Span, s segment) bool {
-	for _, x := range refs(v.h.Spans) {
+	for _, x := range v.inFlight(s) {
 		own := x.Op == history.OpRelease && x.Owner == failed.Owner && x != failed
-		if x.Key == failed.Key && (own || x.Op == history.OpForceRelease) && x.Outcome != history.Fail &&
-			x.Call <= s.until && x.Return >= s.from {
+		if x.Key == failed.Key && (own || x.Op == history.OpForceRelease) && x.Outcome != history.Fail {
 			return true
 		}
 	}

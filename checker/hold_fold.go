@@ -15,6 +15,7 @@ type holdFold struct {
 	all         bool // also the holds of owners whose program order is ordUnknown
 	modeUnknown map[ownerKey]bool
 	kept        map[ownerKey]keptLevels // lost levels of holds that were released
+	forcible    *forcible               // nil until needed
 	effects     map[int32]time.Duration // by forced release that ended a hold: by when it certainly had
 	acquires    map[ownerKey][]int32    // see acquiring; nil until needed
 }
@@ -209,7 +210,8 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		b.keepLevels(h)
 		how = endLost
 	case frees(s, h) && !h.remains:
-		how, h.freeBy = endReleased, s.Return
+		how = endReleased
+		b.freed(h, s.Return)
 	}
 	h.end(how, s.Call, s.Invoked)
 	b.close(h)
@@ -248,7 +250,8 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 	}
 	h.core, h.ending = s.Call, endUnknown
 	if frees(s, h) {
-		h.ending, h.freeBy = endReleased, s.Return
+		h.ending = endReleased
+		b.freed(h, s.Return)
 	}
 	b.close(h)
 }

@@ -115,7 +115,8 @@ func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
 func (b *holdFold) finish(h *hold, s *history.Span) {
 	how := endUnknown
 	if s.Outcome == history.OK {
-		how, h.freeBy = endReleased, s.Return
+		how = endReleased
+		b.freed(h, s.Return)
 	}
 	h.end(how, s.Call, s.Invoked)
 	b.close(h)

@@ -1,6 +1,10 @@
 package checker
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -15,29 +19,79 @@ import (
 // another hold existed until then. If only some permits of an owner were released by force, the owner does not rely
 // on the others, and the servers keep those until it releases them (see losePermits), or until their lease ends.
 func (b *holdFold) forced(i int32, s *history.Span) {
-	b.forcedBy(i, b.heldBefore(s), s.Return)
+	if b.forcible == nil {
+		b.forcible = newForcible(b.view)
+	}
+	f := b.forcible
+	f.read()
+	held := f.holds[s.Key]
+	b.forcedBy(i, b.heldBefore(held, s), s.Return, held)
+	f.holds[s.Key] = slices.DeleteFunc(held, func(h *hold) bool {
+		return h.until < f.earliest[i] && h.freeBy <= s.Return
+	})
 }
 
-// forcedBy applies forced release n, which has certainly taken effect by a time; before: see [holdFold.heldBefore].
-func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
+// forcible are the holds that a forced release which succeeded may still change: all but those that have ended before
+// the first of the following ones is invoked.
+type forcible struct {
+	*view
+	holds    [][]*hold               // by key, in the order of their grants
+	seen     int                     // how many holds of the view are in these lists, or were
+	earliest map[int32]time.Duration // by forced release: when the first of the following ones is invoked
+}
+
+func newForcible(v *view) *forcible {
+	f := &forcible{view: v, holds: make([][]*hold, len(v.h.Keys)), earliest: make(map[int32]time.Duration)}
+	all := slices.Concat(slices.Collect(maps.Values(v.forced()))...)
+	slices.SortFunc(all, func(a, b int32) int { return cmp.Compare(v.h.Spans[a].Ended, v.h.Spans[b].Ended) })
+	next := never
+	for _, i := range slices.Backward(all) {
+		f.earliest[i] = next
+		next = min(next, v.h.Spans[i].Call)
+	}
+	return f
+}
+
+// read adds the holds that began since the last time.
+func (f *forcible) read() {
+	for ; f.seen < len(f.view.holds); f.seen++ {
+		h := &f.view.holds[f.seen]
+		f.holds[h.key] = append(f.holds[h.key], h)
+	}
+}
+
+// freed notes that a release ended a hold, also one that a forced release may have ended before.
+func (b *holdFold) freed(h *hold, at time.Duration) {
+	h.freeBy = at
+	if b.forcible != nil {
+		b.forcible.holds[h.key] = append(b.forcible.holds[h.key], h)
+	}
+}
+
+// forcedBy applies forced release n, which has certainly taken effect by a time, to holds of its key; before: see
+// [holdFold.heldBefore].
+func (b *holdFold) forcedBy(n int32, before *hold, by time.Duration, held []*hold) {
 	s := &b.h.Spans[n]
-	if before != none {
+	if before != nil {
 		b.effects[n] = by
 	}
-	for _, h := range refs(b.holds) {
+	if s.Some && s.Outcome == history.OK {
+		b.eachOf(s, func(_ int32, h *hold) bool {
+			h.mutableExtra().partForced = true
+			return true
+		})
+	}
+	for _, h := range held {
 		switch {
-		case h.key != s.Key || h.asked >= by || s.Some && h.owner != s.Owner:
+		case h.asked >= by || s.Some && h.owner != s.Owner:
 			continue
-		case h.from > s.Call && before != none && b.holds[before].owner != h.owner: // granted after it
+		case h.from > s.Call && before != nil && before.owner != h.owner: // granted after it
 			continue
 		case h.from > s.Call && h.ending != endReleased: // perhaps granted before it, perhaps after it
 			b.ownerOrder[h.owner], b.unknownWhy[h.owner] = ordUnknown, forcedAtGrant
 		}
 		if by < never && h.from <= s.Call && !s.Some {
 			h.freeBy = min(h.freeBy, by)
-		}
-		if s.Some && s.Outcome == history.OK {
-			h.mutableExtra().partForced = true
 		}
 		at := max(s.Call, h.from)
 		if h.ending == endReleased || h.until <= at {
@@ -52,15 +106,16 @@ func (b *holdFold) forcedBy(n, before int32, by time.Duration) {
 	}
 }
 
-// heldBefore is a hold that excludes all others and was certainly there until a forced release took effect, or none.
-func (b *holdFold) heldBefore(s *history.Span) int32 {
-	for i, h := range refs(b.holds) {
-		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until >= s.Return && s.Outcome == history.OK &&
+// heldBefore is one of some holds that excludes all others and was certainly there until a forced release took effect;
+// nil: there is none.
+func (b *holdFold) heldBefore(held []*hold, s *history.Span) *hold {
+	for _, h := range held {
+		if !h.reader && h.from <= s.Call && h.until >= s.Return && s.Outcome == history.OK &&
 			b.h.Limit(s.Key) == 0 && h.promisedAt(s.Call) && h.promisedAt(s.Return) {
-			return i
+			return h
 		}
 	}
-	return none
+	return nil
 }
 
 // mayBeForced reports whether a forced release of unknown outcome may have ended the hold that an acquire is within.
@@ -70,45 +125,61 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 	})
 }
 
-// forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.
+// forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time. One that may take
+// effect at any time from its invocation on leaves nothing to those invoked later.
 func (b *holdFold) forcedUnknown() {
+	var byKey [][]*hold
+	unbounded := make(map[int32]bool) // keys
 	for i, s := range refsAt(b.h.Spans, b.rare) {
-		if s.Op == history.OpForceRelease && s.Outcome == history.Info {
-			before, by := b.provenBy(i)
-			b.forcedBy(i, before, by)
+		if s.Op != history.OpForceRelease || s.Outcome != history.Info {
+			continue
 		}
+		if byKey == nil {
+			byKey = make([][]*hold, len(b.h.Keys))
+			for _, h := range refs(b.holds) {
+				byKey[h.key] = append(byKey[h.key], h)
+			}
+		}
+		before, by := b.provenBy(i, byKey[s.Key])
+		if before == nil && unbounded[s.Key] {
+			continue
+		}
+		b.forcedBy(i, before, by, byKey[s.Key])
+		unbounded[s.Key] = unbounded[s.Key] || before == nil && !s.Some
 	}
 }
 
-// provenBy finds a hold that shows that forced release i, whose outcome is unknown, has taken effect: it excluded all
-// others and was promised at the call, and still was when another owner was granted the lock, which no other operation
-// had freed. That grant is the time by which it had. none, never: there is no such hold. A quorum is not free as a
-// whole: what is still on its way to some of its servers may take effect there.
-func (b *holdFold) provenBy(i int32) (before int32, by time.Duration) {
+// provenBy finds, among the holds of its key, one that shows that forced release i, whose outcome is unknown, has taken
+// effect: it excluded all others and was promised at the call, and still was when another owner was granted the lock,
+// which no other operation had freed. That grant is the time by which it had. nil, never: there is no such hold. A
+// quorum is not free as a whole: what is still on its way to some of its servers may take effect there.
+func (b *holdFold) provenBy(i int32, held []*hold) (before *hold, by time.Duration) {
 	s := &b.h.Spans[i]
 	if b.quorum || s.Some || b.h.Limit(s.Key) != 0 {
-		return none, never
+		return nil, never
 	}
-	before, by = none, never
-	for n, h := range refs(b.holds) {
-		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until > s.Call && h.promisedAt(s.Call) {
-			before = n
+	later := sort.Search(len(held), func(n int) bool { return held[n].from > s.Call })
+	for _, h := range slices.Backward(held[:later]) {
+		if !h.reader && h.until > s.Call && h.promisedAt(s.Call) {
+			before = h
+			break
 		}
 	}
-	if before == none {
-		return none, never
+	if before == nil {
+		return nil, never
 	}
-	h := &b.holds[before]
-	for _, g := range refs(b.holds) {
-		if g.key == s.Key && g.owner != h.owner && g.from > s.Call {
-			by = min(by, g.from)
+	by = never
+	for _, g := range held[later:] {
+		if g.owner != before.owner {
+			by = g.from
+			break
 		}
 	}
-	during := segment{h.asked, by}
+	during := segment{before.asked, by}
 	dis := disturbances{times: b.faultTimes()}
-	if by == never || h.until < by || !h.promisedAt(by) || dis.mayAffect(during, anyClient, history.AffectsData) ||
-		b.mayBeForcedBefore(i, h, by) {
-		return none, never
+	if by == never || before.until < by || !before.promisedAt(by) ||
+		dis.mayAffect(during, anyClient, history.AffectsData) || b.mayBeForcedBefore(i, before, by) {
+		return nil, never
 	}
 	return before, by
 }
@@ -117,7 +188,10 @@ func (b *holdFold) provenBy(i int32) (before int32, by time.Duration) {
 // to have ended a hold before h was granted has not.
 func (b *holdFold) mayBeForcedBefore(i int32, h *hold, until time.Duration) bool {
 	for n, x := range refsAt(b.h.Spans, b.rare) {
-		if n == i || x.Op != history.OpForceRelease || x.Outcome == history.Fail || x.Key != h.key || x.Call >= until {
+		if x.Call >= until {
+			break
+		}
+		if n == i || x.Op != history.OpForceRelease || x.Outcome == history.Fail || x.Key != h.key {
 			continue
 		}
 		if by, is := b.effects[n]; is && by <= h.from || x.Return <= h.asked {
@@ -128,8 +202,8 @@ func (b *holdFold) mayBeForcedBefore(i int32, h *hold, until time.Duration) bool
 	return false
 }
 
-// forced are, by key, the forced releases that succeeded.
-func (v *view) forced() map[int32][]int32 {
+// findForced finds, by key, the forced releases that succeeded, in the order of their invocations.
+func (v *view) findForced() map[int32][]int32 {
 	all := make(map[int32][]int32)
 	for i, s := range refsAt(v.h.Spans, v.rare) {
 		if s.Op != history.OpForceRelease || s.Outcome != history.OK {
@@ -143,8 +217,12 @@ func (v *view) forced() map[int32][]int32 {
 // forcedBetween is one of some forced releases that certainly happened after a grant and before an operation; none if
 // there is none.
 func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
-	for i, f := range refsAt(v.h.Spans, all) {
-		if f.Call >= grant.Return && f.Return <= s.Call && (!f.Some || f.Owner == s.Owner) {
+	n := sort.Search(len(all), func(n int) bool { return v.h.Spans[all[n]].Call >= grant.Return })
+	for i, f := range refsAt(v.h.Spans, all[n:]) {
+		if f.Call > s.Call {
+			break
+		}
+		if f.Return <= s.Call && (!f.Some || f.Owner == s.Owner) {
 			return i
 		}
 	}

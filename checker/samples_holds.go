@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -18,19 +19,24 @@ type ownerLedger struct {
 	ops    []int32
 	depths []int32 // after each of ops; -1 from where it is not certain
 	lease  time.Duration
+	used   time.Duration // see lastUses
 	lostAt time.Duration // when its first loss was reported; never: none was
 	client int
 }
 
 func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
+	used := s.lastUses()
+	live := make(map[int32][]*ownerLedger) // by key: those that a forced release may be of interest to
 	for i, x := range refs(s.h.Spans) {
 		if x.Op == history.OpForceRelease && x.Outcome != history.Fail {
-			for at, l := range all { // in any order: each is treated alike
-				if at.key == x.Key {
-					l.force(i, x, s.h.Spans)
+			live[x.Key] = slices.DeleteFunc(live[x.Key], func(l *ownerLedger) bool {
+				if l.used < x.Call {
+					return true
 				}
-			}
+				l.force(i, x, s.h.Spans)
+				return false
+			})
 		}
 		if !isLockOp(x) && x.Op != history.OpRenew || s.h.Limit(x.Key) != 0 {
 			continue
@@ -38,8 +44,11 @@ func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 		at := ownerKey{x.Owner, x.Key}
 		l := all[at]
 		if l == nil {
-			l = &ownerLedger{client: s.client(i), lostAt: never}
+			l = &ownerLedger{client: s.client(i), lostAt: never, used: used[at]}
 			all[at] = l
+			if used != nil {
+				live[x.Key] = append(live[x.Key], l)
+			}
 		}
 		l.add(i, x, s.client(i), s.h.Spans)
 	}
@@ -54,6 +63,29 @@ func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 	}
 	s.restarted(all)
 	return all
+}
+
+// lastUses are the instants at which owners last used a key, or a sample last named them there; nil: no lock was
+// released by force, so that nobody asks for them.
+func (s *nodeSamples) lastUses() map[ownerKey]time.Duration {
+	if !s.hasRare(func(x *history.Span) bool { return x.Op == history.OpForceRelease }) {
+		return nil
+	}
+	used := make(map[ownerKey]time.Duration)
+	for _, n := range s.naming() {
+		at := ownerKey{n.owner, n.key}
+		used[at] = max(used[at], s.h.Samples[s.nodes[n.node][n.place]].Time)
+	}
+	for _, x := range refs(s.h.Spans) {
+		at, until := ownerKey{x.Owner, x.Key}, x.Return
+		if x.Outcome == history.Info {
+			until = x.Call
+		}
+		if isLockOp(x) || x.Op == history.OpRenew {
+			used[at] = max(used[at], until)
+		}
+	}
+	return used
 }
 
 // restarted: of an owner whose client crashed and was started again, what a server keeps may be the dead one's.

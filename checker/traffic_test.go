@@ -27,6 +27,8 @@ type traffic struct {
 	lost      int  // the same, and the loss is reported
 	crashed   int  // its client crashes
 	failed    int  // its release ends with an error
+	forced    int  // another client releases it by force
+	unforced  int  // the same, with an unknown outcome: its lease ends it
 	renewed   int  // it is renewed twice
 	denied    int  // its renewal is refused at the end of its lease
 	inspects  int  // another client asks who holds the lock
@@ -57,6 +59,10 @@ func shapesOfTraffic() []traffic {
 		{name: "crashes", clients: 20, keys: 1, crashed: 300},
 		{name: "crashes-anonymous", clients: 20, keys: 1, crashed: 300, anonymous: true},
 		{name: "errors", clients: 20, keys: 1, failed: 300},
+		{name: "forced-releases", clients: 20, keys: 5, forced: 300, refused: 100},
+		{name: "forced-releases-named", clients: 20, keys: 1, forced: 300, named: true},
+		{name: "unknown-forced-releases", clients: 20, keys: 5, unforced: 300, forced: 100},
+		{name: "samples-of-forced-releases", clients: 20, keys: 5, samples: 1, forced: 300, unforced: 20},
 		{name: "failed-waits", clients: 5000, keys: 1, gaveUp: 300, slow: 20, lost: 10},
 		{name: "failed-renewals", clients: 20, keys: 1, unrenewed: 300, lost: 10},
 		{name: "failed-renewals-named", clients: 20, keys: 1, unrenewed: 300, named: true},
@@ -254,6 +260,14 @@ func (m *trafficMaker) leave(c, k int, t, granted time.Duration, asked history.V
 	case m.once(m.crashed):
 		m.notice(history.Crash, c, k, t)
 		m.process[c] += history.Process(len(m.process))
+	case m.once(m.forced):
+		other := m.idle(k, t, c)
+		m.add(trafficOp{history.ForceRelease, other, k, t, t + trafficStep/10, history.OK, history.Value{}, history.Value{}, ""})
+		m.now[k] = t + trafficStep/5
+	case m.once(m.unforced):
+		other := m.idle(k, t, c)
+		m.add(trafficOp{history.ForceRelease, other, k, t, t + trafficStep/10, history.Info, history.Value{}, history.Value{},
+			"timeout"})
 	case m.once(m.unsure):
 		m.add(trafficOp{history.Release, c, k, t, t + trafficStep/10, history.Info, asked, history.Value{}, "timeout"})
 	case m.once(m.slow):

@@ -59,6 +59,7 @@ type view struct {
 	records       func() *nodeSamples            // see readRecords
 	homes         func() []string                // see findHomes
 	longestSpan   func() time.Duration           // see findLongestSpan
+	forced        func() map[int32][]int32       // see findForced
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -130,7 +131,7 @@ func bareView(h *history.History, o Options) *view {
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
 	v.kept = sync.OnceValue(func() *kept.Values { return v.readKept(o.values) })
 	v.records = sync.OnceValue(func() *nodeSamples { return v.readRecords(o) })
-	v.longestSpan = sync.OnceValue(v.findLongestSpan)
+	v.longestSpan, v.forced = sync.OnceValue(v.findLongestSpan), sync.OnceValue(v.findForced)
 	v.homes = sync.OnceValue(func() []string { return v.findHomes(o.NodeTimeout) })
 	return v
 }
