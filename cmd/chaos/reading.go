@@ -99,7 +99,7 @@ func readHistory(s streams, in *input, reading foreign.Options) (*history.Histor
 	if reading.Clients == 0 {
 		reading.Clients = in.clients
 	}
-	reading.Progress = &in.events
+	reading.Progress, reading.Size = &in.events, in.size
 	r := in.reader()
 	line := console.ShowStatus(s.err, in.status)
 	defer line.End()

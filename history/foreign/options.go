@@ -77,6 +77,7 @@ type Options struct {
 	Clients  int    // number of clients, see [history.Process.Client]; 0: unknown
 	Assume   []Assumption
 	Progress *atomic.Int64 // incremented for each event; nil: not
+	Size     int64         // of the history in bytes, to allocate memory for it at once; 0: unknown
 }
 
 // Strict returns o without assumptions.

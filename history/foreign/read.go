@@ -181,7 +181,12 @@ func (in *reading) problem(line int, format string, args ...any) {
 // Read reads a history in any format; name is for error messages. For errors see [ReadEvents].
 func Read(r io.Reader, name string, o Options) (*history.History, Info, error) {
 	b := history.NewBuilder()
-	info, err := ReadEvents(r, name, o, b.Add)
+	add := b.Add
+	if o.Size > 0 {
+		sized := &sizedBuilder{Builder: b, r: r, size: o.Size}
+		r, add = sized, sized.add
+	}
+	info, err := ReadEvents(r, name, o, add)
 	if err != nil {
 		return nil, info, err
 	}
