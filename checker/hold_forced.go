@@ -128,48 +128,66 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time. One that may take
 // effect at any time from its invocation on leaves nothing to those invoked later.
 func (b *holdFold) forcedUnknown() {
-	var byKey [][]*hold
+	var byKey []promisedHolds
 	unbounded := make(map[int32]bool) // keys
 	for i, s := range refsAt(b.h.Spans, b.rare) {
 		if s.Op != history.OpForceRelease || s.Outcome != history.Info {
 			continue
 		}
 		if byKey == nil {
-			byKey = make([][]*hold, len(b.h.Keys))
-			for _, h := range refs(b.holds) {
-				byKey[h.key] = append(byKey[h.key], h)
-			}
+			byKey = b.promisedByKey()
 		}
-		before, by := b.provenBy(i, byKey[s.Key])
+		held := &byKey[s.Key]
+		before, by := b.provenBy(i, held)
 		if before == nil && unbounded[s.Key] {
 			continue
 		}
-		b.forcedBy(i, before, by, byKey[s.Key])
+		b.forcedBy(i, before, by, held.list)
 		unbounded[s.Key] = unbounded[s.Key] || before == nil && !s.Some
 	}
+}
+
+// promisedHolds are the holds of a key in the order of their grants.
+type promisedHolds struct {
+	list   []*hold
+	latest []time.Duration // until when one of those up to this one was promised at most, while its owner relied on it
+}
+
+func (b *holdFold) promisedByKey() []promisedHolds {
+	all := make([]promisedHolds, len(b.h.Keys))
+	for _, h := range refs(b.holds) {
+		end := h.valid
+		for _, p := range h.extra().laterPromises {
+			end = max(end, p.until)
+		}
+		if end = min(end, h.until); len(all[h.key].list) > 0 {
+			end = max(end, all[h.key].latest[len(all[h.key].latest)-1])
+		}
+		all[h.key].list, all[h.key].latest = append(all[h.key].list, h), append(all[h.key].latest, end)
+	}
+	return all
 }
 
 // provenBy finds, among the holds of its key, one that shows that forced release i, whose outcome is unknown, has taken
 // effect: it excluded all others and was promised at the call, and still was when another owner was granted the lock,
 // which no other operation had freed. That grant is the time by which it had. nil, never: there is no such hold. A
 // quorum is not free as a whole: what is still on its way to some of its servers may take effect there.
-func (b *holdFold) provenBy(i int32, held []*hold) (before *hold, by time.Duration) {
+func (b *holdFold) provenBy(i int32, held *promisedHolds) (before *hold, by time.Duration) {
 	s := &b.h.Spans[i]
 	if b.quorum || s.Some || b.h.Limit(s.Key) != 0 {
 		return nil, never
 	}
-	later := sort.Search(len(held), func(n int) bool { return held[n].from > s.Call })
-	for _, h := range slices.Backward(held[:later]) {
-		if !h.reader && h.until > s.Call && h.promisedAt(s.Call) {
+	later := sort.Search(len(held.list), func(n int) bool { return held.list[n].from > s.Call })
+	for n := later - 1; n >= 0 && held.latest[n] > s.Call && before == nil; n-- {
+		if h := held.list[n]; !h.reader && h.until > s.Call && h.promisedAt(s.Call) {
 			before = h
-			break
 		}
 	}
 	if before == nil {
 		return nil, never
 	}
 	by = never
-	for _, g := range held[later:] {
+	for _, g := range held.list[later:] {
 		if g.owner != before.owner {
 			by = g.from
 			break
