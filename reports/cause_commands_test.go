@@ -52,7 +52,7 @@ func inFlight() [2]float64 { return [2]float64{20, 30} }
 
 // TestTakenOverTwice: however the hold before the two ended, the cause is that both acquires were in flight then.
 func TestTakenOverTwice(t *testing.T) {
-	const grants = ": n1 granted it to client 0 at 2.100 s and to client 1 at 2.200 s, 1.80 s before the validity of " +
+	const grants = ": it was granted to client 0 at 2.100 s and to client 1 at 2.200 s, 1.80 s before the validity of " +
 		"client 0 ended"
 	for _, test := range []struct {
 		name  string

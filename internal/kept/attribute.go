@@ -268,5 +268,32 @@ func (v *Values) Whose(key, value string, t time.Duration) (span int32, client i
 	return span, v.client(span)
 }
 
+// At is the stay that a sample of a master belongs to; nil: it has no value at the key, or a shared one.
+func (v *Values) At(x *history.Sample, key int32) *Stay {
+	value, single := valueOf(x.Keys[v.h.Keys[key]])
+	list := v.of()[keyValue{key, value}]
+	n := sort.Search(len(list), func(n int) bool { return list[n].First.Time > x.Time })
+	for n--; single && n >= 0; n-- {
+		if s := list[n]; s.Node == x.Node && x.Time <= s.Last.Time {
+			return s
+		}
+	}
+	return nil
+}
+
+// Identifies reports whether the value of a stay is that of one hold alone: it names its owner, or it appeared for no
+// other hold, and other values did at the key. Locks that store the same value for all have none.
+func (v *Values) Identifies(s *Stay) bool {
+	switch {
+	case s == nil || s.Span == None:
+		return false
+	case v.named(s.Value) != None:
+		return true
+	}
+	other := func(t *Stay) bool { return t.Span != s.Span }
+	return !slices.ContainsFunc(v.of()[keyValue{s.Key, s.Value}], other) &&
+		slices.ContainsFunc(v.stays, func(t *Stay) bool { return t.Key == s.Key && t.Value != s.Value })
+}
+
 // Showing are the stays that show the hold of an acquire, in the order of time.
 func (v *Values) Showing(acquire int32) (all []*Stay) { return v.shown()[acquire] }

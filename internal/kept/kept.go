@@ -67,6 +67,12 @@ type turn struct {
 	span int32
 }
 
+// Has reports whether the state of a key in a sample has the value of the stay.
+func (s *Stay) Has(state history.KeyState) bool {
+	value, single := valueOf(state)
+	return single && value == s.Value
+}
+
 // Values are the values that the masters of a history kept. They do not change.
 type Values struct {
 	h       *history.History

@@ -26,6 +26,11 @@ func ofRequests() map[string][]evidence.Advice {
 				"(`SET key value NX PX lease`): between GET and SET another client can set it.",
 			Cost: "none: it is one command instead of two",
 		}},
+		"not-recorded": {{
+			Text: "Enter the protected block only if the server has granted the lock: check the result of the command that " +
+				"takes it, also where a wait ends without the lock or an error is caught.",
+			Cost: "none: it is a check of a result",
+		}},
 		"stalled-holder": {{
 			Text: "No lease prevents this: a paused client cannot notice that its lease has expired, and its watchdog is " +
 				"paused with it (Kleppmann 2016). A longer lease makes it rarer.",

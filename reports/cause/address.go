@@ -18,9 +18,9 @@ func findMovedAddress(q *inquiry) *Cause {
 	if f == nil {
 		return nil
 	}
-	old, now, byOld, byNow := p.GranterA, p.GranterB, p.A, p.B
+	old, now, byOld, byNow := p.ByA.Node, p.ByB.Node, p.A, p.B
 	if evidence.FirstOf(q.r.Witness.During(old, 0, f.Inject), evidence.IsMaster) == nil {
-		old, now, byOld, byNow = p.GranterB, p.GranterA, p.B, p.A
+		old, now, byOld, byNow = p.ByB.Node, p.ByA.Node, p.B, p.A
 	}
 	return blame(f, "the master's address moved from %s to %s at %s (%s), but %s still reached %s and was "+
 		"granted it there at %s; %s granted it to %s at %s", old, now, f.Injected(), f, byOld, old, byOld.GrantedAt(), now,

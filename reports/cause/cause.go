@@ -33,6 +33,7 @@ type Cause struct {
 
 	Of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
 	indirect bool // the violation follows from an earlier one
+	unsure   bool // no samples show that servers did what it says
 }
 
 // because is a cause in words, as [evidence.Say] formats it.
@@ -102,7 +103,7 @@ func (c *Cause) Advice() []evidence.Advice { return advice.Against(cmp.Or(c.advi
 // Explains is how much of a violation a cause explains: 0 if no mechanism fits.
 func (c *Cause) Explains() int {
 	switch {
-	case c.Name == faultBetween || c.Name == unknownCause:
+	case c.Name == faultBetween || c.Name == unknownCause, len(c.Faults) == 0 && c.unsure:
 		return 0
 	case len(c.Faults) == 0, c.indirect:
 		return 1

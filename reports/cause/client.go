@@ -155,7 +155,7 @@ func (q *inquiry) releasedAnothers(rel *history.Span) evidence.Sentence {
 		s.Add(" after %s had been", a)
 	}
 	s.Add(" granted it at %s", a.GrantedAt())
-	if gone := q.gone(q.p.GranterA, a, b.From, rel.Call); gone != nil {
+	if gone := q.gone(q.p.ByA.Node, a, b.From, rel.Call); gone != nil {
 		s.Add("; the key of %s was no longer there at %s", a, gone)
 	}
 	s.Add("; %s was granted it at %s", b, b.GrantedAt())

@@ -9,10 +9,9 @@ import (
 // Causes that lie with locks whose operations are several commands, or whose replies hide what the server
 // found.
 
-// findTakenOverTwice: a hold ended while two acquires were in flight, and one node granted both.
+// findTakenOverTwice: a hold ended while two acquires were in flight, and both were granted.
 func findTakenOverTwice(q *inquiry) *Cause {
-	node := q.node()
-	if node == "" || q.r.ByMajority() || q.p.B.Asked >= q.p.A.From {
+	if !q.oneNode() || q.r.ByMajority() || q.p.B.Asked >= q.p.A.From {
 		return nil
 	}
 	// a death first: it is what a scenario injects
@@ -25,7 +24,8 @@ func findTakenOverTwice(q *inquiry) *Cause {
 			if c, joint := freed(before); c != nil {
 				c.Add("%s", q.inFlight(before, joint))
 				q.delays(c)
-				c.Add(": %s", q.twoGrants(node))
+				c.Add(": %s", q.twoGrants(q.node()))
+				c.unsure = q.node() == ""
 				return c
 			}
 		}

@@ -134,7 +134,7 @@ func (q *inquiry) lostMajority() (c *Cause, clocks bool) {
 		return nil, false
 	}
 	p := q.p
-	nodes := format.Texts(p.ObservedB, func(smp history.Sample) string { return smp.Node })
+	nodes := format.Texts(p.ByB.Seen, func(smp history.Sample) string { return smp.Node })
 	slices.Sort(nodes)
 	c = new(Cause)
 	var parts []eventText

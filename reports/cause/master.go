@@ -22,22 +22,22 @@ func findFailover(q *inquiry) *Cause {
 		return nil
 	}
 	p, w := q.p, &q.r.Witness
-	c := because("%s granted %s to %s at %s", q.granter(), p.A.It(), p.A, p.A.GrantedAt())
-	if f := p.FaultOn(p.GranterA, p.A.Asked, (*evidence.Fault).KeepsFromReplicas); f != nil {
+	c := because("%s granted %s to %s at %s", q.p.Granter(q.p.A), p.A.It(), p.A, p.A.GrantedAt())
+	if f := p.FaultOn(p.ByA.Node, p.A.Asked, (*evidence.Fault).KeepsFromReplicas); f != nil {
 		c.blame(f, " and %s %s (%s)", f.Predicate(1), f.When(), f)
-	} else if down := w.FirstDown(p.GranterA, p.A.From, p.B.From); down != nil {
+	} else if down := w.FirstDown(p.ByA.Node, p.A.From, p.B.From); down != nil {
 		c.Add(" and did not reply at %s", down)
 	}
-	reached := slices.ContainsFunc(p.ObservedA, func(x history.Sample) bool { return x.Node == p.GranterB })
+	reached := slices.ContainsFunc(p.ByA.Seen, func(x history.Sample) bool { return x.Node == p.ByB.Node })
 	if hold := q.replicationFault(); hold != nil {
-		c.blame(hold, ", while its writes were kept from %s (%s since %s)", p.GranterB, hold, hold.Took())
+		c.blame(hold, ", while its writes were kept from %s (%s since %s)", p.ByB.Node, hold, hold.Took())
 	} else if p.Unreplicated {
 		c.Add(", before its write was seen on any other node")
-	} else if !reached && len(p.ObservedA) > 0 && w.Sampled(p.GranterB, p.A.From, p.B.From) {
-		c.Add("; its write was never seen on %s", p.GranterB)
+	} else if !reached && len(p.ByA.Seen) > 0 && w.Sampled(p.ByB.Node, p.A.From, p.B.From) {
+		c.Add("; its write was never seen on %s", p.ByB.Node)
 	}
-	if f := q.r.Promotion(p.GranterB, p.A.From); f != nil { // it no longer replicated
-		c.blame(f, "; %s %s %s (%s)", p.GranterB, f.Predicate(1), f.When(), f)
+	if f := q.r.Promotion(p.ByB.Node, p.A.From); f != nil { // it no longer replicated
+		c.blame(f, "; %s %s %s (%s)", p.ByB.Node, f.Predicate(1), f.When(), f)
 	}
 	c.Add("; %s", q.takeover())
 	return c
@@ -73,35 +73,29 @@ func (q *inquiry) promoted() bool {
 	if q.r.Quorum() || q.r.ByMajority() {
 		return false
 	}
-	return p != nil && p.GranterA != "" && p.GranterB != "" && p.GranterA != p.GranterB && !p.Outlived()
-}
-
-// granter names the node that granted the first hold, or the one that must have: a
-// master that dies within a millisecond of its grant is seldom sampled with it.
-func (q *inquiry) granter() string {
-	if q.p.Inferred {
-		return q.p.GranterA + ", the only master seen,"
-	}
-	return q.p.GranterA
+	return p != nil && p.ByA.Node != "" && p.ByB.Node != "" && p.ByA.Node != p.ByB.Node && !p.Outlived()
 }
 
 // takeover is the end of a failover: the new master and the second grant.
 func (q *inquiry) takeover() evidence.Sentence {
 	p := q.p
 	granted := evidence.Say("granted %s to %s at %s", p.B.It(), p.B, p.B.GrantedAt())
+	if p.ByB.Inferred {
+		granted = evidence.Say("was the only master seen when %s was granted %s at %s", p.B, p.B.It(), p.B.GrantedAt())
+	}
 	switch {
 	case p.Promoted == nil:
-		return evidence.Say("%s %s", p.GranterB, granted)
+		return evidence.Say("%s %s", p.ByB.Node, granted)
 	case p.Promoted.Time > p.B.From: // sampled after it had granted the lock
-		return evidence.Say("%s %s and was seen as master from %s", p.GranterB, granted, p.Promoted)
+		return evidence.Say("%s %s and was seen as master from %s", p.ByB.Node, granted, p.Promoted)
 	}
-	return evidence.Say("%s was seen as master from %s and %s", p.GranterB, p.Promoted, granted)
+	return evidence.Say("%s was seen as master from %s and %s", p.ByB.Node, p.Promoted, granted)
 }
 
 // replicationFault is the fault that kept the first grant from the node that
 // granted the second; nil if none did.
 func (q *inquiry) replicationFault() *evidence.Fault {
-	a, b := q.p.GranterA, q.p.GranterB
+	a, b := q.p.ByA.Node, q.p.ByB.Node
 	return evidence.FirstOf(q.r.Faults, func(f *evidence.Fault) bool {
 		return (f.On(a) || f.On(b+">"+a) || f.On(a+">"+b)) && f.KeepsFromReplicas() &&
 			f.Effective(q.p.A.Asked, q.p.B.From) && f.Heal >= q.p.A.From
@@ -114,13 +108,13 @@ func findSplitBrain(q *inquiry) *Cause {
 		return nil
 	}
 	p := q.p
-	still := evidence.FirstOf(q.r.Witness.During(p.GranterA, p.Promoted.Time, p.A.To), evidence.IsMaster)
+	still := evidence.FirstOf(q.r.Witness.During(p.ByA.Node, p.Promoted.Time, p.A.To), evidence.IsMaster)
 	f := q.replicationFault()
 	if still == nil || f == nil {
 		return nil
 	}
 	// from the injection: its effect, a second master, comes after it
-	c := blame(f, "%s %s from %s (%s), granted it to %s at %s and was still seen as master at %s", q.granter(),
+	c := blame(f, "%s %s from %s (%s), granted it to %s at %s and was still seen as master at %s", q.p.Granter(q.p.A),
 		f.Predicate(1), f.Injected(), f, p.A, p.A.GrantedAt(), still)
 	if link := q.cutFromSentinel(); link != nil {
 		c.blame(link, "; %s %s from %s (%s)", evidence.Subject(link.Target), link.Predicate(1), link.Injected(), link)
@@ -138,10 +132,10 @@ func (q *inquiry) cutFromSentinel() *evidence.Fault {
 		if !link || !inForce || !f.CutsOff() {
 			return false
 		}
-		if from == q.p.GranterA {
+		if from == q.p.ByA.Node {
 			from, to = to, from
 		}
-		return to == q.p.GranterA && !evidence.IsClient(from) && !q.r.AreNodes(map[string]bool{from: true})
+		return to == q.p.ByA.Node && !evidence.IsClient(from) && !q.r.AreNodes(map[string]bool{from: true})
 	})
 }
 
@@ -151,18 +145,18 @@ func findAheadReplica(q *inquiry) *Cause {
 		return nil
 	}
 	p := q.p
-	f := q.clockAhead(p.GranterB)
+	f := q.clockAhead(p.ByB.Node)
 	if f == nil || q.replicationFault() != nil {
 		return nil
 	}
 	c := &Cause{Faults: []*evidence.Fault{f}}
 	why := evidence.Sentence{}
-	if over := p.FaultOn(p.GranterA, p.A.Asked, nil); over != nil {
+	if over := p.FaultOn(p.ByA.Node, p.A.Asked, nil); over != nil {
 		c.Faults = append(c.Faults, over)
 		why = evidence.Say(" and %s %s (%s)", over.Predicate(1), over.When(), over)
 	}
 	c.Add("the key expired early on %[2]s (%[3]s): %[4]s granted it to %[5]s at %[6]s%[1]s; %[7]s%[8]s", why,
-		f.ClockText(), f, q.granter(), p.A, p.A.GrantedAt(), q.takeover(), q.p.Early())
+		f.ClockText(), f, q.p.Granter(q.p.A), p.A, p.A.GrantedAt(), q.takeover(), q.p.Early())
 	return c
 }
 

@@ -13,12 +13,20 @@ import (
 // Causes that lie with a node that had granted the lock and granted it again: it
 // restarted, its keys were removed, or its clock was set forward.
 
-// node is the node that granted both holds; "" if it is not one.
+// node is the node that granted both holds; "" if it is not one, or not known.
 func (q *inquiry) node() string {
-	if p := q.p; p != nil && !q.r.Quorum() && p.GranterA == p.GranterB && !p.Outlived() {
-		return p.GranterA
+	if q.oneNode() && q.p.ByA.Node == q.p.ByB.Node {
+		return q.p.ByA.Node
 	}
 	return ""
+}
+
+// oneNode reports whether one node granted both holds, or the run has only one, while the promise to the first was in
+// force.
+func (q *inquiry) oneNode() bool {
+	p := q.p
+	return p != nil && !q.r.Quorum() && !p.Outlived() &&
+		(p.ByA.Node != "" && p.ByA.Node == p.ByB.Node || len(q.r.Manifest.Nodes) == 1)
 }
 
 // findRestart: the node that granted the lock restarted without it. A node that did not reply may have been slow, so
@@ -32,7 +40,7 @@ func findRestart(q *inquiry) *Cause {
 		return nil
 	}
 	p := q.p
-	c := because("%s granted it to %s at %s", q.granter(), p.A, p.A.GrantedAt())
+	c := because("%s granted it to %s at %s", q.p.Granter(q.p.A), p.A, p.A.GrantedAt())
 	f := q.r.EffectOn(node, p.A.Asked, p.B.From, (*evidence.Fault).EndsProcess)
 	down, since := q.r.Witness.FirstDown(node, p.A.From, p.B.From), p.A.From
 	switch {
@@ -51,7 +59,11 @@ func findRestart(q *inquiry) *Cause {
 	if backWithout != nil {
 		c.Add(", replied without the key")
 	}
-	c.Add(" and granted it to %s at %s%s", p.B, p.B.GrantedAt(), q.p.Early())
+	if p.ByB.Inferred {
+		c.Add("; %s was granted it at %s%s%s", p.B, p.B.GrantedAt(), p.KnownBy(p.B), p.Early())
+		return c
+	}
+	c.Add(" and granted it to %s at %s%s", p.B, p.B.GrantedAt(), p.Early())
 	return c
 }
 
@@ -157,8 +169,11 @@ func findEarlyExpiry(q *inquiry) *Cause {
 // twoGrants are the two grants by one node; node is empty if no sample shows which.
 func (q *inquiry) twoGrants(node string) evidence.Sentence {
 	a, b, by := q.p.A, q.p.B, "it was granted"
-	if node != "" {
-		by = node + " granted it"
+	switch p := q.p; {
+	case node != "" && p.ByB.Inferred:
+		by = p.Granter(b) + " granted it"
+	case node != "":
+		by = p.Granter(a) + " granted it"
 	}
 	return evidence.Say("%s to %s at %s and to %s at %s%s", by, a, a.GrantedAt(), b, b.GrantedAt(), q.p.Early())
 }

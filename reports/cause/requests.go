@@ -126,7 +126,7 @@ func (q *inquiry) strangersRelease() *Cause {
 			c.Add("still held it when %s released it at %s, without an error, for an owner that did not hold it (%s)",
 				evidence.ClientName(client), evidence.CallAt(rel), owner)
 		}
-		if gone := q.gone(q.p.GranterA, a, b.From, rel.Call); gone != nil {
+		if gone := q.gone(q.p.ByA.Node, a, b.From, rel.Call); gone != nil {
 			c.Add("; the key was no longer there at %s", gone)
 		}
 		c.Add("; %s was granted it at %s", b, b.GrantedAt())

@@ -23,7 +23,7 @@ func findStolen(q *inquiry) *Cause {
 	}
 	for s, victim := range q.thefts() {
 		if s.First.Time == q.v.Start && slices.Contains(q.v.Owners, q.r.OwnerName(victim.Owner)) {
-			return q.stolen(s, victim, q.holdOf(s.Span))
+			return q.stolen(s, victim, q.r.HoldOf(s.Span))
 		}
 	}
 	return q.renewedAnother()
@@ -49,7 +49,7 @@ func (q *inquiry) thefts() iter.Seq2[*kept.Stay, *evidence.Hold] {
 			if !q.about(s.Key) || s.Span == kept.None || s.Replaced.Span == kept.None {
 				continue
 			}
-			victim, thief := q.holdOf(s.Replaced.Span), q.holdOf(s.Span)
+			victim, thief := q.r.HoldOf(s.Replaced.Span), q.r.HoldOf(s.Span)
 			if victim != nil && thief != nil && q.convicted(s, victim, thief) && !yield(s, victim) {
 				return
 			}
@@ -105,11 +105,6 @@ func (q *inquiry) pastValidity(c *Cause, thief *evidence.Hold, seen *history.Sam
 	}
 	c.Add("renewed it without comparing the value of the key")
 	return c
-}
-
-// holdOf is the hold that an acquire began; nil if it began none.
-func (q *inquiry) holdOf(span int32) *evidence.Hold {
-	return evidence.FirstOf(q.r.Holds, func(h *evidence.Hold) bool { return h.Span == span })
 }
 
 // renewedAnother: the violation is that a renewal succeeded although another client had the lock.

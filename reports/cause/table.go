@@ -20,6 +20,7 @@ func mechanisms() []mechanism {
 func requestMechanisms() []mechanism {
 	return []mechanism{
 		{"stolen", findStolen},
+		{"not-recorded", findUnrecorded},
 		{"stalled-holder", findStall},
 		{"cut-off-holder", findCutOff},
 		{"executed-twice", findExecutedTwice},

@@ -19,11 +19,10 @@ func findExecutedTwice(q *inquiry) *Cause {
 	}
 	f := all[0]
 	if q.p != nil {
-		node := q.node()
-		if node == "" || q.p.Outlived() {
+		if !q.oneNode() {
 			return nil
 		}
-		return blame(f, "requests of clients were executed twice from %s (%s): %s", f.Took(), f, q.twoGrants(node))
+		return blame(f, "requests of clients were executed twice from %s (%s): %s", f.Took(), f, q.twoGrants(q.node()))
 	}
 	asked, h := q.granted(func(s *history.Span) bool { return q.cites(s.Ended) })
 	if h == nil {

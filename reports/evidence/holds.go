@@ -140,6 +140,11 @@ func (r *Run) LastHold(owner, key int32, t time.Duration) *Hold {
 	return LastOf(r.Holds, func(h *Hold) bool { return h.Owner == owner && h.Key == key && h.From <= t })
 }
 
+// HoldOf is the hold that an acquire began, by its index in History.Spans; nil if it began none.
+func (r *Run) HoldOf(span int32) *Hold {
+	return FirstOf(r.Holds, func(h *Hold) bool { return h.Span == span })
+}
+
 // ReleaseOf is the release that ended a hold, which was released.
 func (r *Run) ReleaseOf(h *Hold) *history.Span {
 	return FirstOf(r.History.Spans, func(s *history.Span) bool { return s.Invoked == h.Ended })

@@ -7,6 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/kept"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
@@ -39,10 +40,11 @@ func TestGranterIsMaster(t *testing.T) {
 			sample(90, "n2", "master", ""), sample(500, "n2", "master", "own-1")}, "n2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := evidence.New(rundir.Manifest{Nodes: []cluster.Node{{Name: "n1"}, {Name: "n2"}}}, new(history.History),
+			r := evidence.New(rundir.Manifest{Nodes: []cluster.Node{{Name: "n1"}, {Name: "n2"}}}, &history.History{Owners: []string{"own-1"}},
 				test.samples, checker.Judgement{})
-			seen := firstWith(r, "orders", "own-1", evidence.Interval{Until: ms(1000)}, ms(300))
-			if got := granter(r, seen, ms(300)); got != test.want {
+			p := &Pair{R: r, Key: "orders"}
+			h := &evidence.Hold{Hold: checker.Hold{From: ms(300), Owner: 0, Span: kept.None}}
+			if got := p.granter(p.firstWith(h, evidence.Interval{Until: ms(1000)}), h.From); got != test.want {
 				t.Errorf("granted by %q, want %q", got, test.want)
 			}
 		})

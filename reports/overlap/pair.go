@@ -18,13 +18,9 @@ type Pair struct {
 	V            *checker.Violation
 	A, B         *evidence.Hold // a was granted first
 	Key          string
-	ObservedA    []history.Sample // nodes with a's owner until b was granted
-	ObservedB    []history.Sample
-	GranterA     string // the node that granted a; empty: unknown
-	GranterB     string
+	ByA, ByB     Grant
 	Stale        *history.Touched // a write by a after b had written or been granted; nil: none
 	Promoted     *history.Sample  // the first in which b's granter is master; nil: none
-	Inferred     bool             // GranterA is not in ObservedA, but was the only master then
 	Unreplicated bool             // other nodes were sampled, and never had a's owner
 	ValidUntil   time.Duration    // of a when b was granted
 }
@@ -72,38 +68,15 @@ func holdsOf(r *evidence.Run, v *checker.Violation) []*evidence.Hold {
 // FindNodes finds out from samples which node granted which hold, and from the history what was written.
 func (p *Pair) FindNodes() {
 	w := &p.R.Witness
-	p.ObservedA = firstWith(p.R, p.Key, p.R.OwnerName(p.A.Owner), evidence.Interval{From: p.A.Asked, Until: p.B.From}, p.A.From)
-	p.ObservedB = firstWith(p.R, p.Key, p.R.OwnerName(p.B.Owner), evidence.Interval{From: p.B.Asked, Until: p.B.To}, p.B.From)
-	p.GranterA, p.GranterB = granter(p.R, p.ObservedA, p.A.From), granter(p.R, p.ObservedB, p.B.From)
-	if nodes := p.R.Manifest.Nodes; len(nodes) == 1 {
-		p.GranterA, p.GranterB = nodes[0].Name, nodes[0].Name
-	}
-	if !p.R.Quorum() && !p.R.ByMajority() {
-		if p.GranterA == "" {
-			p.GranterA = changed(p.R, p.Key, p.A.From)
-		}
-		if p.GranterB == "" {
-			p.GranterB = changed(p.R, p.Key, p.B.From)
-		}
-	}
-	if p.GranterA == "" && !p.R.Quorum() {
-		if only := w.SoleMaster(p.A.From); only != "" {
-			p.GranterA, p.Inferred = only, true
-		}
-	}
-	if p.GranterB == "" && !p.R.Quorum() {
-		p.GranterB = w.SoleMaster(p.B.From)
-	}
-	if p.GranterA != "" {
-		others := false
-		for _, n := range w.Nodes {
-			others = others || n != p.GranterA && w.Sampled(n, p.A.From, p.B.From)
-		}
-		elsewhere := slices.ContainsFunc(p.ObservedA, func(s history.Sample) bool { return s.Node != p.GranterA })
+	p.ByA = p.grantOf(p.A, evidence.Interval{From: p.A.Asked, Until: p.B.From})
+	p.ByB = p.grantOf(p.B, evidence.Interval{From: p.B.Asked, Until: p.B.To})
+	if by := p.ByA.Node; by != "" {
+		others := slices.ContainsFunc(w.Nodes, func(n string) bool { return n != by && w.Sampled(n, p.A.From, p.B.From) })
+		elsewhere := slices.ContainsFunc(p.ByA.Seen, func(s history.Sample) bool { return s.Node != by })
 		p.Unreplicated = others && !elsewhere
 	}
-	if p.GranterB != "" {
-		p.Promoted = w.Promotion(p.GranterB, p.A.Asked, p.B.To)
+	if by := p.ByB.Node; by != "" {
+		p.Promoted = w.Promotion(by, p.A.Asked, p.B.To)
 	}
 	p.Stale = evidence.FirstOf(p.R.History.Touches, func(t *history.Touched) bool {
 		return t.Time >= p.B.From && t.Owner == p.A.Owner && p.R.KeyName(t.Key) == p.Key

@@ -19,37 +19,69 @@ func (p *Pair) By(h *evidence.Hold) evidence.Sentence {
 		return by
 	case len(p.R.Samples) == 0:
 		return evidence.Say(" by an unknown node (nodes were not sampled)")
+	case p.neverRecorded():
+		return evidence.Say(" (no server of the run recorded it)")
 	}
 	return evidence.Say(" by an unknown node (no sample shows the grant)")
 }
 
-// KnownBy names the node that granted a hold: " by n1"; or those of a quorum on which
-// it was seen; empty if it is not known.
+// KnownBy names the node that granted a hold: " by n1"; or those of a quorum on which it was seen; or it says that no
+// server did. Empty if that is not known.
 func (p *Pair) KnownBy(h *evidence.Hold) evidence.Sentence {
-	w, all, granter := &p.R.Witness, p.ObservedA, p.GranterA
-	if h == p.B {
-		all, granter = p.ObservedB, p.GranterB
-	}
+	w, g := &p.R.Witness, p.Grant(h)
 	switch {
-	case len(p.R.Manifest.Nodes) == 1:
-		return evidence.Say(" by %s", p.R.Manifest.Nodes[0].Name)
-	case p.R.ByMajority() && granter != "":
-		return evidence.Say(" (%s was the leader)", granter)
-	case !p.R.Quorum() && granter != "":
-		return evidence.Say(" by %s", granter)
-	case !p.R.Quorum() || len(all) == 0:
+	case g.Instead != nil:
+		return evidence.Say(" (no server recorded it)")
+	case p.R.ByMajority() && g.Node != "":
+		return evidence.Say(" (%s was the leader)", g.Node)
+	case g.Inferred:
+		return evidence.Say(" (%s was %s)", g.Node, p.onlyOne())
+	case !p.R.Quorum() && g.Node != "":
+		return evidence.Say(" by %s", g.Node)
+	case !p.R.Quorum() || len(g.Seen) == 0:
 		return evidence.Sentence{}
 	}
 	var names []string
 	var from []evidence.Point
 	for _, node := range w.Nodes { // in their order, not in that of the samples
-		for _, s := range evidence.AllOf(all, func(s *history.Sample) bool { return s.Node == node }) {
+		for _, s := range evidence.AllOf(g.Seen, func(s *history.Sample) bool { return s.Node == node }) {
 			names = append(names, node)
 			from = append(from, evidence.SampleAt(s))
 		}
 	}
 	seen := evidence.Proved(evidence.ProofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.Nodes), "node")), from...)
 	return evidence.Say(" (seen on %s: %s)", seen, strings.Join(names, ", "))
+}
+
+// Granter is the node that granted a hold as the subject of a sentence; where no sample shows the grant, it says so.
+func (p *Pair) Granter(h *evidence.Hold) string {
+	if g := p.Grant(h); g.Inferred {
+		return g.Node + ", " + p.onlyOne() + ","
+	}
+	return p.Grant(h).Node
+}
+
+// onlyOne is a node that must have granted a hold, although no sample shows the grant.
+func (p *Pair) onlyOne() string {
+	if len(p.R.Manifest.Nodes) == 1 {
+		return "the only node"
+	}
+	return "the only " + p.R.MasterWord() + " seen"
+}
+
+// GrantStep is a grant in a list of steps; rest is what else is known of it.
+func (p *Pair) GrantStep(h *evidence.Hold, rest string) string {
+	lock := h.What(evidence.Quote(p.Key))
+	if h.Permits > 0 {
+		lock += " of " + evidence.Quote(p.Key)
+	}
+	switch g := p.Grant(h); {
+	case g.Instead != nil:
+		return fmt.Sprintf("%s believes that it has %s%s; no server recorded it", h, lock, rest)
+	case g.Inferred:
+		return fmt.Sprintf("%s is granted %s%s; %s was %s", h, lock, rest, p.R.Witness.Name(g.Node), p.onlyOne())
+	}
+	return fmt.Sprintf("%s is granted %s%s%s", h, lock, p.KnownBy(h).Text, rest)
 }
 
 // Early is how long before the end of the first validity the second grant came.

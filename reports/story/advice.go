@@ -24,7 +24,7 @@ func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *overlap.Pa
 		switch {
 		case r.Ensemble():
 			text += " Its tokens are zxids, and zxids start over when a majority has lost its disks."
-		case p.GranterA != p.GranterB || c.Name == cause.ForgottenInRestart:
+		case p.ByA.Node != p.ByB.Node || c.Name == cause.ForgottenInRestart:
 			text += " Its counter is stored beside the lock and is lost with it" + clockOfTokens(p) +
 				"; fencing needs a counter that survives."
 		}
@@ -37,8 +37,8 @@ func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *overlap.Pa
 // counter at the clock of the server issues a smaller token then.
 func clockOfTokens(p *overlap.Pair) string {
 	for f := range evidence.Each(p.R.Faults) {
-		if by := f.Behind(); by != "" && f.On(p.GranterB) && f.Effective(p.B.Asked, p.B.From) {
-			return fmt.Sprintf(", and the clock of %s was %s behind (%s)", p.GranterB, by, evidence.Quote(f.Name))
+		if by := f.Behind(); by != "" && f.On(p.ByB.Node) && f.Effective(p.B.Asked, p.B.From) {
+			return fmt.Sprintf(", and the clock of %s was %s behind (%s)", p.ByB.Node, by, evidence.Quote(f.Name))
 		}
 	}
 	return ""

@@ -155,3 +155,61 @@ client 1 release orders 7.6-7.7 fail owner=b code=not-held
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}
 }
+
+// TestGrantsOfServers: a server is said to have granted a hold only if a sample shows it. In each history the acquire
+// of client 2 succeeds at the end of its wait; the servers have the lock for client 1 all the time, have another value
+// for it, or never have a record of it.
+func TestGrantsOfServers(t *testing.T) {
+	const before = `clients 3
+client 0 acquire orders 1.0-1.1 ok owner=holder-0 lease=9s
+client 0 release orders 2.0-2.01 ok owner=holder-0
+client 1 acquire orders 1.2-2.1 ok owner=holder-1 lease=9s
+client 2 acquire orders 1.2-2.5 ok owner=holder-2 lease=9s
+client 1 release orders 3.5-3.51 ok owner=holder-1
+client 2 release orders 3.6-3.61 ok owner=holder-2
+witness n1 0.9
+`
+	const both = "Client 1 and client 2 both held `orders` for 1.00 s: "
+	for name, test := range map[string]storyTest{
+		"not recorded": {before + `witness n1 1.5 orders owner=holder-0 ttl=8.6s
+witness n1 2.2 orders owner=holder-1 ttl=8.9s
+witness n1 2.7 orders owner=holder-1 ttl=8.4s
+`, checker.BrokenPromise, "not-recorded", both + "client 1 was granted it at 2.100 s by n1; client 2, whose acquire " +
+			"succeeded at 2.500 s, believed that it had it; no server recorded it: n1 had it for client 1 at 2.700 s",
+			"check the result"},
+		"recorded": {before + `witness n1 1.5 orders owner=holder-0 ttl=8.6s
+witness n1 2.2 orders owner=holder-1 ttl=8.9s
+witness n1 2.7 orders owner=holder-2 ttl=8.8s
+`, checker.BrokenPromise, "taken-over-twice", both + "client 0 released it at 2.000 s while the acquires of both were in " +
+			"flight: n1 granted it to client 1 at 2.100 s and to client 2 at 2.500 s", ""},
+		"overwritten in this run": {before + `client 0 acquire orders 4.0-4.01 ok owner=holder-3 lease=9s
+client 1 acquire orders 4.2-4.21 ok owner=holder-4 lease=9s
+client 0 release orders 4.3-4.31 fail owner=holder-3
+client 1 release orders 4.4-4.41 ok owner=holder-4
+witness n1 1.5 orders owner=holder-0 ttl=8.6s
+witness n1 2.2 orders owner=holder-1 ttl=8.9s
+witness n1 2.7 orders owner=holder-1 ttl=8.4s
+witness n1 4.1 orders owner=holder-3 ttl=8.9s
+witness n1 4.25 orders owner=holder-4 ttl=8.9s
+`, checker.BrokenPromise, "overwritten", "Client 0 and client 1 both held `orders` for 90 ms", "Acquire with one command"},
+		"not sampled meanwhile": {before + `witness n1 1.5 orders owner=holder-0 ttl=8.6s
+witness n1 2.2 orders owner=holder-1 ttl=8.9s
+`, checker.BrokenPromise, "taken-over-twice", both + "client 0 released it at 2.000 s while the acquires of both were in " +
+			"flight: n1, the only node, granted it to client 1 at 2.100 s and to client 2 at 2.500 s", ""},
+		"stalled": {before + `nemesis client-stalled 2.49 note target=client:2 lasted=450ms
+witness n1 1.5 orders owner=holder-0 ttl=8.6s
+witness n1 2.2 orders owner=holder-1 ttl=8.9s
+witness n1 2.7 orders owner=holder-1 ttl=8.4s
+`, checker.BrokenPromise, "taken-over-twice", both + "client 0 released it", ""},
+		"one value for all": {before + `witness n1 1.5 orders owner=1 ttl=8.6s
+witness n1 2.2 orders owner=1 ttl=8.9s
+witness n1 2.7 orders owner=1 ttl=8.4s
+`, checker.BrokenPromise, "taken-over-twice", both + "client 0 released it", ""},
+		"on no server of the run": {strings.Replace(before, "client 0 release orders 2.0-2.01 ok", "client 0 release orders "+
+			"1.15-1.16 ok", 1) + "witness n1 2.2\nwitness n1 2.7\n", checker.BrokenPromise, "unknown", both + "client 1 was " +
+			"granted it at 2.100 s (no server of the run recorded it), client 2 at 2.500 s (no server of the run recorded it)",
+			""},
+	} {
+		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
+	}
+}

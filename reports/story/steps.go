@@ -22,12 +22,12 @@ const maxSteps = 6
 func stepsOfPair(p *overlap.Pair, c *cause.Cause, headline evidence.Sentence) []evidence.Step {
 	a, b := evidence.ClientName(p.A.Client), evidence.ClientName(p.B.Client)
 	steps := []evidence.Step{
-		{Time: p.A.From, Event: int(p.A.Granted), Weight: 10, Text: grantStep(p, p.A)},
-		{Time: p.B.From, Event: int(p.B.Granted), Weight: 10, Text: grantStep(p, p.B) + stillHeld(p)},
+		{Time: p.A.From, Event: int(p.A.Granted), Weight: 10, Text: grantStep(p, p.A, "")},
+		{Time: p.B.From, Event: int(p.B.Granted), Weight: 10, Text: grantStep(p, p.B, stillHeld(p))},
 	}
 	steps = append(append(steps, c.Steps...), stepsOfFaults(p, c)...)
-	if p.Promoted != nil && p.GranterA != p.GranterB {
-		text := fmt.Sprintf("%s is first seen as %s", p.R.Witness.Name(p.GranterB), p.R.MasterWord())
+	if p.Promoted != nil && p.ByA.Node != p.ByB.Node {
+		text := fmt.Sprintf("%s is first seen as %s", p.R.Witness.Name(p.ByB.Node), p.R.MasterWord())
 		if p.Unreplicated {
 			text += ", without the grant of " + a
 		}
@@ -56,23 +56,14 @@ func stepsOfPair(p *overlap.Pair, c *cause.Cause, headline evidence.Sentence) []
 	return selectSteps(p.R, withNamed(p.R, steps, headline.Proofs))
 }
 
-func grantStep(p *overlap.Pair, h *evidence.Hold) string {
-	text := fmt.Sprintf("%s is granted %s", evidence.ClientName(h.Client), h.What(evidence.Quote(p.Key)))
-	if h.Permits > 0 {
-		text += " of " + evidence.Quote(p.Key)
-	}
-	if h == p.A && p.Inferred {
-		text += ", with " + p.R.Witness.Name(p.GranterA) + " the only " + p.R.MasterWord() + " seen"
-	} else {
-		text += p.KnownBy(h).Text
+func grantStep(p *overlap.Pair, h *evidence.Hold, rest string) string {
+	if until := h.DrawnValidity(); until > 0 && h == p.A && !p.Outlived() {
+		rest = ", valid until " + format.Instant(until) + rest
 	}
 	if h.Token > 0 {
-		text += fmt.Sprintf(" with token %d", h.Token)
+		rest = fmt.Sprintf(" with token %d", h.Token) + rest
 	}
-	if until := h.DrawnValidity(); until > 0 && h == p.A && !p.Outlived() {
-		text += ", valid until " + format.Instant(until)
-	}
-	return text
+	return p.GrantStep(h, rest)
 }
 
 // withNamed marks the steps about what the headline names, by the proofs of its instants, and adds those that are
