@@ -64,13 +64,8 @@ func (l *wakes) take(ctx context.Context, a client.Acquire) (start time.Time, er
 // wait subscribes first, so that it misses no release after its next request.
 func (l *wakes) wait(ctx context.Context, a client.Acquire) (start time.Time, err error) {
 	subscribed, unsubscribe := context.WithCancel(ctx)
-	messages := l.rdb().Subscribe(subscribed, channel(a.Key))
-	defer func() { _ = messages.Close() }()
-	defer unsubscribe()      // first: Close waits for a dial, and virtual time does not pass meanwhile
-	var free <-chan struct{} // nil: refused
-	if _, err := messages.Receive(subscribed); err == nil {
-		free = receive(subscribed, messages)
-	}
+	defer unsubscribe()
+	free := l.subscribe(subscribed, channel(a.Key))
 	for {
 		start, err := l.take(ctx, a)
 		if !errors.Is(err, errBusy) {
@@ -89,21 +84,25 @@ func (l *wakes) wait(ctx context.Context, a client.Acquire) (start time.Time, er
 	}
 }
 
-// receive forwards messages until ctx ends. After a failure go-redis subscribes again.
-func receive(ctx context.Context, messages *redis.PubSub) <-chan struct{} {
+// subscribe forwards messages until ctx ends; nil: the subscription was refused. After a failure go-redis subscribes
+// again. The goroutine that receives also closes: Close waits for a dial, and virtual time does not pass meanwhile.
+func (l *wakes) subscribe(ctx context.Context, name string) <-chan struct{} {
+	messages := l.rdb().Subscribe(ctx, name)
+	if _, err := messages.Receive(ctx); err != nil {
+		_ = messages.Close()
+		return nil
+	}
 	free := make(chan struct{}, 1)
 	go func() {
+		defer func() { _ = messages.Close() }()
 		for ctx.Err() == nil {
-			if _, err := messages.ReceiveMessage(ctx); err != nil {
-				select {
-				case <-time.After(100 * time.Millisecond):
-				case <-ctx.Done():
-				}
-				continue
+			start := time.Now()
+			message, err := messages.ReceiveTimeout(ctx, 100*time.Millisecond)
+			if _, is := message.(*redis.Message); is && len(free) == 0 {
+				free <- struct{}{}
 			}
-			select {
-			case free <- struct{}{}:
-			default:
+			if err != nil { // no message in time or, sooner, no connection
+				time.Sleep(time.Until(start.Add(100 * time.Millisecond)))
 			}
 		}
 	}()
