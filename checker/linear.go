@@ -178,7 +178,7 @@ func (v *view) modelOps(k *keyOps) []search.Op {
 			continue
 		case s.Op == history.OpRelease:
 			op.Kind = search.OpRelease
-			op.Unknown = op.Unknown || v.mayBeOfNothing(s)
+			op.Unknown = op.Unknown || slices.Contains(k.entered, s.Owner) || v.mayBeOfNothing(s)
 			effect = s.Invoked
 		case op.Unknown && v.ownerOrder[s.Owner] == ordSequential && len(k.busy) == 0:
 			continue

@@ -31,6 +31,8 @@ type keyOps struct {
 	unjudgeable    bool         // the holds of one of its owners are unknown
 	unjudgeableWhy unknownCause // why, for the first such owner
 
+	entered []int32 // owners that may have entered a lost hold again: servers may have counted one level more
+
 	readers, manyPermits, tokens, ambiguous bool
 	ownerModes                              map[int32]usage // of owners that act after an unknown outcome
 }
@@ -63,6 +65,9 @@ func (v *view) keyedOps() []keyOps {
 		}
 	}
 	for _, h := range refs(v.holds) {
+		if h.remains && v.ownerOrder[h.owner] == ordAfterUnknown {
+			keys[h.key].entered = append(keys[h.key].entered, h.owner)
+		}
 		if h.remains && h.core < never {
 			keys[h.key].undone = append(keys[h.key].undone, segment{h.core, never})
 		}

@@ -123,11 +123,8 @@ func (v *view) writtenStalled(touch int32) bool {
 
 // doubtStall notes which violations that a stream has found a stall may excuse, because it is noted at its end.
 func (s *Stream) doubtStall(f *history.Fault) {
-	switch {
-	case f.Name == history.HarnessStalled:
-		s.doubt(f.Time-f.Lasted, anyClient)
-	case f.Stalled():
-		s.doubt(f.Time-f.Lasted, (&faultTime{target: f.Target}).client())
+	if f.Stalled() {
+		s.doubt(f.Time-f.Lasted, (&faultTime{target: f.Target}).client()) // the harness is anyClient
 	}
 }
 
