@@ -111,14 +111,15 @@ func (v *view) addStalls(pauses map[int][]segment) map[int][]segment {
 	return added
 }
 
-// writtenStalled reports whether a touch came from a hold whose promise ended while its client or the harness was
-// stopped.
+// writtenStalled reports whether a touch came from a hold whose promise ended, or whose loss was reported, while its
+// client or the harness was stopped.
 func (v *view) writtenStalled(touch int32) bool {
 	if touch < 0 {
 		return false
 	}
 	h := v.writerOf(touch)
-	return h != nil && v.h.Touches[touch].Time > h.until && v.stalled(h, h.longestPromise())
+	return h != nil && v.h.Touches[touch].Time > h.until &&
+		(v.stalled(h, h.longestPromise()) || v.lossReported(h) && v.stalled(h, h.until))
 }
 
 // doubtStall notes which violations that a stream has found a stall may excuse, because it is noted at its end.
