@@ -97,4 +97,7 @@ func TestFirstError(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "; 2 other clients failed as well") {
 		t.Errorf("error %v", err)
 	}
+	if err := firstError([]error{first, client.ErrAlone, client.ErrAlone}); err != client.ErrAlone {
+		t.Errorf("a scenario that is not for the client: %v", err)
+	}
 }
