@@ -165,7 +165,8 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 		}
 		since := segment{c.usedBefore(f.Span, connections), f.Time}
 		if u.ran(f.Span, since) == since && u.in(since, f.Span, []string{anything}) {
-			failed[s.Op] = append(failed[s.Op], finding{rule: failedHealthy, x: none, y: f.Span, start: s.Call, end: f.Time})
+			failed[s.Op] = append(failed[s.Op], finding{rule: failedHealthy, x: none, y: f.Span, start: s.Call, end: f.Time,
+				note: f.Why})
 		}
 	}
 	if len(failed) == 0 {
@@ -180,7 +181,7 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 			continue
 		}
 		for _, f := range all {
-			f.note = fmt.Sprintf("%d of %s", len(all), format.Count(total[op], op.String()))
+			f.note = fmt.Sprintf("%v; %d of %s did", f.note, len(all), format.Count(total[op], op.String()))
 			c.found.add(f)
 		}
 	}

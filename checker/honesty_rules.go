@@ -176,7 +176,7 @@ func honestyWords() map[int]wording {
 			forcedReply + "nobody held it, although client $other had held it since $since"},
 		failedHealthy: {"", nothing, "an operation that nothing disturbs does not end with an error",
 			"the $op of $lock by client $client at $start ended with an error after $length although no fault was in force " +
-				"($note did)"},
+				"($note)"},
 		contradicted: {BrokenPromise, nothing,
 			"the replies of a lock about a hold or an operation do not contradict each other",
 			"client $client, $op of $lock at $start: $note"},

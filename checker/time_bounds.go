@@ -45,7 +45,7 @@ func (v *view) judgeTimeBounds(o Options, found *findings) {
 		case m.Time > m.Over:
 			b.judge(finding{rule: notReturned, y: m.Span, start: m.Over, end: m.Time, note: lateAnswer}, 2*o.slack())
 		case m.Over-m.Time > unusedWait && b.waits(s) && b.in(segment{v.lastUse(m.Span), m.Time}, m.Span, delaying()):
-			found.add(finding{rule: waitUnused, x: none, y: m.Span, start: m.Time, end: m.Over})
+			found.add(finding{rule: waitUnused, x: none, y: m.Span, start: m.Time, end: m.Over, note: m.Code})
 		}
 	}
 }

@@ -145,8 +145,9 @@ func wakeUpWords() map[int]wording {
 		notReturned: {"", nothing, "an acquire returns when its wait ends",
 			"client $client requested $lock at $start, and the acquire had not returned by $end, long after the end of its " +
 				"wait"},
-		waitUnused: {"", nothing, "an acquire waits until its wait is over",
-			"client $client requested $lock at $call, and the lock refused it at $return, $length before the end of its wait"},
+		waitUnused: {"", nothing, "an acquire waits until its wait is over, or is refused with code " + history.CodeRefused,
+			"client $client requested $lock at $call, and the lock refused it at $return with code $note, $length before the " +
+				"end of its wait"},
 		notWoken: {"", endedHold, "a waiter for a free lock gets it",
 			"client $client waited for $lock $during although no client held it: client $other had released it by $freed"},
 		notAdmitted: {"", nothing, "a request is granted if no other client is in its way",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history/internal/input"
@@ -37,6 +38,7 @@ type Builder struct {
 	sizes       map[int32]int32         // by key: its limit without resizes that are in flight or failed
 	resizing    map[int32]map[int32]int // by key and size: how many resizes are in flight
 	injected    map[int]FaultValue      // by id: the injections of faults
+	errors      map[string]string       // codes and texts of the failures, each by itself
 	last        int64                   // index of the previous event
 	clock       clock
 	unlisted    int // problems beyond input.MaxProblems
@@ -68,6 +70,7 @@ func NewBuilder() *Builder {
 		resizing: make(map[int32]map[int32]int),
 		holder:   make(map[processKey]int32),
 		injected: make(map[int]FaultValue),
+		errors:   make(map[string]string),
 		kinds:    make(input.Kinds),
 		last:     -1,
 	}
@@ -240,7 +243,7 @@ func (b *Builder) complete(e numbered) {
 		b.completeSpan(&b.h.Spans[i], e)
 		wait := b.waited(i, e)
 		if closed := b.closed(i, e); e.failed() && !closed {
-			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i})
+			b.h.Failures = append(b.h.Failures, Failure{Time: e.time, Wait: wait, Span: i, Why: b.because(*e.Error)})
 		}
 		if e.hasCode(CodeContradiction) {
 			b.h.Contradicted = append(b.h.Contradicted, Contradiction{Time: e.time, Text: e.Error.Text, Span: i})
@@ -262,6 +265,19 @@ func (b *Builder) complete(e numbered) {
 		b.touch(e)
 	}
 }
+
+// because is the code and the text of an error; equal ones share memory.
+func (b *Builder) because(e Error) string {
+	why := strings.Trim(e.Code+": "+format.Truncate(e.Text, maxWhy), ": ")
+	if known, is := b.errors[why]; is {
+		return known
+	}
+	b.errors[why] = why
+	return why
+}
+
+// maxWhy is how much of the text of an error is kept, in runes.
+const maxWhy = 120
 
 // refused notes why operation i, which e completes, was refused.
 func (b *Builder) refused(i int32, e *Event) {

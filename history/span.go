@@ -96,6 +96,7 @@ type Failure struct {
 	Time time.Duration // of the completion
 	Wait time.Duration // acquire: how long it could wait; 0 or less: without limit
 	Span int32         // index into History.Spans
+	Why  string        // code and text of its error
 }
 
 // Contradiction is the completion of an operation with code [CodeContradiction].

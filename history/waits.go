@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Mistimed is the completion of an acquire that did not end when its stated wait did: it was refused as if the wait had
 // run out (not with [CodeRefused]), by more than [WaitGrain] too early, or it ended by more than that too late.
@@ -9,6 +12,7 @@ type Mistimed struct {
 	Over    time.Duration // when the wait was over
 	Span    int32         // index into History.Spans
 	Timeout bool          // the harness stopped waiting for the reply
+	Code    string        // of its error; "": none
 }
 
 // WaitGrain is how far from the end of its wait an acquire may end without being listed as [Mistimed].
@@ -24,7 +28,8 @@ func (b *Builder) waited(i int32, e numbered) (wait time.Duration) {
 	delete(b.waits, s.Invoked)
 	over := s.Call + min(wait, Infinity-s.Call)
 	if e.time > over+WaitGrain && !e.ended() || e.timedOut() && !e.hasCode(CodeRefused) && e.time < over-WaitGrain {
-		b.h.Mistimed = append(b.h.Mistimed, Mistimed{e.time, over, i, e.hasCode(CodeTimeout)})
+		b.h.Mistimed = append(b.h.Mistimed, Mistimed{
+			Time: e.time, Over: over, Span: i, Timeout: e.hasCode(CodeTimeout), Code: cmp.Or(e.Error, &Error{}).Code})
 	}
 	return wait
 }
