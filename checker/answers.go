@@ -171,7 +171,7 @@ func (c *honestyCheck) judgeDenied(i int32) {
 	if h.reader == s.Write || h.endEvent != s.Invoked && h.endEvent != s.Ended { // the other mode, or it had ended before
 		return
 	}
-	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) {
+	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) || s.Return >= c.unrenewedFrom(h) {
 		return
 	}
 	if c.touched(c.dis, segment{h.asked, s.Return}) {

@@ -275,7 +275,7 @@ func (v *view) damageClass(f finding) Class {
 			continue
 		}
 		t := v.h.Touches[i].Time
-		if h := v.writerOf(i); h == nil || t > h.until || !h.promisedAt(t) {
+		if h := v.writerOf(i); h == nil || t > h.until || !h.promisedAt(t) || t >= v.unrenewedFrom(h) {
 			return OutlivedLease
 		}
 	}

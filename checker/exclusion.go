@@ -130,7 +130,13 @@ func (v *view) clipped(s segment) time.Duration { return max(s.from, min(s.until
 
 // blame is the class of an overlap, and a clause about it.
 func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
-	if p := bothPromised(x, y, s.from, s.until); p.until-p.from > o.ClockError || (s.from == s.until &&
+	for _, h := range []*hold{x, y} {
+		if t := v.unrenewedFrom(h); t <= s.from {
+			return OutlivedLease, fmt.Sprintf("; client %d, whose grant states no validity, could not renew its lease at %s",
+				v.client(h.span), format.Instant(t))
+		}
+	}
+	if p := v.bothPromised(x, y, s); p.until-p.from > o.ClockError || (s.from == s.until &&
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {
 		return BrokenPromise, ", inside the validity promised to both" + v.countedLeases(x, y)
 	}

@@ -40,6 +40,11 @@ func (h *hold) promise(t, valid time.Duration) {
 	}
 }
 
+// bothPromised is the longest part of s that is certainly inside promises of both holds.
+func (v *view) bothPromised(x, y *hold, s segment) segment {
+	return bothPromised(x, y, s.from, max(s.from, min(s.until, v.unrenewedFrom(x), v.unrenewedFrom(y))))
+}
+
 // bothPromised is the longest part of [from, until) inside promises of both holds.
 func bothPromised(x, y *hold, from, until time.Duration) segment {
 	best := segment{from, from}

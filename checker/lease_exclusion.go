@@ -11,7 +11,7 @@ import "slices"
 func checkLeaseExclusion(v *view, o Options) Result {
 	found := newFindings(o)
 	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {
-		p := bothPromised(&v.holds[x], &v.holds[y], s.from, s.until)
+		p := v.bothPromised(&v.holds[x], &v.holds[y], s)
 		if p.until-p.from > o.ClockError || !o.applies(leasesOver) {
 			found.add(finding{x: x, y: y, start: p.from, end: v.clipped(p)})
 		}

@@ -166,7 +166,7 @@ func (v *view) crowdClass(y *hold, o Options) Class {
 		switch {
 		case h == y:
 			promised += v.weight(i)
-		case h.from <= y.from && h.promisedAt(y.from):
+		case h.from <= y.from && h.promisedAt(y.from) && y.from < v.unrenewedFrom(h):
 			promised += v.outAfter(i, y.from, o.ClockError)
 		}
 	}

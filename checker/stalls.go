@@ -38,29 +38,40 @@ func (v *view) findStalls() map[int][]segment {
 	return all
 }
 
+// findRenewalStops finds, by client, the times in which it may have renewed no lease; nil: there are none, or no leases.
+func (v *view) findRenewalStops(o Options) map[int][]segment {
+	stops := make(map[int][]segment)
+	if o.states(promise.Unleased) {
+		return nil
+	}
+	for _, f := range v.faultTimes() {
+		if client := f.client(); client >= 0 && slices.Contains([]string{"", history.FaultPauses, history.FaultCuts}, f.class) {
+			stops[client] = append(stops[client], f.segment)
+		}
+	}
+	return v.addStalls(stops)
+}
+
 // endStalled ends each hold with its promise, if that ended while its client or the harness was stopped: the owner
 // could not act on it, or its actions were recorded only when the harness ran again. Outlived leases are judged where
 // the scenario pauses the holder.
-func (v *view) endStalled(o Options) {
+func (v *view) endStalled() {
 	if len(v.clientStalls()) == 0 {
 		return
 	}
 	for _, h := range refs(v.holds) {
-		end := h.longestPromise()
-		if end == never && v.h.Spans[h.span].Lease == 0 && !o.states(promise.Unleased) {
-			end = v.unrenewedFrom(h)
-		}
+		end := min(h.longestPromise(), v.unrenewedFrom(h))
 		if end < h.until && v.stalled(h, end) {
 			v.endHold(h, end)
 		}
 	}
 }
 
-// unrenewedFrom is when the client of a hold was first stopped while it held the lock: if the lock renews its lease by
-// itself and states no validity, the lease may have ended at any time after that; never: it was not stopped.
+// unrenewedFrom is when the client of a hold was first stopped while it held the lock, if the lock renews its lease by
+// itself and states no validity: the lease may have ended at any time after that; never: it was not stopped.
 func (v *view) unrenewedFrom(h *hold) time.Duration {
-	for _, s := range v.clientStalls()[v.client(h.span)] {
-		if s.until > h.from && s.from < h.until {
+	for _, s := range v.renewalStops()[v.client(h.span)] {
+		if h.longestPromise() == never && v.h.Spans[h.span].Lease == 0 && s.until > h.from && s.from < h.until {
 			return max(h.from, s.from)
 		}
 	}

@@ -50,6 +50,7 @@ type view struct {
 	freeTimes     func() *freeTimes              // see findFreeTimes
 	clientPauses  func() map[int][]segment       // see findPauses
 	clientStalls  func() map[int][]segment       // see findStalls
+	renewalStops  func() map[int][]segment       // see findRenewalStops
 	completed     func() map[int32]time.Duration // see findCompleted
 	multiAcquires func() map[int32][]int32       // see findMultiAcquires
 	faultTimes    func() []faultTime             // see findFaults
@@ -125,6 +126,7 @@ func bareView(h *history.History, o Options) *view {
 		leaseStarts: make(map[int32]LeaseStart)}
 	v.byOwner = sync.OnceValue(v.orderByOwner)
 	v.freeTimes = sync.OnceValue(func() *freeTimes { return v.findFreeTimes(o.slack()) })
+	v.renewalStops = sync.OnceValue(func() map[int][]segment { return v.findRenewalStops(o) })
 	v.clientPauses, v.clientStalls = sync.OnceValue(v.findPauses), sync.OnceValue(v.findStalls)
 	v.completed = sync.OnceValue(v.findCompleted)
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
@@ -141,7 +143,7 @@ func newView(h *history.History, o Options) *view {
 	v := bareView(h, o)
 	v.fold(false)
 	v.countLeases(o)
-	v.endStalled(o)
+	v.endStalled()
 	v.endReported(o.ReportDelay)
 	for owner, o := range v.ownerOrder {
 		if o == ordUnknown {
