@@ -130,11 +130,8 @@ func (v *view) clipped(s segment) time.Duration { return max(s.from, min(s.until
 
 // blame is the class of an overlap, and a clause about it.
 func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
-	for _, h := range []*hold{x, y} {
-		if t := v.unrenewedFrom(h); t <= s.from {
-			return OutlivedLease, fmt.Sprintf("; client %d, whose grant states no validity, could not renew its lease at %s",
-				v.client(h.span), format.Instant(t))
-		}
+	if t := min(v.unrenewedFrom(x), v.unrenewedFrom(y)); t <= s.from {
+		return OutlivedLease, "; a client whose grant states no validity could not renew its lease at " + format.Instant(t)
 	}
 	if p := v.bothPromised(x, y, s); p.until-p.from > o.ClockError || (s.from == s.until &&
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {

@@ -52,9 +52,8 @@ func (v *view) findRenewalStops(o Options) map[int][]segment {
 	return v.addStalls(stops)
 }
 
-// endStalled ends each hold with its promise, if that ended while its client or the harness was stopped: the owner
-// could not act on it, or its actions were recorded only when the harness ran again. Outlived leases are judged where
-// the scenario pauses the holder.
+// endStalled ends each hold with its promise, if that ended in a stall: its owner could not act on it, or its actions
+// were recorded late. Outlived leases are judged where the scenario pauses the holder.
 func (v *view) endStalled() {
 	if len(v.clientStalls()) == 0 {
 		return

@@ -146,8 +146,7 @@ func wakeUpWords() map[int]wording {
 			"client $client requested $lock at $start, and the acquire had not returned by $end, long after the end of its " +
 				"wait"},
 		waitUnused: {"", nothing, "an acquire waits until its wait is over, or is refused with code " + history.CodeRefused,
-			"client $client requested $lock at $call, and the lock refused it at $return with code $note, $length before the " +
-				"end of its wait"},
+			"client $client requested $lock at $call, and got code $note at $return, $length before the end of its wait"},
 		notWoken: {"", endedHold, "a waiter for a free lock gets it",
 			"client $client waited for $lock $during although no client held it: client $other had released it by $freed"},
 		notAdmitted: {"", nothing, "a request is granted if no other client is in its way",
