@@ -130,8 +130,8 @@ func (e *extents) addHandedOver(i int32) {
 		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
 		return
 	}
-	x := freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}}
-	e.possible[s.Key] = append(e.possible[s.Key], x)
+	e.possible[s.Key] = append(e.possible[s.Key],
+		freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}})
 }
 
 // addPausedGrants adds, for a client that was paused during an acquire, the time from the pause to the grant: it may

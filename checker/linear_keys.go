@@ -30,8 +30,7 @@ type keyOps struct {
 	exact          bool         // the sweep decides
 	unjudgeable    bool         // the holds of one of its owners are unknown
 	unjudgeableWhy unknownCause // why, for the first such owner
-
-	entered []int32 // owners that may have entered a lost hold again: servers may have counted one level more
+	entered        []int32      // owners that may have entered a lost hold again: servers may count one level more
 
 	readers, manyPermits, tokens, ambiguous bool
 	ownerModes                              map[int32]usage // of owners that act after an unknown outcome

@@ -11,9 +11,9 @@ import (
 // leftBehind reports whether a server keeps a hold that its owner gave up, although the lock states that it repeats a
 // release, and the withdrawal of an acquire, for 1.5 s ([promise.RetriesRelease1500ms]). The owner's last operation has
 // an unknown outcome and leaves it nothing: an acquire, whose time counts from the instant at which the client gave up,
-// or a release, whose time counts from its request. No fault was in force from half the slack after that on, and the
-// client was active later. An acquire that ended because the lock object was closed is not judged: nothing is left that
-// could withdraw it, and a queue keeps its entry until that lapses.
+// or a release, whose time counts from its request. From half the slack after that on, no fault was in force, and the
+// servers replied. The client was active later. An acquire that ended because the lock object was closed is not judged:
+// nothing is left that could withdraw it, and a queue keeps its entry until that lapses.
 func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger, o Options) (wrongHold, bool) {
 	n := len(l.ops) - 1
 	k.what, k.span = heldLeftBehind, l.ops[n]
@@ -43,7 +43,9 @@ func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger,
 	if before != want || x.Sent <= later(settled, o.slack()) || s.activeUntil(l.client) < x.Time {
 		return k, false
 	}
-	return k, !slices.ContainsFunc(s.faultTimes(), func(f faultTime) bool {
+	o.Slack = 1 // an outage has no consequences after its end
+	away := s.outages(o).touches(segment{settled, x.Time})
+	return k, !away && !slices.ContainsFunc(s.faultTimes(), func(f faultTime) bool {
 		at := f.client()
 		return f.until > settled && f.from < x.Time && f.affects != history.AffectsDelays && (at < 0 || at == l.client)
 	})

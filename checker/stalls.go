@@ -146,8 +146,7 @@ func (s *Stream) doubtLoss(e *history.Event) {
 	}
 }
 
-// doubt notes the outlived leases of a client that began at since or later. A violation that the stream finds again
-// takes into account what excuses it.
+// doubt notes the outlived leases of a client that began at since or later, until the stream finds them again.
 func (s *Stream) doubt(since time.Duration, client int) {
 	for _, found := range s.found {
 		for n, w := range found.list {
