@@ -134,6 +134,7 @@ type tally struct {
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
 	rejected      int
+	reentered     int          // of those rejected, because the owner has the lock
 	why           error        // of the last one that rejected it
 	sure          map[int]bool // masters that certainly do not keep the claim
 }
@@ -147,6 +148,9 @@ func (t *tally) count(v vote[grant]) {
 		if o == wire.Rejected || o == wire.Broken {
 			t.why = v.err
 			t.rejected++
+			if errors.Is(v.err, ErrReentered) {
+				t.reentered++
+			}
 		}
 	case v.value.ok:
 		t.granted++
@@ -160,7 +164,10 @@ func (t *tally) count(v vote[grant]) {
 }
 
 func (t *tally) noQuorum(n int) error {
-	if t.rejected > n-(n/2+1) {
+	switch minority := n - (n/2 + 1); {
+	case t.reentered > minority: // the owner has the lock
+		return &requestError{wire.Rejected, ErrReentered}
+	case t.rejected > minority:
 		return &requestError{wire.Rejected, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
 	}
 	return fmt.Errorf("%w: %d of %d: %s", ErrNoQuorum, n-len(t.errs), n, strings.Join(t.errs, "; "))

@@ -199,6 +199,19 @@ func TestQuorumRepliesLost(t *testing.T) {
 	lost(2)
 }
 
+// A majority says that the owner has the lock: the error is that, and not that too few masters replied.
+func TestQuorumOwnerHasItAlready(t *testing.T) {
+	t.Parallel()
+	_, _, c := slowMasters(t, Options{})
+	mine := []Option{WithOwner("x"), WithLease(time.Minute)}
+	h := acquire(t, c.Mutex("once"), mine...)
+	_, err := c.Mutex("once").TryAcquire(t.Context(), mine...)
+	if !errors.Is(err, ErrReentered) || errors.Is(err, ErrNoQuorum) {
+		t.Errorf("a second acquire of the owner: %v", err)
+	}
+	release(t, h)
+}
+
 // A release has reached a majority but not the third master, which keeps the old hold for
 // a while. The next hold of the owner counts as its only one all the same, although one of
 // the majority that grants it counts two.
