@@ -37,9 +37,8 @@ func exercisedRules() []string {
 // contended if another owner requested the lock during the hold; an await of a latch is contended if the latch was
 // certainly counting when it was invoked. A fault counts if it was injected, or its effect was observed, while the
 // lock was held or a latch was counting; a fault of a client counts if that client held the lock or, unless it pauses
-// the client, had a request about it in flight. A run whose only faults pause clients tests what happens when a
-// holder outlives its lease, so some pause has to last that long. A client that ended although no fault had killed it
-// did not do the rest of its work: the run shows only how the lock fares without it.
+// the client, had a request about it in flight. If the only faults pause clients, some pause has to outlast a lease.
+// A client that ended although no fault had killed it did not do the rest of its work.
 func checkExercised(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
 	what := "grant"

@@ -32,13 +32,13 @@ type faultEffects struct {
 // effect, unless there is no other fault.
 func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
-	hadEffect, landed := make(map[int]bool), make(map[int]bool) // by id of each fault
-	elsewhere := make(map[int]string)                           // the same
+	hadEffect, landed, optional := make(map[int]bool), make(map[int]bool), make(map[int]bool) // by id of each fault
+	elsewhere := make(map[int]string)                                                         // the same
 	for _, f := range refs(v.h.Faults) {
 		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.TookEffect) {
 			continue
 		}
-		hadEffect[f.ID] = hadEffect[f.ID] || f.Phase == history.TookEffect
+		hadEffect[f.ID], optional[f.ID] = hadEffect[f.ID] || f.Phase == history.TookEffect, f.Optional
 		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
 		if client, ok := strings.CutPrefix(end, clientTarget); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
@@ -50,8 +50,9 @@ func (v *view) faults(o Options) (s faultEffects) {
 		}
 	}
 	s.withoutEffect = slices.DeleteFunc(slices.Clone(v.h.Faults), func(f history.Fault) bool {
-		return f.ID == 0 || f.Phase != history.Injected || hadEffect[f.ID]
+		return f.ID == 0 || f.Phase != history.Injected || hadEffect[f.ID] || f.Optional
 	})
+	maps.DeleteFunc(landed, func(id int, there bool) bool { return optional[id] && !(there && hadEffect[id]) })
 	late, last := make(map[int]bool), v.lastActive()-min(lateFaultMargin, v.h.End/20)
 	isLate := func(f history.Fault) bool { return f.Time > last && o.applies(tooLate) }
 	for _, f := range s.withoutEffect {
@@ -102,7 +103,7 @@ func (v *view) missingExpiry() string {
 	for _, f := range v.h.Faults {
 		switch {
 		case f.ID == 0 || f.Phase == history.Missed:
-		case f.Class != history.FaultPauses || !strings.HasPrefix(f.Target, clientTarget):
+		case f.Class != history.FaultPauses || f.Optional || !strings.HasPrefix(f.Target, clientTarget):
 			return ""
 		case f.Phase == history.Healed:
 			healed[f.ID] = f.Time

@@ -106,6 +106,9 @@ func (f *FaultValue) appendJSON(b []byte) []byte {
 	b = appendField(b, `,"class":`, f.Class)
 	b = appendField(b, `,"object":`, f.Object)
 	b = appendField(b, `,"verb":`, f.Verb)
+	if f.Optional {
+		b = append(b, `,"optional":true`...)
+	}
 	return append(b, '}')
 }
 

@@ -185,7 +185,7 @@ func (b *Builder) fault(e numbered) {
 	if f.Phase == Injected {
 		b.injected[f.ID] = f.FaultValue
 	} else if in, ok := b.injected[f.ID]; ok && f.ID != 0 {
-		f.Class, f.Object, f.Verb = in.Class, in.Object, in.Verb
+		f.Class, f.Object, f.Verb, f.Optional = in.Class, in.Object, in.Verb, in.Optional
 	}
 	b.h.Faults = append(b.h.Faults, f)
 }

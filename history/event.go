@@ -169,11 +169,12 @@ type FaultValue struct {
 	// unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 	// Class is the kind of the fault, and Object the thing it acts on: "drops" "replies". Verb is its effect on the
-	// target, as a predicate: "lost replies". Written when it is injected; Build copies them to the later phases.
-	// Empty: unknown.
-	Class  string `json:"class,omitempty"`
-	Object string `json:"object,omitempty"`
-	Verb   string `json:"verb,omitempty"`
+	// target, as a predicate: "lost replies". Empty: unknown. Optional: the run may be conclusive without its effect. They
+	// are written when it is injected; Build copies them to the later phases.
+	Class    string `json:"class,omitempty"`
+	Object   string `json:"object,omitempty"`
+	Verb     string `json:"verb,omitempty"`
+	Optional bool   `json:"optional,omitempty"`
 }
 
 // The words of [FaultValue.Class], with the objects that they have.

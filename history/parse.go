@@ -181,6 +181,8 @@ func (p *parser) faultField(name []byte) (bit int, ok bool) {
 		return 36, p.word(&p.fault.Object)
 	case "verb":
 		return 37, p.word(&p.fault.Verb)
+	case "optional":
+		return 40, p.bool(&p.fault.Optional)
 	}
 	return 0, false
 }

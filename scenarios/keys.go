@@ -193,6 +193,8 @@ func faultKeys() []Key {
 		{Path: "faults[].amount", Default: "that of the fault", Doc: "its magnitude, such as how far a clock jumps"},
 		{Path: "faults[].hits", Doc: "the request that it must hit, else the run is inconclusive",
 			Values: []string{history.Acquire, history.Release, history.Renew}},
+		{Path: "faults[].optional", Default: "false",
+			Doc: "it waits for no other step, and the run is not inconclusive if it is not injected or has no effect"},
 		{Path: "faults[].random", Doc: "faults drawn from the seed, in place of all other keys of the step"},
 	}
 }

@@ -32,18 +32,22 @@ func (v Variation) Seed(seed uint64) uint64 {
 type Plan struct {
 	Steps []Step // as the scenario lists them; each is armed when those before it were injected
 	Drawn []Step // random steps, ordered by their instants; each is armed from the start
+	// Optional steps are as the scenario lists them; each is armed from the start.
+	Optional []Step
 }
 
 // Plan makes the random choices of s. The same seed makes the same plan.
 func (s Scenario) Plan(seed uint64) Plan {
 	var plan Plan
 	for i, step := range s.Faults {
-		if step.Random == nil {
+		switch {
+		case step.Random != nil:
+			plan.Drawn = append(plan.Drawn, s.draw(*step.Random, rand.New(rand.NewPCG(seed, uint64(i)+1)))...)
+		case step.Optional:
+			plan.Optional = append(plan.Optional, s.aimed(step))
+		default:
 			plan.Steps = append(plan.Steps, s.aimed(step))
-			continue
 		}
-		r := rand.New(rand.NewPCG(seed, uint64(i)+1))
-		plan.Drawn = append(plan.Drawn, s.draw(*step.Random, r)...)
 	}
 	slices.SortStableFunc(plan.Drawn, func(a, b Step) int { return cmp.Compare(a.After, b.After) })
 	return plan
@@ -65,7 +69,7 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 		name := of[r.IntN(len(of))]
 		steps = append(steps, s.aimed(Step{
 			After: start + time.Duration(r.Int64N(int64(want.Every))), Fault: name, For: healAfter,
-			Target: s.drawTarget(name, r), Most: want.Most,
+			Target: s.DrawTarget(name, r), Most: want.Most,
 		}))
 	}
 	return steps
@@ -133,8 +137,8 @@ func (s Scenario) optionLease() time.Duration {
 	return lease
 }
 
-// drawTarget draws one of the fault's kinds of target, and where that is a node or a client, which one.
-func (s Scenario) drawTarget(name string, r *rand.Rand) string {
+// DrawTarget draws one of the fault's kinds of target, and where that is a node or a client, which one.
+func (s Scenario) DrawTarget(name string, r *rand.Rand) string {
 	row, err := faults.Lookup(name)
 	if err != nil {
 		return ""
@@ -182,8 +186,8 @@ func (s Scenario) Requirements() (all cluster.Requirements) {
 	return all
 }
 
-// All are the listed and the random steps.
-func (p Plan) All() []Step { return append(slices.Clone(p.Steps), p.Drawn...) }
+// All are the listed, the optional and the random steps.
+func (p Plan) All() []Step { return slices.Concat(p.Steps, p.Optional, p.Drawn) }
 
 // Restarts reports whether p may start a client again that was killed.
 func (p Plan) Restarts() bool {

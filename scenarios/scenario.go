@@ -110,8 +110,10 @@ type Step struct {
 	For    time.Duration `yaml:"for,omitempty" json:"for_ns,omitempty"`       // until healed; 0: at the end, or by itself
 	Amount time.Duration `yaml:"amount,omitempty" json:"amount_ns,omitempty"` // how much of it; 0: the fault's default
 	Hits   string        `yaml:"hits,omitempty" json:"hits,omitempty"`        // the request that it must hit; "": any
-	Most   int           `yaml:"-" json:"most,omitempty"`                     // of a random step: see [Random]
-	Random *Random       `yaml:"random,omitempty" json:"-"`                   // instead of fault
+	// Optional: armed from After on, whatever the other steps do, and the run may be conclusive without its effect.
+	Optional bool    `yaml:"optional,omitempty" json:"optional,omitempty"`
+	Most     int     `yaml:"-" json:"most,omitempty"`   // of a random step: see [Random]
+	Random   *Random `yaml:"random,omitempty" json:"-"` // instead of fault
 }
 
 // Random is faults drawn from the seed, throughout the run.

@@ -73,12 +73,18 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 			}
 		}
 	})
+	attempt := func(ctx context.Context, step scenarios.Step) {
+		if why := n.execute(ctx, step); why != "" && ctx.Err() == nil {
+			n.note(step.Fault, 0, history.Noted, step.Target, "fault not injected: "+why)
+		}
+	}
+	for i, step := range plan.Optional {
+		n.jobs.Go(func() { attempt(n.time.Actor(ctx, fmt.Sprintf("optional-%d", i+1)), step) })
+	}
 	n.jobs.Go(func() {
 		ctx := n.time.Actor(ctx, "drawn")
 		for _, step := range plan.Drawn {
-			if why := n.execute(ctx, step); why != "" && ctx.Err() == nil {
-				n.note(step.Fault, 0, history.Noted, step.Target, "random fault not injected: "+why)
-			}
+			attempt(ctx, step)
 		}
 	})
 	n.jobs.Wait()
@@ -131,7 +137,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step, clients fault
 	n.record.Note(history.Nemesis, row.Name, "", &history.Value{Fault: &history.FaultValue{
 		ID: a.id, Phase: history.Injected, Target: target, Detail: describe(row, step),
 		Affects: row.AffectsBy(step.Amount, n.env.Cluster.Topology().Kind),
-		Class:   row.Class, Object: row.Object, Verb: row.Verb,
+		Class:   row.Class, Object: row.Object, Verb: row.Verb, Optional: step.Optional,
 	}})
 	if a.injection, err = row.Inject(ctx, n.faultEnv(a, step), target); err != nil {
 		n.markHealed(a)
@@ -217,18 +223,12 @@ func describe(row faults.Spec, step scenarios.Step) string {
 func (n *nemesis) claim(a *active, most int) (why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	drawn := 0
-	down := map[string]bool{}
-	for _, node := range a.nodesDown {
-		down[node] = true
-	}
+	drawn, down := 0, slices.Clone(a.nodesDown)
 	for _, other := range n.active {
 		if other.healed {
 			continue
 		}
-		for _, node := range other.nodesDown {
-			down[node] = true
-		}
+		down = append(down, other.nodesDown...)
 		if other.drawn {
 			drawn++
 		}
@@ -241,6 +241,8 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 	if most > 0 && drawn >= most {
 		return fmt.Sprintf("the limit of %s at once is reached", format.Count(most, "random fault"))
 	}
+	slices.Sort(down)
+	down = slices.Compact(down)
 	if n.maxDown >= 0 && len(a.nodesDown) > 0 && len(down) > n.maxDown {
 		return fmt.Sprintf("%s would be down, and the scenario allows %d", format.Count(len(down), "server"), n.maxDown)
 	}

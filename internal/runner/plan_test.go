@@ -37,6 +37,20 @@ func TestPlannedFaultNotInjected(t *testing.T) {
 	}
 }
 
+// TestOptionalFaultNotInjected: an optional step delays no other step, and a run without it is not inconclusive.
+func TestOptionalFaultNotInjected(t *testing.T) {
+	needRedis(t)
+	s := load(t, "contention", "duration=1500ms",
+		`faults=[{when: promoted, fault: kill, target: n1, optional: true}, {when: acquired, fault: script-flush}]`)
+	out, err := Run(context.Background(), options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := out.Judgement; j.Verdict != checker.Safe {
+		t.Errorf("%s: %s; exercised: %+v", j.Verdict, j.Sentence, j.Result(checker.Exercised))
+	}
+}
+
 // TestFaultsOfOneKindDoNotHealEachOther: a second pause of a paused client is refused, so that the first lasts until
 // the run ends.
 func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
