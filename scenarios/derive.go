@@ -167,14 +167,14 @@ func (d derivation) applied() map[checker.Property]Expected {
 	return all
 }
 
-// unstated begins the reason of a property that applies only if the lock does more than it states.
-const unstated = "the lock does not state "
+// Unstated begins the reason of a property that applies only if the lock does more than it states.
+const Unstated = "the lock does not state "
 
 func (d derivation) fencing() Expected {
 	if d.has(promise.Fenced) || d.w.Fenced {
 		return always("the lock states fenced, or the guarded resource checks tokens")
 	}
-	return may(unstated + "fenced")
+	return may(Unstated + "fenced")
 }
 
 func (d derivation) damage(exclusive bool) Expected {
@@ -196,7 +196,7 @@ func (d derivation) holdCount() Expected {
 	case d.semaphore():
 		return applies(false, "", "a semaphore has no hold count")
 	}
-	return may(unstated + "counts-holds")
+	return may(Unstated + "counts-holds")
 }
 
 // violate changes the outcomes for a run in which two owners hold the lock at the same time, or may do so.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/draft"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // The answers that stand for an empty list.
@@ -26,7 +26,7 @@ const (
 )
 
 func newInit(s streams) *cobra.Command {
-	d := scenarios.Draft{}
+	d := draft.Draft{}
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a scenario of your own, after four questions",
@@ -62,9 +62,9 @@ asked, so with all four flags nothing is read. An existing file is never overwri
 type question struct {
 	flag, help string
 	ask        string
-	choices    func(scenarios.Draft) []string // after the answers before it
-	fallback   func(scenarios.Draft) string   // for an empty answer; nil: there is none
-	set        func(*scenarios.Draft, string)
+	choices    func(draft.Draft) []string // after the answers before it
+	fallback   func(draft.Draft) string   // for an empty answer; nil: there is none
+	set        func(*draft.Draft, string)
 }
 
 func questions() []question {
@@ -73,33 +73,33 @@ func questions() []question {
 			flag: "lock", help: "the lock under test: a `NAME` of chaos list locks, or exec:COMMAND, your own client",
 			ask: "Which lock is tested? exec:COMMAND is your own client (docs/reference/protocol.md); " +
 				"locks of adapters: chaos adapters list",
-			choices: func(scenarios.Draft) []string { return append(lockNames(), client.ExecPrefix) },
-			set:     func(d *scenarios.Draft, answer string) { d.Lock = answer },
+			choices: func(draft.Draft) []string { return append(lockNames(), client.ExecPrefix) },
+			set:     func(d *draft.Draft, answer string) { d.Lock = answer },
 		},
 		{
 			flag: "topology", help: "the servers: a `NAME` of chaos list topologies",
 			ask:      "Which servers?",
-			choices:  scenarios.Draft.Topologies,
-			fallback: func(d scenarios.Draft) string { return d.Topologies()[0] },
-			set:      func(d *scenarios.Draft, answer string) { d.Topology = answer },
+			choices:  draft.Draft.Topologies,
+			fallback: func(d draft.Draft) string { return d.Topologies()[0] },
+			set:      func(d *draft.Draft, answer string) { d.Topology = answer },
 		},
 		{
 			flag: "fault", help: "the fault: a `NAME` of chaos list faults, or " + noFault,
 			ask:      "Which fault?",
-			choices:  func(d scenarios.Draft) []string { return append([]string{noFault}, d.Faults()...) },
-			fallback: func(scenarios.Draft) string { return noFault },
-			set:      func(d *scenarios.Draft, answer string) { d.Fault = strings.TrimPrefix(answer, noFault) },
+			choices:  func(d draft.Draft) []string { return append([]string{noFault}, d.Faults()...) },
+			fallback: func(draft.Draft) string { return noFault },
+			set:      func(d *draft.Draft, answer string) { d.Fault = strings.TrimPrefix(answer, noFault) },
 		},
 		{
 			flag: "holds", help: "what must hold: `NAMES` of chaos list checkers, separated by commas, or " + holdAll,
 			ask: "What must hold? Several names are separated by commas; " + holdAll +
 				": whatever the run tests",
-			choices: func(scenarios.Draft) []string {
+			choices: func(draft.Draft) []string {
 				names := format.Texts(checker.Catalog(), func(r checker.Spec) checker.Property { return r.Name })
 				return append([]string{holdAll}, names...)
 			},
-			fallback: func(scenarios.Draft) string { return holdAll },
-			set: func(d *scenarios.Draft, answer string) {
+			fallback: func(draft.Draft) string { return holdAll },
+			set: func(d *draft.Draft, answer string) {
 				d.Holds = strings.FieldsFunc(strings.TrimPrefix(answer, holdAll), func(r rune) bool { return r == ',' || r == ' ' })
 			},
 		},
@@ -107,7 +107,7 @@ func questions() []question {
 }
 
 // initScenario completes d, from flags and from standard input, and writes it to a new file.
-func initScenario(c *cobra.Command, s streams, path string, d scenarios.Draft) error {
+func initScenario(c *cobra.Command, s streams, path string, d draft.Draft) error {
 	base := filepath.Base(path)
 	if ext := filepath.Ext(base); ext != ".yaml" && ext != ".yml" {
 		return usage(fmt.Errorf("%s: a scenario is a file that ends in .yaml or .yml", path))
@@ -139,13 +139,13 @@ func initScenario(c *cobra.Command, s streams, path string, d scenarios.Draft) e
 }
 
 // listed are the choices as text, without the locks of adapters, which are many.
-func (q question) listed(d scenarios.Draft) string {
+func (q question) listed(d draft.Draft) string {
 	ofAdapter := func(name string) bool { return strings.Contains(name, "/") }
 	return strings.Join(slices.DeleteFunc(q.choices(d), ofAdapter), ", ")
 }
 
 // answer reads lines until one is an answer.
-func (q question) answer(s streams, in *bufio.Reader, d *scenarios.Draft) error {
+func (q question) answer(s streams, in *bufio.Reader, d *draft.Draft) error {
 	for {
 		prompt := "> "
 		if q.fallback != nil {

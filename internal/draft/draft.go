@@ -1,4 +1,7 @@
-package scenarios
+// Package draft writes a new scenario as a commented text, for chaos init. Its Go API is not a promise.
+//
+// Read [Draft] first.
+package draft
 
 import (
 	"fmt"
@@ -14,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Draft is what a new scenario is made of.
@@ -28,7 +32,9 @@ type Draft struct {
 // Topologies are the kinds of servers that the lock of the draft runs on.
 func (d Draft) Topologies() []string {
 	row, err := adapters.Lookup(d.Lock)
-	return slices.DeleteFunc(topologies(), func(kind string) bool { return err == nil && !row.Runs(kind) })
+	return slices.DeleteFunc(slices.Clone(key("topology.kind").Values), func(kind string) bool {
+		return err == nil && !row.Runs(kind)
+	})
 }
 
 // Faults are those that the servers of the draft can have.
@@ -51,7 +57,7 @@ func (d Draft) topology() string {
 
 // Check reports what is wrong with the draft. An error names the flag of chaos init that it is about.
 func (d Draft) Check() error {
-	set := []Override{
+	set := []scenarios.Override{
 		{As: "name " + strconv.Quote(d.Name), Path: "name", Value: strconv.Quote(d.Name)},
 		{As: "--lock " + d.Lock, Path: "lock", Value: strconv.Quote(d.Lock)},
 		{As: "--topology " + d.topology(), Path: "topology.kind", Value: strconv.Quote(d.topology())},
@@ -60,14 +66,16 @@ func (d Draft) Check() error {
 	valid := Draft{Name: "valid", Lock: client.ExecPrefix + "valid", Topology: cluster.Single}
 	if d.Fault != "" {
 		valid.Fault = "kill"
-		set = append(set, Override{As: "--fault " + d.Fault, Path: "faults[0].fault", Value: strconv.Quote(d.Fault)})
+		set = append(set, scenarios.Override{
+			As: "--fault " + d.Fault, Path: "faults[0].fault", Value: strconv.Quote(d.Fault),
+		})
 		set = append(set, d.settings()...)
 	}
 	for _, name := range d.Holds {
-		set = append(set, Override{As: "--holds " + name, Path: "expect.except." + name,
+		set = append(set, scenarios.Override{As: "--holds " + name, Path: "expect.except." + name,
 			Value: fmt.Sprintf("{outcome: %s, because: %s}", checker.Holds, heldBecause)})
 	}
-	if _, err := Parse([]byte(valid.Text()), set...); err != nil {
+	if _, err := scenarios.Parse([]byte(valid.Text()), set...); err != nil {
 		return err
 	}
 	return d.checkPromises()
@@ -80,13 +88,13 @@ func (d Draft) checkPromises() error {
 	if err != nil || strings.HasPrefix(d.Lock, client.ExecPrefix) {
 		return err
 	}
-	s, err := Parse([]byte(Draft{Name: d.Name, Lock: d.Lock, Topology: d.Topology, Fault: d.Fault}.Text()))
+	s, err := scenarios.Parse([]byte(Draft{Name: d.Name, Lock: d.Lock, Topology: d.Topology, Fault: d.Fault}.Text()))
 	if err != nil {
 		return err
 	}
 	for _, name := range d.Holds {
 		x := s.Expected(row.Can)[checker.Property(name)]
-		if !x.Has(checker.Holds) || strings.HasPrefix(x.Because, unstated) {
+		if !x.Has(checker.Holds) || strings.HasPrefix(x.Because, scenarios.Unstated) {
 			return fmt.Errorf("--holds %s: lock %s cannot keep it here: %s", name, d.Lock, x.Because)
 		}
 	}
@@ -128,7 +136,7 @@ func (d Draft) outlives() bool {
 func (d Draft) expectText(b *strings.Builder) {
 	verdict := string(checker.Safe)
 	if d.outlives() {
-		verdict = string(checker.Unsafe) + classWord + string(checker.OutlivedLease)
+		verdict = string(checker.Unsafe) + ", " + string(checker.OutlivedLease)
 		b.WriteString("# A holder that is paused until its lease has ended is no longer alone. No lock prevents it, and a\n" +
 			"# guarded resource that checks fencing tokens does (workload.fenced).\n")
 	}
@@ -144,10 +152,10 @@ func (d Draft) expectText(b *strings.Builder) {
 }
 
 // settings are the server settings that the fault needs, sorted by name.
-func (d Draft) settings() (all []Override) {
+func (d Draft) settings() (all []scenarios.Override) {
 	row, _ := faults.Lookup(d.Fault) // an unknown fault has none
 	for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
-		all = append(all, Override{
+		all = append(all, scenarios.Override{
 			As: name, Path: "topology.options." + name, Value: strconv.Quote(row.Settings[name][0]),
 		})
 	}
@@ -215,7 +223,7 @@ func (d Draft) faultText(b *strings.Builder) {
 	line(b, "  - fault: "+row.Name, row.Doc)
 	line(b, "    after: 1s", keyDoc("faults[].after"))
 	if d.workload() != "latch" { // clients acquire no latch
-		line(b, "    when: "+Acquired, keyDoc("faults[].when")+": "+strings.Join(triggers(), ", "))
+		line(b, "    when: "+scenarios.Acquired, keyDoc("faults[].when")+": "+strings.Join(key("faults[].when").Values, ", "))
 		line(b, "    delay: 50ms", keyDoc("faults[].delay"))
 	}
 	if row.OneShot || row.HealLast {
@@ -232,7 +240,10 @@ func (d Draft) faultText(b *strings.Builder) {
 // line writes a line of the scenario and its comment.
 func line(b *strings.Builder, text, comment string) { fmt.Fprintf(b, "%s # %s\n", text, comment) }
 
-func keyDoc(path string) string {
-	i := slices.IndexFunc(keyDocs(), func(k Key) bool { return k.Path == path })
-	return keyDocs()[i].Doc
+func keyDoc(path string) string { return key(path).Doc }
+
+// key is a key of a scenario.
+func key(path string) scenarios.Key {
+	keys := scenarios.Keys()
+	return keys[slices.IndexFunc(keys, func(k scenarios.Key) bool { return k.Path == path })]
 }

@@ -1,4 +1,4 @@
-package scenarios_test
+package draft
 
 import (
 	"strings"
@@ -19,8 +19,8 @@ func TestDraftsAreScenarios(t *testing.T) {
 	}
 	faults := map[string]bool{} // by topology and name, those that were drafted
 	for _, lock := range names {
-		for _, topology := range (scenarios.Draft{Lock: lock}).Topologies() {
-			d := scenarios.Draft{Name: "mine", Lock: lock, Topology: topology}
+		for _, topology := range (Draft{Lock: lock}).Topologies() {
+			d := Draft{Name: "mine", Lock: lock, Topology: topology}
 			parse(t, d)
 			for _, fault := range d.Faults() {
 				if !faults[topology+fault] {
@@ -37,7 +37,7 @@ func TestDraftsAreScenarios(t *testing.T) {
 }
 
 // parse checks a draft and reads its text, which must say what the draft says.
-func parse(t *testing.T, d scenarios.Draft) {
+func parse(t *testing.T, d Draft) {
 	t.Helper()
 	d.Holds = []string{"honesty", "leak"}
 	if err := d.Check(); err != nil {
@@ -62,17 +62,17 @@ func parse(t *testing.T, d scenarios.Draft) {
 // TestDraftMistakes: the error names the answer that is wrong, and what was probably meant.
 func TestDraftMistakes(t *testing.T) {
 	for _, c := range []struct {
-		draft scenarios.Draft
+		draft Draft
 		want  string
 	}{
-		{scenarios.Draft{Name: "a b", Lock: "reentrant"}, `name "a b": "a b" cannot be a directory`},
-		{scenarios.Draft{Name: "a", Lock: "reentrent"}, "--lock reentrent: unknown lock \"reentrent\" (did you mean reentrant?)"},
-		{scenarios.Draft{Name: "a"}, "--lock : unknown lock"},
-		{scenarios.Draft{Name: "a", Lock: "redlock", Topology: "single"}, "--lock redlock: lock redlock does not run on"},
-		{scenarios.Draft{Name: "a", Lock: "exec:x", Topology: "sentry"}, "--topology sentry: unknown topology"},
-		{scenarios.Draft{Name: "a", Lock: "redlock", Fault: "failover"}, "--fault failover: fault failover: it needs topology"},
-		{scenarios.Draft{Name: "a", Lock: "redlock", Fault: "restart: 1\n#"}, "unknown fault"},
-		{scenarios.Draft{Name: "a", Lock: "redlock", Holds: []string{"exclusive"}}, "(did you mean exclusion?)"},
+		{Draft{Name: "a b", Lock: "reentrant"}, `name "a b": "a b" cannot be a directory`},
+		{Draft{Name: "a", Lock: "reentrent"}, "--lock reentrent: unknown lock \"reentrent\" (did you mean reentrant?)"},
+		{Draft{Name: "a"}, "--lock : unknown lock"},
+		{Draft{Name: "a", Lock: "redlock", Topology: "single"}, "--lock redlock: lock redlock does not run on"},
+		{Draft{Name: "a", Lock: "exec:x", Topology: "sentry"}, "--topology sentry: unknown topology"},
+		{Draft{Name: "a", Lock: "redlock", Fault: "failover"}, "--fault failover: fault failover: it needs topology"},
+		{Draft{Name: "a", Lock: "redlock", Fault: "restart: 1\n#"}, "unknown fault"},
+		{Draft{Name: "a", Lock: "redlock", Holds: []string{"exclusive"}}, "(did you mean exclusion?)"},
 	} {
 		if err := c.draft.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.draft, err, c.want)
