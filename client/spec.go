@@ -25,6 +25,8 @@ type Spec struct {
 	// ExpiringKeys returns the persistent keys that have a TTL, however long. nil: any of them may have none.
 	ExpiringKeys func(key string) []string
 
+	// Options are the options that generated scenarios draw; nil: none.
+	Options []Option
 	// CheckOptions refuses options of a scenario that Open would refuse. nil: they are not known before.
 	CheckOptions func(options map[string]string) error
 	// Open connects to the servers. The lock calls notify for every hold that it loses or renews.
@@ -36,6 +38,14 @@ type Spec struct {
 	Undone func(err error) bool
 	// Code returns a short stable word for err.
 	Code func(err error) string
+}
+
+// Option is an option of a lock, with values to test it with.
+type Option struct {
+	Name       string
+	Values     []string
+	Share      int      // in how many of 100 scenarios it is set
+	Topologies []string // kinds on which it has an effect; nil: all
 }
 
 // Lookup finds a lock by its name. Its error says that there is none.

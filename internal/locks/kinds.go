@@ -172,7 +172,8 @@ func kindRow(name, doc, source string, k kind) client.Spec {
 		Name: name, Doc: doc, Source: source,
 		Topologies: []string{topology.Single, topology.Replicated, topology.Sentinel, topology.Sharded},
 		Can:        plainCan(), PersistentKeys: tokenKey, ExpiringKeys: tokenKey,
-		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: native.Code,
+		Options: testedOptions(),
+		Open:    opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: native.Code,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // Options of a scenario for the locks of package lock.
@@ -31,49 +32,55 @@ type lockOptions struct {
 	varied     bool          // the forms of acquires
 }
 
+// testedOptions are the options that generated scenarios draw.
+func testedOptions() []client.Option {
+	return []client.Option{
+		{Name: native.OptionLease, Share: 80, Values: []string{"400ms", "1s", "1s", "2s", "4s", "9s"}},
+		{Name: optionPoll, Share: 80, Values: []string{"50ms", "200ms", "500ms", "2s", "20s", "20s"}},
+		{Name: native.OptionTimeout, Share: 60, Values: []string{"200ms", "300ms", "600ms", "1500ms", "1500ms", "4s"}},
+		{Name: optionReplicas, Share: 40, Values: []string{"1", "all"},
+			Topologies: []string{topology.Replicated, topology.Sentinel, topology.Sharded}},
+		{Name: optionSlotReload, Share: 20, Values: []string{"60s"}, Topologies: []string{topology.Sharded}},
+		{Name: optionMaxHold, Share: 5, Values: []string{"1500ms"}},
+		{Name: optionReentry, Share: 15, Values: []string{reentryRefused}},
+		{Name: optionCalls, Share: 15, Values: []string{callsVaried}},
+	}
+}
+
 // checkOptions is the CheckOptions of the locks of package lock.
 func checkOptions(options map[string]string) error { return apply(options, &lockOptions{}) }
 
 // checkUnlimitedOptions is that of locks for whose holds no limit can be set, and whose acquires have one form.
 func checkUnlimitedOptions(options map[string]string) error {
 	var o lockOptions
-	err := apply(options, &o)
-	switch {
-	case err == nil && o.maxHold > 0:
+	switch err := apply(options, &o); {
+	case err != nil:
+		return err
+	case o.maxHold > 0:
 		return fmt.Errorf("option %s: this lock has no such limit", optionMaxHold)
-	case err == nil && o.varied:
+	case o.varied:
 		return fmt.Errorf("option %s: acquires of this lock have one form", optionCalls)
 	}
-	return err
+	return nil
 }
 
 // apply copies a scenario's options into o. An unknown one is an error: ignored, it
 // would make the scenario claim what it does not test.
 func apply(options map[string]string, o *lockOptions) (err error) {
+	durations := map[string]*time.Duration{
+		native.OptionLease: &o.Lease, optionPoll: &o.PollMax, native.OptionTimeout: &o.Timeout,
+		optionReplicaTimeout: &o.ReplicaTimeout, optionMaxHold: &o.maxHold, optionSlotReload: &o.slotReload,
+	}
 	for name, text := range options { // order does not matter: they are independent
-		switch name {
-		case native.OptionLease:
-			o.Lease, err = native.Positive(name, text)
-		case optionPoll:
-			o.PollMax, err = native.Positive(name, text)
-		case native.OptionTimeout:
-			o.Timeout, err = native.Positive(name, text)
-		case optionReplicaTimeout:
-			o.ReplicaTimeout, err = native.Positive(name, text)
-		case optionMaxHold:
-			o.maxHold, err = native.Positive(name, text)
-		case optionSlotReload:
-			o.slotReload, err = native.Positive(name, text)
-		case optionReplicas:
+		switch d := durations[name]; {
+		case d != nil:
+			*d, err = native.Positive(name, text)
+		case name == optionReplicas:
 			o.Replicas, err = replicas(text)
-		case optionReentry:
-			if o.refuses = text == reentryRefused; !o.refuses {
-				err = onlyValue(name, text, reentryRefused)
-			}
-		case optionCalls:
-			if o.varied = text == callsVaried; !o.varied {
-				err = onlyValue(name, text, callsVaried)
-			}
+		case name == optionReentry:
+			o.refuses, err = true, onlyValue(name, text, reentryRefused)
+		case name == optionCalls:
+			o.varied, err = true, onlyValue(name, text, callsVaried)
 		default:
 			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s, %s, %s, %s and %s", name,
 				native.OptionLease, optionPoll, native.OptionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold,
@@ -88,14 +95,13 @@ func apply(options map[string]string, o *lockOptions) (err error) {
 
 // onlyValue refuses another value than the only one of an option.
 func onlyValue(name, got, only string) error {
+	if got == only {
+		return nil
+	}
 	return fmt.Errorf("option %s: got %q; the only value is %s, or omit the option", name, got, only)
 }
 
-// The values of optionReentry and optionCalls.
-const (
-	reentryRefused = "refused"
-	callsVaried    = "varied"
-)
+const reentryRefused, callsVaried = "refused", "varied" // the values of optionReentry and optionCalls
 
 // withoutReentry returns rows of which those that no owner can hold twice refuse optionReentry.
 func withoutReentry(rows []client.Spec) []client.Spec {

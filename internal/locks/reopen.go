@@ -61,7 +61,7 @@ var errEndedByClose = errors.New("the lock was granted, and its hold ended with 
 // acquire that ends with the client leaves grants of some servers until their lease expires. Nor does a semaphore
 // without leases, whose permits would stay.
 func (l *library) acquireUntilClosed(ctx context.Context, a client.Acquire, after time.Duration) (client.Grant, error) {
-	connsFirst := l.poll > 0 && isOneInFour("connections first ", a.Owner)
+	connsFirst := l.poll > 0 && l.poll <= closeSlack/2 && isOneInFour("connections first ", a.Owner)
 	asking := ctx
 	if l.bounded && isEven(a.Owner) && !connsFirst {
 		asking = context.WithValue(ctx, rarelyKey{}, true)

@@ -30,6 +30,7 @@ func (k Kind) Row(name, doc, source string, can promise.Set) client.Spec {
 		Name: name, Doc: doc, Source: source, Topologies: []string{k.Topology},
 		Can: promise.Try | promise.Watchdog | promise.ReportsLoss | promise.Wakes | promise.Fair | promise.KeepsGrants |
 			can,
+		Options:      []client.Option{{Name: k.Length, Share: 80, Values: []string{"1s", "2s", "4s", "10s"}}},
 		CheckOptions: checkSession(k.Length), Definite: lock.Definite, Code: native.Code,
 	}
 }
