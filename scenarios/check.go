@@ -31,6 +31,9 @@ import (
 // goodName is a name that can be a directory, on a command line too.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
+// Check reports everything that is wrong with s, which was made by a program: its text has no lines to point at.
+func (s Scenario) Check() error { return check(s, &ast.File{}) }
+
 // check reports everything that is wrong with s before anything is started.
 func check(s Scenario, file *ast.File) error {
 	c := &mistakes{file: file}

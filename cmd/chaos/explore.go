@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -41,16 +39,24 @@ type exploreOptions struct {
 func newExplore(s streams) *cobra.Command {
 	var o exploreOptions
 	c := &cobra.Command{
-		Use:   "explore --scenario NAME|FILE --seeds N",
-		Short: "Run many seeds of a scenario in virtual time",
-		Long: `Runs a scenario with many seeds on simulated servers, in virtual time and with the real lock code,
-and keeps the first run of each kind of violation as a run directory. When a fault plan reaches a
-new state (for example, a replica is promoted while the lock is held), it is run again with different
-timing. With one seed in three, messages are delivered by priority: a connection of low priority
-delivers only while the others are idle.
+		Use:   "explore --lock NAME | --scenario NAME|FILE",
+		Short: "Run many seeds in virtual time: of a scenario, or scenarios generated for a lock",
+		Long: `Runs many seeds on simulated servers, in virtual time and with the real lock code, and keeps the
+first run of each kind of violation as a run directory.
+
+Without --scenario, each seed is a scenario of its own: topology, options of the lock, traffic and
+faults are generated for the lock, and only faults that a lock with its promises survives
+(docs/reference/generated-scenarios.md). A correct lock is safe in all of them.
+
+With --scenario, all seeds run that one. When a fault plan reaches a new state (for example, a
+replica is promoted while the lock is held), it is run again with different timing. With one seed in
+three, messages are delivered by priority: a connection of low priority delivers only while the
+others are idle.
 
 ` + exploreExit,
-		Example: `  chaos explore --scenario failover --seeds 1000
+		Example: `  chaos explore --lock fair --seeds 1000 --shrink
+  chaos run --lock fair --scenario generated-17 --seed 17 --backend sim   (one of them)
+  chaos explore --scenario failover --seeds 1000
   chaos explore --scenario redlock-two-masters-down --seeds 100000 --time 60s --jobs 2
   chaos explore --scenario gc-pause --seeds 50 --shrink
   chaos explore --scenario failover --first-seed 1 --shard 2/4 --corpus /mnt/shared/corpus
@@ -94,7 +100,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	if o.seeds < 1 || o.jobs < 0 || o.check < 0 || o.time < 0 {
 		return usage(errors.New("--seeds must be positive; --jobs, --check-determinism and --time must not be negative"))
 	}
-	scenario, err := loadSimulated(o.scenario, o.overrides())
+	scenario, draw, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -113,7 +119,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	defer pool.Close()
 	options := explore.Options{
 		Scenario: scenario.YAML(), Name: o.scenarioArgs(), Time: o.time, Jobs: o.jobs, Out: o.out, Repeat: o.check,
-		NoVariations: o.steady,
+		NoVariations: o.steady, Draw: draw,
 	}
 	if err := o.part(&options); err != nil {
 		return err
@@ -129,7 +135,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	result := explored{Scenario: scenario.Name, First: o.first, Report: report, args: o.scenarioArgs()}
+	result := explored{Scenario: scenario.Name, First: o.first, Report: report}
 	if o.shrink {
 		if result.Shrunk, err = shrinkAll(ctx, s, pool, scenario, report); err != nil {
 			return err
@@ -142,6 +148,36 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 		return err
 	}
 	return result.exit(scenario, o.expect)
+}
+
+// drawFunc draws the scenario of a seed.
+type drawFunc func(seed uint64) (explore.Drawn, error)
+
+// load is the scenario to explore; or, if only a lock is named, how to draw the scenario of each seed, and a scenario
+// that stands for all of them.
+func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
+	all := scenarios.Scenario{Name: "generated", Lock: o.lock}
+	switch {
+	case o.scenario != "":
+		s, err := loadSimulated(o.scenario, o.overrides())
+		return s, nil, err
+	case o.lock == "":
+		return all, nil, usage(errors.New("--scenario or --lock is required: a scenario to explore, or a lock to generate " +
+			"scenarios for"))
+	}
+	l, err := generator.Find(o.lock)
+	if err != nil {
+		return all, nil, usage(err)
+	}
+	if l = l.Simulated(); len(l.Kinds) == 0 {
+		return all, nil, &codeError{exitEnvironment, fmt.Errorf("lock %s cannot be simulated", o.lock)}
+	}
+	all.Expect.Verdict = string(checker.Safe)
+	return all, func(seed uint64) (explore.Drawn, error) {
+		o.scenario = generator.Name(seed)
+		s, err := loadDrawn(seed, o.overrides())
+		return explore.Drawn{Scenario: s.YAML(), Name: o.scenarioArgs()}, err
+	}, nil
 }
 
 // exploreStatus is the status line of an exploration.
@@ -177,90 +213,21 @@ type explored struct {
 	explore.Report
 	Shrunk []shrunk `json:"shrunk,omitempty"`
 	Corpus *corpus  `json:"corpus,omitempty"`
-
-	args string // the scenario and the flags that change it, quoted for a shell
 }
 
 func (r explored) print(s streams, asJSON bool) error {
 	if asJSON {
 		return s.json(r)
 	}
-	fmt.Fprintf(s.out, "%s\n", speed(r.Report))
-	fmt.Fprintf(s.out, "unsafe %s · safe %s · inconclusive %s · failed %s\n", share(r.Unsafe, r.Runs),
-		share(r.Safe, r.Runs), share(r.Inconclusive, r.Runs), share(r.Failed, r.Runs))
-	if r.Varied+r.Priorities > 0 {
-		fmt.Fprintf(s.out, "%s repeated a plan with different timing, %s delivered messages by priority\n",
-			format.Count(r.Varied, "run"), format.Count(r.Priorities, "run"))
-	}
-	if r.Repeated > 0 {
-		fmt.Fprintf(s.out, "%s repeated with the same history, byte by byte\n", format.Count(r.Repeated, "run"))
-	}
-	if r.Stopped != "" {
-		fmt.Fprintf(s.out, "stopped before the last seed: %s\n", r.Stopped)
-	}
-	r.findings(s)
+	r.WriteFindings(s.out)
 	for _, sh := range r.Shrunk {
 		fmt.Fprintf(s.out, "\n%s", sh.text())
 	}
-	if len(r.States) > 0 {
-		fmt.Fprintln(s.out, "\nstates reached, with the number of runs:")
-	}
-	for _, state := range slices.Sorted(maps.Keys(r.States)) {
-		fmt.Fprintf(s.out, "  %7s  %s\n", format.Number(r.States[state]), state)
-	}
-	for _, f := range r.Failures {
-		fmt.Fprintf(s.out, "\nseed %d failed: %s\n", f.Seed, format.Line(f.Failure))
-	}
-	for _, d := range r.Differences {
-		fmt.Fprintf(s.out, "\nseed %d: the history differs when the run is repeated; line %d first and then:\n  %s\n  %s\n",
-			d.Seed, d.Line, format.Line(d.Before), format.Line(d.After))
-	}
+	r.WriteStates(s.out)
 	if r.Corpus != nil {
 		fmt.Fprintf(s.out, "\n%s\n", r.Corpus)
 	}
 	return nil
-}
-
-// findings prints each kind of violation and the first run that showed it.
-func (r explored) findings(s streams) {
-	if len(r.Findings) > 0 {
-		fmt.Fprintf(s.out, "%s of violation:\n", format.Count(len(r.Findings), "kind"))
-	}
-	for i, f := range r.Findings {
-		fmt.Fprintf(s.out, "\n%s: %s, first with seed %d after %s\n  rule: %s\n", f.Kind, format.Count(f.Runs, "run"), f.Seed,
-			format.Duration(f.At), f.Kind.Rule)
-		if i > 0 && f.Seed == r.Findings[i-1].Seed && f.Variation == r.Findings[i-1].Variation {
-			fmt.Fprintf(s.out, "  the same run as above\n")
-			continue
-		}
-		fmt.Fprintf(s.out, "  %s\n", format.Line(f.Sentence))
-		if f.Dir != "" {
-			fmt.Fprintf(s.out, "  kept in %s\n", format.Line(f.Dir))
-		}
-		if reason, _, _ := strings.Cut(f.NotKept, "\n"); reason != "" {
-			what := "not kept"
-			if f.Dir != "" {
-				what = "incomplete"
-			}
-			fmt.Fprintf(s.out, "  %s: %s\n", what, format.Line(reason))
-		}
-		fmt.Fprintf(s.out, "  %s\n", repeatOf(explore.Job{Name: r.args, Seed: f.Seed, Variation: f.Variation}))
-	}
-}
-
-// speed is how much was run and how long it took.
-func speed(r explore.Report) string {
-	took := max(r.Took, time.Millisecond)
-	return fmt.Sprintf("%s in %s: %.1f seeds/s, %.2f virtual hours (%s times real time), %s commands/s",
-		format.Count(r.Runs, "run"), format.Duration(took), float64(r.Runs)/took.Seconds(), r.Virtual.Hours(),
-		format.Number(int(float64(r.Virtual)/float64(took))), format.Number(int(float64(r.Commands)/took.Seconds())))
-}
-
-func share(n, of int) string {
-	if of == 0 || n == 0 {
-		return format.Number(n)
-	}
-	return fmt.Sprintf("%s (%.1f %%)", format.Number(n), 100*float64(n)/float64(of))
 }
 
 func (r explored) exit(scenario scenarios.Scenario, expect bool) error {
@@ -293,6 +260,12 @@ func shrinkAll(
 	for _, f := range r.Findings {
 		s.note("shrinking seed %d: %s", f.Seed, f.Kind)
 		job := explore.Job{Seed: f.Seed, Variation: f.Variation}
+		if f.Scenario != "" {
+			var err error
+			if scenario, err = scenarios.Parse([]byte(f.Scenario)); err != nil {
+				return all, err
+			}
+		}
 		got, err := explore.Shrink(ctx, pool, scenario, job, f.Kind)
 		if err != nil && ctx.Err() == nil {
 			return all, err

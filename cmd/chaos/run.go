@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -175,8 +177,30 @@ func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenar
 		return scenarios.Scenario{}, usage(
 			errors.New("--scenario is required: a name (see chaos list scenarios) or a YAML file"))
 	}
+	if seed, drawn := generator.SeedOf(name); drawn {
+		return loadDrawn(seed, overrides)
+	}
 	scenario, err := scenarios.Load(name, overrides...)
 	return scenario, usage(err)
+}
+
+// loadDrawn is the scenario that a seed draws for the lock among the overrides, with the other overrides.
+func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario, error) {
+	var none scenarios.Scenario
+	i := slices.IndexFunc(overrides, func(o scenarios.Override) bool { return o.Path == "lock" })
+	if i < 0 {
+		return none, usage(errors.New("a generated scenario is drawn for a lock: name it with --lock"))
+	}
+	l, err := generator.Find(strings.Trim(overrides[i].Value, `"`))
+	if err != nil {
+		return none, usage(err)
+	}
+	s, err := l.Draw(seed)
+	if err != nil {
+		return none, usage(err)
+	}
+	s, err = scenarios.Parse([]byte(s.YAML()), overrides...)
+	return s, usage(err)
 }
 
 // positive refuses --duration 0, --clients 0 and --init-timeout 0, which would otherwise mean the scenario's value.

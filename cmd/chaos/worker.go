@@ -101,7 +101,7 @@ func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (
 	o := runner.Options{
 		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: on, Why: "explored",
 		Out: j.Keep, InMemory: j.Keep == "",
-		Version: version, Repeat: repeatOf(j),
+		Version: version, Repeat: j.Command(),
 	}
 	if j.Keep != "" {
 		o.Search = searchCommand()
@@ -166,17 +166,4 @@ func resultOf(out *runner.Outcome, j explore.Job) explore.Result {
 		}
 	}
 	return a
-}
-
-// repeatOf is the command that repeats the run of j.
-func repeatOf(j explore.Job) string {
-	name := j.Name
-	if name == "" {
-		name = "FILE"
-	}
-	text := fmt.Sprintf("chaos run --scenario %s --backend sim --seed %d", name, j.Seed)
-	if j.Variation != 0 {
-		text += fmt.Sprintf(" --variation %d", j.Variation)
-	}
-	return text
 }

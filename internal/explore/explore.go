@@ -15,7 +15,10 @@ import (
 
 // Options of an exploration.
 type Options struct {
-	Scenario     string        // YAML
+	Scenario string // YAML
+	// Draw makes the scenario of each seed. nil: all seeds have Scenario. With Draw, Scenario is a text that only
+	// identifies the exploration, for Corpus.
+	Draw         func(seed uint64) (Drawn, error)
 	Name         string        // of the scenario, for the command that repeats a run
 	First        uint64        // seed of the first run; the others follow
 	Seeds        int           // number of runs, at least 1
@@ -30,6 +33,12 @@ type Options struct {
 
 	// Watch is called after each run. nil: it is not.
 	Watch func(Report)
+}
+
+// Drawn is the scenario of one seed.
+type Drawn struct {
+	Scenario string // YAML
+	Name     string // see [Job.Name]
 }
 
 // Report is the result of an exploration, so far.
@@ -62,6 +71,8 @@ type Finding struct {
 	Runs      int                 `json:"runs"` // that show it
 	Seed      uint64              `json:"seed"`
 	Variation scenarios.Variation `json:"variation,omitempty"`
+	Name      string              `json:"-"`                  // see [Job.Name]
+	Scenario  string              `json:"scenario,omitempty"` // YAML, if it was drawn from the seed
 	Sentence  string              `json:"sentence"`
 	Dir       string              `json:"dir,omitempty"`      // of that run
 	NotKept   string              `json:"not_kept,omitempty"` // why the run was not kept, or not completely
@@ -182,7 +193,15 @@ func (e *explorer) nextJob() (Job, bool) {
 		return j, true
 	}
 	n := e.Shard.Covered + e.next - 1 - e.report.Varied
-	j := Job{Scenario: e.Scenario, Seed: e.First + uint64(n)*max(e.Step, 1), number: n + 1}
+	j := Job{Scenario: e.Scenario, Name: e.Name, Seed: e.First + uint64(n)*max(e.Step, 1), number: n + 1}
+	if e.Draw != nil {
+		d, err := e.Draw(j.Seed)
+		if err != nil {
+			e.err = err
+			return Job{}, false
+		}
+		j.Scenario, j.Name = d.Scenario, d.Name
+	}
 	if n%priorityShare == priorityShare-1 && !e.NoVariations {
 		j.Variation = 1 // an odd one: by priorities
 	}
@@ -237,8 +256,11 @@ func (e *explorer) count(j Job, run Result) (fresh []int) {
 		if i < 0 {
 			i = len(r.Findings)
 			r.Findings = append(r.Findings, Finding{
-				Kind: k, Seed: j.Seed, Variation: j.Variation, Sentence: run.Sentence, At: time.Since(e.start),
+				Kind: k, Seed: j.Seed, Variation: j.Variation, Name: j.Name, Sentence: run.Sentence, At: time.Since(e.start),
 			})
+			if e.Draw != nil {
+				r.Findings[i].Scenario = j.Scenario
+			}
 			fresh = append(fresh, i)
 		}
 		r.Findings[i].Runs++
@@ -257,7 +279,9 @@ func (e *explorer) countStates(j Job, run Result) {
 		return
 	}
 	for v := range scenarios.Variation(perNewState) {
-		e.varied = append(e.varied, Job{Scenario: e.Scenario, Seed: j.Seed, Variation: j.Variation*perNewState + v + 1})
+		e.varied = append(e.varied, Job{
+			Scenario: j.Scenario, Name: j.Name, Seed: j.Seed, Variation: j.Variation*perNewState + v + 1,
+		})
 	}
 }
 
@@ -266,7 +290,7 @@ func (e *explorer) keepRun(ctx context.Context, j Job, fresh []int) {
 	if len(fresh) == 0 || e.Out == "" {
 		return
 	}
-	j.Keep, j.Name = e.Out, e.Name
+	j.Keep = e.Out
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	r, err := e.pool.Do(ctx, j)

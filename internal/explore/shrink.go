@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -52,7 +54,7 @@ func Shrink(ctx context.Context, pool *Pool, s scenarios.Scenario, job Job, k Ki
 // listed is a plan as a list of steps. Drawn steps are inserted at their instants; steps with a trigger keep their
 // order.
 func listed(p scenarios.Plan) []scenarios.Step {
-	steps := slices.Clone(p.Steps)
+	steps := slices.Concat(p.Steps, p.Optional)
 	for _, d := range p.Drawn {
 		at := slices.IndexFunc(steps, func(s scenarios.Step) bool { return s.When == "" && s.After > d.After })
 		if at < 0 {
@@ -97,7 +99,8 @@ func (sh *shrinker) minimize(ctx context.Context) error {
 	for {
 		before := len(sh.story)
 		for _, reduce := range []func(context.Context) error{
-			sh.fewerFaults, sh.fewerClients, sh.fewerKeys, sh.noJitter, sh.shorter, sh.neverHealed,
+			sh.fewerFaults, sh.fewerSequences, sh.fewerClients, sh.fewerKeys, sh.fewerOptions, sh.noJitter, sh.shorter,
+			sh.neverHealed,
 		} {
 			if err := reduce(ctx); err != nil {
 				return err
@@ -127,6 +130,59 @@ func (sh *shrinker) fewerFaults(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// fewerSequences removes sequences of operations from workload mixed: all lists but one, then one name after the other.
+func (sh *shrinker) fewerSequences(ctx context.Context) error {
+	lists := strings.Split(sh.best.Workload.Sequences, ";")
+	for _, list := range lists {
+		if len(lists) == 1 {
+			break
+		}
+		s := sh.best
+		s.Workload.Sequences = strings.TrimSpace(list)
+		ok, err := sh.accept(ctx, s, "the same sequences for all clients: "+s.Workload.Sequences)
+		if err != nil {
+			return err
+		}
+		if ok {
+			break
+		}
+	}
+	if strings.ContainsRune(sh.best.Workload.Sequences, ';') || strings.HasPrefix(sh.best.Workload.Sequences, "all but") {
+		return nil
+	}
+	for _, name := range strings.Split(sh.best.Workload.Sequences, ",") {
+		left := slices.DeleteFunc(strings.Split(sh.best.Workload.Sequences, ","), func(n string) bool { return n == name })
+		if len(left) == 0 {
+			break
+		}
+		s := sh.best
+		s.Workload.Sequences = strings.TrimSpace(strings.Join(left, ","))
+		if _, err := sh.accept(ctx, s, "without the sequence "+strings.TrimSpace(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fewerOptions removes options of the lock, and what clients share.
+func (sh *shrinker) fewerOptions(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(sh.best.Options)) {
+		s := sh.best
+		s.Options = maps.Clone(s.Options)
+		delete(s.Options, name)
+		if _, err := sh.accept(ctx, s, "without the option "+name); err != nil {
+			return err
+		}
+	}
+	if sh.best.Workload.PerProcess <= 1 {
+		return nil
+	}
+	s := sh.best
+	s.Workload.PerProcess, s.Workload.PerInstance = 0, 0
+	_, err := sh.accept(ctx, s, "every client in a process of its own")
+	return err
 }
 
 func stepsText(steps []scenarios.Step) string {

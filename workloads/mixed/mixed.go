@@ -225,3 +225,13 @@ func (m *mix) work(h session.Hold) {
 		m.Session.Touch(h, m.Guard, read)
 	}
 }
+
+// SequenceNames are the names of all sequences that a lock with these promises can do, for Params.Sequences.
+func SequenceNames(can promise.Set) (names []string) {
+	for _, s := range allSequences() {
+		if can.Has(s.needs) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}

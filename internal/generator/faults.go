@@ -1,0 +1,250 @@
+package generator
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/scenarios"
+	"github.com/lockchaos/lockchaos/workloads/workload"
+)
+
+// tolerance says which locks survive a fault: a correct lock with these promises keeps all its promises under it.
+type tolerance struct {
+	fault  string
+	weight int         // how often it is drawn; 0: never
+	needs  promise.Set // promises of a lock that it has an effect on
+	lacks  promise.Set // promises of a lock that does not survive it
+	only   []string    // kinds of topology that survive it; nil: all
+	// brief: on servers that replace a master which does not reply, it must end before that, if it acts on a node.
+	brief bool
+	// durable: servers have to write each grant to disk.
+	durable bool
+	// once: operations that name no hold must not be executed twice, see [draw.named].
+	once    bool
+	amounts []time.Duration // magnitudes; nil: the default, a quarter and twice of it
+	because string          // why it is never drawn
+}
+
+// tolerances has a row for each fault, in the order of the catalog.
+func tolerances() []tolerance {
+	const dataLost = "it removes what the servers store of a grant, or moves it to a server that never had it"
+	owners := promise.Latch
+	return []tolerance{
+		{fault: "kill", weight: 2, only: []string{cluster.Single, cluster.ZooKeeper}, durable: true},
+		{fault: "restart", weight: 2, only: []string{cluster.Single, cluster.Quorum, cluster.ZooKeeper}, durable: true},
+		{fault: "restart-empty", because: dataLost},
+		{fault: "power-loss", weight: 2, only: []string{cluster.Single, cluster.Quorum}, durable: true},
+		{fault: "slow-disk", weight: 2, durable: true},
+		{fault: "pause-node", weight: 3, brief: true},
+		{fault: "failover", because: dataLost},
+		{fault: "manual-promotion", because: dataLost},
+		{fault: "split-brain", because: dataLost},
+		{fault: "endpoint-change", because: dataLost},
+		{fault: "cluster-failover", weight: 2},
+		{fault: "cluster-failover-force", because: dataLost},
+		{fault: "cluster-takeover", because: dataLost},
+		{fault: "slot-migration", weight: 12},
+		{fault: "read-only-demotion", because: dataLost},
+		{fault: "clock-jump", because: "a lease ends when the clock of its server says so"},
+		{fault: "clock-drift", weight: 2, amounts: []time.Duration{-9 * ms, 5 * ms, 9 * ms}},
+		{fault: "key-deleted", because: dataLost},
+		{fault: "queue-deleted", weight: 2, needs: promise.Fair},
+		{fault: "foreign-waiter", weight: 2, needs: promise.Fair},
+		{fault: "node-deleted", because: dataLost},
+		{fault: "flushall", because: dataLost},
+		{fault: "eviction", because: dataLost},
+		{fault: "foreign-data", weight: 1},
+		{fault: "memory-full", weight: 2},
+		{fault: "script-flush", weight: 3, needs: promise.Scripts},
+		{fault: "snapshots-failing", weight: 1},
+		{fault: "busy-script", weight: 3},
+		{fault: "connection-limit", weight: 1},
+		{fault: "pubsub-cut", weight: 3, needs: promise.Wakes},
+		{fault: "rights-revoked", weight: 2},
+		{fault: "subscribe-refused", weight: 2, needs: promise.Wakes},
+		{fault: "channel-refused", weight: 2, needs: promise.Wakes},
+		{fault: "scripts-refused", weight: 1, needs: promise.Scripts},
+		{fault: "partition", weight: 4, brief: true},
+		{fault: "partition-one-way", weight: 3, brief: true},
+		{fault: "latency", weight: 3, brief: true, amounts: []time.Duration{5 * ms, 20 * ms, 60 * ms, 180 * ms}},
+		{fault: "jitter", weight: 3, brief: true, amounts: []time.Duration{5 * ms, 50 * ms, 200 * ms}},
+		{fault: "bandwidth", weight: 1, brief: true},
+		{fault: "slow-node", weight: 2, brief: true},
+		{fault: "packet-late", weight: 5, brief: true, amounts: []time.Duration{100 * ms, 400 * ms, 1100 * ms}},
+		{fault: "packet-lost", weight: 5, brief: true},
+		{fault: "connection-reset", weight: 3},
+		{fault: "silent-connections", weight: 2},
+		{fault: "reply-lost", weight: 10},
+		{fault: "reply-late", weight: 4},
+		{fault: "grant-reply-lost", weight: 4, lacks: owners},
+		{fault: "grant-reply-late", weight: 3, lacks: owners},
+		{fault: "request-resent", weight: 5, once: true, amounts: []time.Duration{5 * ms, 20 * ms, 400 * ms, 900 * ms}},
+		{fault: "request-duplicated", because: "a copy of a request arrives when its client has long had the reply"},
+		{fault: "message-lost", weight: 4, needs: promise.Wakes},
+		{fault: "replication-hold", weight: 2, needs: promise.AwaitsReplicas},
+		{fault: "replication-lag", weight: 2, needs: promise.AwaitsReplicas},
+		{fault: "wait-starved", weight: 2, needs: promise.AwaitsReplicas},
+		{fault: "unplug", because: "it needs real network interfaces"},
+		{fault: "pause-client", weight: 3, lacks: promise.Unleased},
+		{fault: "client-crash", weight: 5, lacks: promise.Unleased},
+		{fault: "client-restart", weight: 2, lacks: promise.Unleased},
+	}
+}
+
+// takeover is how long a master may be silent before another one takes its place, with a margin.
+const takeover = 300 * ms
+
+// replaces reports whether the servers replace a master that does not reply, and may lose grants with it.
+func replaces(kind string) bool { return kind == cluster.Sentinel || kind == cluster.Sharded }
+
+// survives reports whether the lock of the scenario survives the fault on its servers.
+func (d *draw) survives(t tolerance) bool {
+	kind := d.Topology.Kind
+	switch {
+	case t.weight == 0, !d.can.Has(t.needs), d.can.Any(t.lacks):
+		return false
+	case t.only != nil && !slices.Contains(t.only, kind):
+		return false
+	case t.once && !d.named():
+		return false
+	case t.durable && kind != cluster.ZooKeeper && d.Topology.Options["appendonly"] == "":
+		return false
+	}
+	row, err := faults.Lookup(t.fault)
+	return err == nil && row.WrongTopology(kind) == "" && row.WrongSettings(d.Topology.Options) == "" &&
+		(!row.WholeProcess || d.Workload.PerProcess <= 1) &&
+		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
+}
+
+// named reports whether all operations of the traffic name a hold, so that a second execution finds that it is one. A
+// forced release, and an access to a resource that the servers guard, do not.
+func (d *draw) named() bool {
+	p := d.Workload
+	if p.Kind == workload.Mixed && p.Sequences != "" {
+		return !strings.Contains(p.Sequences, "force") && !strings.Contains(p.Sequences, "guarded")
+	}
+	return !p.AnyLock() || !d.can.Has(promise.ForceRelease)
+}
+
+// drawFaults draws up to maxFaults faults, each once or several times.
+func (d *draw) drawFaults() {
+	possible := slices.DeleteFunc(tolerances(), func(t tolerance) bool { return !d.survives(t) })
+	n := one(d, 0, 1, 1, 1, 1, 2, 2, 2, 3, maxFaults)
+	for range n {
+		if len(possible) == 0 {
+			return
+		}
+		t := weighted(d, possible, func(t tolerance) int { return t.weight })
+		d.addFault(t)
+	}
+	slices.SortStableFunc(d.Faults, func(a, b scenarios.Step) int { return cmp.Compare(a.After, b.After) })
+	for i := len(d.Faults) - 1; i >= 0 && d.Check() != nil; i-- { // two that control the same resource
+		d.Faults = slices.Delete(d.Faults, i, i+1)
+	}
+}
+
+// addFault adds a fault, and some of the time repeats it.
+func (d *draw) addFault(t tolerance) {
+	step := d.step(t)
+	gap := step.For + d.between(200*ms, 2*time.Second)
+	times := one(d, 1, 1, 2, 4)
+	for range times {
+		if step.After+step.For >= d.Duration-200*ms {
+			return
+		}
+		d.Faults = append(d.Faults, step)
+		step.After += gap
+		if d.chance(50) {
+			step.Target, step.Delay = d.target(t), d.delay(step.When)
+		}
+	}
+}
+
+// step draws one step with the fault.
+func (d *draw) step(t tolerance) scenarios.Step {
+	row, _ := faults.Lookup(t.fault) // survives has looked it up
+	step := scenarios.Step{Fault: t.fault, After: d.between(100*ms, d.Duration*2/3), Optional: true}
+	step.Target = d.target(t)
+	if when := d.phase(); when != "" {
+		step.When, step.Delay = when, d.delay(when)
+	}
+	if !row.OneShot || d.chance(60) {
+		step.For = d.length(t, row, step.Target)
+	}
+	if row.HealLast && !slices.Contains(t.only, cluster.Single) {
+		step.For = 0
+	}
+	if a := row.Amount; a != nil {
+		step.Amount = one(d, a.Default, a.Default/4, 2*a.Default)
+		if t.amounts != nil {
+			step.Amount = one(d, t.amounts...)
+		}
+	}
+	return step
+}
+
+// target draws what the fault hits. Clients that share connections share their faults, so one of them alone is no
+// target then.
+func (d *draw) target(t tolerance) string {
+	for {
+		if target := d.DrawTarget(t.fault, d.Rand); d.Workload.PerInstance <= 1 || !ofClients(target) {
+			return target
+		}
+	}
+}
+
+// phase draws the moment of an operation at which a fault is to strike; "": none.
+func (d *draw) phase() string {
+	if d.can.Has(promise.Latch) {
+		return ""
+	}
+	phases := []string{
+		"", scenarios.Requested, scenarios.Requested, scenarios.Waiting, scenarios.Granted, scenarios.Acquired,
+		scenarios.Acquired, scenarios.Acquired, scenarios.Releasing, scenarios.Releasing, scenarios.Released,
+	}
+	if d.can.Has(promise.Renew) || d.can.Has(promise.Watchdog) && d.Workload.Lease == 0 {
+		phases = append(phases, scenarios.Renewed)
+	}
+	return one(d, phases...)
+}
+
+// delay draws the time from the phase to the fault.
+func (d *draw) delay(when string) time.Duration {
+	if when == "" || d.chance(50) {
+		return 0
+	}
+	hold := d.Workload.Defaults().Hold
+	return d.between(ms, one(d, 5*ms, hold, 2*hold, max(hold, d.Workload.Lease)))
+}
+
+// length draws how long the fault lasts: shorter or longer than a lease or a wait.
+func (d *draw) length(t tolerance, row faults.Spec, target string) time.Duration {
+	lease := cmp.Or(d.Workload.Lease, time.Second)
+	length := one(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
+	length = min(length, d.Duration/2, 6*time.Second).Truncate(ms)
+	if row.Least != nil {
+		length = max(length, row.Least.For)
+	}
+	if t.fault == "pause-client" { // a holder that is paused for longer outlives its lease
+		length = min(length, lease/2)
+	}
+	if t.brief && replaces(d.Topology.Kind) && !ofClients(target) {
+		length = min(length, takeover)
+	}
+	return length
+}
+
+// ofClients reports whether a target is clients, or links of clients.
+func ofClients(target string) bool {
+	for _, word := range []faults.Target{faults.Holder, faults.Waiter, "client:"} {
+		if strings.HasPrefix(target, string(word)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+package generator
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/internal/testkit/golden"
+	"github.com/lockchaos/lockchaos/workloads"
+	"github.com/lockchaos/lockchaos/workloads/workload"
+)
+
+// find is the lock of that name.
+func find(t *testing.T, name string) Lock {
+	t.Helper()
+	l, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestEveryFaultHasARow: the table has each fault of the catalog, in its order, and says why some are never drawn.
+func TestEveryFaultHasARow(t *testing.T) {
+	rows := format.Texts(tolerances(), func(r tolerance) string { return r.fault })
+	if all := format.Texts(faults.Catalog(), func(r faults.Spec) string { return r.Name }); !slices.Equal(rows, all) {
+		t.Errorf("rows of the table: %q; faults of the catalog: %q", rows, all)
+	}
+	for _, r := range tolerances() {
+		if (r.weight == 0) != (r.because != "") {
+			t.Errorf("%s: it is drawn with weight %d, and the reason why it is never drawn is %q", r.fault, r.weight, r.because)
+		}
+	}
+}
+
+// TestReferenceIsCurrent: the page is that of the table; -update rewrites it.
+func TestReferenceIsCurrent(t *testing.T) {
+	golden.File(t, "../../docs/reference/generated-scenarios.md", Reference())
+}
+
+// TestDrawForEveryLock: the same seed draws the same scenario, which is valid and has a topology of the lock.
+func TestDrawForEveryLock(t *testing.T) {
+	for _, row := range locks.Catalog() {
+		l := find(t, row.Name)
+		for seed := range uint64(40) {
+			s, err := l.Draw(seed) // it checks the scenario
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := l.Draw(seed); err != nil || s.YAML() != again.YAML() {
+				t.Fatalf("seed %d of %s draws two scenarios (%v):\n%s\n%s", seed, l.Name, err, s.YAML(), again.YAML())
+			}
+			if !row.Runs(s.Topology.Kind) || s.Lock != l.Name {
+				t.Errorf("seed %d draws lock %s on %s for lock %s", seed, s.Lock, s.Topology.Kind, l.Name)
+			}
+			if n, ok := SeedOf(s.Name); !ok || n != seed {
+				t.Errorf("scenario %s of seed %d has the seed %d (%v)", s.Name, seed, n, ok)
+			}
+		}
+	}
+}
+
+// TestDrawReachesEverything: some seed of some lock has each fault that is drawn, each workload, and each topology.
+func TestDrawReachesEverything(t *testing.T) {
+	drawn := map[string]bool{}
+	for _, name := range []string{"reentrant", "fair", "readers-writer", "permits", "latch", "redlock", "zk-mutex"} {
+		l := find(t, name)
+		for seed := range uint64(600) {
+			s, err := l.Draw(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn[s.Topology.Kind], drawn[s.Workload.Kind] = true, true
+			for _, fault := range s.FaultNames() {
+				drawn[fault] = true
+			}
+		}
+	}
+	var want []string
+	for _, r := range tolerances() {
+		if r.weight > 0 {
+			want = append(want, r.fault)
+		}
+	}
+	want = append(want, format.Texts(workloads.Catalog(), func(r workload.Spec) string { return r.Name })...)
+	want = append(want, cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded, cluster.Quorum,
+		cluster.ZooKeeper)
+	for _, name := range want {
+		if !drawn[name] {
+			t.Errorf("no seed draws %s", name)
+		}
+	}
+}
+
+// TestSeedOfOtherNames: only the names of drawn scenarios have a seed.
+func TestSeedOfOtherNames(t *testing.T) {
+	for _, name := range []string{
+		"", "failover", "generated-", "generated--1", "generated-1x", "generated-99999999999999999999",
+	} {
+		if seed, ok := SeedOf(name); ok {
+			t.Errorf("%q has the seed %d", name, seed)
+		}
+	}
+}

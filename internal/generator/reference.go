@@ -1,0 +1,59 @@
+package generator
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/faults"
+)
+
+//go:embed reference.md
+var referenceHead string
+
+// Reference is the page docs/reference/generated-scenarios.md: what scenarios are drawn from, and which lock survives
+// which fault.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	b.WriteString("\n| fault | survived by | not survived, because |\n| --- | --- | --- |\n")
+	for _, t := range tolerances() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", t.fault, t.survivors(), t.because)
+	}
+	return b.String()
+}
+
+// survivors says which locks survive the fault, on which servers; "": none is certain to.
+func (t tolerance) survivors() string {
+	if t.weight == 0 {
+		return ""
+	}
+	row, _ := faults.Lookup(t.fault) // a test holds both tables together
+	kinds := t.only
+	if kinds == nil {
+		kinds = row.Topologies
+	}
+	text := "every lock"
+	if t.needs != 0 {
+		text = fmt.Sprintf("locks with `%v`, which it affects", t.needs)
+	}
+	if t.lacks != 0 {
+		text += fmt.Sprintf(", but for `%v`", t.lacks)
+	}
+	if kinds != nil {
+		text += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	for _, c := range []struct {
+		holds bool
+		text  string
+	}{
+		{t.durable, "servers write each grant to disk (`appendfsync: always`)"},
+		{t.brief, fmt.Sprintf("on a node of `sentinel` or `cluster`: for at most %v", takeover)},
+		{t.once, "no forced releases, no guarded resource"},
+	} {
+		if c.holds {
+			text += "; " + c.text
+		}
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package generator
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/workloads/mixed"
+	"github.com/lockchaos/lockchaos/workloads/workload"
+)
+
+const ms = time.Millisecond
+
+// shape is a kind of traffic.
+type shape struct {
+	weight int
+	needs  promise.Set // promises of a lock that can have it
+	lacks  promise.Set // promises of a lock that cannot
+	draw   func(d *draw)
+}
+
+// shapes are all kinds of traffic.
+func shapes() []shape {
+	return []shape{
+		{weight: 10, lacks: promise.Latch, draw: (*draw).mix},
+		{weight: 3, draw: (*draw).rounds},
+		{weight: 6, lacks: promise.Latch | promise.ReadWrite | promise.Permits, draw: loop(workload.Mutex)},
+		{weight: 6, needs: promise.ReadWrite, draw: loop(workload.ReadersWriter)},
+		{weight: 6, needs: promise.Permits, draw: loop(workload.Semaphore)},
+		{weight: 10, needs: promise.Latch, draw: (*draw).latches},
+	}
+}
+
+// drawTraffic draws the workload and the duration of the run.
+func (d *draw) drawTraffic() {
+	possible := slices.DeleteFunc(shapes(), func(s shape) bool { return !d.can.Has(s.needs) || d.can.Any(s.lacks) })
+	weighted(d, possible, func(s shape) int { return s.weight }).draw(d)
+	if d.Topology.Kind == cluster.Sharded && d.chance(30) {
+		d.Workload.Tagged = true
+	}
+}
+
+// mix draws sequences of operations, a few kinds of them or all.
+func (d *draw) mix() {
+	p := &d.Workload
+	p.Kind, p.Clients, p.Keys = workload.Mixed, 2+d.IntN(5), 1+d.IntN(3)
+	p.Hold, p.Think = one(d, 10*ms, 40*ms, 40*ms, 150*ms), one(d, 5*ms, 10*ms)
+	p.Wait = one(d, 250*ms, 500*ms, time.Second, 2*time.Second, 5*time.Second)
+	p.Lease = d.lease(0)
+	d.share(20)
+	if d.chance(75) {
+		p.Sequences = d.sequences()
+	}
+	if d.can.Has(promise.ManagesPermits) {
+		p.SetUp = d.chance(50)
+	}
+	d.Duration = d.between(3*time.Second, 9*time.Second)
+}
+
+// sequences draws some of the sequences that the lock can do: one list for all clients, or two of different clients.
+func (d *draw) sequences() string {
+	names := mixed.SequenceNames(d.can)
+	lists := make([]string, one(d, 1, 1, 2))
+	for i := range lists {
+		some := []string{one(d, names...)}
+		for range d.IntN(6) {
+			if name := one(d, names...); !slices.Contains(some, name) {
+				some = append(some, name)
+			}
+		}
+		lists[i] = strings.Join(some, ", ")
+	}
+	return strings.Join(lists, "; ")
+}
+
+// rounds draws rounds in which clients wait, and only the lock can wake them.
+func (d *draw) rounds() {
+	p := &d.Workload
+	p.Kind, p.Clients, p.Keys = workload.Waiters, 4+d.IntN(5), one(d, 1, 1, 2)
+	if d.can.Has(promise.MultiKey) {
+		p.Keys = 3
+	}
+	p.Hold = one(d, 60*ms, 60*ms, 350*ms)
+	p.Think, p.Wait = one(d, 4*time.Second, 6*time.Second), 3*time.Second
+	p.Lease = d.lease(time.Second)
+	d.share(60)
+	d.Duration = time.Duration(4+d.IntN(3)) * p.Think
+}
+
+// loop draws clients that acquire, work and release, again and again.
+func loop(kind string) func(d *draw) {
+	return func(d *draw) {
+		p := &d.Workload
+		p.Kind, p.Clients, p.Keys = kind, 3+d.IntN(6), one(d, 1, 1, 2, 4)
+		p.Hold = one(d, 5*ms, 40*ms, 100*ms, 300*ms, time.Second)
+		p.Think, p.Jitter = one(d, 0, 5*ms, 200*ms, time.Second), one(d, 0, 0, p.Hold/2)
+		p.Wait = one(d, 250*ms, time.Second, 3*time.Second, 10*time.Second)
+		p.Lease = d.lease(2 * (p.Hold + p.Jitter))
+		if kind == workload.Semaphore {
+			p.Permits = 1 + d.IntN(3)
+		}
+		if kind == workload.ReadersWriter && d.chance(50) {
+			p.Writers = 1 + d.IntN(2)
+		}
+		d.share(30)
+		d.Duration = d.between(4*time.Second, 12*time.Second)
+	}
+}
+
+// latches draws clients that arm, count down and await latches.
+func (d *draw) latches() {
+	p := &d.Workload
+	p.Kind, p.Clients, p.Keys = workload.Latch, 3+d.IntN(3), 1+d.IntN(2)
+	p.Hold, p.Think, p.Jitter = one(d, 20*ms, 40*ms), 5*ms, one(d, 0, 10*ms, 60*ms)
+	p.Wait = one(d, 500*ms, time.Second, 2*time.Second)
+	if d.chance(60) {
+		p.Sequences = "meeting"
+	}
+	d.Duration = d.between(3*time.Second, 6*time.Second)
+}
+
+// lease draws the lease that clients request: none of a lock that has none, or that renews it by itself. It is at
+// least least, so that no holder works beyond it.
+func (d *draw) lease(least time.Duration) time.Duration {
+	switch {
+	case d.can.Any(promise.Unleased | promise.Latch), d.can.Has(promise.Watchdog) && d.chance(40):
+		return 0
+	}
+	return max(least, one(d, 400*ms, time.Second, 2*time.Second, 4*time.Second, 10*time.Second))
+}
+
+// share has clients share processes, and perhaps lock objects, with a probability of so many percent.
+func (d *draw) share(percent int) {
+	if !d.chance(percent) {
+		return
+	}
+	p := &d.Workload
+	if p.Clients%2 == 0 && d.chance(50) {
+		p.PerProcess = p.Clients / 2
+	} else {
+		p.PerProcess = p.Clients
+	}
+	if p.PerProcess > 1 && d.chance(80) {
+		p.PerInstance = p.PerProcess
+	}
+}
