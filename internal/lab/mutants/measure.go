@@ -95,15 +95,14 @@ func (m *Measurer) explore(
 	limited, stop := context.WithTimeout(ctx, wallFactor*m.Budget)
 	defer stop()
 	var report explore.Report
-	_, err := explore.Explore(limited, pool, explore.Options{
-		Scenario: t.scenario.YAML(), Name: t.String(), First: first, Seeds: seeds, Jobs: 1,
-		Watch: func(r explore.Report) {
-			report = r
-			if _, ok := convicting(r, t, known); ok || out.CPU+r.CPU >= m.Budget {
-				stop()
-			}
-		},
-	})
+	o := t.exploration(first, seeds)
+	o.Watch = func(r explore.Report) {
+		report = r
+		if _, ok := convicting(r, t, known); ok || out.CPU+r.CPU >= m.Budget {
+			stop()
+		}
+	}
+	_, err := explore.Explore(limited, pool, o)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -121,13 +120,18 @@ func (m *Measurer) explore(
 	if _, ok := convicting(report, t, known); !ok {
 		return err
 	}
-	base, err := m.baselineOf(ctx, t)()
-	if err != nil {
-		return err
+	var base map[checker.Property]bool
+	if t.drawn == nil {
+		if base, err = m.baselineOf(ctx, t)(); err != nil {
+			return err
+		}
 	}
 	f, ok := convicting(report, t, base)
 	if !ok {
 		return nil
+	}
+	if t.drawn != nil { // each seed is another scenario
+		first = f.Seed
 	}
 	same, err := m.unmodified(ctx, t, first, int(f.Seed-first)+1)
 	if err != nil {
@@ -199,9 +203,7 @@ func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds
 		return explore.Report{}, err
 	}
 	defer pool.Close()
-	return explore.Explore(ctx, pool, explore.Options{
-		Scenario: t.scenario.YAML(), Name: t.String(), First: first, Seeds: seeds, Jobs: 1,
-	})
+	return explore.Explore(ctx, pool, t.exploration(first, seeds))
 }
 
 // violated are the properties in known and those that r violates.

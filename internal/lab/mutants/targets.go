@@ -10,6 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -19,6 +21,43 @@ type Target struct {
 	Lock     string `json:"lock,omitempty"` // in place of the scenario's own; "": that one
 
 	scenario scenarios.Scenario
+	drawn    *generator.Lock // draws the scenario of each seed, in place of scenario; nil: it does not
+}
+
+// generated is the scenario of a target whose scenarios are drawn.
+const generated = "generated"
+
+// DrawnTargets are, for each kind, its locks, with scenarios that are drawn for them.
+func DrawnTargets() (Targets, error) {
+	all := Targets{}
+	for _, kind := range kinds() {
+		for _, name := range locksOf(kind) {
+			l, err := generator.Find(name)
+			if err != nil {
+				return nil, err
+			}
+			t := Target{Scenario: generated, Lock: name, drawn: &l}
+			t.scenario.Lock = name
+			t.scenario.Expect.Verdict = string(checker.Safe)
+			all[kind] = append(all[kind], t)
+		}
+	}
+	return all, nil
+}
+
+// exploration is the options of an exploration of some seeds.
+func (t Target) exploration(first uint64, seeds int) explore.Options {
+	o := explore.Options{Name: t.String(), First: first, Seeds: seeds, Jobs: 1}
+	if t.drawn == nil {
+		o.Scenario = t.scenario.YAML()
+		return o
+	}
+	o.NoVariations = true
+	o.Draw = func(seed uint64) (explore.Drawn, error) {
+		s, err := t.drawn.Draw(seed)
+		return explore.Drawn{Scenario: s.YAML(), Name: s.Name + " --lock " + t.Lock}, err
+	}
+	return o
 }
 
 // String is the target as flags of chaos explore.

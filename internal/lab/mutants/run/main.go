@@ -42,6 +42,7 @@ type options struct {
 	only, draw, dir string
 	again           string
 	document        bool
+	generated       bool
 }
 
 func main() {
@@ -59,6 +60,8 @@ func main() {
 	flag.StringVar(&o.again, "again", "", "measure rows again that were measured: all, convicted or survivors")
 	flag.BoolVar(&o.document, "document", false,
 		"measure nothing: write "+documentFile+" and "+bugsFile+" from "+resultsFile)
+	flag.BoolVar(&o.generated, "generated", false,
+		"explore scenarios that are drawn for the lock, instead of those of the catalog; write nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -86,6 +89,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.correct > 0 {
 		return judgeCorrect(ctx, o, m)
+	}
+	if o.generated {
+		return measureGenerated(ctx, o, m, rows)
 	}
 	if o.draw != "" {
 		drawn := mutants.Draw(rows, o.draw, 10)
@@ -117,6 +123,37 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(err, write(rows, report))
 }
 
+// measureGenerated prints how many rows drawn scenarios convict, of those that -only and -draw select.
+func measureGenerated(ctx context.Context, o options, m *mutants.Measurer, rows []mutants.Row) error {
+	pattern, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	var todo []mutants.Row
+	for _, r := range rows {
+		if r.Equivalent == "" && pattern.MatchString(r.Kind+"/"+r.Name) {
+			todo = append(todo, r)
+		}
+	}
+	if o.draw != "" {
+		todo = mutants.Draw(todo, o.draw, 10)
+	}
+	var planted, convicted, harmless, wrongly int
+	err = measure(ctx, o, m, todo, func(r mutants.Row, got mutants.Result) error {
+		n, of := &convicted, &planted
+		if r.Harmless != "" {
+			n, of = &wrongly, &harmless
+		}
+		*of++
+		if got.Convicted {
+			*n++
+		}
+		return nil
+	})
+	fmt.Printf("convicted %d of %d planted bugs, %d of %d harmless changes\n", convicted, planted, wrongly, harmless)
+	return err
+}
+
 // open builds the programs.
 func open(ctx context.Context, o options, rows []mutants.Row) (*mutants.Measurer, error) {
 	root, err := os.Getwd()
@@ -130,7 +167,11 @@ func open(ctx context.Context, o options, rows []mutants.Row) (*mutants.Measurer
 	if err != nil {
 		return nil, err
 	}
-	targets, err := mutants.AllTargets()
+	list := mutants.AllTargets
+	if o.generated {
+		list = mutants.DrawnTargets
+	}
+	targets, err := list()
 	if err != nil {
 		return nil, err
 	}
