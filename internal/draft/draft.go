@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
@@ -242,8 +243,13 @@ func line(b *strings.Builder, text, comment string) { fmt.Fprintf(b, "%s # %s\n"
 
 func keyDoc(path string) string { return key(path).Doc }
 
+// keys are all keys of a scenario, found once.
+//
+//nolint:gochecknoglobals // computed once, never changed
+var keys = sync.OnceValue(scenarios.Keys)
+
 // key is a key of a scenario.
 func key(path string) scenarios.Key {
-	keys := scenarios.Keys()
-	return keys[slices.IndexFunc(keys, func(k scenarios.Key) bool { return k.Path == path })]
+	i := slices.IndexFunc(keys(), func(k scenarios.Key) bool { return k.Path == path })
+	return keys()[i]
 }
