@@ -92,7 +92,7 @@ func tolerances() []tolerance {
 		{fault: "unplug", because: "it needs real network interfaces"},
 		{fault: "pause-client", weight: 3, lacks: promise.Unleased},
 		{fault: "client-crash", weight: 5, lacks: promise.Unleased},
-		{fault: "client-restart", because: "the names of its owners begin again, so a client finds holds of its own that it left"},
+		{fault: "client-restart", because: "its owners have the names of before, and may find a hold that they left"},
 	}
 }
 
