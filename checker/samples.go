@@ -64,8 +64,8 @@ func (v *view) readSamples(o Options) *nodeSamples {
 	if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
 		return nil
 	}
-	s := &nodeSamples{view: v, first: make([]int32, len(v.h.Samples)+1), owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey][]time.Duration),
-		stored: make(map[nodeKey]bool)}
+	s := &nodeSamples{view: v, first: make([]int32, len(v.h.Samples)+1), owners: make(map[string]int32, len(v.h.Owners)),
+		named: make(map[nodeKey][]time.Duration), stored: make(map[nodeKey]bool)}
 	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
 	s.ledgers, s.naming = sync.OnceValue(s.newLedgers), sync.OnceValue(s.findNaming)
 	for i, name := range v.h.Owners {

@@ -38,14 +38,14 @@ func (v *view) findStalls() map[int][]segment {
 	return all
 }
 
-// findRenewalStops finds, by client, the times in which it may have renewed no lease; nil: there are none, or no leases.
+// findRenewalStops finds, by client, the times in which it may have renewed no lease; nil: none, or no leases.
 func (v *view) findRenewalStops(o Options) map[int][]segment {
-	stops := make(map[int][]segment)
+	stops, classes := make(map[int][]segment), []string{"", history.FaultPauses, history.FaultCuts}
 	if o.states(promise.Unleased) {
 		return nil
 	}
 	for _, f := range v.faultTimes() {
-		if client := f.client(); client >= 0 && slices.Contains([]string{"", history.FaultPauses, history.FaultCuts}, f.class) {
+		if client := f.client(); client >= 0 && slices.Contains(classes, f.class) {
 			stops[client] = append(stops[client], f.segment)
 		}
 	}

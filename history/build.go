@@ -391,30 +391,3 @@ func (b *Builder) touch(e numbered) {
 	}
 	b.h.Touches = append(b.h.Touches, t)
 }
-
-// owner returns the owner of e: the one it names, else the one for which its process last acquired
-// the key, else the process itself.
-func (b *Builder) owner(e numbered, key int32) int32 {
-	at := processKey{e.Process, key}
-	if e.Value != nil && e.Value.Owner != "" {
-		o := intern(&b.h.Owners, b.owners, e.Value.Owner)
-		if e.F == Acquire || e.F == Try {
-			b.holder[at] = o
-		}
-		return o
-	}
-	if o, ok := b.holder[at]; ok && e.F != Acquire && e.F != Try {
-		return o
-	}
-	return intern(&b.h.Owners, b.owners, input.ProcessOwner(int(e.Process)))
-}
-
-func intern(names *[]string, index map[string]int32, name string) int32 {
-	if i, ok := index[name]; ok {
-		return i
-	}
-	i := int32(len(*names))
-	*names = append(*names, name)
-	index[name] = i
-	return i
-}

@@ -57,8 +57,8 @@ func (v *Values) inherit(s *Stay) {
 	}
 }
 
-// unanswered is the only client that can have set a value by an acquire of unknown outcome, invoked after the last grant
-// before the value appeared; None: there is none, or there are several.
+// unanswered is the only client that can have set a value by an acquire of unknown outcome, invoked after the last
+// grant before the value appeared; None: there is none, or there are several.
 func (v *Values) unanswered(s *Stay) int {
 	from := time.Duration(-1)
 	list := v.grants[s.Key]

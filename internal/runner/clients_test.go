@@ -97,7 +97,8 @@ func TestFirstError(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "; 2 other clients failed as well") {
 		t.Errorf("error %v", err)
 	}
-	if err := firstError([]error{first, client.ErrAlone, client.ErrAlone}); err != client.ErrAlone {
+	if err := firstError([]error{first, client.ErrAlone, client.ErrAlone}); !errors.Is(err, client.ErrAlone) ||
+		err.Error() != client.ErrAlone.Error() {
 		t.Errorf("a scenario that is not for the client: %v", err)
 	}
 }

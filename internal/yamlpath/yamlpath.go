@@ -1,5 +1,5 @@
-// Package yamlpath sets values of a decoded YAML text by their paths: keys separated by dots, list entries by index, such
-// as faults[0].target.
+// Package yamlpath sets values of a decoded YAML text by their paths: keys separated by dots, list entries by index,
+// such as faults[0].target.
 //
 // Read [Set] first.
 package yamlpath

@@ -59,7 +59,8 @@ func (q *inquiry) keptThroughout(node string, w evidence.Interval) *history.Samp
 
 func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *history.Sample) *Cause {
 	node := promoted.Node
-	failover := &inquiry{r: q.r, v: q.v, p: &overlap.Pair{R: q.r, ByA: overlap.Grant{Node: master}, ByB: overlap.Grant{Node: node},
+	failover := &inquiry{r: q.r, v: q.v, p: &overlap.Pair{R: q.r,
+		ByA: overlap.Grant{Node: master}, ByB: overlap.Grant{Node: node},
 		A: &evidence.Hold{Hold: checker.Hold{Asked: rel.Call, From: rel.Call}},
 		B: &evidence.Hold{Hold: checker.Hold{From: promoted.Time}}}}
 	c := because("%s released %s at %s, when %s was the only master seen", q.r.Who(rel.Process), evidence.Quote(q.v.Key),

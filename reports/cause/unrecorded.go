@@ -17,11 +17,11 @@ func findUnrecorded(q *inquiry) *Cause {
 			c.Add("; ")
 		}
 		g := p.Grant(h)
-		switch {
-		case g.Instead == nil:
+		switch g.Instead {
+		case nil:
 			c.Add("%s was granted it at %s%s", h, h.GrantedAt(), p.By(h))
 			continue
-		case g.Instead == seen:
+		case seen:
 			c.Add("so did %s, whose acquire succeeded at %s", h, h.GrantedAt())
 		default:
 			c.Add("%s, whose acquire succeeded at %s, believed that it had it; no server recorded it: %s had it for %s at %s",

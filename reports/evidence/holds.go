@@ -109,8 +109,8 @@ func (h *Hold) Promised() (until time.Duration, whole bool) {
 	return until, true
 }
 
-// findEndless finds the holds whose lease the lock ignored: the servers keep no end of them, or of any hold if no sample
-// shows this one.
+// findEndless finds the holds whose lease the lock ignored: the servers keep no end of them, or of any hold if no
+// sample shows this one.
 func (r *Run) findEndless() {
 	held, ended := false, false
 	for s := range Each(r.Samples) {

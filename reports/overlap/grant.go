@@ -89,8 +89,8 @@ func (p *Pair) firstWith(h *evidence.Hold, within evidence.Interval) []history.S
 	return all
 }
 
-// granter is the node that granted a hold at t: the first one that was sampled as a master with it, and was not promoted
-// after t. A replica may be sampled with it earlier. Empty means unknown.
+// granter is the node that granted a hold at t: the first one that was sampled as a master with it, and was not
+// promoted after t. A replica may be sampled with it earlier. Empty means unknown.
 func (p *Pair) granter(seen []history.Sample, t time.Duration) string {
 	for s := range evidence.Each(seen) {
 		if evidence.IsMaster(s) && p.R.Witness.Promotion(s.Node, t, s.Time) == nil {
@@ -101,8 +101,8 @@ func (p *Pair) granter(seen []history.Sample, t time.Duration) string {
 }
 
 // changed is the only master whose key changed as a grant changes it, between the last two samples before the reply and
-// the first one after it: the key appeared, has another owner, or more permits, and its value is not known to be another
-// hold's. It is for locks whose value does not name the owner. Empty: none, or several.
+// the first one after it: the key appeared, has another owner, or more permits, and its value is not known to be
+// another hold's. It is for locks whose value does not name the owner. Empty: none, or several.
 func (p *Pair) changed(h *evidence.Hold) string {
 	w := &p.R.Witness
 	return w.Only(func(node string) bool {
@@ -130,9 +130,9 @@ func (p *Pair) isOther(s *history.Sample, h *evidence.Hold) bool {
 	return p.R.Kept.Identifies(stay) && stay.Span != h.Span
 }
 
-// onlyMaster is the only node that can have granted a hold of which there is no sample: the only node of the run, or the
-// only master then. Empty: there is none; or it had no record of the hold when its client had learned of the grant, or
-// never has one of the lock.
+// onlyMaster is the only node that can have granted a hold of which there is no sample: the only node of the run, or
+// the only master then. Empty: there is none; or it had no record of the hold when its client had learned of the grant,
+// or never has one of the lock.
 func (p *Pair) onlyMaster(h *evidence.Hold) string {
 	node := p.R.Witness.SoleMaster(h.From)
 	if nodes := p.R.Manifest.Nodes; len(nodes) == 1 {
@@ -152,8 +152,8 @@ func (p *Pair) neverRecorded() bool {
 	})
 }
 
-// lacks reports whether the first sample of a node after the reply to a grant shows that the lock is free, or that it is
-// another hold's, and no fault explains that.
+// lacks reports whether the first sample of a node after the reply to a grant shows that the lock is free, or that it
+// is another hold's, and no fault explains that.
 func (p *Pair) lacks(node string, h *evidence.Hold) bool {
 	s := evidence.FirstOf(p.R.Witness.During(node, h.From, h.To), func(s *history.Sample) bool { return s.Sent >= h.From })
 	if s == nil || !s.Up || slices.ContainsFunc(p.R.Faults, func(f evidence.Fault) bool {
@@ -167,9 +167,9 @@ func (p *Pair) lacks(node string, h *evidence.Hold) bool {
 }
 
 // instead is a sample from the time of a hold that shows the lock with another client, which had it before for longer
-// than a reply takes, and that client. Every node has to have been sampled then, and the samples of the run have to show
-// one owner at a time: a lock whose holders set the key although another one has it may have recorded the hold, and
-// overwritten it before the next sample.
+// than a reply takes, and that client. Every node has to have been sampled then, and the samples of the run have to
+// show one owner at a time: a lock whose holders set the key although another one has it may have recorded the hold,
+// and overwritten it before the next sample.
 func (p *Pair) instead(h *evidence.Hold) (*history.Sample, int) {
 	w := &p.R.Witness
 	missed := func(node string) bool { return !w.Sampled(node, h.From, h.To) }

@@ -49,7 +49,8 @@ func (p *Pair) KnownBy(h *evidence.Hold) evidence.Sentence {
 			from = append(from, evidence.SampleAt(s))
 		}
 	}
-	seen := evidence.Proved(evidence.ProofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.Nodes), "node")), from...)
+	count := fmt.Sprintf("%d of %s", len(names), format.Count(len(w.Nodes), "node"))
+	seen := evidence.Proved(evidence.ProofNodes, count, from...)
 	return evidence.Say(" (seen on %s: %s)", seen, strings.Join(names, ", "))
 }
 
