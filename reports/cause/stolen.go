@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 func findStolen(q *inquiry) *Cause {
 	switch {
 	case q.p != nil:
-		return q.renewedBack()
+		return cmp.Or(q.renewedBack(), q.setBackBetween())
 	case q.property != checker.Honesty:
 		return nil
 	}
@@ -26,7 +27,7 @@ func findStolen(q *inquiry) *Cause {
 			return q.stolen(s, victim, q.r.HoldOf(s.Span))
 		}
 	}
-	return q.renewedAnother()
+	return cmp.Or(q.renewedAnother(), q.deniedAfterRenewal(), q.setBackAndReleased())
 }
 
 // findOverwritten: the second of two holders took the lock from the first, whose lease was running.
@@ -112,18 +113,146 @@ func (q *inquiry) renewedAnother() *Cause {
 	renewed := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
 		return s.Op == history.OpRenew && s.Outcome == history.OK && q.about(s.Key) && q.cites(s.Ended)
 	})
+	if renewed == nil {
+		return nil
+	}
 	other := evidence.FirstOf(q.r.Holds, func(h *evidence.Hold) bool {
-		return renewed != nil && h.Owner != renewed.Owner && q.cites(h.Granted) && h.From <= renewed.Call
+		held := h.Owner != renewed.Owner && h.Key == renewed.Key && h.From <= renewed.Call
+		return held && (q.cites(h.Granted) || q.oneServer() && renewed.Return <= h.To)
 	})
 	if other == nil {
 		return nil
 	}
-	mine := q.r.LastHold(renewed.Owner, renewed.Key, renewed.Call)
+	return q.renewedOver(renewed, other)
+}
+
+// renewedOver says that a renewal succeeded although another owner had been granted the lock.
+func (q *inquiry) renewedOver(renewed *history.Span, other *evidence.Hold) *Cause {
+	c := because("%s", q.r.Who(renewed.Process))
+	if mine := q.r.LastHold(renewed.Owner, renewed.Key, renewed.Call); mine != nil {
+		c.Add(", granted %s at %s, renewed it at %s without an error", evidence.Quote(q.v.Key), mine.GrantedAt(),
+			evidence.CallAt(renewed))
+	} else {
+		c.Add(" renewed %s at %s without an error for an owner that had never held it", evidence.Quote(q.v.Key),
+			evidence.CallAt(renewed))
+	}
+	if other.Client == q.r.ClientIn(renewed.Process) {
+		c.Add(", although it had been granted it for another owner at %s", other.GrantedAt())
+		return c
+	}
+	c.Add(", although %s had been granted it at %s", other, other.GrantedAt())
+	return c
+}
+
+// deniedAfterRenewal: a release or renewal was refused to the holder, after a renewal of another owner had succeeded
+// during the hold.
+func (q *inquiry) deniedAfterRenewal() *Cause {
+	denied := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
+		return (s.Op == history.OpRelease || s.Op == history.OpRenew) && s.Outcome == history.Fail && q.about(s.Key) &&
+			q.cites(s.Ended)
+	})
+	if denied == nil || !q.oneServer() {
+		return nil
+	}
+	mine := q.r.LastHold(denied.Owner, denied.Key, denied.Call)
 	if mine == nil {
 		return nil
 	}
-	return because("%s, granted %s at %s, renewed it at %s without an error, although %s had been granted it at %s", mine,
-		evidence.Quote(q.v.Key), mine.GrantedAt(), evidence.CallAt(renewed), other, other.GrantedAt())
+	renewed := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Key == mine.Key && s.Owner != mine.Owner &&
+			s.Call >= mine.From && s.Call < denied.Return
+	})
+	if renewed == nil {
+		return nil
+	}
+	c := q.renewedOver(renewed, mine)
+	c.Add("; the %s by %s was refused at %s", evidence.OpName(denied.Op), mine, evidence.ReplyAt(denied))
+	return c.explain(q.step(int(renewed.Invoked)), q.step(int(renewed.Ended)))
+}
+
+// oneServer reports whether the run has one server, which has seen every renewal and every grant.
+func (q *inquiry) oneServer() bool { return len(q.r.Manifest.Nodes) == 1 }
+
+// setBackAndReleased: the violation is a release of a lock that another client held. The client that released it had set
+// the key back, so the release found its own value.
+func (q *inquiry) setBackAndReleased() *Cause {
+	rel, mine, other := q.releaseOfAnother()
+	if rel == nil {
+		return nil
+	}
+	return q.setBack(rel, mine, other)
+}
+
+// setBackBetween: between the grants of two holders, a client whose hold had ended set the key back and released it.
+func (q *inquiry) setBackBetween() *Cause {
+	if q.p.Outlived() {
+		return nil
+	}
+	for rel, mine := range q.releases() {
+		if mine == nil || mine.From >= q.p.A.From {
+			continue
+		}
+		if c := q.setBack(rel, mine, q.p.A); c != nil {
+			c.Add("; %s was granted it at %s", q.p.B, q.p.B.GrantedAt())
+			return c
+		}
+	}
+	return nil
+}
+
+// setBack is the cause of a release that succeeded although another client had been granted the lock, if the key had
+// been set back for its owner: by a renewal that succeeded, as a sample shows, or as samples show elsewhere in the run.
+// nil: nothing shows it.
+func (q *inquiry) setBack(rel *history.Span, mine, other *evidence.Hold) *Cause {
+	it := "it"
+	if q.p == nil {
+		it = evidence.Quote(q.v.Key)
+	}
+	c := because("%s, granted %s at %s, ", mine, it, mine.GrantedAt())
+	if end := mine.ValidAt(other.From); end != 0 && end <= other.From {
+		if f := q.r.FaultIn(mine, mine.From, rel.Call); f != nil {
+			c.blame(f, "%s, past the end of %s at %s, ", f.During(), q.r.ValidityName(mine), q.r.Validity(mine))
+		}
+	}
+	again := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Owner == mine.Owner && s.Key == mine.Key &&
+			s.Call >= other.From && s.Call <= rel.Call
+	})
+	back := evidence.FirstOf(q.r.Kept.Showing(mine.Span), func(s **kept.Stay) bool {
+		return (*s).First.Sent >= other.From && (*s).First.Time <= rel.Return
+	})
+	switch {
+	case again != nil && q.oneServer():
+		c.Add("renewed it at %s without an error, although %s had been granted it at %s", evidence.CallAt(again), other,
+			other.GrantedAt())
+		c.explain(q.step(int(again.Invoked)), q.step(int(again.Ended)))
+	case back != nil:
+		c.Add("renewed it without comparing the value of the key: %s had it for %s at %s, although %s had been granted it "+
+			"at %s", (*back).Node, mine, (*back).First, other, other.GrantedAt())
+		c.explain(seenIn((*back).First, 9, "%s has the key for %s again", (*back).Node, mine))
+	default:
+		return q.setBackUnseen(c, rel, other)
+	}
+	c.Add("; it released it at %s", evidence.CallAt(rel))
+	return c.explain(q.step(int(rel.Invoked)))
+}
+
+// setBackUnseen: no sample shows that the key was set back before a release, but others show that renewals set it.
+func (q *inquiry) setBackUnseen(c *Cause, rel *history.Span, other *evidence.Hold) *Cause {
+	for _, s := range q.r.Kept.Replacing() {
+		if s.Span == kept.None || s.Replaced.Span == kept.None {
+			continue
+		}
+		victim, thief := q.holdOf(s.Replaced.Span), q.holdOf(s.Span)
+		if victim != nil && thief != nil && thief.From <= s.Replaced.Last.Time && q.convicted(s, victim, thief) {
+			c.Add("released it at %s without an error, although %s had been granted it at %s: renewals set the key without "+
+				"comparing its value, as that of %s did in place of %s by %s", evidence.CallAt(rel), other, other.GrantedAt(),
+				thief, victim, s.First)
+			return c.explain(q.step(int(rel.Invoked)), seenIn(s.First, 8, "%s has the key for %s, and no longer for %s", s.Node,
+				thief, victim))
+		}
+	}
+	return nil
 }
 
 // renewedBack: the first of two holders outlived its promise, and renewed the lock after the grant to the second.

@@ -134,6 +134,74 @@ client 0 release orders 3.7-3.8 fail owner=a code=not-held
 	}
 }
 
+// TestSetBack: a release that succeeds although another client has the lock found its own value, because a renewal had set
+// the key back; or, where nothing shows that, it did not compare the value.
+func TestSetBack(t *testing.T) {
+	const released = `clients 3
+client 0 acquire orders 1.0-1.01 ok owner=a lease=1s
+client 1 acquire orders 1.2-2.05 ok owner=b lease=2s
+client 0 release orders 2.5-2.55 ok owner=a
+client 2 acquire orders 2.1-2.6 ok owner=c lease=1s
+client 2 release orders 3.4-3.45 ok owner=c
+client 1 release orders 3.5-3.6 fail owner=b code=not-held
+witness n1 0.9
+witness n1 1.1 orders owner=f3a1 ttl=900ms
+witness n1 1.9 orders owner=f3a1 ttl=100ms
+witness n1 2.1 orders owner=77b0 ttl=1.95s
+`
+	const shown = "witness n1 2.48 orders owner=77b0 ttl=1.57s\n"
+	const after = "witness n1 2.57\nwitness n1 2.7 orders owner=90c2 ttl=900ms\nwitness n1 3.48\n"
+	const elsewhere = `client 0 acquire orders 4.0-4.01 ok owner=d lease=1s
+client 1 acquire orders 4.2-5.05 ok owner=e lease=2s
+client 1 release orders 6.5-6.6 fail owner=e code=not-held
+client 0 release orders 6.7-6.8 ok owner=d
+witness n1 4.1 orders owner=f3a3 ttl=900ms
+witness n1 4.9 orders owner=f3a3 ttl=100ms
+witness n1 5.1 orders owner=77b2 ttl=1.95s
+witness n1 5.5 orders owner=77b2 ttl=1.55s
+witness n1 5.6 orders owner=f3a3 ttl=1s
+witness n1 6.4 orders owner=f3a3 ttl=200ms
+`
+	const both = "Client 1 and client 2 both held `orders` for 800 ms: client 0, "
+	for name, test := range map[string]storyTest{
+		"by a renewal": {released + "client 0 renew orders 2.3-2.35 ok owner=a lease=1s\n" + shown + after, checker.BrokenPromise,
+			"stolen", both + "granted it at 1.010 s, renewed it at 2.300 s without an error, although client 1 had been " +
+				"granted it at 2.050 s; it released it at 2.500 s; client 2 was granted it at 2.600 s", "Compare before you renew"},
+		"as a sample shows": {released + "witness n1 2.48 orders owner=f3a1 ttl=900ms\n" + after, checker.BrokenPromise, "stolen",
+			both + "granted it at 1.010 s, renewed it without comparing the value of the key: n1 had it for client 0 at " +
+				"2.480 s", "Compare before you renew"},
+		"as other samples show": {released + shown + after + elsewhere, checker.BrokenPromise, "stolen", both + "granted it at " +
+			"1.010 s, released it at 2.500 s without an error, although client 1 had been granted it at 2.050 s: renewals set " +
+			"the key without comparing its value, as that of client 0 did in place of client 1 by 5.600 s",
+			"Compare before you renew"},
+		"by a release that does not compare": {released + shown + after, checker.BrokenPromise, "foreign-release",
+			"Client 1 and client 2 both held `orders` for 800 ms: client 0, after the end of its requested lease at 2.000 s, " +
+				"released it at 2.500 s", "compare and delete"},
+	} {
+		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
+	}
+}
+
+// TestRenewedByAnother: a holder that is refused lost the lock to the renewal of another owner that succeeded; a renewal
+// that compares fails, and takes nothing.
+func TestRenewedByAnother(t *testing.T) {
+	const history = `clients 2
+client 0 acquire orders 1.0-1.1 ok owner=a lease=2s
+client 1 renew orders 1.3-1.4 %s owner=x lease=2s
+client 0 release orders 1.6-1.7 %s owner=a
+witness n1 0.9
+witness n1 1.2 orders owner=f3a1 ttl=1.8s
+`
+	r := storyTest{fmt.Sprintf(history, "ok", "fail code=not-held") + "witness n1 1.5 orders owner=0c0c ttl=1.9s\n",
+		checker.BrokenPromise, "stolen", "Client 1 renewed `orders` at 1.300 s without an error for an owner that had never " +
+			"held it, although client 0 had been granted it at 1.100 s", "Compare before you renew"}
+	r.check(t, "n1")
+	twin := fmt.Sprintf(history, "fail code=not-held", "ok") + "witness n1 1.5 orders owner=f3a1 ttl=1.5s\nwitness n1 1.8\n"
+	if r := storyOf(t, twin, "n1"); r.Judgement.Verdict == checker.Unsafe {
+		t.Errorf("a renewal that compares: %s", r.Story.Sentence)
+	}
+}
+
 // TestLeaseOfAGrant: a lease without a stated validity ends neither before its grant nor before a sample says so.
 func TestLeaseOfAGrant(t *testing.T) {
 	const other = `clients 2
