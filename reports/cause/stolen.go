@@ -211,7 +211,7 @@ func (q *inquiry) setBack(rel *history.Span, mine, other *evidence.Hold) *Cause 
 	c := because("%s, granted %s at %s, ", mine, it, mine.GrantedAt())
 	if end := mine.ValidAt(other.From); end != 0 && end <= other.From {
 		if f := q.r.FaultIn(mine, mine.From, rel.Call); f != nil {
-			c.blame(f, "%s, past the end of %s at %s, ", f.During(), q.r.ValidityName(mine), q.r.Validity(mine))
+			c.blame(f, "%s, past the end of %s at %s, and ", f.During(), q.r.ValidityName(mine), q.r.Validity(mine))
 		}
 	}
 	again := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
