@@ -51,22 +51,11 @@ func (q *inquiry) thefts() iter.Seq2[*kept.Stay, *evidence.Hold] {
 				continue
 			}
 			victim, thief := q.r.HoldOf(s.Replaced.Span), q.r.HoldOf(s.Span)
-			if victim != nil && thief != nil && q.convicted(s, victim, thief) && !yield(s, victim) {
+			if victim != nil && thief != nil && q.r.Replaced(s, victim, thief) && !yield(s, victim) {
 				return
 			}
 		}
 	}
-}
-
-// convicted reports whether honesty is violated because a hold was replaced by another one.
-func (q *inquiry) convicted(s *kept.Stay, victim, thief *evidence.Hold) bool {
-	of := []string{q.r.OwnerName(victim.Owner), q.r.OwnerName(thief.Owner)}
-	for res, v := range q.r.Violations() {
-		if res.Property == checker.Honesty && v.Start == s.First.Time && slices.Equal(v.Owners, of) {
-			return true
-		}
-	}
-	return false
 }
 
 // stolen is the cause of a value that replaced another one.
@@ -118,7 +107,7 @@ func (q *inquiry) renewedAnother() *Cause {
 	}
 	other := evidence.FirstOf(q.r.Holds, func(h *evidence.Hold) bool {
 		held := h.Owner != renewed.Owner && h.Key == renewed.Key && h.From <= renewed.Call
-		return held && (q.cites(h.Granted) || q.oneServer() && renewed.Return <= h.To)
+		return held && (q.cites(h.Granted) || q.r.OneServer() && renewed.Return <= h.To)
 	})
 	if other == nil {
 		return nil
@@ -151,7 +140,7 @@ func (q *inquiry) deniedAfterRenewal() *Cause {
 		return (s.Op == history.OpRelease || s.Op == history.OpRenew) && s.Outcome == history.Fail && q.about(s.Key) &&
 			q.cites(s.Ended)
 	})
-	if denied == nil || !q.oneServer() {
+	if denied == nil || !q.r.OneServer() {
 		return nil
 	}
 	mine := q.r.LastHold(denied.Owner, denied.Key, denied.Call)
@@ -169,9 +158,6 @@ func (q *inquiry) deniedAfterRenewal() *Cause {
 	c.Add("; the %s by %s was refused at %s", evidence.OpName(denied.Op), mine, evidence.ReplyAt(denied))
 	return c.explain(q.step(int(renewed.Invoked)), q.step(int(renewed.Ended)))
 }
-
-// oneServer reports whether the run has one server, which has seen every renewal and every grant.
-func (q *inquiry) oneServer() bool { return len(q.r.Manifest.Nodes) == 1 }
 
 // setBackAndReleased: the violation is a release of a lock that another client held. The client that released it had set
 // the key back, so the release found its own value.
@@ -200,59 +186,18 @@ func (q *inquiry) setBackBetween() *Cause {
 	return nil
 }
 
-// setBack is the cause of a release that succeeded although another client had been granted the lock, if the key had
-// been set back for its owner: by a renewal that succeeded, as a sample shows, or as samples show elsewhere in the run.
-// nil: nothing shows it.
+// setBack is the cause of a release that succeeded although another client had been granted the lock; nil: nothing shows
+// that the key had been set back.
 func (q *inquiry) setBack(rel *history.Span, mine, other *evidence.Hold) *Cause {
-	it := "it"
-	if q.p == nil {
-		it = evidence.Quote(q.v.Key)
+	text, steps, f := q.r.SetBack(rel, mine, other)
+	if text.Text == "" {
+		return nil
 	}
-	c := because("%s, granted %s at %s, ", mine, it, mine.GrantedAt())
-	if end := mine.ValidAt(other.From); end != 0 && end <= other.From {
-		if f := q.r.FaultIn(mine, mine.From, rel.Call); f != nil {
-			c.blame(f, "%s, past the end of %s at %s, and ", f.During(), q.r.ValidityName(mine), q.r.Validity(mine))
-		}
+	c := because("%s", text).explain(steps...)
+	if f != nil {
+		c.Faults = append(c.Faults, f)
 	}
-	again := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
-		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Owner == mine.Owner && s.Key == mine.Key &&
-			s.Call >= other.From && s.Call <= rel.Call
-	})
-	back := evidence.FirstOf(q.r.Kept.Showing(mine.Span), func(s **kept.Stay) bool {
-		return (*s).First.Sent >= other.From && (*s).First.Time <= rel.Return
-	})
-	switch {
-	case again != nil && q.oneServer():
-		c.Add("renewed it at %s without an error, although %s had been granted it at %s", evidence.CallAt(again), other,
-			other.GrantedAt())
-		c.explain(q.step(int(again.Invoked)), q.step(int(again.Ended)))
-	case back != nil:
-		c.Add("renewed it without comparing the value of the key: %s had it for %s at %s, although %s had been granted it "+
-			"at %s", (*back).Node, mine, (*back).First, other, other.GrantedAt())
-		c.explain(seenIn((*back).First, 9, "%s has the key for %s again", (*back).Node, mine))
-	default:
-		return q.setBackUnseen(c, rel, other)
-	}
-	c.Add("; it released it at %s", evidence.CallAt(rel))
-	return c.explain(q.step(int(rel.Invoked)))
-}
-
-// setBackUnseen: no sample shows that the key was set back before a release, but others show that renewals set it.
-func (q *inquiry) setBackUnseen(c *Cause, rel *history.Span, other *evidence.Hold) *Cause {
-	for _, s := range q.r.Kept.Replacing() {
-		if s.Span == kept.None || s.Replaced.Span == kept.None {
-			continue
-		}
-		victim, thief := q.holdOf(s.Replaced.Span), q.holdOf(s.Span)
-		if victim != nil && thief != nil && thief.From <= s.Replaced.Last.Time && q.convicted(s, victim, thief) {
-			c.Add("released it at %s without an error, although %s had been granted it at %s: renewals set the key without "+
-				"comparing its value, as that of %s did in place of %s by %s", evidence.CallAt(rel), other, other.GrantedAt(),
-				thief, victim, s.First)
-			return c.explain(q.step(int(rel.Invoked)), seenIn(s.First, 8, "%s has the key for %s, and no longer for %s", s.Node,
-				thief, victim))
-		}
-	}
-	return nil
+	return c
 }
 
 // renewedBack: the first of two holders outlived its promise, and renewed the lock after the grant to the second.

@@ -86,8 +86,8 @@ func unknownHolder(k history.KeyState) KeyHolder {
 
 // named is a client with its mode and its hold count, if it holds the lock more than once.
 func named(client int, k history.KeyState, earlier bool) KeyHolder {
-	x := KeyHolder{Client: client, Value: kept.Bare(k.Owner), Earlier: earlier,
-		Label: ClientName(client), Short: fmt.Sprint(client)}
+	x := KeyHolder{Client: client, Value: kept.Bare(k.Owner), Label: ClientName(client), Short: fmt.Sprint(client),
+		Earlier: earlier}
 	switch k.Mode {
 	case "read":
 		x.Label += " reads"

@@ -165,12 +165,12 @@ witness n1 6.4 orders owner=f3a3 ttl=200ms
 	const both = "Client 1 and client 2 both held `orders` for 800 ms: client 0, "
 	for name, test := range map[string]storyTest{
 		"by a renewal": {released + "client 0 renew orders 2.3-2.35 ok owner=a lease=1s\n" + shown + after, checker.BrokenPromise,
-			"stolen", both + "granted it at 1.010 s, renewed it at 2.300 s without an error, although client 1 had been " +
+			"stolen", both + "granted `orders` at 1.010 s, renewed it at 2.300 s without an error, although client 1 had been " +
 				"granted it at 2.050 s; it released it at 2.500 s; client 2 was granted it at 2.600 s", "Compare before you renew"},
 		"as a sample shows": {released + "witness n1 2.48 orders owner=f3a1 ttl=900ms\n" + after, checker.BrokenPromise, "stolen",
-			both + "granted it at 1.010 s, renewed it without comparing the value of the key: n1 had it for client 0 at " +
+			both + "granted `orders` at 1.010 s, renewed it without comparing the value of the key: n1 had it for client 0 at " +
 				"2.480 s", "Compare before you renew"},
-		"as other samples show": {released + shown + after + elsewhere, checker.BrokenPromise, "stolen", both + "granted it at " +
+		"as other samples show": {released + shown + after + elsewhere, checker.BrokenPromise, "stolen", both + "granted `orders` at " +
 			"1.010 s, released it at 2.500 s without an error, although client 1 had been granted it at 2.050 s: renewals set " +
 			"the key without comparing its value, as that of client 0 did in place of client 1 by 5.600 s",
 			"Compare before you renew"},

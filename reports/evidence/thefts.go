@@ -1,0 +1,86 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/kept"
+)
+
+// Holds that are taken from their owner by a renewal that does not compare the value of the key.
+
+// OneServer reports whether the run has one server, which has seen every renewal and every grant.
+func (r *Run) OneServer() bool { return len(r.Manifest.Nodes) == 1 }
+
+// Replaced reports whether honesty is violated because a hold was replaced by another one.
+func (r *Run) Replaced(s *kept.Stay, victim, thief *Hold) bool {
+	of := []string{r.OwnerName(victim.Owner), r.OwnerName(thief.Owner)}
+	for res, v := range r.Violations() {
+		if res.Property == checker.Honesty && v.Start == s.First.Time && slices.Equal(v.Owners, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// SetBack says why a release succeeded although another client had been granted the lock: the key had been set back for
+// its owner by a renewal that succeeded, as a sample shows, or as samples show elsewhere in the run. The text is empty
+// if nothing shows it; f is the fault that the text names, or nil.
+func (r *Run) SetBack(rel *history.Span, mine, other *Hold) (text Sentence, steps []Step, f *Fault) {
+	text = Say("%s, granted %s at %s, ", mine, Quote(r.KeyName(mine.Key)), mine.GrantedAt())
+	if end := mine.ValidAt(other.From); end != 0 && end <= other.From {
+		if f = r.FaultIn(mine, mine.From, rel.Call); f != nil {
+			text.Add("%s, past the end of %s at %s, and ", f.During(), r.ValidityName(mine), r.Validity(mine))
+		}
+	}
+	again := FirstOf(r.History.Spans, func(s *history.Span) bool {
+		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Owner == mine.Owner && s.Key == mine.Key &&
+			s.Call >= other.From && s.Call <= rel.Call
+	})
+	back := FirstOf(r.Kept.Showing(mine.Span), func(s **kept.Stay) bool {
+		return (*s).First.Sent >= other.From && (*s).First.Time <= rel.Return
+	})
+	switch {
+	case again != nil && r.OneServer():
+		text.Add("renewed it at %s without an error, although %s had been granted it at %s", CallAt(again), other,
+			other.GrantedAt())
+		steps = append(steps, r.stepAt(int(again.Invoked)), r.stepAt(int(again.Ended)))
+	case back != nil:
+		text.Add("renewed it without comparing the value of the key: %s had it for %s at %s, although %s had been granted "+
+			"it at %s", (*back).Node, mine, (*back).First, other, other.GrantedAt())
+		steps = append(steps, Step{Time: (*back).First.Time, Event: -1, Weight: 9,
+			Text: (*back).Node + " has the key for " + mine.String() + " again"})
+	default:
+		s, thief, victim := r.firstReplaced()
+		if s == nil {
+			return Sentence{}, nil, nil
+		}
+		text.Add("released it at %s without an error, although %s had been granted it at %s: renewals set the key without "+
+			"comparing its value, as that of %s did in place of %s by %s", CallAt(rel), other, other.GrantedAt(), thief, victim,
+			s.First)
+		return text, append(steps, r.stepAt(int(rel.Invoked))), f
+	}
+	text.Add("; it released it at %s", CallAt(rel))
+	return text, append(steps, r.stepAt(int(rel.Invoked))), f
+}
+
+// firstReplaced is the first value that a renewal set in place of that of another hold in force; nil: there is none.
+func (r *Run) firstReplaced() (s *kept.Stay, thief, victim *Hold) {
+	for _, s := range r.Kept.Replacing() {
+		if s.Span == kept.None || s.Replaced.Span == kept.None {
+			continue
+		}
+		victim, thief := r.HoldOf(s.Replaced.Span), r.HoldOf(s.Span)
+		if victim != nil && thief != nil && thief.From <= s.Replaced.Last.Time && r.Replaced(s, victim, thief) {
+			return s, thief, victim
+		}
+	}
+	return nil, nil, nil
+}
+
+// stepAt is an event as a step.
+func (r *Run) stepAt(event int) Step {
+	t, text, _ := r.Describe(event)
+	return Step{Time: t, Event: event, Weight: 9, Text: text}
+}
