@@ -27,7 +27,10 @@ func findStolen(q *inquiry) *Cause {
 			return q.stolen(s, victim, q.r.HoldOf(s.Span))
 		}
 	}
-	return cmp.Or(q.renewedAnother(), q.deniedAfterRenewal(), q.setBackAndReleased())
+	if rel, mine, other := q.releaseOfAnother(); rel != nil {
+		return q.setBack(rel, mine, other)
+	}
+	return cmp.Or(q.renewedAnother(), q.deniedAfterRenewal())
 }
 
 // findOverwritten: the second of two holders took the lock from the first, whose lease was running.
@@ -47,11 +50,8 @@ func findOverwritten(q *inquiry) *Cause {
 func (q *inquiry) thefts() iter.Seq2[*kept.Stay, *evidence.Hold] {
 	return func(yield func(*kept.Stay, *evidence.Hold) bool) {
 		for _, s := range q.r.Kept.Replacing() {
-			if !q.about(s.Key) || s.Span == kept.None || s.Replaced.Span == kept.None {
-				continue
-			}
 			victim, thief := q.r.HoldOf(s.Replaced.Span), q.r.HoldOf(s.Span)
-			if victim != nil && thief != nil && q.r.Replaced(s, victim, thief) && !yield(s, victim) {
+			if q.about(s.Key) && victim != nil && thief != nil && q.r.Replaced(s, victim, thief) && !yield(s, victim) {
 				return
 			}
 		}
@@ -109,14 +109,14 @@ func (q *inquiry) renewedAnother() *Cause {
 		held := h.Owner != renewed.Owner && h.Key == renewed.Key && h.From <= renewed.Call
 		return held && (q.cites(h.Granted) || q.r.OneServer() && renewed.Return <= h.To)
 	})
-	if other == nil {
-		return nil
-	}
 	return q.renewedOver(renewed, other)
 }
 
-// renewedOver says that a renewal succeeded although another owner had been granted the lock.
+// renewedOver says that a renewal succeeded although another owner had been granted the lock; nil: none had.
 func (q *inquiry) renewedOver(renewed *history.Span, other *evidence.Hold) *Cause {
+	if other == nil {
+		return nil
+	}
 	c := because("%s", q.r.Who(renewed.Process))
 	if mine := q.r.LastHold(renewed.Owner, renewed.Key, renewed.Call); mine != nil {
 		c.Add(", granted %s at %s, renewed it at %s without an error", evidence.Quote(q.v.Key), mine.GrantedAt(),
@@ -144,12 +144,9 @@ func (q *inquiry) deniedAfterRenewal() *Cause {
 		return nil
 	}
 	mine := q.r.LastHold(denied.Owner, denied.Key, denied.Call)
-	if mine == nil {
-		return nil
-	}
 	renewed := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
-		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Key == mine.Key && s.Owner != mine.Owner &&
-			s.Call >= mine.From && s.Call < denied.Return
+		return mine != nil && s.Op == history.OpRenew && s.Outcome == history.OK && s.Key == mine.Key &&
+			s.Owner != mine.Owner && s.Call >= mine.From && s.Call < denied.Return
 	})
 	if renewed == nil {
 		return nil
@@ -159,23 +156,10 @@ func (q *inquiry) deniedAfterRenewal() *Cause {
 	return c.explain(q.step(int(renewed.Invoked)), q.step(int(renewed.Ended)))
 }
 
-// setBackAndReleased: the violation is a release of a lock that another client held. The client that released it had set
-// the key back, so the release found its own value.
-func (q *inquiry) setBackAndReleased() *Cause {
-	rel, mine, other := q.releaseOfAnother()
-	if rel == nil {
-		return nil
-	}
-	return q.setBack(rel, mine, other)
-}
-
 // setBackBetween: between the grants of two holders, a client whose hold had ended set the key back and released it.
 func (q *inquiry) setBackBetween() *Cause {
-	if q.p.Outlived() {
-		return nil
-	}
 	for rel, mine := range q.releases() {
-		if mine == nil || mine.From >= q.p.A.From {
+		if mine == nil || mine.From >= q.p.A.From || q.p.Outlived() {
 			continue
 		}
 		if c := q.setBack(rel, mine, q.p.A); c != nil {
@@ -190,14 +174,13 @@ func (q *inquiry) setBackBetween() *Cause {
 // that the key had been set back.
 func (q *inquiry) setBack(rel *history.Span, mine, other *evidence.Hold) *Cause {
 	text, steps, f := q.r.SetBack(rel, mine, other)
-	if text.Text == "" {
+	switch {
+	case text.Text == "":
 		return nil
+	case f != nil:
+		return blame(f, "%s", text).explain(steps...)
 	}
-	c := because("%s", text).explain(steps...)
-	if f != nil {
-		c.Faults = append(c.Faults, f)
-	}
-	return c
+	return because("%s", text).explain(steps...)
 }
 
 // renewedBack: the first of two holders outlived its promise, and renewed the lock after the grant to the second.
