@@ -48,10 +48,7 @@ func (r *Run) HeldBy(key string, s *history.Sample) KeyHolder {
 // ownerAt is the client to which the value of a key belongs, and its hold; -1: it is not known, nil: it has none.
 func (r *Run) ownerAt(key string, k history.KeyState, t time.Duration) (client int, h *Hold) {
 	if span, client := r.Kept.Whose(key, k.Owner, t); client >= 0 {
-		if i, granted := r.holdBy[span]; granted {
-			h = &r.Holds[i]
-		}
-		return client, h
+		return client, r.HoldOf(span)
 	}
 	if h, found := r.HoldNamed(key, k.Owner); found {
 		return h.Client, h

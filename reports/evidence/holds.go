@@ -142,7 +142,10 @@ func (r *Run) LastHold(owner, key int32, t time.Duration) *Hold {
 
 // HoldOf is the hold that an acquire began, by its index in History.Spans; nil if it began none.
 func (r *Run) HoldOf(span int32) *Hold {
-	return FirstOf(r.Holds, func(h *Hold) bool { return h.Span == span })
+	if i, began := r.holdBy[span]; began {
+		return &r.Holds[i]
+	}
+	return nil
 }
 
 // ReleaseOf is the release that ended a hold, which was released.
