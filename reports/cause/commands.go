@@ -63,7 +63,7 @@ func (q *inquiry) freed(before *evidence.Hold) (c *Cause, joint string) {
 		if rel := q.r.ReleaseOf(before); rel.Call > a.From || rel.Return < asked {
 			return nil, ""
 		}
-		return because("%s released it at %s", before, before.EndedAt()).explain(q.step(int(before.Ended))), " while"
+		return because("%s released it at %s", before, before.EndedAt()).explain(q.r.StepAt(int(before.Ended))), " while"
 	}
 	if end == 0 || end > a.From || before.From >= a.From {
 		return nil, ""

@@ -31,7 +31,7 @@ func findLeftBehind(q *inquiry) *Cause {
 		found := blame(f, "left behind: the reply to the %s of %s by %s, sent at %s, %s %s (%s), and what %s",
 			asked.Op, evidence.Quote(q.v.Key), evidence.ClientName(c), evidence.CallAt(asked), lost, f.Took(), f, left)
 		found.Of = &c
-		found.explain(q.step(int(asked.Invoked)))
+		found.explain(q.r.StepAt(int(asked.Invoked)))
 		if kept := q.keptBy(c, f.EffectTime()); kept != nil {
 			found.Add(": %s still had it at %s, and it %s", kept.Node, kept, q.r.Ends())
 			found.explain(seenIn(kept, 9, "%s still has the key of %s", kept.Node, evidence.ClientName(c)))

@@ -73,7 +73,7 @@ func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *
 	}
 	c.Add("; %s, seen as master from %s, lacked that release: it still had the key at %s, with no expiry%s", node,
 		promoted, kept, q.consequence())
-	return c.explain(q.step(int(rel.Invoked)), seenIn(kept, 8, "%s still has the key, with no expiry", node))
+	return c.explain(q.r.StepAt(int(rel.Invoked)), seenIn(kept, 8, "%s still has the key, with no expiry", node))
 }
 
 // releasedAnother: a release that succeeded although another client had been granted the lock, and whose key no node is

@@ -24,7 +24,8 @@ func findLateGrant(q *inquiry) *Cause {
 		return nil
 	}
 	c := because("%s asked for %s at %s and was granted it by a reply at %s, when its validity had ended",
-		q.r.Who(x.Process), evidence.Quote(q.v.Key), evidence.CallAt(x), evidence.ReplyAt(x)).explain(q.step(int(x.Invoked)))
+		q.r.Who(x.Process), evidence.Quote(q.v.Key), evidence.CallAt(x), evidence.ReplyAt(x)).
+		explain(q.r.StepAt(int(x.Invoked)))
 	client := cluster.ClientName(q.r.ClientIn(x.Process))
 	return q.alsoDuring(c, x, func(f *evidence.Fault) bool {
 		return (!evidence.IsClient(f.Target) || f.On(client) || strings.HasPrefix(f.Target, client+">")) &&
@@ -64,7 +65,7 @@ func findOwnKey(q *inquiry) *Cause {
 func (q *inquiry) ownKey(x *history.Span, kept *history.Sample) *Cause {
 	c := because("%s asked for %s at %s and was refused it at %s, although a request of the same acquire had set the "+
 		"key: %s had it for that owner, %s, at %s", q.r.Who(x.Process), evidence.Quote(q.v.Key), evidence.CallAt(x),
-		evidence.ReplyAt(x), kept.Node, evidence.Quote(q.r.OwnerName(x.Owner)), kept).explain(q.step(int(x.Invoked)),
+		evidence.ReplyAt(x), kept.Node, evidence.Quote(q.r.OwnerName(x.Owner)), kept).explain(q.r.StepAt(int(x.Invoked)),
 		seenIn(kept, 9, "%s has the key for the owner that was refused", kept.Node))
 	return q.alsoDuring(c, x, func(f *evidence.Fault) bool {
 		return f.LosesReply() && (!evidence.IsClient(f.Target) || f.On(cluster.ClientName(q.r.ClientIn(x.Process))))
@@ -104,7 +105,7 @@ func (q *inquiry) shortened(promised, later *history.Span) *Cause {
 			continue
 		}
 		c.Add(", at %s on %s", evidence.LeaseAt(x, q.v.Key), node)
-		return c.explain(q.step(int(promised.Ended)), q.step(int(later.Ended)),
+		return c.explain(q.r.StepAt(int(promised.Ended)), q.r.StepAt(int(later.Ended)),
 			seenIn(x, 9, "%s has the key with a lease that ends too early", node))
 	}
 	return nil
@@ -130,7 +131,7 @@ func (q *inquiry) strangersRelease() *Cause {
 			c.Add("; the key was no longer there at %s", gone)
 		}
 		c.Add("; %s was granted it at %s", b, b.GrantedAt())
-		return c.explain(q.step(int(rel.Ended)))
+		return c.explain(q.r.StepAt(int(rel.Ended)))
 	}
 	return nil
 }

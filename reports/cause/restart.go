@@ -74,7 +74,7 @@ func (q *inquiry) reusedName(f *evidence.Fault, first, again *history.Span) *Cau
 		"owner of the same name, %s, and was granted that hold again at %s%s", who, evidence.Quote(q.v.Key), withToken(first),
 		evidence.ReplyAt(first), f.Took(), f, evidence.CallAt(again), evidence.Quote(q.r.OwnerName(again.Owner)),
 		evidence.ReplyAt(again), withToken(again))
-	c.explain(q.step(int(first.Ended)), q.step(int(again.Ended)))
+	c.explain(q.r.StepAt(int(first.Ended)), q.r.StepAt(int(again.Ended)))
 	if kept := q.keptUntil(again); kept != nil {
 		c.explain(seenIn(kept, 8, "%s still has the key of the killed process", kept.Node))
 	}

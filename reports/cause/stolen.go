@@ -2,7 +2,6 @@ package cause
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -22,8 +21,8 @@ func findStolen(q *inquiry) *Cause {
 	case q.property != checker.Honesty:
 		return nil
 	}
-	for s, victim := range q.thefts() {
-		if s.First.Time == q.v.Start && slices.Contains(q.v.Owners, q.r.OwnerName(victim.Owner)) {
+	for s, victim := range q.r.Thefts() {
+		if q.about(s.Key) && s.First.Time == q.v.Start && slices.Contains(q.v.Owners, q.r.OwnerName(victim.Owner)) {
 			return q.stolen(s, victim, q.r.HoldOf(s.Span))
 		}
 	}
@@ -38,24 +37,12 @@ func findOverwritten(q *inquiry) *Cause {
 	if q.p == nil || q.p.Outlived() {
 		return nil
 	}
-	for s, victim := range q.thefts() {
+	for s, victim := range q.r.Thefts() {
 		if victim == q.p.A && q.p.B.Span == s.Span {
 			return q.stolen(s, victim, q.p.B)
 		}
 	}
 	return nil
-}
-
-// thefts are the values that replaced another one whose hold was in force, as the checkers found, each with that hold.
-func (q *inquiry) thefts() iter.Seq2[*kept.Stay, *evidence.Hold] {
-	return func(yield func(*kept.Stay, *evidence.Hold) bool) {
-		for _, s := range q.r.Kept.Replacing() {
-			victim, thief := q.r.HoldOf(s.Replaced.Span), q.r.HoldOf(s.Span)
-			if q.about(s.Key) && victim != nil && thief != nil && q.r.Replaced(s, victim, thief) && !yield(s, victim) {
-				return
-			}
-		}
-	}
 }
 
 // stolen is the cause of a value that replaced another one.
@@ -72,28 +59,18 @@ func (q *inquiry) stolen(s *kept.Stay, victim, thief *evidence.Hold) *Cause {
 	}
 	c.Add(" and for %s at %s", thief, s.First)
 	if q.p == nil {
-		c.explain(q.step(int(thief.Granted)), q.step(int(victim.Granted)))
+		c.explain(q.r.StepAt(int(thief.Granted)), q.r.StepAt(int(victim.Granted)))
 	}
 	c.explain(seenIn(s.First, 10, "%s has the key for %s, and no longer for %s", node, thief, victim))
 	if thief.From > was.Time { // by the request that was granted
 		c.Add("; the acquire of %s, granted at %s, set the key although it was taken", thief, thief.GrantedAt())
 		return c.advised("overwritten")
 	}
-	c.Add("; %s", thief)
-	return q.pastValidity(c, thief, s.First)
-}
-
-// pastValidity adds why the renewal of a client came when it no longer had the lock.
-func (q *inquiry) pastValidity(c *Cause, thief *evidence.Hold, seen *history.Sample) *Cause {
-	c.Add(", granted it at %s, ", thief.GrantedAt())
-	if end := thief.ValidAt(seen.Time); end != 0 && end < seen.Time {
-		if f := q.r.FaultIn(thief, thief.From, seen.Time); f != nil {
-			c.blame(f, "%s, past the end of %s at %s, and ", f.During(), q.r.ValidityName(thief), q.r.Validity(thief))
-		} else {
-			c.Add("whose validity had ended, ")
-		}
+	late, f := q.r.RenewedLate(thief, s.First.Time)
+	if f != nil {
+		c.Faults = append(c.Faults, f)
 	}
-	c.Add("renewed it without comparing the value of the key")
+	c.Add("; %s", late)
 	return c
 }
 
@@ -109,28 +86,10 @@ func (q *inquiry) renewedAnother() *Cause {
 		held := h.Owner != renewed.Owner && h.Key == renewed.Key && h.From <= renewed.Call
 		return held && (q.cites(h.Granted) || q.r.OneServer() && renewed.Return <= h.To)
 	})
-	return q.renewedOver(renewed, other)
-}
-
-// renewedOver says that a renewal succeeded although another owner had been granted the lock; nil: none had.
-func (q *inquiry) renewedOver(renewed *history.Span, other *evidence.Hold) *Cause {
 	if other == nil {
 		return nil
 	}
-	c := because("%s", q.r.Who(renewed.Process))
-	if mine := q.r.LastHold(renewed.Owner, renewed.Key, renewed.Call); mine != nil {
-		c.Add(", granted %s at %s, renewed it at %s without an error", evidence.Quote(q.v.Key), mine.GrantedAt(),
-			evidence.CallAt(renewed))
-	} else {
-		c.Add(" renewed %s at %s without an error for an owner that had never held it", evidence.Quote(q.v.Key),
-			evidence.CallAt(renewed))
-	}
-	if other.Client == q.r.ClientIn(renewed.Process) {
-		c.Add(", although it had been granted it for another owner at %s", other.GrantedAt())
-		return c
-	}
-	c.Add(", although %s had been granted it at %s", other, other.GrantedAt())
-	return c
+	return because("%s", q.r.RenewedOver(renewed, other))
 }
 
 // deniedAfterRenewal: a release or renewal was refused to the holder, after a renewal of another owner had succeeded
@@ -151,9 +110,9 @@ func (q *inquiry) deniedAfterRenewal() *Cause {
 	if renewed == nil {
 		return nil
 	}
-	c := q.renewedOver(renewed, mine)
+	c := because("%s", q.r.RenewedOver(renewed, mine))
 	c.Add("; the %s by %s was refused at %s", evidence.OpName(denied.Op), mine, evidence.ReplyAt(denied))
-	return c.explain(q.step(int(renewed.Invoked)), q.step(int(renewed.Ended)))
+	return c.explain(q.r.StepAt(int(renewed.Invoked)), q.r.StepAt(int(renewed.Ended)))
 }
 
 // setBackBetween: between the grants of two holders, a client whose hold had ended set the key back and released it.
@@ -170,8 +129,8 @@ func (q *inquiry) setBackBetween() *Cause {
 	return nil
 }
 
-// setBack is the cause of a release that succeeded although another client had been granted the lock; nil: nothing shows
-// that the key had been set back.
+// setBack is the cause of a release that succeeded although another client had been granted the lock; nil: nothing
+// shows that the key had been set back.
 func (q *inquiry) setBack(rel *history.Span, mine, other *evidence.Hold) *Cause {
 	text, steps, f := q.r.SetBack(rel, mine, other)
 	switch {
@@ -205,5 +164,5 @@ func (q *inquiry) renewedBack() *Cause {
 		return c
 	}
 	c.Add(", and %s renewed it at %s without an error", p.A, evidence.ReplyAt(again))
-	return c.explain(q.step(int(again.Ended)))
+	return c.explain(q.r.StepAt(int(again.Ended)))
 }

@@ -90,7 +90,7 @@ func (q *inquiry) stays(client int, asked evidence.Sentence, when evidence.Inter
 	}
 	c.Add(", and the key has no expiry: %s still had it at %s%s", kept.Node, kept, q.consequence())
 	for _, e := range events {
-		c.explain(q.step(e))
+		c.explain(q.r.StepAt(e))
 	}
 	return c.explain(seenIn(kept, 8, "%s still has the key, with no expiry", kept.Node))
 }

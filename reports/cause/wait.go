@@ -80,7 +80,7 @@ func (q *inquiry) noLease(f *evidence.Fault, asked *history.Span, last *evidence
 	if last != nil {
 		c.Add("%[3]s, granted %[4]s at %[5]s, %[1]s, and the key has no expiry: %[2]s", died, stays, who, key,
 			last.GrantedAt())
-		c.explain(q.step(int(last.Granted)))
+		c.explain(q.r.StepAt(int(last.Granted)))
 	} else {
 		held := evidence.Sentence{}
 		if late := q.otherFault(f, asked.Call); late != nil {
@@ -97,12 +97,6 @@ func (q *inquiry) noLease(f *evidence.Fault, asked *history.Span, last *evidence
 // seenIn is a sample as a step.
 func seenIn(x *history.Sample, weight int, text string, args ...any) evidence.Step {
 	return evidence.Step{Time: x.Time, Event: -1, Weight: weight, Text: fmt.Sprintf(text, args...)}
-}
-
-// step is an event as a step.
-func (q *inquiry) step(event int) evidence.Step {
-	t, text, _ := q.r.Describe(event)
-	return evidence.Step{Time: t, Event: event, Weight: 9, Text: text}
 }
 
 // otherFault is a fault on the target of f that was in force between from and f; nil if there is none.
@@ -235,7 +229,7 @@ func (q *inquiry) countedTwice(
 	if who, span := q.waited(asked); span != nil {
 		c.Add("; %s, was not granted it", who)
 	}
-	return c.explain(q.step(int(asked.Invoked)), seenIn(twice, 9, "%s counts %d holds of %s", twice.Node, count, h))
+	return c.explain(q.r.StepAt(int(asked.Invoked)), seenIn(twice, 9, "%s counts %d holds of %s", twice.Node, count, h))
 }
 
 // keptAfter is the last sample of node with a hold after its owner released it; nil if there is none.

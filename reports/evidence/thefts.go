@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"iter"
 	"slices"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -22,6 +24,49 @@ func (r *Run) Replaced(s *kept.Stay, victim, thief *Hold) bool {
 		}
 	}
 	return false
+}
+
+// Thefts are the values that replaced another one whose hold was in force, as the checkers found, each with that hold.
+func (r *Run) Thefts() iter.Seq2[*kept.Stay, *Hold] {
+	return func(yield func(*kept.Stay, *Hold) bool) {
+		for _, s := range r.Kept.Replacing() {
+			victim, thief := r.HoldOf(s.Replaced.Span), r.HoldOf(s.Span)
+			if victim != nil && thief != nil && r.Replaced(s, victim, thief) && !yield(s, victim) {
+				return
+			}
+		}
+	}
+}
+
+// RenewedLate says that a client renewed the lock when it no longer had it, as seen at a time, and why it came late; f
+// is the fault that the text names, or nil.
+func (r *Run) RenewedLate(thief *Hold, seen time.Duration) (text Sentence, f *Fault) {
+	text = Say("%s, granted it at %s, ", thief, thief.GrantedAt())
+	if end := thief.ValidAt(seen); end != 0 && end < seen {
+		if f = r.FaultIn(thief, thief.From, seen); f != nil {
+			text.Add("%s, past the end of %s at %s, and ", f.During(), r.ValidityName(thief), r.Validity(thief))
+		} else {
+			text.Add("whose validity had ended, ")
+		}
+	}
+	text.Add("renewed it without comparing the value of the key")
+	return text, f
+}
+
+// RenewedOver says that a renewal succeeded although another owner had been granted the lock.
+func (r *Run) RenewedOver(renewed *history.Span, other *Hold) Sentence {
+	key, text := Quote(r.KeyName(renewed.Key)), Say("%s", r.Who(renewed.Process))
+	if mine := r.LastHold(renewed.Owner, renewed.Key, renewed.Call); mine != nil {
+		text.Add(", granted %s at %s, renewed it at %s without an error", key, mine.GrantedAt(), CallAt(renewed))
+	} else {
+		text.Add(" renewed %s at %s without an error for an owner that had never held it", key, CallAt(renewed))
+	}
+	if other.Client == r.ClientIn(renewed.Process) {
+		text.Add(", although it had been granted it for another owner at %s", other.GrantedAt())
+	} else {
+		text.Add(", although %s had been granted it at %s", other, other.GrantedAt())
+	}
+	return text
 }
 
 // SetBack says why a release succeeded although another client had been granted the lock: the key had been set back for
@@ -45,7 +90,7 @@ func (r *Run) SetBack(rel *history.Span, mine, other *Hold) (text Sentence, step
 	case again != nil && r.OneServer():
 		text.Add("renewed it at %s without an error, although %s had been granted it at %s", CallAt(again), other,
 			other.GrantedAt())
-		steps = append(steps, r.stepAt(int(again.Invoked)), r.stepAt(int(again.Ended)))
+		steps = append(steps, r.StepAt(int(again.Invoked)), r.StepAt(int(again.Ended)))
 	case back != nil:
 		text.Add("renewed it without comparing the value of the key: %s had it for %s at %s, although %s had been granted "+
 			"it at %s", (*back).Node, mine, (*back).First, other, other.GrantedAt())
@@ -59,10 +104,10 @@ func (r *Run) SetBack(rel *history.Span, mine, other *Hold) (text Sentence, step
 		text.Add("released it at %s without an error, although %s had been granted it at %s: renewals set the key without "+
 			"comparing its value, as that of %s did in place of %s by %s", CallAt(rel), other, other.GrantedAt(), thief, victim,
 			s.First)
-		return text, append(steps, r.stepAt(int(rel.Invoked))), f
+		return text, append(steps, r.StepAt(int(rel.Invoked))), f
 	}
 	text.Add("; it released it at %s", CallAt(rel))
-	return text, append(steps, r.stepAt(int(rel.Invoked))), f
+	return text, append(steps, r.StepAt(int(rel.Invoked))), f
 }
 
 // firstReplaced is the first value that a renewal set in place of that of another hold in force; nil: there is none.
@@ -79,8 +124,8 @@ func (r *Run) firstReplaced() (s *kept.Stay, thief, victim *Hold) {
 	return nil, nil, nil
 }
 
-// stepAt is an event as a step.
-func (r *Run) stepAt(event int) Step {
+// StepAt is an event of the history as a step.
+func (r *Run) StepAt(event int) Step {
 	t, text, _ := r.Describe(event)
 	return Step{Time: t, Event: event, Weight: 9, Text: text}
 }
