@@ -134,8 +134,8 @@ client 0 release orders 3.7-3.8 fail owner=a code=not-held
 	}
 }
 
-// TestSetBack: a release that succeeds although another client has the lock found its own value, because a renewal had set
-// the key back; or, where nothing shows that, it did not compare the value.
+// TestSetBack: a release that succeeds although another client has the lock found its own value, because a renewal had
+// set the key back; or, where nothing shows that, it did not compare the value.
 func TestSetBack(t *testing.T) {
 	const released = `clients 3
 client 0 acquire orders 1.0-1.01 ok owner=a lease=1s
@@ -182,8 +182,8 @@ witness n1 6.4 orders owner=f3a3 ttl=200ms
 	}
 }
 
-// TestRenewedByAnother: a holder that is refused lost the lock to the renewal of another owner that succeeded; a renewal
-// that compares fails, and takes nothing.
+// TestRenewedByAnother: a holder that is refused lost the lock to the renewal of another owner that succeeded; a
+// renewal that compares fails, and takes nothing.
 func TestRenewedByAnother(t *testing.T) {
 	const history = `clients 2
 client 0 acquire orders 1.0-1.1 ok owner=a lease=2s
@@ -196,7 +196,8 @@ witness n1 1.2 orders owner=f3a1 ttl=1.8s
 		checker.BrokenPromise, "stolen", "Client 1 renewed `orders` at 1.300 s without an error for an owner that had never " +
 			"held it, although client 0 had been granted it at 1.100 s", "Compare before you renew"}
 	r.check(t, "n1")
-	twin := fmt.Sprintf(history, "fail code=not-held", "ok") + "witness n1 1.5 orders owner=f3a1 ttl=1.5s\nwitness n1 1.8\n"
+	twin := fmt.Sprintf(history, "fail code=not-held", "ok") +
+		"witness n1 1.5 orders owner=f3a1 ttl=1.5s\nwitness n1 1.8\n"
 	if r := storyOf(t, twin, "n1"); r.Judgement.Verdict == checker.Unsafe {
 		t.Errorf("a renewal that compares: %s", r.Story.Sentence)
 	}
