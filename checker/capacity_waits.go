@@ -223,6 +223,23 @@ func (v *view) queuedUntil(i int32, dis disturbances) time.Duration {
 	return v.h.Spans[i].Return
 }
 
+// lingeringWriters are, by key, the times in which a writer whose acquire has failed may still keep readers out, at a
+// lock where a writer that waits does so.
+func (v *view) lingeringWriters(o Options) map[int32][]segment {
+	if o.states(promise.NoHeadOfLineBlocking) {
+		return nil
+	}
+	times, dis := make(map[int32][]segment), v.disturbances(o)
+	for _, k := range v.sharedKeys() {
+		for i, s := range refsAt(v.h.Spans, k.requests) {
+			if !k.semaphore && s.Write && v.mayLinger(i, dis) {
+				times[k.key] = append(times[k.key], segment{s.Call, v.freeTimes().extents.dequeued(i)})
+			}
+		}
+	}
+	return times
+}
+
 // newCapacitySweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newCapacitySweep(k *sharedKey, o Options) *capacitySweep {
 	r := &capacitySweep{view: v, k: k, overtakes: o.states(promise.NoHeadOfLineBlocking)}

@@ -114,7 +114,7 @@ func (v *view) unservedWaits(o Options, e waitRules, found *findings, causes ...
 		o.MayBeDown = 0
 	}
 	d, excuses := v.freeTimes(), v.excusesFor(o)
-	left, kept := v.leftByClose(), v.keptByMultiAcquires(o)
+	left, kept, writers := v.leftByClose(), v.keptByMultiAcquires(o), v.lingeringWriters(o)
 	met := 0
 	for n := 0; n < len(d.waits); {
 		g := &d.gaps[d.waits[n].gap]
@@ -131,7 +131,11 @@ func (v *view) unservedWaits(o Options, e waitRules, found *findings, causes ...
 			if at, is := left[g.key]; is && o.applies(e.outage) {
 				wait.until = max(wait.from, min(wait.until, at))
 			}
-			p := longestOutside(wait, away, o.excusedBy(e.paused, v.clientPauses()[client]), kept(d.waits[n].span))
+			ahead := kept(d.waits[n].span)
+			if !s.Write {
+				ahead = merged(ahead, writers[g.key])
+			}
+			p := longestOutside(wait, away, o.excusedBy(e.paused, v.clientPauses()[client]), ahead)
 			if p.until-p.from > best.end-best.start {
 				best.y, best.start, best.end = d.waits[n].span, p.from, p.until
 			}

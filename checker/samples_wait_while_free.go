@@ -11,10 +11,11 @@ import (
 // judgeWaitsWhileFree finds the acquires that waited for longer than the slack while all samples showed that no server
 // had a hold of the key. It judges the times in which, by the operations alone, a client may still have held the key,
 // such as the rest of the longest lease of a client that died; [view.unservedWaits] judges the others. A fault that is
-// not one of clients may have removed the hold without the waiters' knowledge, so nothing is judged after one.
+// not one of clients may have removed the hold without the waiters' knowledge, so nothing is judged after one. Nor is a
+// lock that states multi-key: samples show only one of the locks that it may consist of.
 func (v *view) judgeWaitsWhileFree(o Options, found *findings) {
 	s := v.samples()
-	if s == nil || o.MayBeDown > 0 || v.multiAcquires() != nil {
+	if s == nil || o.MayBeDown > 0 || v.multiAcquires() != nil || o.states(promise.MultiKey) {
 		return
 	}
 	var q *freeAtServers
