@@ -25,7 +25,9 @@ type tolerance struct {
 	// durable: servers have to write each grant to disk.
 	durable bool
 	// once: operations that name no hold must not be executed twice, see [draw.named].
-	once    bool
+	once bool
+	// steady: all clients release a lock in the first half of its lease, see [draw.steady].
+	steady  bool
 	amounts []time.Duration // magnitudes; nil: the default, a quarter and twice of it
 	because string          // why it is never drawn
 }
@@ -90,11 +92,13 @@ func tolerances() []tolerance {
 		{fault: "replication-lag", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "wait-starved", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "unplug", because: "it needs real network interfaces"},
-		{fault: "pause-client", weight: 3, lacks: promise.Unleased},
+		{fault: pauseClient, weight: 6, lacks: promise.Unleased, steady: true},
 		{fault: "client-crash", weight: 5, lacks: promise.Unleased},
 		{fault: "client-restart", because: "its owners have the names of before, and may find a hold that they left"},
 	}
 }
+
+const pauseClient = "pause-client"
 
 // takeover is how long a master may be silent before another one takes its place, with a margin.
 const takeover = 300 * ms
@@ -111,6 +115,8 @@ func (d *draw) survives(t tolerance) bool {
 	case t.only != nil && !slices.Contains(t.only, kind):
 		return false
 	case t.once && !d.named():
+		return false
+	case t.steady && !d.steady():
 		return false
 	case t.durable && kind != cluster.ZooKeeper && d.Topology.Options["appendonly"] == "":
 		return false
@@ -131,6 +137,10 @@ func (d *draw) named() bool {
 	return !p.AnyLock() || !d.can.Has(promise.ForceRelease)
 }
 
+// steady reports whether each client has one lock at a time, and releases it in the first half of its lease. Those of
+// workload mixed may have one while they wait for another, and keep some until the lease ends.
+func (d *draw) steady() bool { return d.Workload.Kind != workload.Mixed }
+
 // drawFaults draws up to maxFaults faults, each once or several times.
 func (d *draw) drawFaults() {
 	possible := slices.DeleteFunc(tolerances(), func(t tolerance) bool { return !d.survives(t) })
@@ -146,6 +156,30 @@ func (d *draw) drawFaults() {
 	for i := len(d.Faults) - 1; i >= 0 && d.Check() != nil; i-- { // two that control the same resource
 		d.Faults = slices.Delete(d.Faults, i, i+1)
 	}
+	d.boundPauses()
+}
+
+// boundPauses has no client paused beyond the end of its lease: no lock survives that. A holder may be paused for a
+// quarter of a lease, since it has half of one left. Beside other faults, which may have delayed the grant or prevented
+// renewals, and for longer, only waiters are paused.
+func (d *draw) boundPauses() {
+	names := d.FaultNames()
+	alone := !slices.ContainsFunc(names, func(name string) bool { return name != pauseClient })
+	for i := range d.Faults {
+		if step := &d.Faults[i]; step.Fault == pauseClient && !d.can.Has(promise.Latch) &&
+			!(alone && step.For <= d.shortestLease()/4) {
+			step.Target = string(faults.Waiter)
+		}
+	}
+}
+
+// shortestLease is the lease that clients request, or that the lock has if they request none.
+func (d *draw) shortestLease() time.Duration {
+	own, err := time.ParseDuration(d.Options["lease"])
+	if err != nil {
+		own = time.Second // no lock has a shorter one
+	}
+	return cmp.Or(d.Workload.Lease, own)
 }
 
 // addFault adds a fault, and some of the time repeats it.
@@ -177,6 +211,9 @@ func (d *draw) step(t tolerance) scenarios.Step {
 		step.For = d.length(t, row, step.Target)
 	}
 	if row.HealLast && !slices.Contains(t.only, cluster.Single) {
+		step.For = 0
+	}
+	if row.Least != nil { // a lock learns of each broken connection only when it next uses it
 		step.For = 0
 	}
 	if a := row.Amount; a != nil {
@@ -227,11 +264,8 @@ func (d *draw) length(t tolerance, row faults.Spec, target string) time.Duration
 	lease := cmp.Or(d.Workload.Lease, time.Second)
 	length := one(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
 	length = min(length, d.Duration/2, 6*time.Second).Truncate(ms)
-	if row.Least != nil {
-		length = max(length, row.Least.For)
-	}
-	if t.fault == "pause-client" { // a holder that is paused for longer outlives its lease
-		length = min(length, lease/2)
+	if t.fault == pauseClient && d.chance(50) { // short enough for a holder, see boundPauses
+		length = min(length, d.shortestLease()/4).Truncate(ms)
 	}
 	if t.brief && replaces(d.Topology.Kind) && !ofClients(target) {
 		length = min(length, takeover)

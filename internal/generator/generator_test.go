@@ -95,6 +95,35 @@ func TestDrawReachesEverything(t *testing.T) {
 	}
 }
 
+// TestNoHolderIsPausedBeyondItsLease: a client that may have the lock is paused briefly, and without other faults.
+func TestNoHolderIsPausedBeyondItsLease(t *testing.T) {
+	holders, waiters := 0, 0
+	for _, name := range []string{"fenced", "several-kinds", "multi-permits", "readers-writer"} {
+		l := find(t, name)
+		for seed := range uint64(1500) {
+			s, err := l.Draw(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range s.Faults {
+				switch {
+				case step.Fault != pauseClient:
+				case step.Target == string(faults.Waiter) && s.Workload.Kind != workload.Mixed:
+					waiters++
+				case len(slices.Compact(s.FaultNames())) > 1 || s.Workload.Kind == workload.Mixed ||
+					s.Workload.Lease > 0 && step.For+s.Workload.Hold+s.Workload.Jitter > s.Workload.Lease*9/10:
+					t.Errorf("seed %d of %s pauses a holder:\n%s", seed, name, s.YAML())
+				default:
+					holders++
+				}
+			}
+		}
+	}
+	if holders == 0 || waiters == 0 {
+		t.Errorf("%d pauses of holders and %d of waiters were drawn", holders, waiters)
+	}
+}
+
 // TestSeedOfOtherNames: only the names of drawn scenarios have a seed.
 func TestSeedOfOtherNames(t *testing.T) {
 	for _, name := range []string{
