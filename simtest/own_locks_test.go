@@ -60,6 +60,18 @@ func TestCorrectLocks(t *testing.T) {
 	}
 }
 
+// TestGeneratedScenarios: without a scenario each seed has one of its own, in which a correct lock is safe; some convict
+// a lock that deletes the key of others.
+func TestGeneratedScenarios(t *testing.T) {
+	c := simtest.Config{Seeds: 25, Topologies: []string{"single", "replicated"}}
+	if r := simtest.Run(t, c, plainKind.lock("")); r.Unsafe > 0 || r.Safe < 20 {
+		t.Errorf("a correct lock: %d runs safe, %d unsafe: %s", r.Safe, r.Unsafe, r.Sentence)
+	}
+	if r := simtest.Run(t, c, plainKind.lock("plain del")); r.Unsafe == 0 {
+		t.Errorf("a lock that deletes the key of others: %d runs safe, none unsafe", r.Safe)
+	}
+}
+
 // TestOptionsOfScenarios: the options that a scenario has for its lock state nothing about a lock that takes its place.
 func TestOptionsOfScenarios(t *testing.T) {
 	for _, c := range []struct {

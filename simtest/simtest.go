@@ -21,10 +21,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/expect"
+	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // Lock is the lock under test. Only Open is required; what is not stated is not judged.
@@ -52,14 +54,18 @@ type Lock struct {
 	PersistentKeys func(key string) []string
 }
 
-// Config is what to run. Only Scenario is required.
+// Config is what to run. The zero value is 20 generated scenarios on a single server.
 type Config struct {
-	Scenario string            // a name from chaos list scenarios, or a YAML file; its lock is replaced
-	Set      []string          // changes of the scenario, path=value, as for chaos run --set
-	Options  map[string]string // of the lock; nil: those of the scenario. Only Lock.Can states what the lock promises
-	Seeds    int               // number of runs; 0 is 20
-	First    uint64            // seed of the first run; the others follow
-	Out      string            // directory for the first unsafe and the first inconclusive run; "": none is kept
+	// Scenario is a name from chaos list scenarios, or a YAML file; its lock is replaced. "": each seed has a scenario of
+	// its own, which is generated for what the lock states (docs/reference/generated-scenarios.md). A correct lock is safe
+	// in all of them.
+	Scenario   string
+	Topologies []string          // of generated scenarios, such as "single" and "sentinel"; nil: single
+	Set        []string          // changes of the scenario, path=value, as for chaos run --set
+	Options    map[string]string // of the lock; nil: those of the scenario. Only Lock.Can states what the lock promises
+	Seeds      int               // number of runs; 0 is 20
+	First      uint64            // seed of the first run; the others follow
+	Out        string            // directory for the first unsafe and the first inconclusive run; "": none is kept
 }
 
 // Result is how the runs ended.
@@ -111,15 +117,18 @@ const ownLock = client.ExecPrefix + "simtest"
 // be safe checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
 func Run(t testing.TB, c Config, l Lock) Result {
 	t.Helper()
-	scenario, err := load(c, l)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if c.Seeds == 0 {
 		c.Seeds = 20
 	}
 	var r Result
+	var scenario scenarios.Scenario
 	for i := range uint64(max(c.Seeds, 0)) {
+		if i == 0 || c.Scenario == "" {
+			var err error
+			if scenario, err = load(c, l, c.First+i); err != nil {
+				t.Fatal(err)
+			}
+		}
 		r.add(t, c, scenario, l, c.First+i)
 	}
 	if o, ok := r.First(checker.Unsafe); ok {
@@ -128,11 +137,20 @@ func Run(t testing.TB, c Config, l Lock) Result {
 	return r
 }
 
-// load loads the scenario for l.
-func load(c Config, l Lock) (scenarios.Scenario, error) {
+// load loads the scenario for l, or draws that of a seed.
+func load(c Config, l Lock, seed uint64) (s scenarios.Scenario, err error) {
 	own := scenarios.Override{As: "the lock of the test", Path: "lock", Value: ownLock}
 	overrides := append(scenarios.Sets(c.Set), own)
-	s, err := scenarios.Load(c.Scenario, overrides...)
+	if c.Scenario == "" {
+		row := *l.row()
+		row.Name = ownLock
+		kinds := append(slices.Clone(c.Topologies), topology.Single)[:max(1, len(c.Topologies))]
+		if s, err = (generator.Lock{Spec: row, Kinds: kinds}).Draw(seed); err == nil {
+			s, err = scenarios.Parse([]byte(s.YAML()), overrides...)
+		}
+	} else {
+		s, err = scenarios.Load(c.Scenario, overrides...)
+	}
 	if err != nil {
 		return s, err
 	}

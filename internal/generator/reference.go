@@ -35,7 +35,7 @@ func (t tolerance) survivors() string {
 	}
 	text := "every lock"
 	if t.needs != 0 {
-		text = fmt.Sprintf("locks with `%v`, which it affects", t.needs)
+		text = fmt.Sprintf("locks that state `%v`", t.needs)
 	}
 	if t.lacks != 0 {
 		text += fmt.Sprintf(", but for `%v`", t.lacks)

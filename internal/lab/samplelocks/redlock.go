@@ -99,40 +99,49 @@ func (l *red) rollback(a client.Acquire, granted []bool) {
 
 func (l *red) Renew(ctx context.Context, h client.Hold, lease time.Duration) (client.Grant, error) {
 	start := time.Now()
-	n := l.each(func(i int) bool {
+	n, gone := l.askAll(func(i int) (int, error) {
 		one, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
-		n, err := run(one, l.masters[i], renewIfMine, []string{h.Key}, h.Owner, ms(lease))
-		return err == nil && n == 1
+		return run(one, l.masters[i], renewIfMine, []string{h.Key}, h.Owner, ms(lease))
 	})
 	need := len(l.masters)/2 + 1
 	if l.bug == "renews-minority" {
 		need = 1
 	}
-	if n < need {
-		return client.Grant{}, errUnknown
+	switch {
+	case n >= need:
+		return valid(start.Add(lease-l.drift(lease)), nil)
+	case gone >= need:
+		return client.Grant{}, client.ErrNotHeld
 	}
-	return valid(start.Add(lease-l.drift(lease)), nil)
+	return client.Grant{}, errUnknown
 }
 
 func (l *red) Release(ctx context.Context, h client.Hold) (int, error) {
+	n, gone := l.askAll(func(i int) (int, error) {
+		return run(ctx, l.masters[i], deleteIfMine, []string{h.Key}, h.Owner)
+	})
+	switch need := len(l.masters)/2 + 1; {
+	case n >= need:
+		return 0, nil
+	case gone >= need:
+		return 0, client.ErrNotHeld
+	}
+	return 0, errUnknown
+}
+
+// askAll asks each master about a hold, and returns how many had it, and how many did not have it.
+func (l *red) askAll(one func(master int) (int, error)) (had, gone int) {
 	missing := make([]bool, len(l.masters))
-	n := l.each(func(i int) bool {
-		n, err := run(ctx, l.masters[i], deleteIfMine, []string{h.Key}, h.Owner)
+	had = l.each(func(i int) bool {
+		n, err := one(i)
 		missing[i] = err == nil && n == 0
 		return err == nil && n == 1
 	})
-	if n > len(l.masters)/2 {
-		return 0, nil
-	}
-	gone := 0
 	for _, m := range missing {
 		if m {
 			gone++
 		}
 	}
-	if gone > len(l.masters)/2 {
-		return 0, client.ErrNotHeld
-	}
-	return 0, errUnknown
+	return had, gone
 }

@@ -56,12 +56,33 @@ var settings = map[string][]setting{
 	"wakes":  in("mixed", "waiters", "waiters-subscriptions-refused"),
 }
 
+// generated are generated scenarios, as many as there are seeds.
+var generated = flag.Bool("samplelocks.generated", false, "with -samplelocks.all or .correct: in generated scenarios")
+
+// settingsOf are the settings of a lock, or the one that generates a scenario for each seed.
+func settingsOf(l Lock) []setting {
+	if *generated {
+		return []setting{{}}
+	}
+	return settings[l.Name]
+}
+
+// topologies are the servers of the generated scenarios of a lock; nil: those of [simtest.Config].
+func topologies(l simtest.Lock) []string {
+	if l.Name == "redlock" {
+		return []string{"quorum"}
+	}
+	return nil
+}
+
 // convicted makes up to n runs in s, until one convicts l, and returns what it shows; "": none does. Seeds count from
 // first.
 func convicted(t *testing.T, s setting, l simtest.Lock, first uint64, n int) string {
 	t.Helper()
 	for seed := range uint64(n) {
-		r := simtest.Run(t, simtest.Config{Scenario: s.scenario, Set: s.set, First: first + seed, Seeds: 1}, l)
+		r := simtest.Run(t, simtest.Config{
+			Scenario: s.scenario, Topologies: topologies(l), Set: s.set, First: first + seed, Seeds: 1,
+		}, l)
 		o := r.Runs[0]
 		if len(o.Unexpected) > 0 {
 			return o.Sentence
@@ -77,7 +98,7 @@ const inShort = 4
 func TestCorrectLocks(t *testing.T) {
 	race.Skip(t)
 	for _, l := range All() {
-		list := settings[l.Name]
+		list := settingsOf(l)
 		if testing.Short() {
 			list = list[:min(inShort, len(list))]
 		}
@@ -171,7 +192,7 @@ func TestScore(t *testing.T) {
 // explore runs the settings of l until one convicts it.
 func explore(t *testing.T, l Lock, bug string) string {
 	t.Helper()
-	for _, s := range settings[l.Name] {
+	for _, s := range settingsOf(l) {
 		if strings.Contains(s.String(), *where) {
 			if why := convicted(t, s, l.With(bug), 0, *seeds); why != "" {
 				return s.String() + ": " + why
