@@ -292,6 +292,27 @@ func TestShrink(t *testing.T) {
 	}
 }
 
+// TestShrinkSequences: the story has each sequence that was removed once.
+func TestShrinkSequences(t *testing.T) {
+	s, err := scenarios.Parse([]byte(strings.Replace(plan, "workload: {",
+		`workload: {kind: mixed, sequences: "plain, tries, released twice; plain", `, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Shrink(t.Context(), pool(t, 1), s, Job{Seed: 5}, Kind{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := got.Scenario.Workload.Sequences; left != "released twice" {
+		t.Errorf("sequences left: %q", left)
+	}
+	for _, name := range []string{"plain", "tries"} {
+		if n := strings.Count(strings.Join(got.Story, "\n"), "without the sequence "+name); n != 1 {
+			t.Errorf("%s is removed %d times:\n%s", name, n, strings.Join(got.Story, "\n"))
+		}
+	}
+}
+
 func TestShrinkNeedsAViolation(t *testing.T) {
 	s, err := scenarios.Parse([]byte(plan))
 	if err != nil {

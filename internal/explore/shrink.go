@@ -152,18 +152,23 @@ func (sh *shrinker) fewerSequences(ctx context.Context) error {
 	if strings.ContainsRune(sh.best.Workload.Sequences, ';') || strings.HasPrefix(sh.best.Workload.Sequences, "all but") {
 		return nil
 	}
-	for _, name := range strings.Split(sh.best.Workload.Sequences, ",") {
-		left := slices.DeleteFunc(strings.Split(sh.best.Workload.Sequences, ","), func(n string) bool { return n == name })
+	for _, name := range sequenceNames(sh.best) {
+		left := slices.DeleteFunc(sequenceNames(sh.best), func(n string) bool { return n == name })
 		if len(left) == 0 {
 			break
 		}
 		s := sh.best
-		s.Workload.Sequences = strings.TrimSpace(strings.Join(left, ","))
-		if _, err := sh.accept(ctx, s, "without the sequence "+strings.TrimSpace(name)); err != nil {
+		s.Workload.Sequences = strings.Join(left, ", ")
+		if _, err := sh.accept(ctx, s, "without the sequence "+name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sequenceNames are the names in the only list of sequences of a scenario.
+func sequenceNames(s scenarios.Scenario) []string {
+	return format.Texts(strings.Split(s.Workload.Sequences, ","), strings.TrimSpace)
 }
 
 // fewerOptions removes options of the lock, and what clients share.
