@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -156,7 +157,8 @@ type drawFunc func(seed uint64) (explore.Drawn, error)
 // load is the scenario to explore; or, if only a lock is named, how to draw the scenario of each seed, and a scenario
 // that stands for all of them.
 func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
-	all := scenarios.Scenario{Name: "generated", Lock: o.lock}
+	changes := format.Texts(o.overrides(), func(o scenarios.Override) string { return o.As })
+	all := scenarios.Scenario{Name: "generated", Lock: o.lock, Summary: strings.Join(changes, " ")} // one corpus for each
 	switch {
 	case o.scenario != "":
 		s, err := loadSimulated(o.scenario, o.overrides())

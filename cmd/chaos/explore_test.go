@@ -69,7 +69,10 @@ func TestExploreRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"explore"}, exitUsage, "--scenario is required"},
+		{[]string{"explore"}, exitUsage, "--scenario or --lock is required"},
+		{[]string{"explore", "--lock", "nosuch"}, exitUsage, "unknown lock"},
+		{[]string{"explore", "--lock", "exec:true"}, exitEnvironment, "cannot be simulated"},
+		{[]string{"explore", "--lock", "fair", "--set", "topology.kind=quorum"}, exitUsage, "does not run on topology quorum"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
@@ -88,6 +91,44 @@ func TestExploreRefuses(t *testing.T) {
 	} {
 		code, stdout, stderr := chaos(test.args...)
 		if code != test.code || !strings.Contains(stderr, test.want) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s%s", test.args, code, test.code, test.want, stdout, stderr)
+		}
+	}
+}
+
+// TestExploreGenerated: seeds of a lock are explored without a scenario, and one of them is run by its name. A corpus
+// counts seeds only of explorations with the same flags.
+func TestExploreGenerated(t *testing.T) {
+	corpus := t.TempDir()
+	explore := func(args ...string) string {
+		code, stdout, stderr := chaos(append([]string{"explore", "--lock", "mutex", "--seeds", "2", "--first-seed", "1",
+			"--no-variations", "--corpus", corpus, "--out", t.TempDir()}, args...)...)
+		if code != exitSafe || !strings.Contains(stdout, "unsafe 0") {
+			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+		return stderr
+	}
+	for i, want := range []string{"2 seeds from 1,", "2 seeds from 3,"} {
+		if got := explore(); !strings.Contains(got, want) {
+			t.Errorf("exploration %d: no %q in\n%s", i, want, got)
+		}
+	}
+	if got := explore("--set", "about=another text"); !strings.Contains(got, "2 seeds from 1,") {
+		t.Errorf("with another flag:\n%s", got)
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--lock", "fair"}, exitSafe, "summary: fair on "},
+		{[]string{"--lock", "fair", "--set", "lock=mutex"}, exitSafe, "summary: mutex on "},
+		{[]string{"--lock", `exec:./lock "a b"`}, exitSafe, `lock: exec:./lock "a b"`},
+		{nil, exitUsage, "name it with --lock"},
+		{[]string{"--lock", "nosuch"}, exitUsage, "unknown lock"},
+	} {
+		code, stdout, stderr := chaos(append([]string{"run", "--scenario", "generated-5", "--dry-run"}, test.args...)...)
+		if code != test.code || !strings.Contains(stdout+stderr, test.want) {
 			t.Errorf("%v: exit code %d, want %d and %q\n%s%s", test.args, code, test.code, test.want, stdout, stderr)
 		}
 	}

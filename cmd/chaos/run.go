@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -187,11 +186,19 @@ func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenar
 // loadDrawn is the scenario that a seed draws for the lock among the overrides, with the other overrides.
 func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario, error) {
 	var none scenarios.Scenario
-	i := slices.IndexFunc(overrides, func(o scenarios.Override) bool { return o.Path == "lock" })
-	if i < 0 {
+	lock := ""
+	for _, o := range overrides { // the last one counts
+		if o.Path == "lock" {
+			lock = o.Value
+		}
+	}
+	if text, err := strconv.Unquote(lock); err == nil {
+		lock = text
+	}
+	if lock == "" {
 		return none, usage(errors.New("a generated scenario is drawn for a lock: name it with --lock"))
 	}
-	l, err := generator.Find(strings.Trim(overrides[i].Value, `"`))
+	l, err := generator.Find(lock)
 	if err != nil {
 		return none, usage(err)
 	}
