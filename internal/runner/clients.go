@@ -43,7 +43,7 @@ func (s *stage) startClients(ctx context.Context, env backend.Env) error {
 }
 
 // firstError is the first error with the number of further ones: most clients fail for the same reason, and there may
-// be a thousand of them. A scenario that is not for this client is none for all of them.
+// be a thousand of them. If the scenario is not for this client, that error stands for all.
 func firstError(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if alone := slices.IndexFunc(errs, func(err error) bool { return errors.Is(err, client.ErrAlone) }); alone >= 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Set puts value at path in tree, which is changed. A missing section is added; the value nil removes the key.
+// Set puts value at path in tree, which is changed. A missing section is added. The value nil removes a key; a
+// list entry becomes null.
 func Set(tree map[string]any, path string, value any) error {
 	_, err := set(tree, keysOf(path), 0, value)
 	return err

@@ -67,8 +67,8 @@ func (p *Pair) shows(s *history.Sample, h *evidence.Hold) bool {
 	})
 }
 
-// firstWith are the first samples in an interval of the nodes with a hold, in order of time. What a node had and lost
-// again before the grant is not part of it: an attempt that gets no majority gives back what it was granted.
+// firstWith are the first samples in an interval of the nodes with a hold, in order of time. A hold that a node lost
+// again before the grant does not count: an attempt that gets no majority gives back what it was granted.
 func (p *Pair) firstWith(h *evidence.Hold, within evidence.Interval) []history.Sample {
 	var all []history.Sample
 	for _, node := range p.R.Witness.Nodes {

@@ -100,7 +100,7 @@ func (p *Pair) Validity() evidence.Point { return p.R.PromiseEnd(p.A, p.ValidUnt
 // ValidityName is the subject of a sentence about the end of that promise.
 func (p *Pair) ValidityName() string { return p.R.PromiseName(p.A, p.Validity()) }
 
-// EndOfValidity says that that promise ends.
+// EndOfValidity says that this promise ends.
 func (p *Pair) EndOfValidity() string { return p.R.EndOfPromise(p.A, p.Validity()) }
 
 // FaultOn is the last fault on target between from and the second grant that except does not accept (nil: any),
