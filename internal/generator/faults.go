@@ -176,13 +176,10 @@ func (d *draw) boundPauses() {
 	}
 }
 
-// shortestLease is the lease that clients request, or that the lock has if they request none.
+// shortestLease is the lease that clients request, or that the lock has if they request none: at least a second, unless
+// an option says otherwise.
 func (d *draw) shortestLease() time.Duration {
-	own, err := time.ParseDuration(d.Options["lease"])
-	if err != nil {
-		own = time.Second // no lock has a shorter one
-	}
-	return cmp.Or(d.Workload.Lease, own)
+	return cmp.Or(d.Workload.Lease, d.ownLease(), time.Second)
 }
 
 // addFault adds a fault, and some of the time repeats it.

@@ -122,13 +122,24 @@ func (d *draw) latches() {
 }
 
 // lease draws the lease that clients request: none of a lock that has none, or that renews it by itself. It is at
-// least least, so that no holder works beyond it.
+// least least, so that no holder works beyond it. So is that of a lock that renews by itself, since a fault may prevent
+// renewals for longer than a lease: its clients write to their resource even when they have learned of the loss.
 func (d *draw) lease(least time.Duration) time.Duration {
 	switch {
-	case d.can.Any(promise.Unleased | promise.Latch), d.can.Has(promise.Watchdog) && d.chance(40):
+	case d.can.Any(promise.Unleased | promise.Latch), d.can.Has(promise.Watchdog) && d.chance(40) &&
+		(d.ownLease() == 0 || d.ownLease() >= least):
 		return 0
 	}
 	return max(least, one(d, 400*ms, time.Second, 2*time.Second, 4*time.Second, 10*time.Second))
+}
+
+// ownLease is the option that says for how long a hold without a requested lease lasts; 0: the lock's default.
+func (d *draw) ownLease() time.Duration {
+	own, err := time.ParseDuration(d.Options["lease"])
+	if err != nil {
+		return 0
+	}
+	return own
 }
 
 // share has clients share processes, and perhaps lock objects, with a probability of so many percent.
