@@ -92,10 +92,18 @@ func (l *library) acquireTwice(parent context.Context, a client.Acquire) (held, 
 		first, second = second, first
 	}
 	h, err := l.join(ctx, first, second)
-	if err == nil && h.Err() != nil { // the second one took longer than its lease
+	if err == nil && errors.Is(h.Err(), lock.ErrLost) { // the second one took longer than its lease
+		l.forgetAcquired(h)
 		return l.acquire(parent, l.lock, a)
 	}
 	return h, err
+}
+
+// forgetAcquired drops the event of the acquire of a hold that is not kept.
+func (l *library) forgetAcquired(h held) {
+	if one, ok := holdOf(h); ok {
+		l.events.take(lock.Acquired, one)
+	}
 }
 
 // join makes one hold of what two acquires of one owner were granted: it keeps the first, if both were.
@@ -118,9 +126,7 @@ func (l *library) join(ctx context.Context, first, second acquired[held]) (held,
 	if err := sameToken(ctx, keep, other); err != nil {
 		return nil, err
 	}
-	if one, ok := holdOf(other); ok {
-		l.events.take(lock.Acquired, one)
-	}
+	l.forgetAcquired(other)
 	err := other.Release(context.WithoutCancel(ctx))
 	if wrong := l.checkReleased(other, err); wrong != nil {
 		return nil, wrong

@@ -3,9 +3,12 @@ package locks
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -49,5 +52,56 @@ func TestBothCallsFail(t *testing.T) {
 		if !errors.Is(err, lock.ErrUnknown) {
 			t.Errorf("of %v and %v: %v", row[0], row[1], err)
 		}
+	}
+}
+
+// TestFirstHoldEnds has two acquires of one owner, of which the first is granted, and its hold ends while the second is
+// waited for. If its lease has ended, the lock is acquired again; if the client was closed, its hold is what the acquire
+// has got, and may be left at the server.
+func TestFirstHoldEnds(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  func(l *library, again func(owner string) (held, error)) error
+		want int32 // acquires
+	}{
+		"with its lease": {func(_ *library, again func(string) (held, error)) error {
+			h, err := again("b") // when the server has ended it
+			if err != nil {
+				return err
+			}
+			return h.Release(t.Context())
+		}, 3},
+		"by Close": {func(l *library, _ func(string) (held, error)) error { return l.lock.Close(t.Context()) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, _ := onServer(t, reentrantSpec(), locktest.StartServer(t).Addr, 1, nil)
+			l, _ := n.locker.(*library)
+			a := client.Acquire{Key: "k", Owner: "a", Wait: time.Second, Lease: 200 * time.Millisecond}
+			var calls atomic.Int32
+			acquire, asked, first := l.acquire, time.Now(), make(chan held, 1)
+			l.acquire = func(ctx context.Context, c *lock.Client, a client.Acquire) (held, error) {
+				if calls.Add(1) == 2 {
+					h := <-first
+					if err := row.end(l, func(owner string) (held, error) {
+						a.Owner = owner
+						return acquire(ctx, c, a)
+					}); err != nil {
+						return nil, err
+					}
+					<-h.Done()
+					return nil, lock.ErrHeld
+				}
+				h, err := acquire(ctx, c, a)
+				first <- h
+				return h, err
+			}
+			ctx := context.WithValue(t.Context(), acquireKey{}, acquireCall{reentrant: true})
+			h, err := l.acquireTwice(ctx, a)
+			if err != nil || calls.Load() != row.want {
+				t.Fatalf("%d acquires, want %d; %v", calls.Load(), row.want, err)
+			}
+			if err := l.checkGrant(h, a, "a", asked); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

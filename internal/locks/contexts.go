@@ -175,14 +175,4 @@ func isEven(owner string) bool { return crc32.ChecksumIEEE([]byte(owner))%2 == 0
 func isOneInFour(purpose, owner string) bool { return crc32.ChecksumIEEE([]byte(purpose+owner))%4 == 0 }
 
 // ended reports whether a hold that is lost looks so to its user.
-func (l *library) ended(h held) bool {
-	if !l.contexts {
-		return true
-	}
-	select {
-	case <-h.Done():
-		return h.Context().Err() != nil
-	default:
-		return false
-	}
-}
+func (l *library) ended(h held) bool { return !l.contexts || isDone(h) && h.Context().Err() != nil }
