@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +72,11 @@ func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyStat
 		return nil, fmt.Errorf("asking for leased permits: %d replies: %w", len(replies), err)
 	}
 	for i, key := range leased {
-		state := seen[key]
-		if n, ok := leasedPermits(replies[1+perLeased*i:][:perLeased], replies[0]); ok {
+		state, answers := seen[key], replies[1+perLeased*i:][:perLeased]
+		if !reflect.DeepEqual(answers[0], answers[perLeased-1]) {
+			return nil, fmt.Errorf("the permits of %q changed while they were read", key)
+		}
+		if n, ok := leasedPermits(answers, replies[0]); ok {
 			state.Permits = n
 		}
 		if seen[key] = state; state.Permits == 0 {
@@ -83,13 +87,13 @@ func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyStat
 }
 
 // perLeased is how many commands leasedCommands has.
-const perLeased = 4
+const perLeased = 3
 
-// leasedCommands read a semaphore of leased permits at one instant.
+// leasedCommands read a semaphore of leased permits, its sizes before and after. They are no transaction, because a
+// server without memory for writes refuses to queue any command.
 func leasedCommands(key string) [][]string {
-	return [][]string{
-		{"MULTI"}, {"HMGET", key, "total", "free"}, {"ZRANGE", "{" + key + "}:permits", "0", "-1", "WITHSCORES"}, {"EXEC"},
-	}
+	sizes := []string{"HMGET", key, "total", "free"}
+	return [][]string{sizes, {"ZRANGE", "{" + key + "}:permits", "0", "-1", "WITHSCORES"}, sizes}
 }
 
 // leasedPermits reads the replies to leasedCommands: how many permits have a lease that has not ended at the time of
@@ -100,13 +104,9 @@ func leasedPermits(replies []any, clock any) (n int, ok bool) {
 		return f
 	}
 	now, err := ParseTime(clock)
-	both, isExec := replies[perLeased-1].([]any)
-	if err != nil || !isExec || len(both) < 2 {
-		return 0, false
-	}
-	sizes, isSizes := both[0].([]any)
-	members, isList := both[1].([]any)
-	if !isSizes || len(sizes) < 2 || !isList {
+	sizes, isSizes := replies[0].([]any)
+	members, isList := replies[1].([]any)
+	if err != nil || !isSizes || len(sizes) < 2 || !isList {
 		return 0, false
 	}
 	for i := 1; i < len(members); i += 2 {

@@ -66,12 +66,23 @@ func TestReadKeys(t *testing.T) {
 		"without leases":         {"semaphore", errors.New("not asked for"), 3},
 	} {
 		ask := func(...[]string) ([]any, error) {
-			return []any{[]any{"1000", "250"}, "OK", "QUEUED", "QUEUED", []any{[]any{"4", "1"}, test.members}}, nil
+			return []any{[]any{"1000", "250"}, []any{"4", "1"}, test.members, []any{"4", "1"}}, nil
 		}
 		seen, err := ReadKeys(ask, []string{"k"}, semaphore(test.kind))
 		if got, held := seen["k"]; err != nil || got.Permits != test.want || held != (test.want > 0) {
 			t.Errorf("%s: %d permits, held %v, %v; want %d", name, got.Permits, held, err, test.want)
 		}
+	}
+}
+
+// TestPermitsChangeMeanwhile: what was read of a semaphore at two instants is not taken for one.
+func TestPermitsChangeMeanwhile(t *testing.T) {
+	ask := func(...[]string) ([]any, error) {
+		return []any{[]any{"1000", "250"}, []any{"4", "2"}, []any{"a.1", "2000000"}, []any{"4", "3"}}, nil
+	}
+	semaphore := []any{[]any{"kind", "permits", "total", "4", "free", "2"}, errors.New("WRONGTYPE"), int64(-1)}
+	if seen, err := ReadKeys(ask, []string{"k"}, semaphore); err == nil {
+		t.Errorf("read %v", seen)
 	}
 }
 

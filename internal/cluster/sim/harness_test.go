@@ -106,3 +106,23 @@ func inCluster(t *testing.T, topology cluster.Topology, f func(ctx context.Conte
 		t.Fatal(err)
 	}
 }
+
+// TestPermitsOfAFullServer: permits whose lease has ended do not count either while a server has no memory for writes,
+// and none for a transaction.
+func TestPermitsOfAFullServer(t *testing.T) {
+	inCluster(t, cluster.Topology{Kind: cluster.Single}, func(ctx context.Context, c *Cluster) {
+		for _, text := range []string{
+			"HSET k kind permits total 3 free 1", "ZADD {k}:permits 1 a.1 99999999999999 b.1", "CONFIG SET maxmemory 1",
+		} {
+			if _, err := c.Do(ctx, "n1", words(text)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.world.Act(ctx)
+		defer c.world.Mu.Unlock()
+		seen, err := c.nodes[0].harness.keyStates([]string{"k"})
+		if err != nil || seen["k"].Permits != 1 {
+			t.Errorf("%v, %v; want one permit", seen, err)
+		}
+	})
+}
