@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -180,6 +181,33 @@ func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
 		s, err := loadDrawn(seed, o.overrides())
 		return explore.Drawn{Scenario: s.YAML(), Name: o.scenarioArgs()}, err
 	}, nil
+}
+
+// loadDrawn is the scenario that a seed draws for the lock among the overrides, with the other overrides.
+func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario, error) {
+	var none scenarios.Scenario
+	lock := ""
+	for _, o := range overrides { // the last one counts
+		if o.Path == "lock" {
+			lock = o.Value
+		}
+	}
+	if text, err := strconv.Unquote(lock); err == nil {
+		lock = text
+	}
+	if lock == "" {
+		return none, usage(errors.New("a generated scenario is drawn for a lock: name it with --lock"))
+	}
+	l, err := generator.Find(lock)
+	if err != nil {
+		return none, usage(err)
+	}
+	s, err := l.Draw(seed)
+	if err != nil {
+		return none, usage(err)
+	}
+	s, err = scenarios.Parse([]byte(s.YAML()), overrides...)
+	return s, usage(err)
 }
 
 // exploreStatus is the status line of an exploration.

@@ -183,33 +183,6 @@ func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenar
 	return scenario, usage(err)
 }
 
-// loadDrawn is the scenario that a seed draws for the lock among the overrides, with the other overrides.
-func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario, error) {
-	var none scenarios.Scenario
-	lock := ""
-	for _, o := range overrides { // the last one counts
-		if o.Path == "lock" {
-			lock = o.Value
-		}
-	}
-	if text, err := strconv.Unquote(lock); err == nil {
-		lock = text
-	}
-	if lock == "" {
-		return none, usage(errors.New("a generated scenario is drawn for a lock: name it with --lock"))
-	}
-	l, err := generator.Find(lock)
-	if err != nil {
-		return none, usage(err)
-	}
-	s, err := l.Draw(seed)
-	if err != nil {
-		return none, usage(err)
-	}
-	s, err = scenarios.Parse([]byte(s.YAML()), overrides...)
-	return s, usage(err)
-}
-
 // positive refuses --duration 0, --clients 0 and --init-timeout 0, which would otherwise mean the scenario's value.
 func positive(c *cobra.Command) error {
 	for _, name := range []string{"duration", "clients", "init-timeout"} {

@@ -1,6 +1,6 @@
-// Package generator draws scenarios from seeds: topology, options of the lock, traffic and faults, so that runs
-// reach combinations that nobody has written down. A drawn scenario has only faults that a correct lock with the stated promises survives,
-// and so is expected to be safe: a broken promise is a bug of the lock. Its Go API is not a promise.
+// Package generator draws scenarios from seeds: topology, options of the lock, traffic and faults, so that runs reach
+// combinations that nobody has written down. A drawn scenario has only faults that a correct lock with the stated
+// promises survives, and so is expected to be safe: a broken promise is a bug of the lock. Its Go API is not a promise.
 //
 // Read [Lock.Draw] first. The idea is that of swarm testing (Groce et al. 2012): each seed leaves out most operations
 // and faults, so that the remaining ones meet in many orders.
