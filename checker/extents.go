@@ -28,12 +28,14 @@ type extents struct {
 	crashed       map[int]time.Duration // see [view.crashes]
 
 	longestRequested func() map[int]time.Duration // by client, the longest lease that it requested
+	renewedItself    func() map[ownerKey]bool     // see [view.findRenewedItself]
 }
 
 func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	e.longestRequested = sync.OnceValue(e.findRequested)
+	e.renewedItself = sync.OnceValue(v.findRenewedItself)
 	unknown, renewals, undone := false, len(v.regrants) > 0, false
 	for i, s := range refs(v.h.Spans) {
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
@@ -72,9 +74,32 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 		end = later(e.faults.deliveredBy(max(h.from, h.until), e.client(h.span)), e.longestLease) // a renewal may arrive late
 	}
 	if e.renewed != nil {
-		end = max(end, e.renewed[i])
+		end = max(end, e.renewed[i], e.unanswered(i))
 	}
 	return end
+}
+
+// unanswered is the end of the lease of a lost hold that the lock renewed by itself, if a fault may have hidden the
+// replies to its last renewals: these were executed, as late as the loss was reported. 0: it is no such hold.
+func (e *extents) unanswered(i int32) time.Duration {
+	h := &e.holds[i]
+	lease := e.h.Spans[h.span].Lease
+	if lease == 0 || h.ending != endLost || !e.renewedItself()[ownerKey{h.owner, h.key}] ||
+		!e.faults.mayAffect(segment{h.until - lease, h.until}, e.client(h.span), history.AffectsTraffic) {
+		return 0
+	}
+	return later(e.faults.deliveredBy(max(h.from, h.until), e.client(h.span)), lease)
+}
+
+// findRenewedItself finds the owners whose holds a lock has renewed by itself.
+func (v *view) findRenewedItself() map[ownerKey]bool {
+	renewed := make(map[ownerKey]bool)
+	for _, n := range refs(v.h.Notices) {
+		if n.F == history.Renewed {
+			renewed[ownerKey{n.Owner, n.Key}] = true
+		}
+	}
+	return renewed
 }
 
 // freeAt is the latest possible end of hold i: its release or, if its outcome is unknown or there was none, the end of
