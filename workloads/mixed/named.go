@@ -212,15 +212,18 @@ const lateLease = 10 * time.Second
 func joinsLate(m *mix) {
 	m.Key = m.OwnKey
 	lease := m.ShortLease()
-	if first := m.Acquire(m.Reading(m.NewOwner(), lease)); !first.Granted() {
+	first := m.Acquire(m.Reading(m.NewOwner(), lease))
+	if !first.Granted() {
 		return
 	}
+	granted := time.Now()
 	m.Pause(m.within(lease))
 	if h := m.Try(m.Reading(m.NewOwner(), lateLease)); h.Granted() {
 		m.Pause(lease + m.Random(workload.BeyondSlack))
 		m.Release(h)
 	}
 	m.visitPatiently(m.NewWrite())
+	m.ReleaseRenewed(first, granted)
 }
 
 // readsLate leaves a writer of the client's own key to its short lease. Before that ends, its owner also reads, and

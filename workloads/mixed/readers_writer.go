@@ -1,6 +1,8 @@
 package mixed
 
 import (
+	"time"
+
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/session"
 	"github.com/lockchaos/lockchaos/workloads/workload"
@@ -108,6 +110,7 @@ func deadReader(m *mix) {
 	if !dead.Granted() {
 		return
 	}
+	granted := time.Now()
 	if h := m.Try(m.Reading(m.NewOwner(), 2*workload.BeyondSlack)); h.Granted() {
 		if m.Can.Has(promise.Renew) && m.Chance(2) {
 			m.Session.Renew(m.Context, h, 3*workload.BeyondSlack)
@@ -121,6 +124,7 @@ func deadReader(m *mix) {
 		m.Release(h)
 	}
 	m.Pause(workload.BeyondSlack)
+	m.ReleaseRenewed(dead, granted)
 	m.writeVisit()
 }
 

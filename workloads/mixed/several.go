@@ -92,6 +92,7 @@ func (m *mix) leavePermits(then func()) {
 	if !dead.Granted() {
 		return
 	}
+	granted := time.Now()
 	var rest session.Hold
 	if a.Permits < a.Limit && m.Chance(2) {
 		a.Owner, a.Lease, a.Permits = m.NewOwner(), 3*workload.BeyondSlack+lease, 1
@@ -106,6 +107,7 @@ func (m *mix) leavePermits(then func()) {
 		m.ask(rest)
 		m.Release(rest)
 	}
+	m.ReleaseRenewed(dead, granted)
 	m.takeAll()
 }
 

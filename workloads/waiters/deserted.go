@@ -3,6 +3,7 @@ package waiters
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -55,7 +56,9 @@ func (c *contender) lapse(r ledRound) {
 	if r.place < c.Limit() {
 		c.Pause(time.Duration(r.place) * workload.Grain)
 		a.Lease = r.lease + time.Duration(r.place)*3*c.Params.Hold
-		c.Session.Acquire(c.Context, a)
+		if h, outcome := c.Session.Acquire(c.Context, a); outcome == history.OK {
+			c.ReleaseRenewed(h, time.Now())
+		}
 		return
 	}
 	c.Pause(2*c.Params.Hold + time.Duration(r.place)*apart)
@@ -73,7 +76,8 @@ func (c *contender) lapseReaders(r ledRound) {
 		}
 	case 1:
 		c.Pause(workload.Grain)
-		c.Acquire(c.Reading(c.NewOwner(), r.lease))
+		h := c.Acquire(c.Reading(c.NewOwner(), r.lease))
+		c.ReleaseRenewed(h, time.Now())
 	default:
 		c.Pause(2*c.Params.Hold + time.Duration(r.place)*apart)
 		c.hold(c.Patient(c.NewWrite()))

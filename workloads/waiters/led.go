@@ -238,9 +238,11 @@ func (c *contender) lead(r ledRound) {
 	granted := time.Now()
 	switch c.Pause(3 * c.Params.Hold); {
 	case r.forsaken:
+		c.ReleaseRenewed(h, granted)
 	case kind == expires:
 		c.Pause((a.Lease - time.Since(granted)).Truncate(workload.Grain) - 2*workload.Grain)
 		c.barge()
+		c.ReleaseRenewed(h, granted)
 	case kind == isForced:
 		if c.Chance(2) {
 			c.Pause(workload.BeyondQueue)

@@ -164,6 +164,18 @@ func (a *Actor) Release(h session.Hold) {
 	}
 }
 
+// ReleaseRenewed releases a hold that was left to its lease, which began at or before granted, if the lock has renewed
+// it beyond that: at some locks each hold lasts as long as its client.
+func (a *Actor) ReleaseRenewed(h session.Hold, granted time.Time) {
+	if !h.Granted() || !a.Can.Has(promise.Watchdog|promise.ReportsLoss) {
+		return
+	}
+	a.Pause((h.Lease + BeyondSlack - time.Since(granted)).Truncate(Grain))
+	if !a.Session.Lost(h) {
+		a.Release(h)
+	}
+}
+
 // Reading is a request to read.
 func (a *Actor) Reading(owner string, lease time.Duration) client.Acquire {
 	r := a.Writing(owner, lease)
