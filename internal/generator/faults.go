@@ -20,7 +20,7 @@ type tolerance struct {
 	needs  promise.Set // promises of a lock that it has an effect on
 	lacks  promise.Set // promises of a lock that does not survive it
 	only   []string    // kinds of topology that survive it; nil: all
-	// brief: on servers that replace a master which does not reply, it must end before that, if it acts on a node.
+	// brief: if it acts on a node, it must be short on some servers, see [draw.longest].
 	brief bool
 	// durable: servers have to write each grant to disk.
 	durable bool
@@ -106,8 +106,23 @@ const pauseClient = "pause-client"
 // takeover is how long a master may be silent before another one takes its place, with a margin.
 const takeover = 300 * ms
 
-// replaces reports whether the servers replace a master that does not reply, and may lose grants with it.
-func replaces(kind string) bool { return kind == cluster.Sentinel || kind == cluster.Sharded }
+// heartbeats is the part of a session for which the leader of an ensemble may lack the heartbeats of its clients. Its
+// followers answer these by themselves, also while the leader does not receive them: after two thirds of a session the
+// leader ends it, although its client was answered.
+const heartbeats = 4
+
+// longest is for how long a brief fault may act on a node; 0: any time.
+func (d *draw) longest() time.Duration {
+	switch kind := d.Topology.Kind; {
+	case kind == cluster.Sentinel, kind == cluster.Sharded:
+		return takeover
+	case kind != cluster.ZooKeeper:
+		return 0
+	case d.Workload.Kind == workload.Mixed: // sequences have short leases of their own
+		return 200 * ms / heartbeats
+	}
+	return min(cmp.Or(d.Workload.Lease, time.Second), time.Second) / heartbeats
+}
 
 // survives reports whether the lock of the scenario survives the fault on its servers.
 func (d *draw) survives(t tolerance) bool {
@@ -191,12 +206,25 @@ func (d *draw) addFault(t tolerance) {
 		if step.After+step.For >= d.Duration-200*ms {
 			return
 		}
-		d.Faults = append(d.Faults, step)
+		d.Faults = append(d.Faults, d.shortened(step, t))
 		step.After += gap
 		if d.chance(50) {
 			step.Target, step.Delay = d.target(t), d.delay(step.When)
 		}
 	}
+}
+
+// shortened is a step that acts on a node for no longer than it may.
+func (d *draw) shortened(step scenarios.Step, t tolerance) scenarios.Step {
+	most := d.longest()
+	if !t.brief || most == 0 || ofClients(step.Target) {
+		return step
+	}
+	step.For = min(step.For, most)
+	if d.Topology.Kind == cluster.ZooKeeper { // a delay of its messages holds up all that follow
+		step.Amount = min(step.Amount, most)
+	}
+	return step
 }
 
 // step draws one step with the fault.
@@ -208,7 +236,7 @@ func (d *draw) step(t tolerance) scenarios.Step {
 		step.When, step.Delay = when, d.delay(when)
 	}
 	if !row.OneShot || d.chance(60) {
-		step.For = d.length(t, row, step.Target)
+		step.For = d.length(t, row)
 	}
 	if row.HealLast && !slices.Contains(t.only, cluster.Single) {
 		step.For = 0
@@ -260,15 +288,12 @@ func (d *draw) delay(when string) time.Duration {
 }
 
 // length draws how long the fault lasts: shorter or longer than a lease or a wait.
-func (d *draw) length(t tolerance, row faults.Spec, target string) time.Duration {
+func (d *draw) length(t tolerance, row faults.Spec) time.Duration {
 	lease := cmp.Or(d.Workload.Lease, time.Second)
 	length := one(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
 	length = min(length, d.Duration/2, 6*time.Second).Truncate(ms)
 	if t.fault == pauseClient && d.chance(50) { // short enough for a holder, see boundPauses
 		length = min(length, d.shortestLease()/4).Truncate(ms)
-	}
-	if t.brief && replaces(d.Topology.Kind) && !ofClients(target) {
-		length = min(length, takeover)
 	}
 	return length
 }

@@ -48,7 +48,8 @@ func (t tolerance) survivors() string {
 		text  string
 	}{
 		{t.durable, "servers write each grant to disk (`appendfsync: always`)"},
-		{t.brief, fmt.Sprintf("on a node of `sentinel` or `cluster`: for at most %v", takeover)},
+		{t.brief, fmt.Sprintf("on a node of `sentinel` or `cluster`: for at most %v; of `zookeeper`: for at most a "+
+			"quarter of a session", takeover)},
 		{t.steady, "workload `waiters` or a plain loop, and no holder is paused beyond its lease"},
 		{row.Least != nil, "until the end of the run, because a lock learns of each broken connection when it uses it"},
 		{t.once, "no forced releases, no guarded resource"},
