@@ -59,18 +59,24 @@ func (v *view) endStalled() {
 		return
 	}
 	for _, h := range refs(v.holds) {
-		end := min(h.longestPromise(), v.unrenewedFrom(h))
+		end := min(h.longestPromise(), v.unrenewedSince(h, v.clientStalls()))
 		if end < h.until && v.stalled(h, end) {
 			v.endHold(h, end)
 		}
 	}
 }
 
-// unrenewedFrom is when the client of a hold was first stopped while it held the lock, if the lock renews its lease by
-// itself and states no validity: the lease may have ended at any time after that; never: it was not stopped.
-func (v *view) unrenewedFrom(h *hold) time.Duration {
-	for _, s := range v.renewalStops()[v.client(h.span)] {
-		if h.longestPromise() == never && v.h.Spans[h.span].Lease == 0 && s.until > h.from && s.from < h.until {
+// unrenewedFrom is when a hold was first without renewals, see [view.unrenewedSince].
+func (v *view) unrenewedFrom(h *hold) time.Duration { return v.unrenewedSince(h, v.renewalStops()) }
+
+// unrenewedSince is when the client of a hold had the first of its stops while it held the lock, if the lock renews its
+// lease by itself and states no validity: the lease may have ended at any time after that; never: it had none.
+func (v *view) unrenewedSince(h *hold, stops map[int][]segment) time.Duration {
+	if v.renewalStops() == nil || h.longestPromise() != never || v.h.Spans[h.span].Lease != 0 {
+		return never
+	}
+	for _, s := range stops[v.client(h.span)] {
+		if s.until > h.from && s.from < h.until {
 			return max(h.from, s.from)
 		}
 	}

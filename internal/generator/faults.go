@@ -236,7 +236,7 @@ func (d *draw) step(t tolerance) scenarios.Step {
 		step.When, step.Delay = when, d.delay(when)
 	}
 	if !row.OneShot || d.chance(60) {
-		step.For = d.length(t, row)
+		step.For = d.length(t)
 	}
 	if row.HealLast && !slices.Contains(t.only, cluster.Single) {
 		step.For = 0
@@ -288,7 +288,7 @@ func (d *draw) delay(when string) time.Duration {
 }
 
 // length draws how long the fault lasts: shorter or longer than a lease or a wait.
-func (d *draw) length(t tolerance, row faults.Spec) time.Duration {
+func (d *draw) length(t tolerance) time.Duration {
 	lease := cmp.Or(d.Workload.Lease, time.Second)
 	length := one(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
 	length = min(length, d.Duration/2, 6*time.Second).Truncate(ms)
