@@ -72,11 +72,9 @@ func (v *view) unrenewedFrom(h *hold) time.Duration { return v.unrenewedSince(h,
 // unrenewedSince is when the client of a hold had the first of its stops while it held the lock, if the lock renews its
 // lease by itself and states no validity: the lease may have ended at any time after that; never: it had none.
 func (v *view) unrenewedSince(h *hold, stops map[int][]segment) time.Duration {
-	if v.renewalStops() == nil || h.longestPromise() != never || v.h.Spans[h.span].Lease != 0 {
-		return never
-	}
+	renews := v.renewalStops() != nil && h.longestPromise() == never && v.h.Spans[h.span].Lease == 0
 	for _, s := range stops[v.client(h.span)] {
-		if s.until > h.from && s.from < h.until {
+		if renews && s.until > h.from && s.from < h.until {
 			return max(h.from, s.from)
 		}
 	}

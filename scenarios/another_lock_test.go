@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOfAnotherLock: an unsafe verdict is about the lock of the text. Another lock may end safe, but not break a promise
-// that no fault takes from it.
+// TestOfAnotherLock: an unsafe verdict is about the lock of the text. Another lock may end safe, but not break a
+// promise that no fault takes from it.
 func TestOfAnotherLock(t *testing.T) {
 	const (
 		paused  = "faults: [{fault: pause-client}]\n"

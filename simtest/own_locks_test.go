@@ -60,8 +60,8 @@ func TestCorrectLocks(t *testing.T) {
 	}
 }
 
-// TestGeneratedScenarios: without a scenario each seed has one of its own, in which a correct lock is safe; some convict
-// a lock that deletes the key of others.
+// TestGeneratedScenarios: without a scenario each seed has one of its own, in which a correct lock is safe; some
+// convict a lock that deletes the key of others.
 func TestGeneratedScenarios(t *testing.T) {
 	c := simtest.Config{Seeds: 25, Topologies: []string{"single", "replicated"}}
 	if r := simtest.Run(t, c, plainKind.lock("")); r.Unsafe > 0 || r.Safe < 20 {

@@ -56,8 +56,8 @@ func TestBothCallsFail(t *testing.T) {
 }
 
 // TestFirstHoldEnds has two acquires of one owner, of which the first is granted, and its hold ends while the second is
-// waited for. If its lease has ended, the lock is acquired again; if the client was closed, its hold is what the acquire
-// has got, and may be left at the server.
+// waited for. If its lease has ended, the lock is acquired again; if the client was closed, the acquire has got its
+// hold, which may be left at the server.
 func TestFirstHoldEnds(t *testing.T) {
 	for name, row := range map[string]struct {
 		end  func(l *library, again func(owner string) (held, error)) error
