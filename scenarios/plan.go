@@ -115,7 +115,7 @@ func (s Scenario) ForLock(can promise.Set) (Scenario, error) {
 		return s, fmt.Errorf("workload %s needs a lock that promises %v: state it", workload.Name, missing)
 	}
 	if p := &s.Workload; p.Lease == 0 && !can.Has(promise.Watchdog) && !can.Has(promise.Unleased) {
-		p.Lease = max(s.optionLease(), 2*(p.Defaults().Hold+p.Jitter)) // no holder is to outlive it
+		p.Lease = max(s.OptionLease(), 2*(p.Defaults().Hold+p.Jitter)) // no holder is to outlive it
 	}
 	s.Faults = slices.Clone(s.Faults)
 	for i := range s.Faults {
@@ -128,8 +128,8 @@ func (s Scenario) ForLock(can promise.Set) (Scenario, error) {
 	return s, nil
 }
 
-// optionLease is the lease that the options of the scenario's lock say, which it renews; 0: none.
-func (s Scenario) optionLease() time.Duration {
+// OptionLease is the lease that the options of the scenario's lock say, which it renews; 0: none.
+func (s Scenario) OptionLease() time.Duration {
 	lease, err := time.ParseDuration(s.Options["lease"])
 	if err != nil {
 		return 0

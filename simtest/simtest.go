@@ -144,10 +144,11 @@ func load(c Config, l Lock, seed uint64) (s scenarios.Scenario, err error) {
 	if c.Scenario == "" {
 		row := *l.row()
 		row.Name = ownLock
-		kinds := append(slices.Clone(c.Topologies), topology.Single)[:max(1, len(c.Topologies))]
-		if s, err = (generator.Lock{Spec: row, Kinds: kinds}).Draw(seed); err == nil {
-			s, err = scenarios.Parse([]byte(s.YAML()), overrides...)
+		kinds := c.Topologies
+		if len(kinds) == 0 {
+			kinds = []string{topology.Single}
 		}
+		s, err = generator.Lock{Spec: row, Kinds: kinds}.Draw(seed, overrides...)
 	} else {
 		s, err = scenarios.Load(c.Scenario, overrides...)
 	}

@@ -168,9 +168,9 @@ func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
 		return all, nil, usage(errors.New("--scenario or --lock is required: a scenario to explore, or a lock to generate " +
 			"scenarios for"))
 	}
-	l, err := generator.Find(o.lock)
+	l, err := drawnFor(o.overrides())
 	if err != nil {
-		return all, nil, usage(err)
+		return all, nil, err
 	}
 	if l = l.Simulated(); len(l.Kinds) == 0 {
 		return all, nil, &codeError{exitEnvironment, fmt.Errorf("lock %s cannot be simulated", o.lock)}
@@ -178,14 +178,13 @@ func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
 	all.Expect.Verdict = string(checker.Safe)
 	return all, func(seed uint64) (explore.Drawn, error) {
 		o.scenario = generator.Name(seed)
-		s, err := loadDrawn(seed, o.overrides())
-		return explore.Drawn{Scenario: s.YAML(), Name: o.scenarioArgs()}, err
+		s, err := l.Draw(seed, o.overrides()...)
+		return explore.Drawn{Scenario: s.YAML(), Name: o.scenarioArgs()}, usage(err)
 	}, nil
 }
 
-// loadDrawn is the scenario that a seed draws for the lock among the overrides, with the other overrides.
-func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario, error) {
-	var none scenarios.Scenario
+// drawnFor is the lock among the overrides, for which scenarios are drawn.
+func drawnFor(overrides []scenarios.Override) (generator.Lock, error) {
 	lock := ""
 	for _, o := range overrides { // the last one counts
 		if o.Path == "lock" {
@@ -196,17 +195,19 @@ func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario,
 		lock = text
 	}
 	if lock == "" {
-		return none, usage(errors.New("a generated scenario is drawn for a lock: name it with --lock"))
+		return generator.Lock{}, usage(errors.New("a generated scenario is drawn for a lock: name it with --lock"))
 	}
 	l, err := generator.Find(lock)
+	return l, usage(err)
+}
+
+// loadDrawn is the scenario that a seed draws for the lock among the overrides, with the other overrides.
+func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario, error) {
+	l, err := drawnFor(overrides)
 	if err != nil {
-		return none, usage(err)
+		return scenarios.Scenario{}, err
 	}
-	s, err := l.Draw(seed)
-	if err != nil {
-		return none, usage(err)
-	}
-	s, err = scenarios.Parse([]byte(s.YAML()), overrides...)
+	s, err := l.Draw(seed, overrides...)
 	return s, usage(err)
 }
 

@@ -35,7 +35,6 @@ type tolerance struct {
 // tolerances has a row for each fault, in the order of the catalog.
 func tolerances() []tolerance {
 	const dataLost = "it removes what the servers store of a grant, or moves it to a server that never had it"
-	owners := promise.Latch
 	return []tolerance{
 		{fault: "kill", weight: 2, only: []string{cluster.Single, cluster.ZooKeeper}, durable: true},
 		{fault: "restart", weight: 2, only: []string{cluster.Single, cluster.Quorum, cluster.ZooKeeper}, durable: true},
@@ -83,8 +82,8 @@ func tolerances() []tolerance {
 		{fault: "silent-connections", weight: 2},
 		{fault: "reply-lost", weight: 10},
 		{fault: "reply-late", weight: 4},
-		{fault: "grant-reply-lost", weight: 4, lacks: owners},
-		{fault: "grant-reply-late", weight: 3, lacks: owners},
+		{fault: "grant-reply-lost", weight: 4, lacks: promise.Latch},
+		{fault: "grant-reply-late", weight: 3, lacks: promise.Latch},
 		{
 			fault: "request-resent", weight: 5, once: true, needs: promise.RetriesTransientErrors,
 			amounts: []time.Duration{5 * ms, 20 * ms, 400 * ms, 900 * ms},
@@ -194,7 +193,7 @@ func (d *draw) boundPauses() {
 // shortestLease is the lease that clients request, or that the lock has if they request none: at least a second, unless
 // an option says otherwise.
 func (d *draw) shortestLease() time.Duration {
-	return cmp.Or(d.Workload.Lease, d.ownLease(), time.Second)
+	return cmp.Or(d.Workload.Lease, d.OptionLease(), time.Second)
 }
 
 // addFault adds a fault, and some of the time repeats it.

@@ -85,9 +85,9 @@ type draw struct {
 	can promise.Set // of the lock with the options of the scenario
 }
 
-// Draw returns the scenario of a seed: the same one for the same lock, kinds and seed. It is valid. The error is one of
-// the caller: the lock runs on none of the kinds, or has no workload.
-func (l Lock) Draw(seed uint64) (scenarios.Scenario, error) {
+// Draw returns the scenario of a seed, with overrides: the same one for the same lock, kinds and seed. It is valid. The
+// error is one of the caller: the lock runs on none of the kinds, or has no workload, or an override does not fit.
+func (l Lock) Draw(seed uint64, overrides ...scenarios.Override) (scenarios.Scenario, error) {
 	if len(l.Kinds) == 0 {
 		return scenarios.Scenario{}, fmt.Errorf("lock %s: no topology to draw from", l.Name)
 	}
@@ -103,7 +103,10 @@ func (l Lock) Draw(seed uint64) (scenarios.Scenario, error) {
 	if err := d.Check(); err != nil {
 		return d.Scenario, fmt.Errorf("scenario %s of lock %s: %w", d.Name, l.Name, err)
 	}
-	return d.Scenario, nil
+	if len(overrides) == 0 {
+		return d.Scenario, nil
+	}
+	return scenarios.Parse([]byte(d.YAML()), overrides...)
 }
 
 // chance is true in n of 100 draws.

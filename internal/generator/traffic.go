@@ -127,19 +127,10 @@ func (d *draw) latches() {
 func (d *draw) lease(least time.Duration) time.Duration {
 	switch {
 	case d.can.Any(promise.Unleased | promise.Latch), d.can.Has(promise.Watchdog) && d.chance(40) &&
-		(d.ownLease() == 0 || d.ownLease() >= least):
+		(d.OptionLease() == 0 || d.OptionLease() >= least):
 		return 0
 	}
 	return max(least, one(d, 400*ms, time.Second, 2*time.Second, 4*time.Second, 10*time.Second))
-}
-
-// ownLease is the option that says for how long a hold without a requested lease lasts; 0: the lock's default.
-func (d *draw) ownLease() time.Duration {
-	own, err := time.ParseDuration(d.Options["lease"])
-	if err != nil {
-		return 0
-	}
-	return own
 }
 
 // share has clients share processes, and perhaps lock objects, with a probability of so many percent.

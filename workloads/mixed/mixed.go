@@ -102,10 +102,7 @@ func sequenceNames(p workload.Params) (names []string, others bool) {
 
 // checkSequences refuses a name that no sequence has.
 func checkSequences(p workload.Params) error {
-	var known []string
-	for _, s := range allSequences() {
-		known = append(known, s.name)
-	}
+	known := SequenceNames(promise.All)
 	lists := len(sequenceLists(p))
 	for i := range lists {
 		names, _ := sequenceNames(ofClient(p, i))

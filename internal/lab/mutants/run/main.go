@@ -83,15 +83,19 @@ func run(ctx context.Context, o options) error {
 	if o.document {
 		return write(rows, report)
 	}
+	pattern, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
 	m, err := open(ctx, o, rows)
 	if err != nil {
 		return err
 	}
 	if o.correct > 0 {
-		return judgeCorrect(ctx, o, m)
+		return judgeCorrect(ctx, o, m, pattern)
 	}
 	if o.generated {
-		return measureGenerated(ctx, o, m, rows)
+		return measureGenerated(ctx, o, m, rows, pattern)
 	}
 	if o.draw != "" {
 		drawn := mutants.Draw(rows, o.draw, 10)
@@ -99,10 +103,6 @@ func run(ctx context.Context, o options) error {
 			drawn[i] = mutants.StartWith(r, report.Results[r.Name])
 		}
 		return check(ctx, o, m, drawn, report)
-	}
-	pattern, err := regexp.Compile(o.only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
 	}
 	var todo []mutants.Row
 	for _, r := range rows {
@@ -124,11 +124,9 @@ func run(ctx context.Context, o options) error {
 }
 
 // measureGenerated prints how many rows drawn scenarios convict, of those that -only and -draw select.
-func measureGenerated(ctx context.Context, o options, m *mutants.Measurer, rows []mutants.Row) error {
-	pattern, err := regexp.Compile(o.only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
+func measureGenerated(
+	ctx context.Context, o options, m *mutants.Measurer, rows []mutants.Row, pattern *regexp.Regexp,
+) error {
 	var todo []mutants.Row
 	for _, r := range rows {
 		if r.Equivalent == "" && pattern.MatchString(r.Kind+"/"+r.Name) {
@@ -139,7 +137,7 @@ func measureGenerated(ctx context.Context, o options, m *mutants.Measurer, rows 
 		todo = mutants.Draw(todo, o.draw, 10)
 	}
 	var planted, convicted, harmless, wrongly int
-	err = measure(ctx, o, m, todo, func(r mutants.Row, got mutants.Result) error {
+	err := measure(ctx, o, m, todo, func(r mutants.Row, got mutants.Result) error {
 		n, of := &convicted, &planted
 		if r.Harmless != "" {
 			n, of = &wrongly, &harmless
@@ -231,11 +229,7 @@ func line(r mutants.Row, got mutants.Result) string {
 }
 
 // judgeCorrect runs the locks without a planted bug in all their scenarios, and fails if one is convicted.
-func judgeCorrect(ctx context.Context, o options, m *mutants.Measurer) error {
-	pattern, err := regexp.Compile(o.only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
+func judgeCorrect(ctx context.Context, o options, m *mutants.Measurer, pattern *regexp.Regexp) error {
 	start, runs, wrong, done := time.Now(), 0, 0, make(map[string]bool)
 	for _, kind := range slices.Sorted(maps.Keys(m.Targets)) {
 		for _, t := range m.Targets[kind] {
