@@ -112,12 +112,8 @@ func (r *Run) SetBack(rel *history.Span, mine, other *Hold) (text Sentence, step
 
 // firstReplaced is the first value that a renewal set in place of that of another hold in force; nil: there is none.
 func (r *Run) firstReplaced() (s *kept.Stay, thief, victim *Hold) {
-	for _, s := range r.Kept.Replacing() {
-		if s.Span == kept.None || s.Replaced.Span == kept.None {
-			continue
-		}
-		victim, thief := r.HoldOf(s.Replaced.Span), r.HoldOf(s.Span)
-		if victim != nil && thief != nil && thief.From <= s.Replaced.Last.Time && r.Replaced(s, victim, thief) {
+	for s, victim := range r.Thefts() {
+		if thief := r.HoldOf(s.Span); thief.From <= s.Replaced.Last.Time {
 			return s, thief, victim
 		}
 	}
