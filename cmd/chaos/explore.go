@@ -48,7 +48,9 @@ first run of each kind of violation as a run directory.
 
 Without --scenario, each seed is a scenario of its own: topology, options of the lock, traffic and
 faults are generated for the lock, and only faults that a lock with its promises survives
-(docs/reference/generated-scenarios.md). A correct lock is safe in all of them.
+(docs/reference/generated-scenarios.md). A correct lock is safe in all of them. Flags that change
+the scenarios leave out the seeds whose scenario does not fit, such as one with a fault
+after the end that --duration says; the result counts and names them.
 
 With --scenario, all seeds run that one. When a fault plan reaches a new state (for example, a
 replica is promoted while the lock is held), it is run again with different timing. With one seed in
@@ -134,19 +136,17 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	options.Watch = func(r explore.Report) { latest.Store(&r) }
 	report, err := explore.Explore(ctx, pool, options)
 	line.End()
-	if err != nil {
+	if report.Runs == 0 && err != nil {
 		return err
 	}
-	result := explored{Scenario: scenario.Name, First: o.first, Report: report}
-	if o.shrink {
-		if result.Shrunk, err = shrinkAll(ctx, s, pool, scenario, report); err != nil {
-			return err
-		}
+	result := explored{Scenario: scenario.Name, Lock: scenario.LockText(), First: o.first, Report: report}
+	if o.shrink && err == nil {
+		result.Shrunk, err = shrinkAll(ctx, s, pool, scenario, report)
 	}
-	if result.Corpus, err = corpusState(options); err != nil {
-		return err
+	if err == nil {
+		result.Corpus, err = corpusState(options)
 	}
-	if err := result.print(s, o.json); err != nil {
+	if err := errors.Join(err, result.print(s, o.json)); err != nil { // an error hides no finding
 		return err
 	}
 	return result.exit(scenario, o.expect)
@@ -172,6 +172,7 @@ func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
 	if err != nil {
 		return all, nil, err
 	}
+	all.Lock = l.Name
 	if l = l.Simulated(); len(l.Kinds) == 0 {
 		return all, nil, &codeError{exitEnvironment, fmt.Errorf("lock %s cannot be simulated", o.lock)}
 	}
@@ -214,7 +215,7 @@ func loadDrawn(seed uint64, overrides []scenarios.Override) (scenarios.Scenario,
 // exploreStatus is the status line of an exploration.
 func exploreStatus(r *explore.Report, seeds int) console.Status {
 	return console.Status{
-		Text: "exploring", Done: int64(r.Runs), Total: int64(seeds), Count: int64(r.Runs), Noun: "run",
+		Text: "exploring", Done: int64(r.Runs + r.Undrawn), Total: int64(seeds), Count: int64(r.Runs), Noun: "run",
 		More: fmt.Sprintf("%s unsafe, %s of violation, %s failed", format.Number(r.Unsafe),
 			format.Count(len(r.Findings), "kind"), format.Number(r.Failed)),
 	}
@@ -240,6 +241,7 @@ func openPool(n int) (*explore.Pool, error) {
 // explored is the result, as --json prints it.
 type explored struct {
 	Scenario string `json:"scenario"`
+	Lock     string `json:"lock"`
 	First    uint64 `json:"first_seed"`
 	explore.Report
 	Shrunk []shrunk `json:"shrunk,omitempty"`

@@ -24,6 +24,10 @@ func TestExploreShrinkReplay(t *testing.T) {
 	if found.Runs != 3 || found.Unsafe != 3 || len(found.Findings) == 0 || found.States["two holders at once"] != 3 {
 		t.Errorf("%s", stdout)
 	}
+	if f := found.Findings[0]; found.Lock == "" || f.Name != "failover" ||
+		!strings.HasPrefix(f.Command, "chaos run --scenario failover --backend sim --seed ") {
+		t.Errorf("lock %q, finding %+v", found.Lock, f)
+	}
 	dir := found.Findings[0].Dir
 	if _, err := os.Stat(filepath.Join(dir, "report.html")); err != nil {
 		t.Errorf("the run of the first finding: %v", err)
@@ -72,7 +76,8 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"explore"}, exitUsage, "--scenario or --lock is required"},
 		{[]string{"explore", "--lock", "nosuch"}, exitUsage, "unknown lock"},
 		{[]string{"explore", "--lock", "exec:true"}, exitEnvironment, "cannot be simulated"},
-		{[]string{"explore", "--lock", "fair", "--set", "topology.kind=quorum"}, exitUsage, "does not run on topology quorum"},
+		{[]string{"explore", "--lock", "fair", "--set", "topology.kind=quorum"}, exitUsage,
+			"no scenario could be drawn from 100 seeds: --lock fair: lock fair does not run on topology quorum"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
@@ -115,6 +120,16 @@ func TestExploreGenerated(t *testing.T) {
 	}
 	if got := explore("--set", "about=another text"); !strings.Contains(got, "2 seeds from 1,") {
 		t.Errorf("with another flag:\n%s", got)
+	}
+	code, stdout, stderr := chaos("explore", "--lock", "fair", "--duration", "2s", "--seeds", "20", "--first-seed", "1",
+		"--no-variations", "--json", "--out", t.TempDir())
+	var found explored
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exitSafe {
+		t.Fatalf("%v, exit code %d\n%s%s", err, code, stdout, stderr)
+	}
+	if found.Lock != "fair" || found.Undrawn == 0 || found.Runs+found.Undrawn != 20 || len(found.Refusals) == 0 ||
+		!strings.Contains(found.Refusals[0].Reason, "is not before the end of the run (2s)") {
+		t.Errorf("with a shorter duration:\n%s", stdout)
 	}
 	for _, test := range []struct {
 		args []string

@@ -13,13 +13,13 @@ import (
 )
 
 // seedsOf are the seeds that a shard runs, with a variation between any two if varied is true.
-func seedsOf(o Options, varied bool) (seeds []uint64) {
+func seedsOf(t *testing.T, o Options, varied bool) (seeds []uint64) {
 	e := &explorer{Options: o, report: Report{States: map[string]int{}}, done: map[int]bool{}}
 	for {
 		if varied {
 			e.varied = append(e.varied, Job{Seed: 1 << 60})
 		}
-		j, ok := e.nextJob()
+		j, ok := e.nextJob(t.Context())
 		if !ok {
 			return seeds
 		}
@@ -32,15 +32,15 @@ func seedsOf(o Options, varied bool) (seeds []uint64) {
 // TestShardsShareNoSeed: the shards of an exploration run every seed once, also when they are continued.
 func TestShardsShareNoSeed(t *testing.T) {
 	const total = 24
-	want := seedsOf(Options{First: 7, Seeds: total}, false)
+	want := seedsOf(t, Options{First: 7, Seeds: total}, false)
 	for _, of := range []int{1, 2, 3, 4} {
 		var all, varied []uint64
 		for i := range of {
 			o := Options{First: 7 + uint64(i), Step: uint64(of), Seeds: total / of / 2}
-			all = append(all, seedsOf(o, false)...)
-			varied = append(varied, seedsOf(o, true)...)
+			all = append(all, seedsOf(t, o, false)...)
+			varied = append(varied, seedsOf(t, o, true)...)
 			o.Shard.Covered = o.Seeds
-			all = append(all, seedsOf(o, false)...)
+			all = append(all, seedsOf(t, o, false)...)
 		}
 		slices.Sort(all)
 		if diff := cmp.Diff(want, all); diff != "" {

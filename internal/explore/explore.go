@@ -16,8 +16,8 @@ import (
 // Options of an exploration.
 type Options struct {
 	Scenario string // YAML
-	// Draw makes the scenario of each seed. nil: all seeds have Scenario. With Draw, Scenario is a text that only
-	// identifies the exploration, for Corpus.
+	// Draw makes the scenario of each seed; its error leaves the seed out. nil: all seeds have Scenario. With Draw,
+	// Scenario is a text that only identifies the exploration, for Corpus.
 	Draw         func(seed uint64) (Drawn, error)
 	Name         string        // of the scenario, for the command that repeats a run
 	First        uint64        // seed of the first run; the others follow
@@ -33,12 +33,6 @@ type Options struct {
 
 	// Watch is called after each run. nil: it is not.
 	Watch func(Report)
-}
-
-// Drawn is the scenario of one seed.
-type Drawn struct {
-	Scenario string // YAML
-	Name     string // see [Job.Name]
 }
 
 // Report is the result of an exploration, so far.
@@ -59,6 +53,8 @@ type Report struct {
 	Findings     []Finding      `json:"findings,omitempty"`    // one for each kind of violation, in order of discovery
 	States       map[string]int `json:"states,omitempty"`      // number of runs that reached each state, see [States]
 	Failures     []Result       `json:"failures,omitempty"`    // the first runs that could not be completed
+	Undrawn      int            `json:"undrawn,omitempty"`     // seeds that have no scenario
+	Refusals     []Refusal      `json:"refusals,omitempty"`    // the first of them
 	Repeated     int            `json:"repeated,omitempty"`    // runs that were repeated with the same history
 	Differences  []Difference   `json:"differences,omitempty"` // the first runs that were repeated with another history
 	Stopped      string         `json:"stopped,omitempty"`     // why not all seeds were run
@@ -71,7 +67,8 @@ type Finding struct {
 	Runs      int                 `json:"runs"` // that show it
 	Seed      uint64              `json:"seed"`
 	Variation scenarios.Variation `json:"variation,omitempty"`
-	Name      string              `json:"-"`                  // see [Job.Name]
+	Name      string              `json:"name"`               // of the scenario
+	Command   string              `json:"command"`            // that repeats the run
 	Scenario  string              `json:"scenario,omitempty"` // YAML, if it was drawn from the seed
 	Sentence  string              `json:"sentence"`
 	Dir       string              `json:"dir,omitempty"`      // of that run
@@ -145,19 +142,19 @@ func Explore(ctx context.Context, pool *Pool, o Options) (Report, error) {
 	e.report.Took = time.Since(e.start)
 	switch {
 	case e.err != nil:
-		return e.report, e.err
+		e.report.Stopped = e.err.Error()
 	case ctx.Err() != nil:
 		e.report.Stopped = "interrupted"
-	case limited.Err() != nil && e.report.Runs < o.Seeds:
+	case limited.Err() != nil && e.report.Runs+e.report.Undrawn < o.Seeds:
 		e.report.Stopped = fmt.Sprintf("time limit of %v reached", o.Time)
 	}
-	return e.report, nil
+	return e.report, e.err
 }
 
 // work makes runs until limited ends. A counterexample is kept even after that, until ctx ends.
 func (e *explorer) work(limited, ctx context.Context) {
-	for limited.Err() == nil {
-		j, ok := e.nextJob()
+	for {
+		j, ok := e.nextJob(limited)
 		if !ok {
 			return
 		}
@@ -178,36 +175,6 @@ func (e *explorer) work(limited, ctx context.Context) {
 	}
 }
 
-// nextJob alternates between variations of runs that reached a new state, if there are any, and seeds.
-func (e *explorer) nextJob() (Job, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.next >= e.Seeds || e.err != nil {
-		return Job{}, false
-	}
-	e.next++
-	if len(e.varied) > 0 && e.next%2 == 0 {
-		j := e.varied[0]
-		e.varied = e.varied[1:]
-		e.report.Varied++
-		return j, true
-	}
-	n := e.Shard.Covered + e.next - 1 - e.report.Varied
-	j := Job{Scenario: e.Scenario, Name: e.Name, Seed: e.First + uint64(n)*max(e.Step, 1), number: n + 1}
-	if e.Draw != nil {
-		d, err := e.Draw(j.Seed)
-		if err != nil {
-			e.err = err
-			return Job{}, false
-		}
-		j.Scenario, j.Name = d.Scenario, d.Name
-	}
-	if n%priorityShare == priorityShare-1 && !e.NoVariations {
-		j.Variation = 1 // an odd one: by priorities
-	}
-	return j, true
-}
-
 func (e *explorer) setError(ctx context.Context, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -222,12 +189,7 @@ func (e *explorer) count(j Job, run Result) (fresh []int) {
 	defer e.mu.Unlock()
 	r := &e.report
 	r.Runs++
-	if j.number > 0 {
-		e.done[j.number-1] = true
-	}
-	for ; e.done[r.Covered]; r.Covered++ {
-		delete(e.done, r.Covered)
-	}
+	e.cover(j)
 	if j.Variation.Priorities() {
 		r.Priorities++
 	}
@@ -255,17 +217,25 @@ func (e *explorer) count(j Job, run Result) (fresh []int) {
 		i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == k })
 		if i < 0 {
 			i = len(r.Findings)
-			r.Findings = append(r.Findings, Finding{
-				Kind: k, Seed: j.Seed, Variation: j.Variation, Name: j.Name, Sentence: run.Sentence, At: time.Since(e.start),
-			})
-			if e.Draw != nil {
-				r.Findings[i].Scenario = j.Scenario
-			}
+			r.Findings = append(r.Findings, e.finding(k, j, run))
 			fresh = append(fresh, i)
 		}
 		r.Findings[i].Runs++
 	}
 	return fresh
+}
+
+// finding is the first run of a kind of violation.
+func (e *explorer) finding(k Kind, j Job, run Result) Finding {
+	f := Finding{Kind: k, Seed: j.Seed, Variation: j.Variation, Command: j.Command(), Sentence: run.Sentence,
+		At: time.Since(e.start)}
+	if s, err := scenarios.Parse([]byte(j.Scenario)); err == nil { // the worker has read it too
+		f.Name = s.Name
+	}
+	if e.Draw != nil {
+		f.Scenario = j.Scenario
+	}
+	return f
 }
 
 // countStates adds the states of the run, and varies it if one of them is new.

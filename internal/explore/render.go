@@ -36,8 +36,11 @@ func (r Report) WriteFindings(w io.Writer) {
 	if r.Repeated > 0 {
 		fmt.Fprintf(w, "%s repeated with the same history, byte by byte\n", format.Count(r.Repeated, "run"))
 	}
+	if r.Undrawn > 0 {
+		fmt.Fprintf(w, "%s left out: no scenario could be drawn\n", format.Count(r.Undrawn, "seed"))
+	}
 	if r.Stopped != "" {
-		fmt.Fprintf(w, "stopped before the last seed: %s\n", r.Stopped)
+		fmt.Fprintf(w, "stopped before the last seed: %s\n", format.Line(r.Stopped))
 	}
 	if len(r.Findings) > 0 {
 		fmt.Fprintf(w, "%s of violation:\n", format.Count(len(r.Findings), "kind"))
@@ -66,7 +69,7 @@ func (f Finding) write(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %s: %s\n", what, format.Line(reason))
 	}
-	fmt.Fprintf(w, "  %s\n", Job{Name: f.Name, Seed: f.Seed, Variation: f.Variation}.Command())
+	fmt.Fprintf(w, "  %s\n", f.Command)
 }
 
 // WriteStates writes, for people, which states the runs reached, and what went wrong with the exploration itself.
@@ -79,6 +82,9 @@ func (r Report) WriteStates(w io.Writer) {
 	}
 	for _, f := range r.Failures {
 		fmt.Fprintf(w, "\nseed %d failed: %s\n", f.Seed, format.Line(f.Failure))
+	}
+	for _, f := range r.Refusals {
+		fmt.Fprintf(w, "\nseed %d left out: %s\n", f.Seed, format.Line(f.Reason))
 	}
 	for _, d := range r.Differences {
 		fmt.Fprintf(w, "\nseed %d: the history differs when the run is repeated; line %d first and then:\n  %s\n  %s\n",
