@@ -41,8 +41,8 @@ type Expected struct {
 // lock at the same time, which violates lease-exclusion and exclusion (permits, and readers-writer), damage, and
 // linearizable. With class outlived lease, it is the same after a lease has ended: lease-exclusion holds, and damage
 // if the guarded resource checks the tokens of the lock. Either class may be expected: the loss of a hold is then
-// reported at about the time of the next grant. Where the verdict may also be safe, all that a class violates may hold.
-// Of a latch only latch, exercised, and perhaps leak and honesty apply.
+// reported at about the time of the next grant. Where the verdict may also be safe or inconclusive, all that a class
+// violates may hold, and where it may be inconclusive, every property may be undecided or not apply. Of a latch only latch, exercised, and perhaps leak and honesty apply.
 func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 	if s.Expect.IsZero() {
 		return nil
@@ -50,17 +50,17 @@ func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 	d := derivation{can: can, w: s.Workload.Defaults()}
 	all := d.applied()
 	_, class := s.Expect.Split()
+	undecided := s.Expect.Is(checker.Inconclusive)
 	switch {
-	case s.Expect.Is(checker.Inconclusive) && !s.Expect.Is(checker.Unsafe):
-		for name, x := range all {
-			x.Outcome = join(checker.Holds, checker.Undecided, checker.NotApplicable)
-			x.Because = "an inconclusive run violates nothing"
-			all[name] = x
-		}
 	case class != "":
-		d.violate(all, class, s.Expect.Is(checker.Safe))
+		d.violate(all, class, undecided || s.Expect.Is(checker.Safe))
 	case s.Expect.Is(checker.Unsafe) && !s.Expect.namesViolation():
 		return map[checker.Property]Expected{}
+	}
+	for name, x := range all {
+		if undecided {
+			all[name] = x.orUndecided()
+		}
 	}
 	for name, x := range s.Expect.Except {
 		derived := all[checker.Property(name)]
@@ -84,6 +84,14 @@ func (s Scenario) ExpectedOfLock() (map[checker.Property]Expected, error) {
 		all = append(all, row.Can)
 	}
 	return s.Expected(promise.Common(all...)), nil
+}
+
+// orUndecided is e in a run that may be inconclusive.
+func (e Expected) orUndecided() Expected {
+	if e.Has(checker.Violated) {
+		return Expected{join(checker.Holds, checker.Violated, checker.Undecided, checker.NotApplicable), e.Because}
+	}
+	return Expected{join(checker.Holds, checker.Undecided, checker.NotApplicable), "an inconclusive run violates nothing"}
 }
 
 // Has reports whether o is one of the expected outcomes.

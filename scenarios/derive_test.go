@@ -36,8 +36,11 @@ func TestExpectedOfLock(t *testing.T) {
 		{"a class, or none", "expect: safe or unsafe, outlived lease", none,
 			map[checker.Property]string{"lease-exclusion": "holds", "exclusion": "holds or violated",
 				"damage": "holds or violated", "honesty": "holds"}},
-		{"either class, or none", "expect: safe or inconclusive or unsafe, outlived lease or broken promise", none,
+		{"either class, or none", "expect: safe or unsafe, outlived lease or broken promise", none,
 			map[checker.Property]string{"lease-exclusion": "holds or violated", "damage": "holds or violated"}},
+		{"a class, or inconclusive", "expect: inconclusive or unsafe, broken promise", none, map[checker.Property]string{
+			"lease-exclusion": "holds or violated or undecided or not-applicable",
+			"exercised":       "holds or undecided or not-applicable", "leak": "holds or undecided or not-applicable"}},
 		{"a semaphore", "expect: unsafe, broken promise\nworkload: {kind: semaphore}",
 			promise.Permits, map[checker.Property]string{"permits": "violated",
 				"exclusion": "not-applicable", "lease-exclusion": "not-applicable", "damage": "not-applicable"}},
@@ -46,6 +49,9 @@ func TestExpectedOfLock(t *testing.T) {
 		{"a latch", "expect: safe\nworkload: {kind: latch}", promise.Latch,
 			map[checker.Property]string{"latch": "holds", "exclusion": "not-applicable", "wake-up": "not-applicable",
 				"recovery": "not-applicable", "exercised": "holds"}},
+		{"a violation by name, or inconclusive",
+			"expect:\n  verdict: inconclusive or unsafe\n  except: {leak: {outcome: holds or violated, because: a}}", none,
+			map[checker.Property]string{"leak": "holds or violated", "exercised": "holds or undecided or not-applicable"}},
 		{"inconclusive", "expect: inconclusive", none, map[checker.Property]string{
 			"exclusion": "holds or undecided or not-applicable", "exercised": "holds or undecided or not-applicable"}},
 		{"an exception", except("order: {outcome: holds, because: a}"), promise.Fair,
