@@ -65,7 +65,7 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	if queued := s.track.queuedUntil(lease); s.can.Has(promise.Fair) && queued.After(doubt) && lease < most {
 		doubt = queued
 	}
-	if d := time.Until(doubt); d > 0 && !sleep(ctx, d.Truncate(time.Millisecond)+time.Millisecond) {
+	if d := time.Until(doubt); d > 0 && !s.clock.Sleep(ctx, d.Truncate(time.Millisecond)+time.Millisecond) {
 		return false
 	}
 	poll := max(leasePollEvery, (wait / leasePolls).Truncate(time.Millisecond))
@@ -73,7 +73,7 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 		if time.Now().After(end) {
 			return wait > lease && !s.run.Scenario.Requirements().Clocks
 		}
-		if !sleep(ctx, poll) {
+		if !s.clock.Sleep(ctx, poll) {
 			return false
 		}
 	}
@@ -223,7 +223,7 @@ func (s *stage) probeUntilSettled(ctx context.Context, i int, key string) (outco
 			return outcome, why
 		}
 		late := noReplica && time.Now().After(end)
-		if late || unknown == maxUnknown || !sleep(ctx, replicaPollEvery) {
+		if late || unknown == maxUnknown || !s.clock.Sleep(ctx, replicaPollEvery) {
 			return history.Info, why
 		}
 	}

@@ -62,7 +62,7 @@ func TestProbeRetriesServerErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &scripted{codes: test.codes}
-				s := &stage{run: &run{}, clients: []client.Client{c}}
+				s := &stage{run: &run{}, clock: clockFromNow(), clients: []client.Client{c}}
 				outcome, _ := s.probeUntilSettled(t.Context(), 0, "k")
 				if outcome != test.outcome || c.acquires != test.acquires {
 					t.Errorf("%v after %d acquires, want %v after %d", outcome, c.acquires, test.outcome, test.acquires)

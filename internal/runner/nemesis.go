@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/stalls"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -29,7 +30,7 @@ type nemesis struct {
 	time    backend.Time
 	record  *history.Recorder
 	track   *tracker
-	start   time.Time // the history's time 0
+	clock   *stalls.Clock // of the plan
 	seed    uint64
 	maxDown int // servers that faults may take down together; negative: any number
 
@@ -105,7 +106,7 @@ const endedBefore = "the run ended before it was due"
 
 // wait returns when step is due, with the clients as its target sees them, or why it was not when ctx ended.
 func (n *nemesis) wait(ctx context.Context, step scenarios.Step) (clients faults.ClientState, why string) {
-	if !sleep(ctx, step.After-time.Since(n.start)) {
+	if !n.clock.Sleep(ctx, step.After-n.clock.Now()) {
 		return nil, endedBefore
 	}
 	if step.When == "" {
@@ -115,7 +116,7 @@ func (n *nemesis) wait(ctx context.Context, step scenarios.Step) (clients faults
 	defer n.track.disarm(trigger)
 	select {
 	case e := <-trigger.fired:
-		if !sleep(ctx, step.Delay) {
+		if !n.clock.Sleep(ctx, step.Delay) {
 			return nil, endedBefore
 		}
 		return triggeredBy{n.track, e}, ""
@@ -147,7 +148,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step, clients fault
 	n.jobs.Go(func() { n.observe(n.time.Actor(ctx, fmt.Sprintf("effect-%d", a.id)), a) })
 	if step.For > 0 {
 		n.jobs.Go(func() {
-			if sleep(ctx, step.For) {
+			if n.clock.Sleep(ctx, step.For) {
 				n.healOne(context.WithoutCancel(ctx), a)
 			}
 		})
@@ -169,7 +170,7 @@ func (n *nemesis) aim(ctx context.Context, row faults.Spec, step scenarios.Step,
 		id: n.id(), name: row.Name, healLast: row.HealLast, oneShot: row.OneShot && step.For == 0,
 		drawn: step.Most > 0, hits: step.Hits,
 	}
-	for end := time.Now().Add(resolveTimeout); ; {
+	for end := n.clock.Now() + resolveTimeout; ; {
 		target, err := n.resolve(ctx, step.Target, clients)
 		if err != nil {
 			return nil, err.Error()
@@ -177,7 +178,7 @@ func (n *nemesis) aim(ctx context.Context, row faults.Spec, step scenarios.Step,
 		a.target, a.resources = target, row.ResourcesAt(n.env.Cluster, target)
 		a.nodesDown, _ = row.NodesDown(target)
 		why = n.claim(a, step.Most)
-		if why == "" || a.drawn || !names(step, faults.Waiter) || time.Now().After(end) || !sleep(ctx, resolveEvery) {
+		if why == "" || a.drawn || !names(step, faults.Waiter) || n.clock.Now() > end || !n.clock.Sleep(ctx, resolveEvery) {
 			return a, why
 		}
 	}
@@ -190,9 +191,9 @@ const (
 )
 
 func (n *nemesis) resolve(ctx context.Context, word string, clients faults.ClientState) (target string, err error) {
-	for end := time.Now().Add(resolveTimeout); ; {
+	for end := n.clock.Now() + resolveTimeout; ; {
 		target, err = faults.Resolve(ctx, n.env.Cluster, clients, word)
-		if err == nil || time.Now().After(end) || !sleep(ctx, resolveEvery) {
+		if err == nil || n.clock.Now() > end || !n.clock.Sleep(ctx, resolveEvery) {
 			return target, err
 		}
 	}
@@ -288,7 +289,7 @@ func (n *nemesis) observe(ctx context.Context, a *active) {
 // observeMore returns the effect of a as soon as it is another one than before, or an error when a was healed.
 func (n *nemesis) observeMore(ctx context.Context, a *active, before string) (effect string, err error) {
 	for effect = before; err == nil && effect == before; {
-		if !sleep(ctx, resolveEvery) {
+		if !n.clock.Sleep(ctx, resolveEvery) {
 			return "", ctx.Err()
 		}
 		n.time.Turn(ctx)
@@ -375,19 +376,4 @@ func (n *nemesis) id() int {
 func (n *nemesis) note(f string, id int, phase history.Phase, target, detail string) {
 	v := &history.FaultValue{ID: id, Phase: phase, Target: target, Detail: detail}
 	n.record.Note(history.Nemesis, f, "", &history.Value{Fault: v})
-}
-
-// sleep reports whether d has passed before the end of ctx.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/stalls"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -108,6 +109,12 @@ func TestAmountIsRecorded(t *testing.T) {
 	}
 }
 
+// clockFromNow is a clock with time 0 now.
+func clockFromNow() *stalls.Clock {
+	start := time.Now()
+	return &stalls.Clock{History: func() time.Duration { return time.Since(start) }}
+}
+
 // TestNextWaiterIsTaken: a waiter that was killed is one until its end is noticed, so a second crash of a waiter waits
 // for another one. A random step does not wait.
 func TestNextWaiterIsTaken(t *testing.T) {
@@ -116,7 +123,7 @@ func TestNextWaiterIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := &nemesis{track: newTracker(2, []string{"k"}), maxDown: -1}
+		n := &nemesis{clock: clockFromNow(), track: newTracker(2, []string{"k"}), maxDown: -1}
 		for i := range 2 {
 			n.track.add(history.Event{F: history.Acquire, Key: "k", Type: history.Invoke, Process: history.Process(i)})
 		}
@@ -157,7 +164,7 @@ func TestFaultThatMissesAndThenHits(t *testing.T) {
 				var out bytes.Buffer
 				begin := time.Now()
 				n := &nemesis{
-					time: backend.RealTime{}, maxDown: -1, track: newTracker(1, []string{"k"}),
+					time: backend.RealTime{}, clock: clockFromNow(), maxDown: -1, track: newTracker(1, []string{"k"}),
 					record: history.NewRecorder(&out, func() time.Duration { return time.Since(begin) }),
 				}
 				a := &active{id: 1, name: "reply-lost", target: "client:0", hits: history.Acquire}

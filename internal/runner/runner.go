@@ -50,7 +50,7 @@ type Options struct {
 type Status struct {
 	Phase     string
 	Elapsed   time.Duration // since the start of the command; in a simulation, of virtual time
-	Remaining time.Duration // until clients stop starting operations; 0 outside phase run
+	Remaining time.Duration // until clients stop starting operations, if nobody ends the run before
 	Time      time.Duration // of the last event
 	Events    int
 	Grants    int
@@ -83,9 +83,8 @@ type run struct {
 	samples  []history.Sample // of a run in memory
 
 	mu         sync.Mutex    // guards what follows, and manifest.Phases
-	status     func() Status // nil before the history begins
+	status     func() Status // nil before clients begin
 	current    string        // phase
-	phaseStart time.Duration // by the run's clock
 	clockSum   time.Duration // before clockStart
 	clockStart time.Time     // zero: the clock is stopped
 }
@@ -221,14 +220,9 @@ func (r *run) perform(ctx context.Context) (err error) {
 	ctx, release := s.ending(ctx)
 	defer release()
 	ctx = r.Backend.Actor(ctx, "main")
-	r.setStatus(s.track.snapshot)
 	r.phase(rundir.PhaseRun)
 	s.startWork()
-	select {
-	case <-ctx.Done():
-	case <-s.clientsDone:
-	case <-time.After(r.Scenario.Duration):
-	}
+	s.clock.Wait(ctx, s.clientsDone, s.left())
 	r.phase("heal")
 	s.endWork(ctx)
 	r.manifest.State = rundir.Complete

@@ -63,7 +63,8 @@ type stage struct {
 	ended       bool           // endWork was called
 	interrupted bool           // do not wait for operations
 	unable      chan error     // has the reason, if the run had to end early
-	clock       func() time.Duration
+	clock       *stalls.Clock
+	until       time.Duration // when clients start no more operations, by the plan's time; set by startWork
 	lateness    stalls.Lateness
 }
 
@@ -127,7 +128,7 @@ func (s *stage) openRecords() error {
 	}
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
-	s.clock, s.record = clock, history.NewRecorder(&notingErrors{events, s.endEarly}, clock)
+	s.clock, s.record = &stalls.Clock{History: clock}, history.NewRecorder(&notingErrors{events, s.endEarly}, clock)
 	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling,
 		s.run.params.PerInstance)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *stage) openRecords() error {
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames(), State: s.track},
-		record: s.record, track: s.track, start: start, seed: s.run.Seed, maxDown: s.run.Scenario.MaxDown(),
+		record: s.record, track: s.track, clock: s.clock, seed: s.run.Seed, maxDown: s.run.Scenario.MaxDown(),
 		begun: make(chan struct{}),
 	}
 	return nil
@@ -208,7 +209,7 @@ func (s *stage) startWork() {
 	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
 	s.observers.Go(func() { s.watchStalls(witness) })
 	if links, ok := s.cluster.(cluster.Links); ok && !r.Backend.Facts().Deterministic {
-		watch := refusals.Watch{Links: links, Clients: r.params.Clients, Clock: s.clock, Note: s.noPassword, End: s.endEarly,
+		watch := refusals.Watch{Links: links, Clients: r.params.Clients, Clock: s.clock.History, Note: s.noPassword, End: s.endEarly,
 			Granted: func() bool { return s.track.snapshot().Grants > 0 }}
 		s.observers.Go(func() { watch.Run(witness) })
 	}
@@ -217,6 +218,8 @@ func (s *stage) startWork() {
 		s.nemesis.run(plan, r.plan)
 	})
 	<-s.nemesis.begun
+	s.until = s.clock.Now() + r.Scenario.Duration
+	r.setStatus(s.status)
 	for i, c := range s.clients {
 		opened := session.New(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
 		opened.AllowPause(r.longestPause())
@@ -229,9 +232,9 @@ func (s *stage) startWork() {
 		s.listeners.Go(opened.Listen)
 		env := workload.Env{
 			Params: r.params, Session: opened, Guard: guard, Can: s.can,
-			Until: time.Now().Add(r.Scenario.Duration),
-			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
-			Seed:  r.Variation.Seed(r.Seed),
+			Left: s.left,
+			Rand: rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
+			Seed: r.Variation.Seed(r.Seed),
 		}
 		ctx := r.Backend.Actor(work, fmt.Sprintf("client-%d", i))
 		s.workloads.Go(func() {
@@ -247,6 +250,15 @@ func (s *stage) startWork() {
 	}()
 }
 
+// left is for how long clients start operations, from now on.
+func (s *stage) left() time.Duration { return s.until - s.clock.Now() }
+
+func (s *stage) status() Status {
+	now := s.track.snapshot()
+	now.Remaining = max(0, s.left())
+	return now
+}
+
 // endWork heals the faults that keep clients from finishing their operations, waits for the clients, and heals the
 // rest.
 func (s *stage) endWork(ctx context.Context) {
@@ -255,16 +267,17 @@ func (s *stage) endWork(ctx context.Context) {
 	turn(ctx)
 	close(s.stop)
 	s.stopFaults()
-	wait(s.faultsDone, healTimeout) // an injection that is in progress has to be healed too
-	s.nemesis.heal(context.WithoutCancel(ctx), false)
+	grace := context.WithoutCancel(ctx)
+	s.clock.Wait(grace, s.faultsDone, healTimeout) // an injection that is in progress has to be healed too
+	s.nemesis.heal(grace, false)
 	p := s.run.params
 	if !s.waitForClients(ctx, drainGrace+p.Hold+p.Jitter) {
 		s.cancelWork()
-		wait(s.clientsDone, drainGrace)
+		s.clock.Wait(grace, s.clientsDone, drainGrace)
 	}
 	turn(ctx)
 	s.interrupted = ctx.Err() != nil
-	s.nemesis.heal(context.WithoutCancel(ctx), true)
+	s.nemesis.heal(grace, true)
 	turn(ctx)
 	if !s.interrupted && !s.nemesis.failed.Load() { // otherwise the checks may see the fault, not the lock
 		s.finalChecks(ctx)
@@ -273,26 +286,8 @@ func (s *stage) endWork(ctx context.Context) {
 
 // waitForClients waits until the clients have finished, for timeout at most, and not much longer than ctx.
 func (s *stage) waitForClients(ctx context.Context, timeout time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	select {
-	case <-s.clientsDone:
-		return true
-	case <-ctx.Done():
-		return wait(s.clientsDone, interruptGrace)
-	}
-}
-
-// wait reports whether done was closed within timeout.
-func wait(done <-chan struct{}, timeout time.Duration) bool {
-	t := time.NewTimer(timeout)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
+	return s.clock.Wait(ctx, s.clientsDone, timeout) ||
+		s.clock.Wait(context.WithoutCancel(ctx), s.clientsDone, interruptGrace)
 }
 
 // recordError is what kept events or samples from being recorded.

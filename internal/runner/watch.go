@@ -38,19 +38,15 @@ func (r *run) watch() (stop func()) {
 func (r *run) notify() {
 	r.mu.Lock()
 	phase, now, status := r.current, r.clock(), r.status
-	remaining := r.phaseStart + r.Scenario.Duration - now
 	r.mu.Unlock()
 	if r.Watch == nil || phase == "" {
 		return
 	}
-	var s Status
+	s := Status{Remaining: r.Scenario.Duration}
 	if status != nil {
 		s = status()
 	}
 	s.Phase, s.Elapsed = phase, now
-	if phase == "run" {
-		s.Remaining = max(0, remaining)
-	}
 	r.Watch(s)
 }
 
@@ -71,7 +67,7 @@ func (r *run) phase(name string) {
 	if name != "" {
 		r.manifest.Phases = append(r.manifest.Phases, rundir.Phase{Name: name, Start: now})
 	}
-	r.current, r.phaseStart = name, now
+	r.current = name
 	r.mu.Unlock()
 	r.notify()
 }

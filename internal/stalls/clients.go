@@ -53,7 +53,7 @@ type halt struct {
 
 // beat is called every heartbeatEvery, or later if the one before took longer.
 func (c *haltedClients) beat() {
-	now, processes := c.Clock(), c.Processes()
+	now, processes := c.Clock.History(), c.Processes()
 	leaders := make([]int, len(processes))
 	for i, p := range processes {
 		leaders[i] = p.PID
@@ -95,7 +95,7 @@ func (c *haltedClients) look(processes []Process) {
 func (c *haltedClients) end() {
 	for _, pid := range slices.Sorted(maps.Keys(c.halted)) {
 		if h := c.halted[pid]; h.looks > 1 {
-			c.noteAll(h.process, c.Clock()-h.from, h.why+", not by a fault of the run")
+			c.noteAll(h.process, c.Clock.History()-h.from, h.why+", not by a fault of the run")
 		}
 	}
 	c.halted = nil

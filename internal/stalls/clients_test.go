@@ -54,7 +54,7 @@ func TestHaltedClients(t *testing.T) {
 			var pauses uint32
 			halts := &fakeHalts{halted: map[int]string{}, waited: map[int]time.Duration{7: test.waited}}
 			c := haltedClients{halts: halts, Watch: Watch{
-				Clock: func() time.Duration { return now },
+				Clock: &Clock{History: func() time.Duration { return now }},
 				Processes: func() []Process {
 					return []Process{{PID: 7, Clients: []int{0, 1}, Pauses: func() uint32 { return pauses }}}
 				},

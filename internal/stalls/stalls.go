@@ -15,8 +15,8 @@ import (
 
 // Watch observes the harness and the processes of its clients during one run.
 type Watch struct {
-	Clock     func() time.Duration // of the history; it runs while the harness is stopped
-	Processes func() []Process     // of the clients, now
+	Clock     *Clock           // Run makes it stop while the harness is stopped
+	Processes func() []Process // of the clients, now
 	// Note records a stall that is over; f is an Event.F of package history. It is called concurrently.
 	Note func(f string, v *history.FaultValue)
 }
@@ -36,14 +36,17 @@ func (w Watch) Run(ctx context.Context) Lateness {
 	defer ticker.Stop()
 	wall := func() time.Time { return time.Now().Round(0) } // it runs while the machine sleeps, too
 	harness := heartbeat{note: w.Note}
-	last, lastWall := w.Clock(), wall()
+	last, lastWall := w.Clock.History(), wall()
+	w.Clock.beat(last, true)
+	defer func() { w.Clock.beat(w.Clock.History(), false) }()
 	for {
 		select {
 		case <-ctx.Done():
 			return Lateness{harness.slept, harness.late}
 		case <-ticker.C:
 		}
-		now, nowWall := w.Clock(), wall()
+		now, nowWall := w.Clock.History(), wall()
+		w.Clock.beat(now, true)
 		harness.beat(now-last, nowWall.Sub(lastWall))
 		last, lastWall = now, nowWall
 	}
@@ -53,7 +56,7 @@ func (w Watch) Run(ctx context.Context) Lateness {
 func (w Watch) watchClients(ctx context.Context) {
 	ticker := time.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
-	began := w.Clock()
+	began := w.Clock.History()
 	clients := haltedClients{Watch: w, halts: &child.Halts{}, looked: began, counted: began}
 	defer clients.end()
 	for {

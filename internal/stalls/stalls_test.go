@@ -15,13 +15,13 @@ func TestHeartbeatDoesNotWaitForClients(t *testing.T) {
 	readings, ended, began := make(chan struct{}), make(chan Lateness, 1), time.Now()
 	go func() {
 		ended <- Watch{
-			Clock: func() time.Duration {
+			Clock: &Clock{History: func() time.Duration {
 				select {
 				case readings <- struct{}{}:
 				case <-ctx.Done():
 				}
 				return time.Since(began)
-			},
+			}},
 			Processes: func() []Process {
 				<-ctx.Done()
 				return nil

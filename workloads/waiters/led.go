@@ -75,7 +75,7 @@ func (c *contender) joinRound() (r ledRound, led bool) {
 	if c.Can.Has(promise.Latch) {
 		return r, false
 	}
-	n, kinds := uint64((time.Until(c.Until)-1)/c.round()), c.roundKinds()
+	n, kinds := uint64((c.Left()-1)/c.round()), c.roundKinds()
 	among := uint64(len(kinds))
 	r.kind = kinds[rand.New(rand.NewPCG(c.Seed, n/among)).Perm(len(kinds))[n%among]]
 	if r.kind == noLeader {

@@ -65,7 +65,7 @@ func run(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 // awaitRound waits for the next round, which begins for all clients within the same millisecond: clients keep their
 // scheduler slots.
 func (c *contender) awaitRound() {
-	workload.Pause(c.Context, c.Stop, (time.Until(c.Until)%c.round()).Truncate(workload.Grain)+workload.Grain)
+	workload.Pause(c.Context, c.Stop, (c.Left()%c.round()).Truncate(workload.Grain)+workload.Grain)
 }
 
 // round is the length of a round.

@@ -68,7 +68,8 @@ func TestWaitersDrawTheSameRounds(t *testing.T) {
 		leaders, taking, keys := 0, 0, map[string]bool{}
 		for i := range clients {
 			e := workloadtest.Env(nil, nil, i, clients, 7)
-			e.Params.Think, e.Until = time.Hour, time.Now().Add(time.Duration(n)*time.Hour+time.Minute)
+			e.Params.Think = time.Hour
+			e.Left = func() time.Duration { return time.Duration(n)*time.Hour + time.Minute }
 			if n%2 == 0 {
 				e.Can = promise.ReadWrite
 			}

@@ -16,14 +16,16 @@ type Env struct {
 	Guard   *session.Guard
 	Rand    *rand.Rand  // of this client alone, from the run's seed
 	Seed    uint64      // of the run: choices drawn from it are the same for all clients
-	Until   time.Time   // end of the run, which bounds acquire timeouts
 	Can     promise.Set // of the lock
+
+	// Left is for how long the run lasts from now on, which bounds acquire timeouts.
+	Left func() time.Duration
 }
 
 // AcquireTimeout is the acquire timeout now, a whole number of milliseconds, at least one: in a simulation, the waits
 // of all clients would otherwise end at one instant, the end of the run.
 func (e Env) AcquireTimeout() time.Duration {
-	return max(Grain, min(e.Params.Wait, time.Until(e.Until)).Truncate(Grain))
+	return max(Grain, min(e.Params.Wait, e.Left()).Truncate(Grain))
 }
 
 // Begins waits until client i may start (see Params.Ramp). It returns false if the run ends before that.

@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -37,18 +36,14 @@ func TestRamp(t *testing.T) {
 
 // TestWaitEndsWithTheRun: the acquire timeout is bounded by the end of the run.
 func TestWaitEndsWithTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := Env{Params: Params{Wait: time.Minute}, Until: time.Now().Add(3 * time.Second)}
-		if got := e.AcquireTimeout(); got != 3*time.Second {
-			t.Errorf("wait %v, want 3 s", got)
+	for left, want := range map[time.Duration]time.Duration{
+		3 * time.Second: 3 * time.Second,
+		-time.Hour:      time.Millisecond,
+		time.Hour:       time.Minute,
+	} {
+		e := Env{Params: Params{Wait: time.Minute}, Left: func() time.Duration { return left }}
+		if got := e.AcquireTimeout(); got != want {
+			t.Errorf("wait %v with %v left, want %v", got, left, want)
 		}
-		e.Until = time.Now().Add(-time.Hour)
-		if got := e.AcquireTimeout(); got != time.Millisecond {
-			t.Errorf("wait %v after the end, want 1 ms", got)
-		}
-		e.Until = time.Now().Add(time.Hour)
-		if got := e.AcquireTimeout(); got != time.Minute {
-			t.Errorf("wait %v, want a minute", got)
-		}
-	})
+	}
 }

@@ -153,11 +153,12 @@ func (t *Tape) Words() []string {
 
 // Env is client n of total, with short durations.
 func Env(c client.Client, r session.Recorder, n, total int, seed uint64) workload.Env {
+	end := time.Now().Add(time.Hour)
 	return workload.Env{
 		Params:  workload.Params{Clients: total, Keys: 1, Hold: 10 * time.Millisecond, Wait: time.Second, Lease: time.Second},
 		Session: session.New(c, r, n, total, func() int64 { return time.Now().UnixNano() }),
 		Guard:   session.NewGuard(false), Rand: rand.New(rand.NewPCG(seed, uint64(n))),
-		Until: time.Now().Add(time.Hour),
+		Left: func() time.Duration { return time.Until(end) },
 	}
 }
 
