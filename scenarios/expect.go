@@ -95,17 +95,23 @@ func checkVerdict(c *mistakes, path string, e Expect) {
 	verdict, class := e.Split()
 	for _, one := range expect.Outcomes(verdict) {
 		if !slices.Contains(verdicts, one) {
-			c.add(path, "the verdict cannot be %q%s: write safe, inconclusive, unsafe, or unsafe and its class, such as "+
-				"\"unsafe, broken promise\"", one, nearest.Hint(one, verdicts))
+			near := slices.Clone(verdicts)
+			for _, class := range classes {
+				near = append(near, "\""+string(checker.Unsafe)+classWord+class+"\"")
+			}
+			c.add(path, "the verdict cannot be %q%s", one, nearest.Hint(one, near))
 			return
 		}
 	}
 	switch hasClass := strings.Contains(e.Verdict, classWord); {
 	case hasClass && !e.Is(checker.Unsafe):
-		c.add(path, "only the verdict unsafe has a class")
+		c.add(path, "only the verdict unsafe has a class; several verdicts are separated by \"or\"")
 	case hasClass:
 		for _, one := range expect.Outcomes(class) {
-			if !slices.Contains(classes, one) {
+			switch {
+			case slices.Contains(verdicts, one):
+				c.add(path, "the verdict %s follows a class: write all verdicts first, as in \"safe or unsafe, outlived lease\"", one)
+			case !slices.Contains(classes, one):
 				c.add(path, "the class cannot be %q%s", one, nearest.Hint(one, classes))
 			}
 		}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ func Sets(sets []string) []Override {
 }
 
 // override puts values into source. A value is YAML, so that faults=[] and workload={clients: 2} work as well; null
-// removes the key.
+// removes the key, which a scenario may have.
 func override(source []byte, overrides []Override) ([]byte, error) {
 	if _, err := inspect(source); err != nil {
 		return nil, err
@@ -55,6 +56,9 @@ func override(source []byte, overrides []Override) ([]byte, error) {
 		if err == nil {
 			err = yaml.Unmarshal([]byte(o.Value), &value)
 		}
+		if err == nil && value == nil {
+			err = mayHave(o.Path)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s", o.As, message(err))
 		}
@@ -66,6 +70,19 @@ func override(source []byte, overrides []Override) ([]byte, error) {
 		}
 	}
 	return yaml.Marshal(tree)
+}
+
+// mayHave is an error if no scenario has a key at path.
+func mayHave(path string) error {
+	text, err := yaml.Marshal(yamlpath.Alone(path, nil))
+	if err != nil {
+		return err
+	}
+	var s Scenario
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&s); err != nil {
+		return syntaxError(err)
+	}
+	return nil
 }
 
 // attribute explains the errors of a text that overrides have changed. The user has never seen that text, so an error

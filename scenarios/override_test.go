@@ -18,6 +18,7 @@ func TestBadOverrides(t *testing.T) {
 		"options=" + strings.Repeat("[", 40), "faults.0.after=1s", "duration=1s\n---\n2s",
 		"faults.fault=kill", "faults[1].fault=kill", "faults[-1].fault=kill", "faults[x].fault=kill", "faults[0].fault=kil",
 		"faults[0].fault.name=kill", "duration[0]=3s", "faults[0]=3", "[0]=3",
+		"nosuch=null", "workload.clinets=null", "faults[0].target.x=", "twin.sets=~", "expect.exept.leak=null", "nosuch.x=null",
 	} {
 		s, err := Parse([]byte(good("faults: [{fault: pause-node}]\n")), Sets([]string{set})...)
 		if err == nil {
@@ -58,6 +59,7 @@ func TestOverrides(t *testing.T) {
 	}
 	s, err = Load("gc-pause", Sets([]string{
 		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={poll: 1s}", "expect=null",
+		"workload.think=null", "topology.options.save=null", "twin.set=null", "expect.except.leak=null", "thresholds=~",
 	})...)
 	if err != nil {
 		t.Fatal(err)
@@ -71,5 +73,19 @@ func TestOverrides(t *testing.T) {
 	want.Topology.Options, want.Options = map[string]string{"appendonly": "yes"}, map[string]string{"poll": "1s"}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestKeysCanBeRemoved: null is accepted for every key, with an entry of a list and of a map as well.
+func TestKeysCanBeRemoved(t *testing.T) {
+	paths := []string{"topology.options.save", "options.poll", "locks[0].options.poll", "expect.except.leak",
+		"expect.except.leak.because", "thresholds[0]", "twin.set[1]"}
+	for _, k := range Keys() {
+		paths = append(paths, strings.ReplaceAll(k.Path, "[]", "[0]"))
+	}
+	for _, path := range paths {
+		if err := mayHave(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -7,17 +7,30 @@ package yamlpath
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Set puts value at path in tree, which is changed. A missing section is added. The value nil removes a key; a
-// list entry becomes null.
+// Set puts value at path in tree, which is changed. A missing section is added. The value nil removes a key, if
+// it is there; a list entry becomes null.
 func Set(tree map[string]any, path string, value any) error {
 	_, err := set(tree, keysOf(path), 0, value)
 	return err
+}
+
+// Alone is a tree that has value at path, as the only entry of each list, and nothing else.
+func Alone(path string, value any) any {
+	for _, key := range slices.Backward(keysOf(path)) {
+		if name, ok := key.(string); ok {
+			value = map[string]any{name: value}
+		} else {
+			value = []any{value}
+		}
+	}
+	return value
 }
 
 // Within reports whether path is at or below other.
@@ -44,6 +57,9 @@ func keysOf(path string) (keys []any) {
 func set(node any, keys []any, at int, value any) (_ any, err error) {
 	if at == len(keys) {
 		return value, nil
+	}
+	if node == nil && value == nil { // removed already
+		return nil, nil
 	}
 	if node == nil {
 		node = map[string]any{}

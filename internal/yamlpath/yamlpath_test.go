@@ -17,6 +17,8 @@ func TestSet(t *testing.T) {
 		{"a", nil, "{list: [{b: 1}, 3]}"},
 		{"new.section", true, "{a: 1, new: {section: true}, list: [{b: 1}, 3]}"},
 		{"list[0].b", nil, "{a: 1, list: [{}, 3]}"},
+		{"new.section", nil, "{a: 1, list: [{b: 1}, 3]}"},
+		{"new.list[0]", nil, "{a: 1, list: [{b: 1}, 3]}"},
 		{"list[1]", "x", "{a: 1, list: [{b: 1}, x]}"},
 		{"list[2]", 1, "list[2] does not exist: the list has 2 entries, counted from 0"},
 		{"list.b", 1, "list is a list: give an index, such as list[0]"},
@@ -44,6 +46,13 @@ func TestSet(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.path, diff)
 		}
+	}
+}
+
+func TestAlone(t *testing.T) {
+	want := map[string]any{"a": []any{map[string]any{"b": nil}}}
+	if diff := cmp.Diff(want, Alone("a[3].b", nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
