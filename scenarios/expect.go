@@ -110,7 +110,8 @@ func checkVerdict(c *mistakes, path string, e Expect) {
 		for _, one := range expect.Outcomes(class) {
 			switch {
 			case slices.Contains(verdicts, one):
-				c.add(path, "the verdict %s follows a class: write all verdicts first, as in \"safe or unsafe, outlived lease\"", one)
+				c.add(path, "the verdict %s follows a class: write all verdicts first, as in \"safe or unsafe, outlived lease\"",
+					one)
 			case !slices.Contains(classes, one):
 				c.add(path, "the class cannot be %q%s", one, nearest.Hint(one, classes))
 			}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockchaos/lockchaos/internal/locks"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
@@ -16,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/listing"
+	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"

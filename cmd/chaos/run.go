@@ -12,9 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/expect"
-	"github.com/lockchaos/lockchaos/internal/locks"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
@@ -22,8 +19,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/console"
+	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/generator"
+	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockchaos/lockchaos/internal/locks"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/generator"
+	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -47,13 +47,15 @@ func newSuite(s streams) *cobra.Command {
 junit.xml, summary.md, annotations.txt and index.html to --out, and keeps the directories of runs that
 are not as expected. A filter is a list of conditions, separated by commas, that must all be met:
 a pattern of names, or FIELD=PATTERN|PATTERN… with the fields fault, lock, name, topology, verdict
-and workload; ! negates.
+and workload; ! negates. With --lock, generated-SEED is the scenario that a seed draws for the lock, as
+for chaos run.
 
 ` + suiteExit,
 		Example: `  chaos suite --backend sim
   chaos suite --filter 'redlock*,!redlock-jitter' --repeat 3
   chaos suite --filter 'topology=sentinel,verdict=safe' --retry inconclusive=2 --budget 45m
   chaos suite --lock 'exec:python3 client.py' --filter 'topology=single,workload=mutex'
+  chaos suite --lock fair generated-1 generated-2 --backend sim
   chaos suite --libraries --filter 'lock=redis-py/*' --jobs 1
   chaos suite --shard 2/4 --out shard-2        (then: chaos suite merge shard-1 shard-2 shard-3 shard-4)`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -168,8 +170,13 @@ func (o *suiteOptions) choose(args []string, filter suite.Filter) error {
 
 // load loads the scenarios that the filter chooses.
 func (o *suiteOptions) load(names []string, filter suite.Filter) error {
+	changes := runOptions{lock: o.Lock}.overrides()
 	for _, name := range names {
-		scenario, err := scenarios.Load(name)
+		own := changes // a generated scenario has no other lock
+		if _, generated := generator.SeedOf(name); !generated {
+			own = nil
+		}
+		scenario, err := loadScenario(name, own)
 		if err != nil {
 			return err
 		}
@@ -177,13 +184,10 @@ func (o *suiteOptions) load(names []string, filter suite.Filter) error {
 		if !filter.Matches(x) {
 			continue
 		}
-		if o.Lock != "" {
-			with, err := scenarios.Load(name, runOptions{lock: o.Lock}.overrides()...)
-			if x.Lock = o.Lock; err != nil {
-				x.Unfit = err.Error()
-			} else {
-				x.Scenario = with
-			}
+		if with, err := loadScenario(name, changes); err != nil {
+			x.Lock, x.Unfit = o.Lock, err.Error()
+		} else {
+			x.Scenario = with
 		}
 		o.Scenarios = append(o.Scenarios, x)
 	}

@@ -179,6 +179,32 @@ func TestSuiteLock(t *testing.T) {
 	}
 }
 
+// TestSuiteGenerated: a scenario that a seed draws for the lock is a row like any other.
+func TestSuiteGenerated(t *testing.T) {
+	t.Setenv(asProgram, "1")
+	code, stdout, stderr := chaos("suite", "generated-5", "--lock", "mutex", "--backend", "sim", "--seed", "1", "--json",
+		"--out", t.TempDir())
+	var got suite.Suite
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitSafe || len(got.Rows) != 1 {
+		t.Fatalf("%d %v\n%s%s", code, err, stdout, stderr)
+	}
+	if r := got.Rows[0]; r.Scenario != "generated-5" || r.Lock != "mutex" || r.Outcome != suite.AsExpected {
+		t.Errorf("%+v", r)
+	}
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "a generated scenario is drawn for a lock: name it with --lock"},
+		{[]string{"--lock", "exec:true", "--filter", "lock=none"}, "no scenario meets all conditions"},
+	} {
+		args := append([]string{"suite", "generated-5", "--out", t.TempDir()}, row.args...)
+		if code, _, stderr := chaos(args...); code != exitUsage || !strings.Contains(stderr, row.want) {
+			t.Errorf("%v: exit code %d, want %q\n%s", row.args, code, row.want, stderr)
+		}
+	}
+}
+
 // TestServe refuses what it cannot serve.
 func TestServe(t *testing.T) {
 	for _, row := range []struct {
