@@ -143,6 +143,9 @@ func (d *draw) drawTopology(kinds []string) {
 	case cluster.Replicated, cluster.Sentinel:
 		t.Replicas = one(d, 1, 2)
 	}
+	if t.Kind == cluster.Sentinel { // they connect to a master again once a second, so two resets must not depose it
+		t.DownAfter = 3 * time.Second
+	}
 	if durable(t.Kind) && d.chance(25) {
 		t.Options = map[string]string{"appendonly": "yes", "appendfsync": "always"}
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Run runs f in a bubble and returns when f and every goroutine that it started have ended, at most five virtual
-// seconds after f. The clock starts at midnight UTC 2000-01-01. A panic in f, a deadlock, and goroutines left
+// Run runs f in a bubble and returns when f and every goroutine that it started have ended, at most a virtual minute
+// after f. The clock starts at midnight UTC 2000-01-01. A panic in f, a deadlock, and goroutines left
 // behind are returned as an error. A panic in another goroutine of the bubble ends the program, as anywhere in Go.
 // Several bubbles may run at the same time.
 func Run(f func()) error {
@@ -59,9 +59,10 @@ func (r *runner) inside() {
 	<-done
 }
 
-// exitGrace is the virtual time that passes after f has returned: goroutines that poll whether to exit (go-redis'
-// connection retry, once a second) exit in it.
-const exitGrace = 5 * time.Second
+// exitGrace is the virtual time that passes after f has returned, for goroutines that end by themselves: go-redis'
+// connection retry checks once a second whether to exit, and a lock whose client was killed may send a release for as
+// long as its timeout.
+const exitGrace = time.Minute
 
 // outcome is the error of the run; p is what Test panicked with.
 func (r *runner) outcome(p any) error {

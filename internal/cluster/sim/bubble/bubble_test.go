@@ -30,6 +30,13 @@ func TestAYearPassesImmediately(t *testing.T) {
 	}
 }
 
+// TestAGoroutineMayEndAfterTheFunction: the code of a killed client still sends a release until its timeout.
+func TestAGoroutineMayEndAfterTheFunction(t *testing.T) {
+	if err := bubble.Run(func() { go pass(30 * time.Second) }); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRunReturnsErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    func()
