@@ -12,9 +12,8 @@ import (
 // watchdog knows every hold of a client and renews those that were requested without a lease, each every third of its
 // lease, many in one request.
 //
-// It never holds its mutex while it talks to a server or calls a hold. A hold is
-// added before its owner knows of it and removed before its release is sent; a
-// reply that comes later finds nothing here and is dropped.
+// It never holds its mutex while it talks to a server or calls a hold. A hold is added before its owner knows of it and
+// removed before its release is sent; a reply that comes later finds nothing here and is dropped.
 type watchdog struct {
 	client *Client
 	early  chan struct{} // something is due before the loop wakes
@@ -63,8 +62,9 @@ func (w *watchdog) add(k *leaseKeeper, sent time.Time) bool {
 	}
 	k.renewal.due = sent.Add(k.lease / 3)
 	if !w.running {
-		w.next = time.Now().Add(w.client.o.Lease / 3)
-		w.running = w.client.bg.Start(w.loop)
+		w.next = k.renewal.due // which is over where the grant took long
+		first := time.Until(w.next)
+		w.running = w.client.bg.Start(func() { w.loop(first) })
 	} else if k.renewal.due.Before(w.next) {
 		w.wake()
 	}
@@ -97,11 +97,11 @@ func (w *watchdog) wake() {
 	}
 }
 
-// loop looks every third of the client's lease, which is the lease of all that it
-// renews: a hold that is acquired meanwhile is due later, so it need not wake the
-// loop, and most holds have ended before it looks. It ends when nothing is held.
-func (w *watchdog) loop() {
-	timer := time.NewTimer(w.client.o.Lease / 3)
+// loop looks when the time first has passed, and then every third of the client's lease, which is the lease of all that
+// it renews: a hold that is acquired meanwhile is due later, so it need not wake the loop, and most holds have ended
+// before it looks. It ends when nothing is held.
+func (w *watchdog) loop(first time.Duration) {
+	timer := time.NewTimer(first)
 	defer timer.Stop()
 	for {
 		select {

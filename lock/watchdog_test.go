@@ -248,3 +248,17 @@ func TestMaxHold(t *testing.T) {
 		release(t, s.h)
 	}
 }
+
+// A hold whose grant took so long that its renewal is due already is renewed at once, also by a watchdog that was idle:
+// a third of a lease later it may be over.
+func TestLateGrantIsRenewedAtOnce(t *testing.T) {
+	t.Parallel()
+	renewed := make(chan *Hold, 1)
+	c := newTestClient(t, startRedis(t).Dial(t), Options{Lease: time.Hour, OnRenewed: func(h *Hold) { renewed <- h }})
+	h := acquire(t, c.Mutex("dog"))
+	c.dog.remove(&h.leaseKeeper)
+	c.dog = newWatchdog(c) // an idle one; the loop of the first ends with the client
+	c.dog.add(&h.leaseKeeper, time.Now().Add(-30*time.Minute))
+	within(t, testTimeout, "the renewal", renewed)
+	release(t, h)
+}
