@@ -52,13 +52,14 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	if s.run.Backend.Facts().Deterministic {
 		most = virtualLeaseWait
 	}
-	wait := lease + time.Second
-	if lease == 0 { // the lock renews by itself, and its lease is not known
-		wait = leaseWait
+	longest := max(lease, s.track.longestPromise()) // the lock may renew by itself, with a lease of its own
+	wait := longest + time.Second
+	if lease == 0 { // the lock may not say how long its lease is
+		wait = max(wait, leaseWait)
 	}
 	wait = min(wait, most)
 	end := time.Now().Add(wait)
-	doubt := s.track.doubtUntil(lease)
+	doubt := s.track.doubtUntil(longest)
 	if doubt.After(end) {
 		doubt = time.Time{}
 	}

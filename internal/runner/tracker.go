@@ -23,6 +23,7 @@ type tracker struct {
 	acquiring map[string]int                         // by key, the acquires among them
 	last      int                                    // client that was granted a lock last; -1: none
 	doubt     time.Time                              // when an acquire last ended with an unknown outcome; zero: none did
+	promised  time.Duration                          // the longest validity of a grant
 	leftQueue time.Time                              // when a waiter last died or may have failed to leave a queue
 	seen      map[string]map[string]history.KeyState // by master, what it had when it was sampled last
 	status    Status
@@ -183,6 +184,9 @@ func (t *tracker) addClient(e history.Event) {
 	if isAcquire(e.F) && e.Type == history.OK {
 		t.last = client
 		t.status.Grants++
+		if e.Value != nil {
+			t.promised = max(t.promised, e.Value.Valid)
+		}
 	}
 	if e.Type == history.Info && e.Error != nil {
 		t.status.Unknown++
@@ -210,6 +214,13 @@ func (t *tracker) addFault(e history.Event) {
 // doubtUntil is the end of the last lease that an acquire of unknown outcome may have been granted; zero: there is
 // none.
 func (t *tracker) doubtUntil(lease time.Duration) time.Time { return t.after(&t.doubt, lease) }
+
+// longestPromise is the longest validity of a grant; 0: the lock promises none.
+func (t *tracker) longestPromise() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.promised
+}
 
 // queuedUntil is when a fair lock has certainly removed the waiters that died, or that failed to leave its queue; zero:
 // there are none.
