@@ -28,11 +28,18 @@ func (m *mix) takeOwn(lease time.Duration) session.Hold {
 		return h
 	}
 	m.PauseInHold()
-	if m.Session.ForceRelease(m.Context, m.Key).Outcome != history.OK {
+	if m.forceOwn() != history.OK {
 		m.Release(h)
 		return session.Hold{}
 	}
 	return h
+}
+
+// forceOwn releases the client's own key by force. See [mix.spoiled].
+func (m *mix) forceOwn() history.Type {
+	outcome := m.Session.ForceRelease(m.Context, m.OwnKey).Outcome
+	m.spoiled = m.spoiled || outcome == history.Info
+	return outcome
 }
 
 // forced releases a key by force, and then again, with nobody or another owner in between.
@@ -45,7 +52,7 @@ func forced(m *mix) {
 	m.Release(h)
 	m.visit()
 	if m.Release(next); !next.Granted() {
-		m.Session.ForceRelease(m.Context, m.Key) // nobody holds it
+		m.forceOwn() // nobody holds it
 	}
 	m.visit()
 }

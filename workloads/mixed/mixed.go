@@ -122,7 +122,7 @@ func checkSequences(p workload.Params) error {
 type mix struct {
 	workload.Actor
 	// spoiled: a forced release of the client's own key has an unknown outcome. It may take effect at any time, so grants
-	// of that key cannot be judged.
+	// of that key cannot be judged, and the client makes plain sequences instead of those with forced releases.
 	spoiled bool
 }
 
@@ -138,7 +138,10 @@ func run(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 		if m.Chance(2) || m.spoiled {
 			m.Key = m.Keys[e.Rand.IntN(len(m.Keys))]
 		}
-		if s := list[e.Rand.IntN(len(list))]; !s.needs.Has(promise.ReportsLoss) || m.KnowsLosses() {
+		switch s := list[e.Rand.IntN(len(list))]; {
+		case m.spoiled && s.needs.Has(promise.ForceRelease):
+			plain(m)
+		case !s.needs.Has(promise.ReportsLoss) || m.KnowsLosses():
 			s.run(m)
 		}
 		workload.Pause(ctx, stop, workload.Grain+e.Params.Think+e.Random(e.Params.Jitter))

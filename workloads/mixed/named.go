@@ -167,18 +167,13 @@ func allAtOnce(m *mix) {
 // forcedLate holds the client's own key for up to two seconds, in which a fault may begin, and releases it by force.
 // Later, when the fault is over perhaps, the owner releases what it no longer holds.
 func forcedLate(m *mix) {
-	if m.spoiled {
-		plain(m)
-		return
-	}
 	m.Key = m.OwnKey
 	h := m.Acquire(m.request(m.NewOwner(), max(m.Lease(), 2*longHold)))
 	if !h.Granted() {
 		return
 	}
 	m.Pause(m.Random(2 * time.Second))
-	forced := m.Session.ForceRelease(m.Context, m.Key).Outcome
-	if m.spoiled = forced == history.Info; forced != history.OK {
+	if m.forceOwn() != history.OK {
 		m.Release(h)
 		return
 	}

@@ -46,7 +46,7 @@ func forcedOneOfSeveral(m *mix) {
 			own = own || key == m.OwnKey
 		}
 	}
-	if m.Key = m.OwnKey; own && m.Session.ForceRelease(m.Context, m.OwnKey).Outcome == history.OK && !m.Over() {
+	if m.Key = m.OwnKey; own && m.forceOwn() == history.OK && !m.Over() {
 		m.outlive(holds[0])
 	}
 	for _, h := range holds {

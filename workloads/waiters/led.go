@@ -248,9 +248,7 @@ func (c *contender) lead(r ledRound) {
 			c.Pause(workload.BeyondQueue)
 		}
 		c.countWaiters()
-		if c.Session.ForceRelease(c.Context, c.Key).Outcome != history.OK { // it may still have the lock
-			c.Release(h)
-		}
+		c.force(h)
 	default:
 		if c.Chance(2) {
 			c.Pause(2 * workload.BeyondQueue)

@@ -183,7 +183,14 @@ func (c *contender) takeAway(a client.Acquire) {
 	}
 	if h := c.Await(a); h.Granted() {
 		c.PauseInHold()
-		c.Session.ForceRelease(c.Context, c.Key)
+		c.force(h)
+	}
+}
+
+// force releases a hold by force, and as its owner if that has failed: it may still have the lock.
+func (c *contender) force(h session.Hold) {
+	if c.Session.ForceRelease(c.Context, h.Key).Outcome != history.OK {
+		c.Release(h)
 	}
 }
 
