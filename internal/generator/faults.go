@@ -27,7 +27,9 @@ type tolerance struct {
 	// once: operations that name no hold must not be executed twice, see [draw.named].
 	once bool
 	// steady: all clients release a lock in the first half of its lease, see [draw.steady].
-	steady  bool
+	steady bool
+	// polled: waiters have to ask again by themselves, see [draw.polls].
+	polled  bool
 	amounts []time.Duration // magnitudes; nil: the default, a quarter and twice of it
 	because string          // why it is never drawn
 }
@@ -89,7 +91,7 @@ func tolerances() []tolerance {
 			amounts: []time.Duration{5 * ms, 20 * ms, 400 * ms, 900 * ms},
 		},
 		{fault: "request-duplicated", because: "a copy of a request arrives when its client has long had the reply"},
-		{fault: "message-lost", weight: 4, needs: promise.Wakes},
+		{fault: "message-lost", weight: 8, needs: promise.Wakes, polled: true},
 		{fault: "replication-hold", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "replication-lag", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "wait-starved", weight: 2, needs: promise.AwaitsReplicas},
@@ -133,7 +135,7 @@ func (d *draw) survives(t tolerance) bool {
 		return false
 	case t.once && !d.named():
 		return false
-	case t.steady && !d.steady():
+	case t.steady && !d.steady(), t.polled && !d.polls():
 		return false
 	case t.durable && kind != cluster.ZooKeeper && d.Topology.Options["appendonly"] == "":
 		return false
@@ -157,6 +159,13 @@ func (d *draw) named() bool {
 // steady reports whether each client has one lock at a time, and releases it in the first half of its lease. Those of
 // workload mixed may have one while they wait for another, and keep some until the lease ends.
 func (d *draw) steady() bool { return d.Workload.Kind != workload.Mixed }
+
+// polls reports whether a waiter that missed a message asks again before the checkers call it forgotten. Without polls
+// it does so when the lease that it waits for would have ended.
+func (d *draw) polls() bool {
+	poll, err := time.ParseDuration(d.Options["poll"])
+	return err == nil && poll <= 500*ms
+}
 
 // drawFaults draws up to maxFaults faults, each once or several times.
 func (d *draw) drawFaults() {

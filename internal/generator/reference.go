@@ -50,6 +50,7 @@ func (t tolerance) survivors() string {
 		{t.durable, "servers write each grant to disk (`appendfsync: always`)"},
 		{t.brief, fmt.Sprintf("on a node of `sentinel` or `cluster`: for at most %v; of `zookeeper`: for at most a "+
 			"quarter of a session", takeover)},
+		{t.polled, "option `poll` is at most 500 ms"},
 		{t.steady, "workload `waiters` or a plain loop, and no holder is paused beyond its lease"},
 		{row.Least != nil, "until the end of the run, because a lock learns of each broken connection when it uses it"},
 		{t.once, "no forced releases, no guarded resource"},

@@ -60,12 +60,13 @@ func (d *draw) mix() {
 }
 
 // sequences draws some of the sequences that the lock can do: one list for all clients, or two of different clients.
+// All have short holds of shared keys among them, so that clients meet.
 func (d *draw) sequences() string {
 	names := mixed.SequenceNames(d.can)
 	lists := make([]string, one(d, 1, 1, 2))
 	for i := range lists {
-		some := []string{one(d, names...)}
-		for range d.IntN(6) {
+		some := []string{"plain"}
+		for range 1 + d.IntN(6) {
 			if name := one(d, names...); !slices.Contains(some, name) {
 				some = append(some, name)
 			}
@@ -93,9 +94,10 @@ func (d *draw) rounds() {
 func loop(kind string) func(d *draw) {
 	return func(d *draw) {
 		p := &d.Workload
-		p.Kind, p.Clients, p.Keys = kind, 3+d.IntN(6), one(d, 1, 1, 2, 4)
+		p.Kind, p.Clients = kind, 3+d.IntN(6)
+		p.Keys = min(one(d, 1, 1, 2, 4), p.Clients/2) // so that clients meet
 		p.Hold = one(d, 5*ms, 40*ms, 100*ms, 300*ms, time.Second)
-		p.Think, p.Jitter = one(d, 0, 5*ms, 200*ms, time.Second), one(d, 0, 0, p.Hold/2)
+		p.Think, p.Jitter = min(one(d, 0, 5*ms, p.Hold, 5*p.Hold), time.Second), one(d, 0, 0, p.Hold/2)
 		p.Wait = one(d, 250*ms, time.Second, 3*time.Second, 10*time.Second)
 		p.Lease = d.lease(2 * (p.Hold + p.Jitter))
 		if kind == workload.Semaphore {
