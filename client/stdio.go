@@ -25,10 +25,12 @@ var (
 	ErrProtocol = errors.New("client violated the protocol")
 	ErrTimeout  = errors.New("client did not reply in time")
 	ErrRefused  = errors.New("client replied fail to init") // it keeps running
+	// ErrUnfit is the error of a scenario that the client, once it is started, turns out not to fit.
+	ErrUnfit = errors.New("the scenario is not for this client")
 	// ErrAlone is the error of an init of a client in a process of several, whose reply does not repeat the field client:
-	// the program ignores that field, and would answer for all of them as one client.
-	ErrAlone = errors.New("the scenario is not for this client: it puts several clients into one process " +
-		"(workload.per_process), and the reply to init does not repeat the field client")
+	// the program ignores that field, and would answer for all of them as one client. It is an ErrUnfit.
+	ErrAlone = fmt.Errorf("%w: it puts several clients into one process (workload.per_process), and the reply to init "+
+		"does not repeat the field client", ErrUnfit)
 )
 
 // EventLate is the Event of a reply that came after [ErrTimeout]. A late reply to "work" is

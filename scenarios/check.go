@@ -129,7 +129,7 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 		return
 	}
 	checkPromises(c, s, path, row)
-	if why := s.Unrecoverable(row.Can); why != "" {
+	if why := s.unrecoverable(row.Can); why != "" {
 		c.add(path+"lock", "lock %s: %s", name, why)
 	}
 	for _, option := range slices.Sorted(maps.Keys(options)) {
@@ -146,32 +146,50 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 	}
 }
 
-// checkPromises reports a lock, other than a program of the user, that cannot do what the workload needs.
+// checkPromises reports a lock, other than a program of the user, that cannot do what the workload needs. A program
+// states its promises when it starts, see [Scenario.NotFor].
 func checkPromises(c *mistakes, s Scenario, path string, row client.Spec) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
 	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {
 		return
 	}
-	missing := workload.Needs.Without(row.Can)
-	if missing == 0 && drives(workload, row) {
+	needs := lacking(workload, row.Can)
+	if needs == "" {
 		return
 	}
 	var names []string
 	for _, row := range locks.Catalog() {
-		if row.Can.Has(workload.Needs) && drives(workload, row) {
+		if lacking(workload, row.Can) == "" {
 			names = append(names, row.Name)
 		}
 	}
-	what := "a lock that is no latch"
-	if missing != 0 {
-		what = "a lock that promises " + missing.String()
-	}
-	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), row.Name)
+	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, needs, strings.Join(names, ", "), row.Name)
 }
 
-// Unrecoverable is why s cannot end safe with a lock with these promises: a client dies, and no lease ends its hold.
+// lacking is the lock that w needs, if one with these promises is none; "" if it is one.
+func lacking(w workload.Spec, can promise.Set) string {
+	if missing := w.Needs.Without(can); missing != 0 {
+		return "a lock that promises " + missing.String()
+	}
+	if can.Has(promise.Latch) && !w.Needs.With(w.Uses).Has(promise.Latch) { // it has no operations for a latch
+		return "a lock that is no latch"
+	}
+	return ""
+}
+
+// NotFor is why s is not for a lock with these promises; "" if it is.
+func (s Scenario) NotFor(can promise.Set) string {
+	if w, err := workloads.Lookup(s.Workload.Defaults().Kind); err == nil {
+		if needs := lacking(w, can); needs != "" {
+			return "workload " + w.Name + " needs " + needs
+		}
+	}
+	return s.unrecoverable(can)
+}
+
+// unrecoverable is why s cannot end safe with a lock with these promises: a client dies, and no lease ends its hold.
 // It is empty if s can, or need not.
-func (s Scenario) Unrecoverable(can promise.Set) string {
+func (s Scenario) unrecoverable(can promise.Set) string {
 	if !can.Has(promise.Unleased) || !s.Expect.Is(checker.Safe) || s.Expect.Is(checker.Unsafe) {
 		return ""
 	}
@@ -188,11 +206,6 @@ func (s Scenario) Unrecoverable(can promise.Set) string {
 
 // The faults that kill a client, for good and until it is started again.
 const clientCrash, clientRestart = "client-crash", "client-restart"
-
-// drives reports whether a workload has operations for latches if the lock is one.
-func drives(w workload.Spec, lock client.Spec) bool {
-	return !lock.Can.Has(promise.Latch) || w.Needs.With(w.Uses).Has(promise.Latch)
-}
 
 func checkWorkload(c *mistakes, p workload.Params) {
 	if err := workloads.Validate(p.Defaults()); err != nil {

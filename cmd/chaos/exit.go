@@ -120,7 +120,7 @@ func isEnvironment(err error) bool {
 		syscall.ENOTDIR, syscall.EROFS, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,
 		syscall.EFBIG, syscall.ENOMEM, syscall.EAGAIN, // limits of the user (ulimit)
 		// a client that fails before the run begins
-		client.ErrExited, client.ErrProtocol, client.ErrTimeout, client.ErrRefused, client.ErrAlone,
+		client.ErrExited, client.ErrProtocol, client.ErrTimeout, client.ErrRefused, client.ErrUnfit,
 	} {
 		if errors.Is(err, cause) {
 			return true

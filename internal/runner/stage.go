@@ -96,8 +96,8 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	if err := s.startClients(ctx, env); err != nil {
 		return s, err
 	}
-	if why := r.Scenario.Unrecoverable(s.can); why != "" { // of a program, what it can is not known before
-		return s, fmt.Errorf("lock %s: %s", r.Scenario.Lock, why)
+	if why := r.Scenario.NotFor(s.can); why != "" { // the promises of a program are not known before
+		return s, fmt.Errorf("%w: %s", client.ErrUnfit, why)
 	}
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
 	r.manifest.Can, r.manifest.NotExercised = s.can, row.Uses.Without(s.can)

@@ -68,8 +68,8 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) *ledger.DataDi
 		if code == exitUnable {
 			row.Outcome = Unable
 		}
-		if run != nil && strings.Contains(strings.ToLower(run.judgement.Sentence), client.ErrAlone.Error()) {
-			row.Outcome, row.Why = Skipped, []string{client.ErrAlone.Error()}
+		if run != nil && strings.HasPrefix(run.judgement.Sentence, client.ErrUnfit.Error()) {
+			row.Outcome, row.Why = Skipped, []string{run.judgement.Sentence}
 		}
 	}
 	return own
