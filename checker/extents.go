@@ -36,9 +36,8 @@ func newExtents(v *view) *extents {
 		faults: disturbances{times: v.faultTimes()}, crashed: v.crashes()}
 	e.longestRequested = sync.OnceValue(e.findRequested)
 	e.renewedItself = sync.OnceValue(v.findRenewedItself)
-	unknown, renewals, undone := false, len(v.regrants) > 0, false
+	renewals := len(v.regrants) > 0
 	for i, s := range refs(v.h.Spans) {
-		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
 		e.addHandedOver(i)
 		renewals = renewals || s.Op == history.OpRenew
 		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
@@ -51,11 +50,16 @@ func newExtents(v *view) *extents {
 	if renewals {
 		e.addRenewals()
 	}
-	if unknown {
-		e.addUnknownAcquires()
-	}
-	if undone {
-		e.addUndoneGrants()
+	pauses := v.clientPauses()
+	for i, s := range refs(v.h.Spans) {
+		switch {
+		case v.mayHold(s):
+			e.addUnknownAcquire(i)
+		case s.Undone:
+			e.add(s.Key, segment{s.Call, s.Return}, i, afterUnknownAcquire)
+		case s.Outcome == history.Fail && isAcquire(s.Op):
+			e.addPausedAcquire(i, pauses[v.client(i)])
+		}
 	}
 	e.addPausedGrants()
 	for _, x := range e.possible {
@@ -120,25 +124,39 @@ func (v *view) mayHold(s *history.Span) bool {
 	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
 }
 
-// addUnknownAcquires adds the possible holds of acquires of unknown outcome, and of owners whose holds are unknown.
-func (e *extents) addUnknownAcquires() {
-	for i, s := range refs(e.h.Spans) {
-		if !e.mayHold(s) {
-			continue
+// add adds a time in which a hold may exist.
+func (e *extents) add(key int32, s segment, last int32, why cause) {
+	if s.from < s.until {
+		e.possible[key] = append(e.possible[key], freeInterval{segment: s, key: key, last: last, cause: why})
+	}
+}
+
+// addUnknownAcquire adds the possible hold of an acquire of unknown outcome, or of an owner whose holds are unknown.
+func (e *extents) addUnknownAcquire(i int32) {
+	s := &e.h.Spans[i]
+	end, lease := e.latestEffect(i), s.Lease
+	if s.Outcome == history.OK {
+		end = never
+	}
+	if k, ok := e.crashed[e.client(i)]; ok && k >= s.Call {
+		end, lease = min(end, e.faults.deliveredBy(k, e.client(i))), cmp.Or(lease, e.longestLease)
+	}
+	if lease == 0 { // its client is alive, and may renew what it may hold
+		end = never
+	}
+	e.add(s.Key, segment{s.Call, max(later(end, lease), e.enteredAgain(s))}, i, afterUnknownAcquire)
+}
+
+// addPausedAcquire adds the times in which an acquire may have held a key, or a part of it at some of several servers,
+// before it failed: from each pause of its client to the end of the pause or of the lease. Samples show whether it did.
+func (e *extents) addPausedAcquire(i int32, pauses []segment) {
+	s, seen := &e.h.Spans[i], e.samples()
+	for _, p := range pauses {
+		if x := (segment{max(s.Call, p.from), min(s.Return, p.until)}); x.from < x.until &&
+			(seen == nil || seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil) {
+			end := later(e.faults.deliveredBy(x.from, e.client(i)), cmp.Or(s.Lease, never))
+			e.add(s.Key, segment{x.from, min(x.until, end)}, i, afterUnknownAcquire)
 		}
-		end, lease := e.latestEffect(i), s.Lease
-		if s.Outcome == history.OK {
-			end = never
-		}
-		if k, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
-			end, lease = min(end, e.faults.deliveredBy(k, e.client(i))), cmp.Or(lease, e.longestLease)
-		}
-		if lease == 0 { // its client is alive, and may renew what it may hold
-			end = never
-		}
-		until := max(later(end, lease), e.enteredAgain(s))
-		x := freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}}
-		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
 }
 
@@ -155,33 +173,17 @@ func (e *extents) addHandedOver(i int32) {
 		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
 		return
 	}
-	e.possible[s.Key] = append(e.possible[s.Key],
-		freeInterval{key: s.Key, last: i, cause: afterUnknownAcquire, segment: segment{s.Call, until}})
+	e.add(s.Key, segment{s.Call, until}, i, afterUnknownAcquire)
 }
 
 // addPausedGrants adds, for a client that was paused during an acquire, the time from the pause to the grant: it may
 // already have had the lock, and only the reply was late.
 func (e *extents) addPausedGrants() {
-	pauses := e.clientPauses()
-	if len(pauses) == 0 {
-		return
-	}
 	for i, h := range refs(e.holds) {
-		for _, p := range pauses[e.client(h.span)] {
-			if begin := max(h.asked, p.from); begin < min(h.from, p.until) {
-				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: i, cause: afterRelease}
-				e.possible[h.key] = append(e.possible[h.key], x)
+		for _, p := range e.clientPauses()[e.client(h.span)] {
+			if begin := max(h.asked, p.from); begin < p.until {
+				e.add(h.key, segment{begin, h.from}, i, afterRelease)
 			}
-		}
-	}
-}
-
-// addUndoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.
-func (e *extents) addUndoneGrants() {
-	for i, s := range refsAt(e.h.Spans, e.rare) {
-		if s.Undone {
-			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: i, cause: afterUnknownAcquire}
-			e.possible[s.Key] = append(e.possible[s.Key], x)
 		}
 	}
 }

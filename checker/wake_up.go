@@ -43,18 +43,13 @@ const (
 )
 
 func wakeUpRules() []string {
-	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
-		tryWaited:            "waited-try",
-		waitedNeverGrantable: "never-grantable", notReturned: "not-returned",
-		waitUnused:   "wait-unused",
-		requestStorm: "storm", dialStorm: "dials", wokenTooMany: "herd",
-		gaveUp: "gave-up", failedWait: "failed-wait", closedWait: "closed-wait", keptToItself: "no-turns",
-		holdAndWait: "hold-and-wait",
-		unanswered:  "unanswered", outcomeUnknown: "outcome-unknown", ownGrant: "own-grant", noReason: "no-reason",
-		waitedWhileFree: "shown-free",
-		wakeOutage:      "outage", wakePaused: "waiter-paused", wakeLate: "replied-late",
-		wakeRights: "no-permission", wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks",
-		wakeSteps: "slow-requests"}
+	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try", tryWaited: "waited-try",
+		waitedNeverGrantable: "never-grantable", notReturned: "not-returned", waitUnused: "wait-unused",
+		requestStorm: "storm", dialStorm: "dials", wokenTooMany: "herd", gaveUp: "gave-up", failedWait: "failed-wait",
+		closedWait: "closed-wait", keptToItself: "no-turns", holdAndWait: "hold-and-wait", unanswered: "unanswered",
+		outcomeUnknown: "outcome-unknown", ownGrant: "own-grant", noReason: "no-reason", waitedWhileFree: "shown-free",
+		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late", wakeRights: "no-permission",
+		wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks", wakeSteps: "slow-requests"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or went
