@@ -21,13 +21,13 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Draft is what a new scenario is made of.
+// Draft has the parts of a new scenario.
 type Draft struct {
 	Name     string
 	Lock     string
 	Topology string   // "": the first that the lock runs on
 	Fault    string   // "": none
-	Holds    []string // properties that must be tested and hold, whatever the lock states
+	Holds    []string // properties that must be tested and hold, also if the lock does not state them
 }
 
 // Topologies are the kinds of servers that the lock of the draft runs on.
@@ -56,7 +56,7 @@ func (d Draft) topology() string {
 	return d.Topology
 }
 
-// Check reports what is wrong with the draft. An error names the flag of chaos init that it is about.
+// Check reports the mistakes in the draft. An error names the flag of chaos init that it is about.
 func (d Draft) Check() error {
 	set := []scenarios.Override{
 		{As: "name " + strconv.Quote(d.Name), Path: "name", Value: strconv.Quote(d.Name)},
@@ -116,7 +116,7 @@ func (d Draft) Text() string {
 	d.faultText(&b)
 	fmt.Fprintf(&b, "\n# %s\nduration: 12s\n", keyDoc("duration"))
 	fmt.Fprintf(&b, "\n# %s\n", keyDoc("expect"))
-	b.WriteString("# The outcome of each property follows from it, and from what the lock states.\n")
+	b.WriteString("# The outcome of each property follows from it, and from the promises of the lock.\n")
 	d.expectText(&b)
 	fmt.Fprintf(&b, "\n# %s\n# thresholds: ['acquire.p99 < 2s', 'free_while_waited.max < 500ms']\n", keyDoc("thresholds"))
 	return b.String()
@@ -125,8 +125,8 @@ func (d Draft) Text() string {
 // heldBecause is the reason for an expectation of a draft.
 const heldBecause = "this scenario is about it"
 
-// outlives reports whether the lease of a holder ends while it is paused: then it is no longer alone, whatever the
-// lock.
+// outlives reports whether the lease of a holder ends while it is paused: then it is no longer alone, with
+// any lock.
 func (d Draft) outlives() bool {
 	row, err := faults.Lookup(d.Fault)
 	lock, _ := adapters.Lookup(d.Lock)
@@ -175,7 +175,7 @@ func (d Draft) settingsText(b *strings.Builder) {
 	}
 }
 
-// summary is what happens, in one sentence.
+// summary names the fault and its effect, in one sentence.
 func (d Draft) summary() string {
 	row, err := faults.Lookup(d.Fault)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// TestDraftsAreScenarios: whatever is offered for a draft makes a scenario: each lock on all of its topologies, and
+// TestDraftsAreScenarios: every answer that is offered for a draft makes a scenario: each lock on all of its topologies, and
 // each fault on each topology that can have it.
 func TestDraftsAreScenarios(t *testing.T) {
 	names := append(adapters.Names(), client.ExecPrefix+`sh -c 'echo "#"'`)
@@ -36,7 +36,7 @@ func TestDraftsAreScenarios(t *testing.T) {
 	}
 }
 
-// parse checks a draft and reads its text, which must say what the draft says.
+// parse checks a draft and reads its text, which must have the values of the draft.
 func parse(t *testing.T, d Draft) {
 	t.Helper()
 	d.Holds = []string{"honesty", "leak"}
@@ -59,7 +59,7 @@ func parse(t *testing.T, d Draft) {
 	}
 }
 
-// TestDraftMistakes: the error names the answer that is wrong, and what was probably meant.
+// TestDraftMistakes: the error names the wrong answer and the nearest valid one.
 func TestDraftMistakes(t *testing.T) {
 	for _, c := range []struct {
 		draft Draft

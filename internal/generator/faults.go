@@ -36,7 +36,7 @@ type tolerance struct {
 
 // tolerances has a row for each fault, in the order of the catalog.
 func tolerances() []tolerance {
-	const dataLost = "it removes what the servers store of a grant, or moves it to a server that never had it"
+	const dataLost = "it removes stored grants, or moves their keys to a server that never had them"
 	return []tolerance{
 		{fault: "kill", weight: 2, only: []string{cluster.Single, cluster.ZooKeeper}, durable: true},
 		{fault: "restart", weight: 2, only: []string{cluster.Single, cluster.Quorum, cluster.ZooKeeper}, durable: true},
@@ -261,7 +261,7 @@ func (d *draw) step(t tolerance) scenarios.Step {
 	return step
 }
 
-// target draws what the fault hits. Clients that share connections share their faults, so one of them alone is no
+// target draws the node or the client that the fault hits. Clients that share connections share their faults, so one of them alone is no
 // target then.
 func (d *draw) target(t tolerance) string {
 	for {

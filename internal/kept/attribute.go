@@ -10,8 +10,8 @@ import (
 
 // attribute finds the acquire whose hold a value is: by the name of its owner, or by the time at which it appeared.
 func (v *Values) attribute(s *Stay) {
-	if owner := v.named(s.Value); owner != None {
-		s.Span = v.lastOf(owner, s.Key, s.First.Time)
+	if s.owner = v.named(s.Value); s.owner != None {
+		s.Span = v.lastOf(s.owner, s.Key, s.First.Time)
 		if s.Span != None {
 			s.Client = v.client(s.Span)
 		}
@@ -35,7 +35,7 @@ func (v *Values) attribute(s *Stay) {
 // value that replaced the value of an unreleased hold belongs to that hold: some locks store the time of the last
 // renewal. Any other value, such as one that all holds have, may be that of an acquire without a reply.
 func (v *Values) inherit(s *Stay) {
-	if s.Client != None || v.named(s.Value) != None {
+	if s.Client != None || s.owner != None {
 		return
 	}
 	c, known := v.clients[keyValue{s.Key, s.Value}]
@@ -82,7 +82,7 @@ func (v *Values) unanswered(s *Stay) int {
 // findTurns finds the turns of all stays.
 func (v *Values) findTurns() {
 	for _, s := range v.stays {
-		if s.Span != None && v.named(s.Value) == None && v.h.Spans[s.Span].Outcome == history.OK {
+		if s.Span != None && s.owner == None && v.h.Spans[s.Span].Outcome == history.OK {
 			v.follow(s)
 		}
 	}
@@ -287,7 +287,7 @@ func (v *Values) Identifies(s *Stay) bool {
 	switch {
 	case s == nil || s.Span == None:
 		return false
-	case v.named(s.Value) != None:
+	case s.owner != None:
 		return true
 	}
 	other := func(t *Stay) bool { return t.Span != s.Span }

@@ -54,6 +54,7 @@ type Stay struct {
 	rest        time.Duration   // of its lease, in Last
 	restarts    []restart       // in the order of time
 	turns       []turn          // after Span, in the order of time
+	owner       int32           // index into History.Owners: the one that Value names; None: none
 	Span        int32           // index into History.Spans: the acquire whose hold the value is; None: not known
 	Client      int             // whose value it is; None: not known
 }
@@ -73,7 +74,8 @@ func (s *Stay) Has(state history.KeyState) bool {
 	return single && value == s.Value
 }
 
-// Values are the values that the masters of a history kept. They do not change.
+// Values are the values that the masters of a history kept. [Find] completes them, and their methods change nothing that
+// a caller can see: goroutines may share them.
 type Values struct {
 	h       *history.History
 	stays   []*Stay          // in the order of First, then of keys
@@ -93,7 +95,7 @@ type Values struct {
 	followed func()                      // the turns of all stays
 }
 
-// node is what a node keeps now, and its last sample.
+// node has the stays of a node that have not ended, and its last sample.
 type node struct {
 	now  map[int32]*Stay
 	last *history.Sample

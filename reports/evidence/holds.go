@@ -69,8 +69,8 @@ func (h *Hold) It() string {
 	return "permits"
 }
 
-// What names the object of the hold: the permits of a semaphore, otherwise lock.
-func (h *Hold) What(lock string) string {
+// Object names the object of the hold: the permits of a semaphore, otherwise lock.
+func (h *Hold) Object(lock string) string {
 	if h.Permits == 0 {
 		return lock
 	}

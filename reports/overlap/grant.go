@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Grant is what the samples of servers show about the grant of a hold.
+// Grant is the evidence of samples about the grant of a hold.
 type Grant struct {
 	Seen     []history.Sample // the first one of each node that shows the hold, in the order of time
 	Node     string           // that granted it; empty: not known, or there are several
@@ -68,7 +68,7 @@ func (p *Pair) shows(s *history.Sample, h *evidence.Hold) bool {
 }
 
 // firstWith are the first samples in an interval of the nodes with a hold, in order of time. A hold that a node lost
-// again before the grant does not count: an attempt that gets no majority gives back what it was granted.
+// again before the grant does not count: an attempt that gets no majority returns its grants.
 func (p *Pair) firstWith(h *evidence.Hold, within evidence.Interval) []history.Sample {
 	var all []history.Sample
 	for _, node := range p.R.Witness.Nodes {

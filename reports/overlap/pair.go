@@ -65,7 +65,7 @@ func holdsOf(r *evidence.Run, v *checker.Violation) []*evidence.Hold {
 	return found[:2]
 }
 
-// FindNodes finds out from samples which node granted which hold, and from the history what was written.
+// FindNodes finds the node that granted each hold, in samples, and the late write, in the history.
 func (p *Pair) FindNodes() {
 	w := &p.R.Witness
 	p.ByA = p.grantOf(p.A, evidence.Interval{From: p.A.Asked, Until: p.B.From})

@@ -10,8 +10,6 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// What the sentences of several causes say about two holds.
-
 // By names the node that granted a hold, or says why it is not known.
 func (p *Pair) By(h *evidence.Hold) evidence.Sentence {
 	switch by := p.KnownBy(h); {
@@ -70,9 +68,9 @@ func (p *Pair) onlyOne() string {
 	return "the only " + p.R.MasterWord() + " seen"
 }
 
-// GrantStep is a grant in a list of steps; rest is what else is known of it.
+// GrantStep is a grant in a list of steps; rest ends the sentence.
 func (p *Pair) GrantStep(h *evidence.Hold, rest string) string {
-	lock := h.What(evidence.Quote(p.Key))
+	lock := h.Object(evidence.Quote(p.Key))
 	if h.Permits > 0 {
 		lock += " of " + evidence.Quote(p.Key)
 	}
@@ -90,11 +88,11 @@ func (p *Pair) Early() evidence.Sentence {
 	if p.ValidUntil <= p.B.From {
 		return evidence.Sentence{}
 	}
-	what := "validity"
+	promise := "validity"
 	if p.ValidityName() != "its validity" {
-		what = "requested lease"
+		promise = "requested lease"
 	}
-	return evidence.Say(", %s before the %s of %s ended", evidence.Elapsed(p.B.GrantedAt(), p.Validity()), what, p.A)
+	return evidence.Say(", %s before the %s of %s ended", evidence.Elapsed(p.B.GrantedAt(), p.Validity()), promise, p.A)
 }
 
 // EndingA says how the first hold ended, where that explains something.
@@ -108,7 +106,7 @@ func (p *Pair) EndingA() string {
 	return ""
 }
 
-// StaleClause describes the late write, if any, and what fencing did or would have done.
+// StaleClause describes the late write, if any, and the effect of fencing on it.
 func (p *Pair) StaleClause() evidence.Sentence {
 	t := p.Stale
 	if t == nil {

@@ -103,9 +103,9 @@ func withNamed(r *evidence.Run, steps []evidence.Step, proofs []evidence.Proof) 
 func stillHeld(p *overlap.Pair) string {
 	if p.ValidUntil > p.B.From {
 		return fmt.Sprintf(" while %s still holds %s, valid for another %s",
-			evidence.ClientName(p.A.Client), p.A.What("it"), format.Duration(p.ValidUntil-p.B.From))
+			evidence.ClientName(p.A.Client), p.A.Object("it"), format.Duration(p.ValidUntil-p.B.From))
 	}
-	return fmt.Sprintf(" while %s still believes that it holds %s", evidence.ClientName(p.A.Client), p.A.What("it"))
+	return fmt.Sprintf(" while %s still believes that it holds %s", evidence.ClientName(p.A.Client), p.A.Object("it"))
 }
 
 func staleStep(p *overlap.Pair) string {

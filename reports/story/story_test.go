@@ -73,8 +73,8 @@ func TestPermitsAreOverlaps(t *testing.T) {
 		}
 	}
 	for n, want := range map[int32]string{0: "the lock", 1: "1 permit", 3: "3 permits"} {
-		if h := (&evidence.Hold{Hold: checker.Hold{Permits: n}}); !strings.Contains(h.What("the lock"), want) {
-			t.Errorf("%d permits are %q, want %q", n, h.What("the lock"), want)
+		if h := (&evidence.Hold{Hold: checker.Hold{Permits: n}}); !strings.Contains(h.Object("the lock"), want) {
+			t.Errorf("%d permits are %q, want %q", n, h.Object("the lock"), want)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (t *Timeline) hold(h *evidence.Hold, color int, writes []*history.Touched) 
 		t.D.bar(w, t.y+8, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, Palette(color)))
 		texts := []string{"holds"}
 		if h.Permits > 0 {
-			texts = []string{"holds " + h.What(""), h.What(""), fmt.Sprint(h.Permits)}
+			texts = []string{"holds " + h.Object(""), h.Object(""), fmt.Sprint(h.Permits)}
 		}
 		if h.Token > 0 {
 			texts = []string{fmt.Sprintf("holds · token %d", h.Token), fmt.Sprintf("token %d", h.Token), fmt.Sprint(h.Token)}

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/scenarios"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
 // Target is a scenario to explore, as a user does it.
@@ -71,10 +70,10 @@ func (t Target) String() string {
 // otherLayouts are the locks that have a layout, and so scripts, of their own.
 func otherLayouts() []string { return []string{"redisson-layout", "redisson-fenced"} }
 
-// hasOtherLayout says whether the lock of a target is one of them.
+// hasOtherLayout reports whether the lock of a target is one of them.
 func hasOtherLayout(t Target) bool { return slices.Contains(otherLayouts(), t.scenario.Lock) }
 
-// ofOtherLayout says whether a row changes what only those locks use.
+// ofOtherLayout reports whether a row changes code that only those locks use.
 func ofOtherLayout(r Row) bool { return strings.Contains(r.File, "redisson") || r.File == "layout.go" }
 
 // locksOf are the locks whose scenarios reach the code of a kind.
