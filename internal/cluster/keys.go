@@ -52,8 +52,14 @@ func keysSeen(keys []string, replies []any) map[string]history.KeyState {
 
 // ReadKeys is keysSeen without permits whose lease has ended: these stay in the set of a semaphore of ours until a
 // client takes them back. Permits that are neither in that set nor free belong to nobody, and count. ask is called if
-// there are such semaphores.
+// there are such semaphores. A server that refuses to read a key, as one of a Redis Cluster that is down does, does not
+// show that it is free.
 func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyState, error) {
+	for i := commandsPerKey - 1; i < len(replies); i += commandsPerKey {
+		if err, refused := replies[i].(error); refused && !elsewhere(err) {
+			return nil, fmt.Errorf("reading keys: %w", err)
+		}
+	}
 	seen := keysSeen(keys, replies)
 	var leased []string
 	commands := [][]string{{"TIME"}}
@@ -122,7 +128,7 @@ func leasedPermits(replies []any, clock any) (n int, ok bool) {
 
 func keySeen(replies []any) (seen history.KeyState, held bool) {
 	ttl, ok := replies[2].(int64)
-	if !ok || ttl == noKey { // an error: the key belongs to another shard
+	if !ok || ttl == noKey {
 		return history.KeyState{}, false
 	}
 	if value, ok := replies[1].(string); ok {
@@ -132,6 +138,12 @@ func keySeen(replies []any) (seen history.KeyState, held bool) {
 	}
 	seen.TTL = time.Duration(ttl) * time.Millisecond
 	return seen, seen.Limit == 0 || seen.Permits > 0 // a semaphore's key exists also while it is free
+}
+
+// elsewhere reports whether a server of a Redis Cluster says that another one has a key.
+func elsewhere(err error) bool {
+	code, _, _ := strings.Cut(err.Error(), " ")
+	return code == "MOVED" || code == "ASK"
 }
 
 func fieldsOf(pairs []any) map[string]string {

@@ -75,6 +75,20 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
+// TestRefusedReads: a key that a server does not have is free there, unless it refuses to read any.
+func TestRefusedReads(t *testing.T) {
+	for refusal, reads := range map[string]bool{
+		"MOVED 105 127.0.0.1:1": true, "ASK 105 127.0.0.1:1": true,
+		"CLUSTERDOWN The cluster is down": false, "LOADING Redis is loading the dataset in memory": false,
+	} {
+		err := errors.New(refusal)
+		seen, refused := ReadKeys(nil, []string{"k"}, []any{err, err, err})
+		if len(seen) > 0 || reads != (refused == nil) {
+			t.Errorf("%s: read %v, %v", refusal, seen, refused)
+		}
+	}
+}
+
 // TestPermitsChangeMeanwhile: what was read of a semaphore at two instants is not taken for one.
 func TestPermitsChangeMeanwhile(t *testing.T) {
 	ask := func(...[]string) ([]any, error) {
