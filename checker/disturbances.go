@@ -18,6 +18,7 @@ const clientTarget = "client:"
 // faultTime is a time in which a fault was in force, or the instant of a note about a server.
 type faultTime struct {
 	segment
+	id              int
 	reach           time.Duration // the latest end of this one and of those before it
 	target, affects string
 	class           string // see history.FaultValue; "": unknown
@@ -35,7 +36,7 @@ func (v *view) findFaults() (all []faultTime) {
 		switch {
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = len(all)
-			all = append(all, faultTime{segment: segment{f.Time, never}, target: f.Target, affects: f.Affects,
+			all = append(all, faultTime{segment: segment{f.Time, never}, id: f.ID, target: f.Target, affects: f.Affects,
 				class: f.Class, unacknowledged: f.Object == history.ObjectAcknowledgements})
 		case f.Phase == history.Healed && in:
 			delete(open, f.ID)
@@ -195,11 +196,5 @@ func (d disturbances) heldUntil(t time.Duration, client int, is func(*faultTime)
 // findPauses finds, by client, the times in which a fault stopped it or its connections, or the harness did not
 // run.
 func (v *view) findPauses() map[int][]segment {
-	pauses := make(map[int][]segment)
-	for _, f := range v.faultTimes() {
-		if client := f.client(); client >= 0 {
-			pauses[client] = append(pauses[client], f.segment)
-		}
-	}
-	return v.addStalls(pauses)
+	return v.clientTimes(func(*faultTime) bool { return true })
 }

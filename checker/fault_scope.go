@@ -29,11 +29,14 @@ func scopeOf(s *history.Span) scope {
 	return scope{s.Key, releaseOrRenewal, !releaseOrRenewal && !isAcquire(s.Op)}
 }
 
-// doesNotAffect reports whether the lock promises that a fault leaves in alone: a fault at node (empty: at all servers)
-// that affects the words of affects (see history.FaultValue).
-func (v *view) doesNotAffect(node, affects string, in scope, o Options) bool {
+// doesNotAffect reports whether the lock promises that fault id leaves in alone: a fault at node (empty: at all servers)
+// that affects the words of affects (see history.FaultValue). A migration that is never over leaves a slot that nobody
+// serves: a server that took part has failed.
+func (v *view) doesNotAffect(id int, node, affects string, in scope, o Options) bool {
+	over := func(f history.Fault) bool { return f.ID == id && f.Phase == history.Healed }
 	switch {
-	case o.states(promise.SurvivesSlotMigration) && !in.operatorOnly && affectsWord(affects, history.AffectsSlots),
+	case o.states(promise.SurvivesSlotMigration) && !in.operatorOnly && affectsWord(affects, history.AffectsSlots) &&
+		slices.ContainsFunc(v.h.Faults, over),
 		o.states(promise.ReleasesWhenMemoryFull) && in.releaseOrRenewal && affectsWord(affects, history.AffectsMemory):
 		return true
 	case o.isolation() == 0 || in.key == none || !isServer(node):
@@ -111,7 +114,7 @@ func (v *view) longestOutage() (longest time.Duration) {
 // affectsNowhere reports whether a fault leaves a scope alone at each of the servers that it targets.
 func (v *view) affectsNowhere(f *faultTime, in scope, o Options) bool {
 	return f.client() < 0 && !f.changesRoles && !slices.ContainsFunc(targetNodes(f.target), func(node string) bool {
-		return !v.doesNotAffect(node, f.affects, in, o)
+		return !v.doesNotAffect(f.id, node, f.affects, in, o)
 	})
 }
 

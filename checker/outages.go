@@ -30,7 +30,7 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 	open := make(map[int][]string)  // by fault id: the servers that it affects
 	silent := make(map[string]bool) // by node
 	bridged := make(map[int]bool)   // by fault id: waiters ask again by themselves
-	outlasts := func(node string, f *history.Fault) bool { return v.doesNotAffect(node, f.Affects, part, o) }
+	outlasts := func(node string, f *history.Fault) bool { return v.doesNotAffect(f.ID, node, f.Affects, part, o) }
 	for _, f := range refs(v.h.Faults) {
 		_, in := open[f.ID]
 		switch {

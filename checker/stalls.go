@@ -25,13 +25,7 @@ func (v *view) harnessStalls() (stalls []segment) {
 
 // findStalls finds, by client, the stalls of that client and of the harness, disjoint and in their order.
 func (v *view) findStalls() map[int][]segment {
-	own := make(map[int][]segment)
-	for _, f := range v.faultTimes() {
-		if client := f.client(); client >= 0 && f.stall {
-			own[client] = append(own[client], f.segment)
-		}
-	}
-	all := v.addStalls(own)
+	all := v.clientTimes(func(f *faultTime) bool { return f.stall })
 	for client, stalls := range all { // order does not matter
 		all[client] = mergedSegments(stalls)
 	}
@@ -40,16 +34,11 @@ func (v *view) findStalls() map[int][]segment {
 
 // findRenewalStops finds, by client, the times in which it may have renewed no lease; nil: none, or no leases.
 func (v *view) findRenewalStops(o Options) map[int][]segment {
-	stops, classes := make(map[int][]segment), []string{"", history.FaultPauses, history.FaultCuts}
+	classes := []string{"", history.FaultPauses, history.FaultCuts}
 	if o.states(promise.Unleased) {
 		return nil
 	}
-	for _, f := range v.faultTimes() {
-		if client := f.client(); client >= 0 && slices.Contains(classes, f.class) {
-			stops[client] = append(stops[client], f.segment)
-		}
-	}
-	return v.addStalls(stops)
+	return v.clientTimes(func(f *faultTime) bool { return slices.Contains(classes, f.class) })
 }
 
 // endStalled ends each hold with its promise, if that ended in a stall: its owner could not act on it, or its actions
@@ -109,9 +98,15 @@ func (v *view) endHold(h *hold, end time.Duration) {
 	v.promised[h.span] = h.core
 }
 
-// addStalls adds the stalls of the harness to the pauses of every client.
-func (v *view) addStalls(pauses map[int][]segment) map[int][]segment {
-	stalls := v.harnessStalls()
+// clientTimes are the times of those faults of clients that satisfy is, by client, and the stalls of the harness, which
+// are those of every client.
+func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
+	pauses, stalls := make(map[int][]segment), v.harnessStalls()
+	for _, f := range refs(v.faultTimes()) {
+		if client := f.client(); client >= 0 && is(f) {
+			pauses[client] = append(pauses[client], f.segment)
+		}
+	}
 	if len(stalls) == 0 {
 		return pauses
 	}
