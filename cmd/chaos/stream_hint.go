@@ -12,8 +12,8 @@ const largeHistory = 256 << 20
 
 // suggestStream suggests --stream for a regular file of more than limit bytes that a stream can judge. A stream is
 // never chosen without the flag: every judgement contains property exercised, of which a stream judges only the
-// contention, so it can call a run safe that the whole check leaves inconclusive. An unreadable path is left to the
-// check.
+// contention, so it can call a run safe that the whole check leaves inconclusive, also one without faults
+// (docs/how-to/formats.md). An unreadable path is left to the check.
 func suggestStream(s streams, path string, o checkOptions, limit int64) {
 	if path == "-" || streamable(o) != nil {
 		return
