@@ -70,6 +70,10 @@ func newMachine(t *testing.T) machine {
 			t.Skip("NOT RUN: needs ", name)
 		}
 	}
+	compiler, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	chaos, err := program()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +81,7 @@ func newMachine(t *testing.T) machine {
 	bin := t.TempDir()
 	for name, text := range map[string]string{
 		"chaos": little, "apt-get": "#!/bin/sh\n", "sudo": "#!/bin/sh\n", "gh": "#!/bin/sh\n",
-		"go": "#!/bin/sh\n[ \"$1\" = install ]\n",
+		"go": "#!/bin/sh\n[ \"$1\" = install ] || exec " + compiler + " \"$@\"\n",
 		// make: the target must be there
 		"make": "#!/bin/sh\ngrep -q \"^$1:\" Makefile\n",
 	} {
