@@ -193,16 +193,20 @@ func (e *extents) findRequested() map[int]time.Duration {
 // dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
 // send the request. A lock whose poll interval is known keeps a dead waiter for at most a few polls.
 func (e *extents) dequeued(i int32) time.Duration {
-	s := &e.h.Spans[i]
-	last := e.latestEffect(i)
-	if at, ok := e.crashed[s.Process.Client(e.h.Clients)]; ok && at >= s.Call {
-		last = min(last, at)
-	}
-	timeout := e.waiterTimeout(s)
+	timeout := e.waiterTimeout(&e.h.Spans[i])
 	if e.poll > 0 {
 		timeout = min(timeout, 5*e.poll)
 	}
-	return later(e.faults.deliveredBy(last, e.client(i)), timeout)
+	return later(e.lastRequest(i), timeout)
+}
+
+// lastRequest is by when the last request of an acquire has arrived.
+func (e *extents) lastRequest(i int32) time.Duration {
+	last, client := e.latestEffect(i), e.client(i)
+	if at, ok := e.crashed[client]; ok && at >= e.h.Spans[i].Call {
+		last = min(last, at)
+	}
+	return e.faults.deliveredBy(last, client)
 }
 
 // mayLinger reports whether the waiter of an acquire may stay in the queue after the acquire has ended: it failed

@@ -160,18 +160,24 @@ func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 	}
 }
 
-// addHandedOver adds the time in which a fair lock may keep a grant that it handed over to the waiter of acquire i,
-// which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is added if samples
-// show no such grant or, without samples, if it is unknown how long the lock keeps a waiter.
+// addHandedOver adds the time in which a lock with a queue may keep a grant that it handed over to the waiter of
+// acquire i, which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is added
+// if samples show no such grant or, without samples, if it is unknown how long the lock keeps a waiter. A lock that does
+// not state that it is fair has a queue if they show that it granted what nobody requested any more.
 func (e *extents) addHandedOver(i int32) {
 	s := &e.h.Spans[i]
-	if !e.fair || s.Op != history.OpAcquire || s.Outcome != history.Info && !e.mayLinger(i, e.faults) {
+	if s.Op != history.OpAcquire || s.Outcome != history.Info && !(e.fair && e.mayLinger(i, e.faults)) {
 		return
 	}
 	until, seen := e.dequeued(i), e.samples()
-	if seen == nil && e.poll == 0 ||
-		seen != nil && seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until}) == nil {
+	if seen == nil && (!e.fair || e.poll == 0) {
 		return
+	}
+	if seen != nil {
+		x := seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until})
+		if x == nil || !e.fair && !seen.sampledBetween(x.Node, segment{e.lastRequest(i), x.Time}) {
+			return
+		}
 	}
 	e.add(s.Key, segment{s.Call, until}, i, afterUnknownAcquire)
 }

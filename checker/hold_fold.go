@@ -207,7 +207,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	how := endUnknown
 	switch {
 	case h.extra().lostLevels > 0:
-		b.keepLevels(h)
+		b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.extra().lostLevels, b.leaseEnd(h)}
 		how = endLost
 	case frees(s, h) && !h.remains:
 		how = endReleased

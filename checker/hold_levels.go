@@ -115,11 +115,6 @@ type keptLevels struct {
 	until  time.Duration // servers may count them until then
 }
 
-// keepLevels notes the lost levels of a hold whose other levels were released.
-func (b *holdFold) keepLevels(h *hold) {
-	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.extra().lostLevels, b.leaseEnd(h)}
-}
-
 // frees reports whether a release of the last known level shows that the lock is free. After one of unknown outcome
 // levels may be left by its reply: then that one had no effect, or this one repeated it.
 func frees(s *history.Span, h *hold) bool {

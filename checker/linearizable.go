@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,7 +32,7 @@ const (
 // nothing was searched and the sweep finds nothing, the sweep decides alone if it is exact there.
 func checkLinearizable(v *view, o Options) Result {
 	c := linearCheck{view: v, o: o, found: newFindings(o), budget: maxSearchedIn, kinds: make(map[search.Kind]int)}
-	c.searcher = search.NewSearcher(search.Options{Limit: o.searchTime(), Command: o.SearchCommand,
+	c.searcher = search.NewSearcher(search.Options{Limit: cmp.Or(o.Search, defaultSearch), Command: o.SearchCommand,
 		Step: func(name string, do func()) { o.Progress.step(name, 0, do) }})
 	keys := v.keyedOps()
 	v.excuseRefusals(keys, o)
@@ -71,13 +72,6 @@ func linearRules() []string {
 		search.OpRelease:  "released-nothing",
 		search.OpBadToken: "token-out-of-order", search.OpNoPermits: "too-many-permits", search.OpHorizon: "no-order",
 		search.OpRegrant: "regranted"}
-}
-
-func (o Options) searchTime() time.Duration {
-	if o.Search == 0 {
-		return defaultSearch
-	}
-	return o.Search
 }
 
 // linearCheck is one run of the check over all keys.

@@ -85,8 +85,8 @@ func (e *extents) addRenewals() {
 // that.
 func (e *extents) endInMode(i int32) time.Duration {
 	h := &e.holds[i]
-	lease := e.h.Spans[h.span].Lease
-	if lease == 0 || !e.lostInMode(h) {
+	lease, n := e.h.Spans[h.span].Lease, e.noticeAt(h.endEvent)
+	if lease == 0 || h.ending != endLost || n == nil || !n.Moded {
 		return never
 	}
 	end := later(h.from, lease)
@@ -94,12 +94,6 @@ func (e *extents) endInMode(i int32) time.Duration {
 		end = max(end, e.renewedInMode[i])
 	}
 	return end
-}
-
-// lostInMode reports whether the lock reported that h was lost, and in which mode.
-func (e *extents) lostInMode(h *hold) bool {
-	n := e.noticeAt(h.endEvent)
-	return h.ending == endLost && n != nil && n.Moded
 }
 
 // renewalList is every renewal that succeeded or may have, and every acquire inside a hold: its lease may be the longer

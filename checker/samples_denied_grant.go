@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"slices"
+
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/promise"
 )
@@ -43,4 +45,11 @@ func (s *nodeSamples) firstNamed(at ownerKey, during segment) (first *history.Sa
 		}
 	}
 	return first
+}
+
+// sampledBetween reports whether a node was sampled within an interval.
+func (s *nodeSamples) sampledBetween(node string, during segment) bool {
+	return slices.ContainsFunc(s.h.Samples, func(x history.Sample) bool {
+		return x.Node == node && x.Sent > during.from && x.Time < during.until
+	})
 }

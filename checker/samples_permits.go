@@ -160,7 +160,7 @@ func (v *view) mayHavePermits(key int32, o Options) []occupancy {
 	all := v.freeTimes().extents.possiblyHeld(key, true, o.slack())
 	if !valid {
 		for i := range all {
-			if h := v.extentOf(key, i); h == none || v.holds[h].freeBy == never {
+			if holds := v.byKey[key]; i >= len(holds) || v.holds[holds[i]].freeBy == never { // possible, or not released
 				all[i].until = never
 			}
 		}
@@ -176,14 +176,6 @@ func (v *view) mayHavePermits(key int32, o Options) []occupancy {
 		all = append(all, newOccupancy(s, s.Call, until))
 	}
 	return all
-}
-
-// extentOf is the hold of entry i of [extents.possiblyHeld]; none: it is not that of a hold.
-func (v *view) extentOf(key int32, i int) int32 {
-	if holds := v.byKey[key]; i < len(holds) {
-		return holds[i]
-	}
-	return none
 }
 
 // lastRequest is the last acquire or try of a key before t; none if there is none.
