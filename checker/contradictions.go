@@ -15,7 +15,7 @@ func (c *honestyCheck) judgeContradictions() {
 	}
 }
 
-// judgeForeign finds the acquires and tries that were refused because the key holds something that is not a lock,
+// judgeForeign finds the operations about holds that were refused because the key holds something that is not a lock,
 // although only clients of the run have used it: what any of them leaves there is a lock, of its own library perhaps. A
 // fault that may have changed what servers keep, or how they execute commands, may have left something else.
 func (c *honestyCheck) judgeForeign() {

@@ -293,7 +293,7 @@ func (b *Builder) refused(i int32, e *Event) {
 		b.h.Reentered = append(b.h.Reentered, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeUpgrade:
 		b.h.Upgrades = append(b.h.Upgrades, i)
-	case (e.F == Acquire || e.F == Try) && code == CodeForeign:
+	case (e.F == Acquire || e.F == Try || e.F == Release || e.F == Renew) && code == CodeForeign:
 		b.h.Foreign = append(b.h.Foreign, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeAbsent && b.h.Spans[i].Asked > 0:
 		b.h.NotSetUp = append(b.h.NotSetUp, i)

@@ -63,7 +63,7 @@ func (e *Event) failed() bool {
 	switch e.Error.Code {
 	case "error", "unknown", "no-quorum", "panic", CodeNoReply:
 		return true
-	case CodeTimeout, CodeContradiction, CodeHeld, "unknown-op", "closed":
+	case CodeTimeout, CodeContradiction, CodeHeld, CodeForeign, "unknown-op", "closed":
 		return false
 	}
 	return e.F == Release && !e.denied() || e.Type == Info && (e.F == Acquire || e.F == Try || e.F == Renew)
