@@ -117,7 +117,7 @@ func parse(source []byte, name string, overrides []Override) (s Scenario, err er
 		Lock string `yaml:"lock"`
 	}
 	if yaml.Unmarshal(source, &written) == nil && written.Lock != "" && written.Lock != s.Lock {
-		s.Expect = s.ofAnotherLock()
+		s.Expect = s.ExpectOfAnotherLock()
 	}
 	return s, nil
 }

@@ -10,24 +10,30 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
-// doctorLock checks that the client of a lock keeps to the protocol.
-func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Duration, asJSON bool) error {
+// checkClient checks that the client of a lock keeps to the protocol, and returns the promises that it states.
+func checkClient(ctx context.Context, lock string, initTimeout time.Duration) ([]clientcheck.Finding, promise.Set, error) {
 	row, err := adapters.Lookup(lock)
 	if err != nil {
-		return usage(fmt.Errorf("%w%s", err, lockHint(lock)))
+		return nil, 0, usage(fmt.Errorf("%w%s", err, lockHint(lock)))
 	}
 	if err := adapters.Ready(lock); err != nil {
-		return errors.Join(cluster.ErrEnvironment, err)
+		return nil, 0, errors.Join(cluster.ErrEnvironment, err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program on disk: %w", err)
+		return nil, 0, fmt.Errorf("finding this program on disk: %w", err)
 	}
-	found, err := clientcheck.Run(ctx, clientcheck.Options{
+	return clientcheck.Run(ctx, clientcheck.Options{
 		Lock: row, Native: []string{self, "client"}, InitTimeout: initTimeout,
 	})
+}
+
+// doctorLock prints the checks of a client.
+func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Duration, asJSON bool) error {
+	found, _, err := checkClient(ctx, lock, initTimeout)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ Every run leaves an HTML page that shows what happened and why.
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newInit(s), newRun(s), newExplore(s), newShrink(s), newReplay(s), newSuite(s), newIndex(s),
+	root.AddCommand(newTest(s), newInit(s), newRun(s), newExplore(s), newShrink(s), newReplay(s), newSuite(s), newIndex(s),
 		newServe(s), newDiff(s), newWorker(s))
 	root.AddCommand(newCheck(s), newConvert(s), newReport(s), newList(s), newAdapters(s), newDoctor(s), newClean(s),
 		newClient(s), newSearch(s))

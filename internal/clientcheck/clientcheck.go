@@ -61,20 +61,21 @@ type checks struct {
 	noted []string // clients that ignored their source
 }
 
-// Run checks a client. The error says that the machine could not run the check; what a client does wrong is a finding.
-func Run(ctx context.Context, o Options) (found []Finding, err error) {
+// Run checks a client, and returns the promises that it states. The error says that the machine could not run the check;
+// what a client does wrong is a finding.
+func Run(ctx context.Context, o Options) (found []Finding, can promise.Set, err error) {
 	dir, err := os.MkdirTemp("", "chaos-doctor-")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	run, err := rundir.Create(dir, "doctor", 1, time.Now())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	record, err := ledger.Open("doctor")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer record.Close()
 	c := &checks{Options: o, backend: servers.Process().New(backend.Options{Client: o.Native})}
@@ -90,19 +91,19 @@ func Run(ctx context.Context, o Options) (found []Finding, err error) {
 		},
 	}
 	if c.cluster, err = c.backend.Start(ctx, c.env); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, c.cluster.Close(context.WithoutCancel(ctx))) }()
 	links, ok := c.cluster.(cluster.Links)
 	if !ok {
-		return nil, errors.New("the backend has no gates")
+		return nil, 0, errors.New("the backend has no gates")
 	}
 	c.links = links
 	c.perform(ctx)
 	if logs := c.logs(); logs != "" && !c.allOK() {
 		c.add("standard error", true, logs)
 	}
-	return c.found, ctx.Err()
+	return c.found, c.Lock.Can, ctx.Err()
 }
 
 // topology is the smallest one that the lock runs on.

@@ -59,7 +59,7 @@ func TestBrokenClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := Run(t.Context(), Options{Lock: row})
+			found, _, err := Run(t.Context(), Options{Lock: row})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,7 +37,11 @@ type Options struct {
 	Limit      time.Duration // of one run, in addition to its scenario's duration; 0 is defaultLimit
 	Out        string        // directory for everything
 	Quarantine Quarantine
+	InOrder    bool // start the runs in the order of Scenarios; else the longest first
 
+	// Judged is called with a row whose run has ended and the directory of that run, and reports whether to keep the
+	// directory also if the row is as expected. It may be called by several goroutines at once. nil: it is not.
+	Judged func(Row, *rundir.Dir) (keep bool)
 	// Missing says why a scenario cannot run here; "": it can. nil: all can.
 	Missing func(Scenario) string
 	// Watch is called after each row. nil: it is not.
@@ -104,7 +108,10 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	r.progress(time.Now())
 	var workers errgroup.Group
 	workers.SetLimit(o.Jobs)
-	for _, t := range longestFirst(tasks) {
+	if !o.InOrder {
+		tasks = longestFirst(tasks)
+	}
+	for _, t := range tasks {
 		workers.Go(func() error { r.add(t, r.row(ctx, t)); return nil })
 	}
 	_ = workers.Wait() // no row is an error
@@ -191,7 +198,7 @@ func (r *suiteRun) row(ctx context.Context, t task) Row {
 		}
 		dir := r.attempt(ctx, t, &row)
 		if row.Outcome != Inconclusive || attempt >= r.Retry || r.stopped(ctx) != nil {
-			row.Run = r.keep(dir, row.Outcome)
+			row.Run = r.keep(dir, row)
 			break
 		}
 		_ = dir.Remove()
@@ -217,13 +224,18 @@ func (r *suiteRun) stopped(ctx context.Context) []string {
 }
 
 // keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as
-// expected or was interrupted. A run that cannot be moved (full disk) stays where it is. dir may be nil.
-func (r *suiteRun) keep(dir *ledger.DataDir, o Outcome) string {
+// expected, unless Judged wants it, or was interrupted. A run that cannot be moved (full disk) stays where it is. dir may
+// be nil.
+func (r *suiteRun) keep(dir *ledger.DataDir, row Row) string {
 	if dir == nil {
 		return ""
 	}
 	run, err := rundir.Open(filepath.Join(dir.Path, rundir.Latest))
-	if o == AsExpected || o == NotRun || err != nil {
+	keep := row.Outcome != AsExpected
+	if err == nil && r.Judged != nil && row.Outcome != NotRun {
+		keep = r.Judged(row, run) || keep
+	}
+	if !keep || row.Outcome == NotRun || err != nil {
 		_ = dir.Remove()
 		return ""
 	}

@@ -100,10 +100,13 @@ func (q *inquiry) cites(events ...int32) bool {
 // Advice is what would have prevented the violation, the best first.
 func (c *Cause) Advice() []evidence.Advice { return advice.Against(cmp.Or(c.advisedAs, c.Name)) }
 
+// Known reports whether the cause of that name is a mechanism, rather than the lack of one.
+func Known(name string) bool { return name != "" && name != faultBetween && name != unknownCause }
+
 // Explains is how much of a violation a cause explains: 0 if no mechanism fits.
 func (c *Cause) Explains() int {
 	switch {
-	case c.Name == faultBetween || c.Name == unknownCause, len(c.Faults) == 0 && c.unsure:
+	case !Known(c.Name), len(c.Faults) == 0 && c.unsure:
 		return 0
 	case len(c.Faults) == 0, c.indirect:
 		return 1

@@ -84,7 +84,7 @@ type field struct{ Name, Value string }
 // Write writes report.html, which needs no other file.
 func Write(r *evidence.Run, w io.Writer) error {
 	t, err := template.New("page.tmpl").Funcs(template.FuncMap{
-		"client": evidence.ClientName, "codes": codes,
+		"client": evidence.ClientName, "codes": Codes,
 		"color":    func(client int) string { return timeline.Palette(timeline.ColorOf(r, client)) },
 		"duration": format.Duration, "instant": format.Instant,
 		"words": func(s string) []string { return strings.Split(s, " ") },
@@ -189,8 +189,8 @@ func (p *view) story(r *evidence.Run) {
 	p.Story = r.Story
 }
 
-// codes escapes text and turns `words in backquotes` into code.
-func codes(s string) template.HTML {
+// Codes escapes text and turns `words in backquotes` into code.
+func Codes(s string) template.HTML {
 	var b strings.Builder
 	parts := strings.Split(s, "`")
 	for i, part := range parts {

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/clientcheck"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/console"
+	"github.com/lockchaos/lockchaos/internal/evaluation"
+	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/generator"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// testDir is the default directory of a test.
+const testDir = "chaos-test"
+
+const testExit = `Exit codes: 0 no finding of the lock's own (beyond the baseline), 1 a finding, or the client does not keep
+to the protocol, 2 too little was tested to decide, 69 servers or the client could not be started,
+130 interrupted (the findings so far are written).`
+
+type testOptions struct {
+	evaluation.Options
+	lock, baseline, image string
+	topologies            []string
+	init                  time.Duration
+	json                  bool
+}
+
+func newTest(s streams) *cobra.Command {
+	var o testOptions
+	c := &cobra.Command{
+		Use:   "test --lock NAME|exec:COMMAND",
+		Short: "Test one lock for everything that it states, and write one page",
+		Long: `Checks the client of the lock, runs the scenarios that fit its promises, the most telling first, and
+spends the rest of the time on scenarios that are generated for it. The result says what holds and how
+often that was tested, what is wrong with this lock, what no lock of its kind can promise, and what was
+not tested.
+
+Writes index.html, summary.md, junit.xml and test.json to --out, with the report of an example run of
+each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen", "owner": "ann",
+"until": "2026-12-31"}]}.
+
+` + testExit,
+		Example: `  chaos test --lock 'exec:python3 lock.py'
+  chaos test --lock redsync/mutex --topology sentinel,quorum --time 20m --out nightly
+  chaos test --lock 'exec:./lock' --baseline lockchaos.json     (CI: only new findings fail)`,
+		Args: noArgs("; name the lock with --lock"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("seed") {
+				o.Seed = uint64(rand.Uint32())
+			}
+			return testLock(c, s, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.lock, "lock", "", "the lock to test: a `NAME` of chaos list locks, or exec:COMMAND, your own client")
+	f.StringSliceVar(&o.topologies, "topology", nil, "kinds of servers (default: all that the lock is known to run on; of a "+
+		"program, "+cluster.Single+" and "+cluster.Replicated+")")
+	f.DurationVar(&o.Time, "time", 3*time.Minute, "how long the test may take; runs in progress end")
+	f.StringVar(&o.Out, "out", testDir, "`DIR` for the results")
+	f.StringVar(&o.baseline, "baseline", "", "JSON `FILE` with findings that are accepted for now")
+	f.StringVar(&o.Backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
+	f.StringVar(&o.image, "docker-image", "", "`IMAGE` with redis-server, for backend docker")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the runs and of the first generated scenario (default: random, printed)")
+	f.IntVar(&o.Jobs, "jobs", 0, "number of parallel runs (default: two per CPU)")
+	f.DurationVar(&o.init, "init-timeout", 0, "how long to wait for a client's reply to init")
+	f.BoolVar(&o.json, "json", false, "print test.json")
+	_ = c.RegisterFlagCompletionFunc("lock", completeNames(lockNames))
+	_ = c.RegisterFlagCompletionFunc("topology", completeNames(topologyNames))
+	_ = c.RegisterFlagCompletionFunc("backend", completeNames(backendNames))
+	return c
+}
+
+// complete checks the flags and fills o.Options.
+func (o *testOptions) complete() (err error) {
+	if o.lock == "" {
+		return errors.New("--lock is required: a name (see chaos list locks), or exec:COMMAND")
+	}
+	if o.Time <= 0 || o.Jobs < 0 || o.init < 0 {
+		return errors.New("--time must be positive; --jobs and --init-timeout must not be negative")
+	}
+	if o.Options.Lock, err = generator.Find(o.lock); err != nil {
+		return fmt.Errorf("--lock: %w%s", err, lockHint(o.lock))
+	}
+	if err := known("--backend: unknown backend", o.Backend, backendNames()); err != nil {
+		return err
+	}
+	for _, kind := range o.topologies {
+		if err := known("--topology: unknown topology", kind, topologyNames()); err != nil {
+			return err
+		}
+		if !o.Options.Lock.Runs(kind) {
+			return fmt.Errorf("--topology: lock %s does not run on topology %s", o.lock, kind)
+		}
+	}
+	if len(o.topologies) > 0 {
+		o.Options.Lock.Kinds = o.topologies
+	}
+	if o.Jobs == 0 {
+		o.Jobs = 2 * runtime.NumCPU()
+	}
+	if o.baseline != "" {
+		o.Baseline, err = evaluation.ReadBaseline(o.baseline)
+	}
+	return err
+}
+
+func testLock(c *cobra.Command, s streams, o testOptions) error {
+	if err := o.complete(); err != nil {
+		return usage(err)
+	}
+	if err := rundir.Writable(o.Out); err != nil {
+		return &codeError{exitEnvironment, err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program on disk: %w", err)
+	}
+	ctx, stop := interruptible(c.Context(), s)
+	defer stop()
+	o.Command, o.Version = []string{self}, version
+	o.Args = o.runArgs()
+	if err := o.check(ctx, s); err != nil {
+		return err
+	}
+	o.Missing = func(x suite.Scenario) string {
+		if _, _, err := chooseBackend(o.Backend, x.Scenario); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if simulated := o.Options.Lock.Simulated(); len(simulated.Kinds) > 0 {
+		o.Explore = exploreFor(simulated, o.Jobs)
+	}
+	o.Note = func(text string) { s.note("%s", text) }
+	o.Found = func(f evaluation.Finding) { s.note("%s", f.Line()) }
+	s.note("testing %s on %s for %s, seed %d", o.lock, strings.Join(o.Options.Lock.Kinds, ", "), o.Time, o.Seed)
+	var latest atomic.Pointer[evaluation.Progress]
+	latest.Store(new(evaluation.Progress))
+	o.Watch = func(p evaluation.Progress) { latest.Store(&p) }
+	began := time.Now()
+	line := console.ShowStatus(s.err, func() console.Status { return testStatus(latest.Load(), began, o.Time) })
+	report, err := evaluation.Run(ctx, o.Options)
+	line.End()
+	if err != nil {
+		return err
+	}
+	return publishTest(s, report, o)
+}
+
+// runArgs are the arguments of every run.
+func (o *testOptions) runArgs() (args []string) {
+	args = []string{"--lock", o.lock}
+	if o.image != "" {
+		args = append(args, "--docker-image", o.image)
+	}
+	switch {
+	case o.init > 0:
+		args = append(args, "--init-timeout", o.init.String())
+	case slices.Contains(adapters.Names(), o.lock):
+		args = append(args, "--set", adapters.InitTimeout)
+	}
+	return args
+}
+
+// check checks the client of a lock that is not of this project.
+func (o *testOptions) check(ctx context.Context, s streams) error {
+	if o.Options.Lock.Command == nil {
+		return nil
+	}
+	s.note("checking the client of %s", o.lock)
+	found, can, err := checkClient(ctx, o.lock, o.init)
+	if err != nil {
+		return err
+	}
+	o.Client, o.Options.Lock.Can = found, can
+	for _, f := range slices.DeleteFunc(slices.Clone(found), func(f clientcheck.Finding) bool { return f.OK }) {
+		s.note("the client does not keep to the protocol: %s: %s", f.Check, f.Detail)
+	}
+	return nil
+}
+
+// exploreFor runs scenarios that are generated for a lock in simulation.
+func exploreFor(
+	l generator.Lock, jobs int,
+) func(ctx context.Context, first uint64, d time.Duration, dir string) (explore.Report, error) {
+	return func(ctx context.Context, first uint64, d time.Duration, dir string) (explore.Report, error) {
+		pool, err := openPool(min(jobs, runtime.NumCPU()))
+		if err != nil {
+			return explore.Report{}, err
+		}
+		defer pool.Close()
+		all := scenarios.Scenario{Name: "generated", Lock: l.Name}
+		all.Expect.Verdict = string(checker.Safe)
+		return explore.Explore(ctx, pool, explore.Options{
+			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d, Jobs: min(jobs, runtime.NumCPU()), Out: dir,
+			Draw: func(seed uint64) (explore.Drawn, error) {
+				s, err := l.Draw(seed)
+				return explore.Drawn{Scenario: s.YAML(), Name: s.Name + " --lock " + shellQuote(l.Name)}, err
+			},
+		})
+	}
+}
+
+// testStatus is the status line of a test.
+func testStatus(p *evaluation.Progress, began time.Time, total time.Duration) console.Status {
+	left := max(0, total-time.Since(began)).Round(time.Second)
+	return console.Status{Text: "testing", Done: int64(min(total, time.Since(began))), Total: int64(total), Count: int64(p.Runs.All),
+		Noun: "run", More: fmt.Sprintf("%s, %s unsafe, %s left", p.Phase, format.Number(p.Runs.Unsafe), left)}
+}
+
+// publishTest writes the files of a test, prints the result and returns the exit code.
+func publishTest(s streams, r evaluation.Report, o testOptions) error {
+	unwritten := r.Write(o.Out)
+	var err error
+	if o.json {
+		err = s.json(r)
+	} else {
+		err = r.Text(s.out)
+		fmt.Fprintln(s.out, filepath.Join(o.Out, evaluation.PageFile))
+	}
+	switch code := r.ExitCode(); {
+	case unwritten != nil || err != nil:
+		return errors.Join(unwritten, err)
+	case r.Interrupted:
+		return runner.ErrInterrupted
+	case code != exitSafe:
+		return &codeError{code: code}
+	}
+	return nil
+}

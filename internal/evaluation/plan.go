@@ -1,0 +1,129 @@
+package evaluation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// mostClients is the size from which a scenario measures load rather than correctness.
+const mostClients = 50
+
+// topologyWord begins the reason of a scenario whose topology is not one of those to test.
+const topologyWord = "topology "
+
+// startTime is about the time that a run needs in addition to its scenario's duration.
+const startTime = 2 * time.Second
+
+// plan are the stories that fit a lock and a set of topologies, the most telling first: each next one adds the most
+// combinations of workload, fault and topology to those before it in the least time.
+func plan(lock Lock) (chosen []suite.Scenario, unfit map[string][]string) {
+	unfit = map[string][]string{}
+	var candidates []suite.Scenario
+	for _, e := range scenarios.Stories() {
+		s, why := fitting(e.Name, lock)
+		switch {
+		case why != "":
+			unfit[why] = append(unfit[why], e.Name)
+		default:
+			candidates = append(candidates, suite.Scenario{Arg: e.Name, Scenario: s})
+		}
+	}
+	covered := map[string]bool{}
+	for len(candidates) > 0 {
+		best, most := 0, -1.0
+		for i, c := range candidates {
+			if v := value(c.Scenario, covered); v > most {
+				best, most = i, v
+			}
+		}
+		for _, f := range features(candidates[best].Scenario) {
+			covered[f] = true
+		}
+		chosen = append(chosen, candidates[best])
+		candidates = slices.Delete(candidates, best, best+1)
+	}
+	return chosen, unfit
+}
+
+// fitting is the story of that name with a lock, or why it does not fit.
+func fitting(name string, lock Lock) (s scenarios.Scenario, why string) {
+	s, err := scenarios.Load(name)
+	if err != nil {
+		return s, err.Error()
+	}
+	if !slices.Contains(lock.Kinds, s.Topology.Kind) {
+		return s, topologyWord + s.Topology.Kind
+	}
+	if len(s.Locks) > 0 {
+		return s, "several locks at once"
+	}
+	if s.Workload.Defaults().Clients > mostClients {
+		return s, fmt.Sprintf("more than %d clients", mostClients)
+	}
+	s, err = scenarios.Load(name, scenarios.Override{As: "--lock", Path: "lock", Value: fmt.Sprintf("%q", lock.Name)})
+	if err == nil {
+		s, err = s.ForLock(lock.Can)
+	}
+	if err != nil {
+		return s, reason(err)
+	}
+	if why := s.Unrecoverable(lock.Can); why != "" {
+		return s, why
+	}
+	return s, ""
+}
+
+// reason is the innermost text of an error, which names no scenario.
+func reason(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// value is what a scenario adds to the covered features, by the time that it takes.
+func value(s scenarios.Scenario, covered map[string]bool) float64 {
+	n := 0.1
+	for _, f := range features(s) {
+		if !covered[f] {
+			n++
+		}
+	}
+	return n / (s.Duration + startTime).Seconds()
+}
+
+// features are the parts of a scenario that make it different from others.
+func features(s scenarios.Scenario) []string {
+	w := s.Workload.Defaults()
+	all := []string{"workload " + w.Kind, "topology " + s.Topology.Kind, "lone " + fmt.Sprint(len(s.Faults) == 0)}
+	for _, name := range s.FaultNames() {
+		row, err := faults.Lookup(name)
+		if err != nil {
+			continue // the loader has checked it
+		}
+		all = append(all, "fault "+name, row.Class+" "+row.Object+" under "+w.Kind+" on "+s.Topology.Kind)
+	}
+	if len(s.Faults) == 0 {
+		all = append(all, "no fault under "+w.Kind+" on "+s.Topology.Kind)
+	}
+	return all
+}
+
+// notStated are the promises of locks that a client does not state, although the workload of some story needs them.
+func notStated(can promise.Set) (names []string) {
+	for _, p := range promise.Catalog() {
+		if !p.House && !can.Has(p.Set) && p.Set != promise.Unleased {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

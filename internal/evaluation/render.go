@@ -1,0 +1,274 @@
+package evaluation
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/junit"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/cause"
+)
+
+// The files of a test, in its directory.
+const (
+	JSONFile    = "test.json"
+	junitFile   = "junit.xml"
+	summaryFile = "summary.md"
+	PageFile    = "index.html"
+)
+
+// Write writes the files of a test to dir, which it makes if necessary.
+func (r Report) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("writing the results of the test: %w", err)
+	}
+	for _, file := range []struct {
+		name  string
+		write func(Report, io.Writer) error
+	}{{JSONFile, Report.JSON}, {junitFile, Report.JUnit}, {summaryFile, Report.Markdown}, {PageFile, Report.Page}} {
+		var b bytes.Buffer
+		err := file.write(r, &b)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file.name), b.Bytes(), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", file.name, err)
+		}
+	}
+	return nil
+}
+
+// JSON writes r as test.json has it.
+func (r Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(format.JSON(w))
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Sentence is the result in one sentence.
+func (r Report) Sentence() string {
+	runs := fmt.Sprintf("%s (%s generated)", format.Count(r.Runs.All, "run"), format.Number(r.Runs.Generated))
+	if wrong := r.WrongClient(); len(wrong) > 0 {
+		return "the client does not keep to the protocol (" + format.Count(len(wrong), "check") + " failed): nothing was tested"
+	}
+	if n := len(r.Own()); n > 0 {
+		return format.Count(n, "finding") + " of this lock in " + runs
+	}
+	if r.TooLittle() {
+		return "too little was tested to decide: " + format.Count(r.Runs.Safe+r.Runs.Unsafe, "decided run") + " of " + runs
+	}
+	text := "no finding of this lock in " + runs
+	if n := len(r.Accepted()); n > 0 {
+		text += ", " + format.Count(n, "finding") + " accepted"
+	}
+	return text
+}
+
+// Name is the cause of a finding, or the property if the cause is not known, with the class.
+func (f Finding) Name() string {
+	name := string(f.Property)
+	if cause.Known(f.Cause) {
+		name = f.Cause
+	}
+	if f.Class != "" {
+		name += " (" + string(f.Class) + ")"
+	}
+	return name
+}
+
+// Line is the finding in one line, for people.
+func (f Finding) Line() string {
+	whose := "expected of any lock of this kind"
+	if f.Own {
+		whose = "finding"
+	}
+	return fmt.Sprintf("%s: %s in %s: %s", whose, f.Name(), f.Scenarios[0], plain(f.Sentence))
+}
+
+// Frequency says in how many runs a finding was seen.
+func (f Finding) Frequency() string {
+	if f.Of == f.Runs {
+		return "in " + format.Count(f.Runs, "run")
+	}
+	return fmt.Sprintf("in %s of %s of the same scenarios", format.Number(f.Runs), format.Count(f.Of, "run"))
+}
+
+// Frequency says in how many runs a property held.
+func (k Kept) Frequency() string {
+	text := format.Count(k.Runs, "run")
+	if k.Broken > 0 {
+		text += fmt.Sprintf("; %d as any lock of this kind", k.Broken)
+	}
+	return text
+}
+
+// Report is the path of the report of the run that is kept; "": none is.
+func (f Finding) Report() string {
+	if f.Run == "" {
+		return ""
+	}
+	return path.Join(f.Run, rundir.ReportFile)
+}
+
+// plain is a sentence of a report without its marks for names.
+func plain(s string) string { return format.Line(strings.ReplaceAll(s, "`", "")) }
+
+// Text writes the result for a terminal.
+func (r Report) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, in %s\n", format.Printable(r.Lock), r.Sentence(), format.Duration(r.Finished.Sub(r.Started)))
+	for _, f := range r.WrongClient() {
+		fmt.Fprintf(&b, "  %s: %s\n", f.Check, format.Printable(f.Detail))
+	}
+	textFindings(&b, "Your lock", r.Own())
+	textFindings(&b, "Accepted by the baseline", r.Accepted())
+	textFindings(&b, "Any lock of this kind", r.Common())
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if len(r.Kept) > 0 {
+		fmt.Fprintf(table, "\nHolds\n")
+		for _, k := range r.Kept {
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", k.Property, k.Frequency(), k.Text)
+		}
+	}
+	_ = table.Flush() // b has no errors
+	if r.Conditions != "" {
+		fmt.Fprintf(&b, "  tested with %s\n", r.Conditions)
+	}
+	if len(r.NotTested) > 0 {
+		b.WriteString("\nNot tested\n")
+		for _, n := range r.NotTested {
+			b.WriteString("  " + format.Printable(n.Line()) + "\n")
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", format.Printable(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Line is n in one line.
+func (n NotTested) Line() string {
+	text := n.What + ": " + n.Why
+	if n.Needs != "" {
+		text += " (needs " + n.Needs + ")"
+	}
+	return text
+}
+
+func textFindings(b *strings.Builder, title string, all []Finding) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	for _, f := range all {
+		fmt.Fprintf(b, "  %s, %s: %s\n    %s\n", f.Name(), f.Frequency(), strings.Join(f.Scenarios, ", "),
+			format.Printable(plain(f.Sentence)))
+		for _, a := range f.Advice[:min(1, len(f.Advice))] {
+			fmt.Fprintf(b, "    change: %s\n", format.Printable(plain(a.Text)))
+		}
+		if f.Accepted != "" {
+			fmt.Fprintf(b, "    accepted: %s\n", format.Printable(f.Accepted))
+		}
+		fmt.Fprintf(b, "    %s\n", format.Printable(f.Repeat))
+		if f.Run != "" {
+			fmt.Fprintf(b, "    %s\n", format.Printable(f.Report()))
+		}
+	}
+}
+
+// Markdown writes a job summary.
+func (r Report) Markdown(w io.Writer) error {
+	var b strings.Builder
+	mark := "✓"
+	if r.ExitCode() != 0 {
+		mark = "✕"
+	}
+	fmt.Fprintf(&b, "## %s chaos test %s: %s\n\n", mark, format.Markdown(r.Lock), format.Markdown(r.Sentence()))
+	for _, f := range r.WrongClient() {
+		fmt.Fprintf(&b, "* %s: %s\n", f.Check, format.Markdown(f.Detail))
+	}
+	for _, part := range []struct {
+		title string
+		list  []Finding
+	}{{"Your lock", r.Own()}, {"Accepted by the baseline", r.Accepted()}, {"Any lock of this kind", r.Common()}} {
+		if len(part.list) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "### %s\n\n| finding | seen | why | change | run it again |\n| --- | --- | --- | --- | --- |\n", part.title)
+		for _, f := range part.list {
+			change := ""
+			if len(f.Advice) > 0 {
+				change = plain(f.Advice[0].Text)
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | <code>%s</code> |\n", format.Markdown(f.Name()), f.Frequency(),
+				format.Markdown(plain(f.Sentence)), format.Markdown(change), format.Markdown(f.Repeat))
+		}
+		b.WriteString("\n")
+	}
+	if len(r.Kept) > 0 {
+		b.WriteString("### Holds\n\n| property | runs | examined |\n| --- | --- | --- |\n")
+		for _, k := range r.Kept {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", k.Property, k.Frequency(), k.Text)
+		}
+		b.WriteString("\n")
+	}
+	if len(r.NotTested) > 0 {
+		b.WriteString("<details><summary>Not tested</summary>\n\n")
+		for _, n := range r.NotTested {
+			fmt.Fprintf(&b, "* %s\n", format.Markdown(n.Line()))
+		}
+		b.WriteString("\n</details>\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// JUnit writes a case for each property that was kept, which passed, for each finding of the lock, which failed unless
+// the baseline accepts it, and for each finding that any lock of its kind has, which is skipped.
+func (r Report) JUnit(w io.Writer) error {
+	all := junit.Suite{
+		Name: "chaos test " + format.Printable(r.Lock), Time: fmt.Sprintf("%.3f", r.Finished.Sub(r.Started).Seconds()),
+		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
+		Properties: &junit.Properties{List: []junit.Property{
+			{Name: "chaos", Value: r.Version}, {Name: "lock", Value: format.Printable(r.Lock)},
+			{Name: "seed", Value: fmt.Sprint(r.Seed)}, {Name: "result", Value: r.Sentence()},
+		}},
+	}
+	const class = "chaos.test"
+	for _, f := range r.WrongClient() {
+		all.Cases = append(all.Cases, junit.Case{Class: class, Name: "client: " + f.Check,
+			Failure: &junit.Message{Message: format.Printable(f.Detail)}})
+	}
+	for _, f := range r.Findings {
+		c := junit.Case{Class: class, Name: format.Printable(f.Name())}
+		message := &junit.Message{Message: format.Printable(plain(f.Sentence)), Text: format.Printable("run it again: " + f.Repeat)}
+		if f.Own && f.Accepted == "" {
+			c.Failure = message
+		} else {
+			message.Message = cmp.Or(f.Accepted, "any lock of this kind") + ": " + message.Message
+			c.Skipped = message
+		}
+		if page := f.Report(); page != "" {
+			c.Out = fmt.Sprintf("[[ATTACHMENT|%s]]", page)
+		}
+		all.Cases = append(all.Cases, c)
+	}
+	for _, k := range r.Kept {
+		all.Cases = append(all.Cases, junit.Case{Class: class, Name: string(k.Property), Out: k.Text})
+	}
+	if r.TooLittle() {
+		all.Cases = append(all.Cases, junit.Case{Class: class, Name: "enough was tested",
+			Error: &junit.Message{Message: r.Sentence()}})
+	}
+	return junit.Write(w, all)
+}

@@ -1,0 +1,224 @@
+package evaluation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/clientcheck"
+	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/generator"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/suite"
+)
+
+// Options of a test.
+type Options struct {
+	Lock     Lock
+	Client   []clientcheck.Finding // the checks of its client; nil: none were made
+	Command  []string              // chaos, to which "run --scenario …" is appended
+	Args     []string              // of every run, such as --docker-image
+	Backend  string
+	Version  string // of chaos
+	Time     time.Duration
+	Seed     uint64
+	Jobs     int    // runs at the same time
+	Out      string // directory for everything
+	Baseline Baseline
+
+	// Missing says why a scenario cannot run here; "": it can.
+	Missing func(suite.Scenario) string
+	// Explore runs generated scenarios in simulation for that time, and keeps runs below dir. nil: the lock cannot be
+	// simulated, so they run as the stories do.
+	Explore func(ctx context.Context, first uint64, d time.Duration, dir string) (explore.Report, error)
+	// Watch is called with the state of the test, at most by one goroutine at a time. nil: it is not.
+	Watch func(Progress)
+	// Found is called with each new finding, as Watch is. nil: it is not.
+	Found func(Finding)
+	// Note is called with texts for people. nil: it is not.
+	Note func(string)
+}
+
+// Progress is how far a test is.
+type Progress struct {
+	Runs    Runs
+	Phase   string // for people
+	Elapsed time.Duration
+}
+
+// storyShare is the part of the time after which no story begins, so that generated scenarios run in any case.
+const storyShare = 0.7
+
+// generatedAtOnce is the number of generated scenarios that are drawn for each job before they run.
+const generatedAtOnce = 2
+
+// test is a test in progress.
+type test struct {
+	Options
+	began time.Time
+
+	mu     sync.Mutex
+	report Report
+	phase  string
+	seen   map[string]*sum     // by property
+	of     map[string]int      // runs by scenario
+	faults map[string]int64    // that had an effect, by name
+	missed map[string][]string // scenarios that did not run, by reason
+}
+
+// Run tests a lock. When ctx ends, the runs in progress are interrupted, and the report says so.
+func Run(ctx context.Context, o Options) (Report, error) {
+	t := &test{Options: o, began: time.Now(), seen: map[string]*sum{}, of: map[string]int{}, faults: map[string]int64{},
+		report: Report{Format: Format, Version: o.Version, Lock: o.Lock.Name, Promises: o.Lock.Can, Topologies: o.Lock.Kinds,
+			Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client, Notes: o.Baseline.expired(time.Now())}}
+	stories, unfit := plan(o.Lock)
+	t.missed = unfit
+	if len(t.report.WrongClient()) == 0 {
+		err := t.suite(ctx, "stories", stories, time.Duration(float64(o.Time)*storyShare))
+		if err == nil {
+			err = t.generated(ctx)
+		}
+		if t.report.Interrupted = errors.Is(err, suite.ErrInterrupted) || ctx.Err() != nil; err != nil && !t.report.Interrupted {
+			return t.report, err
+		}
+	}
+	t.sumUp()
+	t.report.Finished = time.Now().UTC()
+	return t.report, nil
+}
+
+// suite runs scenarios and starts none after budget.
+func (t *test) suite(ctx context.Context, phase string, list []suite.Scenario, budget time.Duration) error {
+	t.mu.Lock()
+	t.phase = phase
+	t.mu.Unlock()
+	done, err := suite.Run(ctx, suite.Options{
+		Scenarios: list, Command: t.Command, Args: t.Args, Backend: t.Backend, Version: t.Version, Lock: t.Lock.Name,
+		Seed: t.Seed, Jobs: t.Jobs, Budget: budget, Out: t.Out, InOrder: true, Missing: t.Missing, Note: t.Note,
+		Judged: t.judged,
+	})
+	for _, r := range done.Rows {
+		t.row(r)
+	}
+	_ = os.Remove(filepath.Join(t.Out, suite.ProgressFile))
+	return err
+}
+
+// generated spends the rest of the time on generated scenarios.
+func (t *test) generated(ctx context.Context) error {
+	left := func() time.Duration { return t.Time - time.Since(t.began) }
+	if t.Explore != nil {
+		return t.explored(ctx, left())
+	}
+	for first := t.Seed; left() > 0 && ctx.Err() == nil; first += uint64(generatedAtOnce * t.Jobs) {
+		list, err := t.draw(first, generatedAtOnce*t.Jobs)
+		if err != nil {
+			return err
+		}
+		if err := t.suite(ctx, "generated scenarios", list, left()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scenariosDir is the folder of the generated scenarios.
+const scenariosDir = "scenarios"
+
+// draw writes the scenarios of n seeds to files.
+func (t *test) draw(first uint64, n int) (list []suite.Scenario, err error) {
+	dir := filepath.Join(t.Out, scenariosDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("creating the folder of generated scenarios: %w", err)
+	}
+	for seed := first; seed < first+uint64(n); seed++ {
+		s, err := t.Lock.Draw(seed)
+		if err != nil {
+			return nil, err
+		}
+		file := filepath.Join(dir, s.Name+".yaml")
+		if err := os.WriteFile(file, []byte(s.YAML()), 0o644); err != nil {
+			return nil, fmt.Errorf("writing a generated scenario: %w", err)
+		}
+		list = append(list, suite.Scenario{Arg: file, Scenario: s})
+	}
+	return list, nil
+}
+
+// explored runs generated scenarios in simulation.
+func (t *test) explored(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t.mu.Lock()
+	t.phase = "generated scenarios, simulated"
+	t.watch()
+	t.mu.Unlock()
+	got, err := t.Explore(ctx, t.Seed, d, filepath.Join(t.Out, suite.RunsDir))
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	runs := &t.report.Runs
+	runs.All, runs.Generated = runs.All+got.Runs, runs.Generated+got.Runs
+	runs.Safe, runs.Unsafe = runs.Safe+got.Safe, runs.Unsafe+got.Unsafe
+	runs.Inconclusive, runs.Failed = runs.Inconclusive+got.Inconclusive, runs.Failed+got.Failed
+	t.sum(checker.Exercised).add(got.Runs, map[string]int64{"grants": got.Grants})
+	for _, f := range got.Findings {
+		t.addExplored(f, got.Runs)
+	}
+	return nil
+}
+
+// row counts a row whose run left no directory, and removes the scenario of a generated one that found nothing.
+func (t *test) row(r suite.Row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, drawn := generator.SeedOf(r.Scenario)
+	switch {
+	case r.Outcome == suite.NotRun || r.Outcome == suite.Skipped:
+		why := strings.Join(r.Why, "; ")
+		t.missed[why] = append(t.missed[why], r.Scenario)
+	case r.Verdict == "":
+		t.report.Runs.All++
+		t.report.Runs.Failed++
+		t.report.Notes = append(t.report.Notes, fmt.Sprintf("scenario %s: %s", r.Scenario, strings.Join(r.Why, "; ")))
+	}
+	file := filepath.ToSlash(filepath.Join(scenariosDir, r.Scenario+".yaml"))
+	for i := range t.report.Findings {
+		f := &t.report.Findings[i]
+		if f.Scenarios[0] == r.Scenario && f.Run == "" {
+			f.Run, drawn = r.Run, false
+		}
+	}
+	if drawn && r.Outcome != suite.Inconclusive {
+		_ = os.Remove(filepath.Join(t.Out, file))
+	}
+}
+
+// judged adds a run, and reports whether to keep it.
+func (t *test) judged(row suite.Row, dir *rundir.Dir) (keep bool) {
+	run, err := load(dir)
+	if err != nil || row.Verdict == "" {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	keep = t.add(row, run)
+	t.watch()
+	return keep
+}
+
+// watch passes on the progress; t.mu is locked.
+func (t *test) watch() {
+	if t.Watch != nil {
+		t.Watch(Progress{t.report.Runs, t.phase, time.Since(t.began)})
+	}
+}

@@ -1,0 +1,112 @@
+package evaluation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// sumUp completes the report after the last run.
+func (t *test) sumUp() {
+	r := &t.report
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		for _, name := range f.Scenarios {
+			f.Of += t.of[name]
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(compareBool(b.Own, a.Own), compareBool(a.Accepted != "", b.Accepted != ""), cmp.Compare(b.Runs, a.Runs))
+	})
+	r.Conditions = t.conditions()
+	for _, p := range checker.Catalog() {
+		t.sumUpProperty(p)
+	}
+	for _, why := range slices.Sorted(maps.Keys(t.missed)) {
+		r.NotTested = append(r.NotTested, missedScenarios(why, t.missed[why]))
+	}
+	if names := notStated(r.Promises); len(names) > 0 && t.Lock.Command != nil {
+		r.NotTested = append(r.NotTested, NotTested{
+			What: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
+			Why:  "a promise that is not stated is not judged", Needs: "the names in \"can\" of the reply to init"})
+	}
+}
+
+// conditions are the numbers of grants and of faults in all runs.
+func (t *test) conditions() string {
+	all := map[string]int64{}
+	if s := t.seen[string(checker.Exercised)]; s != nil {
+		all["grants"], all["contended_grants"] = s.counts["grants"], s.counts["contended_grants"]
+	}
+	maps.Copy(all, t.faults)
+	return countsText(all)
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// sumUpProperty adds a property to those that were kept, or to those that were not tested.
+func (t *test) sumUpProperty(p checker.Spec) {
+	r, s := &t.report, t.seen[string(p.Name)]
+	own := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Own && f.Property == p.Name })
+	switch {
+	case s == nil || own || p.Name == checker.Exercised:
+	case s.held > 0:
+		r.Kept = append(r.Kept, Kept{Property: p.Name, Runs: s.held, Broken: s.violated, Counts: s.counts,
+			Text: countsText(s.counts)})
+	case s.violated > 0:
+	case s.undecided > 0:
+		r.NotTested = append(r.NotTested, NotTested{What: "property " + string(p.Name), Why: "no run could decide it"})
+	case s.why != "":
+		r.NotTested = append(r.NotTested, NotTested{What: "property " + string(p.Name), Why: s.why})
+	}
+}
+
+// countsText lists counts, the largest first, without those that are zero.
+func countsText(counts map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names {
+		if n := counts[name]; n > 0 {
+			parts = append(parts, format.Number(n)+" "+strings.ReplaceAll(name, "_", " "))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// namedAtMost is the number of scenarios that a line names.
+const namedAtMost = 6
+
+// missedScenarios is the line about scenarios that did not run for one reason.
+func missedScenarios(why string, names []string) NotTested {
+	shown := names[:min(len(names), namedAtMost)]
+	n := NotTested{What: format.Count(len(names), "scenario") + ": " + strings.Join(shown, ", "), Why: why}
+	if len(names) > len(shown) {
+		n.What += fmt.Sprintf(" and %d more", len(names)-len(shown))
+	}
+	switch kind, isTopology := strings.CutPrefix(why, topologyWord); {
+	case isTopology:
+		n.Needs = "--topology " + kind
+	case strings.HasPrefix(why, budgetWords):
+		n.Needs = "a longer --time"
+	}
+	return n
+}
+
+// budgetWords begin the reason of a scenario for which no time was left; see package suite.
+const budgetWords = "the budget of"
