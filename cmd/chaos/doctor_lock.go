@@ -10,21 +10,20 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/promise"
 )
 
-// checkClient checks that the client of a lock keeps to the protocol, and returns the promises that it states.
-func checkClient(ctx context.Context, lock string, initTimeout time.Duration) ([]clientcheck.Finding, promise.Set, error) {
+// checkClient checks that the client of a lock keeps to the protocol.
+func checkClient(ctx context.Context, lock string, initTimeout time.Duration) (r clientcheck.Result, err error) {
 	row, err := adapters.Lookup(lock)
 	if err != nil {
-		return nil, 0, usage(fmt.Errorf("%w%s", err, lockHint(lock)))
+		return r, usage(fmt.Errorf("%w%s", err, lockHint(lock)))
 	}
 	if err := adapters.Ready(lock); err != nil {
-		return nil, 0, errors.Join(cluster.ErrEnvironment, err)
+		return r, errors.Join(cluster.ErrEnvironment, err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, 0, fmt.Errorf("finding this program on disk: %w", err)
+		return r, fmt.Errorf("finding this program on disk: %w", err)
 	}
 	return clientcheck.Run(ctx, clientcheck.Options{
 		Lock: row, Native: []string{self, "client"}, InitTimeout: initTimeout,
@@ -33,10 +32,11 @@ func checkClient(ctx context.Context, lock string, initTimeout time.Duration) ([
 
 // doctorLock prints the checks of a client.
 func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Duration, asJSON bool) error {
-	found, _, err := checkClient(ctx, lock, initTimeout)
+	result, err := checkClient(ctx, lock, initTimeout)
 	if err != nil {
 		return err
 	}
+	found := result.Findings
 	if asJSON {
 		if err := s.json(found); err != nil {
 			return err

@@ -150,7 +150,7 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 		return ""
 	}
 	if simulated := o.Options.Lock.Simulated(); len(simulated.Kinds) > 0 {
-		o.Explore = exploreFor(simulated, o.Jobs)
+		o.Explore = exploreFor(s, simulated, o.Jobs)
 	}
 	o.Note = func(text string) { s.note("%s", text) }
 	o.Found = func(f evaluation.Finding) { s.note("%s", f.Line()) }
@@ -189,38 +189,48 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 		return nil
 	}
 	s.note("checking the client of %s", o.lock)
-	found, can, err := checkClient(ctx, o.lock, o.init)
+	r, err := checkClient(ctx, o.lock, o.init)
 	if err != nil {
 		return err
 	}
-	o.Client, o.Options.Lock.Can = found, can
-	for _, f := range slices.DeleteFunc(slices.Clone(found), func(f clientcheck.Finding) bool { return f.OK }) {
+	o.Client, o.Options.Lock.Can, o.Options.Lock.Alone = r.Findings, r.Can, r.Alone
+	for _, f := range slices.DeleteFunc(slices.Clone(r.Findings), func(f clientcheck.Finding) bool { return f.OK }) {
 		s.note("the client does not keep to the protocol: %s: %s", f.Check, f.Detail)
 	}
 	return nil
 }
 
-// exploreFor runs scenarios that are generated for a lock in simulation.
-func exploreFor(
-	l generator.Lock, jobs int,
-) func(ctx context.Context, first uint64, d time.Duration, dir string) (explore.Report, error) {
-	return func(ctx context.Context, first uint64, d time.Duration, dir string) (explore.Report, error) {
+// exploreFor runs scenarios that are generated for a lock in simulation, and shrinks those that violate something.
+func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
+	return func(ctx context.Context, first uint64, d time.Duration, dir string) (evaluation.Explored, error) {
 		pool, err := openPool(min(jobs, runtime.NumCPU()))
 		if err != nil {
-			return explore.Report{}, err
+			return evaluation.Explored{}, err
 		}
 		defer pool.Close()
 		all := scenarios.Scenario{Name: "generated", Lock: l.Name}
 		all.Expect.Verdict = string(checker.Safe)
-		return explore.Explore(ctx, pool, explore.Options{
+		report, err := explore.Explore(ctx, pool, explore.Options{
 			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d, Jobs: min(jobs, runtime.NumCPU()), Out: dir,
 			Draw: func(seed uint64) (explore.Drawn, error) {
 				s, err := l.Draw(seed)
 				return explore.Drawn{Scenario: s.YAML(), Name: s.Name + " --lock " + shellQuote(l.Name)}, err
 			},
 		})
+		if err != nil {
+			return evaluation.Explored{Report: report}, err
+		}
+		limited, cancel := context.WithTimeout(ctx, shrinkTime)
+		defer cancel()
+		files, err := shrinkAll(limited, s, pool, all, report)
+		return evaluation.Explored{
+			Report: report, Shrunk: format.Texts(files, func(s shrunk) string { return s.File }),
+		}, err
 	}
 }
+
+// shrinkTime is how long the scenarios of the findings are shrunk, in all.
+const shrinkTime = 30 * time.Second
 
 // testStatus is the status line of a test.
 func testStatus(p *evaluation.Progress, began time.Time, total time.Duration) console.Status {

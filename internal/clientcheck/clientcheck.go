@@ -28,7 +28,15 @@ import (
 type Finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
-	Detail string `json:"detail"` // what was expected and what came
+	Detail string `json:"detail"`         // what was expected and what came
+	Last   bool   `json:"last,omitempty"` // the check failed so that the others could not be made: the lock cannot be tested
+}
+
+// Result is what a check of a client has found.
+type Result struct {
+	Findings []Finding
+	Can      promise.Set // that the client states
+	Alone    bool        // a process hosts one client only
 }
 
 // Options is what to check.
@@ -56,26 +64,26 @@ type checks struct {
 	links   cluster.Links
 	clients []client.Client
 	found   []Finding
+	alone   bool // see Result
 
 	mu    sync.Mutex
 	noted []string // clients that ignored their source
 }
 
-// Run checks a client, and returns the promises that it states. The error says that the machine could not run the check;
-// what a client does wrong is a finding.
-func Run(ctx context.Context, o Options) (found []Finding, can promise.Set, err error) {
+// Run checks a client. The error says that the machine could not run the check; what a client does wrong is a finding.
+func Run(ctx context.Context, o Options) (found Result, err error) {
 	dir, err := os.MkdirTemp("", "chaos-doctor-")
 	if err != nil {
-		return nil, 0, err
+		return found, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	run, err := rundir.Create(dir, "doctor", 1, time.Now())
 	if err != nil {
-		return nil, 0, err
+		return found, err
 	}
 	record, err := ledger.Open("doctor")
 	if err != nil {
-		return nil, 0, err
+		return found, err
 	}
 	defer record.Close()
 	c := &checks{Options: o, backend: servers.Process().New(backend.Options{Client: o.Native})}
@@ -91,19 +99,19 @@ func Run(ctx context.Context, o Options) (found []Finding, can promise.Set, err 
 		},
 	}
 	if c.cluster, err = c.backend.Start(ctx, c.env); err != nil {
-		return nil, 0, err
+		return found, err
 	}
 	defer func() { err = errors.Join(err, c.cluster.Close(context.WithoutCancel(ctx))) }()
 	links, ok := c.cluster.(cluster.Links)
 	if !ok {
-		return nil, 0, errors.New("the backend has no gates")
+		return found, errors.New("the backend has no gates")
 	}
 	c.links = links
 	c.perform(ctx)
 	if logs := c.logs(); logs != "" && !c.allOK() {
 		c.add("standard error", true, logs)
 	}
-	return c.found, c.Lock.Can, ctx.Err()
+	return Result{c.found, c.Lock.Can, c.alone}, ctx.Err()
 }
 
 // topology is the smallest one that the lock runs on.
@@ -119,7 +127,7 @@ func (c *checks) topology() string {
 }
 
 func (c *checks) add(check string, ok bool, detail string) {
-	c.found = append(c.found, Finding{check, ok, format.Line(detail)})
+	c.found = append(c.found, Finding{Check: check, OK: ok, Detail: format.Line(detail)})
 }
 
 func (c *checks) failed(check, detail string, args ...any) {
@@ -145,12 +153,12 @@ func (c *checks) logs() string {
 // perform goes through the checks, and stops at the first after which the others could not be judged.
 func (c *checks) perform(ctx context.Context) {
 	defer c.closeAll(ctx)
-	for i := range alone {
-		if !c.start(ctx, i) {
-			return
-		}
+	able := true
+	for i := 0; i < alone && able; i++ {
+		able = c.start(ctx, i)
 	}
-	if !c.exclusion(ctx) {
+	if !able || !c.exclusion(ctx) {
+		c.found[len(c.found)-1].Last = true
 		return
 	}
 	c.refusals(ctx)

@@ -59,12 +59,12 @@ func TestBrokenClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, _, err := Run(t.Context(), Options{Lock: row})
+			result, err := Run(t.Context(), Options{Lock: row})
 			if err != nil {
 				t.Fatal(err)
 			}
 			seen := b.check == ""
-			for _, f := range found {
+			for _, f := range result.Findings {
 				if f.Check == b.check && !f.OK && strings.Contains(f.Detail, b.detail) {
 					seen = true
 				} else if !f.OK && b.check == "" {
@@ -72,7 +72,7 @@ func TestBrokenClients(t *testing.T) {
 				}
 			}
 			if !seen {
-				t.Errorf("%s was not found: %+v", b.check, found)
+				t.Errorf("%s was not found: %+v", b.check, result.Findings)
 			}
 		})
 	}

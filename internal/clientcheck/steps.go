@@ -111,7 +111,7 @@ func (c *checks) lostReply(ctx context.Context) {
 // shared: a program that hosts several clients says so, and a client of it that waits does not delay another.
 func (c *checks) shared(ctx context.Context) {
 	const check = "several clients in one process"
-	c.env.PerProcess = alone
+	c.env.PerProcess, c.alone = alone, true
 	for i := alone; i < 2*alone; i++ {
 		reply, err := c.setUp(ctx, i)
 		switch {
@@ -140,7 +140,9 @@ func (c *checks) shared(ctx context.Context) {
 	if got := <-granted; err != nil || reply.Type != "ok" || got != "ok" {
 		c.failed(check, "one waited while the other worked and released the lock: expected ok and ok, got %s and %s",
 			answer(reply, err), got)
+		return
 	}
+	c.alone = false
 }
 
 // keys is how many keys the servers have.

@@ -58,7 +58,8 @@ type Finding struct {
 	// Own: a correct lock with these promises does not have it. Otherwise the scenario expects it of any lock of its kind,
 	// because no lease and no asynchronous replication can prevent it.
 	Own      bool             `json:"own"`
-	Cause    string           `json:"cause"` // see package cause; the property if the cause is not known
+	Because  string           `json:"because,omitempty"` // not of the lock: why it need not survive the faults
+	Cause    string           `json:"cause"`             // see package cause; the property if the cause is not known
 	Property checker.Property `json:"property"`
 	Class    checker.Class    `json:"class,omitempty"`
 	Sentence string           `json:"sentence"` // about the run that is kept
@@ -124,6 +125,11 @@ func (r Report) WrongClient() []clientcheck.Finding {
 	return slices.DeleteFunc(slices.Clone(r.Client), func(f clientcheck.Finding) bool { return f.OK })
 }
 
+// Untestable reports whether the client failed a check without which the lock cannot be tested.
+func (r Report) Untestable() bool {
+	return slices.ContainsFunc(r.Client, func(f clientcheck.Finding) bool { return f.Last })
+}
+
 // TooLittle reports whether the runs decide nothing.
 func (r Report) TooLittle() bool {
 	decided := r.Runs.Safe + r.Runs.Unsafe
@@ -133,7 +139,7 @@ func (r Report) TooLittle() bool {
 // ExitCode is 0 if the lock has no finding of its own beyond the baseline.
 func (r Report) ExitCode() int {
 	switch {
-	case len(r.Own()) > 0 || len(r.WrongClient()) > 0:
+	case len(r.Own()) > 0 || r.Untestable():
 		return exitFinding
 	case r.TooLittle():
 		return exitTooLittle

@@ -106,7 +106,10 @@ func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
 	if run.Worst != nil {
 		first.Property = run.PropertyOf(run.Worst)
 	}
-	unexpected := t.unexpected(row.Scenario, run)
+	scenario, unexpected := t.unexpected(row.Scenario, run)
+	if fault, why := generator.Beyond(scenario, run.Manifest.Can); fault != "" {
+		unexpected, first.Because = nil, "fault "+fault+": "+why
+	}
 	first.Own = len(unexpected) > 0 && (unexpected[0] == "" || slices.Contains(unexpected, first.Property))
 	all = append(all, first)
 	if first.Own {
@@ -128,12 +131,12 @@ func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
 	return all
 }
 
-// unexpected are the properties that were violated in a run although the scenario expects any lock with these promises
+// unexpected is the scenario of a run, and the properties that were violated in a run although the scenario expects any lock with these promises
 // to keep them; "" comes first if it does not expect the verdict or its class.
-func (t *test) unexpected(name string, run *reports.Run) (all []checker.Property) {
+func (t *test) unexpected(name string, run *reports.Run) (s scenarios.Scenario, all []checker.Property) {
 	s, err := scenarios.Parse([]byte(run.Manifest.YAML))
 	if err != nil {
-		return []checker.Property{""} // the manifest is this program's own
+		return s, []checker.Property{""} // the manifest is this program's own
 	}
 	if original, err := scenarios.Load(name); err == nil { // it is a story: its text may be about this lock
 		s.Expect = original.ExpectOfAnotherLock()
@@ -149,7 +152,7 @@ func (t *test) unexpected(name string, run *reports.Run) (all []checker.Property
 			all = append(all, p)
 		}
 	}
-	return all
+	return s, all
 }
 
 // weight is larger for a scenario that is harder to understand.
@@ -197,8 +200,17 @@ func (f Finding) same(o Finding) bool {
 	return f.Own == o.Own && f.Cause == o.Cause && f.Class == o.Class && (cause.Known(f.Cause) || f.Property == o.Property)
 }
 
-// addExplored adds a finding of an exploration of runs scenarios.
-func (t *test) addExplored(f explore.Finding, runs int) {
+// relative is a path relative to the directory of the test, with slashes; "" for "".
+func (t *test) relative(file string) string {
+	to, err := filepath.Rel(t.Out, file)
+	if file == "" || err != nil {
+		return ""
+	}
+	return filepath.ToSlash(to)
+}
+
+// addExplored adds a finding of an exploration of so many runs, and the file with its shrunk scenario.
+func (t *test) addExplored(f explore.Finding, runs int, shrunk string) {
 	name := generator.Name(f.Seed)
 	found := Finding{
 		Own: true, Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{name},
@@ -210,9 +222,7 @@ func (t *test) addExplored(f explore.Finding, runs int) {
 			found.Cause, found.Sentence, found.Advice = run.Story.Cause, run.Story.Sentence, run.Story.Advice
 			found.Steps, found.Repeat = run.Story.Steps, run.Manifest.Repeat
 		}
-		if to, err := filepath.Rel(t.Out, f.Dir); err == nil {
-			found.Run = filepath.ToSlash(to)
-		}
+		found.Run, found.File = t.relative(f.Dir), t.relative(shrunk)
 	}
 	t.addFinding(found)
 }

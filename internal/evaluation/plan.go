@@ -65,6 +65,9 @@ func fitting(name string, lock Lock) (s scenarios.Scenario, why string) {
 	if len(s.Locks) > 0 {
 		return s, "several locks at once"
 	}
+	if lock.Alone && (s.Workload.PerProcess > 1 || s.Workload.PerInstance > 1) {
+		return s, "several clients in one process"
+	}
 	if s.Workload.Defaults().Clients > mostClients {
 		return s, fmt.Sprintf("more than %d clients", mostClients)
 	}

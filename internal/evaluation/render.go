@@ -57,8 +57,8 @@ func (r Report) JSON(w io.Writer) error {
 // Sentence is the result in one sentence.
 func (r Report) Sentence() string {
 	runs := fmt.Sprintf("%s (%s generated)", format.Count(r.Runs.All, "run"), format.Number(r.Runs.Generated))
-	if wrong := r.WrongClient(); len(wrong) > 0 {
-		return "the client does not keep to the protocol (" + format.Count(len(wrong), "check") + " failed): nothing was tested"
+	if r.Untestable() {
+		return "the client does not keep to the protocol: nothing was tested"
 	}
 	if n := len(r.Own()); n > 0 {
 		return format.Count(n, "finding") + " of this lock in " + runs
@@ -127,7 +127,7 @@ func (r Report) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, in %s\n", format.Printable(r.Lock), r.Sentence(), format.Duration(r.Finished.Sub(r.Started)))
 	for _, f := range r.WrongClient() {
-		fmt.Fprintf(&b, "  %s: %s\n", f.Check, format.Printable(f.Detail))
+		fmt.Fprintf(&b, "  client, %s: %s\n", f.Check, format.Printable(f.Detail))
 	}
 	textFindings(&b, "Your lock", r.Own())
 	textFindings(&b, "Accepted by the baseline", r.Accepted())
@@ -173,6 +173,9 @@ func textFindings(b *strings.Builder, title string, all []Finding) {
 	for _, f := range all {
 		fmt.Fprintf(b, "  %s, %s: %s\n    %s\n", f.Name(), f.Frequency(), strings.Join(f.Scenarios, ", "),
 			format.Printable(plain(f.Sentence)))
+		if f.Because != "" {
+			fmt.Fprintf(b, "    beyond its promises: %s\n", format.Printable(f.Because))
+		}
 		for _, a := range f.Advice[:min(1, len(f.Advice))] {
 			fmt.Fprintf(b, "    change: %s\n", format.Printable(plain(a.Text)))
 		}
@@ -246,8 +249,12 @@ func (r Report) JUnit(w io.Writer) error {
 	}
 	const class = "chaos.test"
 	for _, f := range r.WrongClient() {
-		all.Cases = append(all.Cases, junit.Case{Class: class, Name: "client: " + f.Check,
-			Failure: &junit.Message{Message: format.Printable(f.Detail)}})
+		c := junit.Case{Class: class, Name: "client: " + f.Check}
+		message := &junit.Message{Message: format.Printable(f.Detail)}
+		if c.Skipped = message; f.Last {
+			c.Failure, c.Skipped = message, nil
+		}
+		all.Cases = append(all.Cases, c)
 	}
 	for _, f := range r.Findings {
 		c := junit.Case{Class: class, Name: format.Printable(f.Name())}

@@ -36,13 +36,23 @@ type Options struct {
 	Missing func(suite.Scenario) string
 	// Explore runs generated scenarios in simulation for that time, and keeps runs below dir. nil: the lock cannot be
 	// simulated, so they run as the stories do.
-	Explore func(ctx context.Context, first uint64, d time.Duration, dir string) (explore.Report, error)
+	Explore ExploreFunc
 	// Watch is called with the state of the test, at most by one goroutine at a time. nil: it is not.
 	Watch func(Progress)
 	// Found is called with each new finding, as Watch is. nil: it is not.
 	Found func(Finding)
 	// Note is called with texts for people. nil: it is not.
 	Note func(string)
+}
+
+// ExploreFunc runs the scenarios that are generated for the seeds from first on for that time, in simulation, and keeps
+// an example run of each finding below dir.
+type ExploreFunc func(ctx context.Context, first uint64, d time.Duration, dir string) (Explored, error)
+
+// Explored is the result of an [ExploreFunc].
+type Explored struct {
+	explore.Report
+	Shrunk []string // files with the shrunk scenarios of the findings, in their order; "": not shrunk
 }
 
 // Progress is how far a test is.
@@ -79,7 +89,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client, Notes: o.Baseline.expired(time.Now())}}
 	stories, unfit := plan(o.Lock)
 	t.missed = unfit
-	if len(t.report.WrongClient()) == 0 {
+	if !t.report.Untestable() {
 		err := t.suite(ctx, "stories", stories, time.Duration(float64(o.Time)*storyShare))
 		if err == nil {
 			err = t.generated(ctx)
@@ -171,8 +181,12 @@ func (t *test) explored(ctx context.Context, d time.Duration) error {
 	runs.Safe, runs.Unsafe = runs.Safe+got.Safe, runs.Unsafe+got.Unsafe
 	runs.Inconclusive, runs.Failed = runs.Inconclusive+got.Inconclusive, runs.Failed+got.Failed
 	t.sum(checker.Exercised).add(got.Runs, map[string]int64{"grants": got.Grants})
-	for _, f := range got.Findings {
-		t.addExplored(f, got.Runs)
+	for i, f := range got.Findings {
+		file := ""
+		if i < len(got.Shrunk) {
+			file = got.Shrunk[i]
+		}
+		t.addExplored(f, got.Runs, file)
 	}
 	return nil
 }
@@ -183,6 +197,7 @@ func (t *test) row(r suite.Row) {
 	defer t.mu.Unlock()
 	_, drawn := generator.SeedOf(r.Scenario)
 	switch {
+	case drawn && r.Outcome == suite.NotRun:
 	case r.Outcome == suite.NotRun || r.Outcome == suite.Skipped:
 		why := strings.Join(r.Why, "; ")
 		t.missed[why] = append(t.missed[why], r.Scenario)

@@ -30,6 +30,7 @@ func (t *test) sumUp() {
 	for _, why := range slices.Sorted(maps.Keys(t.missed)) {
 		r.NotTested = append(r.NotTested, missedScenarios(why, t.missed[why]))
 	}
+	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return compareBool(b.Needs != "", a.Needs != "") })
 	if names := notStated(r.Promises); len(names) > 0 && t.Lock.Command != nil {
 		r.NotTested = append(r.NotTested, NotTested{
 			What: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
@@ -103,7 +104,7 @@ func missedScenarios(why string, names []string) NotTested {
 	case isTopology:
 		n.Needs = "--topology " + kind
 	case strings.HasPrefix(why, budgetWords):
-		n.Needs = "a longer --time"
+		n.Why, n.Needs = "no time was left", "a longer --time"
 	}
 	return n
 }

@@ -146,6 +146,35 @@ func (d *draw) survives(t tolerance) bool {
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }
 
+// Beyond names a fault of a scenario that a lock with these promises need not survive, and says why: a violation in such
+// a run is no bug of the lock, unless it promises to keep its grants where servers lose them. Both are "" if there is
+// none.
+func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
+	const elected = "the server that takes over may not have the grant"
+	d := draw{Scenario: s, can: can}
+	keeps := can.Any(promise.KeepsGrants | promise.AwaitsReplicas)
+	for _, name := range s.FaultNames() {
+		i := slices.IndexFunc(tolerances(), func(t tolerance) bool { return t.fault == name })
+		if i < 0 {
+			continue
+		}
+		t := tolerances()[i]
+		t.steady, t.once = false, false // they are about what is drawn
+		switch {
+		case keeps && (t.because != "" || t.only != nil) || d.survives(t):
+		case t.because != "":
+			return name, t.because
+		case !can.Has(t.needs):
+			return name, "a lock that does not state " + t.needs.Without(can).String() + " need not survive it"
+		case t.only != nil && !slices.Contains(t.only, s.Topology.Kind):
+			return name, elected
+		case t.durable && s.Topology.Options["appendonly"] == "":
+			return name, "the servers keep nothing on disk"
+		}
+	}
+	return "", ""
+}
+
 // named reports whether all operations of the traffic name a hold, so that a second execution finds that it is one. A
 // forced release, and an access to a resource that the servers guard, do not.
 func (d *draw) named() bool {

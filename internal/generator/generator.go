@@ -27,6 +27,8 @@ type Lock struct {
 	client.Spec
 	// Kinds are the topologies to draw from, all of which the lock runs on.
 	Kinds []string
+	// Alone: a process of the client cannot host several clients.
+	Alone bool
 }
 
 // prefix begins the names of drawn scenarios, which end with the seed.
@@ -97,7 +99,9 @@ func (l Lock) Draw(seed uint64, overrides ...scenarios.Override) (scenarios.Scen
 	d.Expect = scenarios.Expect{Verdict: string(checker.Safe)}
 	d.drawTopology(l.Kinds)
 	d.drawOptions(l.Spec)
-	d.drawTraffic()
+	if d.drawTraffic(); l.Alone {
+		d.Workload.PerProcess, d.Workload.PerInstance = 0, 0
+	}
 	d.drawFaults()
 	d.Summary = d.summary()
 	if err := d.Check(); err != nil {
