@@ -62,7 +62,10 @@ def acquire(redis, request):
         start = time.monotonic_ns()  # before the server starts the lease
         if redis.call("SET", request["key"], request["owner"], "NX", "PX", int(lease)) is not None:
             now = time.monotonic_ns()
-            return {"type": "ok", "count": 1, "valid_ms": lease - (now - start) / 1e6, "mono_ns": now}
+            valid = lease - (now - start) / 1e6
+            if valid > 0:
+                return {"type": "ok", "count": 1, "valid_ms": valid, "mono_ns": now}
+            script(redis, RELEASE, request)  # the reply came when the lease was over
         if request["op"] == "try" or time.monotonic() >= deadline:
             return {"type": "fail", "code": "held", "error": "held by another owner"}
         time.sleep(0.01)
