@@ -178,21 +178,22 @@ func (t *test) addFinding(f Finding) (example bool) {
 		return true
 	}
 	old := &t.report.Findings[i]
-	runs, names := old.Runs+f.Runs, old.Scenarios
-	if f.weight < old.weight {
-		*old, example = f, true
-		old.Accepted = t.Baseline.of(f, t.began)
+	if example = f.weight < old.weight; example {
+		f.Accepted = t.Baseline.of(f, t.began)
+		f, *old = *old, f
 	}
-	old.Runs = runs
-	for _, name := range names {
-		if !slices.Contains(old.Scenarios, name) {
-			old.Scenarios = append(old.Scenarios, name)
+	old.seenIn(f)
+	return example
+}
+
+// seenIn adds the runs and scenarios of another finding of the same cause.
+func (f *Finding) seenIn(o Finding) {
+	f.Runs += o.Runs
+	for _, name := range o.Scenarios {
+		if !slices.Contains(f.Scenarios, name) {
+			f.Scenarios = append(f.Scenarios, name)
 		}
 	}
-	if !slices.Contains(old.Scenarios, f.Scenarios[0]) {
-		old.Scenarios = append(old.Scenarios, f.Scenarios[0])
-	}
-	return example
 }
 
 // same reports whether two findings have the same cause. Where the cause is not known, the property stands for it.

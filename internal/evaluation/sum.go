@@ -14,6 +14,7 @@ import (
 // sumUp completes the report after the last run.
 func (t *test) sumUp() {
 	r := &t.report
+	r.fold()
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		for _, name := range f.Scenarios {
@@ -36,6 +37,23 @@ func (t *test) sumUp() {
 			What: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
 			Why:  "a promise that is not stated is not judged", Needs: "the names in \"can\" of the reply to init"})
 	}
+}
+
+// fold adds each finding that any lock of this kind has to one of the lock itself with the same cause: the lock does it
+// without such faults, too.
+func (r *Report) fold() {
+	own, common := slices.Clone(r.Findings), []Finding(nil)
+	own = slices.DeleteFunc(own, func(f Finding) bool { return !f.Own })
+	for _, c := range r.Common() {
+		as := c
+		as.Own = true
+		if i := slices.IndexFunc(own, as.same); i >= 0 {
+			own[i].seenIn(c)
+		} else {
+			common = append(common, c)
+		}
+	}
+	r.Findings = append(own, common...)
 }
 
 // conditions are the numbers of grants and of faults in all runs.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -159,17 +160,19 @@ func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 			continue
 		}
 		t := tolerances()[i]
+		row, _ := faults.Lookup(name) // the loader has checked it
+		unsynced := row.Class == history.FaultForgets && s.Topology.Options["appendfsync"] != "always"
 		t.steady, t.once = false, false // they are about what is drawn
 		switch {
-		case keeps && (t.because != "" || t.only != nil) || d.survives(t):
+		case keeps && (t.because != "" || t.only != nil), d.survives(t) && !unsynced:
 		case t.because != "":
 			return name, t.because
 		case !can.Has(t.needs):
 			return name, "a lock that does not state " + t.needs.Without(can).String() + " need not survive it"
 		case t.only != nil && !slices.Contains(t.only, s.Topology.Kind):
 			return name, elected
-		case t.durable && s.Topology.Options["appendonly"] == "":
-			return name, "the servers keep nothing on disk"
+		case unsynced || t.durable && s.Topology.Options["appendonly"] == "":
+			return name, "the servers do not keep on disk what they have replied"
 		}
 	}
 	return "", ""
