@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
+	"github.com/lockchaos/lockchaos/internal/evaluation"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/listing"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -37,6 +38,7 @@ func outputs() map[string]struct {
 		"check":       {judged{}, "chaos check --json"},
 		"explore":     {explored{}, "chaos explore --json"},
 		"shrink":      {shrunk{}, "chaos shrink --json"},
+		"test":        {evaluation.Report{}, "test.json, and chaos test --json"},
 		"suite":       {suite.Suite{}, "suite.json, and chaos suite --json"},
 		"suite-row":   {suite.Record{}, "a line of history/suite.jsonl, which chaos index keeps"},
 		"index":       {[]suite.Trend{}, "chaos index --json"},
@@ -143,6 +145,7 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 	output("check", "check", "testdata/histories/two-holders.edn", "--json", "--stream")
 	output("explore", "explore", "--seeds", "2", "--json", "--scenario", "failover", "--out", out)
 	output("shrink", "shrink", dir, "--json")
+	output("test", "test", "--lock", "set-nx-ex", "--backend", "sim", "--fail-fast", "--out", filepath.Join(out, "test"), "--json")
 	output("diff-runs", "diff", dir, dir, "--json")
 	first, second := filepath.Join(out, "first"), filepath.Join(out, "second")
 	for _, where := range []string{first, second} {

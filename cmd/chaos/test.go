@@ -79,6 +79,7 @@ each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen",
 	f.DurationVar(&o.Time, "time", 3*time.Minute, "how long the test may take; runs in progress end")
 	f.StringVar(&o.Out, "out", testDir, "`DIR` for the results")
 	f.StringVar(&o.baseline, "baseline", "", "JSON `FILE` with findings that are accepted for now")
+	f.BoolVar(&o.FailFast, "fail-fast", false, "end at the first finding of the lock's own")
 	f.StringVar(&o.Backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
 	f.StringVar(&o.image, "docker-image", "", "`IMAGE` with redis-server, for backend docker")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the runs and of the first generated scenario (default: random, printed)")
@@ -211,7 +212,7 @@ func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
 		all := scenarios.Scenario{Name: "generated", Lock: l.Name}
 		all.Expect.Verdict = string(checker.Safe)
 		report, err := explore.Explore(ctx, pool, explore.Options{
-			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d, Jobs: min(jobs, runtime.NumCPU()), Out: dir,
+			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d - d/shrinkShare, Jobs: min(jobs, runtime.NumCPU()), Out: dir,
 			Draw: func(seed uint64) (explore.Drawn, error) {
 				s, err := l.Draw(seed)
 				return explore.Drawn{Scenario: s.YAML(), Name: s.Name + " --lock " + shellQuote(l.Name)}, err
@@ -220,7 +221,7 @@ func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
 		if err != nil {
 			return evaluation.Explored{Report: report}, err
 		}
-		limited, cancel := context.WithTimeout(ctx, shrinkTime)
+		limited, cancel := context.WithTimeout(ctx, d/shrinkShare)
 		defer cancel()
 		files, err := shrinkAll(limited, s, pool, all, report)
 		return evaluation.Explored{
@@ -229,8 +230,8 @@ func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
 	}
 }
 
-// shrinkTime is how long the scenarios of the findings are shrunk, in all.
-const shrinkTime = 30 * time.Second
+// shrinkShare is the part of the time of an exploration, one of so many, in which its findings are shrunk.
+const shrinkShare = 4
 
 // testStatus is the status line of a test.
 func testStatus(p *evaluation.Progress, began time.Time, total time.Duration) console.Status {

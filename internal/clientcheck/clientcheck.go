@@ -32,6 +32,9 @@ type Finding struct {
 	Last   bool   `json:"last,omitempty"` // the check failed so that the others could not be made: the lock cannot be tested
 }
 
+// Init is the check that a client starts and replies to init.
+const Init = "init"
+
 // Result is what a check of a client has found.
 type Result struct {
 	Findings []Finding
@@ -172,11 +175,11 @@ func (c *checks) start(ctx context.Context, i int) bool {
 	begun := time.Now()
 	r, err := c.setUp(ctx, i)
 	if err != nil || r.Type != "ok" {
-		c.failed("init", "expected ok, got %s", answer(r, err))
+		c.failed(Init, "expected ok, got %s", answer(r, err))
 		return false
 	}
 	if i == 0 {
-		c.add("init", true, fmt.Sprintf("ok after %s; states %s", format.Duration(time.Since(begun)),
+		c.add(Init, true, fmt.Sprintf("ok after %s; states %s", format.Duration(time.Since(begun)),
 			cmp.Or(r.Can.String(), "no promises")))
 		c.promises(r.Can)
 	}

@@ -74,7 +74,9 @@ type Finding struct {
 	Repeat    string          `json:"repeat"`             // the command that repeats that run
 	Accepted  string          `json:"accepted,omitempty"` // by the baseline: owner and end
 	Steps     []evidence.Step `json:"steps,omitempty"`    // from cause to effect, of that run
-	weight    int             // of its scenario
+
+	weight   int // of its scenario
+	explored int // of the runs, those of an exploration, which has a finding for each rule that they violated
 }
 
 // Advice is something that would have prevented a violation.
@@ -100,6 +102,7 @@ type NotTested struct {
 const (
 	exitFinding   = 1
 	exitTooLittle = 2
+	exitUnable    = 69
 )
 
 // fewest is the number of runs with a verdict below which a test has shown nothing.
@@ -139,6 +142,8 @@ func (r Report) TooLittle() bool {
 // ExitCode is 0 if the lock has no finding of its own beyond the baseline.
 func (r Report) ExitCode() int {
 	switch {
+	case slices.ContainsFunc(r.Client, func(f clientcheck.Finding) bool { return f.Last && f.Check == clientcheck.Init }):
+		return exitUnable
 	case len(r.Own()) > 0 || r.Untestable():
 		return exitFinding
 	case r.TooLittle():

@@ -110,7 +110,7 @@ func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
 	if fault, why := generator.Beyond(scenario, run.Manifest.Can); fault != "" {
 		unexpected, first.Because = nil, "fault "+fault+": "+why
 	}
-	first.Own = len(unexpected) > 0 && (unexpected[0] == "" || slices.Contains(unexpected, first.Property))
+	first.Own = len(unexpected) > 0 && (slices.Contains(unexpected, "") || slices.Contains(unexpected, first.Property))
 	all = append(all, first)
 	if first.Own {
 		return all
@@ -126,13 +126,15 @@ func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
 		if f.Cause, f.Advice = "", nil; c != nil {
 			f.Cause, f.Advice = c.Name, c.Advice()
 		}
-		all = append(all, f)
+		if !slices.ContainsFunc(all, f.same) {
+			all = append(all, f)
+		}
 	}
 	return all
 }
 
 // unexpected is the scenario of a run, and the properties that were violated in a run although the scenario expects any lock with these promises
-// to keep them; "" comes first if it does not expect the verdict or its class.
+// to keep them; "" is one of them if it does not expect the verdict or its class.
 func (t *test) unexpected(name string, run *reports.Run) (s scenarios.Scenario, all []checker.Property) {
 	s, err := scenarios.Parse([]byte(run.Manifest.YAML))
 	if err != nil {
@@ -175,6 +177,9 @@ func (t *test) addFinding(f Finding) (example bool) {
 		if t.Found != nil {
 			t.Found(f)
 		}
+		if t.FailFast && f.Own && f.Accepted == "" {
+			t.end()
+		}
 		return true
 	}
 	old := &t.report.Findings[i]
@@ -188,7 +193,8 @@ func (t *test) addFinding(f Finding) (example bool) {
 
 // seenIn adds the runs and scenarios of another finding of the same cause.
 func (f *Finding) seenIn(o Finding) {
-	f.Runs += o.Runs
+	f.Runs += o.Runs - min(f.explored, o.explored) // several findings of the same runs
+	f.explored = max(f.explored, o.explored)
 	for _, name := range o.Scenarios {
 		if !slices.Contains(f.Scenarios, name) {
 			f.Scenarios = append(f.Scenarios, name)
@@ -210,14 +216,12 @@ func (t *test) relative(file string) string {
 	return filepath.ToSlash(to)
 }
 
-// addExplored adds a finding of an exploration of so many runs, and the file with its shrunk scenario.
-func (t *test) addExplored(f explore.Finding, runs int, shrunk string) {
-	name := generator.Name(f.Seed)
+// addExplored adds a finding of an exploration, and the file with its shrunk scenario.
+func (t *test) addExplored(f explore.Finding, shrunk string) {
 	found := Finding{
-		Own: true, Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{name},
-		Seed: f.Seed, Runs: f.Runs, weight: weight(f.Scenario),
+		Own: true, Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{generator.Name(f.Seed)},
+		Seed: f.Seed, Runs: f.Runs, explored: f.Runs, weight: weight(f.Scenario),
 	}
-	t.of[name] = runs
 	if dir, err := rundir.Open(f.Dir); err == nil && f.Dir != "" {
 		if run, err := load(dir); err == nil {
 			found.Cause, found.Sentence, found.Advice = run.Story.Cause, run.Story.Sentence, run.Story.Advice

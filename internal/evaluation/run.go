@@ -2,7 +2,6 @@ package evaluation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +30,7 @@ type Options struct {
 	Jobs     int    // runs at the same time
 	Out      string // directory for everything
 	Baseline Baseline
+	FailFast bool // end at the first finding of the lock itself that the baseline does not accept
 
 	// Missing says why a scenario cannot run here; "": it can.
 	Missing func(suite.Scenario) string
@@ -71,15 +71,17 @@ const generatedAtOnce = 2
 // test is a test in progress.
 type test struct {
 	Options
+	end   context.CancelFunc
 	began time.Time
 
-	mu     sync.Mutex
-	report Report
-	phase  string
-	seen   map[string]*sum     // by property
-	of     map[string]int      // runs by scenario
-	faults map[string]int64    // that had an effect, by name
-	missed map[string][]string // scenarios that did not run, by reason
+	mu       sync.Mutex
+	report   Report
+	explored int // runs in simulation
+	phase    string
+	seen     map[string]*sum     // by property
+	of       map[string]int      // runs by scenario
+	faults   map[string]int64    // that had an effect, by name
+	missed   map[string][]string // scenarios that did not run, by reason
 }
 
 // Run tests a lock. When ctx ends, the runs in progress are interrupted, and the report says so.
@@ -89,12 +91,15 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client, Notes: o.Baseline.expired(time.Now())}}
 	stories, unfit := plan(o.Lock)
 	t.missed = unfit
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.end = cancel
 	if !t.report.Untestable() {
-		err := t.suite(ctx, "stories", stories, time.Duration(float64(o.Time)*storyShare))
+		err := t.suite(limited, "stories", stories, time.Duration(float64(o.Time)*storyShare))
 		if err == nil {
-			err = t.generated(ctx)
+			err = t.generated(limited)
 		}
-		if t.report.Interrupted = errors.Is(err, suite.ErrInterrupted) || ctx.Err() != nil; err != nil && !t.report.Interrupted {
+		if t.report.Interrupted = ctx.Err() != nil; err != nil && limited.Err() == nil {
 			return t.report, err
 		}
 	}
@@ -124,7 +129,7 @@ func (t *test) suite(ctx context.Context, phase string, list []suite.Scenario, b
 func (t *test) generated(ctx context.Context) error {
 	left := func() time.Duration { return t.Time - time.Since(t.began) }
 	if t.Explore != nil {
-		return t.explored(ctx, left())
+		return t.simulated(ctx, left())
 	}
 	for first := t.Seed; left() > 0 && ctx.Err() == nil; first += uint64(generatedAtOnce * t.Jobs) {
 		list, err := t.draw(first, generatedAtOnce*t.Jobs)
@@ -161,8 +166,8 @@ func (t *test) draw(first uint64, n int) (list []suite.Scenario, err error) {
 	return list, nil
 }
 
-// explored runs generated scenarios in simulation.
-func (t *test) explored(ctx context.Context, d time.Duration) error {
+// simulated runs generated scenarios in simulation.
+func (t *test) simulated(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
@@ -180,13 +185,14 @@ func (t *test) explored(ctx context.Context, d time.Duration) error {
 	runs.All, runs.Generated = runs.All+got.Runs, runs.Generated+got.Runs
 	runs.Safe, runs.Unsafe = runs.Safe+got.Safe, runs.Unsafe+got.Unsafe
 	runs.Inconclusive, runs.Failed = runs.Inconclusive+got.Inconclusive, runs.Failed+got.Failed
+	t.explored = got.Runs
 	t.sum(checker.Exercised).add(got.Runs, map[string]int64{"grants": got.Grants})
 	for i, f := range got.Findings {
 		file := ""
 		if i < len(got.Shrunk) {
 			file = got.Shrunk[i]
 		}
-		t.addExplored(f, got.Runs, file)
+		t.addExplored(f, file)
 	}
 	return nil
 }
@@ -200,6 +206,9 @@ func (t *test) row(r suite.Row) {
 	case drawn && r.Outcome == suite.NotRun:
 	case r.Outcome == suite.NotRun || r.Outcome == suite.Skipped:
 		why := strings.Join(r.Why, "; ")
+		if t.FailFast && len(t.report.Own()) > 0 {
+			why = "the test ended at its first finding"
+		}
 		t.missed[why] = append(t.missed[why], r.Scenario)
 	case r.Verdict == "":
 		t.report.Runs.All++

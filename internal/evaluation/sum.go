@@ -20,6 +20,9 @@ func (t *test) sumUp() {
 		for _, name := range f.Scenarios {
 			f.Of += t.of[name]
 		}
+		if f.explored > 0 {
+			f.Of += t.explored
+		}
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(compareBool(b.Own, a.Own), compareBool(a.Accepted != "", b.Accepted != ""), cmp.Compare(b.Runs, a.Runs))

@@ -162,11 +162,14 @@ func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 		t := tolerances()[i]
 		row, _ := faults.Lookup(name) // the loader has checked it
 		unsynced := row.Class == history.FaultForgets && s.Topology.Options["appendfsync"] != "always"
+		skewed := t.amounts != nil && row.Class == history.FaultSkews && largest(s, row) > slices.Max(t.amounts)
 		t.steady, t.once = false, false // they are about what is drawn
 		switch {
-		case keeps && (t.because != "" || t.only != nil), d.survives(t) && !unsynced:
+		case keeps && (t.because != "" || t.only != nil), d.survives(t) && !unsynced && !skewed:
 		case t.because != "":
 			return name, t.because
+		case skewed:
+			return name, "it is larger than the margin of a lease"
 		case !can.Has(t.needs):
 			return name, "a lock that does not state " + t.needs.Without(can).String() + " need not survive it"
 		case t.only != nil && !slices.Contains(t.only, s.Topology.Kind):
@@ -176,6 +179,16 @@ func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 		}
 	}
 	return "", ""
+}
+
+// largest is the largest amount of a fault in a scenario.
+func largest(s scenarios.Scenario, row faults.Spec) (amount time.Duration) {
+	for _, step := range s.Faults {
+		if step.Fault == row.Name {
+			amount = max(amount, cmp.Or(step.Amount, row.Amount.Default))
+		}
+	}
+	return amount
 }
 
 // named reports whether all operations of the traffic name a hold, so that a second execution finds that it is one. A

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/evaluation"
+)
+
+// TestLock: a lock with a known bug has it as a finding of its own, a correct one has none.
+func TestLock(t *testing.T) {
+	t.Setenv(asProgram, "1") // for its children
+	run := func(lock string, more ...string) (code int, r evaluation.Report, out string) {
+		t.Helper()
+		out = t.TempDir()
+		code, stdout, stderr := chaos(append([]string{"test", "--lock", lock, "--backend", "sim", "--seed", "1", "--out", out,
+			"--json"}, more...)...)
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatalf("exit code %d: %v\n%s%s", code, err, stdout, stderr)
+		}
+		return code, r, out
+	}
+	code, r, out := run("set-nx-ex", "--fail-fast", "--jobs", "1") // released by plain DEL
+	own := r.Own()
+	if code != exitUnsafe || len(own) == 0 {
+		t.Fatalf("exit code %d, findings: %+v", code, r.Findings)
+	}
+	if f := own[0]; f.Cause != "foreign-release" || len(f.Advice) == 0 || !strings.Contains(f.Repeat, "--lock set-nx-ex") {
+		t.Errorf("finding: %+v", f)
+	}
+	if _, err := os.Stat(filepath.Join(out, own[0].Report())); err != nil {
+		t.Error(err)
+	}
+	code, r, _ = run("mutex", "--time", "10s")
+	if code == exitUnsafe || len(r.Own()) > 0 || len(r.Kept) == 0 || len(r.NotTested) == 0 {
+		t.Errorf("a correct lock: exit code %d, %+v", code, r)
+	}
+}
+
+// TestLockUsage: a wrong command line starts nothing and says what is wrong.
+func TestLockUsage(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "baseline.json")
+	if err := os.WriteFile(broken, []byte(`{"accept": [{"cause": "stolen"}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, exitUsage, "--lock is required"},
+		{[]string{"--lock", "mutx"}, exitUsage, "mutex"},
+		{[]string{"mutex"}, exitUsage, "--lock"},
+		{[]string{"--lock", "mutex", "--topology", "sentinell"}, exitUsage, "sentinel"},
+		{[]string{"--lock", "redlock", "--topology", "single"}, exitUsage, "does not run on topology single"},
+		{[]string{"--lock", "mutex", "--time", "0s"}, exitUsage, "--time must be positive"},
+		{[]string{"--lock", "mutex", "--backend", "prcess"}, exitUsage, "process"},
+		{[]string{"--lock", "mutex", "--baseline", broken}, exitUsage, "owner is missing"},
+		{[]string{"--lock", "mutex", "--baseline", broken + ".none"}, exitUsage, "reading the baseline"},
+		{[]string{"--lock", "mutex", "--out", "/proc/none"}, exitEnvironment, "/proc/none"},
+	} {
+		code, stdout, stderr := chaos(append([]string{"test"}, test.args...)...)
+		if code != test.code || !strings.Contains(stderr, test.says) || stdout != "" {
+			t.Errorf("%q: exit code %d, want %d\n%s%s", test.args, code, test.code, stdout, stderr)
+		}
+	}
+}
+
+// TestLockClient: a program that is no client is not tested, and the exit code is the environment's.
+func TestLockClient(t *testing.T) {
+	needRedis(t)
+	t.Setenv(asProgram, "1")
+	out := t.TempDir()
+	code, stdout, stderr := chaos("test", "--lock", "exec:false", "--time", "5s", "--out", out)
+	if code != exitEnvironment || !strings.Contains(stdout, "the client does not keep to the protocol: nothing was tested") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(out, evaluation.PageFile)); err != nil {
+		t.Error(err)
+	}
+}
