@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/otlp"
 )
 
 // TestOTLP: the spans of a run reach a collector with the headers of the environment; one that refuses them, or that is
@@ -20,7 +22,7 @@ func TestOTLP(t *testing.T) {
 			http.Error(w, "no space", http.StatusServiceUnavailable)
 		}
 	}))
-	t.Setenv(otlpHeaders, "api-key=se%20cret,other=1")
+	t.Setenv(otlp.Headers, "api-key=se%20cret,other=1")
 	scenario := writeScenario(t, quickScenario)
 	run := func(to string) (int, string) {
 		got, path = "", ""

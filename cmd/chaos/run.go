@@ -25,6 +25,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/locks/zookeeper"
 	"github.com/lockchaos/lockchaos/internal/nearest"
+	"github.com/lockchaos/lockchaos/internal/otlp"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -80,7 +81,10 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 			if !c.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
 			}
-			url, err := otlpURL(o.otlp)
+			url, err := otlp.URL(o.otlp)
+			if err != nil {
+				err = usage(fmt.Errorf("--otlp: %w", err))
+			}
 			if err = errors.Join(positive(c), err); err != nil {
 				return errors.Join(err, o.notStarted(o.lock, err))
 			}
@@ -97,7 +101,7 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "timing variation of the plan, from chaos explore (backend sim)")
 	f.StringVar(&o.junit, "junit", "", "also write the result to `FILE` as JUnit XML")
 	f.StringVar(&o.otlp, "otlp", "", "also send spans of operations, holds and faults to the OpenTelemetry collector at "+
-		"`URL` (headers: $"+otlpHeaders+")")
+		"`URL` (headers: $"+otlp.Headers+")")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
 	f.DurationVar(&o.init, "init-timeout", 0, "how long to wait for a client's reply to init (default: the scenario's, "+
 		"or "+scenarios.InitTimeout.String()+")")
@@ -254,7 +258,7 @@ func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, 
 		return err
 	}
 	if o.otlp != "" {
-		if err := exportSpans(ctx, run, o.otlp); err != nil {
+		if err := otlp.Send(ctx, run, o.otlp); err != nil {
 			s.note("the spans were not exported: %v", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/evaluation"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/listing"
+	"github.com/lockchaos/lockchaos/internal/machine"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
@@ -46,7 +47,7 @@ func outputs() map[string]struct {
 		"diff-suites": {[]suite.Change{}, "chaos diff --json of two suites"},
 		"list":        {[]item{}, "chaos list --json of any list but scenarios"},
 		"scenarios":   {[]listing.Item{}, "chaos list scenarios --json"},
-		"doctor":      {[]diagnosis{}, "chaos doctor --json"},
+		"doctor":      {[]machine.Diagnosis{}, "chaos doctor --json"},
 		"doctor-lock": {[]clientcheck.Finding{}, "chaos doctor --lock --json"},
 		"adapters":    {[]adapterItem{}, "chaos adapters list --json"},
 		"clean":       {ledger.Report{}, "chaos clean --json"},

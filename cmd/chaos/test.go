@@ -51,7 +51,7 @@ func newTest(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test --lock NAME|exec:COMMAND",
 		Short: "Test one lock for everything that it states, and write one page",
-		Long: `Checks the client of the lock, runs the scenarios that fit its promises, the most telling first, and
+		Long: `Checks the client of the lock, runs the scenarios that fit its promises, the most informative first, and
 spends the rest of the time on scenarios that are generated for it. The result says what holds and how
 often that was tested, what is wrong with this lock, what no lock of its kind can promise, and what was
 not tested.

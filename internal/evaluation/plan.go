@@ -22,7 +22,7 @@ const topologyWord = "topology "
 // startTime is about the time that a run needs in addition to its scenario's duration.
 const startTime = 2 * time.Second
 
-// plan are the stories that fit a lock and a set of topologies, the most telling first: each next one adds the most
+// plan are the stories that fit a lock and a set of topologies, the most informative first: each next one adds the most
 // combinations of workload, fault and topology to those before it in the least time.
 func plan(lock Lock) (chosen []suite.Scenario, unfit map[string][]string) {
 	unfit = map[string][]string{}

@@ -15,9 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
-// mechanism is a row of the table of causes: one way in which a lock breaks. It is
-// recognized by the history, the samples and the faults that were injected, never
-// by the name of the scenario.
+// mechanism is a row of the table of causes: one way in which a lock breaks, which the history, the samples and the
+// faults show.
 type mechanism struct {
 	Name string // in JSON, for programs; package advice has the advice against it
 	find func(*inquiry) *Cause
@@ -100,7 +99,7 @@ func (q *inquiry) cites(events ...int32) bool {
 // Advice is what would have prevented the violation, the best first.
 func (c *Cause) Advice() []evidence.Advice { return advice.Against(cmp.Or(c.advisedAs, c.Name)) }
 
-// Known reports whether the cause of that name is a mechanism, rather than the lack of one.
+// Known reports whether a cause has that name.
 func Known(name string) bool { return name != "" && name != faultBetween && name != unknownCause }
 
 // Explains is how much of a violation a cause explains: 0 if no mechanism fits.

@@ -1,4 +1,7 @@
-package main
+// Package otlp sends the spans of a run to an OpenTelemetry collector (OTLP/HTTP, JSON).
+//
+// Read [Send] first.
+package otlp
 
 import (
 	"bytes"
@@ -17,23 +20,22 @@ import (
 )
 
 const (
-	// otlpHeaders is the variable of OpenTelemetry for headers, such as a token: key=value,key=value, in URL encoding.
-	otlpHeaders = "OTEL_EXPORTER_OTLP_HEADERS"
-	otlpTimeout = 10 * time.Second // of each request, as OpenTelemetry's exporters have it
+	// Headers is the variable of OpenTelemetry for headers, such as a token: key=value,key=value, in URL encoding.
+	Headers = "OTEL_EXPORTER_OTLP_HEADERS"
+	timeout = 10 * time.Second // of each request, as OpenTelemetry's exporters have it
 )
 
-// otlpURL is where spans are sent to; "" if raw is.
-func otlpURL(raw string) (string, error) {
+// URL is the address for traces of the collector that raw names; "" if raw is.
+func URL(raw string) (string, error) {
 	if raw == "" {
 		return "", nil
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "", usage(fmt.Errorf("--otlp: %w", err))
+		return "", err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", usage(fmt.Errorf("--otlp %s: give the http or https URL of a collector, such as http://localhost:4318",
-			shellQuote(raw)))
+		return "", fmt.Errorf("%q: give the http or https URL of a collector, such as http://localhost:4318", raw)
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1/traces"
@@ -41,27 +43,27 @@ func otlpURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// exportSpans sends the spans of a run to a collector (OTLP/HTTP, JSON). A collector that cannot be reached does not
+// Send sends the spans of a run to the traces address of a collector. A collector that cannot be reached does not
 // change the verdict: the error is for a note.
-func exportSpans(ctx context.Context, run *reports.Run, to string) error {
-	headers, err := url.ParseQuery(strings.ReplaceAll(os.Getenv(otlpHeaders), ",", "&"))
+func Send(ctx context.Context, run *reports.Run, to string) error {
+	headers, err := url.ParseQuery(strings.ReplaceAll(os.Getenv(Headers), ",", "&"))
 	if err != nil {
-		return fmt.Errorf("%s: %w", otlpHeaders, err)
+		return fmt.Errorf("%s: %w", Headers, err)
 	}
 	var lines bytes.Buffer
 	if err := reports.Render(run, "otlp", &lines); err != nil {
 		return err
 	}
 	for line := range bytes.Lines(lines.Bytes()) {
-		if err := postSpans(ctx, to, headers, line); err != nil {
+		if err := post(ctx, to, headers, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func postSpans(ctx context.Context, to string, headers url.Values, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, otlpTimeout)
+func post(ctx context.Context, to string, headers url.Values, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {

@@ -1,0 +1,106 @@
+// Package machine finds what this machine supports: the features that scenarios need, what each is used for, and how to
+// add those that are missing.
+//
+// Read [Diagnose] first.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
+)
+
+// Diagnosis is the result of one check of this machine.
+type Diagnosis struct {
+	Feature  string `json:"feature"`
+	OK       bool   `json:"ok"`
+	Required bool   `json:"required"` // by every scenario on real servers
+	Detail   string `json:"detail"`   // what was found
+	UsedFor  string `json:"used_for"`
+	Fix      string `json:"fix"` // how to get it
+}
+
+// feature is a check of this machine.
+type feature struct {
+	name    string
+	usedFor string
+	fix     string
+	check   func(context.Context) (found string, err error)
+}
+
+// Diagnose checks every feature: those that all scenarios on real servers require, then the others.
+func Diagnose(ctx context.Context) (all []Diagnosis) {
+	required := requiredFeatures()
+	for i, f := range append(required, otherFeatures()...) {
+		found, err := f.check(ctx)
+		if err != nil {
+			found = err.Error()
+		}
+		all = append(all, Diagnosis{f.name, err == nil, i < len(required), found, f.usedFor, f.fix})
+	}
+	return all
+}
+
+func requiredFeatures() []feature {
+	return []feature{{
+		"redis-server", "backend process: every scenario on real servers and Sentinels",
+		"Debian, Ubuntu: apt-get install redis-server; Fedora: dnf install redis",
+		func(ctx context.Context) (string, error) { return versioned(process.Version(ctx, "")) },
+	}, {
+		"Linux",
+		"verifying that a process is stopped, killing children when chaos dies, one loopback address per server",
+		"use a Linux machine or container", checkLinux,
+	}, {
+		"loopback addresses", "identifying clients, servers and Sentinels by their address",
+		"ip addr add 127.0.1.1/8 dev lo (the default on Linux)", checkLoopback,
+	}, {
+		"temporary directory", "data of the servers, and the ledger of what a run has started",
+		"set TMPDIR to a writable directory", checkTemp,
+	}}
+}
+
+// versioned is a program with its version.
+func versioned(version string, err error) (string, error) { return "version " + version, err }
+
+// lacking is what is missing as an error, or else what was found.
+func lacking(missing, found string) (string, error) {
+	if missing != "" {
+		return "", errors.New(missing)
+	}
+	return found, nil
+}
+
+func checkLinux(context.Context) (string, error) {
+	system := runtime.GOOS + "/" + runtime.GOARCH
+	if runtime.GOOS != "linux" {
+		return "", errors.New(system)
+	}
+	return system, nil
+}
+
+// checkLoopback binds the addresses by which gates identify their callers.
+func checkLoopback(context.Context) (string, error) {
+	for i := 1; i <= 5; i++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.%d.1:0", i))
+		if err != nil {
+			return "", err
+		}
+		_ = l.Close()
+	}
+	return "127.0.1.1 to 127.0.5.1 can be bound", nil
+}
+
+func checkTemp(context.Context) (string, error) {
+	dir, err := os.MkdirTemp("", "lockchaos-doctor-")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600)
+		_ = os.RemoveAll(dir)
+	}
+	return os.TempDir() + " is writable", err
+}
