@@ -78,10 +78,7 @@ func fitting(name string, lock Lock) (s scenarios.Scenario, why string) {
 	if err != nil {
 		return s, reason(err)
 	}
-	if why := s.Unrecoverable(lock.Can); why != "" {
-		return s, why
-	}
-	return s, ""
+	return s, s.NotFor(lock.Can)
 }
 
 // reason is the innermost text of an error, which names no scenario.
