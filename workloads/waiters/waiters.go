@@ -171,7 +171,8 @@ func (c *contender) forget(a client.Acquire) {
 	if a.Lease = 300*time.Millisecond + c.ShortLease(); c.Can.Has(promise.Fair) {
 		a.Lease += queueInterval
 	}
-	c.Session.Acquire(c.Context, a)
+	h := c.Await(a)
+	c.ReleaseRenewed(h, time.Now())
 }
 
 // takeAway releases its hold by force, which must wake a waiter too. On a quorum, whose locks wake nobody, it might
