@@ -185,9 +185,9 @@ func (s *stage) noteNodeChange(before, now history.Sample) {
 	case now.Up && now.Role == "slave" && before.Role == "master":
 		f, v.Detail = history.NodeDemoted, now.Node+" reports that it is a replica"
 	case before.Up && !now.Up:
-		f, v.Detail, v.Lasted = history.NodeSilent, now.Node+" does not show its keys", s.witness.silentFor(now.Node)
+		f, v.Detail, v.Lasted = history.NodeSilent, now.Node+" does not reply", s.witness.silentFor(now.Node)
 	case !before.Up && now.Up:
-		f, v.Detail = history.NodeReplies, now.Node+" shows its keys again"
+		f, v.Detail = history.NodeReplies, now.Node+" replies again"
 	default:
 		return
 	}

@@ -45,7 +45,8 @@ type Session struct {
 	process  history.Process
 	attempts int
 	exited   bool            // no more operations
-	asking   string          // a new owner whose acquire has not returned
+	unasked  map[string]bool // new owners for which nothing has been requested
+	asking   string          // one of them whose acquire has not returned
 	early    []client.Reply  // notices about that owner, to be recorded after the grant
 	gone     map[string]bool // owners of which a hold was reported as lost
 	closing  bool
@@ -76,7 +77,7 @@ type Answer struct {
 // New is the session of client n of clients. mono is the clock of Reply.MonoNS.
 func New(c client.Client, r Recorder, n, clients int, mono func() int64) *Session {
 	return &Session{client: c, record: r, number: n, clients: clients, process: history.Process(n), mono: mono,
-		since: mono()}
+		since: mono(), unasked: make(map[string]bool)}
 }
 
 // Restarted is the session of the same client after its process has exited and another one, c, was started: it uses the
@@ -147,8 +148,8 @@ func (s *Session) send(ctx context.Context, r client.Request) (Hold, Answer) {
 	a := &r.Acquire
 	if a.Owner == "" {
 		a.Owner = s.NewOwner()
-		s.ask(a.Owner)
 	}
+	s.ask(a.Owner)
 	lease := a.Lease
 	if s.unleased {
 		a.Lease = 0
@@ -242,12 +243,14 @@ func (s *Session) note(r client.Reply) {
 	s.record.Note(s.Process(), f, r.Key, v)
 }
 
-// ask notes the new owner of the acquire in flight, "" if there is none, and returns the notices that came about the
-// one before.
+// ask notes the owner of the acquire in flight, if it is new, and returns the notices that came about the one before.
 func (s *Session) ask(owner string) (early []client.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	early, s.early, s.asking = s.early, nil, owner
+	if early, s.early, s.asking = s.early, nil, ""; s.unasked[owner] {
+		delete(s.unasked, owner)
+		s.asking = owner
+	}
 	return early
 }
 
@@ -382,5 +385,7 @@ func (s *Session) NewOwner() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts++
-	return fmt.Sprintf("c%d-%d", s.number, s.attempts)
+	owner := fmt.Sprintf("c%d-%d", s.number, s.attempts)
+	s.unasked[owner] = true
+	return owner
 }

@@ -49,8 +49,17 @@ func TestListenRecordsNotices(t *testing.T) {
 }
 
 // TestNoticesThatAreReadLate: a notice has its own time, and one about a hold comes after its grant, in whichever order
-// the harness reads them.
+// the harness reads them, also if the workload has named the owner.
 func TestNoticesThatAreReadLate(t *testing.T) {
+	for _, owner := range []func(*session.Session) string{
+		(*session.Session).NewOwner, func(*session.Session) string { return "" },
+	} {
+		testNoticesThatAreReadLate(t, owner)
+	}
+}
+
+func testNoticesThatAreReadLate(t *testing.T, owner func(*session.Session) string) {
+	t.Helper()
 	tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
 	now := int64(time.Hour)
 	s := session.New(c, tape, 0, 1, func() int64 { return now })
@@ -65,7 +74,7 @@ func TestNoticesThatAreReadLate(t *testing.T) {
 	}
 	go func() { s.Listen(); close(listened) }()
 	s.Closing()
-	s.Acquire(t.Context(), client.Acquire{Key: "k", Wait: time.Second})
+	s.Acquire(t.Context(), client.Acquire{Key: "k", Owner: owner(s), Wait: time.Second})
 	type line struct {
 		F, Owner string
 		Age      time.Duration
