@@ -48,7 +48,7 @@ LONG_TESTS := $(LONG_TESTS)|TestStreamOfRandom|TestRefusedReleases
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
-LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm
+LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm|TestJobsOfALock
 LONG_PACKAGES := ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/lab/mutants
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
@@ -107,7 +107,7 @@ determinism: setup ## compare repeated simulations byte by byte: all scenarios, 
 check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go install` (the first run builds the linter: about two minutes)
 	go mod tidy -diff
 	$(GOLANGCI) run ./...
-	$(ACTIONLINT) .github/workflows/*.yml
+	$(ACTIONLINT) .github/workflows/*.yml examples/ci/github.yml
 	go test $(QUICK) ./internal/style/...
 	scripts/check-install -n
 

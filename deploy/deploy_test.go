@@ -1,4 +1,5 @@
-// Package deploy has no code. Its tests run the commands of the jobs beside it and of the nightly workflow.
+// Package deploy has no code. Its tests run the commands of the jobs beside it, of the nightly workflow, and of the jobs
+// in examples/ci.
 package deploy
 
 import (
@@ -117,14 +118,23 @@ func (m machine) checkout() string {
 	return dir
 }
 
-// run runs a command of a job as CI services do.
-func (m machine) run(dir, shell, command string, env ...string) {
-	m.t.Helper()
+// try runs a command of a job as CI services do.
+func (m machine) try(dir, shell, command string, env ...string) error {
 	c := exec.Command(shell, "-e", "-c", command)
 	c.Dir = dir
 	c.Env = slices.Concat(os.Environ(), []string{"PATH=" + m.path, "CHAOS=" + m.chaos}, env)
-	if out, err := c.CombinedOutput(); err != nil {
-		m.t.Fatalf("%s\n%v\n%s", command, err, out)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s\n%w\n%s", command, err, out)
+	}
+	return err
+}
+
+// run is try for a command that must succeed.
+func (m machine) run(dir, shell, command string, env ...string) {
+	m.t.Helper()
+	if err := m.try(dir, shell, command, env...); err != nil {
+		m.t.Fatal(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,8 +24,8 @@ type workflow struct {
 }
 
 type step struct {
-	Uses, Run string
-	With, Env map[string]string
+	If, Uses, Run, Shell string
+	With, Env            map[string]string
 }
 
 var expression = regexp.MustCompile(`\$\{\{ *([^}]*?) *\}\}`)
@@ -41,8 +42,22 @@ func expand(t *testing.T, text string, values map[string]string) string {
 	})
 }
 
-// step does a step of a workflow in dir, the way GitHub does.
-func (m machine) step(dir string, s step, values, env map[string]string) {
+// steps does the steps of a job or of an action in dir, as GitHub does: after a failure only those that always run.
+func (m machine) steps(dir string, all []step, values, env map[string]string) (failed error) {
+	m.t.Helper()
+	for _, s := range all {
+		if failed == nil || s.If == "always()" {
+			err := m.step(dir, s, values, env)
+			if err != nil {
+				m.t.Log(err)
+			}
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+func (m machine) step(dir string, s step, values, env map[string]string) error {
 	m.t.Helper()
 	with := func(key string) string { return expand(m.t, s.With[key], values) }
 	switch action, _, _ := strings.Cut(s.Uses, "@"); {
@@ -53,7 +68,7 @@ func (m machine) step(dir string, s step, values, env map[string]string) {
 				all = append(all, name+"="+expand(m.t, value, values))
 			}
 		}
-		m.run(dir, "bash", expand(m.t, s.Run, values), all...)
+		return m.try(dir, "bash", expand(m.t, s.Run, values), all...)
 	case action == "actions/upload-artifact":
 		m.keep(dir, with("path"), with("name"), with("if-no-files-found") == "ignore")
 	case action == "actions/download-artifact":
@@ -65,6 +80,7 @@ func (m machine) step(dir string, s step, values, env map[string]string) {
 			m.copy(path, filepath.Join(dir, with("path"), filepath.Base(path)))
 		}
 	}
+	return nil
 }
 
 // TestNightly runs the jobs of the nightly workflow whose commands are those of chaos: suites in shards, their merge,
@@ -105,8 +121,8 @@ func TestNightly(t *testing.T) {
 		for _, variant := range variants {
 			maps.Copy(values, variant)
 			dir := m.checkout()
-			for _, s := range job.Steps {
-				m.step(dir, s, values, w.Env)
+			if err := m.steps(dir, job.Steps, values, w.Env); err != nil {
+				t.Fatal(err)
 			}
 			text, _ := os.ReadFile(filepath.Join(dir, "summary"))
 			if suite && strings.Contains(commands, "GITHUB_STEP_SUMMARY") && !bytes.Contains(text, []byte("as expected")) {
