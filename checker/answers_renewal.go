@@ -33,7 +33,7 @@ func (c *honestyCheck) judgeExtended() {
 			} else {
 				length = min(length, list[0].until-list[0].at)
 			}
-			if s.Valid == 0 || s.Call+length <= before.until+extendError || p.until > before.until+keepError(0, c.o) {
+			if s.Valid == 0 || s.Call+length <= before.until+extendError || p.until > before.until+keepError(0, Options{}) {
 				continue
 			}
 			c.found.add(finding{rule: notExtended, x: i, y: p.span, start: s.Call, end: s.Return,

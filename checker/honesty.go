@@ -98,7 +98,7 @@ func (c *honestyCheck) operationsOfOthers() {
 		}
 		c.replies++
 		holds, n := c.byKey[s.Key], before[s.Key]
-		for n < len(holds) && c.holds[holds[n]].from+c.o.ClockError < s.Call {
+		for n < len(holds) && c.holds[holds[n]].from < s.Call {
 			n++
 		}
 		before[s.Key] = n
@@ -145,7 +145,7 @@ func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 		case h.owner == s.Owner:
 			over = max(over, holds[m])
 		case over >= 0: // it came before
-		case h.until-c.o.ClockError <= s.Return:
+		case h.from+c.o.ClockError >= s.Call || h.until-c.o.ClockError <= s.Return:
 		case c.o.applies(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
 		default:
 			if other = holds[m]; !h.reader {

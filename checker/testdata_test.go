@@ -238,3 +238,30 @@ func render(j checker.Judgement) string {
 	}
 	return b.String()
 }
+
+// TestClockErrorConvictsNothing: a clock with an error makes fewer things certain, and none more.
+func TestClockErrorConvictsNothing(t *testing.T) {
+	fewer := 0
+	checker.EachOfTestdata(t, func(file, text string) {
+		recording, _, _ := strings.Cut(text, separator)
+		h, err := foreign.ReadText(strings.NewReader(recording), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := recordingOptions(t, recording)
+		exact := checker.Judge(h, o)
+		o.ClockError = max(o.ClockError, 300*time.Millisecond)
+		for _, r := range checker.Judge(h, o).Results {
+			switch before := exact.Result(r.Property); {
+			case r.Property == checker.Exercised:
+			case r.Outcome == checker.Violated && before.Outcome != checker.Violated:
+				t.Errorf("%s: an error of the clock convicts: %s", filepath.Base(file), r.Summary)
+			case r.Outcome != checker.Violated && before.Outcome == checker.Violated:
+				fewer++
+			}
+		}
+	})
+	if fewer == 0 {
+		t.Error("an error of the clock acquits nothing: the test shows nothing")
+	}
+}

@@ -170,7 +170,7 @@ func (m Manifest) JudgingOf(s scenarios.Scenario) checker.Options {
 		o.ReportDelay = max(reportDelay, m.Late)
 	}
 	if m.Foreign && !m.Deterministic {
-		o.ClockError = max(leaseClock, m.Late)
+		o.ClockError = min(max(leaseClock, m.Late), reportDelay)
 	}
 	if m.Can.Any(promise.Fair | promise.WriterPreference) {
 		o.QueueDelay = queueDelay
