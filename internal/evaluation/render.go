@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/junit"
-	"github.com/lockchaos/lockchaos/internal/rundir"
-	"github.com/lockchaos/lockchaos/reports/cause"
 )
 
 // The files of a test, in its directory.
@@ -73,55 +71,6 @@ func (r Report) Sentence() string {
 	return text
 }
 
-// Name is the cause of a finding, or the property if the cause is not known, with the class.
-func (f Finding) Name() string {
-	name := string(f.Property)
-	if cause.Known(f.Cause) {
-		name = f.Cause
-	}
-	if f.Class != "" {
-		name += " (" + string(f.Class) + ")"
-	}
-	return name
-}
-
-// Line is the finding in one line, for people.
-func (f Finding) Line() string {
-	whose := "expected of any lock of this kind"
-	if f.Own {
-		whose = "finding"
-	}
-	return fmt.Sprintf("%s: %s in %s: %s", whose, f.Name(), f.Scenarios[0], plain(f.Sentence))
-}
-
-// Frequency says in how many runs a finding was seen.
-func (f Finding) Frequency() string {
-	if f.Of == f.Runs {
-		return "in " + format.Count(f.Runs, "run")
-	}
-	return fmt.Sprintf("in %s of %s of the same scenarios", format.Number(f.Runs), format.Count(f.Of, "run"))
-}
-
-// Frequency says in how many runs a property held.
-func (k Kept) Frequency() string {
-	text := format.Count(k.Runs, "run")
-	if k.Broken > 0 {
-		text += fmt.Sprintf("; %d as any lock of this kind", k.Broken)
-	}
-	return text
-}
-
-// Report is the path of the report of the run that is kept; "": none is.
-func (f Finding) Report() string {
-	if f.Run == "" {
-		return ""
-	}
-	return path.Join(f.Run, rundir.ReportFile)
-}
-
-// plain is a sentence of a report without its marks for names.
-func plain(s string) string { return format.Line(strings.ReplaceAll(s, "`", "")) }
-
 // Text writes the result for a terminal.
 func (r Report) Text(w io.Writer) error {
 	var b strings.Builder
@@ -156,15 +105,6 @@ func (r Report) Text(w io.Writer) error {
 	return err
 }
 
-// Line is n in one line.
-func (n NotTested) Line() string {
-	text := n.What + ": " + n.Why
-	if n.Needs != "" {
-		text += " (needs " + n.Needs + ")"
-	}
-	return text
-}
-
 func textFindings(b *strings.Builder, title string, all []Finding) {
 	if len(all) == 0 {
 		return
@@ -172,12 +112,12 @@ func textFindings(b *strings.Builder, title string, all []Finding) {
 	fmt.Fprintf(b, "\n%s\n", title)
 	for _, f := range all {
 		fmt.Fprintf(b, "  %s, %s: %s\n    %s\n", f.Name(), f.Frequency(), strings.Join(f.Scenarios, ", "),
-			format.Printable(plain(f.Sentence)))
+			format.Printable(tally.Plain(f.Sentence)))
 		if f.Because != "" {
 			fmt.Fprintf(b, "    beyond its promises: %s\n", format.Printable(f.Because))
 		}
 		for _, a := range f.Advice[:min(1, len(f.Advice))] {
-			fmt.Fprintf(b, "    change: %s\n", format.Printable(plain(a.Text)))
+			fmt.Fprintf(b, "    change: %s\n", format.Printable(tally.Plain(a.Text)))
 		}
 		if f.Accepted != "" {
 			fmt.Fprintf(b, "    accepted: %s\n", format.Printable(f.Accepted))
@@ -211,10 +151,10 @@ func (r Report) Markdown(w io.Writer) error {
 		for _, f := range part.list {
 			change := ""
 			if len(f.Advice) > 0 {
-				change = plain(f.Advice[0].Text)
+				change = tally.Plain(f.Advice[0].Text)
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | <code>%s</code> |\n", format.Markdown(f.Name()), f.Frequency(),
-				format.Markdown(plain(f.Sentence)), format.Markdown(change), format.Markdown(f.Repeat))
+				format.Markdown(tally.Plain(f.Sentence)), format.Markdown(change), format.Markdown(f.Repeat))
 		}
 		b.WriteString("\n")
 	}
@@ -258,7 +198,7 @@ func (r Report) JUnit(w io.Writer) error {
 	}
 	for _, f := range r.Findings {
 		c := junit.Case{Class: class, Name: format.Printable(f.Name())}
-		message := &junit.Message{Message: format.Printable(plain(f.Sentence)), Text: format.Printable("run it again: " + f.Repeat)}
+		message := &junit.Message{Message: format.Printable(tally.Plain(f.Sentence)), Text: format.Printable("run it again: " + f.Repeat)}
 		if f.Own && f.Accepted == "" {
 			c.Failure = message
 		} else {

@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,12 +10,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
+	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Options of a test.
@@ -57,7 +60,7 @@ type Explored struct {
 
 // Progress is how far a test is.
 type Progress struct {
-	Runs    Runs
+	Runs    tally.Runs
 	Phase   string // for people
 	Elapsed time.Duration
 }
@@ -71,31 +74,33 @@ const generatedAtOnce = 2
 // test is a test in progress.
 type test struct {
 	Options
-	end   context.CancelFunc
 	began time.Time
 
-	mu       sync.Mutex
-	report   Report
-	explored int // runs in simulation
-	phase    string
-	seen     map[string]*sum     // by property
-	of       map[string]int      // runs by scenario
-	faults   map[string]int64    // that had an effect, by name
-	missed   map[string][]string // scenarios that did not run, by reason
+	mu     sync.Mutex
+	tally  *tally.Tally
+	report Report // without its result
+	phase  string
 }
 
 // Run tests a lock. When ctx ends, the runs in progress are interrupted, and the report says so.
 func Run(ctx context.Context, o Options) (Report, error) {
-	t := &test{Options: o, began: time.Now(), seen: map[string]*sum{}, of: map[string]int{}, faults: map[string]int64{},
+	stories, unfit := tally.Plan(o.Lock)
+	t := &test{Options: o, began: time.Now(), tally: tally.New(unfit),
 		report: Report{Format: Format, Version: o.Version, Lock: o.Lock.Name, Promises: o.Lock.Can, Topologies: o.Lock.Kinds,
 			Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client, Notes: o.Baseline.expired(time.Now())}}
-	stories, unfit := plan(o.Lock)
-	t.missed = unfit
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t.end = cancel
+	t.tally.Accept = func(f Finding) string { return o.Baseline.of(f, t.began) }
+	t.tally.Found = func(f Finding) {
+		if o.Found != nil {
+			o.Found(f)
+		}
+		if o.FailFast && f.Own && f.Accepted == "" {
+			cancel()
+		}
+	}
 	if !t.report.Untestable() {
-		err := t.suite(limited, "stories", stories, time.Duration(float64(o.Time)*storyShare))
+		err := t.suite(limited, "stories", named(stories), time.Duration(float64(o.Time)*storyShare))
 		if err == nil {
 			err = t.generated(limited)
 		}
@@ -103,9 +108,21 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			return t.report, err
 		}
 	}
-	t.sumUp()
+	t.tally.SumUp()
+	if o.Lock.Command != nil {
+		t.tally.AddNotStated(o.Lock.Can, "the names in \"can\" of the reply to init")
+	}
+	t.report.Result = t.tally.Result
 	t.report.Finished = time.Now().UTC()
 	return t.report, nil
+}
+
+// named are stories as a suite has them.
+func named(stories []scenarios.Scenario) (list []suite.Scenario) {
+	for _, s := range stories {
+		list = append(list, suite.Scenario{Arg: s.Name, Scenario: s})
+	}
+	return list
 }
 
 // suite runs scenarios and starts none after budget.
@@ -181,12 +198,8 @@ func (t *test) simulated(ctx context.Context, d time.Duration) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	runs := &t.report.Runs
-	runs.All, runs.Generated = runs.All+got.Runs, runs.Generated+got.Runs
-	runs.Safe, runs.Unsafe = runs.Safe+got.Safe, runs.Unsafe+got.Unsafe
-	runs.Inconclusive, runs.Failed = runs.Inconclusive+got.Inconclusive, runs.Failed+got.Failed
-	t.explored = got.Runs
-	t.sum(checker.Exercised).add(got.Runs, map[string]int64{"grants": got.Grants})
+	t.tally.AddRuns(tally.Runs{All: got.Runs, Generated: got.Runs, Safe: got.Safe, Unsafe: got.Unsafe,
+		Inconclusive: got.Inconclusive, Failed: got.Failed}, got.Grants)
 	for i, f := range got.Findings {
 		file := ""
 		if i < len(got.Shrunk) {
@@ -206,18 +219,21 @@ func (t *test) row(r suite.Row) {
 	case drawn && r.Outcome == suite.NotRun:
 	case r.Outcome == suite.NotRun || r.Outcome == suite.Skipped:
 		why := strings.Join(r.Why, "; ")
-		if t.FailFast && len(t.report.Own()) > 0 {
+		switch {
+		case strings.HasPrefix(why, budgetWords):
+			why = tally.NoTime
+		case t.FailFast && len(t.tally.Own()) > 0:
 			why = "the test ended at its first finding"
 		}
-		t.missed[why] = append(t.missed[why], r.Scenario)
+		t.tally.Missed(r.Scenario, why)
 	case r.Verdict == "":
-		t.report.Runs.All++
-		t.report.Runs.Failed++
+		t.tally.Runs.All++
+		t.tally.Runs.Failed++
 		t.report.Notes = append(t.report.Notes, fmt.Sprintf("scenario %s: %s", r.Scenario, strings.Join(r.Why, "; ")))
 	}
 	file := filepath.ToSlash(filepath.Join(scenariosDir, r.Scenario+".yaml"))
-	for i := range t.report.Findings {
-		f := &t.report.Findings[i]
+	for i := range t.tally.Findings {
+		f := &t.tally.Findings[i]
 		if f.Scenarios[0] == r.Scenario && f.Run == "" {
 			f.Run, drawn = r.Run, false
 		}
@@ -227,15 +243,19 @@ func (t *test) row(r suite.Row) {
 	}
 }
 
+// budgetWords begin the reason of a scenario for which no time was left; see package suite.
+const budgetWords = "the budget of"
+
 // judged adds a run, and reports whether to keep it.
 func (t *test) judged(row suite.Row, dir *rundir.Dir) (keep bool) {
-	run, err := load(dir)
+	run, err := reports.Load(dir)
 	if err != nil || row.Verdict == "" {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	keep = t.add(row, run)
+	keep = t.tally.Add(run)
+	t.report.LockVersion = cmp.Or(t.report.LockVersion, row.LockVersion)
 	t.watch()
 	return keep
 }
@@ -243,6 +263,31 @@ func (t *test) judged(row suite.Row, dir *rundir.Dir) (keep bool) {
 // watch passes on the progress; t.mu is locked.
 func (t *test) watch() {
 	if t.Watch != nil {
-		t.Watch(Progress{t.report.Runs, t.phase, time.Since(t.began)})
+		t.Watch(Progress{t.tally.Runs, t.phase, time.Since(t.began)})
 	}
+}
+
+// relative is a path relative to the directory of the test, with slashes; "" for "".
+func (t *test) relative(file string) string {
+	to, err := filepath.Rel(t.Out, file)
+	if file == "" || err != nil {
+		return ""
+	}
+	return filepath.ToSlash(to)
+}
+
+// addExplored adds a finding of an exploration, and the file with its shrunk scenario.
+func (t *test) addExplored(f explore.Finding, shrunk string) {
+	found := Finding{
+		Own: true, Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{generator.Name(f.Seed)},
+		Seed: f.Seed, Runs: f.Runs,
+	}
+	if dir, err := rundir.Open(f.Dir); err == nil && f.Dir != "" {
+		if run, err := reports.Load(dir); err == nil {
+			found.Cause, found.Sentence, found.Advice = run.Story.Cause, run.Story.Sentence, run.Story.Advice
+			found.Steps, found.Repeat = run.Story.Steps, run.Manifest.Repeat
+		}
+		found.Run, found.File = t.relative(f.Dir), t.relative(shrunk)
+	}
+	t.tally.AddExplored(found, f.Scenario)
 }

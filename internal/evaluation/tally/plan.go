@@ -1,4 +1,4 @@
-package evaluation
+package tally
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
-	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -22,29 +22,30 @@ const topologyWord = "topology "
 // startTime is about the time that a run needs in addition to its scenario's duration.
 const startTime = 2 * time.Second
 
-// plan are the stories that fit a lock and a set of topologies, the most informative first: each next one adds the most
+// Plan are the stories that fit a lock and a set of topologies, the most informative first: each next one adds the most
 // combinations of workload, fault and topology to those before it in the least time.
-func plan(lock Lock) (chosen []suite.Scenario, unfit map[string][]string) {
+// unfit are the names of the others by the reason why they do not fit.
+func Plan(lock generator.Lock) (chosen []scenarios.Scenario, unfit map[string][]string) {
 	unfit = map[string][]string{}
-	var candidates []suite.Scenario
+	var candidates []scenarios.Scenario
 	for _, e := range scenarios.Stories() {
 		s, why := fitting(e.Name, lock)
 		switch {
 		case why != "":
 			unfit[why] = append(unfit[why], e.Name)
 		default:
-			candidates = append(candidates, suite.Scenario{Arg: e.Name, Scenario: s})
+			candidates = append(candidates, s)
 		}
 	}
 	covered := map[string]bool{}
 	for len(candidates) > 0 {
 		best, most := 0, -1.0
 		for i, c := range candidates {
-			if v := value(c.Scenario, covered); v > most {
+			if v := value(c, covered); v > most {
 				best, most = i, v
 			}
 		}
-		for _, f := range features(candidates[best].Scenario) {
+		for _, f := range features(candidates[best]) {
 			covered[f] = true
 		}
 		chosen = append(chosen, candidates[best])
@@ -54,7 +55,7 @@ func plan(lock Lock) (chosen []suite.Scenario, unfit map[string][]string) {
 }
 
 // fitting is the story of that name with a lock, or why it does not fit.
-func fitting(name string, lock Lock) (s scenarios.Scenario, why string) {
+func fitting(name string, lock generator.Lock) (s scenarios.Scenario, why string) {
 	s, err := scenarios.Load(name)
 	if err != nil {
 		return s, err.Error()

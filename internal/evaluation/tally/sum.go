@@ -1,4 +1,4 @@
-package evaluation
+package tally
 
 import (
 	"cmp"
@@ -9,19 +9,22 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/generator"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
-// sumUp completes the report after the last run.
-func (t *test) sumUp() {
-	r := &t.report
+// SumUp completes the result after the last run.
+func (t *Tally) SumUp() {
+	r := &t.Result
 	r.fold()
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		for _, name := range f.Scenarios {
-			f.Of += t.of[name]
-		}
-		if f.explored > 0 {
-			f.Of += t.explored
+			if _, drawn := generator.SeedOf(name); drawn {
+				f.Of += r.Runs.Generated
+			} else {
+				f.Of += t.of[name]
+			}
 		}
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
@@ -35,16 +38,20 @@ func (t *test) sumUp() {
 		r.NotTested = append(r.NotTested, missedScenarios(why, t.missed[why]))
 	}
 	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return compareBool(b.Needs != "", a.Needs != "") })
-	if names := notStated(r.Promises); len(names) > 0 && t.Lock.Command != nil {
+}
+
+// AddNotStated adds the promises that a lock does not state to those that were not tested; needs is where to state them.
+func (r *Result) AddNotStated(can promise.Set, needs string) {
+	if names := notStated(can); len(names) > 0 {
 		r.NotTested = append(r.NotTested, NotTested{
 			What: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
-			Why:  "a promise that is not stated is not judged", Needs: "the names in \"can\" of the reply to init"})
+			Why:  "a promise that is not stated is not judged", Needs: needs})
 	}
 }
 
 // fold adds each finding that any lock of this kind has to one of the lock itself with the same cause: the lock does it
 // without such faults, too.
-func (r *Report) fold() {
+func (r *Result) fold() {
 	own, common := slices.Clone(r.Findings), []Finding(nil)
 	own = slices.DeleteFunc(own, func(f Finding) bool { return !f.Own })
 	for _, c := range r.Common() {
@@ -60,7 +67,7 @@ func (r *Report) fold() {
 }
 
 // conditions are the numbers of grants and of faults in all runs.
-func (t *test) conditions() string {
+func (t *Tally) conditions() string {
 	all := map[string]int64{}
 	if s := t.seen[string(checker.Exercised)]; s != nil {
 		all["grants"], all["contended_grants"] = s.counts["grants"], s.counts["contended_grants"]
@@ -81,11 +88,10 @@ func compareBool(a, b bool) int {
 }
 
 // sumUpProperty adds a property to those that were kept, or to those that were not tested.
-func (t *test) sumUpProperty(p checker.Spec) {
-	r, s := &t.report, t.seen[string(p.Name)]
-	own := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Own && f.Property == p.Name })
+func (t *Tally) sumUpProperty(p checker.Spec) {
+	r, s := &t.Result, t.seen[string(p.Name)]
 	switch {
-	case s == nil || own || p.Name == checker.Exercised:
+	case s == nil || t.broken[p.Name] || p.Name == checker.Exercised:
 	case s.held > 0:
 		r.Kept = append(r.Kept, Kept{Property: p.Name, Runs: s.held, Broken: s.violated, Counts: s.counts,
 			Text: countsText(s.counts)})
@@ -124,11 +130,11 @@ func missedScenarios(why string, names []string) NotTested {
 	switch kind, isTopology := strings.CutPrefix(why, topologyWord); {
 	case isTopology:
 		n.Needs = "--topology " + kind
-	case strings.HasPrefix(why, budgetWords):
-		n.Why, n.Needs = "no time was left", "a longer --time"
+	case why == NoTime:
+		n.Needs = "a longer --time"
 	}
 	return n
 }
 
-// budgetWords begin the reason of a scenario for which no time was left; see package suite.
-const budgetWords = "the budget of"
+// NoTime is the reason of a scenario for which no time was left.
+const NoTime = "no time was left"

@@ -1,24 +1,18 @@
-package evaluation
+package tally
 
 import (
-	"cmp"
-	"path/filepath"
+	"maps"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/expect"
-	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
-	"github.com/lockchaos/lockchaos/internal/suite"
-	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/reports/cause"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/overlap"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
-
-// load reads a run directory.
-func load(dir *rundir.Dir) (*reports.Run, error) { return reports.Load(dir) }
 
 // sum is what all runs say about one property.
 type sum struct {
@@ -27,8 +21,8 @@ type sum struct {
 	why                       string           // it did not apply
 }
 
-// sum is the sum of a property; t.mu is locked.
-func (t *test) sum(p checker.Property) *sum {
+// sum is the sum of a property.
+func (t *Tally) sum(p checker.Property) *sum {
 	s := t.seen[string(p)]
 	if s == nil {
 		s = &sum{counts: map[string]int64{}}
@@ -45,17 +39,15 @@ func (s *sum) add(runs int, counts map[string]int64) {
 	}
 }
 
-// add counts a run and adds its findings. It reports whether a finding has this run as its example. t.mu is locked.
-func (t *test) add(row suite.Row, run *reports.Run) (example bool) {
-	_, drawn := generator.SeedOf(row.Scenario)
-	t.report.LockVersion = cmp.Or(t.report.LockVersion, row.LockVersion)
-	runs := &t.report.Runs
+// Add counts a judged run and adds its findings. It reports whether a finding has this run as its example.
+func (t *Tally) Add(run *evidence.Run) (example bool) {
+	runs, name := &t.Runs, run.Manifest.Scenario
 	runs.All++
-	t.of[row.Scenario]++
-	if drawn {
+	t.of[name]++
+	if _, drawn := generator.SeedOf(name); drawn {
 		runs.Generated++
 	}
-	switch row.Verdict {
+	switch run.Judgement.Verdict {
 	case checker.Safe:
 		runs.Safe++
 	case checker.Unsafe:
@@ -73,13 +65,25 @@ func (t *test) add(row suite.Row, run *reports.Run) (example bool) {
 			t.faults[f.Name]++
 		}
 	}
-	for _, f := range t.findingsOf(row, run) {
+	for _, f := range findingsOf(run) {
 		example = t.addFinding(f) || example
+		if f.all {
+			t.breaks(run.Judgement)
+		}
 	}
 	return example
 }
 
-func (t *test) addResult(r checker.Result) {
+// breaks notes that the lock breaks each property that was violated.
+func (t *Tally) breaks(j checker.Judgement) {
+	for _, r := range j.Results {
+		if r.Outcome == checker.Violated {
+			t.broken[r.Property] = true
+		}
+	}
+}
+
+func (t *Tally) addResult(r checker.Result) {
 	switch s := t.sum(r.Property); r.Outcome {
 	case checker.Holds:
 		s.add(1, r.Counts)
@@ -94,28 +98,30 @@ func (t *test) addResult(r checker.Result) {
 
 // findingsOf are the findings of an unsafe run: the cause that its report explains; and where that is what any lock of
 // this kind has, every other property that such a lock would have kept.
-func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
+func findingsOf(run *evidence.Run) (all []Finding) {
 	if run.Judgement.Verdict != checker.Unsafe {
 		return nil
 	}
 	first := Finding{
 		Own: true, Cause: run.Story.Cause, Class: run.Judgement.Class, Sentence: run.Story.Sentence, Advice: run.Story.Advice,
-		Steps: run.Story.Steps, Scenarios: []string{row.Scenario}, Seed: row.Seed, Repeat: row.Repeat, Runs: 1,
-		weight: weight(run.Manifest.YAML),
+		Steps: run.Story.Steps, Scenarios: []string{run.Manifest.Scenario}, Seed: run.Manifest.Seed,
+		Repeat: run.Manifest.Repeat, Runs: 1, weight: weight(run.Manifest.YAML),
+		in: map[runID]bool{{run.Manifest.Scenario, run.Manifest.Seed}: true},
 	}
 	if run.Worst != nil {
 		first.Property = run.PropertyOf(run.Worst)
 	}
-	scenario, unexpected := t.unexpected(row.Scenario, run)
+	scenario, broken := unexpected(run)
 	if fault, why := generator.Beyond(scenario, run.Manifest.Can); fault != "" {
-		unexpected, first.Because = nil, "fault "+fault+": "+why
+		broken, first.Because = nil, "fault "+fault+": "+why
 	}
-	first.Own = len(unexpected) > 0 && (slices.Contains(unexpected, "") || slices.Contains(unexpected, first.Property))
+	first.Own = slices.Contains(broken, "") || slices.Contains(broken, first.Property)
 	all = append(all, first)
 	if first.Own {
+		all[0].all = true
 		return all
 	}
-	for _, p := range unexpected {
+	for _, p := range broken {
 		r := run.Judgement.Result(p)
 		if len(r.Violations) == 0 {
 			continue
@@ -123,7 +129,7 @@ func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
 		v, f := &r.Violations[0], first
 		c := cause.Find(run, v, p, overlap.Of(run, v))
 		f.Own, f.Property, f.Class, f.Sentence, f.Steps = true, p, v.Class, v.Text, nil
-		if f.Cause, f.Advice = "", nil; c != nil {
+		if f.Cause, f.Advice = "", nil; c != nil && c.Name != first.Cause { // that explains the other violation
 			f.Cause, f.Advice = c.Name, c.Advice()
 		}
 		if !slices.ContainsFunc(all, f.same) {
@@ -133,14 +139,14 @@ func (t *test) findingsOf(row suite.Row, run *reports.Run) (all []Finding) {
 	return all
 }
 
-// unexpected is the scenario of a run, and the properties that were violated in a run although the scenario expects any lock with these promises
-// to keep them; "" is one of them if it does not expect the verdict or its class.
-func (t *test) unexpected(name string, run *reports.Run) (s scenarios.Scenario, all []checker.Property) {
+// unexpected is the scenario of a run, and the properties that were violated although the scenario expects any lock
+// with these promises to keep them; "" is one of them if it does not expect the verdict or its class.
+func unexpected(run *evidence.Run) (s scenarios.Scenario, all []checker.Property) {
 	s, err := scenarios.Parse([]byte(run.Manifest.YAML))
 	if err != nil {
 		return s, []checker.Property{""} // the manifest is this program's own
 	}
-	if original, err := scenarios.Load(name); err == nil { // it is a story: its text may be about this lock
+	if original, err := scenarios.Load(run.Manifest.Scenario); err == nil { // it is a story: its text may be about this lock
 		s.Expect = original.ExpectOfAnotherLock()
 	}
 	m := rundir.Manifest{Can: run.Manifest.Can}
@@ -167,36 +173,46 @@ func weight(yaml string) int {
 	return len(s.Faults)*10 + w.Clients + w.Keys*2 + len(s.Options)*2
 }
 
-// addFinding adds a finding to those of the same cause, and reports whether its run became their example. t.mu is
-// locked.
-func (t *test) addFinding(f Finding) (example bool) {
-	i := slices.IndexFunc(t.report.Findings, func(old Finding) bool { return old.same(f) })
+// addFinding adds a finding to those of the same cause, and reports whether its run became their example.
+func (t *Tally) addFinding(f Finding) (example bool) {
+	if f.Own {
+		t.broken[f.Property] = true
+	}
+	i := slices.IndexFunc(t.Findings, func(old Finding) bool { return old.same(f) })
 	if i < 0 {
-		f.Accepted = t.Baseline.of(f, t.began)
-		t.report.Findings = append(t.report.Findings, f)
+		f.Accepted = t.accepted(f)
+		t.Findings = append(t.Findings, f)
 		if t.Found != nil {
 			t.Found(f)
 		}
-		if t.FailFast && f.Own && f.Accepted == "" {
-			t.end()
-		}
 		return true
 	}
-	old := &t.report.Findings[i]
+	old := &t.Findings[i]
 	if example = f.weight < old.weight; example {
-		f.Accepted = t.Baseline.of(f, t.began)
+		f.Accepted = t.accepted(f)
 		f, *old = *old, f
 	}
 	old.seenIn(f)
 	return example
 }
 
-// seenIn adds the runs and scenarios of another finding of the same cause.
+func (t *Tally) accepted(f Finding) string {
+	if t.Accept == nil {
+		return ""
+	}
+	return t.Accept(f)
+}
+
+// seenIn adds the runs and scenarios of another finding of the same cause; of the generated ones, one is named.
 func (f *Finding) seenIn(o Finding) {
-	f.Runs += o.Runs - min(f.explored, o.explored) // several findings of the same runs
-	f.explored = max(f.explored, o.explored)
+	in := map[runID]bool{}
+	maps.Copy(in, f.in)
+	maps.Copy(in, o.in)
+	f.in, f.explored = in, max(f.explored, o.explored) // several findings of the same runs
+	f.Runs = len(f.in) + f.explored
+	drawn := func(name string) bool { _, ok := generator.SeedOf(name); return ok }
 	for _, name := range o.Scenarios {
-		if !slices.Contains(f.Scenarios, name) {
+		if !slices.Contains(f.Scenarios, name) && !(drawn(name) && slices.ContainsFunc(f.Scenarios, drawn)) {
 			f.Scenarios = append(f.Scenarios, name)
 		}
 	}
@@ -204,30 +220,11 @@ func (f *Finding) seenIn(o Finding) {
 
 // same reports whether two findings have the same cause. Where the cause is not known, the property stands for it.
 func (f Finding) same(o Finding) bool {
-	return f.Own == o.Own && f.Cause == o.Cause && f.Class == o.Class && (cause.Known(f.Cause) || f.Property == o.Property)
+	return f.Own == o.Own && f.ID() == o.ID() && f.Class == o.Class
 }
 
-// relative is a path relative to the directory of the test, with slashes; "" for "".
-func (t *test) relative(file string) string {
-	to, err := filepath.Rel(t.Out, file)
-	if file == "" || err != nil {
-		return ""
-	}
-	return filepath.ToSlash(to)
-}
-
-// addExplored adds a finding of an exploration, and the file with its shrunk scenario.
-func (t *test) addExplored(f explore.Finding, shrunk string) {
-	found := Finding{
-		Own: true, Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{generator.Name(f.Seed)},
-		Seed: f.Seed, Runs: f.Runs, explored: f.Runs, weight: weight(f.Scenario),
-	}
-	if dir, err := rundir.Open(f.Dir); err == nil && f.Dir != "" {
-		if run, err := load(dir); err == nil {
-			found.Cause, found.Sentence, found.Advice = run.Story.Cause, run.Story.Sentence, run.Story.Advice
-			found.Steps, found.Repeat = run.Story.Steps, run.Manifest.Repeat
-		}
-		found.Run, found.File = t.relative(f.Dir), t.relative(shrunk)
-	}
-	t.addFinding(found)
+// AddExplored adds a finding of an exploration, whose runs are counted already, with the text of its scenario.
+func (t *Tally) AddExplored(f Finding, yaml string) {
+	f.explored, f.weight = f.Runs, weight(yaml)
+	t.addFinding(f)
 }
