@@ -79,3 +79,10 @@ func TestNaiveLock(t *testing.T) {
 		t.Errorf("SET NX without faults is not safe: %+v", r)
 	}
 }
+
+// ExampleTest is a test of a lock on two kinds of servers.
+func ExampleTest() {
+	_ = func(t *testing.T) { // TestNaiveLock of a user
+		simtest.Test(t, simtest.Config{Topologies: []string{"single", "replicated"}}, naiveLock(true))
+	}
+}

@@ -101,10 +101,17 @@ func (l single) eval(ctx context.Context, script string, key string, args ...any
 	return l.rdb.Eval(context.WithoutCancel(ctx), script, []string{key}, args...).Int()
 }
 
-// poll calls try until it succeeds, fails, or the wait ends.
+var errLate = errors.New("the lease was over when the reply came")
+
+// poll calls try until it succeeds, fails, or the wait ends. A grant whose lease is over is none.
 func poll(ctx context.Context, a client.Acquire, every time.Duration, try func() (bool, error)) error {
 	for {
-		if ok, err := try(); ok || err != nil {
+		start := time.Now()
+		ok, err := try()
+		if ok && err == nil && a.Lease > 0 && time.Since(start) >= a.Lease {
+			err = errLate
+		}
+		if ok || err != nil {
 			return err
 		}
 		if a.Wait == 0 {

@@ -183,7 +183,7 @@ func findPlanted(t *testing.T, bugs []planted) {
 			c, said := test.in.config(1), ""
 			for c.First = 0; c.First < 6; c.First++ {
 				r := simtest.Run(t, c, test.kind.lock(test.bug))
-				if r.Violated(test.property) > 0 {
+				if r.Outcomes(test.property)[checker.Violated] > 0 {
 					return
 				}
 				said = string(r.Runs[0].Verdict) + ": " + r.Runs[0].Sentence

@@ -2,7 +2,7 @@
 // API that this module promises to keep. Hundreds of runs take seconds, and a run that failed can be repeated with
 // its seed.
 //
-// Read [Run] first. The lock must connect through [client.Setup.Dial], must do no other input or output, and must not
+// Read [Test] first; [Run] is for one scenario. The lock must connect through [client.Setup.Dial], must do no other input or output, and must not
 // hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the simulated servers cannot do
 // is not tested; for that there is chaos run.
 package simtest
@@ -10,11 +10,10 @@ package simtest
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
@@ -22,7 +21,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/generator"
-	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -54,18 +52,23 @@ type Lock struct {
 	PersistentKeys func(key string) []string
 }
 
-// Config is what to run. The zero value is 20 generated scenarios on a single server.
+// Config is what to run. The zero value is, for [Run], 20 generated scenarios on a single server, and for [Test] all
+// scenarios that fit on one.
 type Config struct {
 	// Scenario is a name from chaos list scenarios, or a YAML file; its lock is replaced. "": each seed has a scenario of
 	// its own, which is generated for what the lock states (docs/reference/generated-scenarios.md). A correct lock is safe
 	// in all of them.
-	Scenario   string
-	Topologies []string          // of generated scenarios, such as "single" and "sentinel"; nil: single
-	Set        []string          // changes of the scenario, path=value, as for chaos run --set
+	Scenario string
+	// Of Test it is "": it chooses.
+	Topologies []string          // to choose scenarios for, such as "single" and "sentinel"; nil: single
+	Set        []string          // changes of the scenario, path=value, as for chaos run --set; not for Test
 	Options    map[string]string // of the lock; nil: those of the scenario. Only Lock.Can states what the lock promises
-	Seeds      int               // number of runs; 0 is 20
+	Seeds      int               // number of runs; 0 is 20; not for Test
+	Time       time.Duration     // of Test; 0 is 30 s. With -test.short it is 5 s, and it ends before the test's deadline
 	First      uint64            // seed of the first run; the others follow
-	Out        string            // directory for the first unsafe and the first inconclusive run; "": none is kept
+	// Out is the directory for the first run of each verdict, and for an example of each finding of Test with its scenario.
+	// "": none is kept, but Test uses [testing.T.ArtifactDir] with -test.artifacts.
+	Out string
 }
 
 // Result is how the runs ended.
@@ -77,10 +80,12 @@ type Result struct {
 	Sentence     string // the verdict of that run, in a sentence
 	Dir          string // its directory, with Config.Out; chaos report shows it
 	Runs         []Outcome
+	Findings     []Finding // of Test, those of the lock itself first
 }
 
 // Outcome is how one run ended.
 type Outcome struct {
+	Scenario   string
 	Seed       uint64
 	Verdict    checker.Verdict
 	Sentence   string // why
@@ -100,14 +105,15 @@ func (r Result) First(v checker.Verdict) (o Outcome, ok bool) {
 	return r.Runs[n], true
 }
 
-// Violated is in how many runs a property was violated.
-func (r Result) Violated(p checker.Property) (n int) {
+// Outcomes is in how many runs a property had each outcome.
+func (r Result) Outcomes(p checker.Property) map[checker.Outcome]int {
+	all := map[checker.Outcome]int{}
 	for _, o := range r.Runs {
-		if o.Properties[p] == checker.Violated {
-			n++
+		if outcome, judged := o.Properties[p]; judged {
+			all[outcome]++
 		}
 	}
-	return n
+	return all
 }
 
 // ownLock takes the place of the scenario's lock until the scenario is checked: a lock of which nothing is known.
@@ -129,10 +135,16 @@ func Run(t testing.TB, c Config, l Lock) Result {
 				t.Fatal(err)
 			}
 		}
-		r.add(t, c, scenario, l, c.First+i)
-	}
-	if o, ok := r.First(checker.Unsafe); ok {
-		r.Seed, r.Sentence, r.Dir = o.Seed, o.Sentence, o.Dir
+		seed := c.First + i
+		out, err := simulate(scenario, l, seed, "go test -run '^"+t.Name()+"$'", "")
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		o := outcomeOf(out)
+		if _, seen := r.First(o.Verdict); !seen && c.Out != "" {
+			o.Dir = keep(t, c, scenario, l, o)
+		}
+		r.add(o)
 	}
 	return r
 }
@@ -142,13 +154,7 @@ func load(c Config, l Lock, seed uint64) (s scenarios.Scenario, err error) {
 	own := scenarios.Override{As: "the lock of the test", Path: "lock", Value: ownLock}
 	overrides := append(scenarios.Sets(c.Set), own)
 	if c.Scenario == "" {
-		row := *l.row()
-		row.Name = ownLock
-		kinds := c.Topologies
-		if len(kinds) == 0 {
-			kinds = []string{topology.Single}
-		}
-		s, err = generator.Lock{Spec: row, Kinds: kinds}.Draw(seed, overrides...)
+		s, err = c.lock(l).Draw(seed, overrides...)
 	} else {
 		s, err = scenarios.Load(c.Scenario, overrides...)
 	}
@@ -161,33 +167,45 @@ func load(c Config, l Lock, seed uint64) (s scenarios.Scenario, err error) {
 	return s, err
 }
 
-// add makes one run.
-func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock, seed uint64) {
-	t.Helper()
-	_, unsafe := r.First(checker.Unsafe)
-	_, open := r.First(checker.Inconclusive)
-	o := runner.Options{
-		Scenario: scenario, Seed: seed, Backend: simulated.New(backend.Options{}), Why: "required by simtest", Lock: l.row(),
-		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
-		InMemory: c.Out == "" || unsafe && open, // a run on disk may be kept
+// lock is l on the topologies of c.
+func (c Config) lock(l Lock) generator.Lock {
+	g := generator.Lock{Spec: *l.row(), Kinds: c.Topologies}
+	if g.Name = ownLock; len(g.Kinds) == 0 {
+		g.Kinds = []string{topology.Single}
 	}
-	if !o.InMemory {
-		dir, err := os.MkdirTemp("", "lockchaos-simtest-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		o.Out = dir
-	}
-	out, err := runner.Run(context.Background(), o)
+	return g
+}
+
+// simulate makes one run, on disk below dir unless that is empty.
+func simulate(s scenarios.Scenario, l Lock, seed uint64, repeat, dir string) (*runner.Outcome, error) {
+	out, err := runner.Run(context.Background(), runner.Options{
+		Scenario: s, Seed: seed, Backend: simulated.New(backend.Options{}), Why: "required by simtest", Lock: l.row(),
+		Version: "simtest", Repeat: repeat, InMemory: dir == "", Out: dir,
+	})
 	// Pools of go-redis keep timers of this simulation, which must not reach the next.
 	runtime.GC()
 	runtime.GC()
+	return out, err
+}
+
+// keep repeats a run on disk and returns its directory. That of a lock that is not deterministic may end otherwise.
+func keep(t testing.TB, c Config, s scenarios.Scenario, l Lock, o Outcome) string {
+	t.Helper()
+	out, err := simulate(s, l, o.Seed, "go test -run '^"+t.Name()+"$'", c.Out)
 	if err != nil {
-		t.Fatalf("seed %d: %v", seed, err)
+		t.Fatalf("keeping the run with seed %d: %v", o.Seed, err)
 	}
+	if out.Judgement.Sentence != o.Sentence {
+		t.Logf("seed %d: repeated, the run ends otherwise (%s): the lock must draw random numbers from Setup.Seed",
+			o.Seed, out.Judgement.Sentence)
+	}
+	return out.Dir.Path
+}
+
+// outcomeOf is how a run ended.
+func outcomeOf(out *runner.Outcome) Outcome {
 	j := out.Judgement
-	run := Outcome{Seed: seed, Verdict: j.Verdict, Sentence: j.Sentence}
+	run := Outcome{Scenario: out.Manifest.Scenario, Seed: out.Manifest.Seed, Verdict: j.Verdict, Sentence: j.Sentence}
 	run.Properties = map[checker.Property]checker.Outcome{}
 	for _, p := range j.Results {
 		run.Properties[p.Property] = p.Outcome
@@ -196,32 +214,22 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 			run.Unexpected = append(run.Unexpected, p.Property)
 		}
 	}
-	keep := false
-	switch j.Verdict {
+	return run
+}
+
+// add counts a run.
+func (r *Result) add(o Outcome) {
+	switch o.Verdict {
 	case checker.Safe:
 		r.Safe++
 	case checker.Inconclusive:
 		r.Inconclusive++
-		keep = !open
 	case checker.Unsafe:
-		r.Unsafe++
-		keep = !unsafe
-	}
-	if keep && c.Out != "" {
-		if run.Dir, err = kept(c.Out, out.Dir); err != nil {
-			t.Fatal(err)
+		if r.Unsafe++; r.Unsafe == 1 {
+			r.Seed, r.Sentence, r.Dir = o.Seed, o.Sentence, o.Dir
 		}
 	}
-	r.Runs = append(r.Runs, run)
-}
-
-// kept copies a run to a directory below out.
-func kept(out string, dir *rundir.Dir) (string, error) {
-	to := filepath.Join(out, dir.ID)
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return "", err
-	}
-	return to, os.CopyFS(to, os.DirFS(dir.Path))
+	r.Runs = append(r.Runs, o)
 }
 
 // row is l as a row of the catalog of locks.

@@ -299,7 +299,7 @@ func shrinkAll(
 				return all, err
 			}
 		}
-		got, err := explore.Shrink(ctx, pool, scenario, job, f.Kind)
+		got, err := explore.Shrink(ctx, pool.Do, scenario, job, f.Kind)
 		if err != nil && ctx.Err() == nil {
 			return all, err
 		}

@@ -71,7 +71,7 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 		return err
 	}
 	defer pool.Close()
-	got, err := explore.Shrink(ctx, pool, scenario, explore.Job{Seed: m.Seed, Variation: m.Variation}, kind)
+	got, err := explore.Shrink(ctx, pool.Do, scenario, explore.Job{Seed: m.Seed, Variation: m.Variation}, kind)
 	switch {
 	case errors.Is(err, explore.ErrNoViolation):
 		return usage(err)

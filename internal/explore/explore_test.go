@@ -269,7 +269,7 @@ func TestShrink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Shrink(t.Context(), pool(t, 1), s, Job{Seed: 5}, Kind{})
+	got, err := Shrink(t.Context(), pool(t, 1).Do, s, Job{Seed: 5}, Kind{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestShrinkSequences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Shrink(t.Context(), pool(t, 1), s, Job{Seed: 5}, Kind{})
+	got, err := Shrink(t.Context(), pool(t, 1).Do, s, Job{Seed: 5}, Kind{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestShrinkNeedsAViolation(t *testing.T) {
 		seed uint64
 		kind Kind
 	}{{4, Kind{}}, {fails, Kind{}}, {exits, Kind{}}, {5, Kind{Property: checker.Leak}}} {
-		if _, err := Shrink(t.Context(), p, s, Job{Seed: c.seed}, c.kind); !errors.Is(err, ErrNoViolation) {
+		if _, err := Shrink(t.Context(), p.Do, s, Job{Seed: c.seed}, c.kind); !errors.Is(err, ErrNoViolation) {
 			t.Errorf("seed %d, %v: error %v, want ErrNoViolation", c.seed, c.kind, err)
 		}
 	}

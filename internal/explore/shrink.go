@@ -30,10 +30,11 @@ var ErrNoViolation = errors.New("the run shows no such violation")
 // Shrink looks for the smallest scenario whose run violates k: fewer faults, clients and keys, a shorter duration, no
 // jitter. It is delta debugging (Zeller and Hildebrandt, 2002), which ends when no single reduction that it tries
 // preserves the violation. The zero k is the first violation of the run. When ctx ends, Shrink returns the smallest
-// run so far with the error.
-func Shrink(ctx context.Context, pool *Pool, s scenarios.Scenario, job Job, k Kind) (Shrunk, error) {
+// run so far with the error. do makes a run, as [Pool.Do] does.
+func Shrink(ctx context.Context, do func(context.Context, Job) (Result, error), s scenarios.Scenario, job Job, k Kind,
+) (Shrunk, error) {
 	s.Faults = listed(s.Plan(job.Seed)) // without random steps, so that removing one leaves the others as they are
-	sh := &shrinker{pool: pool, job: job, best: s}
+	sh := &shrinker{do: do, job: job, best: s}
 	first, err := sh.try(ctx, s)
 	if err != nil {
 		return Shrunk{}, err
@@ -66,7 +67,7 @@ func listed(p scenarios.Plan) []scenarios.Step {
 }
 
 type shrinker struct {
-	pool  *Pool
+	do    func(context.Context, Job) (Result, error)
 	job   Job
 	kind  Kind
 	best  scenarios.Scenario
@@ -80,7 +81,7 @@ func (sh *shrinker) try(ctx context.Context, s scenarios.Scenario) (Result, erro
 	sh.tried++
 	j := sh.job
 	j.Scenario = s.YAML()
-	return sh.pool.Do(ctx, j)
+	return sh.do(ctx, j)
 }
 
 // accept replaces best with s if its run has the same kind of violation.
