@@ -9,7 +9,8 @@ import (
 
 // BenchmarkTraffic judges each shape of traffic: without promises, and by every rule. It prints the processor time of
 // the judgement by all properties except the search, which has its own limit; that of the slowest property alone,
-// including results that others share; and the growth from a history with a tenth of the events.
+// including results that others share; and the growth from a history with a tenth of the events. The numbers are in
+// docs/contributors/measurements.md.
 func BenchmarkTraffic(b *testing.B) {
 	for _, shape := range shapesOfTraffic() {
 		for _, every := range []bool{false, true} {
