@@ -148,12 +148,13 @@ func (e *extents) addUnknownAcquire(i int32) {
 }
 
 // addPausedAcquire adds the times in which an acquire may have held a key, or a part of it at some of several servers,
-// before it failed: from each pause of its client to the end of the pause or of the lease. Samples show whether it did.
+// before it failed: from each pause of its client to the end of the pause or of the lease. Samples show whether it did,
+// except of permits, which name no owner.
 func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 	s, seen := &e.h.Spans[i], e.samples()
 	for _, p := range pauses {
 		if x := (segment{max(s.Call, p.from), min(s.Return, p.until)}); x.from < x.until &&
-			(seen == nil || seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil) {
+			(seen == nil || e.h.Limit(s.Key) != 0 || seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil) {
 			end := later(e.faults.deliveredBy(x.from, e.client(i)), cmp.Or(s.Lease, never))
 			e.add(s.Key, segment{x.from, min(x.until, end)}, i, afterUnknownAcquire)
 		}
