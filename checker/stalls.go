@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/kept"
 	"github.com/lockchaos/lockchaos/promise"
 )
 
@@ -59,11 +60,14 @@ func (v *view) endStalled() {
 func (v *view) unrenewedFrom(h *hold) time.Duration { return v.unrenewedSince(h, v.renewalStops()) }
 
 // unrenewedSince is when the client of a hold had the first of its stops while it held the lock, if the lock renews its
-// lease by itself and states no validity: the lease may have ended at any time after that; never: it had none.
+// lease by itself and states no validity: the lease may have ended at any time after that; never: it had none. A stop
+// after which samples show a renewal does not count: the client renews again, and nothing keeps it from that.
 func (v *view) unrenewedSince(h *hold, stops map[int][]segment) time.Duration {
-	renews := v.renewalStops() != nil && h.longestPromise() == never && v.h.Spans[h.span].Lease == 0
-	for _, s := range stops[v.client(h.span)] {
-		if renews && s.until > h.from && s.from < h.until {
+	renews, client := v.renewalStops() != nil && h.longestPromise() == never && v.h.Spans[h.span].Lease == 0, v.client(h.span)
+	for _, s := range stops[client] {
+		again := func(x *kept.Stay) bool { return x.Client == client && x.RenewedIn(s.until, h.until) }
+		if renews && s.until > h.from && s.from < h.until &&
+			(v.quorum || v.kept() == nil || !slices.ContainsFunc(v.kept().Showing(h.span), again)) {
 			return max(h.from, s.from)
 		}
 	}

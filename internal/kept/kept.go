@@ -68,6 +68,11 @@ type turn struct {
 	span int32
 }
 
+// RenewedIn reports whether samples show that the lease of the value began again after from and by until.
+func (s *Stay) RenewedIn(from, until time.Duration) bool {
+	return slices.ContainsFunc(s.restarts, func(r restart) bool { return r.before.Sent >= from && r.at.Time <= until })
+}
+
 // Has reports whether the state of a key in a sample has the value of the stay.
 func (s *Stay) Has(state history.KeyState) bool {
 	value, single := valueOf(state)
