@@ -279,7 +279,7 @@ func (t *test) relative(file string) string {
 // addExplored adds a finding of an exploration, and the file with its shrunk scenario.
 func (t *test) addExplored(f explore.Finding, shrunk string) {
 	found := Finding{
-		Own: true, Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{generator.Name(f.Seed)},
+		Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{generator.Name(f.Seed)},
 		Seed: f.Seed, Runs: f.Runs,
 	}
 	if dir, err := rundir.Open(f.Dir); err == nil && f.Dir != "" {

@@ -96,6 +96,20 @@ func (t *Tally) addResult(r checker.Result) {
 	}
 }
 
+// ofHolder reports whether a finding is about a client that continued after its lease had ended, on a busy machine also
+// without a fault: no lease prevents that.
+func (f Finding) ofHolder() bool {
+	return f.Class == checker.OutlivedLease && (!cause.Known(f.Cause) ||
+		slices.Contains([]string{"outlived-lease", "stalled-holder", "cut-off-holder"}, f.Cause))
+}
+
+// overlaps reports whether two owners at the same time violate a property.
+func overlaps(p checker.Property) bool {
+	return slices.Contains([]checker.Property{
+		"", checker.Exclusion, checker.ReadersWriter, checker.Permits, checker.Damage, checker.Linearizable,
+	}, p)
+}
+
 // findingsOf are the findings of an unsafe run: the cause that its report explains; and where that is what any lock of
 // this kind has, every other property that such a lock would have kept.
 func findingsOf(run *evidence.Run) (all []Finding) {
@@ -116,6 +130,9 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 		broken, first.Because = nil, "fault "+fault+": "+why
 	}
 	first.Own = slices.Contains(broken, "") || slices.Contains(broken, first.Property)
+	if first.ofHolder() {
+		first.Own, broken = false, slices.DeleteFunc(broken, overlaps)
+	}
 	all = append(all, first)
 	if first.Own {
 		all[0].all = true
@@ -225,6 +242,7 @@ func (f Finding) same(o Finding) bool {
 
 // AddExplored adds a finding of an exploration, whose runs are counted already, with the text of its scenario.
 func (t *Tally) AddExplored(f Finding, yaml string) {
+	f.Own = !f.ofHolder()
 	f.explored, f.weight = f.Runs, weight(yaml)
 	t.addFinding(f)
 }

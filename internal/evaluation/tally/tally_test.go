@@ -153,6 +153,21 @@ func TestSameCause(t *testing.T) {
 	}
 }
 
+// TestOfHolder: a client that outlived its lease is no finding of the lock, unless the lock did more than that.
+func TestOfHolder(t *testing.T) {
+	for f, want := range map[[2]string]bool{
+		{string(checker.OutlivedLease), "outlived-lease"}:  true,
+		{string(checker.OutlivedLease), "unknown"}:         true,
+		{string(checker.OutlivedLease), "foreign-release"}: false,
+		{string(checker.BrokenPromise), "outlived-lease"}:  false,
+		{"", "unknown"}: false,
+	} {
+		if got := (Finding{Class: checker.Class(f[0]), Cause: f[1]}).ofHolder(); got != want {
+			t.Errorf("%v: %t, want %t", f, got, want)
+		}
+	}
+}
+
 // TestExample: of the runs with one cause, the one with the simplest scenario is shown.
 func TestExample(t *testing.T) {
 	tt := New(nil)
