@@ -62,12 +62,8 @@ func (v *view) findFaults() (all []faultTime) {
 
 // explains reports whether a note of that name may explain the behavior of a lock.
 func explains(name string) bool {
-	switch name {
-	case history.HarnessStalled, history.ClientStalled, history.NodePromoted, history.NodeDemoted, history.NodeSilent,
-		history.NodeReplies:
-		return true
-	}
-	return false
+	return slices.Contains([]string{history.HarnessStalled, history.ClientStalled, history.NodePromoted,
+		history.NodeDemoted, history.NodeSilent, history.NodeReplies}, name)
 }
 
 // changesRoles reports whether a note of that name is about a server that became master, or replica.

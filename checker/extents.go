@@ -153,8 +153,9 @@ func (e *extents) addUnknownAcquire(i int32) {
 func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 	s, seen := &e.h.Spans[i], e.samples()
 	for _, p := range pauses {
-		if x := (segment{max(s.Call, p.from), min(s.Return, p.until)}); x.from < x.until &&
-			(seen == nil || e.h.Limit(s.Key) != 0 || seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil) {
+		named := seen == nil || e.h.Limit(s.Key) != 0 ||
+			seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil
+		if x := (segment{max(s.Call, p.from), min(s.Return, p.until)}); x.from < x.until && named {
 			end := later(e.faults.deliveredBy(x.from, e.client(i)), cmp.Or(s.Lease, never))
 			e.add(s.Key, segment{x.from, min(x.until, end)}, i, afterUnknownAcquire)
 		}
@@ -162,9 +163,9 @@ func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 }
 
 // addHandedOver adds the time in which a lock with a queue may keep a grant that it handed over to the waiter of
-// acquire i, which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is added
-// if samples show no such grant or, without samples, if it is unknown how long the lock keeps a waiter. A lock that does
-// not state that it is fair has a queue if they show that it granted what nobody requested any more.
+// acquire i, which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is
+// added if samples show no such grant or, without samples, if it is unknown how long the lock keeps a waiter. A lock
+// that does not state that it is fair has a queue if they show that it granted what nobody requested any more.
 func (e *extents) addHandedOver(i int32) {
 	s := &e.h.Spans[i]
 	if s.Op != history.OpAcquire || s.Outcome != history.Info && !(e.fair && e.mayLinger(i, e.faults)) {

@@ -63,7 +63,8 @@ func (v *view) unrenewedFrom(h *hold) time.Duration { return v.unrenewedSince(h,
 // lease by itself and states no validity: the lease may have ended at any time after that; never: it had none. A stop
 // after which samples show a renewal does not count: the client renews again, and nothing keeps it from that.
 func (v *view) unrenewedSince(h *hold, stops map[int][]segment) time.Duration {
-	renews, client := v.renewalStops() != nil && h.longestPromise() == never && v.h.Spans[h.span].Lease == 0, v.client(h.span)
+	client := v.client(h.span)
+	renews := v.renewalStops() != nil && h.longestPromise() == never && v.h.Spans[h.span].Lease == 0
 	for _, s := range stops[client] {
 		again := func(x *kept.Stay) bool { return x.Client == client && x.RenewedIn(s.until, h.until) }
 		if renews && s.until > h.from && s.from < h.until &&

@@ -1,5 +1,5 @@
-// Package deploy has no code. Its tests run the commands of the jobs beside it, of the nightly workflow, and of the jobs
-// in examples/ci.
+// Package deploy has no code. Its tests run the commands of the jobs beside it, of the nightly workflow, and of the
+// jobs in examples/ci.
 package deploy
 
 import (

@@ -181,7 +181,7 @@ type History struct {
 	Reentered    []int32         // acquires and tries that were refused because the owner held the lock
 	Upgrades     []int32         // acquires and tries to write that were refused because the owner read
 	OutOfRange   []int32         // changes of the number of permits that were refused because fewer exist
-	Foreign      []int32         // operations about holds that were refused because the key holds something that is not a lock
+	Foreign      []int32         // operations about holds that were refused: the key holds something that is not a lock
 	NotSetUp     []int32         // acquires and tries that state the size of a semaphore, which does not exist
 	Limits       []int32         // by key, may be shorter than Keys: see [History.Limit]
 	Others       []string        // names of operations that checkers do not know: the first eight

@@ -42,7 +42,8 @@ type Expected struct {
 // linearizable. With class outlived lease, it is the same after a lease has ended: lease-exclusion holds, and damage
 // if the guarded resource checks the tokens of the lock. Either class may be expected: the loss of a hold is then
 // reported at about the time of the next grant. Where the verdict may also be safe or inconclusive, all that a class
-// violates may hold, and where it may be inconclusive, every property may be undecided or not apply. Of a latch only latch, exercised, and perhaps leak and honesty apply.
+// violates may hold, and where it may be inconclusive, every property may be undecided or not apply. Of a latch only
+// latch, exercised, and perhaps leak and honesty apply.
 func (s Scenario) Expected(can promise.Set) map[checker.Property]Expected {
 	if s.Expect.IsZero() {
 		return nil

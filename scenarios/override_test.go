@@ -18,7 +18,8 @@ func TestBadOverrides(t *testing.T) {
 		"options=" + strings.Repeat("[", 40), "faults.0.after=1s", "duration=1s\n---\n2s",
 		"faults.fault=kill", "faults[1].fault=kill", "faults[-1].fault=kill", "faults[x].fault=kill", "faults[0].fault=kil",
 		"faults[0].fault.name=kill", "duration[0]=3s", "faults[0]=3", "[0]=3",
-		"nosuch=null", "workload.clinets=null", "faults[0].target.x=", "twin.sets=~", "expect.exept.leak=null", "nosuch.x=null",
+		"nosuch=null", "workload.clinets=null", "faults[0].target.x=", "twin.sets=~", "expect.exept.leak=null",
+		"nosuch.x=null",
 	} {
 		s, err := Parse([]byte(good("faults: [{fault: pause-node}]\n")), Sets([]string{set})...)
 		if err == nil {

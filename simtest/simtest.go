@@ -2,9 +2,9 @@
 // API that this module promises to keep. Hundreds of runs take seconds, and a run that failed can be repeated with
 // its seed.
 //
-// Read [Test] first; [Run] is for one scenario. The lock must connect through [client.Setup.Dial], must do no other input or output, and must not
-// hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the simulated servers cannot do
-// is not tested; for that there is chaos run.
+// Read [Test] first; [Run] is for one scenario. The lock must connect through [client.Setup.Dial], must do no other
+// input or output, and must not hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the
+// simulated servers cannot do is not tested; for that there is chaos run.
 package simtest
 
 import (
@@ -66,8 +66,8 @@ type Config struct {
 	Seeds      int               // number of runs; 0 is 20; not for Test
 	Time       time.Duration     // of Test; 0 is 30 s. With -test.short it is 5 s, and it ends before the test's deadline
 	First      uint64            // seed of the first run; the others follow
-	// Out is the directory for the first run of each verdict, and for an example of each finding of Test with its scenario.
-	// "": none is kept, but Test uses [testing.T.ArtifactDir] with -test.artifacts.
+	// Out is the directory for the first run of each verdict, and for an example of each finding of Test with its
+	// scenario. "": none is kept, but Test uses [testing.T.ArtifactDir] with -test.artifacts.
 	Out string
 }
 

@@ -61,10 +61,10 @@ type tester struct {
 	result Result
 }
 
-// Test tests l for everything that it states: it runs the scenarios that fit, the most informative first, and
-// then generated ones, for [Config.Time]. Each cause of violations that a correct lock does not have fails a sub-test of its
-// name, with what to change and how to repeat it; causes that any lock of this kind has are logged, as is a summary.
-// It also fails t if too little was tested to decide.
+// Test tests l for everything that it states: it runs the scenarios that fit, the most informative first, and then
+// generated ones, for [Config.Time]. Each cause of violations that a correct lock does not have fails a sub-test of
+// its name, with what to change and how to repeat it; causes that any lock of this kind has are logged, as is a
+// summary. It also fails t if too little was tested to decide.
 func Test(t *testing.T, c Config, l Lock) Result {
 	t.Helper()
 	if c.Scenario != "" || c.Set != nil || c.Seeds != 0 {

@@ -146,7 +146,8 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 	output("check", "check", "testdata/histories/two-holders.edn", "--json", "--stream")
 	output("explore", "explore", "--seeds", "2", "--json", "--scenario", "failover", "--out", out)
 	output("shrink", "shrink", dir, "--json")
-	output("test", "test", "--lock", "set-nx-ex", "--backend", "sim", "--fail-fast", "--out", filepath.Join(out, "test"), "--json")
+	output("test", "test", "--lock", "set-nx-ex", "--backend", "sim", "--fail-fast", "--out", filepath.Join(out, "test"),
+		"--json")
 	output("diff-runs", "diff", dir, dir, "--json")
 	first, second := filepath.Join(out, "first"), filepath.Join(out, "second")
 	for _, where := range []string{first, second} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,8 @@ import (
 // testDir is the default directory of a test.
 const testDir = "chaos-test"
 
-const testExit = `Exit codes: 0 no finding of the lock's own (beyond the baseline), 1 a finding, or the client does not keep
-to the protocol, 2 too little was tested to decide, 69 servers or the client could not be started,
+const testExit = `Exit codes: 0 no finding of the lock's own (beyond the baseline), 1 a finding, or the client does not
+keep to the protocol, 2 too little was tested to decide, 69 servers or the client could not be started,
 130 interrupted (the findings so far are written).`
 
 type testOptions struct {
@@ -74,8 +75,8 @@ each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen",
 	}
 	f := c.Flags()
 	f.StringVar(&o.lock, "lock", "", "the lock to test: a `NAME` of chaos list locks, or exec:COMMAND, your own client")
-	f.StringSliceVar(&o.topologies, "topology", nil, "kinds of servers (default: all that the lock is known to run on; of a "+
-		"program, "+cluster.Single+" and "+cluster.Replicated+")")
+	f.StringSliceVar(&o.topologies, "topology", nil, "kinds of servers (default: all that the lock is known to run on; "+
+		"of a program, "+cluster.Single+" and "+cluster.Replicated+")")
 	f.DurationVar(&o.Time, "time", 3*time.Minute, "how long the test may take; runs in progress end")
 	f.StringVar(&o.Out, "out", testDir, "`DIR` for the results")
 	f.StringVar(&o.baseline, "baseline", "", "JSON `FILE` with findings that are accepted for now")
@@ -117,9 +118,7 @@ func (o *testOptions) complete() (err error) {
 	if len(o.topologies) > 0 {
 		o.Options.Lock.Kinds = o.topologies
 	}
-	if o.Jobs == 0 {
-		o.Jobs = 2 * runtime.NumCPU()
-	}
+	o.Jobs = cmp.Or(o.Jobs, 2*runtime.NumCPU())
 	if o.baseline != "" {
 		o.Baseline, err = evaluation.ReadBaseline(o.baseline)
 	}
@@ -139,8 +138,7 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 	}
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
-	o.Command, o.Version = []string{self}, version
-	o.Args = o.runArgs()
+	o.Command, o.Version, o.Args = []string{self}, version, o.runArgs()
 	if err := o.check(ctx, s); err != nil {
 		return err
 	}
@@ -212,7 +210,8 @@ func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
 		all := scenarios.Scenario{Name: "generated", Lock: l.Name}
 		all.Expect.Verdict = string(checker.Safe)
 		report, err := explore.Explore(ctx, pool, explore.Options{
-			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d - d/shrinkShare, Jobs: min(jobs, runtime.NumCPU()), Out: dir,
+			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d - d/shrinkShare,
+			Jobs: min(jobs, runtime.NumCPU()), Out: dir,
 			Draw: func(seed uint64) (explore.Drawn, error) {
 				s, err := l.Draw(seed)
 				return explore.Drawn{Scenario: s.YAML(), Name: s.Name + " --lock " + shellQuote(l.Name)}, err
@@ -236,8 +235,9 @@ const shrinkShare = 4
 // testStatus is the status line of a test.
 func testStatus(p *evaluation.Progress, began time.Time, total time.Duration) console.Status {
 	left := max(0, total-time.Since(began)).Round(time.Second)
-	return console.Status{Text: "testing", Done: int64(min(total, time.Since(began))), Total: int64(total), Count: int64(p.Runs.All),
-		Noun: "run", More: fmt.Sprintf("%s, %s unsafe, %s left", p.Phase, format.Number(p.Runs.Unsafe), left)}
+	return console.Status{Text: "testing", Done: int64(min(total, time.Since(began))), Total: int64(total),
+		Count: int64(p.Runs.All), Noun: "run",
+		More: fmt.Sprintf("%s, %s unsafe, %s left", p.Phase, format.Number(p.Runs.Unsafe), left)}
 }
 
 // publishTest writes the files of a test, prints the result and returns the exit code.

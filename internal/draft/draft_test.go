@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// TestDraftsAreScenarios: every answer that is offered for a draft makes a scenario: each lock on all of its topologies, and
-// each fault on each topology that can have it.
+// TestDraftsAreScenarios: every answer that is offered for a draft makes a scenario: each lock on all of its
+// topologies, and each fault on each topology that can have it.
 func TestDraftsAreScenarios(t *testing.T) {
 	names := append(adapters.Names(), client.ExecPrefix+`sh -c 'echo "#"'`)
 	for _, row := range locks.Catalog() {

@@ -1,6 +1,6 @@
-// Package evaluation tests one lock: it runs the scenarios that fit the lock's promises, and writes what the lock kept,
-// what it broke, and what was not tested, on one page (package tally chooses and sums up). It judges nothing: each run is a process of
-// `chaos run` (package suite), and is judged there.
+// Package evaluation tests one lock: it runs the scenarios that fit the lock's promises, and writes what the lock
+// kept, what it broke, and what was not tested, on one page (package tally chooses and sums up). It judges nothing:
+// each run is a process of `chaos run` (package suite), and is judged there.
 //
 // Read [Report] first, then [Run].
 package evaluation

@@ -147,7 +147,8 @@ func (r Report) Markdown(w io.Writer) error {
 		if len(part.list) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "### %s\n\n| finding | seen | why | change | run it again |\n| --- | --- | --- | --- | --- |\n", part.title)
+		fmt.Fprintf(&b, "### %s\n\n| finding | seen | why | change | run it again |\n", part.title)
+		b.WriteString("| --- | --- | --- | --- | --- |\n")
 		for _, f := range part.list {
 			change := ""
 			if len(f.Advice) > 0 {
@@ -198,7 +199,8 @@ func (r Report) JUnit(w io.Writer) error {
 	}
 	for _, f := range r.Findings {
 		c := junit.Case{Class: class, Name: format.Printable(f.Name())}
-		message := &junit.Message{Message: format.Printable(tally.Plain(f.Sentence)), Text: format.Printable("run it again: " + f.Repeat)}
+		message := &junit.Message{Message: format.Printable(tally.Plain(f.Sentence)),
+			Text: format.Printable("run it again: " + f.Repeat)}
 		if f.Own && f.Accepted == "" {
 			c.Failure = message
 		} else {

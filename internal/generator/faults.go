@@ -150,9 +150,9 @@ func (d *draw) survives(t tolerance) bool {
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }
 
-// Beyond names a fault of a scenario that a lock with these promises need not survive, and says why: a violation in such
-// a run is no bug of the lock, unless it promises to keep its grants where servers lose them. Both are "" if there is
-// none.
+// Beyond names a fault of a scenario that a lock with these promises need not survive, and says why: a violation in
+// such a run is no bug of the lock, unless it promises to keep its grants where servers lose them. Both are "" if
+// there is none.
 func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 	const elected = "the server that takes over may not have the grant"
 	d := draw{Scenario: s, can: can}
@@ -309,8 +309,8 @@ func (d *draw) step(t tolerance) scenarios.Step {
 	return step
 }
 
-// target draws the node or the client that the fault hits. Clients that share connections share their faults, so one of them alone is no
-// target then.
+// target draws the node or the client that the fault hits. Clients that share connections share their faults, so one
+// of them alone is no target then.
 func (d *draw) target(t tolerance) string {
 	for {
 		if target := d.DrawTarget(t.fault, d.Rand); d.Workload.PerInstance <= 1 || !ofClients(target) {

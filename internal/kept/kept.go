@@ -79,8 +79,8 @@ func (s *Stay) Has(state history.KeyState) bool {
 	return single && value == s.Value
 }
 
-// Values are the values that the masters of a history kept. [Find] completes them, and their methods change nothing that
-// a caller can see: goroutines may share them.
+// Values are the values that the masters of a history kept. [Find] completes them, and their methods change nothing
+// that a caller can see: goroutines may share them.
 type Values struct {
 	h       *history.History
 	stays   []*Stay          // in the order of First, then of keys

@@ -209,8 +209,8 @@ func (s *stage) startWork() {
 	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
 	s.observers.Go(func() { s.watchStalls(witness) })
 	if links, ok := s.cluster.(cluster.Links); ok && !r.Backend.Facts().Deterministic {
-		watch := refusals.Watch{Links: links, Clients: r.params.Clients, Clock: s.clock.History, Note: s.noPassword, End: s.endEarly,
-			Granted: func() bool { return s.track.snapshot().Grants > 0 }}
+		watch := refusals.Watch{Links: links, Clients: r.params.Clients, Clock: s.clock.History, Note: s.noPassword,
+			End: s.endEarly, Granted: func() bool { return s.track.snapshot().Grants > 0 }}
 		s.observers.Go(func() { watch.Run(witness) })
 	}
 	s.observers.Go(func() {

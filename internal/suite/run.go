@@ -224,8 +224,8 @@ func (r *suiteRun) stopped(ctx context.Context) []string {
 }
 
 // keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as
-// expected, unless Judged wants it, or was interrupted. A run that cannot be moved (full disk) stays where it is. dir may
-// be nil.
+// expected, unless Judged wants it, or was interrupted. A run that cannot be moved (full disk) stays where it is. dir
+// may be nil.
 func (r *suiteRun) keep(dir *ledger.DataDir, row Row) string {
 	if dir == nil {
 		return ""

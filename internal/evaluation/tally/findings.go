@@ -163,7 +163,8 @@ func unexpected(run *evidence.Run) (s scenarios.Scenario, all []checker.Property
 	if err != nil {
 		return s, []checker.Property{""} // the manifest is this program's own
 	}
-	if original, err := scenarios.Load(run.Manifest.Scenario); err == nil { // it is a story: its text may be about this lock
+	// The text of a story may be about this lock.
+	if original, err := scenarios.Load(run.Manifest.Scenario); err == nil {
 		s.Expect = original.ExpectOfAnotherLock()
 	}
 	m := rundir.Manifest{Can: run.Manifest.Can}

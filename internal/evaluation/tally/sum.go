@@ -40,7 +40,8 @@ func (t *Tally) SumUp() {
 	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return compareBool(b.Needs != "", a.Needs != "") })
 }
 
-// AddNotStated adds the promises that a lock does not state to those that were not tested; needs is where to state them.
+// AddNotStated adds the promises that a lock does not state to those that were not tested; needs is where to state
+// them.
 func (r *Result) AddNotStated(can promise.Set, needs string) {
 	if names := notStated(can); len(names) > 0 {
 		r.NotTested = append(r.NotTested, NotTested{

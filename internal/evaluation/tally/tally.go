@@ -38,7 +38,8 @@ type Tally struct {
 func New(unfit map[string][]string) *Tally {
 	missed := map[string][]string{}
 	maps.Copy(missed, unfit)
-	return &Tally{seen: map[string]*sum{}, broken: map[checker.Property]bool{}, of: map[string]int{}, faults: map[string]int64{}, missed: missed}
+	return &Tally{seen: map[string]*sum{}, broken: map[checker.Property]bool{}, of: map[string]int{},
+		faults: map[string]int64{}, missed: missed}
 }
 
 // Missed adds a scenario that did not run.
