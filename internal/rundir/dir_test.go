@@ -225,6 +225,18 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
+// TestDowngradeAfterElection: a broken promise in a run with a failover that nobody planned convicts no lock.
+func TestDowngradeAfterElection(t *testing.T) {
+	m := Manifest{State: Complete, Elected: "n2 was promoted"}
+	for class, want := range map[checker.Class]checker.Verdict{
+		checker.BrokenPromise: checker.Inconclusive, checker.OutlivedLease: checker.Unsafe, "": checker.Unsafe,
+	} {
+		if got := m.Downgrade(checker.Judgement{Verdict: checker.Unsafe, Class: class}); got.Verdict != want {
+			t.Errorf("class %q became %s (%s), want %s", class, got.Verdict, got.Sentence, want)
+		}
+	}
+}
+
 // TestDowngradeAfterSleep: servers end leases by a clock that advances while the machine sleeps.
 func TestDowngradeAfterSleep(t *testing.T) {
 	for _, verdict := range []checker.Verdict{checker.Safe, checker.Unsafe} {

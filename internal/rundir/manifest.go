@@ -92,6 +92,8 @@ type Manifest struct {
 	// Late is how late a timer of the harness ran at most, without stalls: the machine was so busy that those of the
 	// clients may have been as late.
 	Late time.Duration `json:"late_ns,omitempty"`
+	// Elected says which server was promoted because the harness did not run; "": none. Such a failover may lose a grant.
+	Elected string `json:"elected,omitempty"`
 }
 
 // Twin is how the scenario's twin ended (see scenarios.Twin), simulated with the same seed.
@@ -222,7 +224,7 @@ func (m Manifest) NotRun() string {
 // Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario says.
 // A run in which no client began has the verdict not run, and the reason as its sentence. Violations that were found
 // remain, unless the machine slept: then the servers ended leases that clients, whose clock had stopped, still counted
-// on.
+// on; or, if they are broken promises, unless a server was promoted because the harness did not run.
 func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 	if why := m.NotRun(); why != "" {
 		return checker.Judgement{Verdict: checker.NotRun, Sentence: format.Line(why)}
@@ -231,6 +233,10 @@ func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 		j.Verdict, j.Class = checker.Inconclusive, ""
 		j.Sentence = fmt.Sprintf("The machine slept during the run, or its clock was set forward, for %s. %s",
 			format.Duration(m.Slept), j.Sentence)
+		return j
+	}
+	if m.Elected != "" && j.Class == checker.BrokenPromise {
+		j.Verdict, j.Class, j.Sentence = checker.Inconclusive, "", m.Elected+". "+j.Sentence
 		return j
 	}
 	why := map[State]string{

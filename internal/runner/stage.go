@@ -66,6 +66,7 @@ type stage struct {
 	clock       *stalls.Clock
 	until       time.Duration // when clients start no more operations, by the plan's time; set by startWork
 	lateness    stalls.Lateness
+	elections   stalls.Elections
 }
 
 // open starts the cluster, then the clients. It returns the stage also with an error, if there is anything to close.
@@ -138,6 +139,7 @@ func (s *stage) openRecords() error {
 	w.changed, w.sampled = s.noteNodeChange, s.track.sampled
 	s.record.OnEvent = func(e history.Event) {
 		s.track.add(e)
+		s.elections.Add(e)
 		w.keys.add(e.Key, e.Time)
 		if e.Process == history.Nemesis {
 			w.noteFault(e.Time)
@@ -318,6 +320,7 @@ func (s *stage) close(ctx context.Context) error {
 		s.observers.Wait()
 		s.run.samples = s.witness.kept
 		s.run.manifest.Slept, s.run.manifest.Late = s.lateness.Slept, s.lateness.Late
+		s.run.manifest.Elected = s.elections.Text()
 	}
 	var err error
 	if s.cluster != nil {
