@@ -17,8 +17,8 @@ func TestPlannedFaultNotInjected(t *testing.T) {
 	for name, c := range map[string]struct{ faults, until, why string }{
 		"trigger that never fires": {`[{when: lost, fault: kill, target: n1}]`, `"f":"acquire"`,
 			"its trigger, lost, never fired"},
-		"the same target twice": {`[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`, `"phase":"missed"`,
-			"already controls"},
+		"the same target twice": {`[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`,
+			`"phase":"missed"`, "already controls"},
 		"one injected, one missed": {`[{when: acquired, fault: kill, target: n1}, {when: promoted, fault: kill, target: n2}]`,
 			`"phase":"effect"`, "its trigger, promoted, never fired"},
 	} {
