@@ -76,8 +76,8 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"explore"}, exitUsage, "--scenario or --lock is required"},
 		{[]string{"explore", "--lock", "nosuch"}, exitUsage, "unknown lock"},
 		{[]string{"explore", "--lock", "exec:true"}, exitEnvironment, "cannot be simulated"},
-		{[]string{"explore", "--lock", "fair", "--set", "topology.kind=quorum"}, exitUsage,
-			"lock fair does not run on topology quorum"}, // after what else is wrong with the seed's scenario
+		{[]string{"explore", "--lock", "fair", "--set", "topology.kind=quorum", "--first-seed", "2"}, exitUsage,
+			"no scenario could be drawn from 100 seeds: --lock fair: lock fair does not run on topology quorum"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
