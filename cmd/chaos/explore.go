@@ -158,30 +158,35 @@ type drawFunc func(seed uint64) (explore.Drawn, error)
 // load is the scenario to explore; or, if only a lock is named, how to draw the scenario of each seed, and a scenario
 // that stands for all of them.
 func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
-	changes := format.Texts(o.overrides(), func(o scenarios.Override) string { return o.As })
-	all := scenarios.Scenario{Name: "generated", Lock: o.lock, Summary: strings.Join(changes, " ")} // one corpus for each
 	switch {
 	case o.scenario != "":
 		s, err := loadSimulated(o.scenario, o.overrides())
 		return s, nil, err
 	case o.lock == "":
-		return all, nil, usage(errors.New("--scenario or --lock is required: a scenario to explore, or a lock to generate " +
-			"scenarios for"))
+		return scenarios.Scenario{}, nil, usage(errors.New("--scenario or --lock is required: a scenario to explore, or a " +
+			"lock to generate scenarios for"))
 	}
 	l, err := drawnFor(o.overrides())
 	if err != nil {
-		return all, nil, err
+		return scenarios.Scenario{}, nil, err
 	}
-	all.Lock = l.Name
 	if l = l.Simulated(); len(l.Kinds) == 0 {
-		return all, nil, &codeError{exitEnvironment, fmt.Errorf("lock %s cannot be simulated", o.lock)}
+		return scenarios.Scenario{}, nil, &codeError{exitEnvironment, fmt.Errorf("lock %s cannot be simulated", o.lock)}
 	}
+	all, draw := o.drawn(l)
+	return all, draw, nil
+}
+
+// drawn is how to draw the scenario of each seed for l, and a scenario that stands for all of them.
+func (o runOptions) drawn(l generator.Lock) (scenarios.Scenario, drawFunc) {
+	changes := format.Texts(o.overrides(), func(o scenarios.Override) string { return o.As })
+	all := scenarios.Scenario{Name: "generated", Lock: l.Name, Summary: strings.Join(changes, " ")} // one corpus for each
 	all.Expect.Verdict = string(checker.Safe)
 	return all, func(seed uint64) (explore.Drawn, error) {
 		o.scenario = generator.Name(seed)
 		s, err := l.Draw(seed, o.overrides()...)
 		return explore.Drawn{Scenario: s.YAML(), Name: o.scenarioArgs()}, usage(err)
-	}, nil
+	}
 }
 
 // drawnFor is the lock among the overrides, for which scenarios are drawn.

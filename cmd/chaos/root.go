@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,9 +37,7 @@ func (s streams) table() *tabwriter.Writer { return tabwriter.NewWriter(s.out, 0
 
 // json prints v, indented, on standard output.
 func (s streams) json(v any) error {
-	e := json.NewEncoder(format.JSON(s.out))
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return format.WriteJSON(s.out, v)
 }
 
 func newRoot(s streams) *cobra.Command {

@@ -220,15 +220,7 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 	if o.Lock != "" {
 		o.Args = append(o.Args, "--lock", o.Lock)
 	}
-	o.Missing = func(x suite.Scenario) string {
-		if x.Unfit != "" {
-			return x.Unfit
-		}
-		if _, _, err := chooseBackend(o.Backend, x.Scenario); err != nil {
-			return err.Error()
-		}
-		return ""
-	}
+	o.Missing = missingOn(o.Backend)
 	var latest atomic.Pointer[suite.Suite]
 	latest.Store(new(suite.Suite))
 	o.Watch = func(done suite.Suite) { latest.Store(&done) }
@@ -246,6 +238,19 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 		s.note("%s", note)
 	}
 	return publishSuite(s, all, o.Out, o.json, err)
+}
+
+// missingOn says why a scenario cannot run on a backend; "": it can.
+func missingOn(backend string) func(suite.Scenario) string {
+	return func(x suite.Scenario) string {
+		if x.Unfit != "" {
+			return x.Unfit
+		}
+		if _, _, err := chooseBackend(backend, x.Scenario); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
 }
 
 // simulatedInCI warns that runs of a pipeline, which means to test real servers, were simulated; "": none were.

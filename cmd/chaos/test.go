@@ -18,8 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/adapters"
-	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/evaluation"
@@ -28,8 +26,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
-	"github.com/lockchaos/lockchaos/internal/suite"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // testDir is the default directory of a test.
@@ -142,12 +138,7 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 	if err := o.check(ctx, s); err != nil {
 		return err
 	}
-	o.Missing = func(x suite.Scenario) string {
-		if _, _, err := chooseBackend(o.Backend, x.Scenario); err != nil {
-			return err.Error()
-		}
-		return ""
-	}
+	o.Missing = missingOn(o.Backend)
 	if simulated := o.Options.Lock.Simulated(); len(simulated.Kinds) > 0 {
 		o.Explore = exploreFor(s, simulated, o.Jobs)
 	}
@@ -193,8 +184,10 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 		return err
 	}
 	o.Client, o.Options.Lock.Can, o.Options.Lock.Alone = r.Findings, r.Can, r.Alone
-	for _, f := range slices.DeleteFunc(slices.Clone(r.Findings), func(f clientcheck.Finding) bool { return f.OK }) {
-		s.note("the client does not keep to the protocol: %s: %s", f.Check, f.Detail)
+	for _, f := range r.Findings {
+		if !f.OK {
+			s.note("the client does not keep to the protocol: %s: %s", f.Check, f.Detail)
+		}
 	}
 	return nil
 }
@@ -202,20 +195,16 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 // exploreFor runs scenarios that are generated for a lock in simulation, and shrinks those that violate something.
 func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
 	return func(ctx context.Context, first uint64, d time.Duration, dir string) (evaluation.Explored, error) {
-		pool, err := openPool(min(jobs, runtime.NumCPU()))
+		workers := min(jobs, runtime.NumCPU())
+		pool, err := openPool(workers)
 		if err != nil {
 			return evaluation.Explored{}, err
 		}
 		defer pool.Close()
-		all := scenarios.Scenario{Name: "generated", Lock: l.Name}
-		all.Expect.Verdict = string(checker.Safe)
+		all, draw := runOptions{lock: l.Name}.drawn(l)
 		report, err := explore.Explore(ctx, pool, explore.Options{
 			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d - d/shrinkShare,
-			Jobs: min(jobs, runtime.NumCPU()), Out: dir,
-			Draw: func(seed uint64) (explore.Drawn, error) {
-				s, err := l.Draw(seed)
-				return explore.Drawn{Scenario: s.YAML(), Name: s.Name + " --lock " + shellQuote(l.Name)}, err
-			},
+			Jobs: workers, Out: dir, Draw: draw,
 		})
 		if err != nil {
 			return evaluation.Explored{Report: report}, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
 // Baseline are findings that are known and accepted for now: they do not decide the exit code.
@@ -61,13 +62,7 @@ func (a Acceptance) validate() error {
 }
 
 // end is the first instant after the acceptance.
-func (a Acceptance) end() (time.Time, error) {
-	day, err := time.Parse(time.DateOnly, a.Until)
-	if err != nil {
-		return day, fmt.Errorf("until: expected a day such as 2026-12-31, got %q", a.Until)
-	}
-	return day.AddDate(0, 0, 1), nil
-}
+func (a Acceptance) end() (time.Time, error) { return suite.After(a.Until) }
 
 // of is the acceptance of a finding at an instant as text; empty: there is none.
 func (b Baseline) of(f Finding, now time.Time) string {

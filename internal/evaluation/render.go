@@ -1,19 +1,17 @@
 package evaluation
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/junit"
+	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
 // The files of a test, in its directory.
@@ -33,13 +31,8 @@ func (r Report) Write(dir string) error {
 		name  string
 		write func(Report, io.Writer) error
 	}{{JSONFile, Report.JSON}, {junitFile, Report.JUnit}, {summaryFile, Report.Markdown}, {PageFile, Report.Page}} {
-		var b bytes.Buffer
-		err := file.write(r, &b)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file.name), b.Bytes(), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("writing %s: %w", file.name, err)
+		if err := suite.WriteFile(dir, file.name, func(w io.Writer) error { return file.write(r, w) }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -47,9 +40,7 @@ func (r Report) Write(dir string) error {
 
 // JSON writes r as test.json has it.
 func (r Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(format.JSON(w))
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return format.WriteJSON(w, r)
 }
 
 // Sentence is the result in one sentence.

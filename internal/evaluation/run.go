@@ -60,9 +60,8 @@ type Explored struct {
 
 // Progress is how far a test is.
 type Progress struct {
-	Runs    tally.Runs
-	Phase   string // for people
-	Elapsed time.Duration
+	Runs  tally.Runs
+	Phase string // for people
 }
 
 // storyShare is the part of the time after which no story begins, so that generated scenarios run in any case.
@@ -263,7 +262,7 @@ func (t *test) judged(row suite.Row, dir *rundir.Dir) (keep bool) {
 // watch passes on the progress; t.mu is locked.
 func (t *test) watch() {
 	if t.Watch != nil {
-		t.Watch(Progress{t.tally.Runs, t.phase, time.Since(t.began)})
+		t.Watch(Progress{t.tally.Runs, t.phase})
 	}
 }
 

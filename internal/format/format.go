@@ -4,6 +4,7 @@ package format
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -173,6 +174,13 @@ func Markdown(s string) string {
 	s = strings.Join(strings.Fields(Printable(s)), " ")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "[", `\[`,
 		"]", `\]`, "`", "\\`", "#", `\#`, "!", `\!`, "@", "@\u200b").Replace(s)
+}
+
+// WriteJSON writes v as indented JSON to w.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(JSON(w))
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // JSON writes JSON texts to w in which what [Printable] would replace is escaped, so that a terminal shows it and a

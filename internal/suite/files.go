@@ -36,17 +36,25 @@ func (s Suite) Write(dir string) error {
 		{annotationsFile, Suite.Annotations}, {PageFile, Suite.Page},
 		{metricsFile, Suite.OpenMetrics},
 	} {
-		var b bytes.Buffer
-		err := file.write(s, &b)
-		if err == nil {
-			err = replaceFile(filepath.Join(dir, file.name), b.Bytes())
-		}
-		if err != nil {
-			return fmt.Errorf("writing %s: %w", file.name, err)
+		if err := WriteFile(dir, file.name, func(w io.Writer) error { return file.write(s, w) }); err != nil {
+			return err
 		}
 	}
 	if err := os.Remove(filepath.Join(dir, ProgressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the progress of the suite: %w", err)
+	}
+	return nil
+}
+
+// WriteFile writes a file in dir as a whole: a reader never sees a part of it, and a full disk leaves the old one.
+func WriteFile(dir, name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	err := write(&b)
+	if err == nil {
+		err = replaceFile(filepath.Join(dir, name), b.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
 }
@@ -66,9 +74,7 @@ func replaceFile(file string, text []byte) error {
 
 // JSON writes s as suite.json has it.
 func (s Suite) JSON(w io.Writer) error {
-	e := json.NewEncoder(format.JSON(w))
-	e.SetIndent("", "  ")
-	return e.Encode(s)
+	return format.WriteJSON(w, s)
 }
 
 // Read reads the suite in dir.

@@ -51,10 +51,13 @@ func (e Exemption) validate(known []string) error {
 }
 
 // end is the first instant after the exemption.
-func (e Exemption) end() (time.Time, error) {
-	day, err := time.Parse(time.DateOnly, e.Until)
+func (e Exemption) end() (time.Time, error) { return After(e.Until) }
+
+// After is the first instant after the last day of something, such as 2026-12-31 (UTC).
+func After(until string) (time.Time, error) {
+	day, err := time.Parse(time.DateOnly, until)
 	if err != nil {
-		return day, fmt.Errorf("until: expected a day such as 2026-12-31, got %q", e.Until)
+		return day, fmt.Errorf("until: expected a day such as 2026-12-31, got %q", until)
 	}
 	return day.AddDate(0, 0, 1), nil
 }

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/json"
 	"io"
 	"time"
 
@@ -49,7 +48,5 @@ func JSON(r *evidence.Run, w io.Writer) error {
 	if r.Dir != nil && r.Dir.Has(rundir.ReportFile) {
 		s.Report = r.Path(rundir.ReportFile)
 	}
-	e := json.NewEncoder(format.JSON(w))
-	e.SetIndent("", "  ")
-	return e.Encode(s)
+	return format.WriteJSON(w, s)
 }

@@ -23,10 +23,10 @@ type sum struct {
 
 // sum is the sum of a property.
 func (t *Tally) sum(p checker.Property) *sum {
-	s := t.seen[string(p)]
+	s := t.seen[p]
 	if s == nil {
 		s = &sum{counts: map[string]int64{}}
-		t.seen[string(p)] = s
+		t.seen[p] = s
 	}
 	return s
 }
@@ -117,7 +117,7 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 		return nil
 	}
 	first := Finding{
-		Own: true, Cause: run.Story.Cause, Class: run.Judgement.Class, Sentence: run.Story.Sentence, Advice: run.Story.Advice,
+		Cause: run.Story.Cause, Class: run.Judgement.Class, Sentence: run.Story.Sentence, Advice: run.Story.Advice,
 		Steps: run.Story.Steps, Scenarios: []string{run.Manifest.Scenario}, Seed: run.Manifest.Seed,
 		Repeat: run.Manifest.Repeat, Runs: 1, weight: weight(run.Manifest.YAML),
 		in: map[runID]bool{{run.Manifest.Scenario, run.Manifest.Seed}: true},

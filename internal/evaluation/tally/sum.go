@@ -70,7 +70,7 @@ func (r *Result) fold() {
 // conditions are the numbers of grants and of faults in all runs.
 func (t *Tally) conditions() string {
 	all := map[string]int64{}
-	if s := t.seen[string(checker.Exercised)]; s != nil {
+	if s := t.seen[checker.Exercised]; s != nil {
 		all["grants"], all["contended_grants"] = s.counts["grants"], s.counts["contended_grants"]
 	}
 	maps.Copy(all, t.faults)
@@ -90,7 +90,7 @@ func compareBool(a, b bool) int {
 
 // sumUpProperty adds a property to those that were kept, or to those that were not tested.
 func (t *Tally) sumUpProperty(p checker.Spec) {
-	r, s := &t.Result, t.seen[string(p.Name)]
+	r, s := &t.Result, t.seen[p.Name]
 	switch {
 	case s == nil || t.broken[p.Name] || p.Name == checker.Exercised:
 	case s.held > 0:

@@ -27,7 +27,7 @@ type Tally struct {
 	Accept func(Finding) string // by whom and until when a finding is accepted; "": it is not. nil: none is
 	Found  func(Finding)        // is called with each new finding. nil: it is not
 
-	seen   map[string]*sum           // by property
+	seen   map[checker.Property]*sum
 	broken map[checker.Property]bool // in a run with a finding of the lock itself, by its cause
 	of     map[string]int            // runs by scenario
 	faults map[string]int64          // that had an effect, by name
@@ -38,7 +38,7 @@ type Tally struct {
 func New(unfit map[string][]string) *Tally {
 	missed := map[string][]string{}
 	maps.Copy(missed, unfit)
-	return &Tally{seen: map[string]*sum{}, broken: map[checker.Property]bool{}, of: map[string]int{},
+	return &Tally{seen: map[checker.Property]*sum{}, broken: map[checker.Property]bool{}, of: map[string]int{},
 		faults: map[string]int64{}, missed: missed}
 }
 
