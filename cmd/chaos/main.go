@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"github.com/lockchaos/lockchaos/internal/console"
 )
 
 func main() {
@@ -36,6 +38,7 @@ func abortBySignal() { debug.SetTraceback("crash") }
 
 // run is the program without the call of os.Exit.
 func run(args []string, io streams) (code int) {
+	io.err = console.NewOutput(io.err)
 	defer func() {
 		if defect := recover(); defect != nil {
 			io.note("chaos: internal error: %v\n%s", defect, debug.Stack())

@@ -54,11 +54,11 @@ func checkStream(s streams, path string, o checkOptions) error {
 	defer line.End()
 	printViolations := func() {
 		for _, v := range judging.Look() {
-			line.Above(func() { s.note("VIOLATED, events %v: %s", v.Events, format.Line(v.Text)) })
+			s.note("VIOLATED, events %v: %s", v.Events, format.Line(v.Text))
 		}
 	}
 	noteWaiting := sync.OnceFunc(func() {
-		line.Above(func() { s.note("end of file; waiting for more (Ctrl-C stops and judges what was read)") })
+		s.note("end of file; waiting for more (Ctrl-C stops and judges what was read)")
 	})
 	r := &following{ctx: ctx, r: &counting{in.pipe, &in.done}, more: growing(path, o.follow), idle: func() {
 		printViolations()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -28,10 +27,9 @@ type Status struct {
 	More        string // appended
 }
 
-// StatusLine shows how far long work is: one line that is redrawn on a terminal, a line every ten seconds in a log. Its
-// methods may be called from several goroutines.
+// StatusLine shows how far long work is: one line that is redrawn on a terminal, a line every ten seconds in a log.
 type StatusLine struct {
-	out    io.Writer
+	out    *Output
 	width  int // of the terminal; 0: a log
 	status func() Status
 
@@ -39,13 +37,12 @@ type StatusLine struct {
 	every       time.Duration
 	last        Status // at lastAt, for the rate
 	lastAt      time.Time
-	mu          sync.Mutex
-	drawn       bool
 
 	stop, stopped chan struct{}
 }
 
-// ShowStatus starts a status line on out. It calls current from a goroutine of its own until End.
+// ShowStatus starts a status line on out; other text appears above it if out is an [Output]. It calls current from a
+// goroutine of its own until End.
 func ShowStatus(out io.Writer, current func() Status) *StatusLine {
 	l := newStatusLine(out, liveWidth(out), current, time.Now())
 	l.stop, l.stopped = make(chan struct{}), make(chan struct{})
@@ -53,7 +50,11 @@ func ShowStatus(out io.Writer, current func() Status) *StatusLine {
 	return l
 }
 
-func newStatusLine(out io.Writer, width int, current func() Status, now time.Time) *StatusLine {
+func newStatusLine(w io.Writer, width int, current func() Status, now time.Time) *StatusLine {
+	out, shared := w.(*Output)
+	if !shared {
+		out = NewOutput(w)
+	}
 	l := &StatusLine{out: out, width: width, status: current, begun: now, lastAt: now, every: logEvery}
 	l.next = now.Add(logEvery)
 	if width > 0 {
@@ -87,14 +88,11 @@ func (l *StatusLine) tick(now time.Time) {
 	if l.last.Text != s.Text || now.Sub(l.lastAt) >= time.Second {
 		l.last, l.lastAt = s, now
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.width == 0 {
 		fmt.Fprintln(l.out, text)
 		return
 	}
-	fmt.Fprintf(l.out, "\r%s\x1b[K", fit(text, l.width))
-	l.drawn = true
+	l.out.draw(fit(text, l.width))
 }
 
 // line is "  12.0s  reading: 41 %, 812,345 events, 1,200,000 events/s".
@@ -128,16 +126,5 @@ func (l *StatusLine) End() {
 		<-l.stopped
 		l.stop = nil
 	}
-	l.Above(func() {})
-}
-
-// Above erases the line and calls write, whose output stays above the next line.
-func (l *StatusLine) Above(write func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.drawn {
-		fmt.Fprint(l.out, "\r\x1b[K")
-	}
-	l.drawn = false
-	write()
+	l.out.erase()
 }

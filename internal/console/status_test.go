@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -44,6 +45,32 @@ func TestStatusLine(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestTextAboveTheStatusLine: text that other goroutines write does not stay in the row of the line.
+func TestTextAboveTheStatusLine(t *testing.T) {
+	var below bytes.Buffer
+	out := NewOutput(&below)
+	begin := time.Unix(0, 0)
+	w := newStatusLine(out, 80, func() Status { return Status{Text: "reading"} }, begin)
+	var notes sync.WaitGroup
+	for range 10 {
+		notes.Go(func() { _, _ = out.Write([]byte("a note\n")) })
+	}
+	for i := range 10 {
+		w.tick(begin.Add(time.Duration(2+i) * time.Second))
+	}
+	notes.Wait()
+	w.End()
+	for row := range strings.Lines(strings.TrimSuffix(below.String(), "\r\x1b[K")) {
+		shown := strings.ReplaceAll(row[strings.LastIndex(row, "\r")+1:], "\x1b[K", "")
+		if shown != "a note\n" {
+			t.Errorf("a row of the terminal is %q", shown)
+		}
+	}
+	if n := strings.Count(below.String(), "a note\n"); n != 10 {
+		t.Errorf("%d of 10 notes", n)
 	}
 }
 
