@@ -77,7 +77,7 @@ func acquireAndRelease(t *testing.T, s *fixture) {
 			}
 		}
 	}
-	s.awaitClean(t, timeout, "only LeftKeys are left at the servers")
+	s.awaitClean(t, long+timeout, "only LeftKeys are left at the servers")
 }
 
 // mutualExclusion counts the holders; the race detector checks unguarded.
@@ -191,6 +191,6 @@ func waitEnds(t *testing.T, s *fixture) {
 	s.release(t, h)
 	s.mustBeFree(t, s.b)
 	if left := fmt.Sprint(s.leftovers(t)); left != "[]" {
-		s.awaitClean(t, timeout, "the waiter has left nothing behind: "+left)
+		s.awaitClean(t, long+timeout, "the waiter has left nothing behind: "+left)
 	}
 }

@@ -215,7 +215,7 @@ func (b *servers) conns() int {
 	return n
 }
 
-// leftovers lists the keys at the servers that are not in Spec.LeftKeys.
+// leftovers lists the keys of the lock at the servers that are not in Spec.LeftKeys.
 func (s *fixture) leftovers(t testing.TB) []string {
 	t.Helper()
 	if s.servers.other != nil {
@@ -227,7 +227,7 @@ func (s *fixture) leftovers(t testing.TB) []string {
 	}
 	var out []string
 	for i, rdb := range s.servers.direct {
-		keys, err := rdb.Keys(context.Background(), "*").Result()
+		keys, err := rdb.Keys(context.Background(), "*"+s.name+"*").Result()
 		if err != nil {
 			return []string{err.Error()}
 		}
