@@ -36,7 +36,7 @@ type Finding struct {
 	Sentence string // about the example
 	Advice   []string
 	Runs     int    // that show it
-	Of       int    // runs of the scenarios that show it
+	Of       int    // all runs of the test
 	Scenario string // of the example, for [Config]; a generated one needs no name, only its seed
 	Seed     uint64 // of the example
 	YAML     string // the smallest scenario that still shows it with this seed; "": there was no time to look for it
@@ -178,7 +178,7 @@ func (e *tester) code(scenario string, seed uint64) string {
 func (e *tester) finding(from tally.Finding) Finding {
 	f := Finding{
 		Name: from.ID(), Own: from.Own, Property: from.Property, Class: from.Class, Sentence: tally.Plain(from.Sentence),
-		Runs: from.Runs, Of: from.Of, Seed: from.Seed, Scenario: from.Scenarios[0],
+		Runs: from.Runs, Of: from.Of, Seed: from.Seed, Scenario: from.Scenario,
 		Advice: format.Texts(from.Advice, func(a tally.Advice) string { return tally.Plain(a.Text) }),
 	}
 	if _, drawn := generator.SeedOf(f.Scenario); drawn {
@@ -252,7 +252,7 @@ func (e *tester) report() {
 // text is a finding for people.
 func (e *tester) text(f Finding, from tally.Finding) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s, %s: %s\n", f.Sentence, from.Name(), from.Frequency(), strings.Join(from.Scenarios, ", "))
+	fmt.Fprintf(&b, "%s\n%s, %s\n", f.Sentence, from.Name(), from.Frequency())
 	for _, a := range f.Advice {
 		fmt.Fprintf(&b, "change: %s\n", a)
 	}
@@ -283,7 +283,7 @@ func (e *tester) summary() string {
 	}
 	fmt.Fprintf(&b, "tested with %s\n", r.Conditions)
 	for _, n := range r.NotTested {
-		fmt.Fprintf(&b, "not tested: %s: %s\n", n.What, n.Why)
+		fmt.Fprintf(&b, "not tested: %s: %s\n", n.Subject, n.Why)
 	}
 	return b.String()
 }

@@ -36,7 +36,9 @@ func chooseBackend(name string, s scenarios.Scenario) (spec backend.Spec, reason
 		unable := row.Missing(s)
 		switch {
 		case unable != "":
-			refused = fmt.Sprintf("backend %s cannot run this scenario: %s", row.Name, unable)
+			if refused == "" { // by the backend that comes first
+				refused = fmt.Sprintf("backend %s cannot run this scenario: %s", row.Name, unable)
+			}
 			continue
 		case refused != "" && name == autoBackend && console.InCI() && row.Name == simulated.Name:
 			reason = "warning: in CI, simulated servers instead of real ones: " + refused

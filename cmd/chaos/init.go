@@ -134,7 +134,7 @@ func initScenario(c *cobra.Command, s streams, path string, d draft.Draft) error
 		return err
 	}
 	fmt.Fprintf(s.out, "%s written. Next:\n  chaos run --scenario %s --dry-run\n  chaos run --scenario %[2]s --expect\n",
-		path, shellQuote(path))
+		path, format.ShellWord(path))
 	return nil
 }
 

@@ -151,13 +151,13 @@ func permitsOf(values []string) (map[string]int, error) {
 		n, err := strconv.ParseInt(number, 10, 32)
 		switch {
 		case err != nil || n < 1:
-			return nil, fmt.Errorf("--permits %s: must be a number from 1 to %d, or KEY=NUMBER", shellQuote(value),
+			return nil, fmt.Errorf("--permits %s: must be a number from 1 to %d, or KEY=NUMBER", format.ShellWord(value),
 				math.MaxInt32)
 		case at == 0:
-			return nil, fmt.Errorf("--permits %s: no key before the =", shellQuote(value))
+			return nil, fmt.Errorf("--permits %s: no key before the =", format.ShellWord(value))
 		}
 		if _, twice := permits[key]; twice {
-			return nil, fmt.Errorf("--permits %s: given twice", shellQuote(value))
+			return nil, fmt.Errorf("--permits %s: given twice", format.ShellWord(value))
 		}
 		permits[key] = int(n)
 	}

@@ -85,7 +85,7 @@ func (f *readingFlags) reading() (foreign.Options, error) {
 		flag, value string
 	}{{&r.Owner, "owner", f.owner}, {&r.Key, "key", f.key}, {&r.Token, "token", f.token}} {
 		if err := foreign.CheckPath(path.value); err != nil {
-			return r, usage(fmt.Errorf("--%s %s: %w", path.flag, shellQuote(path.value), err))
+			return r, usage(fmt.Errorf("--%s %s: %w", path.flag, format.ShellWord(path.value), err))
 		}
 		if path.value != "" {
 			*path.to = path.value

@@ -101,7 +101,7 @@ func newHelp() *cobra.Command {
 			case err != nil:
 				return usage(err)
 			case len(rest) > 0 && !of.HasSubCommands():
-				return usage(fmt.Errorf("%s has no command %s (see %s --help)", of.CommandPath(), shellQuote(rest[0]),
+				return usage(fmt.Errorf("%s has no command %s (see %s --help)", of.CommandPath(), format.ShellWord(rest[0]),
 					of.CommandPath()))
 			case len(rest) > 0:
 				return unknownCommand(of, rest)
@@ -153,7 +153,7 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usage(fmt.Errorf("--%s %s: must be %s (see %s --help)", invalid.GetFlag().Name,
-			shellQuote(invalid.GetValue()), valueHelp(invalid.GetFlag().Value.Type()), c.CommandPath()))
+			format.ShellWord(invalid.GetValue()), valueHelp(invalid.GetFlag().Value.Type()), c.CommandPath()))
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
@@ -188,7 +188,7 @@ func noArgs(hint string) cobra.PositionalArgs {
 		if len(args) == 0 {
 			return nil
 		}
-		return usage(fmt.Errorf("%s takes no arguments, got %s%s (see %s --help)", c.Name(), shellQuote(args[0]), hint,
+		return usage(fmt.Errorf("%s takes no arguments, got %s%s (see %s --help)", c.Name(), format.ShellWord(args[0]), hint,
 			c.CommandPath()))
 	}
 }

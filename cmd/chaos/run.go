@@ -312,7 +312,7 @@ func (o runOptions) changes() (all []change) {
 func (o runOptions) overrides() []scenarios.Override {
 	var list []scenarios.Override
 	for _, c := range o.changes() {
-		as := "--" + c.flag + " " + shellQuote(c.value)
+		as := "--" + c.flag + " " + format.ShellWord(c.value)
 		list = append(list, scenarios.Override{As: as, Path: c.path, Value: c.yaml})
 		if c.flag == "lock" {
 			list = append(list, scenarios.Override{As: as, Path: "locks", Value: "[]"})
@@ -334,30 +334,21 @@ func (o runOptions) repeat(flags []string) string {
 		command += " --backend " + o.backend
 	}
 	for _, flag := range flags {
-		command += " " + shellQuote(flag)
+		command += " " + format.ShellWord(flag)
 	}
 	return command
 }
 
 // scenarioArgs are the scenario and the flags that change it, quoted for a shell.
 func (o runOptions) scenarioArgs() string {
-	words := []string{shellQuote(o.scenario)}
+	words := []string{format.ShellWord(o.scenario)}
 	for _, c := range o.changes() {
-		words = append(words, "--"+c.flag, shellQuote(c.value))
+		words = append(words, "--"+c.flag, format.ShellWord(c.value))
 	}
 	for _, set := range o.set {
-		words = append(words, "--set", shellQuote(set))
+		words = append(words, "--set", format.ShellWord(set))
 	}
 	return strings.Join(words, " ")
-}
-
-// shellQuote quotes a word for a shell if it needs quotes.
-func shellQuote(word string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+µ"
-	if word != "" && strings.Trim(word, safe) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {

@@ -129,7 +129,7 @@ func (sh shrunk) text() string {
 	}
 	fmt.Fprintf(&b, "  %s\n", format.Line(sh.Run.Sentence))
 	if sh.File != "" {
-		job := explore.Job{Name: shellQuote(sh.File), Seed: sh.Seed, Variation: sh.Variation}
+		job := explore.Job{Name: format.ShellWord(sh.File), Seed: sh.Seed, Variation: sh.Variation}
 		fmt.Fprintf(&b, "  %s\n", job.Command())
 	}
 	return b.String()

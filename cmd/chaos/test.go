@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // testDir is the default directory of a test.
@@ -139,8 +139,8 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 		return err
 	}
 	o.Missing = missingOn(o.Backend)
-	if simulated := o.Options.Lock.Simulated(); len(simulated.Kinds) > 0 {
-		o.Explore = exploreFor(s, simulated, o.Jobs)
+	if len(o.Options.Lock.Simulated().Kinds) > 0 {
+		o.Explore = exploreFor(s)
 	}
 	o.Note = func(text string) { s.note("%s", text) }
 	o.Found = func(f evaluation.Finding) { s.note("%s", f.Line()) }
@@ -192,26 +192,23 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 	return nil
 }
 
-// exploreFor runs scenarios that are generated for a lock in simulation, and shrinks those that violate something.
-func exploreFor(s streams, l generator.Lock, jobs int) evaluation.ExploreFunc {
-	return func(ctx context.Context, first uint64, d time.Duration, dir string) (evaluation.Explored, error) {
-		workers := min(jobs, runtime.NumCPU())
-		pool, err := openPool(workers)
+// exploreFor runs generated scenarios in simulation, and shrinks those that violate something.
+func exploreFor(s streams) evaluation.ExploreFunc {
+	return func(ctx context.Context, o explore.Options) (evaluation.Explored, error) {
+		o.Jobs = min(o.Jobs, runtime.NumCPU())
+		pool, err := openPool(o.Jobs)
 		if err != nil {
 			return evaluation.Explored{}, err
 		}
 		defer pool.Close()
-		all, draw := runOptions{lock: l.Name}.drawn(l)
-		report, err := explore.Explore(ctx, pool, explore.Options{
-			Scenario: all.YAML(), First: first, Seeds: math.MaxInt32, Time: d - d/shrinkShare,
-			Jobs: workers, Out: dir, Draw: draw,
-		})
+		limited, cancel := context.WithTimeout(ctx, o.Time)
+		defer cancel()
+		o.Time -= o.Time / shrinkShare
+		report, err := explore.Explore(ctx, pool, o)
 		if err != nil {
 			return evaluation.Explored{Report: report}, err
 		}
-		limited, cancel := context.WithTimeout(ctx, d/shrinkShare)
-		defer cancel()
-		files, err := shrinkAll(limited, s, pool, all, report)
+		files, err := shrinkAll(limited, s, pool, scenarios.Scenario{}, report)
 		return evaluation.Explored{
 			Report: report, Shrunk: format.Texts(files, func(s shrunk) string { return s.File }),
 		}, err

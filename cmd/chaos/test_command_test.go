@@ -1,13 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/evaluation"
+	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/generator"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
 // TestLock: a lock with a known bug has it as a finding of its own, a correct one has none.
@@ -37,6 +46,57 @@ func TestLock(t *testing.T) {
 	code, r, _ = run("mutex", "--time", "10s")
 	if code == exitUnsafe || len(r.Own()) > 0 || len(r.Kept) == 0 || len(r.NotTested) == 0 {
 		t.Errorf("a correct lock: exit code %d, %+v", code, r)
+	}
+}
+
+// TestRepeatOfSimulatedFinding: the command that repeats a finding of generated scenarios makes the same run, also if
+// the test draws from some topologies of the lock only.
+func TestRepeatOfSimulatedFinding(t *testing.T) {
+	t.Setenv(asProgram, "1") // for the workers
+	lock, err := generator.Find("set-nx-ex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Kinds = []string{cluster.Replicated}
+	out := t.TempDir()
+	report, err := evaluation.Run(t.Context(), evaluation.Options{
+		Lock: lock, Seed: 1, Jobs: 1, Time: time.Minute, Out: out, Command: []string{"not run"},
+		Missing: func(suite.Scenario) string { return "only generated scenarios" },
+		Explore: func(ctx context.Context, o explore.Options) (evaluation.Explored, error) {
+			o.Seeds = 20
+			return exploreFor(streams{err: io.Discard})(ctx, o)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Findings) == 0 {
+		t.Fatalf("nothing was found: %+v", report.Runs)
+	}
+	for _, f := range report.Findings {
+		again := t.TempDir()
+		code, stdout, stderr := chaos(append(strings.Fields(f.Repeat)[1:], "--out", again)...)
+		if code != exitUnsafe {
+			t.Errorf("%s: exit code %d\n%s%s", f.Repeat, code, stdout, stderr)
+		}
+		first, errFirst := os.ReadFile(filepath.Join(out, f.Run, rundir.HistoryFile))
+		second, errSecond := os.ReadFile(filepath.Join(again, rundir.Latest, rundir.HistoryFile))
+		if errFirst != nil || errSecond != nil || !bytes.Equal(first, second) {
+			t.Errorf("%s makes another run (%v, %v)", f.Repeat, errFirst, errSecond)
+		}
+	}
+}
+
+// TestMissingEngine: the reason why nothing can run a scenario is what the first choice lacks, not the last one.
+func TestMissingEngine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s, err := loadScenario("gc-pause", runOptions{lock: "exec:./lock"}.overrides())
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := missingOn(autoBackend)(suite.Scenario{Arg: s.Name, Scenario: s})
+	if !strings.Contains(why, "redis-server") || strings.Contains(why, "docker") {
+		t.Error(why)
 	}
 }
 

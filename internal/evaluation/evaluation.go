@@ -22,7 +22,7 @@ type Lock = generator.Lock
 type Finding = tally.Finding
 
 // Format is the version of test.json.
-const Format = 1
+const Format = 2
 
 // Report is test.json: the result of all runs with one lock.
 type Report struct {

@@ -95,14 +95,14 @@ func TestFiles(t *testing.T) {
 		Result: tally.Result{
 			Runs: tally.Runs{All: 10, Safe: 8, Unsafe: 2},
 			Findings: []Finding{
-				{Own: true, Cause: "stolen", Class: checker.BrokenPromise, Sentence: "Client 1 took `orders` <script>", Runs: 2, Of: 4,
-					Scenarios: []string{"mixed", "gc-pause"}, Repeat: "chaos run --scenario mixed", Run: "runs/mixed/1",
+				{Own: true, Cause: "stolen", Class: checker.BrokenPromise, Sentence: "Client 1 took `orders` <script>", Runs: 2, Of: 10,
+					Seen: []tally.Seen{{Scenario: "mixed", Runs: 1, Of: 3}, {Scenario: "gc-pause", Runs: 1, Of: 1}}, Repeat: "chaos run --scenario mixed", Run: "runs/mixed/1",
 					Advice: []tally.Advice{{Text: "Compare before you renew"}}},
-				{Cause: "stalled-holder", Sentence: "Client 2 was paused", Runs: 1, Of: 1, Scenarios: []string{"fenced-pause"},
+				{Cause: "stalled-holder", Sentence: "Client 2 was paused", Runs: 1, Of: 10, Seen: []tally.Seen{{Scenario: "fenced-pause", Runs: 1, Of: 1}},
 					Because: "fault pause-client"},
 			},
 			Kept:      []tally.Kept{{Property: checker.Recovery, Runs: 9, Text: "31 probes"}},
-			NotTested: []tally.NotTested{{What: "17 scenarios: failover", Why: "topology sentinel", Needs: "--topology sentinel"}},
+			NotTested: []tally.NotTested{{Subject: "17 scenarios: failover", Why: "topology sentinel", Needs: "--topology sentinel"}},
 		},
 	}
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestFiles(t *testing.T) {
 		files[name] = string(b)
 	}
 	for name, has := range map[string][]string{
-		"text": {"1 finding of this lock in 10 runs", "Your lock\n  stolen (broken promise), in 2 of 4 runs of the same scenarios: mixed, gc-pause",
+		"text": {"1 finding of this lock in 10 runs", "Your lock\n  stolen (broken promise), in 1 of 3 runs of mixed, and in 1 of the 7 others",
 			"change: Compare before you renew", "Any lock of this kind\n  stalled-holder", "recovery  9 runs  31 probes",
 			"17 scenarios: failover: topology sentinel (needs --topology sentinel)"},
 		JSONFile:    {`"cause": "stolen"`, `"because": "fault pause-client"`},

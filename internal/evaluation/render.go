@@ -102,8 +102,7 @@ func textFindings(b *strings.Builder, title string, all []Finding) {
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
 	for _, f := range all {
-		fmt.Fprintf(b, "  %s, %s: %s\n    %s\n", f.Name(), f.Frequency(), strings.Join(f.Scenarios, ", "),
-			format.Printable(tally.Plain(f.Sentence)))
+		fmt.Fprintf(b, "  %s, %s\n    %s\n", f.Name(), f.Frequency(), format.Printable(tally.Plain(f.Sentence)))
 		if f.Because != "" {
 			fmt.Fprintf(b, "    beyond its promises: %s\n", format.Printable(f.Because))
 		}

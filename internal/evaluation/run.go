@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
 	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -37,8 +39,7 @@ type Options struct {
 
 	// Missing says why a scenario cannot run here; "": it can.
 	Missing func(suite.Scenario) string
-	// Explore runs generated scenarios in simulation for that time, and keeps runs below dir. nil: the lock cannot be
-	// simulated, so they run as the stories do.
+	// Explore runs generated scenarios in simulation. nil: the lock cannot be simulated, so they run as the stories do.
 	Explore ExploreFunc
 	// Watch is called with the state of the test, at most by one goroutine at a time. nil: it is not.
 	Watch func(Progress)
@@ -48,9 +49,8 @@ type Options struct {
 	Note func(string)
 }
 
-// ExploreFunc runs the scenarios that are generated for the seeds from first on for that time, in simulation, and keeps
-// an example run of each finding below dir.
-type ExploreFunc func(ctx context.Context, first uint64, d time.Duration, dir string) (Explored, error)
+// ExploreFunc explores in simulation, and shrinks the scenarios of findings, all within o.Time.
+type ExploreFunc func(ctx context.Context, o explore.Options) (Explored, error)
 
 // Explored is the result of an [ExploreFunc].
 type Explored struct {
@@ -67,6 +67,9 @@ type Progress struct {
 // storyShare is the part of the time after which no story begins, so that generated scenarios run in any case.
 const storyShare = 0.7
 
+// repeats is how often a scenario with a finding of the lock runs again, each time with another seed.
+const repeats = 4
+
 // generatedAtOnce is the number of generated scenarios that are drawn for each job before they run.
 const generatedAtOnce = 2
 
@@ -79,12 +82,13 @@ type test struct {
 	tally  *tally.Tally
 	report Report // without its result
 	phase  string
+	ran    map[string]suite.Scenario // once, by name; they may run again
 }
 
 // Run tests a lock. When ctx ends, the runs in progress are interrupted, and the report says so.
 func Run(ctx context.Context, o Options) (Report, error) {
 	stories, unfit := tally.Plan(o.Lock)
-	t := &test{Options: o, began: time.Now(), tally: tally.New(unfit),
+	t := &test{Options: o, began: time.Now(), tally: tally.New(unfit), ran: map[string]suite.Scenario{},
 		report: Report{Format: Format, Version: o.Version, Lock: o.Lock.Name, Promises: o.Lock.Can, Topologies: o.Lock.Kinds,
 			Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client, Notes: o.Baseline.expired(time.Now())}}
 	limited, cancel := context.WithCancel(ctx)
@@ -99,7 +103,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	if !t.report.Untestable() {
-		err := t.suite(limited, "stories", named(stories), time.Duration(float64(o.Time)*storyShare))
+		err := t.suite(limited, "stories", named(stories), o.Seed, 1, time.Duration(float64(o.Time)*storyShare))
 		if err == nil {
 			err = t.generated(limited)
 		}
@@ -124,15 +128,22 @@ func named(stories []scenarios.Scenario) (list []suite.Scenario) {
 	return list
 }
 
-// suite runs scenarios and starts none after budget.
-func (t *test) suite(ctx context.Context, phase string, list []suite.Scenario, budget time.Duration) error {
+// suite runs each scenario that often, with seeds from first on, and starts none after budget.
+func (t *test) suite(
+	ctx context.Context, phase string, list []suite.Scenario, first uint64, times int, budget time.Duration,
+) error {
 	t.mu.Lock()
 	t.phase = phase
+	for _, s := range list {
+		if times == 1 {
+			t.ran[s.Title()] = s
+		}
+	}
 	t.mu.Unlock()
 	done, err := suite.Run(ctx, suite.Options{
 		Scenarios: list, Command: t.Command, Args: t.Args, Backend: t.Backend, Version: t.Version, Lock: t.Lock.Name,
-		Seed: t.Seed, Jobs: t.Jobs, Budget: budget, Out: t.Out, InOrder: true, Missing: t.Missing, Note: t.Note,
-		Judged: t.judged,
+		Seed: first, Repeat: times, Jobs: t.Jobs, Budget: budget, Out: t.Out, InOrder: true, Missing: t.missing,
+		Note: t.Note, Judged: t.judged,
 	})
 	for _, r := range done.Rows {
 		t.row(r)
@@ -141,57 +152,109 @@ func (t *test) suite(ctx context.Context, phase string, list []suite.Scenario, b
 	return err
 }
 
-// generated spends the rest of the time on generated scenarios.
-func (t *test) generated(ctx context.Context) error {
-	left := func() time.Duration { return t.Time - time.Since(t.began) }
-	if t.Explore != nil {
-		return t.simulated(ctx, left())
+// left is the time that is left.
+func (t *test) left() time.Duration { return t.Time - time.Since(t.began) }
+
+// missing says why a scenario cannot run; "": it can. A generated one has to end before the test does.
+func (t *test) missing(s suite.Scenario) string {
+	if _, drawn := generator.SeedOf(s.Name); drawn && t.left() < tally.Takes(s.Scenario) {
+		return tally.NoTime
 	}
-	for first := t.Seed; left() > 0 && ctx.Err() == nil; first += uint64(generatedAtOnce * t.Jobs) {
+	if t.Missing == nil {
+		return ""
+	}
+	return t.Missing(s)
+}
+
+// again runs the scenarios with findings of the lock again, each of them once, for at most half of the time that is
+// left: a finding may depend on luck.
+func (t *test) again(ctx context.Context) error {
+	var list []suite.Scenario
+	t.mu.Lock()
+	for _, f := range t.tally.Own() {
+		if s, ok := t.ran[f.Scenario]; ok {
+			list = append(list, s)
+			delete(t.ran, f.Scenario)
+		}
+	}
+	t.mu.Unlock()
+	if len(list) == 0 || t.left() <= 0 || ctx.Err() != nil {
+		return nil
+	}
+	return t.suite(ctx, "findings again", list, t.Seed+1, repeats, t.left()/2)
+}
+
+// generated spends the rest of the time on generated scenarios, and on the repetition of findings.
+func (t *test) generated(ctx context.Context) error {
+	for first := t.Seed; ; first += uint64(generatedAtOnce * t.Jobs) {
+		if err := t.again(ctx); err != nil || ctx.Err() != nil || t.left() <= 0 {
+			return err
+		}
+		if t.Explore != nil {
+			return t.simulated(ctx)
+		}
 		list, err := t.draw(first, generatedAtOnce*t.Jobs)
 		if err != nil {
 			return err
 		}
-		if err := t.suite(ctx, "generated scenarios", list, left()); err != nil {
+		before := t.tally.Runs.All
+		err = t.suite(ctx, "generated scenarios", list, t.Seed, 1, t.left())
+		if err != nil || t.tally.Runs.All == before { // no time is left for any of them
 			return err
 		}
 	}
-	return nil
 }
 
 // scenariosDir is the folder of the generated scenarios.
 const scenariosDir = "scenarios"
 
+// file is the file of a generated scenario.
+func (t *test) file(scenario string) string {
+	return filepath.Join(t.Out, scenariosDir, scenario+".yaml")
+}
+
+// write writes the file of a generated scenario.
+func (t *test) write(scenario, yaml string) error {
+	err := os.MkdirAll(filepath.Join(t.Out, scenariosDir), 0o755)
+	if err == nil {
+		err = os.WriteFile(t.file(scenario), []byte(yaml), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("writing a generated scenario: %w", err)
+	}
+	return nil
+}
+
 // draw writes the scenarios of n seeds to files.
 func (t *test) draw(first uint64, n int) (list []suite.Scenario, err error) {
-	dir := filepath.Join(t.Out, scenariosDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the folder of generated scenarios: %w", err)
-	}
 	for seed := first; seed < first+uint64(n); seed++ {
 		s, err := t.Lock.Draw(seed)
+		if err == nil {
+			err = t.write(s.Name, s.YAML())
+		}
 		if err != nil {
 			return nil, err
 		}
-		file := filepath.Join(dir, s.Name+".yaml")
-		if err := os.WriteFile(file, []byte(s.YAML()), 0o644); err != nil {
-			return nil, fmt.Errorf("writing a generated scenario: %w", err)
-		}
-		list = append(list, suite.Scenario{Arg: file, Scenario: s})
+		list = append(list, suite.Scenario{Arg: t.file(s.Name), Scenario: s})
 	}
 	return list, nil
 }
 
-// simulated runs generated scenarios in simulation.
-func (t *test) simulated(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
+// simulated runs generated scenarios in simulation. The command that repeats a run names the file of its scenario,
+// because the seed alone would draw another one for all topologies of the lock.
+func (t *test) simulated(ctx context.Context) error {
 	t.mu.Lock()
 	t.phase = "generated scenarios, simulated"
 	t.watch()
 	t.mu.Unlock()
-	got, err := t.Explore(ctx, t.Seed, d, filepath.Join(t.Out, suite.RunsDir))
+	lock := t.Lock.Simulated()
+	got, err := t.Explore(ctx, explore.Options{
+		First: t.Seed, Seeds: math.MaxInt32, Time: t.left(), Jobs: t.Jobs, Out: filepath.Join(t.Out, suite.RunsDir),
+		Draw: func(seed uint64) (explore.Drawn, error) {
+			s, err := lock.Draw(seed)
+			return explore.Drawn{Scenario: s.YAML(), Name: format.ShellWord(t.file(s.Name))}, err
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -204,7 +267,9 @@ func (t *test) simulated(ctx context.Context, d time.Duration) error {
 		if i < len(got.Shrunk) {
 			file = got.Shrunk[i]
 		}
-		t.addExplored(f, file)
+		if err := t.addExplored(f, file); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -214,9 +279,10 @@ func (t *test) row(r suite.Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, drawn := generator.SeedOf(r.Scenario)
+	missed := r.Outcome == suite.NotRun || r.Outcome == suite.Skipped
 	switch {
-	case drawn && r.Outcome == suite.NotRun:
-	case r.Outcome == suite.NotRun || r.Outcome == suite.Skipped:
+	case missed && (drawn || r.Seed != t.Seed): // another one ran
+	case missed:
 		why := strings.Join(r.Why, "; ")
 		switch {
 		case strings.HasPrefix(why, budgetWords):
@@ -230,15 +296,17 @@ func (t *test) row(r suite.Row) {
 		t.tally.Runs.Failed++
 		t.report.Notes = append(t.report.Notes, fmt.Sprintf("scenario %s: %s", r.Scenario, strings.Join(r.Why, "; ")))
 	}
-	file := filepath.ToSlash(filepath.Join(scenariosDir, r.Scenario+".yaml"))
 	for i := range t.tally.Findings {
 		f := &t.tally.Findings[i]
-		if f.Scenarios[0] == r.Scenario && f.Run == "" {
-			f.Run, drawn = r.Run, false
+		if f.Scenario == r.Scenario && f.Seed == r.Seed && f.Run == "" {
+			if f.Run = r.Run; drawn {
+				f.File = t.relative(t.file(r.Scenario))
+			}
 		}
+		drawn = drawn && f.Scenario != r.Scenario
 	}
 	if drawn && r.Outcome != suite.Inconclusive {
-		_ = os.Remove(filepath.Join(t.Out, file))
+		_ = os.Remove(t.file(r.Scenario))
 	}
 }
 
@@ -276,17 +344,18 @@ func (t *test) relative(file string) string {
 }
 
 // addExplored adds a finding of an exploration, and the file with its shrunk scenario.
-func (t *test) addExplored(f explore.Finding, shrunk string) {
+func (t *test) addExplored(f explore.Finding, shrunk string) error {
 	found := Finding{
-		Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenarios: []string{generator.Name(f.Seed)},
-		Seed: f.Seed, Runs: f.Runs,
+		Property: f.Kind.Property, Class: f.Kind.Class, Sentence: f.Sentence, Scenario: f.Name, Seed: f.Seed, Runs: f.Runs,
+		Repeat: f.Command, File: cmp.Or(t.relative(shrunk), t.relative(t.file(f.Name))),
 	}
 	if dir, err := rundir.Open(f.Dir); err == nil && f.Dir != "" {
 		if run, err := reports.Load(dir); err == nil {
 			found.Cause, found.Sentence, found.Advice = run.Story.Cause, run.Story.Sentence, run.Story.Advice
-			found.Steps, found.Repeat = run.Story.Steps, run.Manifest.Repeat
+			found.Steps = run.Story.Steps
 		}
-		found.Run, found.File = t.relative(f.Dir), t.relative(shrunk)
+		found.Run = t.relative(f.Dir)
 	}
 	t.tally.AddExplored(found, f.Scenario)
+	return t.write(f.Name, f.Scenario)
 }

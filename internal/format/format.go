@@ -176,6 +176,15 @@ func Markdown(s string) string {
 		"]", `\]`, "`", "\\`", "#", `\#`, "!", `\!`, "@", "@\u200b").Replace(s)
 }
 
+// ShellWord quotes a word for a shell if it needs quotes.
+func ShellWord(word string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+µ"
+	if word != "" && strings.Trim(word, safe) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // WriteJSON writes v as indented JSON to w.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(JSON(w))

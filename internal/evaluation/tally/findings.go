@@ -118,7 +118,7 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 	}
 	first := Finding{
 		Cause: run.Story.Cause, Class: run.Judgement.Class, Sentence: run.Story.Sentence, Advice: run.Story.Advice,
-		Steps: run.Story.Steps, Scenarios: []string{run.Manifest.Scenario}, Seed: run.Manifest.Seed,
+		Steps: run.Story.Steps, Scenario: run.Manifest.Scenario, Seed: run.Manifest.Seed,
 		Repeat: run.Manifest.Repeat, Runs: 1, weight: weight(run.Manifest.YAML),
 		in: map[runID]bool{{run.Manifest.Scenario, run.Manifest.Seed}: true},
 	}
@@ -221,19 +221,13 @@ func (t *Tally) accepted(f Finding) string {
 	return t.Accept(f)
 }
 
-// seenIn adds the runs and scenarios of another finding of the same cause; of the generated ones, one is named.
+// seenIn adds the runs of another finding of the same cause.
 func (f *Finding) seenIn(o Finding) {
 	in := map[runID]bool{}
 	maps.Copy(in, f.in)
 	maps.Copy(in, o.in)
 	f.in, f.explored = in, max(f.explored, o.explored) // several findings of the same runs
 	f.Runs = len(f.in) + f.explored
-	drawn := func(name string) bool { _, ok := generator.SeedOf(name); return ok }
-	for _, name := range o.Scenarios {
-		if !slices.Contains(f.Scenarios, name) && !(drawn(name) && slices.ContainsFunc(f.Scenarios, drawn)) {
-			f.Scenarios = append(f.Scenarios, name)
-		}
-	}
 }
 
 // same reports whether two findings have the same cause. Where the cause is not known, the property stands for it.

@@ -22,6 +22,9 @@ const topologyWord = "topology "
 // startTime is about the time that a run needs in addition to its scenario's duration.
 const startTime = 2 * time.Second
 
+// Takes is about the time that a run of s takes.
+func Takes(s scenarios.Scenario) time.Duration { return s.Duration + startTime }
+
 // Plan are the stories that fit a lock and a set of topologies, the most informative first: each next one adds the most
 // combinations of workload, fault and topology to those before it in the least time.
 // unfit are the names of the others by the reason why they do not fit.
@@ -99,7 +102,7 @@ func value(s scenarios.Scenario, covered map[string]bool) float64 {
 			n++
 		}
 	}
-	return n / (s.Duration + startTime).Seconds()
+	return n / Takes(s).Seconds()
 }
 
 // features are the parts of a scenario that make it different from others.

@@ -32,15 +32,25 @@ func (f Finding) Line() string {
 	if f.Own {
 		whose = "finding"
 	}
-	return fmt.Sprintf("%s: %s in %s: %s", whose, f.Name(), f.Scenarios[0], Plain(f.Sentence))
+	return fmt.Sprintf("%s: %s in %s: %s", whose, f.Name(), f.Scenario, Plain(f.Sentence))
 }
 
-// Frequency says in how many runs a finding was seen.
+// Frequency says in how many runs of its scenario, and of the others, a finding was seen.
 func (f Finding) Frequency() string {
-	if f.Of == f.Runs {
-		return "in " + format.Count(f.Runs, "run")
+	first := f.Seen[0]
+	others := fmt.Sprintf(", and in %s of the %s others", format.Number(f.Runs-first.Runs), format.Number(f.Of-first.Of))
+	if f.Of == first.Of {
+		others = ""
 	}
-	return fmt.Sprintf("in %s of %s of the same scenarios", format.Number(f.Runs), format.Count(f.Of, "run"))
+	return "in " + first.String() + others
+}
+
+// String says in how many runs of a scenario a finding was seen.
+func (s Seen) String() string {
+	if s.Of == 1 {
+		return "the run of " + s.Scenario
+	}
+	return fmt.Sprintf("%s of %s of %s", format.Number(s.Runs), format.Count(s.Of, "run"), s.Scenario)
 }
 
 // Frequency says in how many runs a property held.
@@ -65,7 +75,7 @@ func Plain(s string) string { return format.Line(strings.ReplaceAll(s, "`", ""))
 
 // Line is n in one line.
 func (n NotTested) Line() string {
-	text := n.What + ": " + n.Why
+	text := n.Subject + ": " + n.Why
 	if n.Needs != "" {
 		text += " (needs " + n.Needs + ")"
 	}

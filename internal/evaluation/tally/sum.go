@@ -18,14 +18,7 @@ func (t *Tally) SumUp() {
 	r := &t.Result
 	r.fold()
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		for _, name := range f.Scenarios {
-			if _, drawn := generator.SeedOf(name); drawn {
-				f.Of += r.Runs.Generated
-			} else {
-				f.Of += t.of[name]
-			}
-		}
+		r.Findings[i].Of, r.Findings[i].Seen = r.Runs.All, t.seenOf(r.Findings[i])
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(compareBool(b.Own, a.Own), compareBool(a.Accepted != "", b.Accepted != ""), cmp.Compare(b.Runs, a.Runs))
@@ -40,13 +33,46 @@ func (t *Tally) SumUp() {
 	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return compareBool(b.Needs != "", a.Needs != "") })
 }
 
+// group is the scenario as [Seen] has it.
+func (t *Tally) group(scenario string) string {
+	if _, drawn := generator.SeedOf(scenario); drawn && t.of[scenario] <= 1 {
+		return Generated
+	}
+	return scenario
+}
+
+// seenOf is where a finding shows: the scenario of its example first, and then where it shows in the most runs.
+func (t *Tally) seenOf(f Finding) (all []Seen) {
+	of := map[string]int{}
+	for scenario, n := range t.of { // order does not matter
+		of[t.group(scenario)] += n
+	}
+	of[Generated] += t.explored
+	runs := map[string]int{}
+	for id := range f.in {
+		runs[t.group(id.scenario)]++
+	}
+	if f.explored > 0 {
+		runs[Generated] += f.explored
+	}
+	for name, n := range runs {
+		all = append(all, Seen{name, n, of[name]})
+	}
+	example := t.group(f.Scenario)
+	slices.SortFunc(all, func(a, b Seen) int {
+		return cmp.Or(compareBool(b.Scenario == example, a.Scenario == example), cmp.Compare(b.Runs, a.Runs),
+			cmp.Compare(a.Scenario, b.Scenario))
+	})
+	return all
+}
+
 // AddNotStated adds the promises that a lock does not state to those that were not tested; needs is where to state
 // them.
 func (r *Result) AddNotStated(can promise.Set, needs string) {
 	if names := notStated(can); len(names) > 0 {
 		r.NotTested = append(r.NotTested, NotTested{
-			What: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
-			Why:  "a promise that is not stated is not judged", Needs: needs})
+			Subject: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
+			Why:     "a promise that is not stated is not judged", Needs: needs})
 	}
 }
 
@@ -98,9 +124,9 @@ func (t *Tally) sumUpProperty(p checker.Spec) {
 			Text: countsText(s.counts)})
 	case s.violated > 0:
 	case s.undecided > 0:
-		r.NotTested = append(r.NotTested, NotTested{What: "property " + string(p.Name), Why: "no run could decide it"})
+		r.NotTested = append(r.NotTested, NotTested{Subject: "property " + string(p.Name), Why: "no run could decide it"})
 	case s.why != "":
-		r.NotTested = append(r.NotTested, NotTested{What: "property " + string(p.Name), Why: s.why})
+		r.NotTested = append(r.NotTested, NotTested{Subject: "property " + string(p.Name), Why: s.why})
 	}
 }
 
@@ -124,9 +150,9 @@ const namedAtMost = 6
 // missedScenarios is the line about scenarios that did not run for one reason.
 func missedScenarios(why string, names []string) NotTested {
 	shown := names[:min(len(names), namedAtMost)]
-	n := NotTested{What: format.Count(len(names), "scenario") + ": " + strings.Join(shown, ", "), Why: why}
+	n := NotTested{Subject: format.Count(len(names), "scenario") + ": " + strings.Join(shown, ", "), Why: why}
 	if len(names) > len(shown) {
-		n.What += fmt.Sprintf(" and %d more", len(names)-len(shown))
+		n.Subject += fmt.Sprintf(" and %d more", len(names)-len(shown))
 	}
 	switch kind, isTopology := strings.CutPrefix(why, topologyWord); {
 	case isTopology:

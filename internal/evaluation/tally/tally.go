@@ -27,11 +27,12 @@ type Tally struct {
 	Accept func(Finding) string // by whom and until when a finding is accepted; "": it is not. nil: none is
 	Found  func(Finding)        // is called with each new finding. nil: it is not
 
-	seen   map[checker.Property]*sum
-	broken map[checker.Property]bool // in a run with a finding of the lock itself, by its cause
-	of     map[string]int            // runs by scenario
-	faults map[string]int64          // that had an effect, by name
-	missed map[string][]string       // scenarios that did not run, by reason
+	seen     map[checker.Property]*sum
+	broken   map[checker.Property]bool // in a run with a finding of the lock itself, by its cause
+	of       map[string]int            // runs by scenario, without those of an exploration
+	faults   map[string]int64          // that had an effect, by name
+	explored int                       // runs of explorations
+	missed   map[string][]string       // scenarios that did not run, by reason
 }
 
 // New is a tally without runs; unfit are the scenarios that do not fit the lock, see [Plan].
@@ -49,6 +50,7 @@ func (t *Tally) Missed(scenario, why string) { t.missed[why] = append(t.missed[w
 func (t *Tally) AddRuns(r Runs, grants int64) {
 	sum := &t.Runs
 	sum.All, sum.Generated, sum.Safe = sum.All+r.All, sum.Generated+r.Generated, sum.Safe+r.Safe
+	t.explored += r.All
 	sum.Unsafe, sum.Inconclusive, sum.Failed = sum.Unsafe+r.Unsafe, sum.Inconclusive+r.Inconclusive, sum.Failed+r.Failed
 	t.sum(checker.Exercised).add(r.All, map[string]int64{"grants": grants})
 }
@@ -74,22 +76,32 @@ type Finding struct {
 	Class    checker.Class    `json:"class,omitempty"`
 	Sentence string           `json:"sentence"` // about the run that is kept
 	Advice   []Advice         `json:"advice,omitempty"`
-	Runs     int              `json:"runs"` // that show it
-	Of       int              `json:"of"`   // runs with the scenarios that show it
-	// Scenarios show it, the first one is that of the run that is kept.
-	Scenarios []string        `json:"scenarios"`
-	Seed      uint64          `json:"seed"`
-	Run       string          `json:"run,omitempty"`      // directory of that run, relative to test.json
-	File      string          `json:"file,omitempty"`     // its scenario, if it was generated, relative to test.json
-	Repeat    string          `json:"repeat"`             // the command that repeats that run
-	Accepted  string          `json:"accepted,omitempty"` // by the baseline: owner and end
-	Steps     []evidence.Step `json:"steps,omitempty"`    // from cause to effect, of that run
+	Runs     int              `json:"runs"`               // that show it
+	Of       int              `json:"of"`                 // all runs of the test
+	Seen     []Seen           `json:"seen"`               // where it shows, the scenario of the run that is kept first
+	Scenario string           `json:"scenario"`           // of the run that is kept
+	Seed     uint64           `json:"seed"`               // of that run
+	Run      string           `json:"run,omitempty"`      // directory of that run, relative to test.json
+	File     string           `json:"file,omitempty"`     // its scenario, if it was generated, relative to test.json
+	Repeat   string           `json:"repeat"`             // the command that repeats that run
+	Accepted string           `json:"accepted,omitempty"` // by the baseline: owner and end
+	Steps    []evidence.Step  `json:"steps,omitempty"`    // from cause to effect, of that run
 
 	weight   int            // of its scenario
 	explored int            // of the runs, those of an exploration, which has a finding for each rule that they violated
 	in       map[runID]bool // the other runs
 	all      bool           // it explains all violations of its run
 }
+
+// Seen is how often a finding shows in the runs of one scenario.
+type Seen struct {
+	Scenario string `json:"scenario"` // or [Generated]: all generated ones that ran once
+	Runs     int    `json:"runs"`     // that show it
+	Of       int    `json:"of"`
+}
+
+// Generated stands for the generated scenarios that ran once each.
+const Generated = "generated scenarios"
 
 // runID is one of the runs of a test.
 type runID struct {
@@ -111,9 +123,9 @@ type Kept struct {
 
 // NotTested is something that no run tested, and what a test of it needs.
 type NotTested struct {
-	What  string `json:"what"`
-	Why   string `json:"why"`
-	Needs string `json:"needs,omitempty"`
+	Subject string `json:"subject"`
+	Why     string `json:"why"`
+	Needs   string `json:"needs,omitempty"`
 }
 
 // fewest is the number of runs with a verdict below which a test has shown nothing.

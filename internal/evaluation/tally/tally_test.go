@@ -112,14 +112,14 @@ func TestSameCause(t *testing.T) {
 	add := func(name string, list ...Finding) {
 		tt := New(nil)
 		for _, f := range list {
-			tt.of[f.Scenarios[0]]++
+			tt.of[f.Scenario]++
 			tt.addFinding(f)
 		}
 		tt.SumUp()
 		tests[name] = tt
 	}
 	f := func(own bool, cause string, p checker.Property, scenario string) Finding {
-		return Finding{Own: own, Cause: cause, Property: p, Scenarios: []string{scenario}, Runs: 1,
+		return Finding{Own: own, Cause: cause, Property: p, Scenario: scenario, Runs: 1,
 			in: map[runID]bool{{scenario: scenario}: true}}
 	}
 	add("one cause", f(true, "stolen", checker.Exclusion, "a"), f(true, "stolen", checker.Honesty, "b"))
@@ -136,7 +136,7 @@ func TestSameCause(t *testing.T) {
 			t.Errorf("%s: of the lock itself: %t", name, own)
 		}
 	}
-	if f := tests["own and common"].Findings[0]; f.Runs != 2 || f.Of != 2 || !slices.Equal(f.Scenarios, []string{"b", "a"}) {
+	if f := tests["own and common"].Findings[0]; f.Runs != 2 || !slices.Equal(f.Seen, []Seen{{"b", 1, 1}, {"a", 1, 1}}) {
 		t.Errorf("own and common: %+v", f)
 	}
 	if f := tests["one run"].Findings[0]; f.Runs != 1 {
@@ -145,11 +145,34 @@ func TestSameCause(t *testing.T) {
 	explored := New(nil)
 	explored.AddRuns(Runs{All: 50, Generated: 50}, 0)
 	for _, runs := range []int{7, 9} {
-		explored.AddExplored(Finding{Own: true, Property: checker.Exclusion, Scenarios: []string{generator.Name(3)}, Runs: runs}, "")
+		explored.AddExplored(Finding{Own: true, Property: checker.Exclusion, Scenario: generator.Name(3), Runs: runs}, "")
 	}
 	explored.SumUp()
 	if f := explored.Findings[0]; f.Runs != 9 || f.Of != 50 {
 		t.Errorf("explored: in %d of %d runs, want 9 of 50", f.Runs, f.Of)
+	}
+}
+
+// TestSeen: a generated scenario that ran several times is counted alone, the others together, and the scenario of the
+// example comes first.
+func TestSeen(t *testing.T) {
+	tt := New(nil)
+	again, other := generator.Name(3), generator.Name(4)
+	for scenario, n := range map[string]int{again: 5, other: 1, generator.Name(5): 1, "mixed": 1} {
+		tt.of[scenario], tt.Runs.All = n, tt.Runs.All+n
+	}
+	tt.AddRuns(Runs{All: 10, Generated: 10}, 0) // of an exploration
+	tt.addFinding(Finding{Own: true, Cause: "stolen", Scenario: again, Runs: 4, explored: 1, in: map[runID]bool{
+		{again, 1}: true, {again, 2}: true, {other, 1}: true, {"mixed", 1}: true,
+	}})
+	tt.SumUp()
+	f := tt.Findings[0]
+	if want := []Seen{{again, 2, 5}, {Generated, 2, 12}, {"mixed", 1, 1}}; !slices.Equal(f.Seen, want) || f.Of != 18 {
+		t.Errorf("seen in %+v of %d runs, want %+v of 18", f.Seen, f.Of, want)
+	}
+	f.Runs = 5
+	if got := f.Frequency(); got != "in 2 of 5 runs of generated-3, and in 3 of the 13 others" {
+		t.Error(got)
 	}
 }
 
@@ -173,13 +196,13 @@ func TestExample(t *testing.T) {
 	tt := New(nil)
 	in := func(scenario string) map[runID]bool { return map[runID]bool{{scenario: scenario}: true} }
 	for _, f := range []Finding{
-		{Own: true, Cause: "stolen", Runs: 1, in: in("hard"), Scenarios: []string{"hard"}, Sentence: "hard", weight: 20},
-		{Own: true, Cause: "stolen", Runs: 1, in: in("easy"), Scenarios: []string{"easy"}, Sentence: "easy", weight: 4},
-		{Own: true, Cause: "stolen", Runs: 1, in: in("middle"), Scenarios: []string{"middle"}, Sentence: "middle", weight: 9},
+		{Own: true, Cause: "stolen", Runs: 1, in: in("hard"), Scenario: "hard", Sentence: "hard", weight: 20},
+		{Own: true, Cause: "stolen", Runs: 1, in: in("easy"), Scenario: "easy", Sentence: "easy", weight: 4},
+		{Own: true, Cause: "stolen", Runs: 1, in: in("middle"), Scenario: "middle", Sentence: "middle", weight: 9},
 	} {
 		tt.addFinding(f)
 	}
-	if f := tt.Findings[0]; f.Sentence != "easy" || f.Runs != 3 || len(f.Scenarios) != 3 || f.Scenarios[0] != "easy" {
+	if f := tt.Findings[0]; f.Sentence != "easy" || f.Runs != 3 || f.Scenario != "easy" {
 		t.Errorf("%+v", f)
 	}
 }
