@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/internal/evaluation"
+	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/reports/export"
 )
@@ -53,5 +55,26 @@ func TestDiffOfRuns(t *testing.T) {
 		if code, _, _ := chaos(args...); code != exitUsage {
 			t.Errorf("%v: exit code %d, want %d", args, code, exitUsage)
 		}
+	}
+}
+
+// TestDiffOfTests: a new finding of a lock ends with 1, its disappearance with 0.
+func TestDiffOfTests(t *testing.T) {
+	safe, unsafe := t.TempDir(), t.TempDir()
+	r := evaluation.Report{Format: evaluation.Format}
+	if err := r.Write(safe); err != nil {
+		t.Fatal(err)
+	}
+	r.Findings = []evaluation.Finding{{Own: true, Cause: "stolen", Seen: []tally.Seen{{Scenario: "mixed", Runs: 1, Of: 1}}}}
+	if err := r.Write(unsafe); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := chaos("diff", safe, filepath.Join(unsafe, evaluation.JSONFile), "--json")
+	if code != exitUnsafe {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	validate(t, "diff-tests", []byte(stdout))
+	if code, stdout, stderr = chaos("diff", unsafe, safe); code != exitSafe || !strings.Contains(stdout, "| gone |") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -45,6 +45,7 @@ func outputs() map[string]struct {
 		"index":       {[]suite.Trend{}, "chaos index --json"},
 		"diff-runs":   {export.RunDiff{}, "chaos diff --json of two runs"},
 		"diff-suites": {[]suite.Change{}, "chaos diff --json of two suites"},
+		"diff-tests":  {evaluation.Difference{}, "chaos diff --json of two tests"},
 		"list":        {[]item{}, "chaos list --json of any list but scenarios"},
 		"scenarios":   {[]listing.Item{}, "chaos list scenarios --json"},
 		"doctor":      {[]machine.Diagnosis{}, "chaos doctor --json"},

@@ -149,7 +149,7 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 		if f.Cause, f.Advice = "", nil; c != nil && c.Name != first.Cause { // that explains the other violation
 			f.Cause, f.Advice = c.Name, c.Advice()
 		}
-		if !slices.ContainsFunc(all, f.same) {
+		if !slices.ContainsFunc(all, f.Same) {
 			all = append(all, f)
 		}
 	}
@@ -196,7 +196,7 @@ func (t *Tally) addFinding(f Finding) (example bool) {
 	if f.Own {
 		t.broken[f.Property] = true
 	}
-	i := slices.IndexFunc(t.Findings, func(old Finding) bool { return old.same(f) })
+	i := slices.IndexFunc(t.Findings, func(old Finding) bool { return old.Same(f) })
 	if i < 0 {
 		f.Accepted = t.accepted(f)
 		t.Findings = append(t.Findings, f)
@@ -230,8 +230,8 @@ func (f *Finding) seenIn(o Finding) {
 	f.Runs = len(f.in) + f.explored
 }
 
-// same reports whether two findings have the same cause. Where the cause is not known, the property stands for it.
-func (f Finding) same(o Finding) bool {
+// Same reports whether two findings have the same cause. Where the cause is not known, the property stands for it.
+func (f Finding) Same(o Finding) bool {
 	return f.Own == o.Own && f.ID() == o.ID() && f.Class == o.Class
 }
 

@@ -21,7 +21,7 @@ func (t *Tally) SumUp() {
 		r.Findings[i].Of, r.Findings[i].Seen = r.Runs.All, t.seenOf(r.Findings[i])
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(compareBool(b.Own, a.Own), compareBool(a.Accepted != "", b.Accepted != ""), cmp.Compare(b.Runs, a.Runs))
+		return cmp.Or(First(a.Own, b.Own), First(a.Accepted == "", b.Accepted == ""), cmp.Compare(b.Runs, a.Runs))
 	})
 	r.Conditions = t.conditions()
 	for _, p := range checker.Catalog() {
@@ -30,7 +30,7 @@ func (t *Tally) SumUp() {
 	for _, why := range slices.Sorted(maps.Keys(t.missed)) {
 		r.NotTested = append(r.NotTested, missedScenarios(why, t.missed[why]))
 	}
-	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return compareBool(b.Needs != "", a.Needs != "") })
+	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return First(a.Needs != "", b.Needs != "") })
 }
 
 // group is the scenario as [Seen] has it.
@@ -60,7 +60,7 @@ func (t *Tally) seenOf(f Finding) (all []Seen) {
 	}
 	example := t.group(f.Scenario)
 	slices.SortFunc(all, func(a, b Seen) int {
-		return cmp.Or(compareBool(b.Scenario == example, a.Scenario == example), cmp.Compare(b.Runs, a.Runs),
+		return cmp.Or(First(a.Scenario == example, b.Scenario == example), cmp.Compare(b.Runs, a.Runs),
 			cmp.Compare(a.Scenario, b.Scenario))
 	})
 	return all
@@ -84,7 +84,7 @@ func (r *Result) fold() {
 	for _, c := range r.Common() {
 		as := c
 		as.Own = true
-		if i := slices.IndexFunc(own, as.same); i >= 0 {
+		if i := slices.IndexFunc(own, as.Same); i >= 0 {
 			own[i].seenIn(c)
 		} else {
 			common = append(common, c)
@@ -103,12 +103,12 @@ func (t *Tally) conditions() string {
 	return countsText(all)
 }
 
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
+// First orders what is true before the rest.
+func First(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
-	case b:
+	case a:
 		return -1
 	}
 	return 1
