@@ -33,7 +33,7 @@ suite: build ## run every scenario on simulated servers against its expected ver
 
 # Make check tests internal/style with the same flags, so that go test has its result.
 # What go vet finds is left to make check, which runs it on all files.
-QUICK := -short -vet=off -parallel 32 -timeout 10m
+QUICK := -short -vet=off -parallel 32 -timeout 30m
 
 # The packages whose tests take longest are named before the others and start first: none runs alone at the end.
 LONGEST := ./internal/runner ./internal/testkit/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos

@@ -58,10 +58,10 @@ func TestSearchInChild(t *testing.T) {
 		want       porcupine.CheckResult
 		why        string
 	}{
-		{"illegal", "serve", []string{self}, hardJob(6), 5 * time.Second, porcupine.Illegal, ""},
+		{"illegal", "serve", []string{self}, hardJob(6), time.Minute, porcupine.Illegal, ""},
 		{"out of time", "serve", []string{self}, hardJob(40), 200 * time.Millisecond, porcupine.Unknown, ""},
 		{"hangs", "hang", []string{self}, hardJob(2), 100 * time.Millisecond, porcupine.Unknown, "deadline"},
-		{"writes garbage", "garbage", []string{self}, hardJob(2), 5 * time.Second, porcupine.Unknown, "reading the reply"},
+		{"writes garbage", "garbage", []string{self}, hardJob(2), time.Minute, porcupine.Unknown, "reading the reply"},
 		{"is not there", "serve", []string{"/nonexistent"}, hardJob(2), time.Second, porcupine.Unknown, "no such file"},
 	}
 	for _, test := range tests {

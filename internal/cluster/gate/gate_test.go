@@ -146,7 +146,7 @@ func TestCutResetsAndRefuses(t *testing.T) {
 
 func TestDelayKeepsOrderAndThroughput(t *testing.T) {
 	s, g, a, _ := connected(t)
-	const delay, lines = 60 * time.Millisecond, 200
+	const delay, lines = 60 * time.Millisecond, 2000
 	g.SetRule("a", cluster.Forward, cluster.Rule{Delay: delay})
 	began := time.Now()
 	for i := range lines {
