@@ -40,11 +40,7 @@ func TestDatabasesOfOneServerAreNoQuorum(t *testing.T) {
 		t.Cleanup(func() { _ = rdb.Close() })
 		rdbs = append(rdbs, rdb)
 	}
-	c, err := NewQuorum(Options{}, rdbs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeClient(t, c) })
+	c := newQuorumClient(t, rdbs, Options{NodeTimeout: testTimeout})
 	for range 2 {
 		if _, err := c.Mutex("job").TryAcquire(t.Context()); !errors.Is(err, ErrSameServer) {
 			t.Errorf("acquire: %v, want ErrSameServer", err)

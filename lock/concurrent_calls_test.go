@@ -48,7 +48,7 @@ func TestDirectCallIsBounded(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	defer rdb.Close()
 	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
-	release(t, acquire(t, c.Mutex("warm")))
+	warmUp(t, rdb)
 	p.hang()
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)

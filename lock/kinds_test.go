@@ -16,7 +16,9 @@ func TestFairQueueAndForce(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).Dial(t)
 	s := newHooks()
-	c := newTestClient(t, rdb, s.options(watchedLease))
+	o := s.options(watchedLease)
+	o.PollMax = time.Hour // nor do waiters need heartbeats
+	c := newTestClient(t, rdb, o)
 	m := c.FairMutex("force")
 	if was, err := m.ForceRelease(ctx); was || err != nil {
 		t.Errorf("it is free: %v, %v", was, err)

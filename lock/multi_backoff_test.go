@@ -36,14 +36,13 @@ func startSlowSecond(t *testing.T, pollMax, timeout time.Duration) slowSecond {
 	}
 	o := Options{PollMax: pollMax, Timeout: timeout}
 	client := func(p *proxy) *Client {
-		c := newTestClient(t, dialRedis(t, p.Addr), o)
+		rdb := dialRedis(t, p.Addr)
+		warmUp(t, rdb)
+		c := newTestClient(t, rdb, o)
 		c.grace = undoGrace
 		return c
 	}
-	x := slowSecond{s.Dial(t), high, newTestClient(t, s.Dial(t), Options{}), client(low).Mutex("first"), client(high)}
-	release(t, acquire(t, x.first))
-	release(t, acquire(t, x.second.Mutex("warm")))
-	return x
+	return slowSecond{s.Dial(t), high, newTestClient(t, s.Dial(t), Options{}), client(low).Mutex("first"), client(high)}
 }
 
 // ofEveryKind are locks that can be taken after the first, of each kind that a multi-lock has.
@@ -129,7 +128,7 @@ func TestMultiSaysThatALockWasHeld(t *testing.T) {
 // A server that does not reply at all keeps the other locks from others for no longer than the client's timeout.
 func TestMultiGivesUpOnAServerThatHangs(t *testing.T) {
 	t.Parallel()
-	x := startSlowSecond(t, shortPatience, 200*time.Millisecond)
+	x := startSlowSecond(t, shortPatience, waitTimeout) // within which the first lock is released
 	x.proxy.hang()
 	_, err := multi(t, x.first, x.second.Mutex("second")).Acquire(context.Background())
 	if !errors.Is(err, ErrUnknown) {
@@ -143,8 +142,7 @@ func TestMultiGivesUpOnAServerThatHangs(t *testing.T) {
 // another server from others.
 func TestMultiReleasesARoundTogether(t *testing.T) {
 	t.Parallel()
-	const timeout = 2 * time.Second
-	x := startSlowSecond(t, time.Second, timeout)
+	x := startSlowSecond(t, time.Second, 2*waitTimeout)
 	third := x.other.FairMutex("third")
 	h := acquire(t, third)
 	all := multi(t, x.first, x.second.Mutex("second"), x.second.FairMutex("third"))
@@ -161,12 +159,11 @@ func TestMultiReleasesARoundTogether(t *testing.T) {
 	eventually(t, testTimeout, "the first lock was released", func() bool {
 		return x.direct.Exists(context.Background(), "first").Val() == 0
 	})
-	freed := time.Now()
+	if len(failed) > 0 {
+		t.Error("the first lock was not free before the acquire gave up on the second one")
+	}
 	if err := within(t, testTimeout, "the error", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
-	}
-	if later := time.Since(freed); later < timeout/2 {
-		t.Errorf("the first lock was free %v before the acquire gave up on the second one, want %v", later, timeout)
 	}
 	x.proxy.lose(0)
 	release(t, h)

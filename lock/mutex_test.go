@@ -261,7 +261,7 @@ func TestRefusedArguments(t *testing.T) {
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)
-	c := newTestClient(t, rdb, Options{Timeout: time.Minute})
+	c := newTestClient(t, rdb, Options{Timeout: testTimeout})
 	h := acquire(t, c.FencedMutex("orders"), WithOwner("me"), WithReentry())
 	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.token), "h:" + h.claim.id: "1"}
 	if diff := cmp.Diff(want, hashOf(t, rdb, "orders")); diff != "" {
@@ -272,7 +272,7 @@ func TestLayout(t *testing.T) {
 	if len(keys) != 2 { // the token counter and a tombstone that expires by itself
 		t.Errorf("keys left behind: %v", keys)
 	}
-	if ttl := rdb.PTTL(context.Background(), h.claim.tombstoneKey()).Val(); ttl <= time.Minute || ttl > 2*time.Minute {
+	if ttl := rdb.PTTL(context.Background(), h.claim.tombstoneKey()).Val(); ttl <= testTimeout || ttl > 2*testTimeout {
 		t.Errorf("tombstone lives for %v, want about twice the timeout", ttl)
 	}
 }

@@ -22,9 +22,8 @@ func slowMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pr
 		direct, proxies = append(direct, s.Dial(t)), append(proxies, p)
 		rdbs = append(rdbs, dialRedis(t, p.Addr))
 	}
-	c = newQuorumClient(t, rdbs, o)
-	release(t, acquire(t, c.Mutex("warm")))
-	return direct, proxies, c
+	release(t, acquire(t, newQuorumClient(t, rdbs, Options{}).Mutex("warm")))
+	return direct, proxies, newQuorumClient(t, rdbs, o)
 }
 
 // Masters that are slower than the lease: each has granted it, and it has expired when a

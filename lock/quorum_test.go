@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ func startMasters(t *testing.T, n int, o Options) *masters {
 
 func newQuorumClient(t *testing.T, rdbs []redis.UniversalClient, o Options) *Client {
 	t.Helper()
+	o.NodeTimeout = cmp.Or(o.NodeTimeout, replyTimeout)
 	c, err := NewQuorum(o, rdbs...)
 	if err != nil {
 		t.Fatal(err)

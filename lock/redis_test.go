@@ -23,7 +23,7 @@ const (
 	// waitTimeout is for a wait that is to time out, after the first reply has come.
 	waitTimeout = 4 * time.Second
 	// watchedLease is renewed in time even if the machine is stopped for a while.
-	watchedLease = 5 * time.Second
+	watchedLease = 10 * time.Second
 )
 
 func startRedis(t testing.TB, args ...string) *server {
@@ -59,6 +59,12 @@ func newTestClient(t testing.TB, rdb redis.UniversalClient, o Options) *Client {
 	settle(c)
 	t.Cleanup(func() { closeClient(t, c) })
 	return c
+}
+
+// warmUp loads scripts and opens a connection of rdb, for a client whose own limits are short.
+func warmUp(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	release(t, acquire(t, newTestClient(t, rdb, Options{}).Mutex("warm")))
 }
 
 // settle gives c limits for a busy machine, and no heartbeats if it does not poll.

@@ -14,7 +14,7 @@ import (
 // Regression: redisson#7367, Redisson's readers-writer lock (a repeated release gets another reply)
 func TestRWRepliesLost(t *testing.T) {
 	t.Parallel()
-	direct, p, c := behindProxy(t, Options{})
+	direct, p, c := behindProxy(t, Options{Timeout: testTimeout})
 	for _, side := range []*RWSide{c.RW("lost").Read(), c.RW("lost").Write()} {
 		p.lose(2)
 		h := acquire(t, side, WithOwner("x"), WithReentry())

@@ -13,7 +13,7 @@ import (
 func TestSemaphoreRepliesLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
+	faulty(t, Options{Timeout: testTimeout}, func(t *testing.T, s *tested, p *proxy) {
 		lose := p.lose
 		lose(2)
 		s.setUp(t, 5)

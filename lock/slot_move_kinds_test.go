@@ -199,7 +199,7 @@ func TestFairOrderWhileSlotMigrates(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	servers, rdb := startCluster(t)
-	c := newTestClient(t, rdb, Options{PollMax: time.Second})
+	c := newTestClient(t, rdb, Options{PollMax: maxHeartbeat}) // a waiter keeps its place for three
 	h, err := c.FairMutex("line").Acquire(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestRequestsArriveAgainWhileSlotMigrates(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	servers, rdb := startCluster(t)
-	c := newTestClient(t, rdb, Options{})
+	c := newTestClient(t, rdb, Options{Timeout: testTimeout}) // tombstones last for two of them
 	pool := c.PermitSemaphore("pool", WithTotal(1))
 	permits, err := pool.Acquire(ctx, 1)
 	if err != nil {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/backend"
@@ -96,6 +98,7 @@ func load(t *testing.T, name string, set ...string) scenarios.Scenario {
 
 func options(t *testing.T, s scenarios.Scenario) Options {
 	t.Helper()
+	s.InitTimeout = cmp.Or(s.InitTimeout, 5*time.Minute) // a program takes long to start on a busy machine
 	return Options{
 		Scenario: s, Seed: 1, Backend: servers.Process().New(backend.Options{Client: clientCommand(t)}), Out: t.TempDir(),
 		Version: "test",

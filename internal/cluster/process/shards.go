@@ -12,8 +12,13 @@ const slots = 16384
 
 // join makes the nodes one Redis Cluster: it assigns slots and epochs, makes every
 // node meet the first one, and attaches replicas when they know their master. It
-// returns when every node reports a healthy cluster.
+// returns when every node reports a healthy cluster. No fault makes a node hang so early, so that a reply which takes
+// long comes from a busy machine.
 func (c *Cluster) join(ctx context.Context) error {
+	for _, s := range c.nodes {
+		s.admin.wait = startWait
+		defer func() { s.admin.wait = commandWait }()
+	}
 	masters := c.topology.MasterCount()
 	for i, s := range c.nodes {
 		commands := [][]string{{"CLUSTER", "SET-CONFIG-EPOCH", fmt.Sprint(i + 1)}}
