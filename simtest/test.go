@@ -79,7 +79,7 @@ func Test(t *testing.T, c Config, l Lock) Result {
 	e.stories(stories)
 	e.generated()
 	e.tally.SumUp()
-	e.tally.AddNotStated(l.Can, "Lock.Can")
+	e.tally.AddNotStated(l.Can, 0, "Lock.Can")
 	for _, f := range e.tally.Findings {
 		e.result.Findings = append(e.result.Findings, e.finding(f))
 	}

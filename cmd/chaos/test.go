@@ -183,7 +183,7 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	o.Client, o.Options.Lock.Can, o.Options.Lock.Alone = r.Findings, r.Can, r.Alone
+	o.Client, o.Unstated, o.Options.Lock.Can, o.Options.Lock.Alone = r.Findings, r.Unstated, r.Can, r.Alone
 	for _, f := range r.Findings {
 		if !f.OK {
 			s.note("the client does not keep to the protocol: %s: %s", f.Check, f.Detail)

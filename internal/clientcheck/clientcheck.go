@@ -40,6 +40,7 @@ type Result struct {
 	Findings []Finding
 	Can      promise.Set // that the client states
 	Alone    bool        // a process hosts one client only
+	Unstated promise.Set // that the client does not state, although the lock does what they are about
 }
 
 // Options is what to check.
@@ -61,13 +62,14 @@ const (
 // checks is a check in progress.
 type checks struct {
 	Options
-	env     backend.Env
-	backend backend.Backend
-	cluster cluster.Cluster
-	links   cluster.Links
-	clients []client.Client
-	found   []Finding
-	alone   bool // see Result
+	env      backend.Env
+	backend  backend.Backend
+	cluster  cluster.Cluster
+	links    cluster.Links
+	clients  []client.Client
+	found    []Finding
+	alone    bool        // see Result
+	unstated promise.Set // see Result
 
 	mu    sync.Mutex
 	noted []string // clients that ignored their source
@@ -114,7 +116,7 @@ func Run(ctx context.Context, o Options) (found Result, err error) {
 	if logs := c.logs(); logs != "" && !c.allOK() {
 		c.add("standard error", true, logs)
 	}
-	return Result{c.found, c.Lock.Can, c.alone}, ctx.Err()
+	return Result{c.found, c.Lock.Can, c.alone, c.unstated}, ctx.Err()
 }
 
 // topology is the smallest one that the lock runs on.
@@ -167,7 +169,10 @@ func (c *checks) perform(ctx context.Context) {
 	c.refusals(ctx)
 	c.source()
 	c.outcomes(ctx)
+	renewals := c.renewals(ctx)
+	c.tries(ctx)
 	c.shared(ctx)
+	renewals()
 }
 
 // start starts a client and sends init.
@@ -260,5 +265,8 @@ func (c *checks) expect(ctx context.Context, check string, i int, r client.Reque
 		detail = fmt.Sprintf("%s: expected %s, got %s", r.Op, strings.Join(types, " or "), detail)
 	}
 	c.add(check, ok, detail)
+	if ok && reply.Token > 0 && r.Op == history.OpAcquire.String() {
+		c.sees(promise.Fenced, "the reply to acquire has a token")
+	}
 	return ok
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -26,6 +27,7 @@ import (
 type Options struct {
 	Lock     Lock
 	Client   []clientcheck.Finding // the checks of its client; nil: none were made
+	Unstated promise.Set           // that the check has seen, although the client does not state them
 	Command  []string              // chaos, to which "run --scenario …" is appended
 	Args     []string              // of every run, such as --docker-image
 	Backend  string
@@ -113,7 +115,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	t.tally.SumUp()
 	if o.Lock.Command != nil {
-		t.tally.AddNotStated(o.Lock.Can, "the names in \"can\" of the reply to init")
+		t.tally.AddNotStated(o.Lock.Can, o.Unstated, "\"can\" of the reply to init")
 	}
 	t.report.Result = t.tally.Result
 	t.report.Finished = time.Now().UTC()
@@ -139,6 +141,7 @@ func (t *test) suite(
 			t.ran[s.Title()] = s
 		}
 	}
+	t.watch()
 	t.mu.Unlock()
 	done, err := suite.Run(ctx, suite.Options{
 		Scenarios: list, Command: t.Command, Args: t.Args, Backend: t.Backend, Version: t.Version, Lock: t.Lock.Name,

@@ -66,10 +66,16 @@ func (t *Tally) seenOf(f Finding) (all []Seen) {
 	return all
 }
 
-// AddNotStated adds the promises that a lock does not state to those that were not tested; needs is where to state
-// them.
-func (r *Result) AddNotStated(can promise.Set, needs string) {
-	if names := notStated(can); len(names) > 0 {
+// AddNotStated adds the promises that a lock does not state to those that were not tested: first of all those that it
+// shows nevertheless. needs is where to state them.
+func (r *Result) AddNotStated(can, shown promise.Set, needs string) {
+	var first []NotTested
+	for _, name := range shown.Names() {
+		first = append(first, NotTested{Subject: "promise " + name, Needs: fmt.Sprintf("%q in %s", name, needs),
+			Why: "the lock does that, but does not state it, so it is not judged"})
+	}
+	r.NotTested = append(first, r.NotTested...)
+	if names := notStated(can | shown); len(names) > 0 {
 		r.NotTested = append(r.NotTested, NotTested{
 			Subject: format.Count(len(names), "promise") + " that the lock does not state: " + strings.Join(names, ", "),
 			Why:     "a promise that is not stated is not judged", Needs: needs})

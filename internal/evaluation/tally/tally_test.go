@@ -2,6 +2,7 @@ package tally
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -150,6 +151,21 @@ func TestSameCause(t *testing.T) {
 	explored.SumUp()
 	if f := explored.Findings[0]; f.Runs != 9 || f.Of != 50 {
 		t.Errorf("explored: in %d of %d runs, want 9 of 50", f.Runs, f.Of)
+	}
+}
+
+// TestNotStated: what a lock shows and does not state comes first.
+func TestNotStated(t *testing.T) {
+	tt := New(map[string][]string{"topology sentinel": {"failover"}})
+	tt.SumUp()
+	tt.AddNotStated(promise.Try, promise.Watchdog, "the reply")
+	all := tt.NotTested
+	if first := all[0]; first.Subject != "promise watchdog" || first.Needs != `"watchdog" in the reply` {
+		t.Errorf("the first one is %+v", first)
+	}
+	last := all[len(all)-1].Subject
+	if !strings.Contains(last, "fair") || strings.Contains(last, "watchdog") || strings.Contains(last, "try") {
+		t.Error(last)
 	}
 }
 
