@@ -3,16 +3,17 @@ package faults
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Catalog lists every fault in display order.
-func Catalog() []Spec {
-	return slices.Concat(serverFaults(), networkFaults(), clientFaults())
-}
+func Catalog() []Spec { return slices.Clone(catalog()) }
+
+var catalog = sync.OnceValue(func() []Spec { return slices.Concat(serverFaults(), networkFaults(), clientFaults()) })
 
 // Lookup finds a row by name.
 func Lookup(name string) (Spec, error) {
-	for _, row := range Catalog() {
+	for _, row := range catalog() {
 		if row.Name == name {
 			return row, nil
 		}

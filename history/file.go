@@ -10,6 +10,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
@@ -54,7 +55,7 @@ func ReadSamples(path string) ([]Sample, []Problem, error) {
 		}
 		var s Sample
 		if err = json.Unmarshal(line, &s); err == nil && bytes.ContainsFunc(line, unusual) {
-			_, err = strictJSON(line)
+			_, err = edn.CheckJSON(line)
 		}
 		if err != nil && !whole {
 			return samples, []Problem{tornLine(lines.N, len(line))}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
@@ -20,6 +21,7 @@ type parser struct {
 	error     Error
 	index     bool              // the line has an index
 	seen      uint64            // bit set of the fields of the line
+	unescaped []byte            // of a string with escapes
 	words     map[string]string // interned strings
 	duplicate string            // a field that the line has twice
 }
@@ -63,7 +65,7 @@ func (p *parser) parseJSON(line []byte) error {
 	if err := json.Unmarshal(line, &wire); err != nil {
 		return jsonError(err)
 	}
-	duplicate, err := strictJSON(line)
+	duplicate, err := edn.CheckJSON(line)
 	if err != nil {
 		return err
 	}

@@ -47,19 +47,28 @@ func (p *parser) byte(c byte) bool {
 	return false
 }
 
-// raw reads a string of ASCII characters without escapes. The bytes are those of the line.
+// raw reads a string of ASCII characters without escapes other than \" and \\, which a name in quotes has. The bytes are
+// those of the line, or valid until the next string.
 func (p *parser) raw() ([]byte, bool) {
 	if !p.byte('"') {
 		return nil, false
 	}
+	p.unescaped = p.unescaped[:0]
 	start := p.i
 	for ; p.i < len(p.b); p.i++ {
-		c := p.b[p.i]
-		if c == '"' {
+		switch c := p.b[p.i]; {
+		case c == '"':
+			b := p.b[start:p.i]
+			if p.i++; len(p.unescaped) > 0 {
+				p.unescaped = append(p.unescaped, b...)
+				b = p.unescaped
+			}
+			return b, true
+		case c == '\\' && p.i+1 < len(p.b) && (p.b[p.i+1] == '"' || p.b[p.i+1] == '\\'):
+			p.unescaped = append(p.unescaped, p.b[start:p.i]...)
 			p.i++
-			return p.b[start : p.i-1], true
-		}
-		if !plain(c) {
+			start = p.i
+		case !plain(c):
 			return nil, false
 		}
 	}

@@ -178,6 +178,7 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte(`{"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"heal"}}}`))
 	f.Add([]byte(`{"index":3,"type":"ok","process":0,"f":"touch","value":{"token":4,"touch":{"read":-1,"found":2}}}`))
 	f.Add([]byte(`{"type":"fail","process":2,"f":"try","error":["held","by x"],"value":{"owner":"o","count":1}}`))
+	f.Add([]byte(`{"type":"fail","process":2,"f":"try","error":["held","lock \"a\\b\" \\"],"value":{"owner":"\"","mode":"\\"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := first(b)
 		if err != nil {

@@ -1,14 +1,11 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // jsonError replaces Go's types in an error of encoding/json by those of JSON.
@@ -47,14 +44,3 @@ type typeError struct {
 
 func (e *typeError) Error() string { return e.text }
 func (e *typeError) Unwrap() error { return e.cause }
-
-// strictJSON rejects a line that encoding/json reads although it is no JSON, as the reader of format json does.
-// encoding/json replaces invalid bytes and unpaired surrogates, so that different names become equal. It returns a key
-// that an object of the line has twice; empty: none.
-func strictJSON(line []byte) (duplicate string, err error) {
-	forms := edn.NewJSON(bytes.NewReader(line))
-	if _, err := forms.Next(); err != nil {
-		return "", err
-	}
-	return forms.Duplicate(), nil
-}

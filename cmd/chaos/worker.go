@@ -97,11 +97,11 @@ func (p *parsedScenario) parse(text string) error {
 
 // simulate makes one run of the scenario of j and keeps its directory if the job requests it.
 func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (a explore.Result) {
-	on := simulated.New(backend.Options{Open: zookeeper.Opens, Stalled: endStalled})
+	on, states := simulated.New(backend.Options{Open: zookeeper.Opens, Stalled: endStalled}), explore.NewStates()
 	o := runner.Options{
 		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: on, Why: "explored",
 		Out: j.Keep, InMemory: j.Keep == "",
-		Version: version, Repeat: j.Command(),
+		Version: version, Repeat: j.Command(), Event: states.Add,
 	}
 	if j.Keep != "" {
 		o.Search = searchCommand()
@@ -114,7 +114,7 @@ func simulate(ctx context.Context, scenario scenarios.Scenario, j explore.Job) (
 		return explore.Result{Failure: fmt.Sprint(err)}
 	}
 	a = resultOf(out, j)
-	a.Commands, a.Virtual = on.Commands(), on.Virtual()
+	a.States, a.Commands, a.Virtual = states.Reached(), on.Commands(), on.Virtual()
 	if err != nil {
 		a.Failure = err.Error()
 	}
@@ -156,7 +156,7 @@ func resultOf(out *runner.Outcome, j explore.Job) explore.Result {
 		}
 	}
 	sum := sha256.Sum256(text)
-	a.Hash, a.States = hex.EncodeToString(sum[:]), explore.States(text)
+	a.Hash = hex.EncodeToString(sum[:])
 	if j.History {
 		a.History = string(text)
 	}

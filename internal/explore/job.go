@@ -38,7 +38,7 @@ type Result struct {
 	Verdict   checker.Verdict     `json:"verdict"`
 	Sentence  string              `json:"sentence"`
 	Kinds     []Kind              `json:"kinds,omitempty"`  // of violation, each once
-	States    []string            `json:"states,omitempty"` // see [States]
+	States    []string            `json:"states,omitempty"` // see [States.Reached]
 	Hash      string              `json:"hash"`             // of the history's bytes
 	Events    int                 `json:"events"`
 	Grants    int                 `json:"grants"`

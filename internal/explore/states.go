@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 
@@ -9,25 +8,23 @@ import (
 	"github.com/lockchaos/lockchaos/internal/liveholds"
 )
 
-// States are the interesting states that a history has reached, sorted: those that are difficult for a lock and rare in
-// runs.
-func States(text []byte) []string {
-	s := stateFinder{holds: liveholds.New(0), faults: map[int]bool{}, found: map[string]bool{}}
-	_, _ = history.Scan(bytes.NewReader(text), "", func(e *history.Event, _ int) error { // up to an error
-		s.add(e)
-		return nil
-	})
-	return slices.Sorted(maps.Keys(s.found))
-}
-
-// stateFinder collects the states of a history.
-type stateFinder struct {
+// States collects the interesting states that a history reaches: those that are difficult for a lock and rare in runs.
+type States struct {
 	holds  *liveholds.Holds
 	faults map[int]bool // in force
 	found  map[string]bool
 }
 
-func (s *stateFinder) add(e *history.Event) {
+// NewStates begins to collect.
+func NewStates() *States {
+	return &States{holds: liveholds.New(0), faults: map[int]bool{}, found: map[string]bool{}}
+}
+
+// Reached are the states, sorted.
+func (s *States) Reached() []string { return slices.Sorted(maps.Keys(s.found)) }
+
+// Add takes the next event of the history.
+func (s *States) Add(e *history.Event) {
 	if e.Process == history.Nemesis {
 		s.addFault(e)
 		return
@@ -41,7 +38,7 @@ func (s *stateFinder) add(e *history.Event) {
 }
 
 // addClient takes an event of a client before holds does.
-func (s *stateFinder) addClient(e *history.Event) {
+func (s *States) addClient(e *history.Event) {
 	switch {
 	case e.F == history.Acquire || e.F == history.Try:
 		s.addAcquire(e)
@@ -60,7 +57,7 @@ func (s *stateFinder) addClient(e *history.Event) {
 	}
 }
 
-func (s *stateFinder) addAcquire(e *history.Event) {
+func (s *States) addAcquire(e *history.Event) {
 	switch e.Type {
 	case history.OK:
 		if len(s.faults) > 0 {
@@ -75,7 +72,7 @@ func (s *stateFinder) addAcquire(e *history.Event) {
 	}
 }
 
-func (s *stateFinder) addRelease(e *history.Event) {
+func (s *States) addRelease(e *history.Event) {
 	switch e.Type {
 	case history.Invoke:
 		if h, held := s.holds.Find(e.Key, e.Value.Owner); held && e.Time > h.Valid {
@@ -88,7 +85,7 @@ func (s *stateFinder) addRelease(e *history.Event) {
 	}
 }
 
-func (s *stateFinder) addFault(e *history.Event) {
+func (s *States) addFault(e *history.Event) {
 	if e.Value == nil || e.Value.Fault == nil {
 		return
 	}

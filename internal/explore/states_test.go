@@ -2,7 +2,10 @@ package explore
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 func TestStates(t *testing.T) {
@@ -23,10 +26,15 @@ torn`
 		"a replica was promoted while the lock was held", "a stale write was refused",
 		"granted during a fault", "kill took effect while the lock was held", "two holders at once",
 	}
-	if got := States([]byte(text)); !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got := States(nil); len(got) != 0 {
+	s := NewStates()
+	if got := s.Reached(); len(got) != 0 {
 		t.Errorf("an empty history: %q", got)
+	}
+	_, err := history.Scan(strings.NewReader(text), "", func(e *history.Event, _ int) error {
+		s.Add(e)
+		return nil
+	})
+	if got := s.Reached(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got  %q, error %v\nwant %q", got, err, want)
 	}
 }

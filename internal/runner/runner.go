@@ -42,6 +42,9 @@ type Options struct {
 	// know it and refuses to be set up. nil: the scenario's.
 	Lock *client.Spec
 
+	// Event is called with each event as it is recorded, one at a time. nil: it is not.
+	Event func(*history.Event)
+
 	// Watch is called ten times a second, and at every change of phase. nil: it is not.
 	Watch func(Status)
 }

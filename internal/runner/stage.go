@@ -139,7 +139,9 @@ func (s *stage) openRecords() error {
 	w.changed, w.sampled = s.noteNodeChange, s.track.sampled
 	s.record.OnEvent = func(e history.Event) {
 		s.track.add(e)
-		s.elections.Add(e)
+		if s.elections.Add(e); s.run.Event != nil {
+			s.run.Event(&e)
+		}
 		w.keys.add(e.Key, e.Time)
 		if e.Process == history.Nemesis {
 			w.noteFault(e.Time)

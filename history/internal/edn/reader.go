@@ -69,6 +69,17 @@ func NewJSON(r io.Reader) *Reader {
 	return reader
 }
 
+// CheckJSON rejects a line that encoding/json reads although it is no JSON, as the reader of format json does.
+// encoding/json replaces invalid bytes and unpaired surrogates, so that different names become equal. It returns a key
+// that an object of the line has twice; empty: none.
+func CheckJSON(line []byte) (duplicate string, err error) {
+	r := &Reader{json: true, buf: line, end: io.EOF, line: 1, form: -1, words: make(map[string]string)}
+	if _, err := r.Next(); err != nil {
+		return "", err
+	}
+	return r.duplicate, nil
+}
+
 // Line returns the line on which the last form starts, from 1.
 func (r *Reader) Line() int { return r.formStart.line }
 

@@ -25,7 +25,8 @@ type keysRead struct {
 	valid   bool
 	version int64 // of the server
 	keys    []string
-	exist   []bool // by key
+	words   [][][]byte // the commands that read them
+	exist   []bool     // by key
 	seen    map[string]history.KeyState
 }
 
@@ -35,13 +36,13 @@ const noKey = -2
 // keyStates is what [cluster.ReadKeys] reads. A server is sampled much more often than a lock changes: if nothing has
 // changed, only the rest of the lease is requested. The world is locked.
 func (h *harness) keyStates(keys []string) (map[string]history.KeyState, error) {
-	left := make([]int64, len(keys))
-	same := h.read.valid && slices.Equal(h.read.keys, keys)
+	s, left := h.node.server, make([]int64, len(keys))
+	same := h.read.valid && h.read.version == s.Version() && slices.Equal(h.read.keys, keys)
 	for i := 0; same && i < len(keys); i++ {
-		left[i] = h.ttl(keys[i])
+		left[i] = s.TTL(keys[i])
 		same = h.read.exist[i] == (left[i] != noKey)
 	}
-	if !same || h.read.version != h.node.server.Version() {
+	if !same {
 		return h.readKeys(keys)
 	}
 	if h.read.seen == nil {
@@ -61,11 +62,12 @@ func (h *harness) keyStates(keys []string) (map[string]history.KeyState, error) 
 // which keys exist. The permits of a semaphore depend on the time.
 func (h *harness) readKeys(keys []string) (map[string]history.KeyState, error) {
 	ask := func(commands ...[]string) ([]any, error) { return h.ask(commands...), nil }
-	replies := h.ask(cluster.KeyCommands(keys)...)
-	seen, err := cluster.ReadKeys(ask, keys, replies)
 	r := &h.read
-	r.keys, r.seen, r.version = append(r.keys[:0], keys...), seen, h.node.server.Version()
-	r.exist, r.valid = r.exist[:0], err == nil && h.node.bus == nil
+	if !slices.Equal(r.keys, keys) {
+		r.keys, r.words = append(r.keys[:0], keys...), argvs(cluster.KeyCommands(keys))
+	}
+	seen, err := cluster.ReadKeys(ask, keys, h.do(r.words))
+	r.seen, r.version, r.exist, r.valid = seen, h.node.server.Version(), r.exist[:0], err == nil
 	for _, key := range keys {
 		state, held := seen[key]
 		exists := h.node.server.Exists(key)
@@ -73,17 +75,6 @@ func (h *harness) readKeys(keys []string) (map[string]history.KeyState, error) {
 		r.valid = r.valid && exists == held && state.Limit == 0
 	}
 	return seen, err
-}
-
-// ttl is the reply of PTTL in milliseconds; noKey if it is none.
-func (h *harness) ttl(key string) int64 {
-	replies := h.ask([]string{"PTTL", key})
-	if len(replies) == 1 {
-		if ms, ok := replies[0].(int64); ok {
-			return ms
-		}
-	}
-	return noKey
 }
 
 func newHarness(n *node) *harness {
@@ -94,11 +85,13 @@ func newHarness(n *node) *harness {
 }
 
 // ask carries out commands and reads their replies. The world is locked. A command that blocks has no reply yet.
-func (h *harness) ask(commands ...[]string) []any {
+func (h *harness) ask(commands ...[]string) []any { return h.do(argvs(commands)) }
+
+func (h *harness) do(commands [][][]byte) []any {
 	h.got = h.got[:0]
 	before := h.node.World.Commands
 	for _, words := range commands {
-		h.peer.Do(argv(words...))
+		h.peer.Do(words)
 	}
 	h.node.World.Commands = before // not commands of a client
 	return h.replies()

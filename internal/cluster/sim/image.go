@@ -38,6 +38,14 @@ func (n *node) load(img *image) {
 	}
 }
 
+func argvs(commands [][]string) [][][]byte {
+	all := make([][][]byte, len(commands))
+	for i, words := range commands {
+		all[i] = argv(words...)
+	}
+	return all
+}
+
 func argv(list ...string) [][]byte {
 	all := make([][]byte, len(list))
 	for i, w := range list {

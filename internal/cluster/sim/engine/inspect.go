@@ -5,6 +5,20 @@ import "time"
 // Exists reports whether database 0 has a key, without touching it. It may be called by a [Command] and by Guard.
 func (s *Server) Exists(key string) bool { return s.peek(0, key) != nil }
 
+// TTL is the reply of PTTL for a key of database 0, without touching it.
+func (s *Server) TTL(key string) int64 {
+	s.enter()
+	defer s.leave()
+	o := s.peek(0, key)
+	switch {
+	case o == nil:
+		return -2
+	case o.expires == never:
+		return -1
+	}
+	return max(o.expires-s.ms, 0)
+}
+
 // Version is a number that is another one after every command that may change a key, the configuration or the rights of
 // a user, and after a key was removed. If it is the same, every key that exists is as it was; whether a key exists
 // depends on the time, too.
