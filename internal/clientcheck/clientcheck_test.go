@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/internal/locks"
 )
@@ -59,7 +60,7 @@ func TestBrokenClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := Run(t.Context(), Options{Lock: row})
+			result, err := Run(t.Context(), Options{Lock: row, InitTimeout: 5 * time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
