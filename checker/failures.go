@@ -102,16 +102,17 @@ func (v *view) judgeNoReason(o Options, found *findings) {
 const clockGrain = 10 * time.Millisecond
 
 // judgeFailures finds the releases and renewals that failed before the lock can have retried them for releasedFor, and
-// the other operations, except acquires, that failed although no fault had been in force. An operation that took longer
-// is not judged, because the machine may have been busy; nor is a renewal that failed when the promise had ended,
-// because then it has no use.
+// the other operations, except acquires, that failed although no fault had been in force. One that took longer is not
+// judged, because the machine may have been busy, nor is a renewal when the promise had ended, which has no use, nor a
+// try that took nearly as long as the lease that it asked for: a grant that is over when its reply comes is none.
 func (c *honestyCheck) judgeFailures() {
 	if !c.o.states(promise.RetriesTransientErrors) {
 		return
 	}
 	for _, f := range c.h.Failures {
 		s := &c.h.Spans[f.Span]
-		if s.Op == history.OpAcquire || s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
+		if over := s.Lease * 9 / 10; s.Op == history.OpAcquire || s.Op == history.OpTry && over > 0 && f.Time-s.Call > over ||
+			s.Part || later(f.Time, c.o.ClockError) >= later(s.Call, releasedFor) {
 			continue
 		}
 		excused := c.all.refusedForGood(segment{s.Call, f.Time}, c.o)
