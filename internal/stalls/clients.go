@@ -69,8 +69,8 @@ func (c *haltedClients) beat() {
 	}
 }
 
-// look reads the states of all processes. A halt that one look alone sees is shorter than the time between two of them,
-// and too short to matter.
+// look reads the states of all processes. A halt that one look alone sees is shorter than the time between two of them.
+// It matters if that was long, as on a machine so busy that the looks are late.
 func (c *haltedClients) look(processes []Process) {
 	halted := make(map[int]*halt)
 	for _, p := range processes {
@@ -94,8 +94,9 @@ func (c *haltedClients) look(processes []Process) {
 // end notes the halts that are over.
 func (c *haltedClients) end() {
 	for _, pid := range slices.Sorted(maps.Keys(c.halted)) {
-		if h := c.halted[pid]; h.looks > 1 {
-			c.noteAll(h.process, c.Clock.History()-h.from, h.why+", not by a fault of the run")
+		h := c.halted[pid]
+		if lasted := c.Clock.History() - h.from; h.looks > 1 || lasted > stalledFor {
+			c.noteAll(h.process, lasted, h.why+", not by a fault of the run")
 		}
 	}
 	c.halted = nil

@@ -20,13 +20,14 @@ func (f *fakeHalts) Halted(pid int) string        { return f.halted[pid] }
 func (f *fakeHalts) Waited(pid int) time.Duration { return f.waited[pid] }
 
 // TestHaltedClients: a process that two beats see halted is noted once for each of its clients, from the last beat that
-// saw it run to the first that sees it run again. One beat, or a fault that has stopped it, is none.
+// saw it run to the first that sees it run again. One beat that is not late, or a fault that has stopped it, is none.
 func TestHaltedClients(t *testing.T) {
 	type note struct {
 		Target, Detail string
 		Lasted         time.Duration
 	}
 	const stopped = "stopped by a signal"
+	const late = "late" // no beat, but time that passes before the next one
 	for _, test := range []struct {
 		name   string
 		states []string // of process 7, by beat
@@ -35,6 +36,9 @@ func TestHaltedClients(t *testing.T) {
 		want   []note
 	}{
 		{"runs", []string{"", "", ""}, nil, 0, nil},
+		{"one late beat", []string{"", late, stopped, late, ""}, nil, 0, []note{
+			{"client:0", stopped + ", not by a fault of the run", 2*heartbeatEvery + 2*stalledFor},
+			{"client:1", stopped + ", not by a fault of the run", 2*heartbeatEvery + 2*stalledFor}}},
 		{"one beat", []string{"", stopped, ""}, nil, 0, nil},
 		{"three beats", []string{"", stopped, stopped, stopped, "", ""}, nil, 0, []note{
 			{"client:0", stopped + ", not by a fault of the run", 4 * heartbeatEvery},
@@ -66,6 +70,10 @@ func TestHaltedClients(t *testing.T) {
 				},
 			}}
 			for i, state := range test.states {
+				if state == late {
+					now += stalledFor
+					continue
+				}
 				if paused := i < len(test.paused) && test.paused[i]; paused != (pauses%2 == 1) {
 					pauses++
 				}
