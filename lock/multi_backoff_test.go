@@ -105,7 +105,7 @@ func TestMultiWaitsBrieflyForOtherOwners(t *testing.T) {
 func TestMultiSaysThatALockWasHeld(t *testing.T) {
 	t.Parallel()
 	eachSlowSecond(t, func(t *testing.T, x slowSecond, all, theirs *MultiLock) {
-		x.second.grace = testTimeout
+		x.first.client.grace, x.second.grace = testTimeout, testTimeout
 		h := acquireAll(t, theirs)
 		x.proxy.Delay(100 * time.Millisecond)
 		ctx, cancel := context.WithCancel(context.Background())

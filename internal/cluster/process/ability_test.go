@@ -60,6 +60,9 @@ func TestGatedFailover(t *testing.T) {
 	if err := c.checkMaster(ctx); !errors.Is(err, ErrReplaced) {
 		t.Errorf("checkMaster with n2 as master = %v, want ErrReplaced", err)
 	}
+	if err := c.waitReplicas(ctx); !errors.Is(err, ErrReplaced) {
+		t.Errorf("waitReplicas with n2 as master = %v, want ErrReplaced", err)
+	}
 }
 
 func TestPromote(t *testing.T) {

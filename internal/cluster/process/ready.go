@@ -21,16 +21,20 @@ func (c *Cluster) waitReplicas(ctx context.Context) error {
 			continue
 		}
 		replicas[m]++
+		var role cluster.Role
 		err := poll(ctx, func() string {
-			role, err := s.role(ctx)
-			if err != nil {
+			var err error
+			if role, err = s.role(ctx); err != nil {
 				return err.Error()
 			}
-			if role.Link != "connected" {
+			if role.Name != "master" && role.Link != "connected" {
 				return fmt.Sprintf("%s is %s, link to its master: %s", s.name, role.Name, role.Link)
 			}
 			return ""
 		})
+		if err == nil && role.Name == "master" {
+			err = fmt.Errorf("%w: %w", cluster.ErrEnvironment, ErrReplaced)
+		}
 		if err != nil {
 			return fmt.Errorf("waiting for %s to attach to its master: %w", s.name, err)
 		}
@@ -73,7 +77,7 @@ func (c *Cluster) waitSentinels(ctx context.Context) error {
 }
 
 // ErrReplaced: the topology is no longer the one that was started.
-var ErrReplaced = errors.New("the Sentinels have already replaced the first master, which did not reply in time: " +
+var ErrReplaced = errors.New("a master was replaced before all servers were ready, because it did not reply in time: " +
 	"this machine is too busy")
 
 // checkMaster checks that n1 is still the master. On a machine that hangs for
