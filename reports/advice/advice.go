@@ -1,7 +1,10 @@
 // Package advice has the advice against violations, by the mechanism of their causes.
 package advice
 
-import "github.com/lockchaos/lockchaos/reports/evidence"
+import (
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/reports/evidence"
+)
 
 // Against is the advice against a mechanism of package cause, the best first; nil: there is none.
 func Against(mechanism string) []evidence.Advice {
@@ -9,6 +12,23 @@ func Against(mechanism string) []evidence.Advice {
 		if list := all[mechanism]; list != nil {
 			return list
 		}
+	}
+	return nil
+}
+
+// For is the advice against violations of a property whose mechanism is not known; nil: there is none.
+func For(p checker.Property) []evidence.Advice {
+	switch p {
+	case checker.Exclusion:
+		return []evidence.Advice{{
+			Text: "Let one command or script find out whether the lock is free and take it (`SET key value NX PX lease`), with a " +
+				"value that is unique to the hold, and release it only if the key still has that value.",
+		}}
+	case checker.Permits:
+		return []evidence.Advice{{
+			Text: "In one script, compare the limit with the permits of all holds and those of the request together, and store " +
+				"with each hold how many it has: a hold may have several.",
+		}}
 	}
 	return nil
 }

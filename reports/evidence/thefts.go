@@ -12,8 +12,17 @@ import (
 
 // Holds that are taken from their owner by a renewal that does not compare the value of the key.
 
-// OneServer reports whether the run has one server, which has seen every renewal and every grant.
-func (r *Run) OneServer() bool { return len(r.Manifest.Nodes) == 1 }
+// OneServer reports whether the run has one server, or one that was the master all the time, which has seen every
+// renewal and every grant.
+func (r *Run) OneServer() bool {
+	masters := map[string]bool{}
+	for _, s := range r.Samples {
+		if s.Up && s.Role == "master" {
+			masters[s.Node] = true
+		}
+	}
+	return len(r.Manifest.Nodes) == 1 || len(masters) == 1
+}
 
 // Replaced reports whether honesty is violated because a hold was replaced by another one.
 func (r *Run) Replaced(s *kept.Stay, victim, thief *Hold) bool {

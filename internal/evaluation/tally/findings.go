@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports/advice"
 	"github.com/lockchaos/lockchaos/reports/cause"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/overlap"
@@ -195,6 +196,9 @@ func weight(yaml string) int {
 func (t *Tally) addFinding(f Finding) (example bool) {
 	if f.Own {
 		t.broken[f.Property] = true
+		if len(f.Advice) == 0 {
+			f.Advice = advice.For(f.Property)
+		}
 	}
 	i := slices.IndexFunc(t.Findings, func(old Finding) bool { return old.Same(f) })
 	if i < 0 {

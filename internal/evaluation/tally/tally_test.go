@@ -140,6 +140,9 @@ func TestSameCause(t *testing.T) {
 	if f := tests["own and common"].Findings[0]; f.Runs != 2 || !slices.Equal(f.Seen, []Seen{{"b", 1, 1}, {"a", 1, 1}}) {
 		t.Errorf("own and common: %+v", f)
 	}
+	if f := tests["unknown"].Findings[0]; len(f.Advice) == 0 {
+		t.Errorf("no advice although the property is known: %+v", f)
+	}
 	if f := tests["one run"].Findings[0]; f.Runs != 1 {
 		t.Errorf("two findings of one run: %d runs", f.Runs)
 	}
