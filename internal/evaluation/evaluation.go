@@ -31,6 +31,7 @@ type Report struct {
 	Lock        string                `json:"lock"`
 	LockVersion string                `json:"lock_version,omitempty"`
 	Promises    promise.Set           `json:"promises"`
+	Unstated    promise.Set           `json:"unstated,omitempty"` // the lock shows them, and does not state them
 	Topologies  []string              `json:"topologies"`
 	Seed        uint64                `json:"seed"`
 	Started     time.Time             `json:"started"`

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // TestExitCode: a finding of the lock decides, unless the baseline accepts it; nothing is decided by too few runs.
@@ -91,7 +92,7 @@ func TestBaseline(t *testing.T) {
 // TestFiles: every file of a report has its findings, and texts of others are escaped.
 func TestFiles(t *testing.T) {
 	r := Report{
-		Lock: `exec:./lock "<i>"`, Started: time.Unix(0, 0), Finished: time.Unix(60, 0), Topologies: []string{"single"},
+		Lock: `exec:./lock "<i>"`, Unstated: promise.Watchdog, Started: time.Unix(0, 0), Finished: time.Unix(60, 0), Topologies: []string{"single"},
 		Result: tally.Result{
 			Runs: tally.Runs{All: 10, Safe: 8, Unsafe: 2},
 			Findings: []Finding{
@@ -122,12 +123,12 @@ func TestFiles(t *testing.T) {
 		files[name] = string(b)
 	}
 	for name, has := range map[string][]string{
-		"text": {"1 finding of this lock in 10 runs", "Your lock\n  stolen (broken promise), in 1 of 3 runs of mixed, and in 1 of the 7 others",
+		"text": {"1 finding of this lock in 10 runs", "Change the lock as the first finding says", "Your lock\n  stolen (broken promise), in 1 of 3 runs of mixed, and in 1 of the 7 others",
 			"change: Compare before you renew", "Any lock of this kind\n  stalled-holder", "recovery  9 runs  31 probes",
 			"17 scenarios: failover: topology sentinel (needs --topology sentinel)"},
 		JSONFile:    {`"cause": "stolen"`, `"because": "fault pause-client"`},
-		summaryFile: {"## ✕ chaos test", "### Your lock", "stolen (broken promise)", "Compare before you renew", "### Holds"},
-		PageFile: {"<code>orders</code> &lt;script&gt;", `href="runs/mixed/1/report.html"`, "Compare before you renew",
+		summaryFile: {"## ✕ chaos test", "State watchdog in the reply to init", "### Your lock", "stolen (broken promise)", "Compare before you renew", "### Holds"},
+		PageFile: {"<p>Change the lock as the first", "<code>orders</code> &lt;script&gt;", `href="runs/mixed/1/report.html"`, "Compare before you renew",
 			"Beyond its promises: fault pause-client", "31 probes", "--topology sentinel"},
 	} {
 		for _, want := range has {

@@ -62,10 +62,31 @@ func (r Report) Sentence() string {
 	return text
 }
 
+// Next says what to do now.
+func (r Report) Next() (text string) {
+	switch {
+	case r.Untestable():
+		return "Correct the client first; chaos doctor --lock repeats its checks."
+	case len(r.Own()) > 0:
+		text = "Change the lock as the first finding says, and repeat its run with the command there."
+	case r.TooLittle():
+		text = "Repeat the test on a machine that is less busy, or with fewer --jobs or more --time."
+	case len(r.Common()) > 0:
+		text = "Nothing has to change in the lock. Its users need what is said for any lock of this kind."
+	default:
+		text = "Nothing has to change."
+	}
+	if r.Unstated != 0 {
+		text += " State " + r.Unstated.String() + " in the reply to init: the lock does that, but nothing judges it."
+	}
+	return text
+}
+
 // Text writes the result for a terminal.
 func (r Report) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, in %s\n", format.Printable(r.Lock), r.Sentence(), format.Duration(r.Finished.Sub(r.Started)))
+	fmt.Fprintf(&b, "%s\n", r.Next())
 	for _, f := range r.WrongClient() {
 		fmt.Fprintf(&b, "  client, %s: %s\n", f.Check, format.Printable(f.Detail))
 	}
@@ -127,6 +148,7 @@ func (r Report) Markdown(w io.Writer) error {
 		mark = "✕"
 	}
 	fmt.Fprintf(&b, "## %s chaos test %s: %s\n\n", mark, format.Markdown(r.Lock), format.Markdown(r.Sentence()))
+	fmt.Fprintf(&b, "%s\n\n", r.Next())
 	for _, f := range r.WrongClient() {
 		fmt.Fprintf(&b, "* %s: %s\n", f.Check, format.Markdown(f.Detail))
 	}

@@ -91,8 +91,9 @@ type test struct {
 func Run(ctx context.Context, o Options) (Report, error) {
 	stories, unfit := tally.Plan(o.Lock)
 	t := &test{Options: o, began: time.Now(), tally: tally.New(unfit), ran: map[string]suite.Scenario{},
-		report: Report{Format: Format, Version: o.Version, Lock: o.Lock.Name, Promises: o.Lock.Can, Topologies: o.Lock.Kinds,
-			Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client, Notes: o.Baseline.expired(time.Now())}}
+		report: Report{Format: Format, Version: o.Version, Lock: o.Lock.Name, Promises: o.Lock.Can, Unstated: o.Unstated,
+			Topologies: o.Lock.Kinds, Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client,
+			Notes: o.Baseline.expired(time.Now())}}
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.tally.Accept = func(f Finding) string { return o.Baseline.of(f, t.began) }
