@@ -146,7 +146,7 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 	o.Found = func(f evaluation.Finding) { s.note("%s", f.Line()) }
 	s.note("testing %s on %s for %s, seed %d", o.lock, strings.Join(o.Options.Lock.Kinds, ", "), o.Time, o.Seed)
 	var latest atomic.Pointer[evaluation.Progress]
-	latest.Store(new(evaluation.Progress))
+	latest.Store(&evaluation.Progress{Phase: "choosing scenarios"})
 	o.Watch = func(p evaluation.Progress) { latest.Store(&p) }
 	began := time.Now()
 	line := console.ShowStatus(s.err, func() console.Status { return testStatus(latest.Load(), began, o.Time) })
