@@ -79,6 +79,17 @@ func TestRepeatOfSimulatedFinding(t *testing.T) {
 		if code != exitUnsafe {
 			t.Errorf("%s: exit code %d\n%s%s", f.Repeat, code, stdout, stderr)
 		}
+		drawn, errDrawn := lock.Draw(f.Seed)
+		run, errRun := loadRun(filepath.Join(again, rundir.Latest))
+		if errDrawn != nil || errRun != nil {
+			t.Fatal(errDrawn, errRun)
+		}
+		if run.Manifest.YAML != drawn.YAML() {
+			t.Errorf("%s runs another scenario:\n%s", f.Repeat, run.Manifest.YAML)
+		}
+		if f.Run == "" { // a busy machine did not complete it in time
+			continue
+		}
 		first, errFirst := os.ReadFile(filepath.Join(out, f.Run, rundir.HistoryFile))
 		second, errSecond := os.ReadFile(filepath.Join(again, rundir.Latest, rundir.HistoryFile))
 		if errFirst != nil || errSecond != nil || !bytes.Equal(first, second) {
