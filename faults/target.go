@@ -134,9 +134,9 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 				return why
 			}
 		}
-	case Replica, Behind:
-		if t.Replicas == 0 && t.Redis() {
-			return "topology " + t.Kind + " has no replica"
+	case Master, Replica, Behind:
+		if why := missingRole(shape(target), t); why != "" {
+			return why
 		}
 	case Minority, Majority:
 		if t.Voters() == 0 {
@@ -159,6 +159,17 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 			return fmt.Sprintf("%s does not exist: the workload has %s, counted from client:0",
 				target, format.Count(clients, "client"))
 		}
+	}
+	return ""
+}
+
+// missingRole is why no server of t has the role that a target names; "" if one has it.
+func missingRole(target Target, t cluster.Topology) string {
+	switch {
+	case target != Master && t.Replicas == 0 && t.Redis(), target != Master && t.Kind == cluster.Command && t.Size() == 1:
+		return "topology " + t.Kind + " has no replica"
+	case t.Kind == cluster.Command && t.Size() > 1 && t.Role == nil:
+		return fmt.Sprintf("target %s needs topology.role, a program that prints the role of a server", target)
 	}
 	return ""
 }

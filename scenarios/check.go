@@ -248,6 +248,9 @@ func checkStep(c *mistakes, path string, s Scenario, step Step) {
 	if step.When != "" && !slices.Contains(triggers(), step.When) {
 		c.add(path+".when", "unknown trigger %q%s", step.When, nearest.Hint(step.When, triggers()))
 	}
+	if why := s.Topology.LacksSamples(); step.When == Granted && why != "" {
+		c.add(path+".when", "trigger %s: %s", Granted, why)
+	}
 	if step.Delay != 0 && step.When == "" {
 		c.add(path+".delay", "delay counts from a trigger: add when, or use after")
 	}

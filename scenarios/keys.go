@@ -145,6 +145,22 @@ func topologyKeys() []Key {
 		{Path: "topology.options",
 			Doc: "settings of the data servers: directives of redis.conf, such as `appendfsync: always`, keys of zoo.cfg, " +
 				"or flags of etcd"},
+		{Path: "topology.nodes", Default: "1 (command)", Doc: "number of servers that `run` starts"},
+		{Path: "topology.run", Doc: "command line of one server of your own, which stays in the foreground (command), with " +
+			"placeholders such as `{host}` and `{port.client}` (docs/how-to/servers.md)"},
+		{Path: "topology.env", Doc: "environment variables of each server of your own, by name, with placeholders"},
+		{Path: "topology.ready", Doc: "when a server of your own serves clients: one of the following", Default: "tcp: client"},
+		{Path: "topology.ready.tcp", Doc: "it accepts connections at the port of this name"},
+		{Path: "topology.ready.http", Doc: "a GET of this URL is answered with a status from 200 to 299"},
+		{Path: "topology.ready.command", Doc: "this program exits with 0"},
+		{Path: "topology.ready.log", Doc: "its output contains this text"},
+		{Path: "topology.role", Doc: "how to learn the role of a server of your own, for targets such as `master`"},
+		{Path: "topology.role.command", Doc: "a program that prints `leader` or `follower`"},
+		{Path: "topology.sample", Doc: "how to learn who holds which lock at a server of your own; without it the report " +
+			"cannot show what servers stored"},
+		{Path: "topology.sample.command", Doc: "a program that gets the names of locks as further arguments, and prints " +
+			"those that are held as JSON, such as `{\"orders\": {\"owner\": \"a\", \"ttl_ms\": 1500}}`; further fields: " +
+			"`owners`, `count`, `permits`, `token`"},
 	}
 }
 

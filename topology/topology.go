@@ -16,6 +16,7 @@ const (
 	Quorum     = "quorum"     // N independent masters
 	ZooKeeper  = "zookeeper"  // an ensemble of ZooKeeper servers
 	Etcd       = "etcd"       // a cluster of etcd members
+	Command    = "command"    // programs of the user: servers of any kind
 )
 
 // ZooKeeperRoot is the parent of the locks of native clients in ZooKeeper: the lock of key is at ZooKeeperRoot/key.
@@ -26,8 +27,8 @@ const EtcdRoot = "/locks"
 
 // Endpoints are the addresses of the lock servers, as "host:port".
 type Endpoints struct {
-	Kind       string   `json:"kind"`                  // Single, Replicated, Sentinel, Sharded, Quorum, ZooKeeper or Etcd
-	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper, etcd: all masters or members; sentinel: none; else one
+	Kind       string   `json:"kind"`                  // one of the kinds above
+	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper, etcd, command: all masters or members; sentinel: none; else one
 	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
 	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
 	Password   string   `json:"password,omitempty"`    // of every server and Sentinel (AUTH); empty: none

@@ -41,6 +41,12 @@ func SocketUser(local, remote netip.AddrPort) (uid int, ok bool) {
 	return uid, err == nil
 }
 
+// HasSocket reports whether the process itself has the TCP connection from local to remote open.
+func (p *Process) HasSocket(local, remote netip.AddrPort) bool {
+	fields := socket(local, remote)
+	return fields != nil && hasFile(p.pid, "socket:["+fields[inodeField]+"]")
+}
+
 // Fields of a line of /proc/net/tcp (proc(5)).
 const (
 	localField  = 1

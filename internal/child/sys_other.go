@@ -29,6 +29,9 @@ func (p *Process) kill() error {
 func (p *Process) stop() error   { return errors.ErrUnsupported }
 func (p *Process) resume() error { return errors.ErrUnsupported }
 
+// HasSocket needs /proc.
+func (p *Process) HasSocket(netip.AddrPort, netip.AddrPort) bool { return false }
+
 // SocketVariable needs /proc.
 func SocketVariable(netip.AddrPort, netip.AddrPort, string) (string, bool) { return "", false }
 

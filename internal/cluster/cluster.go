@@ -27,11 +27,12 @@ const (
 	Quorum     = topology.Quorum
 	ZooKeeper  = topology.ZooKeeper
 	Etcd       = topology.Etcd
+	Command    = topology.Command
 )
 
 // Topology is what to start. The zero value is invalid; see Validate.
 type Topology struct {
-	Kind    string `json:"kind" yaml:"kind"`                           // Single, Replicated, Sentinel, Sharded, Quorum, ZooKeeper or Etcd
+	Kind    string `json:"kind" yaml:"kind"`                           // one of the constants above
 	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
 	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
 	Replicas  int `json:"replicas,omitempty" yaml:"replicas,omitempty"`
@@ -44,6 +45,30 @@ type Topology struct {
 	DownAfter time.Duration     `json:"down_after_ns,omitempty" yaml:"down_after,omitempty"`
 	Members   int               `json:"members,omitempty" yaml:"members,omitempty"` // zookeeper, etcd: how many servers; 0 is 3
 	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"` // redis.conf directives of data servers, zoo.cfg keys, or etcd flags
+
+	// What follows is for kind command.
+
+	Nodes int `json:"nodes,omitempty" yaml:"nodes,omitempty"` // how many servers; 0 is 1
+	// Run starts a server in the foreground: a program and its arguments, split as by a shell, with placeholders; see
+	// [Placeholders].
+	Run    string            `json:"run,omitempty" yaml:"run,omitempty"`
+	Env    map[string]string `json:"env,omitempty" yaml:"env,omitempty"`       // of each server, in addition to this program's; with placeholders
+	Ready  *Readiness        `json:"ready,omitempty" yaml:"ready,omitempty"`   // when a server serves clients; nil: when it accepts connections
+	Role   *Program          `json:"role,omitempty" yaml:"role,omitempty"`     // prints leader or follower; nil: roles are unknown
+	Sample *Program          `json:"sample,omitempty" yaml:"sample,omitempty"` // prints who holds the locks; nil: unknown
+}
+
+// Readiness is when a server of kind command serves clients: one of four conditions. Texts have placeholders.
+type Readiness struct {
+	TCP     string `json:"tcp,omitempty" yaml:"tcp,omitempty"`         // it accepts connections at the port of that name
+	HTTP    string `json:"http,omitempty" yaml:"http,omitempty"`       // a GET of this URL is answered with status 200 to 299
+	Command string `json:"command,omitempty" yaml:"command,omitempty"` // this program exits with 0
+	Log     string `json:"log,omitempty" yaml:"log,omitempty"`         // its output contains this text
+}
+
+// Program is a program of the user that is run for one server, with placeholders.
+type Program struct {
+	Command string `json:"command" yaml:"command"`
 }
 
 // Node is a data server of a cluster.

@@ -21,6 +21,7 @@ func Topologies() []TopologySpec {
 		{Quorum, "N independent masters (5), each alone or with replicas, for RedLock."},
 		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
 		{Etcd, "an etcd cluster of members (3 or 5): a leader and followers."},
+		{Command, "servers of your own: nodes (1), each started with a command line that you give."},
 	}
 }
 
@@ -48,6 +49,8 @@ func (t Topology) Defaults() Topology {
 		}
 	case ZooKeeper, Etcd:
 		set(&t.Members, 3)
+	case Command:
+		set(&t.Nodes, 1)
 	}
 	return t
 }
@@ -77,10 +80,14 @@ func (t Topology) Validate() error {
 	if t.DownAfter != t.DownAfter.Truncate(time.Millisecond) || t.DownAfter < 0 || t.DownAfter > maxDownAfter {
 		return fmt.Errorf("down_after %v: expected whole milliseconds, at most %v", t.DownAfter, maxDownAfter)
 	}
-	if t.Redis() && t.Members != 0 {
+	if !t.Ensemble() && t.Members != 0 {
 		return fmt.Errorf("topology %s has no members: leave them out", t.Kind)
 	}
+	if err := t.checkCommand(); err != nil {
+		return err
+	}
 	switch t.Kind {
+	case Command:
 	case ZooKeeper, Etcd:
 		if t.Masters != 0 || t.Replicas != 0 || t.Members != 3 && t.Members != 5 {
 			return fmt.Errorf("topology %s has 3 or 5 members, not %d, and no masters or replicas", t.Kind, t.Members)
@@ -121,28 +128,41 @@ func (t Topology) Validate() error {
 // Size is the number of data servers.
 func (t Topology) Size() int {
 	t = t.Defaults()
-	if !t.Redis() {
+	switch {
+	case t.Kind == Command:
+		return min(max(t.Nodes, 0), maxNodes)
+	case t.Ensemble():
 		return min(max(t.Members, 0), maxNodes)
 	}
 	return t.MasterCount() * (1 + min(max(t.Replicas, 0), maxNodes))
 }
 
-// Voters is how many servers decide together: the masters of a quorum, the members of an ensemble; 0: none do.
+// Voters is how many servers decide together: the masters of a quorum, the members of an ensemble, the servers of the
+// user if there are several; 0: none do.
 func (t Topology) Voters() int {
 	t = t.Defaults()
-	if t.Kind == Quorum {
+	switch {
+	case t.Kind == Quorum:
 		return t.Masters
+	case t.Kind == Command && t.Nodes > 1:
+		return t.Nodes
 	}
 	return t.Members
 }
 
-// Redis reports whether the servers are Redis servers.
-func (t Topology) Redis() bool { return t.Kind != ZooKeeper && t.Kind != Etcd }
+// Redis reports whether the servers are Redis servers whose commands the harness knows.
+func (t Topology) Redis() bool { return !t.Ensemble() && t.Kind != Command }
 
-// Software is the name of the servers' software: redis, zookeeper or etcd.
+// Ensemble reports whether the servers are members that decide by majority: those of ZooKeeper or etcd.
+func (t Topology) Ensemble() bool { return t.Kind == ZooKeeper || t.Kind == Etcd }
+
+// Software is the name of the servers' software: redis, zookeeper or etcd; of kind command the program's.
 func (t Topology) Software() string {
-	if t.Redis() {
+	switch {
+	case t.Redis():
 		return "redis"
+	case t.Kind == Command:
+		return t.program()
 	}
 	return t.Kind
 }

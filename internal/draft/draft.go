@@ -64,6 +64,9 @@ func (d Draft) Check() error {
 		{As: "--topology " + d.topology(), Path: "topology.kind", Value: strconv.Quote(d.topology())},
 		{As: "workload " + d.workload(), Path: "workload.kind", Value: d.workload()},
 	}
+	if d.topology() == cluster.Command {
+		set = append(set, scenarios.Override{As: "run", Path: "topology.run", Value: strconv.Quote(exampleRun)})
+	}
 	valid := Draft{Name: "valid", Lock: client.ExecPrefix + "valid", Topology: cluster.Single}
 	if d.Fault != "" {
 		valid.Fault = "kill"
@@ -163,8 +166,22 @@ func (d Draft) settings() (all []scenarios.Override) {
 	return all
 }
 
-// settingsText writes the server settings that the fault needs.
+// exampleRun is a command line to be replaced.
+const exampleRun = "my-server --listen {host}:{port.client} --data {disk}"
+
+// commandText writes the keys of servers of the user.
+func commandText(b *strings.Builder) {
+	line(b, "  nodes: 1", keyDoc("topology.nodes"))
+	fmt.Fprintf(b, "  # %s\n  run: %q\n", keyDoc("topology.run"), exampleRun)
+	line(b, "  ready: {tcp: "+cluster.ClientPort+"}", keyDoc("topology.ready")+"; or {http: URL}, {command: …}, {log: text}")
+	fmt.Fprintf(b, "  # role: {command: …}\n  # sample: {command: …}\n")
+}
+
+// settingsText writes the server settings that the fault needs, or the keys of servers of the user.
 func (d Draft) settingsText(b *strings.Builder) {
+	if d.topology() == cluster.Command {
+		commandText(b)
+	}
 	all := d.settings()
 	if len(all) == 0 {
 		return

@@ -143,7 +143,9 @@ func (r *Run) prepare() *Run {
 	r.Kept = kept.Find(h, r.Samples)
 	r.findEndless()
 	r.Unanswered = AllOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info && Taking(s) })
-	r.Sampling = measureGaps(&r.Witness, r.Faults)
+	if r.Unsampled() == "" {
+		r.Sampling = measureGaps(&r.Witness, r.Faults)
+	}
 	return r
 }
 

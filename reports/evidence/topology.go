@@ -10,7 +10,18 @@ import (
 func (r *Run) Quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum }
 
 // ByMajority reports whether the nodes agree on every grant: the members of an ensemble or of etcd.
-func (r *Run) ByMajority() bool { return !r.Manifest.Topology.Redis() }
+func (r *Run) ByMajority() bool { return r.Manifest.Topology.Ensemble() }
+
+// Unsampled is why no sample shows who held a lock at the servers, for the end of a sentence; "" if samples do.
+func (r *Run) Unsampled() string {
+	switch {
+	case len(r.Samples) == 0:
+		return "nodes were not sampled"
+	case r.Manifest.Topology.LacksSamples() != "":
+		return "the topology has no program `sample` that prints who holds the locks"
+	}
+	return ""
+}
 
 // Ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
 func (r *Run) Ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }

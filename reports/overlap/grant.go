@@ -146,7 +146,7 @@ func (p *Pair) onlyMaster(h *evidence.Hold) string {
 
 // neverRecorded reports whether servers were sampled, and none ever had a record of the lock: it may use other ones.
 func (p *Pair) neverRecorded() bool {
-	return len(p.R.Samples) > 0 && !slices.ContainsFunc(p.R.Samples, func(s history.Sample) bool {
+	return p.R.Unsampled() == "" && !slices.ContainsFunc(p.R.Samples, func(s history.Sample) bool {
 		k, has := s.Keys[p.Key]
 		return has && k.Owner != history.ProbeOwner
 	})

@@ -15,8 +15,8 @@ func (p *Pair) By(h *evidence.Hold) evidence.Sentence {
 	switch by := p.KnownBy(h); {
 	case by.Text != "", p.R.HistoryOnly(): // of a history alone no server is known, and the page says so once
 		return by
-	case len(p.R.Samples) == 0:
-		return evidence.Say(" by an unknown node (nodes were not sampled)")
+	case p.R.Unsampled() != "":
+		return evidence.Say(" by an unknown node (%s)", p.R.Unsampled())
 	case p.neverRecorded():
 		return evidence.Say(" (no server of the run recorded it)")
 	}

@@ -232,6 +232,9 @@ func facts(r *evidence.Run) []string {
 		}
 		all = append(all, text)
 	}
+	if why := r.Unsampled(); why != "" && len(r.Samples) > 0 {
+		all = append(all, "locks at the servers were not sampled: "+why)
+	}
 	if r.Sampling != nil && r.Sampling.Wide() {
 		all = append(all, fmt.Sprintf("near a fault, a node was not sampled for %s; shorter states may have been missed",
 			format.Duration(r.Sampling.NearFaults)))

@@ -9,8 +9,8 @@ import (
 )
 
 func (t *Timeline) keys() {
-	if len(t.r.Samples) == 0 {
-		t.notes = append(t.notes, "Nodes were not sampled")
+	if why := t.r.Unsampled(); why != "" {
+		t.notes = append(t.notes, "No rows "+t.r.KeyAt()+": "+why)
 		return
 	}
 	t.group(t.r.KeyAt())

@@ -30,7 +30,8 @@ import (
 func Process() backend.Spec {
 	return backend.Spec{
 		Name:    "process",
-		Doc:     "real redis-server, Sentinel, ZooKeeper or etcd processes on loopback, each client a process of its own.",
+		Doc: "real redis-server, Sentinel, ZooKeeper or etcd processes, or servers of your own, on loopback, each client a " +
+			"process of its own.",
 		Missing: processMissing,
 		New:     func(o backend.Options) backend.Backend { return newProcessBackend(o) },
 	}
@@ -41,7 +42,7 @@ func processMissing(s scenarios.Scenario) string {
 		return "it needs Linux, to stop processes and to identify connections"
 	}
 	if !s.Topology.Redis() {
-		if err := process.EnsembleMissing(s.Topology.Kind); err != nil {
+		if err := process.Missing(s.Topology); err != nil {
 			return err.Error()
 		}
 		return missingRequirements(s.Requirements())
@@ -97,9 +98,16 @@ func (b *processBackend) Facts() backend.Facts { return b.facts }
 // keepAll is the duration of the longest run whose samples are all recorded.
 const keepAll = time.Minute
 
+// programEvery is the shortest time between two samples that a program of the user makes: each starts a process.
+const programEvery = 50 * time.Millisecond
+
 // started completes the facts.
 func (b *processBackend) started(e backend.Env, versions map[string]string) {
-	b.facts.Versions, b.facts.Sampling = versions, backend.Sampling{Every: backend.SampleEvery, Thin: e.Duration > keepAll}
+	every := backend.SampleEvery
+	if e.Topology.Role != nil || e.Topology.Sample != nil {
+		every = programEvery
+	}
+	b.facts.Versions, b.facts.Sampling = versions, backend.Sampling{Every: every, Thin: e.Duration > keepAll}
 }
 
 func (b *processBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {

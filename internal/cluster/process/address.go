@@ -133,6 +133,9 @@ func (c *Cluster) probe() error {
 		if s.peers != nil {
 			ports = append(ports, s.location.electionPort())
 		}
+		for i := range s.more {
+			ports = append(ports, s.location.Port+1+i)
+		}
 		for _, port := range ports {
 			l, err := net.Listen("tcp", s.location.at(port))
 			if err != nil {
@@ -172,6 +175,9 @@ func (c *Cluster) openGate(s *server) (err error) {
 		return err
 	}
 	p := s.location
+	if c.topology.Kind == cluster.Command {
+		return c.openPortGates(s)
+	}
 	if s.gate, err = c.gateTo(s.name, p.Gate, p.target()); err != nil {
 		return err
 	}

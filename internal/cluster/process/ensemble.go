@@ -14,13 +14,13 @@ type ensemble struct{ *Cluster }
 
 // ensembleReader is the harness's own session at one member, past the gate.
 type ensembleReader interface {
-	// sample is the role of the member, and the holders of locks. The error says why it does not serve clients.
-	sample(ctx context.Context, keys []string) (history.Sample, error)
-	// keys are the nodes or keys of all locks, as lock/node. They stay until they are deleted or their session ends.
-	keys(ctx context.Context) (map[string]time.Duration, error)
-	// deleteHeld deletes the nodes or keys of the holders of a lock, and returns how many there were.
-	deleteHeld(ctx context.Context, lock string) (int, error)
-	close()
+	// Sample is the role of the member, and the holders of locks. The error says why it does not serve clients.
+	Sample(ctx context.Context, keys []string) (history.Sample, error)
+	// Keys are the nodes or keys of all locks, as lock/node. They stay until they are deleted or their session ends.
+	Keys(ctx context.Context) (map[string]time.Duration, error)
+	// DeleteHeld deletes the nodes or keys of the holders of a lock, and returns how many there were.
+	DeleteHeld(ctx context.Context, lock string) (int, error)
+	Close()
 }
 
 // form starts all members at once and waits until each serves clients.
@@ -62,7 +62,7 @@ func (e ensemble) syncDisks() error {
 // sample reads the role and who is first at each lock. A member that does not serve clients, as in an election, has
 // no sample.
 func (ensemble) sample(ctx context.Context, s *server, keys []string) history.Sample {
-	sample, err := s.reader.sample(ctx, keys)
+	sample, err := s.reader.Sample(ctx, keys)
 	if err != nil {
 		return history.Sample{Node: s.name}
 	}
@@ -71,5 +71,5 @@ func (ensemble) sample(ctx context.Context, s *server, keys []string) history.Sa
 }
 
 func (ensemble) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
-	return s.reader.keys(ctx)
+	return s.reader.Keys(ctx)
 }

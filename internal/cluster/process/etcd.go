@@ -16,6 +16,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/etcdreader"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -148,7 +149,7 @@ func (e etcdSoftware) replace(s *server) error {
 	begin := time.Now()
 	for i := 0; time.Since(begin) < replaceWait; i = (i + 1) % len(others) {
 		ctx, cancel := context.WithTimeout(context.Background(), replaceTry)
-		if err = others[i].reader.(*etcdReader).replace(ctx, peerURL(s)); err == nil {
+		if err = others[i].reader.(*etcdreader.Reader).Replace(ctx, peerURL(s)); err == nil {
 			cancel()
 			return nil
 		}
@@ -172,15 +173,4 @@ func (etcdSoftware) ping(ctx context.Context, s *server) error {
 // time is not known: clocks of etcd members cannot be set.
 func (etcdSoftware) time(context.Context, *server) (time.Time, error) {
 	return time.Time{}, errors.ErrUnsupported
-}
-
-// EnsembleMissing says what this machine lacks for the servers of that kind of topology, which are not Redis servers;
-// nil: nothing. The error wraps [cluster.ErrEnvironment].
-func EnsembleMissing(kind string) error {
-	if kind == cluster.Etcd {
-		_, err := EtcdVersion(context.Background())
-		return err
-	}
-	_, err := ZooKeeperVersion()
-	return err
 }

@@ -1,4 +1,4 @@
-// Package process runs real redis-server, ZooKeeper or etcd processes on loopback, with a gate in
+// Package process runs real redis-server, ZooKeeper or etcd processes, or programs of the user, on loopback, with a gate in
 // front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, but no privileges.
 // It is for tests only.
 //
@@ -12,6 +12,8 @@
 //	127.0.5.i    the gate in front of Sentinel i
 //	127.0.4.1…   the clients; from the 251st on 127.4.x.y
 //	127.6.i.j    the gates through which member i of a ZooKeeper ensemble reaches member j
+//
+// A server of kind [cluster.Command] has several ports, one after the other, each with a gate at 127.0.2.i.
 //
 // So a gate identifies a caller by its address, and Sentinel needs no special
 // configuration: every server is announced under its gate's address, and Sentinel
@@ -48,6 +50,7 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/etcdreader"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
@@ -139,8 +142,9 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		case need.Network:
 			err = fmt.Errorf("%w: servers of topology %s have no networks of their own here", cluster.ErrEnvironment,
 				cfg.Topology.Kind)
-		case need.Clocks && cfg.Topology.Kind == cluster.Etcd:
-			err = fmt.Errorf("%w: the clocks of etcd members cannot be set", cluster.ErrEnvironment)
+		case need.Clocks && cfg.Topology.Kind != cluster.ZooKeeper:
+			err = fmt.Errorf("%w: the clocks of servers of topology %s cannot be set", cluster.ErrEnvironment,
+				cfg.Topology.Kind)
 		}
 	}
 	if err != nil {
@@ -298,7 +302,7 @@ func (c *Cluster) Close(context.Context) error {
 			err := errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
 			s.admin.close()
 			if s.reader != nil {
-				s.reader.close()
+				s.reader.Close()
 			}
 			return err
 		})
@@ -342,7 +346,7 @@ func (c *Cluster) newServer(h Host) *server {
 	case cluster.ZooKeeper:
 		s.reader = newZKReader(s.location.target())
 	case cluster.Etcd:
-		s.reader = newEtcdReader(s.location.target())
+		s.reader = etcdreader.New(s.location.target())
 	}
 	return s
 }

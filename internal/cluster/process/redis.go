@@ -10,7 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// software is what the servers of a topology run: what differs between Redis, ZooKeeper and etcd. [server] and
+// software is what the servers of a topology run: what differs between Redis, ZooKeeper, etcd and
+// programs of the user. [server] and
 // [Cluster] have what does not: processes, gates, disks.
 type software interface {
 	// config is the configuration file of s.
@@ -48,9 +49,17 @@ func findSoftware(ctx context.Context, cfg Config) (in installation, err error) 
 		return findZooKeeper()
 	case cluster.Etcd:
 		return findEtcd(ctx)
+	case cluster.Command:
+		return findProgram(cfg.Topology)
 	}
 	in.program, in.version, err = findServer(ctx, cfg.RedisServer)
 	return in, err
+}
+
+// Missing says what this machine lacks for the servers of t; nil: nothing. The error wraps [cluster.ErrEnvironment].
+func Missing(t cluster.Topology) error {
+	_, err := findSoftware(context.Background(), Config{Topology: t})
+	return err
 }
 
 func newSoftware(c *Cluster, in installation) software {
@@ -59,6 +68,8 @@ func newSoftware(c *Cluster, in installation) software {
 		return zookeeperSoftware{ensemble{c}, in.library}
 	case cluster.Etcd:
 		return etcdSoftware{ensemble{c}}
+	case cluster.Command:
+		return commandSoftware{c}
 	}
 	return newRedis(c)
 }

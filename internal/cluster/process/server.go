@@ -42,6 +42,7 @@ type server struct {
 	log      *slog.Logger
 	gate     *gate.Gate
 	bus      *gate.Gate     // in front of its cluster bus, or of the peer port of an etcd member; nil: it has none
+	more     []*gate.Gate   // in front of the other ports of a program of the user, in their order
 	peers    []peerGates    // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
 	admin    *admin         // of a Redis server
 	reader   ensembleReader // of a ZooKeeper or etcd server; nil: it is none
@@ -143,7 +144,7 @@ func (s *server) waitReply(ctx context.Context, p *launched) error {
 func (s *server) startError(p *launched) error {
 	tail := s.tail()
 	if strings.Contains(tail, "ddress already in use") {
-		return fmt.Errorf("%s: %w: %w", s.admin.addr, cluster.ErrEnvironment, ErrPortTaken)
+		return fmt.Errorf("%s: %w: %w", s.location.target(), cluster.ErrEnvironment, ErrPortTaken)
 	}
 	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {
 		return fmt.Errorf("%w: %s", cluster.ErrOption, strings.Join(strings.Fields(words), " "))
@@ -236,7 +237,7 @@ func (s *server) eachGate(do func(*gate.Gate) error) error {
 
 // gates are all gates in front of the server, as far as they are open.
 func (s *server) gates() []*gate.Gate {
-	all := []*gate.Gate{s.gate, s.bus}
+	all := append([]*gate.Gate{s.gate, s.bus}, s.more...)
 	for _, p := range s.peers {
 		all = append(all, p.quorum, p.election)
 	}

@@ -22,8 +22,11 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	if err != nil || s.Sentinel || !s.responsive() {
 		return sample
 	}
-	ctx, cancel := context.WithTimeout(ctx, sampleWait)
-	defer cancel()
+	if c.topology.Kind != cluster.Command { // whose samples are made by a program of the user
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, sampleWait)
+		defer cancel()
+	}
 	return c.software.sample(ctx, s, keys)
 }
 
@@ -64,7 +67,7 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 		if s.reader == nil {
 			return fmt.Errorf("these servers have no node or key for each holder: %w", errors.ErrUnsupported)
 		}
-		deleted, err = s.reader.deleteHeld(ctx, lock)
+		deleted, err = s.reader.DeleteHeld(ctx, lock)
 		return err
 	})
 	return deleted, err

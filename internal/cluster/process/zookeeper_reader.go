@@ -165,9 +165,9 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 	return bodies, zxid, nil
 }
 
-// keys are the nodes of all locks, with every write that was committed before: a follower may be behind, and would show
+// Keys are the nodes of all locks, with every write that was committed before: a follower may be behind, and would show
 // what was removed just now as left behind.
-func (r *zkReader) keys(ctx context.Context) (found map[string]time.Duration, err error) {
+func (r *zkReader) Keys(ctx context.Context) (found map[string]time.Duration, err error) {
 	const root = topology.ZooKeeperRoot
 	err = r.locked(ctx, func() error {
 		if _, _, err := r.ask(opSync, []string{root}); err != nil {
@@ -206,10 +206,10 @@ func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error
 	return names, zxid, nil
 }
 
-// sample is the role of the server, and the first nodes of locks, by key: the holders of mutexes. Keys without nodes
+// Sample is the role of the server, and the first nodes of locks, by key: the holders of mutexes. Keys without nodes
 // are left out. The error says why the server does not serve clients. It always asks the server something: only then
 // a connection that the server has ended is noticed.
-func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
+func (r *zkReader) Sample(ctx context.Context, keys []string) (s history.Sample, err error) {
 	paths := []string{topology.ZooKeeperRoot}
 	for _, key := range keys {
 		paths = append(paths, topology.ZooKeeperRoot+"/"+key)
@@ -250,8 +250,8 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 	return s, err
 }
 
-// deleteHeld deletes the nodes of the holders of a lock, and returns how many there were.
-func (r *zkReader) deleteHeld(ctx context.Context, lock string) (deleted int, err error) {
+// DeleteHeld deletes the nodes of the holders of a lock, and returns how many there were.
+func (r *zkReader) DeleteHeld(ctx context.Context, lock string) (deleted int, err error) {
 	dir := topology.ZooKeeperRoot + "/" + lock
 	err = r.locked(ctx, func() error {
 		names, _, err := r.list([]string{dir})
@@ -284,3 +284,6 @@ func addHolder(state history.KeyState, body jute.Message) history.KeyState {
 	}
 	return cluster.AddHolder(state, owner, czxid, body.Long())
 }
+
+// Close ends the session.
+func (r *zkReader) Close() { r.close() }

@@ -1,4 +1,8 @@
-package process
+// Package etcdreader reads the locks of one etcd member for the harness, past the member's gate. It is no lock and no
+// client under test.
+//
+// Read [Reader] first.
+package etcdreader
 
 import (
 	"context"
@@ -20,12 +24,15 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// etcdReader is the harness's own connection to one etcd member, past the gate. It reads what the member itself has,
+// Reader is the harness's own connection to one etcd member, past the gate. It reads what the member itself has,
 // also without a majority. It may be used concurrently.
-type etcdReader struct {
+type Reader struct {
 	conn *grpc.ClientConn
 	err  error // of its creation
 }
+
+// commandWait bounds one exchange if the context has no earlier deadline.
+const commandWait = time.Second
 
 // Pauses between attempts to connect, which gRPC makes longer.
 const (
@@ -33,18 +40,19 @@ const (
 	etcdRedialMax = 100 * time.Millisecond
 )
 
-// newEtcdReader connects when it is first used.
-func newEtcdReader(addr string) *etcdReader {
+// New returns a reader of the member at addr, which connects when it is first used. The caller closes it.
+func New(addr string) *Reader {
 	conn, err := grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: etcdRedialMin, Multiplier: 2, MaxDelay: etcdRedialMax},
 			MinConnectTimeout: commandWait,
 		}))
-	return &etcdReader{conn, err}
+	return &Reader{conn, err}
 }
 
-func (r *etcdReader) close() {
+// Close ends the connection.
+func (r *Reader) Close() {
 	if r.conn != nil {
 		_ = r.conn.Close()
 	}
@@ -81,10 +89,10 @@ func queueState(key string, kvs []*mvccpb.KeyValue) history.KeyState {
 	return state
 }
 
-// sample is the role of the member, and the holders of each lock. Locks without keys are left out. Of the leader they
+// Sample is the role of the member, and the holders of each lock. Locks without keys are left out. Of the leader they
 // are with every write that was answered before, which it may execute after a follower, and only if it has a majority.
 // The error says why the member does not serve clients.
-func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
+func (r *Reader) Sample(ctx context.Context, keys []string) (s history.Sample, err error) {
 	if r.err != nil {
 		return s, r.err
 	}
@@ -124,9 +132,9 @@ func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sampl
 	return s, nil
 }
 
-// keys are all keys of locks, without the root, with every write that was answered before: a follower may be some
+// Keys are all keys of locks, without the root, with every write that was answered before: a follower may be some
 // milliseconds behind, and would show what was removed just now as left behind.
-func (r *etcdReader) keys(ctx context.Context) (map[string]time.Duration, error) {
+func (r *Reader) Keys(ctx context.Context) (map[string]time.Duration, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -146,8 +154,8 @@ func (r *etcdReader) keys(ctx context.Context) (map[string]time.Duration, error)
 	return found, nil
 }
 
-// deleteHeld deletes the keys of the holders of a lock, and returns how many there were.
-func (r *etcdReader) deleteHeld(ctx context.Context, lock string) (int, error) {
+// DeleteHeld deletes the keys of the holders of a lock, and returns how many there were.
+func (r *Reader) DeleteHeld(ctx context.Context, lock string) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -170,8 +178,8 @@ func (r *etcdReader) deleteHeld(ctx context.Context, lock string) (int, error) {
 	return deleted, nil
 }
 
-// replace removes the member at that address from the cluster, if it is there, and adds one.
-func (r *etcdReader) replace(ctx context.Context, peerURL string) error {
+// Replace removes the member at that address from the cluster, if it is there, and adds one.
+func (r *Reader) Replace(ctx context.Context, peerURL string) error {
 	if r.err != nil {
 		return r.err
 	}

@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mattn/go-shellwords"
+)
+
+// ClientPort is the name of the port of a server of kind command that clients use.
+const ClientPort = "client"
+
+// maxPorts bounds the ports of one server of kind command.
+const maxPorts = 8
+
+// placeholder is {host} or {port.client} in a text of a topology of kind command.
+var placeholder = regexp.MustCompile(`\{([a-z0-9]+)(?:\.([a-z0-9_-]+))?\}`)
+
+// Placeholders explains the placeholders in texts of a topology of kind command.
+const Placeholders = "{host} and {port.NAME} (where the server listens; port client is for clients, others are yours), " +
+	"{gate.NAME} (host:port under which others know that port: behind it connections are cut and delayed), " +
+	"{peers.NAME} (the gates of all servers, separated by commas), {n2.NAME} (the gate of server n2), {disk} (its " +
+	"directory for data), {name} (n1, n2, …) and {number} (1, 2, …)"
+
+// Values are what placeholders stand for, for one server of kind command.
+type Values struct {
+	Number int    // from 1
+	Host   string // that it listens at
+	Disk   string
+	Ports  map[string]int      // by name
+	Gates  map[string][]string // host:port of the gates of all servers, n1 first, by the name of the port
+}
+
+// Expand replaces the placeholders of text, which CheckCommand has accepted.
+func (v Values) Expand(text string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		words := placeholder.FindStringSubmatch(found)
+		switch name, port := words[1], words[2]; name {
+		case "host":
+			return v.Host
+		case "disk":
+			return v.Disk
+		case "name":
+			return "n" + strconv.Itoa(v.Number)
+		case "number":
+			return strconv.Itoa(v.Number)
+		case "port":
+			return strconv.Itoa(v.Ports[port])
+		case "gate":
+			return v.Gates[port][v.Number-1]
+		case "peers":
+			return strings.Join(v.Gates[port], ",")
+		default:
+			return v.Gates[port][nodeNumber(name)-1]
+		}
+	})
+}
+
+// Words splits the command line of a program and then replaces the placeholders, so that a directory with spaces is one
+// word.
+func (v Values) Words(line string) ([]string, error) {
+	words, err := SplitWords(line)
+	for i := range words {
+		words[i] = v.Expand(words[i])
+	}
+	return words, err
+}
+
+// SplitWords splits a command line as a shell does, which runs none of it: no variables, pipes or other commands.
+func SplitWords(line string) ([]string, error) {
+	p := shellwords.NewParser()
+	words, err := p.Parse(line)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w in %q", err, line)
+	case p.Position >= 0:
+		return nil, fmt.Errorf("%q is one program with its arguments: a shell is sh -c '…'", line)
+	case len(words) == 0:
+		return nil, errors.New("a command has the name of a program and its arguments")
+	}
+	return words, nil
+}
+
+// nodeNumber is the number in the name of a node, such as n2; 0 if it is none.
+func nodeNumber(name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "n"))
+	if err != nil || !strings.HasPrefix(name, "n") {
+		return 0
+	}
+	return n
+}
+
+// PortNames are the ports of each server of a topology of kind command: that of clients, and the others sorted.
+func (t Topology) PortNames() []string {
+	others := map[string]bool{}
+	for _, text := range t.texts() {
+		for _, words := range placeholder.FindAllStringSubmatch(text, -1) {
+			if words[2] != "" && words[2] != ClientPort {
+				others[words[2]] = true
+			}
+		}
+	}
+	return append([]string{ClientPort}, slices.Sorted(maps.Keys(others))...)
+}
+
+// texts are all texts with placeholders.
+func (t Topology) texts() []string {
+	texts := []string{t.Run}
+	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+		texts = append(texts, t.Env[name])
+	}
+	if r := t.Ready; r != nil {
+		texts = append(texts, r.HTTP, r.Command)
+	}
+	return append(texts, t.commands()[1:]...)
+}
+
+// commands are all command lines; that of the servers is the first.
+func (t Topology) commands() []string {
+	lines := []string{t.Run}
+	if t.Ready != nil && t.Ready.Command != "" {
+		lines = append(lines, t.Ready.Command)
+	}
+	for _, p := range []*Program{t.Role, t.Sample} {
+		if p != nil {
+			lines = append(lines, p.Command)
+		}
+	}
+	return lines
+}
+
+// LacksSamples is why nothing shows who holds a lock at the servers of t; "" if samples do.
+func (t Topology) LacksSamples() string {
+	if t.Kind == Command && t.Sample == nil {
+		return "it needs topology.sample, a program that prints who holds the locks"
+	}
+	return ""
+}
+
+// program is the name of the servers' program.
+func (t Topology) program() string {
+	words, err := SplitWords(t.Run)
+	if err != nil {
+		return Command
+	}
+	return filepath.Base(words[0])
+}
+
+// checkCommand checks what is for kind command alone.
+func (t Topology) checkCommand() error {
+	if t.Kind != Command {
+		if t.Nodes != 0 || t.Run != "" || t.Env != nil || t.Ready != nil || t.Role != nil || t.Sample != nil {
+			return fmt.Errorf("nodes, run, env, ready, role and sample are for topology command, not %s: leave them out",
+				cmp.Or(t.Kind, "without a kind"))
+		}
+		return nil
+	}
+	if t.Masters != 0 || t.Replicas != 0 {
+		return errors.New("topology command has nodes, not masters and replicas")
+	}
+	if t.Nodes < 1 || t.Nodes > maxNodes {
+		return fmt.Errorf("topology command has 1 to %d nodes, not %d", maxNodes, t.Nodes)
+	}
+	if t.Run == "" {
+		return errors.New("topology command needs run: the command line of a server, such as my-server --port {port.client}")
+	}
+	for _, line := range t.commands() {
+		if _, err := SplitWords(line); err != nil {
+			return fmt.Errorf("topology command: %w", err)
+		}
+	}
+	for _, text := range t.texts() {
+		if err := t.checkPlaceholders(text); err != nil {
+			return fmt.Errorf("topology command: %w in %q; there are %s", err, text, Placeholders)
+		}
+	}
+	if n := len(t.PortNames()); n > maxPorts {
+		return fmt.Errorf("topology command has at most %d ports for each server, not %d", maxPorts, n)
+	}
+	return t.checkReady()
+}
+
+func (t Topology) checkPlaceholders(text string) error {
+	for _, words := range placeholder.FindAllStringSubmatch(text, -1) {
+		whole, name, port := words[0], words[1], words[2]
+		ofPort := slices.Contains([]string{"port", "gate", "peers"}, name)
+		n := nodeNumber(name)
+		switch {
+		case slices.Contains([]string{"host", "disk", "name", "number"}, name):
+			if port != "" {
+				return fmt.Errorf("%s is {%s}", whole, name)
+			}
+		case !ofPort && n == 0:
+			return fmt.Errorf("unknown placeholder %s", whole)
+		case port == "":
+			return fmt.Errorf("%s needs the name of a port: {%s.client}", whole, name)
+		case n > t.Nodes:
+			return fmt.Errorf("%s: the topology has no node %s", whole, name)
+		}
+	}
+	return nil
+}
+
+// checkReady checks that there is at most one condition.
+func (t Topology) checkReady() error {
+	if t.Ready == nil {
+		return nil
+	}
+	r, set := *t.Ready, 0
+	for _, condition := range []string{r.TCP, r.HTTP, r.Command, r.Log} {
+		if condition != "" {
+			set++
+		}
+	}
+	if set != 1 {
+		return errors.New("topology command: ready is one of tcp (the name of a port), http (a URL), command (a program " +
+			"that exits with 0) and log (a text)")
+	}
+	if r.TCP != "" && !slices.Contains(t.PortNames(), r.TCP) {
+		return fmt.Errorf("topology command: ready.tcp is the name of a port, one of %s, not %q",
+			strings.Join(t.PortNames(), ", "), r.TCP)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// RoleNamed is the role in a history that a word of the user's servers stands for; "" if none.
+func RoleNamed(word string) string {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "leader", "master", "primary":
+		return "master"
+	case "follower", "slave", "replica", "standby", "secondary":
+		return "slave"
+	}
+	return ""
+}
+
+// printedHold is a lock in the output of topology.sample.
+type printedHold struct {
+	Owner   string   `json:"owner"`
+	Owners  []string `json:"owners"`
+	Count   int      `json:"count"`
+	Permits int      `json:"permits"`
+	TTL     *int64   `json:"ttl_ms"` // nil: the hold does not expire
+	Token   uint64   `json:"token"`
+}
+
+// ParseHolders reads {"orders": {"owner": "a", "ttl_ms": 1500}}: the locks that are held.
+func ParseHolders(out []byte) (map[string]history.KeyState, error) {
+	read := json.NewDecoder(bytes.NewReader(out))
+	read.DisallowUnknownFields()
+	var held map[string]printedHold
+	if err := read.Decode(&held); err != nil {
+		return nil, fmt.Errorf("topology.sample printed %.60q: %w", bytes.TrimSpace(out), err)
+	}
+	if _, err := read.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("topology.sample printed more than one object")
+	}
+	keys := map[string]history.KeyState{}
+	for name, h := range held {
+		state := history.KeyState{
+			Owner: h.Owner, Owners: slices.Sorted(slices.Values(h.Owners)), Count: h.Count, Permits: h.Permits,
+			TTL: -1, Token: h.Token,
+		}
+		if h.Owner == "" && len(h.Owners) > 0 {
+			state.Owner = state.Owners[0]
+		}
+		if h.TTL != nil {
+			state.TTL = time.Duration(*h.TTL) * time.Millisecond
+		}
+		keys[name] = state
+	}
+	return keys, nil
+}
