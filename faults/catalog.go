@@ -9,6 +9,7 @@ import (
 // Catalog lists every fault in display order.
 func Catalog() []Spec { return slices.Clone(catalog()) }
 
+//nolint:gochecknoglobals // computed once, never changed
 var catalog = sync.OnceValue(func() []Spec { return slices.Concat(serverFaults(), networkFaults(), clientFaults()) })
 
 // Lookup finds a row by name.

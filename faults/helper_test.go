@@ -43,7 +43,7 @@ func newFake(kind string) *fake {
 	f := &fake{
 		planned: planned{cluster.Topology{Kind: kind, Options: map[string]string{"appendonly": "yes"},
 			Sample: &cluster.Program{Command: "x"}}},
-		roles:   map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
+		roles: map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
 		offsets: map[string]int64{}, holds: map[string]string{},
 		passed: map[string]int64{},
 	}

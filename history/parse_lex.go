@@ -47,8 +47,8 @@ func (p *parser) byte(c byte) bool {
 	return false
 }
 
-// raw reads a string of ASCII characters without escapes other than \" and \\, which a name in quotes has. The bytes are
-// those of the line, or valid until the next string.
+// raw reads a string of ASCII characters without escapes other than \" and \\, which a name in quotes has. The bytes
+// are those of the line, or valid until the next string.
 func (p *parser) raw() ([]byte, bool) {
 	if !p.byte('"') {
 		return nil, false

@@ -149,7 +149,8 @@ func topologyKeys() []Key {
 		{Path: "topology.run", Doc: "command line of one server of your own, which stays in the foreground (command), with " +
 			"placeholders such as `{host}` and `{port.client}` (docs/how-to/servers.md)"},
 		{Path: "topology.env", Doc: "environment variables of each server of your own, by name, with placeholders"},
-		{Path: "topology.ready", Doc: "when a server of your own serves clients: one of the following", Default: "tcp: client"},
+		{Path: "topology.ready", Default: "tcp: client",
+			Doc: "when a server of your own serves clients: one of the following"},
 		{Path: "topology.ready.tcp", Doc: "it accepts connections at the port of this name"},
 		{Path: "topology.ready.http", Doc: "a GET of this URL is answered with a status from 200 to 299"},
 		{Path: "topology.ready.command", Doc: "this program exits with 0"},

@@ -24,8 +24,8 @@ const maxPorts = 8
 var placeholder = regexp.MustCompile(`\{([a-z0-9]+)(?:\.([a-z0-9_-]+))?\}`)
 
 // Placeholders explains the placeholders in texts of a topology of kind command.
-const Placeholders = "{host} and {port.NAME} (where the server listens; port client is for clients, others are yours), " +
-	"{gate.NAME} (host:port under which others know that port: behind it connections are cut and delayed), " +
+const Placeholders = "{host} and {port.NAME} (where the server listens; port client is for clients, others are " +
+	"yours), {gate.NAME} (host:port under which others know that port: behind it connections are cut and delayed), " +
 	"{peers.NAME} (the gates of all servers, separated by commas), {n2.NAME} (the gate of server n2), {disk} (its " +
 	"directory for data), {name} (n1, n2, …) and {number} (1, 2, …)"
 

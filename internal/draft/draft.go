@@ -173,7 +173,8 @@ const exampleRun = "my-server --listen {host}:{port.client} --data {disk}"
 func commandText(b *strings.Builder) {
 	line(b, "  nodes: 1", keyDoc("topology.nodes"))
 	fmt.Fprintf(b, "  # %s\n  run: %q\n", keyDoc("topology.run"), exampleRun)
-	line(b, "  ready: {tcp: "+cluster.ClientPort+"}", keyDoc("topology.ready")+"; or {http: URL}, {command: …}, {log: text}")
+	line(b, "  ready: {tcp: "+cluster.ClientPort+"}",
+		keyDoc("topology.ready")+"; or {http: URL}, {command: …}, {log: text}")
 	fmt.Fprintf(b, "  # role: {command: …}\n  # sample: {command: …}\n")
 }
 

@@ -21,13 +21,13 @@ func For(p checker.Property) []evidence.Advice {
 	switch p {
 	case checker.Exclusion:
 		return []evidence.Advice{{
-			Text: "Let one command or script find out whether the lock is free and take it (`SET key value NX PX lease`), with a " +
-				"value that is unique to the hold, and release it only if the key still has that value.",
+			Text: "Let one command or script find out whether the lock is free and take it (`SET key value NX PX lease`), " +
+				"with a value that is unique to the hold, and release it only if the key still has that value.",
 		}}
 	case checker.Permits:
 		return []evidence.Advice{{
-			Text: "In one script, compare the limit with the permits of all holds and those of the request together, and store " +
-				"with each hold how many it has: a hold may have several.",
+			Text: "In one script, compare the limit with the permits of all holds and those of the request together, and " +
+				"store with each hold how many it has: a hold may have several.",
 		}}
 	}
 	return nil

@@ -29,7 +29,7 @@ import (
 // Process is the backend of server processes on loopback.
 func Process() backend.Spec {
 	return backend.Spec{
-		Name:    "process",
+		Name: "process",
 		Doc: "real redis-server, Sentinel, ZooKeeper or etcd processes, or servers of your own, on loopback, each client a " +
 			"process of its own.",
 		Missing: processMissing,
