@@ -40,7 +40,7 @@ func twoGrantsRun(held before, asked [2]float64) *synth {
 	s.hold(1, "c1-1", 0, holdTimes{asked[1], 2200, 2500, 1900})
 	s.watch("n1", "master", 0, 2700, owned("c1-1", 2150, 2600, 2000))
 	s.number()
-	events := []int{s.find(history.OK, 0, history.Acquire, ""), s.find(history.OK, 1, history.Acquire, "")}
+	events := []int{s.find(history.OK, 0, history.Acquire, "c0-1"), s.find(history.OK, 1, history.Acquire, "c1-1")}
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.LeaseExclusion,
 		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Class: checker.BrokenPromise, Key: "orders",
 			Clients: []int{0, 1}, Owners: []string{"c0-1", "c1-1"}, Start: ms(2200), End: ms(2500), Events: events}}}}}
@@ -97,6 +97,15 @@ func TestTakenOverTwice(t *testing.T) {
 			s.releasing(1900)
 			s.add(2050, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
 		}, [2]float64{20, 2060}, "fault-between", ""},
+		{"released by a client that asks again", func(s *synth) {
+			s.hold(0, "c0-0", 0, holdTimes{10, 500, 1900, 1500})
+		}, [2]float64{1960, 30}, "taken-over-twice", "client 0 released it at 1.900 s and asked for it again at 1.960 s, " +
+			"while the acquire of client 1 was in flight (`latency` from 0.200 s)" + grants},
+		{"not held any more long before the end of its lease", func(s *synth) {
+			s.grantedBefore()
+			s.releasing(1000)
+			s.add(1010, history.Fail, 2, history.Release, &history.Value{Owner: "c2-1"})
+		}, inFlight(), "fault-between", ""},
 		{"released after its lease, meanwhile", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(2080)

@@ -54,18 +54,26 @@ func (q *inquiry) freedByDeath(dead *evidence.Hold) (c *Cause, joint string) {
 	return blame(f, "%s was killed at %s (%s), and its %s", dead, f.Took(), f, end), ", while"
 }
 
-// freed: the hold was released while the acquires of both holds were in flight, or its lease ended, also if that was
-// before they were sent: an expired value stays until a client replaces it.
+// freed: the hold was released while the acquires of both holds were in flight, or that of the other client if one of
+// them is its own client's next; or its lease ended, also if that was before they were sent: an expired value stays
+// until a client replaces it.
 func (q *inquiry) freed(before *evidence.Hold) (c *Cause, joint string) {
 	a, end := q.p.A, before.ValidUntil()
 	asked := max(a.Asked, q.p.B.Asked)
+	switch before.Client {
+	case a.Client:
+		asked = q.p.B.Asked
+	case q.p.B.Client:
+		asked = a.Asked
+	}
 	if before.End == checker.Released {
 		if rel := q.r.ReleaseOf(before); rel.Call > a.From || rel.Return < asked {
 			return nil, ""
 		}
 		return because("%s released it at %s", before, before.EndedAt()).explain(q.r.StepAt(int(before.Ended))), " while"
 	}
-	if end == 0 || end > a.From || before.From >= a.From {
+	over := before.To >= end || before.End == checker.Crashed || before.End == checker.ReleaseUnknown
+	if end == 0 || end > a.From || before.From >= a.From || !over {
 		return nil, ""
 	}
 	joint = " while"
