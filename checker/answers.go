@@ -217,7 +217,7 @@ func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) boo
 // judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and
 // reaches the servers, its lease is renewed before it ends. Short leases are not judged: a busy machine may delay
 // their renewal for as long as they last. A lock that retries after transient errors has failed a renewal that had half
-// of the lease left without a fault, also one that revokes its permissions. Where messages are delivered by priorities,
+// of the lease left without a fault, also one that has its commands refused. Where messages are delivered by priorities,
 // a renewal may wait behind each of the messages that a slow network delays.
 func (c *honestyCheck) judgeRenewed() {
 	if !c.o.states(promise.Watchdog) {
@@ -247,8 +247,7 @@ func (c *honestyCheck) judgeRenewed() {
 		dis, client := excuses(scope{h.key, true, false}).dis, c.client(h.span)
 		if c.o.applies(honestPaused) && dis.mayAffect(segment{h.asked, t}, client, history.AffectsClients) ||
 			c.o.applies(honestOutage) && (dis.mayAffect(segment{h.asked, t}, client, history.AffectsData) ||
-				dis.mayAffect(traffic, client, history.AffectsTraffic)) ||
-			c.o.applies(honestRights) && dis.refusedForGood(traffic, c.o) ||
+				dis.mayAffect(traffic, client, history.AffectsTraffic, history.AffectsCommands)) ||
 			c.o.SimPriorities && c.o.applies(honestStarved) && dis.mayAffect(traffic, client, history.AffectsDelays) {
 			continue
 		}

@@ -9,11 +9,10 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// permitsOfDead finds permits of a client that died, which no known lease returns: the client requested none, and no
-// reply had a validity. Whether the lock returns them could only be seen: a later grant, a sample or the count at the
-// end shows that they were free again. The probe of one permit does not, while there are others. The result says whose
-// permits may be gone for good; "": none. A lock that states that it has no leases ([promise.Unleased]) need not return
-// them.
+// permitsOfDead finds permits of a client that died, not just before the end, which no known lease returns: the client
+// requested none, and no reply had a validity. Only a later grant, a sample or the count at the end shows that they were
+// free again. The probe of one permit does not, while there are others. The result says whose permits may be gone for
+// good; "": none. A lock that states that it has no leases ([promise.Unleased]) need not return them.
 func (v *view) permitsOfDead(o Options) string {
 	if o.states(promise.Unleased) {
 		return ""
@@ -21,7 +20,7 @@ func (v *view) permitsOfDead(o Options) string {
 	e := v.freeTimes().extents
 	for i, h := range refs(v.holds) {
 		limit := v.h.Limit(h.key)
-		if limit <= 1 || v.endOf(h) != Crashed || e.freeAt(i) != never || v.lastActivity()-h.until <= o.slack() {
+		if limit <= 1 || v.endOf(h) != Crashed || e.freeAt(i) != never || v.lastActivity()-h.until <= (Options{}).slack() {
 			continue
 		}
 		n := v.outAt(i, h.until)
