@@ -64,7 +64,7 @@ type Hold struct {
 	Keys    []string // of a hold of several; nil: Key alone
 	Owner   string
 	Mode    string // as in its acquire; empty: exclusive, or unknown
-	Permits int    // as in its acquire; 0: unknown
+	Permits int    // as in its acquire, at least 1; 0: all, of an inspection
 	Failed  bool   // of a release of a scoped hold: its block of code ends with an error
 }
 

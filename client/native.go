@@ -126,7 +126,7 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 	case history.Acquire, history.Try:
 		return n.acquire(ctx, r)
 	case history.Renew:
-		g, err := n.locker.Renew(ctx, r.Hold(), r.Lease)
+		g, err := n.locker.Renew(ctx, r.attempt(r.Op).Hold(), r.Lease)
 		return n.reply(r, g, err)
 	case history.Release:
 		if r.Canceled {
@@ -134,7 +134,7 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 			cancel()
 			ctx = ended
 		}
-		h := r.Hold()
+		h := r.attempt(r.Op).Hold()
 		h.Failed = r.Failed
 		count, err := n.locker.Release(ctx, h)
 		return n.reply(r, Grant{Count: count}, err)

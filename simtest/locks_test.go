@@ -67,7 +67,7 @@ func server(s client.Setup, addr string) *redis.Client {
 func options(s client.Setup, addrs ...string) *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs: addrs, Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: 100 * time.Millisecond, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second,
+		DialTimeout: 100 * time.Millisecond, ReadTimeout: time.Second, WriteTimeout: time.Second,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }

@@ -25,7 +25,7 @@ const (
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if redis.call('ZCARD', KEYS[1]) + ARGV[2] > tonumber(ARGV[3]) then return 0 end
 for i = 1, tonumber(ARGV[2]) do redis.call('ZADD', KEYS[1], now + ARGV[4], ARGV[1] .. ':' .. i) end
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 return 1`
 	putBack = `local n = 0 for i = 1, tonumber(ARGV[2]) do n = n + redis.call('ZREM', KEYS[1], ARGV[1] .. ':' .. i) end return n`
 )
@@ -87,7 +87,7 @@ redis.call('ZREMRANGEBYSCORE', readers, '-inf', now) `
 	lockRead = readersOf + `
 if redis.call('EXISTS', KEYS[1]) == 1 and ARGV[3] ~= 'reader ignores writer' then return 0 end
 redis.call('ZADD', readers, now + ARGV[2], ARGV[1])
-redis.call('PEXPIRE', readers, ARGV[2])
+if redis.call('PTTL', readers) < tonumber(ARGV[2]) then redis.call('PEXPIRE', readers, ARGV[2]) end
 return 1`
 	lockWrite = readersOf + `
 if redis.call('ZCARD', readers) > 0 and ARGV[3] ~= 'writer ignores readers' then return 0 end

@@ -45,13 +45,15 @@ func (l *watchdog) Acquire(ctx context.Context, a client.Acquire) (client.Grant,
 	return g, nil
 }
 
-// watch renews until ctx ends or the lock is lost.
+// watch renews until ctx ends or the lock is lost, also if a renewal has no reply when the lease ends.
 func (l *watchdog) watch(ctx context.Context, a client.Acquire, deadline time.Time) {
 	lost := func() {
 		if l.bug != "reports no loss" {
 			l.notify(client.Reply{Event: "lost", Key: a.Key, Owner: a.Owner})
 		}
 	}
+	expired := time.AfterFunc(time.Until(deadline), lost)
+	defer expired.Stop()
 	every := watchdogLease / 3
 	if l.bug == "renews too late" {
 		every = watchdogLease + 200*time.Millisecond
@@ -68,10 +70,16 @@ func (l *watchdog) watch(ctx context.Context, a client.Acquire, deadline time.Ti
 		case ctx.Err() != nil:
 			return
 		case err == nil && n > 0:
+			if !expired.Stop() {
+				return
+			}
 			deadline = start.Add(watchdogLease)
+			expired.Reset(time.Until(deadline))
 			l.notify(client.Reply{Event: "renewed", Key: a.Key, Owner: a.Owner, Deadline: deadline})
-		case err == nil || time.Now().After(deadline):
-			lost()
+		case err == nil:
+			if expired.Stop() {
+				lost()
+			}
 			return
 		}
 	}
