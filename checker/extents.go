@@ -50,7 +50,7 @@ func newExtents(v *view) *extents {
 	if renewals {
 		e.addRenewals()
 	}
-	pauses := v.clientPauses()
+	pauses := v.clientTimes(func(f *faultTime) bool { return f.affects != history.AffectsMessages })
 	for i, s := range refs(v.h.Spans) {
 		switch {
 		case v.mayHold(s):
