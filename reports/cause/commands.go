@@ -59,13 +59,7 @@ func (q *inquiry) freedByDeath(dead *evidence.Hold) (c *Cause, joint string) {
 // until a client replaces it.
 func (q *inquiry) freed(before *evidence.Hold) (c *Cause, joint string) {
 	a, end := q.p.A, before.ValidUntil()
-	asked := max(a.Asked, q.p.B.Asked)
-	switch before.Client {
-	case a.Client:
-		asked = q.p.B.Asked
-	case q.p.B.Client:
-		asked = a.Asked
-	}
+	asked := q.p.OthersAsked(before.Client)
 	if before.End == checker.Released {
 		if rel := q.r.ReleaseOf(before); rel.Call > a.From || rel.Return < asked {
 			return nil, ""
@@ -76,10 +70,7 @@ func (q *inquiry) freed(before *evidence.Hold) (c *Cause, joint string) {
 	if end == 0 || end > a.From || before.From >= a.From || !over {
 		return nil, ""
 	}
-	joint = " while"
-	if end < asked {
-		joint = " and then"
-	}
+	joint = map[bool]string{false: " while", true: " and then"}[end < asked]
 	return because("the lease of %s ended at %s", before, q.r.Validity(before)), joint
 }
 

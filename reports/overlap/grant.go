@@ -224,3 +224,14 @@ func (p *Pair) usualRelease() time.Duration {
 	slices.Sort(all)
 	return all[len(all)*9/10]
 }
+
+// OthersAsked is when the acquires of the other clients than that one had been sent.
+func (p *Pair) OthersAsked(client int) time.Duration {
+	switch client {
+	case p.A.Client:
+		return p.B.Asked
+	case p.B.Client:
+		return p.A.Asked
+	}
+	return max(p.A.Asked, p.B.Asked)
+}
