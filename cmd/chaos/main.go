@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lockchaos/lockchaos/internal/console"
 )
@@ -55,6 +56,10 @@ func run(args []string, io streams) (code int) {
 	return exitCode(out.check(root.ExecuteContext(context.Background())), io)
 }
 
+// sameSignal is how long after a signal others are taken as the same: timeout(1) sends its signal to the program, and
+// then to the process group of the program.
+const sameSignal = 200 * time.Millisecond
+
 // interruptible returns a context that is canceled by the first SIGINT,
 // SIGTERM or SIGHUP, so that a run heals its faults and writes its report.
 // (Commands that start nothing keep the default action.) The second signal ends
@@ -77,6 +82,10 @@ func interruptible(ctx context.Context, io streams) (context.Context, context.Ca
 		}
 		io.note("interrupted: healing faults, stopping servers, writing the report (interrupt again to exit at once)")
 		cancel()
+		time.Sleep(sameSignal)
+		for len(signals) > 0 {
+			<-signals
+		}
 		if _, ok := <-signals; ok {
 			io.note("exiting without a report; `chaos clean` removes what the run left behind")
 			os.Exit(exitInterrupted)
