@@ -94,6 +94,9 @@ func (o *testOptions) complete() (err error) {
 	if o.lock == "" {
 		return errors.New("--lock is required: a name (see chaos list locks), or exec:COMMAND")
 	}
+	if o.Out == "" {
+		return errors.New("--out must name a directory")
+	}
 	if o.Time <= 0 || o.Jobs < 0 || o.init < 0 {
 		return errors.New("--time must be positive; --jobs and --init-timeout must not be negative")
 	}
@@ -144,7 +147,9 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 	}
 	o.Note = func(text string) { s.note("%s", text) }
 	o.Found = func(f evaluation.Finding) { s.note("%s", f.Line()) }
-	s.note("testing %s on %s for %s, seed %d", o.lock, strings.Join(o.Options.Lock.Kinds, ", "), o.Time, o.Seed)
+	if !(evaluation.Report{Client: o.Client}).Untestable() {
+		s.note("testing %s on %s for %s, seed %d", o.lock, strings.Join(o.Options.Lock.Kinds, ", "), o.Time, o.Seed)
+	}
 	var latest atomic.Pointer[evaluation.Progress]
 	latest.Store(&evaluation.Progress{Phase: "choosing scenarios"})
 	o.Watch = func(p evaluation.Progress) { latest.Store(&p) }
@@ -152,10 +157,10 @@ func testLock(c *cobra.Command, s streams, o testOptions) error {
 	line := console.ShowStatus(s.err, func() console.Status { return testStatus(latest.Load(), began, o.Time) })
 	report, err := evaluation.Run(ctx, o.Options)
 	line.End()
-	if err != nil {
+	if err != nil && report.Runs.All == 0 {
 		return err
 	}
-	return publishTest(s, report, o)
+	return publishTest(s, report, o, err)
 }
 
 // runArgs are the arguments of every run.
@@ -226,9 +231,10 @@ func testStatus(p *evaluation.Progress, began time.Time, total time.Duration) co
 		More: fmt.Sprintf("%s, %s unsafe, %s left", p.Phase, format.Number(p.Runs.Unsafe), left)}
 }
 
-// publishTest writes the files of a test, prints the result and returns the exit code.
-func publishTest(s streams, r evaluation.Report, o testOptions) error {
-	unwritten := r.Write(o.Out)
+// publishTest writes the files of a test, prints the result and returns the exit code. failed is the error that ended
+// the test.
+func publishTest(s streams, r evaluation.Report, o testOptions, failed error) error {
+	unwritten := errors.Join(failed, r.Write(o.Out))
 	var err error
 	if o.json {
 		err = s.json(r)

@@ -1,12 +1,13 @@
 package evaluation
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -17,30 +18,26 @@ type Baseline []Acceptance
 
 // Acceptance accepts the findings of one cause.
 type Acceptance struct {
-	Cause    string           `json:"cause"`              // as test.json has it
-	Property checker.Property `json:"property,omitempty"` // empty: any
-	Owner    string           `json:"owner"`              // who removes the entry
-	Until    string           `json:"until"`              // the last day, such as 2026-12-31 (UTC)
-	Reason   string           `json:"reason,omitempty"`   // an issue, for example
+	Cause      string           `yaml:"cause"`              // as test.json has it
+	Property   checker.Property `yaml:"property,omitempty"` // empty: any
+	suite.Term `yaml:",inline"`
 }
 
 // baselineFile is the content of the file.
 type baselineFile struct {
-	Accept Baseline `json:"accept"`
+	Accept Baseline `yaml:"accept"`
 }
 
-// ReadBaseline reads a JSON file: {"accept": [{"cause": …, "owner": …, "until": …}]}.
+// ReadBaseline reads a JSON file: {"accept": [{"cause": …, "owner": …, "until": …}]}. It is read as YAML, of which JSON
+// is a part, for errors with the place in the file.
 func ReadBaseline(file string) (Baseline, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the baseline: %w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	var b baselineFile
-	if err := d.Decode(&b); err != nil {
-		line := 1 + bytes.Count(text[:min(d.InputOffset(), int64(len(text)))], []byte("\n"))
-		return nil, fmt.Errorf("reading the baseline %s: near line %d: %w", file, line, err)
+	if err := yaml.UnmarshalWithOptions(text, &b, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("reading the baseline %s: %w", file, err)
 	}
 	for i, a := range b.Accept {
 		if err := a.validate(); err != nil {
@@ -51,36 +48,39 @@ func ReadBaseline(file string) (Baseline, error) {
 }
 
 func (a Acceptance) validate() error {
-	switch {
-	case a.Cause == "":
+	if a.Cause == "" {
 		return errors.New("cause is missing: copy it from test.json")
-	case a.Owner == "":
-		return errors.New("owner is missing: name who is to remove the entry")
 	}
-	_, err := a.end()
-	return err
+	if _, ok := checker.Find(a.Property); !ok && a.Property != "" {
+		return fmt.Errorf("there is no property %q", a.Property)
+	}
+	return a.Validate()
 }
 
-// end is the first instant after the acceptance.
-func (a Acceptance) end() (time.Time, error) { return suite.After(a.Until) }
+// accepts reports whether an entry is about a finding.
+func (a Acceptance) accepts(f Finding) bool {
+	return f.Own && a.Cause == f.ID() && (a.Property == "" || a.Property == f.Property)
+}
 
 // of is the acceptance of a finding at an instant as text; empty: there is none.
 func (b Baseline) of(f Finding, now time.Time) string {
 	for _, a := range b {
-		end, err := a.end()
-		if err == nil && now.Before(end) && f.Own && a.Cause == f.Cause && (a.Property == "" || a.Property == f.Property) {
-			return fmt.Sprintf("%s until %s", a.Owner, a.Until)
+		if term := a.At(now); term != "" && a.accepts(f) {
+			return term
 		}
 	}
 	return ""
 }
 
-// expired are notes about acceptances that are over.
-func (b Baseline) expired(now time.Time) (notes []string) {
+// notes are about entries that are over, and about those of which nothing was found.
+func (b Baseline) notes(found []Finding, now time.Time) (notes []string) {
 	for _, a := range b {
-		if end, err := a.end(); err == nil && !now.Before(end) {
+		switch {
+		case a.At(now) == "":
 			notes = append(notes, fmt.Sprintf("the acceptance of %s (owner %s) expired on %s; the finding counts again", a.Cause,
 				a.Owner, a.Until))
+		case !slices.ContainsFunc(found, a.accepts):
+			notes = append(notes, fmt.Sprintf("the baseline accepts %s (owner %s), which no run showed", a.Cause, a.Owner))
 		}
 	}
 	return notes

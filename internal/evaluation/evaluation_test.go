@@ -43,6 +43,18 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// TestSentence: a test that was interrupted says so, unless a finding decides.
+func TestSentence(t *testing.T) {
+	r := Report{Interrupted: true, Result: tally.Result{Runs: tally.Runs{All: 4, Safe: 4}}}
+	if got := r.Sentence(); got != "interrupted after 4 runs (0 generated) without a finding of this lock" {
+		t.Error(got)
+	}
+	r.Findings = []Finding{{Own: true}}
+	if got := r.Sentence(); got != "1 finding of this lock in 4 runs (0 generated)" {
+		t.Error(got)
+	}
+}
+
 // TestBaseline: an entry accepts its cause until its day is over; a wrong file is an error that names the place.
 func TestBaseline(t *testing.T) {
 	write := func(text string) string {
@@ -67,11 +79,15 @@ func TestBaseline(t *testing.T) {
 	f := Finding{Own: true, Cause: "stolen", Property: checker.Exclusion}
 	other := f
 	other.Property = checker.Honesty
-	if b.of(f, day("2026-12-31 23:59:59")) != "ann until 2026-12-31" || len(b.expired(day("2026-12-31 23:59:59"))) > 0 {
+	found := []Finding{f}
+	if b.of(f, day("2026-12-31 23:59:59")) != "ann until 2026-12-31" || len(b.notes(found, day("2026-12-31 23:59:59"))) > 0 {
 		t.Error("the entry does not accept its cause on its last day")
 	}
-	if b.of(f, day("2027-01-01 00:00:00")) != "" || len(b.expired(day("2027-01-01 00:00:00"))) != 1 {
+	if b.of(f, day("2027-01-01 00:00:00")) != "" || len(b.notes(found, day("2027-01-01 00:00:00"))) != 1 {
 		t.Error("the entry is in force after its last day, or there is no note of it")
+	}
+	if notes := b.notes([]Finding{other}, day("2026-12-01 00:00:00")); len(notes) != 1 || !strings.Contains(notes[0], "no run showed") {
+		t.Errorf("notes about an entry of which nothing was found: %q", notes)
 	}
 	if b.of(other, day("2026-12-01 00:00:00")) != "" {
 		t.Error("the entry accepts another property")
@@ -80,8 +96,12 @@ func TestBaseline(t *testing.T) {
 		`{"accept": [{"owner": "ann", "until": "2026-12-31"}]}`:    "entry 1: cause is missing",
 		`{"accept": [{"cause": "stolen", "until": "2026-12-31"}]}`: "entry 1: owner is missing",
 		`{"accept": [{"cause": "s", "owner": "a", "until": "x"}]}`: `entry 1: until: expected a day such as 2026-12-31, got "x"`,
-		"{\"accept\": [\n{\"cuase\": \"s\"}]}":                     `near line 2: json: unknown field "cuase"`,
-		"{":                                                        "near line 1: unexpected EOF",
+		"{\"accept\": [\n\t{\"cuase\": \"s\"}]}":                   `[2:3] unknown field "cuase"`,
+		"{\"accept\": [\n{\"cause\": [1]}]}":                       "[2:11] ",
+		"{":                                                        "[1:1] ",
+		"[]":                                                       "[1:1] ",
+		`{"accept": []} more`:                                      "[1:16] ",
+		`{"accept": [{"cause": "s", "property": "p", "owner": "a", "until": "2026-12-31"}]}`: `entry 1: there is no property "p"`,
 	} {
 		if _, err := ReadBaseline(write(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

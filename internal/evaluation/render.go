@@ -52,6 +52,9 @@ func (r Report) Sentence() string {
 	if n := len(r.Own()); n > 0 {
 		return format.Count(n, "finding") + " of this lock in " + runs
 	}
+	if r.Interrupted {
+		return "interrupted after " + runs + " without a finding of this lock"
+	}
 	if r.TooLittle() {
 		return "too little was tested to decide: " + format.Count(r.Runs.Safe+r.Runs.Unsafe, "decided run") + " of " + runs
 	}
@@ -85,8 +88,11 @@ func (r Report) Next() (text string) {
 // Text writes the result for a terminal.
 func (r Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, in %s\n", format.Printable(r.Lock), r.Sentence(), format.Duration(r.Finished.Sub(r.Started)))
-	fmt.Fprintf(&b, "%s\n", r.Next())
+	took := ", in " + format.Duration(r.Finished.Sub(r.Started))
+	if r.Untestable() {
+		took = ""
+	}
+	fmt.Fprintf(&b, "%s: %s%s\n%s\n", format.Printable(r.Lock), r.Sentence(), took, r.Next())
 	for _, f := range r.WrongClient() {
 		fmt.Fprintf(&b, "  client, %s: %s\n", f.Check, format.Printable(f.Detail))
 	}

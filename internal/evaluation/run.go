@@ -87,40 +87,49 @@ type test struct {
 	ran    map[string]suite.Scenario // once, by name; they may run again
 }
 
-// Run tests a lock. When ctx ends, the runs in progress are interrupted, and the report says so.
+// Run tests a lock. When ctx ends, the runs in progress are interrupted, and the report says so. With an error, the
+// report has the runs before it.
 func Run(ctx context.Context, o Options) (Report, error) {
 	stories, unfit := tally.Plan(o.Lock)
 	t := &test{Options: o, began: time.Now(), tally: tally.New(unfit), ran: map[string]suite.Scenario{},
 		report: Report{Format: Format, Version: o.Version, Lock: o.Lock.Name, Promises: o.Lock.Can, Unstated: o.Unstated,
-			Topologies: o.Lock.Kinds, Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client,
-			Notes: o.Baseline.expired(time.Now())}}
+			Topologies: o.Lock.Kinds, Seed: o.Seed, Started: time.Now().UTC(), Client: o.Client}}
+	var err error
+	if !t.report.Untestable() {
+		err = t.runs(ctx, stories)
+	}
+	t.report.Result = t.tally.Result
+	t.report.Notes = o.Baseline.notes(t.report.Findings, t.began)
+	t.report.Finished = time.Now().UTC()
+	return t.report, err
+}
+
+// runs makes all runs and sums them up.
+func (t *test) runs(ctx context.Context, stories []scenarios.Scenario) error {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t.tally.Accept = func(f Finding) string { return o.Baseline.of(f, t.began) }
+	t.tally.Accept = func(f Finding) string { return t.Baseline.of(f, t.began) }
 	t.tally.Found = func(f Finding) {
-		if o.Found != nil {
-			o.Found(f)
+		if t.Options.Found != nil {
+			t.Options.Found(f)
 		}
-		if o.FailFast && f.Own && f.Accepted == "" {
+		if t.FailFast && f.Own && f.Accepted == "" {
 			cancel()
 		}
 	}
-	if !t.report.Untestable() {
-		err := t.suite(limited, "stories", named(stories), o.Seed, 1, time.Duration(float64(o.Time)*storyShare))
-		if err == nil {
-			err = t.generated(limited)
-		}
-		if t.report.Interrupted = ctx.Err() != nil; err != nil && limited.Err() == nil {
-			return t.report, err
-		}
+	err := t.suite(limited, "stories", named(stories), t.Seed, 1, time.Duration(float64(t.Time)*storyShare))
+	if err == nil {
+		err = t.generated(limited)
 	}
+	t.report.Interrupted = ctx.Err() != nil
 	t.tally.SumUp()
-	if o.Lock.Command != nil {
-		t.tally.AddNotStated(o.Lock.Can, o.Unstated, "\"can\" of the reply to init")
+	if t.Lock.Command != nil {
+		t.tally.AddNotStated(t.Lock.Can, t.Unstated, "\"can\" of the reply to init")
 	}
-	t.report.Result = t.tally.Result
-	t.report.Finished = time.Now().UTC()
-	return t.report, nil
+	if limited.Err() != nil {
+		return nil // that was the error
+	}
+	return err
 }
 
 // named are stories as a suite has them.
@@ -135,15 +144,12 @@ func named(stories []scenarios.Scenario) (list []suite.Scenario) {
 func (t *test) suite(
 	ctx context.Context, phase string, list []suite.Scenario, first uint64, times int, budget time.Duration,
 ) error {
-	t.mu.Lock()
-	t.phase = phase
+	t.begin(phase)
 	for _, s := range list {
 		if times == 1 {
 			t.ran[s.Title()] = s
 		}
 	}
-	t.watch()
-	t.mu.Unlock()
 	done, err := suite.Run(ctx, suite.Options{
 		Scenarios: list, Command: t.Command, Args: t.Args, Backend: t.Backend, Version: t.Version, Lock: t.Lock.Name,
 		Seed: first, Repeat: times, Jobs: t.Jobs, Budget: budget, Out: t.Out, InOrder: true, Missing: t.missing,
@@ -154,6 +160,14 @@ func (t *test) suite(
 	}
 	_ = os.Remove(filepath.Join(t.Out, suite.ProgressFile))
 	return err
+}
+
+// begin begins a phase.
+func (t *test) begin(phase string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phase = phase
+	t.watch()
 }
 
 // left is the time that is left.
@@ -247,10 +261,7 @@ func (t *test) draw(first uint64, n int) (list []suite.Scenario, err error) {
 // simulated runs generated scenarios in simulation. The command that repeats a run names the file of its scenario,
 // because the seed alone would draw another one for all topologies of the lock.
 func (t *test) simulated(ctx context.Context) error {
-	t.mu.Lock()
-	t.phase = "generated scenarios, simulated"
-	t.watch()
-	t.mu.Unlock()
+	t.begin("generated scenarios, simulated")
 	lock := t.Lock.Simulated()
 	got, err := t.Explore(ctx, explore.Options{
 		First: t.Seed, Seeds: math.MaxInt32, Time: t.left(), Jobs: t.Jobs, Out: filepath.Join(t.Out, suite.RunsDir),
@@ -296,9 +307,7 @@ func (t *test) row(r suite.Row) {
 		}
 		t.tally.Missed(r.Scenario, why)
 	case r.Verdict == "":
-		t.tally.Runs.All++
-		t.tally.Runs.Failed++
-		t.report.Notes = append(t.report.Notes, fmt.Sprintf("scenario %s: %s", r.Scenario, strings.Join(r.Why, "; ")))
+		t.tally.Failed(r.Scenario, strings.Join(r.Why, "; "))
 	}
 	for i := range t.tally.Findings {
 		f := &t.tally.Findings[i]

@@ -16,9 +16,14 @@ type Quarantine []Exemption
 // Exemption is one entry of a quarantine file.
 type Exemption struct {
 	Scenario string `yaml:"scenario"`
-	Owner    string `yaml:"owner"`            // who removes the entry
-	Until    string `yaml:"until"`            // the last day, such as 2026-12-31 (UTC)
-	Reason   string `yaml:"reason,omitempty"` // an issue, for example
+	Term     `yaml:",inline"`
+}
+
+// Term says until when something does not count, and who removes the entry that says so.
+type Term struct {
+	Owner  string `yaml:"owner"`
+	Until  string `yaml:"until"`            // the last day, such as 2026-12-31 (UTC)
+	Reason string `yaml:"reason,omitempty"` // an issue, for example
 }
 
 // ReadQuarantine reads a file with a list of exemptions. Every entry must name a known scenario, an owner and a day.
@@ -40,33 +45,43 @@ func ReadQuarantine(file string, known []string) (Quarantine, error) {
 }
 
 func (e Exemption) validate(known []string) error {
-	switch {
-	case !slices.Contains(known, e.Scenario):
+	if !slices.Contains(known, e.Scenario) {
 		return fmt.Errorf("there is no scenario %q", e.Scenario)
-	case e.Owner == "":
+	}
+	return e.Validate()
+}
+
+// Validate reports a missing owner, or an end that is no day.
+func (t Term) Validate() error {
+	if t.Owner == "" {
 		return errors.New("owner is missing: name who is to remove the entry")
 	}
-	_, err := e.end()
+	_, err := t.end()
 	return err
 }
 
-// end is the first instant after the exemption.
-func (e Exemption) end() (time.Time, error) { return After(e.Until) }
-
-// After is the first instant after the last day of something, such as 2026-12-31 (UTC).
-func After(until string) (time.Time, error) {
-	day, err := time.Parse(time.DateOnly, until)
+// end is the first instant after the term.
+func (t Term) end() (time.Time, error) {
+	day, err := time.Parse(time.DateOnly, t.Until)
 	if err != nil {
-		return day, fmt.Errorf("until: expected a day such as 2026-12-31, got %q", until)
+		return day, fmt.Errorf("until: expected a day such as 2026-12-31, got %q", t.Until)
 	}
 	return day.AddDate(0, 0, 1), nil
+}
+
+// At is the term as text; empty: it is over at that instant.
+func (t Term) At(now time.Time) string {
+	if end, err := t.end(); err != nil || !now.Before(end) {
+		return ""
+	}
+	return fmt.Sprintf("%s until %s", t.Owner, t.Until)
 }
 
 // of returns the exemption of a scenario at an instant as text; empty: none is in force.
 func (q Quarantine) of(scenario string, now time.Time) string {
 	for _, e := range q {
-		if end, err := e.end(); e.Scenario == scenario && err == nil && now.Before(end) {
-			return fmt.Sprintf("%s until %s", e.Owner, e.Until)
+		if term := e.At(now); e.Scenario == scenario && term != "" {
+			return term
 		}
 	}
 	return ""
@@ -75,7 +90,7 @@ func (q Quarantine) of(scenario string, now time.Time) string {
 // expired are notes about exemptions that are over.
 func (q Quarantine) expired(now time.Time) (notes []string) {
 	for _, e := range q {
-		if end, err := e.end(); err == nil && !now.Before(end) {
+		if e.At(now) == "" {
 			notes = append(notes, fmt.Sprintf("the quarantine of %s (owner %s) expired on %s; its verdict counts again",
 				e.Scenario, e.Owner, e.Until))
 		}

@@ -55,8 +55,10 @@ func (t *Tally) Add(run *evidence.Run) (example bool) {
 		runs.Unsafe++
 	case checker.Inconclusive:
 		runs.Inconclusive++
+		t.undecided("inconclusive", name, run.Judgement.Sentence)
 	default:
 		runs.Failed++
+		t.undecided("failed", name, run.Judgement.Sentence)
 	}
 	for _, r := range run.Judgement.Results {
 		t.addResult(r)
@@ -194,6 +196,7 @@ func weight(yaml string) int {
 
 // addFinding adds a finding to those of the same cause, and reports whether its run became their example.
 func (t *Tally) addFinding(f Finding) (example bool) {
+	f.Cause = f.ID()
 	if f.Own {
 		t.broken[f.Property] = true
 		if len(f.Advice) == 0 {

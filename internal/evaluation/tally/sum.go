@@ -31,6 +31,10 @@ func (t *Tally) SumUp() {
 		r.NotTested = append(r.NotTested, missedScenarios(why, t.missed[why]))
 	}
 	slices.SortStableFunc(r.NotTested, func(a, b NotTested) int { return First(a.Needs != "", b.Needs != "") })
+	for _, x := range t.idle {
+		r.NotTested = slices.Insert(r.NotTested, 0, NotTested{
+			Subject: format.Count(x.runs, x.how+" run") + ": " + someOf(x.scenarios), Why: "the first one: " + x.why})
+	}
 }
 
 // group is the scenario as [Seen] has it.
@@ -153,13 +157,19 @@ func countsText(counts map[string]int64) string {
 // namedAtMost is the number of scenarios that a line names.
 const namedAtMost = 6
 
+// someOf lists the first scenarios.
+func someOf(names []string) string {
+	shown := names[:min(len(names), namedAtMost)]
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // missedScenarios is the line about scenarios that did not run for one reason.
 func missedScenarios(why string, names []string) NotTested {
-	shown := names[:min(len(names), namedAtMost)]
-	n := NotTested{Subject: format.Count(len(names), "scenario") + ": " + strings.Join(shown, ", "), Why: why}
-	if len(names) > len(shown) {
-		n.Subject += fmt.Sprintf(" and %d more", len(names)-len(shown))
-	}
+	n := NotTested{Subject: format.Count(len(names), "scenario") + ": " + someOf(names), Why: why}
 	switch kind, isTopology := strings.CutPrefix(why, topologyWord); {
 	case isTopology:
 		n.Needs = "--topology " + kind

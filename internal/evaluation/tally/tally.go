@@ -7,6 +7,7 @@ package tally
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/reports/evidence"
@@ -33,6 +34,15 @@ type Tally struct {
 	faults   map[string]int64          // that had an effect, by name
 	explored int                       // runs of explorations
 	missed   map[string][]string       // scenarios that did not run, by reason
+	idle     []idle                    // runs that decided nothing
+}
+
+// idle are the runs that decided nothing in one way.
+type idle struct {
+	how       string // inconclusive or failed
+	runs      int
+	scenarios []string
+	why       string // of the first one
 }
 
 // New is a tally without runs; unfit are the scenarios that do not fit the lock, see [Plan].
@@ -45,6 +55,26 @@ func New(unfit map[string][]string) *Tally {
 
 // Missed adds a scenario that did not run.
 func (t *Tally) Missed(scenario, why string) { t.missed[why] = append(t.missed[why], scenario) }
+
+// Failed counts a run that ended without a verdict.
+func (t *Tally) Failed(scenario, why string) {
+	t.Runs.All++
+	t.Runs.Failed++
+	t.undecided("failed", scenario, why)
+}
+
+// undecided notes why a run decided nothing.
+func (t *Tally) undecided(how, scenario, why string) {
+	i := slices.IndexFunc(t.idle, func(x idle) bool { return x.how == how })
+	if i < 0 {
+		why, _, _ = strings.Cut(why, "; ") // one of several reasons
+		i, t.idle = len(t.idle), append(t.idle, idle{how: how, why: why})
+	}
+	x := &t.idle[i]
+	if x.runs++; !slices.Contains(x.scenarios, scenario) {
+		x.scenarios = append(x.scenarios, scenario)
+	}
+}
 
 // AddRuns counts runs of an exploration with so many grants.
 func (t *Tally) AddRuns(r Runs, grants int64) {

@@ -8,6 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -250,5 +251,30 @@ func TestBeyond(t *testing.T) {
 		if fault, why := generator.Beyond(s, test.can); fault != test.want || (why == "") != (fault == "") {
 			t.Errorf("%s with %v: %q (%s), want %q", test.scenario, test.can, fault, why, test.want)
 		}
+	}
+}
+
+// TestUndecided: runs that decided nothing are the first of what was not tested, with the first reason.
+func TestUndecided(t *testing.T) {
+	tt := New(map[string][]string{"topology sentinel": {"failover"}})
+	for _, name := range []string{"mixed", "latency", "mixed"} {
+		run := &evidence.Run{}
+		run.Manifest.Scenario = name
+		run.Judgement = checker.Judgement{Verdict: checker.Inconclusive, Sentence: "too little of " + name + "; and more"}
+		tt.Add(run)
+	}
+	tt.Failed("failover", "the disk is full; and more")
+	tt.SumUp()
+	var got []string
+	for _, n := range tt.NotTested {
+		got = append(got, n.Line())
+	}
+	want := []string{
+		"1 failed run: failover: the first one: the disk is full",
+		"3 inconclusive runs: mixed, latency: the first one: too little of mixed",
+		"1 scenario: failover: topology sentinel (needs --topology sentinel)",
+	}
+	if !slices.Equal(got, want) || tt.Runs != (Runs{All: 4, Inconclusive: 3, Failed: 1}) {
+		t.Errorf("got %q, want %q; %+v", got, want, tt.Runs)
 	}
 }
