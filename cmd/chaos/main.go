@@ -7,13 +7,11 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/lockchaos/lockchaos/internal/console"
+	"github.com/lockchaos/lockchaos/internal/interrupts"
 )
 
 func main() {
@@ -56,45 +54,13 @@ func run(args []string, io streams) (code int) {
 	return exitCode(out.check(root.ExecuteContext(context.Background())), io)
 }
 
-// sameSignal is how long after a signal others are taken as the same: timeout(1) sends its signal to the program, and
-// then to the process group of the program.
-const sameSignal = 200 * time.Millisecond
-
-// interruptible returns a context that is canceled by the first SIGINT,
-// SIGTERM or SIGHUP, so that a run heals its faults and writes its report.
-// (Commands that start nothing keep the default action.) The second signal ends
-// the program at once: the kernel kills its children (PR_SET_PDEATHSIG), and
-// chaos clean removes the files that are left.
+// interruptible returns a context that is canceled by the first signal that interrupts a run. The second one ends the
+// program; see package interrupts.
 func interruptible(ctx context.Context, io streams) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup sets it to ignored: the run is to outlive the terminal
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	// With a handler for SIGPIPE, a write to a closed stdout (| head -1) returns EPIPE instead of ending the run
-	// before its faults are healed. Ignoring the signal would do too, but children inherit that.
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	go func() {
-		if _, ok := <-signals; !ok {
-			return
-		}
+	return interrupts.Context(ctx, func() {
 		io.note("interrupted: healing faults, stopping servers, writing the report (interrupt again to exit at once)")
-		cancel()
-		time.Sleep(sameSignal)
-		for len(signals) > 0 {
-			<-signals
-		}
-		if _, ok := <-signals; ok {
-			io.note("exiting without a report; `chaos clean` removes what the run left behind")
-			os.Exit(exitInterrupted)
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		signal.Stop(pipe)
-		close(signals)
-		cancel()
-	}
+	}, func() {
+		io.note("exiting without a report; `chaos clean` removes what the run left behind")
+		os.Exit(exitInterrupted)
+	})
 }
