@@ -19,12 +19,19 @@ class FromSource(SequentialThreadingHandler):
         return socket.create_connection(address, timeout, (self.source, 0))
 
 
+def seconds(duration):
+    """What an option such as 1500ms or 12s says."""
+    return float(duration[:-2]) / 1000 if duration.endswith("ms") else float(duration[:-1])
+
+
 class Client(protocol.Client):
     can = ["try", "watchdog", "wakes", "keeps-grants"]
 
     def __init__(self, kind):
         self.kind = kind
         self.zk = None
+        self.session = None
+        self.used = False  # a lock was requested
         self.held = {}
         if kind == "read-write":
             self.can = ["try", "watchdog", "wakes", "read-write", "keeps-grants"]
@@ -32,17 +39,18 @@ class Client(protocol.Client):
             self.can = ["try", "watchdog", "wakes", "permits", "keeps-grants"]
 
     def init(self, endpoints, options):
+        """Connects: on a busy machine that takes seconds, and in a first acquire it would look like a lost wake-up."""
         self.endpoints = endpoints
+        self.connect(seconds(options.get("session", "10s")))
 
     def connect(self, session):
-        """The session is as long as the first lease."""
         handler = FromSource()
         handler.source = self.endpoints.get("source", "")
         zk = KazooClient(hosts=",".join(self.endpoints["addrs"]), timeout=session, handler=handler)
         if self.kind != "lock-unwatched":
             zk.add_listener(self.changed)
         zk.start(timeout=10)
-        self.zk = zk
+        self.zk, self.session = zk, session
 
     def changed(self, state):
         """What the documentation asks of users: without a connection, the lock may be lost."""
@@ -62,8 +70,12 @@ class Client(protocol.Client):
         return self.zk.Lock(path, owner)
 
     def acquire(self, request, wait):
-        if not self.zk:
-            self.connect(request.get("lease_ms", 0) / 1000 or 10)
+        lease = request.get("lease_ms", 0) / 1000 or self.session
+        if not self.used and lease != self.session:
+            self.zk.stop()
+            self.zk.close()
+            self.connect(lease)
+        self.used = True
         lock = self.recipe(request)
         try:
             granted = lock.acquire(blocking=wait > 0, timeout=wait or None)

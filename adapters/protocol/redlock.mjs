@@ -1,7 +1,7 @@
 // A client for node-redlock and the libraries that were derived from it, over ioredis: redlockClient(library, kind).
 import { connect, Failed, mono, sleep } from './protocol.mjs'
 
-const retryDelay = 100
+const retryDelay = 200 // of the libraries, on average
 
 // mono_ns is read first: a pause between the two clocks then shortens the validity, and never extends it.
 const promise = (lock) => ({ mono_ns: mono(), valid_ms: lock.expiration - Date.now() })
@@ -22,7 +22,7 @@ export function redlockClient ({ Redlock, ResourceLockedError, ExecutionError },
     can: ['try', 'renew', 'scripts'],
 
     async init (endpoints) {
-      redlock = new Redlock(connect(endpoints), { retryDelay, retryJitter: 0 })
+      redlock = new Redlock(connect(endpoints))
     },
 
     async acquire (request, wait) {

@@ -1,6 +1,7 @@
 """python-redis-lock: client.py lock | lock-renewed."""
 import math
 import sys
+import time
 
 import redis_lock
 
@@ -24,9 +25,14 @@ class Client(protocol.Client):
         if lease % 1:  # the library passes its lease to SET EX: whole seconds
             lease = math.ceil(lease)
         renewed = self.renewed and not lease  # with a lease, the holder wants it to end
-        lock = redis_lock.Lock(self.redis, request["key"], expire=int(lease) or 2, auto_renewal=renewed)
-        # a timeout is given to BLPOP, which rounds 0 to "for ever"
-        if not lock.acquire(blocking=wait > 0, timeout=max(1, int(wait)) if wait > 0 else None):
+        expire = int(lease) or (2 if renewed else None)
+        lock = redis_lock.Lock(self.redis, request["key"], expire=expire, auto_renewal=renewed)
+        granted, end = wait <= 0 and lock.acquire(blocking=False), time.monotonic() + wait
+        while not granted and wait > 0:
+            # the library refuses a timeout above its lease, and gives it to BLPOP, which rounds 0 to "for ever"
+            granted = lock.acquire(timeout=max(1, int(min(wait, lease or wait))))
+            wait = int(end - time.monotonic())
+        if not granted:
             raise protocol.Failed("held", "acquire() returned False")
         return lock, {}
 

@@ -222,7 +222,7 @@ public final class Client extends Protocol<Integer> {
             semaphore.release(n);
             return ok();
         }
-        semaphore.trySetPermits(request.path("limit").asInt());
+        semaphore.trySetPermits(request.path("limit").asInt(1));
         if (!semaphore.tryAcquire(n, Duration.ofMillis(wait))) {
             return held();
         }
@@ -240,7 +240,7 @@ public final class Client extends Protocol<Integer> {
             }
             return ok();
         }
-        semaphore.trySetPermits(request.path("limit").asInt());
+        semaphore.trySetPermits(request.path("limit").asInt(1));
         List<String> ids = semaphore.tryAcquire(request.path("permits").asInt(1), wait, lease > 0 ? lease : -1,
             TimeUnit.MILLISECONDS);
         if (ids.isEmpty()) {

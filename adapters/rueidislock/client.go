@@ -18,7 +18,8 @@ import (
 
 func main() { serve(open) }
 
-// library has a Locker for each lease: the validity is a setting of a Locker.
+// library has a Locker for each lease: the validity is a setting of a Locker. One for leases that the client requests
+// does not renew them.
 type library struct {
 	e       endpoints
 	lockers map[time.Duration]rueidislock.Locker
@@ -49,6 +50,9 @@ func (l library) locker(lease time.Duration) (rueidislock.Locker, error) {
 		o.ClientOption.InitAddress = l.e.Sentinels
 		o.ClientOption.Sentinel = rueidis.SentinelOption{MasterSet: l.e.MasterName, Password: l.e.Password}
 	}
+	if lease > 0 {
+		o.ExtendInterval = 2 * lease
+	}
 	if os.Args[1] == "lock-one-key" {
 		o.KeyMajority = 1
 	}
@@ -64,12 +68,12 @@ func (l library) acquire(ctx context.Context, key string, lease, wait time.Durat
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, giveUp := context.WithCancel(ctx)
+	ctx, end := context.WithCancel(ctx)
 	acquire, stop := locks.WithContext, func() bool { return true }
 	if wait == 0 {
 		acquire = locks.TryWithContext
 	} else { // a deadline of ctx would also be that of the hold
-		stop = time.AfterFunc(wait, giveUp).Stop
+		stop = time.AfterFunc(wait, end).Stop
 	}
 	held, release, err := acquire(ctx, key)
 	if !stop() && err == nil { // granted as the wait ended, which has ended the hold too
@@ -77,13 +81,17 @@ func (l library) acquire(ctx context.Context, key string, lease, wait time.Durat
 		err = context.Canceled
 	}
 	if errors.Is(err, context.Canceled) { // of the wait, which does not say whether another has the lock
-		held, release, err = locks.TryWithContext(context.WithoutCancel(ctx), key)
+		ctx, end = context.WithCancel(context.WithoutCancel(ctx))
+		held, release, err = locks.TryWithContext(ctx, key)
 	}
 	switch {
 	case errors.Is(err, rueidislock.ErrNotLocked):
 		return nil, nil, failed{"held", err}
 	case err != nil:
 		return nil, nil, err
+	}
+	if lease > 0 { // the library keeps a hold until it is released or its context ends
+		time.AfterFunc(lease, end)
 	}
 	return &hold{held, release}, nil, nil
 }
