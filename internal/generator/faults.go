@@ -168,6 +168,10 @@ func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 		skewed := t.amounts != nil && row.Class == history.FaultSkews && largest(s, row) > slices.Max(t.amounts)
 		t.steady, t.once = false, false // they are about what is drawn
 		switch {
+		case row.Least != nil && slices.ContainsFunc(s.Faults, func(step scenarios.Step) bool {
+			return step.Fault == name && step.For > 0
+		}):
+			return name, "it ends before a client has to notice, which is when it uses a connection, after a timeout of its own"
 		case keeps && (t.because != "" || t.only != nil), d.survives(t) && !unsynced && !skewed:
 		case t.because != "":
 			return name, t.because

@@ -243,6 +243,7 @@ func TestBeyond(t *testing.T) {
 		{"redlock-always", promise.Try, ""},
 		{"eviction", promise.Try, "eviction"},
 		{"clock-drift", promise.Try, "clock-drift"},
+		{"silent-connections", promise.Try, "silent-connections"},
 	} {
 		s, err := scenarios.Load(test.scenario)
 		if err != nil {
@@ -251,6 +252,14 @@ func TestBeyond(t *testing.T) {
 		if fault, why := generator.Beyond(s, test.can); fault != test.want || (why == "") != (fault == "") {
 			t.Errorf("%s with %v: %q (%s), want %q", test.scenario, test.can, fault, why, test.want)
 		}
+	}
+	s, err := scenarios.Load("silent-connections")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Faults[0].For = 0
+	if fault, why := generator.Beyond(s, promise.Try); fault != "" {
+		t.Errorf("connections are silent until the end, and a lock need not survive that: %s, %s", fault, why)
 	}
 }
 
