@@ -92,7 +92,7 @@ mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth 
 adapters: build ## build the clients for other lock libraries for which this machine has the toolchain; test-all runs them
 	bin/chaos adapters build
 
-verdicts: adapters ## run each line of adapters/*/expect.tsv until it has five runs (an hour)
+verdicts: adapters ## test each lock of the adapters for two minutes and write docs/contributors/verdicts.md (82 minutes, continues)
 	go run ./internal/lab/libraries/run
 
 disturbed: build ## 40 safe scenarios beside busy loops, and with the harness, a server or a client stopped by hand: none is unsafe (an hour)

@@ -25,11 +25,8 @@ func (e Expectation) Allows(outcome string) bool {
 	return slices.Contains(strings.Split(e.Outcome, " or "), outcome)
 }
 
-// Expectations are the lines of one adapter.
-type Expectations []Expectation
-
 // Expected reads the adapter's expectations.
-func (a Adapter) Expected() (all Expectations, err error) {
+func (a Adapter) Expected() (all []Expectation, err error) {
 	text, err := files.ReadFile(path.Join(a.Library, expectFile))
 	if err != nil {
 		return nil, err
@@ -49,14 +46,4 @@ func (a Adapter) Expected() (all Expectations, err error) {
 		all = append(all, e)
 	}
 	return all, nil
-}
-
-// Why is the reason for the expectation of a lock in a scenario; "": there is none.
-func (all Expectations) Why(lock, scenario string) string {
-	for _, e := range all {
-		if e.Lock == lock && e.Scenario == scenario {
-			return e.Why
-		}
-	}
-	return ""
 }

@@ -1,15 +1,19 @@
 package libraries
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/backend"
+	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/suite"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // samples are two lines of expect.tsv: the first that is safe, and the first in which every run convicts the lock.
@@ -40,8 +44,8 @@ func TestEveryLibraryHasSamples(t *testing.T) {
 	}
 }
 
-// TestAdaptersEndAsExpected runs the samples of each library that was built. The other lines are nightly: go run
-// ./internal/lab/libraries/run.
+// TestAdaptersEndAsExpected runs the samples of each library that was built. The other lines are nightly: chaos suite
+// --libraries.
 func TestAdaptersEndAsExpected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: takes 10 s for each library; run without -short")
@@ -72,7 +76,7 @@ func TestAdaptersEndAsExpected(t *testing.T) {
 func endsAsExpected(t *testing.T, e adapters.Expectation) {
 	t.Helper()
 	for try := 1; ; try++ {
-		out, err := Run(t.Context(), e, runner.Options{Seed: uint64(try), Out: t.TempDir(), Version: "test"})
+		out, err := run(t.Context(), e, runner.Options{Seed: uint64(try), Out: t.TempDir(), Version: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,4 +93,14 @@ func endsAsExpected(t *testing.T, e adapters.Expectation) {
 			return
 		}
 	}
+}
+
+// run runs a scenario with a lock of an adapter, on real servers. What the options lack is set here.
+func run(ctx context.Context, e adapters.Expectation, o runner.Options) (*runner.Outcome, error) {
+	s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", adapters.InitTimeout})...)
+	if err != nil {
+		return nil, err
+	}
+	o.Scenario, o.Backend = s, servers.Process().New(backend.Options{})
+	return runner.Run(ctx, o)
 }

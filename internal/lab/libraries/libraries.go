@@ -1,79 +1,27 @@
-// Package libraries records the verdicts on the locks of other libraries: the results that were measured for the rows
-// of adapters/*/expect.tsv, and the page that shows them.
+// Package libraries records the results of `chaos test` with the locks of other libraries, and writes the page that
+// shows them.
 package libraries
 
 import (
-	"context"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/adapters"
-	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/backend"
-	"github.com/lockchaos/lockchaos/internal/backend/servers"
+	"github.com/lockchaos/lockchaos/internal/evaluation"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/runner"
-	"github.com/lockchaos/lockchaos/internal/suite"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Result is what the runs of one lock in one scenario ended with.
-type Result struct {
-	Lock       string         `json:"lock"` // LIBRARY/KIND
-	Version    string         `json:"version"`
-	Scenario   string         `json:"scenario"`
-	Outcomes   map[string]int `json:"outcomes"`             // runs by [suite.LibraryOutcome]
-	Properties map[string]int `json:"properties,omitempty"` // runs by violated property
-	Sentence   string         `json:"sentence,omitempty"`   // of the first unsafe run
-	Command    string         `json:"command,omitempty"`    // that repeats it
-}
-
-// Run runs a scenario with a lock of an adapter, on real servers. What the options lack is set here.
-func Run(ctx context.Context, e adapters.Expectation, o runner.Options) (*runner.Outcome, error) {
-	s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", adapters.InitTimeout})...)
-	if err != nil {
-		return nil, err
-	}
-	o.Scenario, o.Backend = s, servers.Process().New(backend.Options{})
-	return runner.Run(ctx, o)
-}
-
-// Runs is how many runs there were.
-func (r Result) Runs() (n int) {
-	for _, k := range r.Outcomes {
-		n += k
-	}
-	return n
-}
-
-// Add adds a judged run.
-func (r *Result) Add(j checker.Judgement, command string) {
-	if r.Outcomes == nil {
-		r.Outcomes = make(map[string]int)
-	}
-	if r.Properties == nil { // also in a stored result without a violation
-		r.Properties = make(map[string]int)
-	}
-	r.Outcomes[suite.LibraryOutcome(j)]++
-	for _, x := range j.Results {
-		if x.Outcome == checker.Violated {
-			r.Properties[string(x.Property)]++
-		}
-	}
-	if j.Verdict == checker.Unsafe && r.Sentence == "" {
-		r.Sentence, r.Command = j.Sentence, command
-	}
-}
-
-// Load reads results; none if there is no such file.
-func Load(file string) (all []Result, err error) {
+// Load reads stored results; none if there is no such file.
+func Load(file string) (all []evaluation.Report, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,11 +32,36 @@ func Load(file string) (all []Result, err error) {
 	return all, err
 }
 
+// Read adds the results of the tests whose directories are in dir, in place of older ones of the same locks. Of each,
+// the parts remain that the page shows.
+func Read(dir string, all []evaluation.Report) ([]evaluation.Report, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*", evaluation.JSONFile))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		var r evaluation.Report
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		r.Client, r.Kept, r.NotTested, r.Notes = r.WrongClient(), nil, nil, nil
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			f.Advice, f.Steps, f.Run, f.File = nil, nil, "", ""
+		}
+		all = slices.DeleteFunc(all, func(old evaluation.Report) bool { return old.Lock == r.Lock })
+		all = append(all, r)
+	}
+	return all, nil
+}
+
 // Save writes results, sorted.
-func Save(file string, all []Result) error {
-	slices.SortStableFunc(all, func(a, b Result) int {
-		return strings.Compare(a.Lock+"\t"+a.Scenario, b.Lock+"\t"+b.Scenario)
-	})
+func Save(file string, all []evaluation.Report) error {
+	slices.SortFunc(all, func(a, b evaluation.Report) int { return cmp.Compare(a.Lock, b.Lock) })
 	text, err := json.MarshalIndent(all, "", " ")
 	if err != nil {
 		return err
@@ -99,51 +72,75 @@ func Save(file string, all []Result) error {
 //go:embed head.md
 var head string
 
+//go:embed causes.tsv
+var causes string
+
+// Why is the cause of a finding in its library: the first line of causes.tsv (lock, property, cause, text) that is
+// about it; a star matches the kinds of a library, or any cause. "": none is known.
+func Why(lock string, f evaluation.Finding) string {
+	for line := range strings.Lines(causes) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if len(fields) != 4 || fields[1] != string(f.Property) || fields[2] != "*" && fields[2] != f.Cause {
+			continue
+		}
+		if is, err := path.Match(fields[0], lock); err == nil && is {
+			return fields[3]
+		}
+	}
+	return ""
+}
+
 // Document is docs/contributors/verdicts.md.
-func Document(all []Result) (string, error) {
-	var b strings.Builder
+func Document(all []evaluation.Report) (string, error) {
+	var b, own strings.Builder
 	b.WriteString(head)
 	catalog, err := adapters.Catalog()
 	if err != nil {
 		return "", err
 	}
 	for _, a := range catalog {
-		rows := slices.DeleteFunc(slices.Clone(all), func(r Result) bool {
-			return !strings.HasPrefix(r.Lock, a.Library+"/") || r.Version != a.Version
-		})
-		if len(rows) == 0 {
-			continue
+		fmt.Fprintf(&b, "\n## %s %s (%s)\n\n| lock | runs | safe | unsafe | findings of this lock | of any such lock |\n"+
+			"| --- | --- | --- | --- | --- | --- |\n", a.Library, a.Version, a.Language)
+		own.Reset()
+		for _, k := range a.Kinds {
+			lock := a.Library + "/" + k.Name
+			i := slices.IndexFunc(all, func(r evaluation.Report) bool { return r.Lock == lock })
+			if i < 0 {
+				fmt.Fprintf(&b, "| %s | not tested |  |  |  |  |\n", lock)
+				continue
+			}
+			b.WriteString(row(all[i]))
+			for _, f := range all[i].Own() {
+				fmt.Fprintf(&own, "| %s | %s | %s | %s | %s: %s | %s |\n", lock, f.Property, f.ID(), f.Frequency(), f.Scenario,
+					f.Sentence, Why(lock, f))
+			}
 		}
-		expected, err := a.Expected()
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "\n## %s %s (%s)\n\n| lock | scenario | runs | violated | why |\n| --- | --- | --- | --- | --- |\n",
-			a.Library, a.Version, a.Language)
-		for _, r := range rows {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Lock, r.Scenario, counts(r.Outcomes), counts(r.Properties),
-				expected.Why(r.Lock, r.Scenario))
+		if own.Len() > 0 {
+			b.WriteString("\n| lock | violated | finding | runs | example | cause in the library |\n" +
+				"| --- | --- | --- | --- | --- | --- |\n" + own.String())
 		}
 	}
-	b.WriteString(convictions(all))
 	return b.String(), nil
 }
 
-func counts(of map[string]int) string {
-	return strings.Join(format.Texts(slices.Sorted(maps.Keys(of)), func(name string) string {
-		return fmt.Sprintf("%d %s", of[name], name)
-	}), ", ")
+// row is the line of a lock.
+func row(r evaluation.Report) string {
+	own := names(r.Own())
+	for _, f := range r.Client {
+		own = append(own, "client: "+f.Check)
+	}
+	if len(own) == 0 && r.TooLittle() {
+		own = append(own, fmt.Sprintf("too little was tested: %s decided, %d not started",
+			format.Count(r.Runs.Safe+r.Runs.Unsafe, "run"), r.Runs.Failed))
+	}
+	return fmt.Sprintf("| %s | %s, %s generated | %d | %d | %s | %s |\n", r.Lock, format.Number(r.Runs.All),
+		format.Number(r.Runs.Generated), r.Runs.Safe, r.Runs.Unsafe, strings.Join(own, ", "),
+		strings.Join(names(r.Common()), ", "))
 }
 
-// convictions are the commands that repeat a run of each unsafe row.
-func convictions(all []Result) string {
-	var b strings.Builder
-	b.WriteString("\n## Commands\n\nThe first unsafe run of each row.\n\n```\n")
-	for _, r := range all {
-		if r.Command != "" {
-			fmt.Fprintf(&b, "# %s\n%s\n", format.Truncate(r.Sentence, 160), r.Command)
-		}
-	}
-	b.WriteString("```\n")
-	return b.String()
+// names are the causes of findings, or the properties where the cause is not known.
+func names(findings []evaluation.Finding) []string {
+	all := format.Texts(findings, evaluation.Finding.ID)
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/evaluation"
+	"github.com/lockchaos/lockchaos/internal/evaluation/tally"
+	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// TestDocumentIsOfTheStoredResults: docs/contributors/verdicts.md is what the results and expectations say.
+// TestDocumentIsOfTheStoredResults: docs/contributors/verdicts.md is what the results and causes say.
 func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	want, err := Document(load(t))
 	if err != nil {
@@ -21,46 +23,23 @@ func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	}
 }
 
-// TestResultsAreExpected: every stored outcome is one that expect.tsv names.
-func TestResultsAreExpected(t *testing.T) {
-	catalog, err := adapters.Catalog()
-	if err != nil {
-		t.Fatal(err)
-	}
-	expected := make(map[string]adapters.Expectation)
-	for _, a := range catalog {
-		all, err := a.Expected()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range all {
-			expected[e.Lock+" "+e.Scenario] = e
-		}
-	}
+// TestFindingsHaveCauses: a finding of a lock's own is a bug of its library, whose cause causes.tsv names.
+func TestFindingsHaveCauses(t *testing.T) {
+	findings := 0
 	for _, r := range load(t) {
-		e, known := expected[r.Lock+" "+r.Scenario]
-		if !known {
-			t.Errorf("%s in %s has results and no line in expect.tsv", r.Lock, r.Scenario)
-			continue
-		}
-		most, outcome := 0, ""
-		for name, n := range r.Outcomes {
-			if n > most {
-				most, outcome = n, name
+		for _, f := range r.Own() {
+			findings++
+			if Why(r.Lock, f) == "" {
+				t.Errorf("%s: no line of causes.tsv is about %s, %s: %s", r.Lock, f.Property, f.Cause, f.Sentence)
 			}
 		}
-		if !e.Allows(outcome) {
-			t.Errorf("%s in %s: expected %s, got mostly %s (%v)", r.Lock, r.Scenario, e.Outcome, outcome, r.Outcomes)
-		}
-		for _, p := range e.Properties {
-			if r.Properties[p] == 0 {
-				t.Errorf("%s in %s: %s was never violated", r.Lock, r.Scenario, p)
-			}
-		}
+	}
+	if findings == 0 {
+		t.Error("no finding of any lock: nothing was compared")
 	}
 }
 
-func load(t *testing.T) []Result {
+func load(t *testing.T) []evaluation.Report {
 	t.Helper()
 	all, err := Load("results.json")
 	if err != nil || len(all) == 0 {
@@ -69,38 +48,27 @@ func load(t *testing.T) []Result {
 	return all
 }
 
-func TestAddAndSave(t *testing.T) {
-	var r Result
-	r.Add(checker.Judgement{Verdict: checker.Safe}, "first")
-	r.Add(checker.Judgement{Verdict: checker.Unsafe, Sentence: "nobody was woken",
-		Results: []checker.Result{{Property: checker.WakeUp, Outcome: checker.Violated}}}, "second")
-	r.Add(checker.Judgement{Verdict: checker.Unsafe, Class: checker.BrokenPromise}, "third")
-	if r.Runs() != 3 || counts(r.Outcomes) != "1 broken promise, 1 safe, 1 violated" ||
-		counts(r.Properties) != "1 wake-up" || r.Command != "second" || r.Sentence != "nobody was woken" {
-		t.Errorf("%+v", r)
-	}
-	file := filepath.Join(t.TempDir(), "results.json")
-	r.Lock = "b/x"
-	if err := Save(file, []Result{r, {Lock: "a/x"}}); err != nil {
+// TestReadReplaces: a test replaces an older one of the same lock, and is stored without what the page does not show.
+func TestReadReplaces(t *testing.T) {
+	dir := t.TempDir()
+	r := evaluation.Report{Lock: "redis-py/lock", Seed: 2, Result: tally.Result{Findings: []evaluation.Finding{{
+		Seen: []tally.Seen{{Scenario: "contention", Runs: 1, Of: 1}}, Scenario: "contention",
+		Own: true, Property: checker.WakeUp, Cause: "split-votes", Steps: []evidence.Step{{Text: "a step"}}}}}}
+	if err := r.Write(filepath.Join(dir, "redis-py_lock")); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := Load(file); err != nil || len(all) != 2 || all[0].Lock != "a/x" || all[1].Runs() != 3 {
-		t.Errorf("%+v, %v", all, err)
+	all, err := Read(dir, []evaluation.Report{{Lock: "redsync/mutex"}, {Lock: "redis-py/lock", Seed: 1}})
+	if err != nil || len(all) != 2 || all[1].Seed != 2 || all[1].Findings[0].Steps != nil {
+		t.Fatalf("%+v, %v", all, err)
 	}
-	safe := Result{Outcomes: map[string]int{"safe": 1}}
-	if err := Save(file, []Result{safe}); err != nil {
+	file := filepath.Join(dir, "results.json")
+	if err := Save(file, all); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := Load(file); err != nil || len(all) != 1 {
-		t.Errorf("%+v, %v", all, err)
-	} else {
-		all[0].Add(checker.Judgement{Verdict: checker.Unsafe,
-			Results: []checker.Result{{Property: checker.WakeUp, Outcome: checker.Violated}}}, "fourth")
-		if counts(all[0].Properties) != "1 wake-up" {
-			t.Errorf("a violation after a stored result without one: %+v", all[0])
-		}
+	if stored, err := Load(file); err != nil || len(stored) != 2 || stored[0].Lock != "redis-py/lock" {
+		t.Errorf("%+v, %v", stored, err)
 	}
-	if all, err := Load(file + ".none"); all != nil || err != nil {
-		t.Errorf("no file: %v, %v", all, err)
+	if none, err := Load(file + ".none"); none != nil || err != nil {
+		t.Errorf("no file: %v, %v", none, err)
 	}
 }
