@@ -209,7 +209,7 @@ func (v *Values) read(x *history.Sample) {
 	for name, state := range x.Keys { // in any order, too
 		key, known := v.keys[name]
 		value, single := valueOf(state)
-		if known && single && n.now[key] == nil {
+		if known && single && n.now[key] == nil && v.h.Limit(key) <= 1 { // a semaphore's is a number of permits
 			v.begin(n, &Stay{Key: key, Value: value, First: x, rest: state.TTL})
 		}
 	}
