@@ -23,7 +23,8 @@ func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	}
 }
 
-// TestFindingsHaveCauses: a finding of a lock's own is a bug of its library, whose cause causes.tsv names.
+// TestFindingsHaveCauses: causes.tsv has a line about each finding of a lock's own: its cause in the library, or that it
+// is open.
 func TestFindingsHaveCauses(t *testing.T) {
 	findings := 0
 	for _, r := range load(t) {
