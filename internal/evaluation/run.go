@@ -335,7 +335,9 @@ func (t *test) judged(row suite.Row, dir *rundir.Dir) (keep bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keep = t.tally.Add(run)
-	t.report.LockVersion = cmp.Or(t.report.LockVersion, row.LockVersion)
+	if t.Lock.Command == nil || row.LockVersion != t.Version { // a program without a version has none
+		t.report.LockVersion = cmp.Or(t.report.LockVersion, row.LockVersion)
+	}
 	t.watch()
 	return keep
 }
