@@ -217,8 +217,8 @@ func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) boo
 // judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and
 // reaches the servers, its lease is renewed before it ends. Short leases are not judged: a busy machine may delay
 // their renewal for as long as they last. A lock that retries after transient errors has failed a renewal that had half
-// of the lease left without a fault, also one that has its commands refused. Where messages are delivered by priorities,
-// a renewal may wait behind each of the messages that a slow network delays.
+// of the lease left without a fault, even if its commands are refused. Where messages are delivered by priorities, a
+// renewal may wait behind each of the messages that a slow network delays.
 func (c *honestyCheck) judgeRenewed() {
 	if !c.o.states(promise.Watchdog) {
 		return

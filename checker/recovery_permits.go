@@ -10,7 +10,7 @@ import (
 )
 
 // permitsOfDead finds permits of a client that died, not just before the end, which no known lease returns: the client
-// requested none, and no reply had a validity. Only a later grant, a sample or the count at the end shows that they were
+// requested none, and no reply had a validity. Only a later grant, a sample or the count at the end shows that they are
 // free again. The probe of one permit does not, while there are others. The result says whose permits may be gone for
 // good; "": none. A lock that states that it has no leases ([promise.Unleased]) need not return them.
 func (v *view) permitsOfDead(o Options) string {

@@ -50,17 +50,20 @@ func twoGrantsRun(held before, asked [2]float64) *synth {
 // inFlight are requests that were sent before the hold before theirs ended.
 func inFlight() [2]float64 { return [2]float64{20, 30} }
 
-// TestTakenOverTwice: however the hold before the two ended, the cause is that both acquires were in flight then.
-func TestTakenOverTwice(t *testing.T) {
+// takenOver is a case of [TestTakenOverTwice].
+type takenOver struct {
+	name  string
+	held  before
+	asked [2]float64
+	cause string
+	text  string
+}
+
+// takenOverCases are how the hold before the two ended, and the cause that is to be found.
+func takenOverCases() []takenOver {
 	const grants = ": it was granted to client 0 at 2.100 s and to client 1 at 2.200 s, 1.80 s before the validity of " +
 		"client 0 ended"
-	for _, test := range []struct {
-		name  string
-		held  before
-		asked [2]float64
-		cause string
-		text  string
-	}{
+	return []takenOver{
 		{"killed while holding", func(s *synth) { s.grantedBefore(); s.killed(900) }, inFlight(), "taken-over-twice",
 			"client 2 was killed at 0.910 s (`client-crash`), and its lease ended at 2.000 s, while the acquires of both " +
 				"were in flight" + grants},
@@ -120,7 +123,12 @@ func TestTakenOverTwice(t *testing.T) {
 		}, [2]float64{620, 630}, "fault-between", ""},
 		{"one acquire after the other", func(s *synth) { s.grantedBefore(); s.killed(900) }, [2]float64{20, 2150},
 			"fault-between", ""},
-	} {
+	}
+}
+
+// TestTakenOverTwice: however the hold before the two ended, the cause is that both acquires were in flight then.
+func TestTakenOverTwice(t *testing.T) {
+	for _, test := range takenOverCases() {
 		t.Run(test.name, func(t *testing.T) {
 			r := twoGrantsRun(test.held, test.asked).load(t)
 			if r.Story.Cause != test.cause || !strings.HasSuffix(r.Story.Sentence, test.text) {

@@ -147,8 +147,8 @@ func TestLockClient(t *testing.T) {
 	t.Setenv(asProgram, "1")
 	out := t.TempDir()
 	code, stdout, stderr := chaos("test", "--lock", "exec:false", "--time", "5s", "--out", out)
-	if code != exitEnvironment || !strings.Contains(stdout, "the client does not keep to the protocol: nothing was tested\n") ||
-		strings.Contains(stdout, "Not tested") {
+	const refused = "the client does not keep to the protocol: nothing was tested\n"
+	if code != exitEnvironment || !strings.Contains(stdout, refused) || strings.Contains(stdout, "Not tested") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(out, evaluation.PageFile)); err != nil {

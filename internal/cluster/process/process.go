@@ -1,6 +1,6 @@
 // Package process runs real redis-server, ZooKeeper or etcd processes, or programs of the user, on loopback, with a
-// gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, but no privileges.
-// It is for tests only.
+// gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, but no
+// privileges. It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //

@@ -23,8 +23,8 @@ func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	}
 }
 
-// TestFindingsHaveCauses: causes.tsv has a line about each finding of a lock's own: its cause in the library, or that it
-// is open.
+// TestFindingsHaveCauses: causes.tsv has a line about each finding of a lock's own: its cause in the library, or that
+// it is open.
 func TestFindingsHaveCauses(t *testing.T) {
 	findings := 0
 	for _, r := range load(t) {
