@@ -101,6 +101,7 @@ func TestRepeatOfSimulatedFinding(t *testing.T) {
 // TestMissingEngine: the reason why nothing can run a scenario is what the first choice lacks, not the last one.
 func TestMissingEngine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	s, err := loadScenario("gc-pause", runOptions{lock: "exec:./lock"}.overrides())
 	if err != nil {
 		t.Fatal(err)
