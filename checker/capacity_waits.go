@@ -200,7 +200,7 @@ func (e *extents) dequeued(i int32) time.Duration {
 	return later(e.lastRequest(i), timeout)
 }
 
-// lastRequest is by when the last request of an acquire has arrived.
+// lastRequest is the time by which the last request of an acquire has arrived.
 func (e *extents) lastRequest(i int32) time.Duration {
 	last, client := e.latestEffect(i), e.client(i)
 	if at, ok := e.crashed[client]; ok && at >= e.h.Spans[i].Call {

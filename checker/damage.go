@@ -183,8 +183,8 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 		r.Summary = noWrites
 	case r.Outcome == Holds && log.stalled > 0:
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("lost or stale: %d of %s, whose promises, or that of the write before, ended while the "+
-			"client or the harness was stopped",
+		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client or the harness "+
+			"was stopped",
 			log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds:
 		r.Summary = format.Count(len(v.h.Touches), "guarded write")

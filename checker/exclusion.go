@@ -131,7 +131,7 @@ func (v *view) clipped(s segment) time.Duration { return max(s.from, min(s.until
 // blame is the class of an overlap, and a clause about it.
 func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 	if t := min(v.unrenewedFrom(x), v.unrenewedFrom(y)); t <= s.from {
-		return OutlivedLease, "; a client whose grant states no validity could not renew its lease at " + format.Instant(t)
+		return OutlivedLease, "; from " + format.Instant(t) + " a client without a stated validity could not renew"
 	}
 	if p := v.bothPromised(x, y, s); p.until-p.from > o.ClockError || (s.from == s.until &&
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {

@@ -29,9 +29,9 @@ func scopeOf(s *history.Span) scope {
 	return scope{s.Key, releaseOrRenewal, !releaseOrRenewal && !isAcquire(s.Op)}
 }
 
-// doesNotAffect reports whether the lock promises that fault id leaves in alone: a fault at node (empty: at all
+// doesNotAffect reports whether the lock promises that fault id does not affect in: a fault at node (empty: at all
 // servers) that affects the words of affects (see history.FaultValue). A migration that is never over leaves a slot
-// that nobody serves: a server that took part has failed.
+// without a server, because one that took part has failed.
 func (v *view) doesNotAffect(id int, node, affects string, in scope, o Options) bool {
 	over := func(f history.Fault) bool { return f.ID == id && f.Phase == history.Healed }
 	switch {

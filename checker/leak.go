@@ -167,6 +167,6 @@ func (v *view) leakedViolation(f finding) Violation {
 	}
 	f.note = either(v.fair && x.Op == history.OpAcquire, "a grant to it", "its lease")
 	return v.word(f, wording{"", otherOp, "an acquire of unknown outcome blocks the lock no longer than its lease",
-		"client $other requested $lock at $asked and " + either(x.Outcome == history.Fail, "was paused before it failed",
+		"client $other requested $lock at $asked and " + either(x.Outcome == history.Fail, "was paused in the acquire",
 			"never learned the outcome") + "; $note would have ended by $start, but client $client waited for $length longer"})
 }

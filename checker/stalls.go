@@ -56,12 +56,12 @@ func (v *view) endStalled() {
 	}
 }
 
-// unrenewedFrom is when a hold was first without renewals, see [view.unrenewedSince].
+// unrenewedFrom is the first time at which a hold was without renewals, see [view.unrenewedSince].
 func (v *view) unrenewedFrom(h *hold) time.Duration { return v.unrenewedSince(h, v.renewalStops()) }
 
-// unrenewedSince is when the client of a hold had the first of its stops while it held the lock, if the lock renews its
-// lease by itself and states no validity: the lease may have ended at any time after that; never: it had none. A stop
-// after which samples show a renewal does not count: the client renews again, and nothing keeps it from that.
+// unrenewedSince is the time of the first of the stops of its client during a hold whose lease the lock renews by
+// itself, without a stated validity: the lease may have ended at any time after that; never: there was no stop. A stop
+// after which samples show a renewal does not count: the client renews again.
 func (v *view) unrenewedSince(h *hold, stops map[int][]segment) time.Duration {
 	client := v.client(h.span)
 	renews := v.renewalStops() != nil && h.longestPromise() == never && v.h.Spans[h.span].Lease == 0

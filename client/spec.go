@@ -40,11 +40,11 @@ type Spec struct {
 	Code func(err error) string
 }
 
-// Option is an option of a lock, with values to test it with.
+// Option is an option of a lock, with values for tests.
 type Option struct {
 	Name       string
 	Values     []string
-	Share      int      // in how many of 100 scenarios it is set
+	Share      int      // percentage of the scenarios that set it
 	Topologies []string // kinds on which it has an effect; nil: all
 }
 

@@ -25,7 +25,7 @@ var (
 	ErrProtocol = errors.New("client violated the protocol")
 	ErrTimeout  = errors.New("client did not reply in time")
 	ErrRefused  = errors.New("client replied fail to init") // it keeps running
-	// ErrUnfit is the error of a scenario that the client, once it is started, turns out not to fit.
+	// ErrUnfit: the client has started, and states that it lacks something that the scenario needs.
 	ErrUnfit = errors.New("the scenario is not for this client")
 	// ErrAlone is the error of an init of a client in a process of several, whose reply does not repeat the field client:
 	// the program ignores that field, and would answer for all of them as one client. It is an ErrUnfit.

@@ -276,7 +276,7 @@ func (b *Builder) because(e Error) string {
 	return why
 }
 
-// maxWhy is how much of the text of an error is kept, in runes.
+// maxWhy is the largest number of runes that are kept of the text of an error.
 const maxWhy = 120
 
 // refused notes why operation i, which e completes, was refused.

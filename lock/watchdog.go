@@ -97,8 +97,8 @@ func (w *watchdog) wake() {
 	}
 }
 
-// loop looks when the time first has passed, and then every third of the client's lease, which is the lease of all that
-// it renews: a hold that is acquired meanwhile is due later, so it need not wake the loop, and most holds have ended
+// loop looks at the time first, and then every third of the client's lease, which is the lease of all holds that it
+// renews: a hold that is acquired meanwhile is due later, so it need not wake the loop, and most holds have ended
 // before it looks. It ends when nothing is held.
 func (w *watchdog) loop(first time.Duration) {
 	timer := time.NewTimer(first)

@@ -166,7 +166,7 @@ func checkPromises(c *mistakes, s Scenario, path string, row client.Spec) {
 	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, needs, strings.Join(names, ", "), row.Name)
 }
 
-// lacking is the lock that w needs, if one with these promises is none; "" if it is one.
+// lacking names the kind of lock that w needs, if a lock with these promises is not one; "" otherwise.
 func lacking(w workload.Spec, can promise.Set) string {
 	if missing := w.Needs.Without(can); missing != 0 {
 		return "a lock that promises " + missing.String()
@@ -177,7 +177,7 @@ func lacking(w workload.Spec, can promise.Set) string {
 	return ""
 }
 
-// NotFor is why s is not for a lock with these promises; "" if it is.
+// NotFor is the reason why s does not fit a lock with these promises; "": it fits.
 func (s Scenario) NotFor(can promise.Set) string {
 	if w, err := workloads.Lookup(s.Workload.Defaults().Kind); err == nil {
 		if needs := lacking(w, can); needs != "" {
@@ -187,8 +187,8 @@ func (s Scenario) NotFor(can promise.Set) string {
 	return s.unrecoverable(can)
 }
 
-// unrecoverable is why s cannot end safe with a lock with these promises: a client dies, and no lease ends its hold.
-// It is empty if s can, or need not.
+// unrecoverable is the reason why s cannot end safe with a lock with these promises: a client dies, and no lease ends
+// its hold. It is empty if s can, or need not.
 func (s Scenario) unrecoverable(can promise.Set) string {
 	if !can.Has(promise.Unleased) || !s.Expect.Is(checker.Safe) || s.Expect.Is(checker.Unsafe) {
 		return ""

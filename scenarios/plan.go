@@ -128,7 +128,7 @@ func (s Scenario) ForLock(can promise.Set) (Scenario, error) {
 	return s, nil
 }
 
-// OptionLease is the lease that the options of the scenario's lock say, which it renews; 0: none.
+// OptionLease is the lease in the options of the scenario's lock, which the lock renews; 0: none.
 func (s Scenario) OptionLease() time.Duration {
 	lease, err := time.ParseDuration(s.Options["lease"])
 	if err != nil {

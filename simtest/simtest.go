@@ -3,8 +3,8 @@
 // its seed.
 //
 // Read [Test] first; [Run] is for one scenario. The lock must connect through [client.Setup.Dial], must do no other
-// input or output, and must not hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the
-// simulated servers cannot do is not tested; for that there is chaos run.
+// input or output, and must not hold a sync.Mutex while it waits for a reply: virtual time would not advance. chaos run
+// tests the same lock on real servers.
 package simtest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// Lock is the lock under test. Only Open is required; what is not stated is not judged.
+// Lock is the lock under test. Only Open is required; promises that are not stated are not judged.
 type Lock struct {
 	Name string // for reports
 	// Open connects one client to s.Endpoints with s.Dial. A lock with promise.ReportsLoss calls notify when a hold is
@@ -52,17 +52,16 @@ type Lock struct {
 	PersistentKeys func(key string) []string
 }
 
-// Config is what to run. The zero value is, for [Run], 20 generated scenarios on a single server, and for [Test] all
-// scenarios that fit on one.
+// Config selects the runs. Its zero value selects, for [Run], 20 generated scenarios on a single server, and for
+// [Test], the scenarios on a single server that fit the lock.
 type Config struct {
 	// Scenario is a name from chaos list scenarios, or a YAML file; its lock is replaced. "": each seed has a scenario of
-	// its own, which is generated for what the lock states (docs/reference/generated-scenarios.md). A correct lock is safe
-	// in all of them.
-	Scenario string
-	// Of Test it is "": it chooses.
+	// its own, which is generated for the promises of the lock (docs/reference/generated-scenarios.md). A correct lock is
+	// safe in all of them. Not for Test, which chooses the scenarios.
+	Scenario   string
 	Topologies []string          // to choose scenarios for, such as "single" and "sentinel"; nil: single
 	Set        []string          // changes of the scenario, path=value, as for chaos run --set; not for Test
-	Options    map[string]string // of the lock; nil: those of the scenario. Only Lock.Can states what the lock promises
+	Options    map[string]string // of the lock; nil: those of the scenario. Promises of the lock are in Lock.Can alone
 	Seeds      int               // number of runs; 0 is 20; not for Test
 	Time       time.Duration     // of Test; 0 is 30 s. With -test.short it is 5 s, and it ends before the test's deadline
 	First      uint64            // seed of the first run; the others follow
@@ -91,7 +90,7 @@ type Outcome struct {
 	Sentence   string // why
 	Properties map[checker.Property]checker.Outcome
 	// Unexpected are the violated properties that the scenario does not expect to be violated. Some scenarios, such as
-	// key-deleted, make every lock unsafe: they show what else a lock does wrong.
+	// key-deleted, make every lock unsafe; these are the other mistakes of the lock.
 	Unexpected []checker.Property
 	Dir        string // its directory, if it was kept
 }
@@ -105,7 +104,7 @@ func (r Result) First(v checker.Verdict) (o Outcome, ok bool) {
 	return r.Runs[n], true
 }
 
-// Outcomes is in how many runs a property had each outcome.
+// Outcomes counts the runs by the outcome of a property.
 func (r Result) Outcomes(p checker.Property) map[checker.Outcome]int {
 	all := map[checker.Outcome]int{}
 	for _, o := range r.Runs {
@@ -188,7 +187,7 @@ func simulate(s scenarios.Scenario, l Lock, seed uint64, repeat, dir string) (*r
 	return out, err
 }
 
-// keep repeats a run on disk and returns its directory. That of a lock that is not deterministic may end otherwise.
+// keep repeats a run on disk and returns its directory. With a lock that is not deterministic it may end otherwise.
 func keep(t testing.TB, c Config, s scenarios.Scenario, l Lock, o Outcome) string {
 	t.Helper()
 	out, err := simulate(s, l, o.Seed, "go test -run '^"+t.Name()+"$'", c.Out)

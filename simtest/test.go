@@ -30,7 +30,7 @@ import (
 // Finding is one cause of violations, in all runs of a [Test] that show it.
 type Finding struct {
 	Name     string // of its sub-test: the cause, or the property if the cause is not known
-	Own      bool   // a correct lock with these promises does not have it; else any lock of this kind has it
+	Own      bool   // a correct lock with these promises does not have it; otherwise any lock of this kind has it
 	Property checker.Property
 	Class    checker.Class
 	Sentence string // about the example
@@ -44,7 +44,7 @@ type Finding struct {
 	Dir      string // of the example, with Config.Out
 }
 
-// The parts of the time after which no story begins, and no run at all if there are findings to shrink.
+// The parts of the time after which no story begins, and no run if there are findings to shrink.
 const (
 	storyShare = 0.6
 	runShare   = 0.85
@@ -61,10 +61,10 @@ type tester struct {
 	result Result
 }
 
-// Test tests l for everything that it states: it runs the scenarios that fit, the most informative first, and then
-// generated ones, for [Config.Time]. Each cause of violations that a correct lock does not have fails a sub-test of
-// its name, with what to change and how to repeat it; causes that any lock of this kind has are logged, as is a
-// summary. It also fails t if too little was tested to decide.
+// Test tests l against its stated promises: for [Config.Time], it runs the scenarios of the catalog that fit them, and
+// then generated ones. Each cause of violations that a correct lock does not have fails a sub-test of its name, with
+// advice and the code that repeats the run; causes that any lock of this kind has are logged, as is a summary. It also
+// fails t if too little was tested to decide.
 func Test(t *testing.T, c Config, l Lock) Result {
 	t.Helper()
 	if c.Scenario != "" || c.Set != nil || c.Seeds != 0 {
@@ -87,7 +87,7 @@ func Test(t *testing.T, c Config, l Lock) Result {
 	return e.result
 }
 
-// duration is how long the test may take: it ends before that of t does.
+// duration is the time of the test, which ends before the deadline of t.
 func (c Config) duration(t *testing.T) time.Duration {
 	d := cmp.Or(c.Time, 30*time.Second)
 	if testing.Short() {
@@ -210,7 +210,7 @@ func (e *tester) finding(from tally.Finding) Finding {
 	return f
 }
 
-// shrink is the smallest scenario that shows f that there is time to find; "" if there is none.
+// shrink is the smallest scenario found in the time that is left that shows f; "" if there is none.
 func (e *tester) shrink(s scenarios.Scenario, f Finding) string {
 	ctx, cancel := context.WithDeadline(context.Background(), e.began.Add(e.time))
 	defer cancel()
@@ -278,8 +278,8 @@ func (e *tester) summary() string {
 	for _, f := range r.Common() {
 		fmt.Fprintf(&b, "any lock of this kind: %s, %s: %s\n", f.Name(), f.Frequency(), tally.Plain(f.Sentence))
 	}
-	for _, k := range r.Kept {
-		fmt.Fprintf(&b, "holds: %s, %s: %s\n", k.Property, k.Frequency(), k.Text)
+	for _, h := range r.Held {
+		fmt.Fprintf(&b, "holds: %s, %s: %s\n", h.Property, h.Frequency(), h.Text)
 	}
 	fmt.Fprintf(&b, "tested with %s\n", r.Conditions)
 	for _, n := range r.NotTested {

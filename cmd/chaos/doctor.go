@@ -20,9 +20,9 @@ func newDoctor(s streams) *cobra.Command {
 		Long: `Checks each feature that scenarios need, and prints what it is used for and how to install it.
 Exit code 0 if scenarios can run on real servers here, 69 if not.
 
-With --lock it starts one server and two clients of that lock instead, and checks that they keep to the protocol:
+With --lock it starts one server and two clients of that lock instead, and checks that they conform to the protocol:
 source address, replies, refused requests, the outcome after a lost reply, close. Run it with a client of your own
-before the first scenario. Exit code 0 if the clients keep to the protocol, 1 if not.`,
+before the first scenario. Exit code 0 if the clients conform to the protocol, 1 if not.`,
 		Example: `  chaos doctor
   chaos doctor --lock 'exec:python3 client.py'
   chaos doctor --json`,

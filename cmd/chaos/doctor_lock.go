@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// checkClient checks that the client of a lock keeps to the protocol.
+// checkClient checks that the client of a lock conforms to the protocol.
 func checkClient(ctx context.Context, lock string, initTimeout time.Duration) (r clientcheck.Result, err error) {
 	row, err := adapters.Lookup(lock)
 	if err != nil {

@@ -42,15 +42,15 @@ func newExplore(s streams) *cobra.Command {
 	var o exploreOptions
 	c := &cobra.Command{
 		Use:   "explore --lock NAME | --scenario NAME|FILE",
-		Short: "Run many seeds in virtual time: of a scenario, or scenarios generated for a lock",
+		Short: "Run many seeds of a scenario, or of scenarios generated for a lock, in virtual time",
 		Long: `Runs many seeds on simulated servers, in virtual time and with the real lock code, and keeps the
 first run of each kind of violation as a run directory.
 
 Without --scenario, each seed is a scenario of its own: topology, options of the lock, traffic and
 faults are generated for the lock, and only faults that a lock with its promises survives
-(docs/reference/generated-scenarios.md). A correct lock is safe in all of them. Flags that change
-the scenarios leave out the seeds whose scenario does not fit, such as one with a fault
-after the end that --duration says; the result counts and names them.
+(docs/reference/generated-scenarios.md). A correct lock is safe in all of them. Seeds whose scenario
+does not fit the other flags are left out, such as one with a fault after the end of --duration; the
+result counts and names them.
 
 With --scenario, all seeds run that one. When a fault plan reaches a new state (for example, a
 replica is promoted while the lock is held), it is run again with different timing. With one seed in
@@ -155,8 +155,8 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 // drawFunc draws the scenario of a seed.
 type drawFunc func(seed uint64) (explore.Drawn, error)
 
-// load is the scenario to explore; or, if only a lock is named, how to draw the scenario of each seed, and a scenario
-// that stands for all of them.
+// load returns the scenario to explore; or, if only a lock is named, the function that draws the scenario of each seed,
+// and a scenario that stands for all of them.
 func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
 	switch {
 	case o.scenario != "":
@@ -177,7 +177,7 @@ func (o exploreOptions) load() (scenarios.Scenario, drawFunc, error) {
 	return all, draw, nil
 }
 
-// drawn is how to draw the scenario of each seed for l, and a scenario that stands for all of them.
+// drawn returns the function that draws the scenario of each seed for l, and a scenario that stands for all of them.
 func (o runOptions) drawn(l generator.Lock) (scenarios.Scenario, drawFunc) {
 	changes := format.Texts(o.overrides(), func(o scenarios.Override) string { return o.As })
 	all := scenarios.Scenario{Name: "generated", Lock: l.Name, Summary: strings.Join(changes, " ")} // one corpus for each

@@ -21,8 +21,8 @@ var version = unversioned
 
 const unversioned = "dev"
 
-// streams are where the program reads and writes: results go to out, progress and errors to err, also from several
-// goroutines.
+// streams are the input and the outputs of the program: results go to out, progress and errors to err, also from
+// several goroutines.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

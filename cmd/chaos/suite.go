@@ -47,7 +47,7 @@ func newSuite(s streams) *cobra.Command {
 junit.xml, summary.md, annotations.txt and index.html to --out, and keeps the directories of runs that
 are not as expected. A filter is a list of conditions, separated by commas, that must all be met:
 a pattern of names, or FIELD=PATTERN|PATTERN… with the fields fault, lock, name, topology, verdict
-and workload; ! negates. With --lock, generated-SEED is the scenario that a seed draws for the lock, as
+and workload; ! negates. With --lock, generated-SEED is a scenario generated for the lock from a seed, as
 for chaos run.
 
 ` + suiteExit,
@@ -240,7 +240,7 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 	return publishSuite(s, all, o.Out, o.json, err)
 }
 
-// missingOn says why a scenario cannot run on a backend; "": it can.
+// missingOn is the reason why a scenario cannot run on a backend; "": it can.
 func missingOn(backend string) func(suite.Scenario) string {
 	return func(x suite.Scenario) string {
 		if x.Unfit != "" {

@@ -31,9 +31,9 @@ import (
 // testDir is the default directory of a test.
 const testDir = "chaos-test"
 
-const testExit = `Exit codes: 0 no finding of the lock's own (beyond the baseline), 1 a finding, or the client does not
-keep to the protocol, 2 too little was tested to decide, 69 servers or the client could not be started,
-130 interrupted (the findings so far are written).`
+const testExit = `Exit codes: 0 no finding of the lock (beyond the baseline), 1 a finding, or two clients held the lock
+at once in the check of the client, 2 too little was tested to decide, 69 servers or the client could not
+be started, 130 interrupted (the findings so far are written).`
 
 type testOptions struct {
 	evaluation.Options
@@ -47,11 +47,11 @@ func newTest(s streams) *cobra.Command {
 	var o testOptions
 	c := &cobra.Command{
 		Use:   "test --lock NAME|exec:COMMAND",
-		Short: "Test one lock for everything that it states, and write one page",
-		Long: `Checks the client of the lock, runs the scenarios that fit its promises, the most informative first, and
-spends the rest of the time on scenarios that are generated for it. The result says what holds and how
-often that was tested, what is wrong with this lock, what no lock of its kind can promise, and what was
-not tested.
+		Short: "Test one lock against its stated promises, and write one page",
+		Long: `Checks the client of the lock, runs the scenarios of the catalog that fit its promises and topologies, and
+spends the rest of the time on scenarios that are generated for it. The result has the properties that
+held and how often they were tested, the bugs of this lock, the failures that no lock of its kind can
+prevent, and the parts that were not tested.
 
 Writes index.html, summary.md, junit.xml and test.json to --out, with the report of an example run of
 each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen", "owner": "ann",
@@ -71,12 +71,12 @@ each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen",
 	}
 	f := c.Flags()
 	f.StringVar(&o.lock, "lock", "", "the lock to test: a `NAME` of chaos list locks, or exec:COMMAND, your own client")
-	f.StringSliceVar(&o.topologies, "topology", nil, "kinds of servers (default: all that the lock is known to run on; "+
-		"of a program, "+cluster.Single+" and "+cluster.Replicated+")")
-	f.DurationVar(&o.Time, "time", 3*time.Minute, "how long the test may take; runs in progress end")
+	f.StringSliceVar(&o.topologies, "topology", nil, "kinds of servers (default: all of the lock in the catalog; "+
+		"for a program, "+cluster.Single+" and "+cluster.Replicated+")")
+	f.DurationVar(&o.Time, "time", 3*time.Minute, "start no run after this time")
 	f.StringVar(&o.Out, "out", testDir, "`DIR` for the results")
 	f.StringVar(&o.baseline, "baseline", "", "JSON `FILE` with findings that are accepted for now")
-	f.BoolVar(&o.FailFast, "fail-fast", false, "end at the first finding of the lock's own")
+	f.BoolVar(&o.FailFast, "fail-fast", false, "end at the first finding of the lock")
 	f.StringVar(&o.Backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
 	f.StringVar(&o.image, "docker-image", "", "`IMAGE` with redis-server, for backend docker")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the runs and of the first generated scenario (default: random, printed)")
@@ -191,13 +191,13 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 	o.Client, o.Unstated, o.Options.Lock.Can, o.Options.Lock.Alone = r.Findings, r.Unstated, r.Can, r.Alone
 	for _, f := range r.Findings {
 		if !f.OK {
-			s.note("the client does not keep to the protocol: %s: %s", f.Check, f.Detail)
+			s.note("the client does not conform to the protocol: %s: %s", f.Check, f.Detail)
 		}
 	}
 	return nil
 }
 
-// exploreFor runs generated scenarios in simulation, and shrinks those that violate something.
+// exploreFor simulates generated scenarios, and shrinks those with a violation.
 func exploreFor(s streams) evaluation.ExploreFunc {
 	return func(ctx context.Context, o explore.Options) (evaluation.Explored, error) {
 		o.Jobs = min(o.Jobs, runtime.NumCPU())
@@ -220,7 +220,7 @@ func exploreFor(s streams) evaluation.ExploreFunc {
 	}
 }
 
-// shrinkShare is the part of the time of an exploration, one of so many, in which its findings are shrunk.
+// shrinkShare: findings are shrunk in the last 1/shrinkShare of the time of an exploration.
 const shrinkShare = 4
 
 // testStatus is the status line of a test.

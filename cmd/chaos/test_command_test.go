@@ -44,7 +44,7 @@ func TestLock(t *testing.T) {
 		t.Error(err)
 	}
 	code, r, _ = run("mutex", "--time", "10s")
-	if code == exitUnsafe || len(r.Own()) > 0 || len(r.Kept) == 0 || len(r.NotTested) == 0 {
+	if code == exitUnsafe || len(r.Own()) > 0 || len(r.Held) == 0 || len(r.NotTested) == 0 {
 		t.Errorf("a correct lock: exit code %d, %+v", code, r)
 	}
 }
@@ -148,7 +148,7 @@ func TestLockClient(t *testing.T) {
 	t.Setenv(asProgram, "1")
 	out := t.TempDir()
 	code, stdout, stderr := chaos("test", "--lock", "exec:false", "--time", "5s", "--out", out)
-	const refused = "the client does not keep to the protocol: nothing was tested\n"
+	const refused = "the client failed its checks: the lock was not tested"
 	if code != exitEnvironment || !strings.Contains(stdout, refused) || strings.Contains(stdout, "Not tested") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}

@@ -38,7 +38,7 @@ func (h *Halts) Find(leaders []int) {
 	own := freezers(os.Getpid())
 	for _, pids := range h.members {
 		for _, pid := range pids {
-			// What freezes this program as well is a stall of this program.
+			// If this program is frozen, too, that is a stall of the harness.
 			h.freezers[pid] = slices.DeleteFunc(freezers(pid), func(f string) bool { return slices.Contains(own, f) })
 		}
 	}

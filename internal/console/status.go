@@ -27,7 +27,8 @@ type Status struct {
 	More        string // appended
 }
 
-// StatusLine shows how far long work is: one line that is redrawn on a terminal, a line every ten seconds in a log.
+// StatusLine shows the progress of long work: one line that is redrawn on a terminal, a line every ten seconds in a
+// log.
 type StatusLine struct {
 	out    *Output
 	width  int // of the terminal; 0: a log

@@ -13,12 +13,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
-// Baseline are findings that are known and accepted for now: they do not decide the exit code.
+// Baseline lists known findings that do not fail the test for now.
 type Baseline []Acceptance
 
 // Acceptance accepts the findings of one cause.
 type Acceptance struct {
-	Cause      string           `yaml:"cause"`              // as test.json has it
+	Cause      string           `yaml:"cause"`              // as in test.json
 	Property   checker.Property `yaml:"property,omitempty"` // empty: any
 	suite.Term `yaml:",inline"`
 }
@@ -62,8 +62,8 @@ func (a Acceptance) accepts(f Finding) bool {
 	return f.Own && a.Cause == f.ID() && (a.Property == "" || a.Property == f.Property)
 }
 
-// of is the acceptance of a finding at an instant as text; empty: there is none.
-func (b Baseline) of(f Finding, now time.Time) string {
+// acceptance is the owner and the end of the entry that accepts a finding at an instant; empty: there is none.
+func (b Baseline) acceptance(f Finding, now time.Time) string {
 	for _, a := range b {
 		if term := a.At(now); term != "" && a.accepts(f) {
 			return term

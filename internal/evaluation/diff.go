@@ -15,7 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// ChangeKind is how a finding differs between two tests.
+// ChangeKind is the kind of a difference between two tests.
 type ChangeKind string
 
 // The kinds, the most important first.
@@ -25,12 +25,12 @@ const (
 	Same ChangeKind = "same" // in both
 )
 
-// Difference is what differs between two tests.
+// Difference has the findings and properties of two tests.
 type Difference struct {
 	Before   string          `json:"before"` // the result of the first test in one sentence
 	After    string          `json:"after"`
 	Findings []FindingChange `json:"findings,omitempty"`
-	Kept     []KeptChange    `json:"kept,omitempty"`
+	Held     []HeldChange    `json:"held,omitempty"`
 	Worse    bool            `json:"worse"` // a new finding of the lock itself, which the baseline does not accept
 }
 
@@ -40,17 +40,17 @@ type FindingChange struct {
 	Finding  string     `json:"finding"` // the cause, or the property if the cause is not known, and the class
 	Own      bool       `json:"own"`     // of the lock itself; else of any lock of its kind
 	Accepted string     `json:"accepted,omitempty"`
-	Before   string     `json:"before,omitempty"` // in how many runs; empty: in none
+	Before   string     `json:"before,omitempty"` // the frequency; empty: in no run
 	After    string     `json:"after,omitempty"`
 	Worse    bool       `json:"worse"`
 	Sentence string     `json:"sentence"` // of the later test that has it
 	Repeat   string     `json:"repeat"`
 }
 
-// KeptChange is a property that held in one of the tests or in both.
-type KeptChange struct {
+// HeldChange is a property that held in one of the tests or in both.
+type HeldChange struct {
 	Property checker.Property `json:"property"`
-	Before   string           `json:"before,omitempty"` // runs, and how much they examined; empty: it did not hold
+	Before   string           `json:"before,omitempty"` // runs and counts; empty: it did not hold
 	After    string           `json:"after,omitempty"`
 }
 
@@ -93,7 +93,7 @@ func DiffOf(a, b string) (Difference, error) {
 	return diff(first, second), err
 }
 
-// diff compares test b with the earlier test a: what is new first.
+// diff compares test b with the earlier test a; new findings come first.
 func diff(a, b Report) Difference {
 	d := Difference{Before: a.Sentence(), After: b.Sentence()}
 	for _, f := range b.Findings {
@@ -117,19 +117,19 @@ func diff(a, b Report) Difference {
 		return cmp.Or(cmp.Compare(slices.Index(order, x.Kind), slices.Index(order, y.Kind)), tally.First(x.Own, y.Own))
 	})
 	for _, p := range checker.Catalog() {
-		c := KeptChange{p.Name, kept(a, p.Name), kept(b, p.Name)}
+		c := HeldChange{p.Name, held(a, p.Name), held(b, p.Name)}
 		if c.Before != "" || c.After != "" {
-			d.Kept = append(d.Kept, c)
+			d.Held = append(d.Held, c)
 		}
 	}
 	return d
 }
 
-// kept says in how many runs of a test a property held; "": in none.
-func kept(r Report, p checker.Property) string {
-	for _, k := range r.Kept {
-		if k.Property == p {
-			return strings.TrimSuffix(k.Frequency()+": "+k.Text, ": ")
+// held is the number of runs of a test in which a property held, and the counts; "": it held in none.
+func held(r Report, p checker.Property) string {
+	for _, h := range r.Held {
+		if h.Property == p {
+			return strings.TrimSuffix(h.Frequency()+": "+h.Text, ": ")
 		}
 	}
 	return ""
@@ -157,11 +157,11 @@ func (d Difference) Markdown(w io.Writer) error {
 			format.Markdown(c.Finding), cmp.Or(c.Before, "in no run"), cmp.Or(c.After, "in no run"),
 			format.Markdown(tally.Plain(c.Sentence)), format.Markdown(c.Repeat))
 	}
-	if len(d.Kept) > 0 {
+	if len(d.Held) > 0 {
 		b.WriteString("\n| property | held before | holds now |\n| --- | --- | --- |\n")
 	}
-	for _, k := range d.Kept {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", k.Property, cmp.Or(k.Before, "no"), cmp.Or(k.After, "no"))
+	for _, h := range d.Held {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", h.Property, cmp.Or(h.Before, "no"), cmp.Or(h.After, "no"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

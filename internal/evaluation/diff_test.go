@@ -19,7 +19,7 @@ func TestDiff(t *testing.T) {
 	report := func(findings ...Finding) Report {
 		r := Report{Format: Format, Result: tally.Result{Findings: findings, Runs: tally.Runs{All: 10, Safe: 7, Unsafe: 3}}}
 		if len(findings) == 0 {
-			r.Kept = []tally.Kept{{Property: checker.Exclusion, Runs: 10, Text: "90 holds"}}
+			r.Held = []tally.Held{{Property: checker.Exclusion, Runs: 10, Text: "90 holds"}}
 		}
 		return r
 	}

@@ -1,5 +1,5 @@
-// Package evaluation tests one lock: it runs the scenarios that fit the lock's promises, and writes what the lock
-// kept, what it broke, and what was not tested, on one page (package tally chooses and sums up). It judges nothing:
+// Package evaluation tests one lock: it runs the scenarios that fit the lock's promises, and writes one page with the
+// properties that held, the findings, and the untested parts (package tally chooses and sums up). It judges nothing:
 // each run is a process of `chaos run` (package suite), and is judged there.
 //
 // Read [Report] first, then [Run].
@@ -59,7 +59,7 @@ func (r Report) Untestable() bool {
 	return slices.ContainsFunc(r.Client, func(f clientcheck.Finding) bool { return f.Last })
 }
 
-// TooLittle reports whether the runs decide nothing.
+// TooLittle reports whether too few runs have a verdict, or the test was interrupted.
 func (r Report) TooLittle() bool { return r.Interrupted || r.Result.TooLittle() }
 
 // ExitCode is 0 if the lock has no finding of its own beyond the baseline.

@@ -80,16 +80,16 @@ func TestBaseline(t *testing.T) {
 	other := f
 	other.Property = checker.Honesty
 	found := []Finding{f}
-	if b.of(f, day("2026-12-31 23:59:59")) != "ann until 2026-12-31" || len(b.notes(found, day("2026-12-31 23:59:59"))) > 0 {
+	if b.acceptance(f, day("2026-12-31 23:59:59")) != "ann until 2026-12-31" || len(b.notes(found, day("2026-12-31 23:59:59"))) > 0 {
 		t.Error("the entry does not accept its cause on its last day")
 	}
-	if b.of(f, day("2027-01-01 00:00:00")) != "" || len(b.notes(found, day("2027-01-01 00:00:00"))) != 1 {
+	if b.acceptance(f, day("2027-01-01 00:00:00")) != "" || len(b.notes(found, day("2027-01-01 00:00:00"))) != 1 {
 		t.Error("the entry is in force after its last day, or there is no note of it")
 	}
 	if notes := b.notes([]Finding{other}, day("2026-12-01 00:00:00")); len(notes) != 1 || !strings.Contains(notes[0], "no run showed") {
 		t.Errorf("notes about an entry of which nothing was found: %q", notes)
 	}
-	if b.of(other, day("2026-12-01 00:00:00")) != "" {
+	if b.acceptance(other, day("2026-12-01 00:00:00")) != "" {
 		t.Error("the entry accepts another property")
 	}
 	for text, want := range map[string]string{
@@ -122,7 +122,7 @@ func TestFiles(t *testing.T) {
 				{Cause: "stalled-holder", Sentence: "Client 2 was paused", Runs: 1, Of: 10, Seen: []tally.Seen{{Scenario: "fenced-pause", Runs: 1, Of: 1}},
 					Because: "fault pause-client"},
 			},
-			Kept:      []tally.Kept{{Property: checker.Recovery, Runs: 9, Text: "31 probes"}},
+			Held:      []tally.Held{{Property: checker.Recovery, Runs: 9, Text: "31 probes"}},
 			NotTested: []tally.NotTested{{Subject: "17 scenarios: failover", Why: "topology sentinel", Needs: "--topology sentinel"}},
 		},
 	}
@@ -149,7 +149,7 @@ func TestFiles(t *testing.T) {
 		JSONFile:    {`"cause": "stolen"`, `"because": "fault pause-client"`},
 		summaryFile: {"## ✕ chaos test", "State watchdog in the reply to init", "### Your lock", "stolen (broken promise)", "Compare before you renew", "### Holds"},
 		PageFile: {"<p>Change the lock as the first", "<code>orders</code> &lt;script&gt;", `href="runs/mixed/1/report.html"`, "Compare before you renew",
-			"Beyond its promises: fault pause-client", "31 probes", "--topology sentinel"},
+			"need not survive fault pause-client", "31 probes", "--topology sentinel"},
 	} {
 		for _, want := range has {
 			if !strings.Contains(files[name], want) {

@@ -12,7 +12,7 @@ import (
 //go:embed page.tmpl
 var pageText string
 
-// Page writes a page that needs nothing but itself and the runs that were kept.
+// Page writes an HTML page that loads nothing; it links to the reports of the runs that were kept.
 func (r Report) Page(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"marked": page.Codes}).Parse(pageText)
 	if err != nil {

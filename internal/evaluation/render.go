@@ -47,7 +47,7 @@ func (r Report) JSON(w io.Writer) error {
 func (r Report) Sentence() string {
 	runs := fmt.Sprintf("%s (%s generated)", format.Count(r.Runs.All, "run"), format.Number(r.Runs.Generated))
 	if r.Untestable() {
-		return "the client does not keep to the protocol: nothing was tested"
+		return "the client failed its checks: the lock was not tested"
 	}
 	if n := len(r.Own()); n > 0 {
 		return format.Count(n, "finding") + " of this lock in " + runs
@@ -56,7 +56,7 @@ func (r Report) Sentence() string {
 		return "interrupted after " + runs + " without a finding of this lock"
 	}
 	if r.TooLittle() {
-		return "too little was tested to decide: " + format.Count(r.Runs.Safe+r.Runs.Unsafe, "decided run") + " of " + runs
+		return "too little was tested to decide: a verdict in " + format.Number(r.Runs.Safe+r.Runs.Unsafe) + " of " + runs
 	}
 	text := "no finding of this lock in " + runs
 	if n := len(r.Accepted()); n > 0 {
@@ -100,10 +100,10 @@ func (r Report) Text(w io.Writer) error {
 	textFindings(&b, "Accepted by the baseline", r.Accepted())
 	textFindings(&b, "Any lock of this kind", r.Common())
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	if len(r.Kept) > 0 {
+	if len(r.Held) > 0 {
 		fmt.Fprintf(table, "\nHolds\n")
-		for _, k := range r.Kept {
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", k.Property, k.Frequency(), k.Text)
+		for _, h := range r.Held {
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", h.Property, h.Frequency(), h.Text)
 		}
 	}
 	_ = table.Flush() // b has no errors
@@ -131,7 +131,7 @@ func textFindings(b *strings.Builder, title string, all []Finding) {
 	for _, f := range all {
 		fmt.Fprintf(b, "  %s, %s\n    %s\n", f.Name(), f.Frequency(), format.Printable(tally.Plain(f.Sentence)))
 		if f.Because != "" {
-			fmt.Fprintf(b, "    beyond its promises: %s\n", format.Printable(f.Because))
+			fmt.Fprintf(b, "    a lock with these promises need not survive %s\n", format.Printable(f.Because))
 		}
 		for _, a := range f.Advice[:min(1, len(f.Advice))] {
 			fmt.Fprintf(b, "    change: %s\n", format.Printable(tally.Plain(a.Text)))
@@ -177,10 +177,10 @@ func (r Report) Markdown(w io.Writer) error {
 		}
 		b.WriteString("\n")
 	}
-	if len(r.Kept) > 0 {
+	if len(r.Held) > 0 {
 		b.WriteString("### Holds\n\n| property | runs | examined |\n| --- | --- | --- |\n")
-		for _, k := range r.Kept {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", k.Property, k.Frequency(), k.Text)
+		for _, h := range r.Held {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", h.Property, h.Frequency(), h.Text)
 		}
 		b.WriteString("\n")
 	}
@@ -195,8 +195,8 @@ func (r Report) Markdown(w io.Writer) error {
 	return err
 }
 
-// JUnit writes a case for each property that was kept, which passed, for each finding of the lock, which failed unless
-// the baseline accepts it, and for each finding that any lock of its kind has, which is skipped.
+// JUnit writes a case for each property that held (passed), each finding of the lock (failed, or skipped if the
+// baseline accepts it), and each finding that any lock of its kind has (skipped).
 func (r Report) JUnit(w io.Writer) error {
 	all := junit.Suite{
 		Name: "chaos test " + format.Printable(r.Lock), Time: fmt.Sprintf("%.3f", r.Finished.Sub(r.Started).Seconds()),
@@ -230,8 +230,8 @@ func (r Report) JUnit(w io.Writer) error {
 		}
 		all.Cases = append(all.Cases, c)
 	}
-	for _, k := range r.Kept {
-		all.Cases = append(all.Cases, junit.Case{Class: class, Name: string(k.Property), Out: k.Text})
+	for _, h := range r.Held {
+		all.Cases = append(all.Cases, junit.Case{Class: class, Name: string(h.Property), Out: h.Text})
 	}
 	if r.TooLittle() {
 		all.Cases = append(all.Cases, junit.Case{Class: class, Name: "enough was tested",

@@ -39,15 +39,15 @@ type Options struct {
 	Baseline Baseline
 	FailFast bool // end at the first finding of the lock itself that the baseline does not accept
 
-	// Missing says why a scenario cannot run here; "": it can.
+	// Missing is the reason why a scenario cannot run here; "": it can.
 	Missing func(suite.Scenario) string
-	// Explore runs generated scenarios in simulation. nil: the lock cannot be simulated, so they run as the stories do.
+	// Explore runs generated scenarios in simulation. nil: the lock cannot be simulated; they run on Backend.
 	Explore ExploreFunc
-	// Watch is called with the state of the test, at most by one goroutine at a time. nil: it is not.
+	// Watch is called with the state of the test, by one goroutine at a time. nil: it is not called.
 	Watch func(Progress)
-	// Found is called with each new finding, as Watch is. nil: it is not.
+	// Found is called with each new finding, by one goroutine at a time. nil: it is not called.
 	Found func(Finding)
-	// Note is called with texts for people. nil: it is not.
+	// Note is called with texts for people. nil: it is not called.
 	Note func(string)
 }
 
@@ -60,13 +60,13 @@ type Explored struct {
 	Shrunk []string // files with the shrunk scenarios of the findings, in their order; "": not shrunk
 }
 
-// Progress is how far a test is.
+// Progress is the state of a test.
 type Progress struct {
 	Runs  tally.Runs
 	Phase string // for people
 }
 
-// storyShare is the part of the time after which no story begins, so that generated scenarios run in any case.
+// storyShare is the part of the time after which no story begins, so that some time is left for generated scenarios.
 const storyShare = 0.7
 
 // repeats is how often a scenario with a finding of the lock runs again, each time with another seed.
@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 func (t *test) runs(ctx context.Context, stories []scenarios.Scenario) error {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t.tally.Accept = func(f Finding) string { return t.Baseline.of(f, t.began) }
+	t.tally.Accept = func(f Finding) string { return t.Baseline.acceptance(f, t.began) }
 	t.tally.Found = func(f Finding) {
 		if t.Options.Found != nil {
 			t.Options.Found(f)
@@ -132,7 +132,7 @@ func (t *test) runs(ctx context.Context, stories []scenarios.Scenario) error {
 	return err
 }
 
-// named are stories as a suite has them.
+// named converts stories for a suite.
 func named(stories []scenarios.Scenario) (list []suite.Scenario) {
 	for _, s := range stories {
 		list = append(list, suite.Scenario{Arg: s.Name, Scenario: s})

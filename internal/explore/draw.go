@@ -19,7 +19,8 @@ type Refusal struct {
 	Reason string `json:"reason"`
 }
 
-// maxRefused ends an exploration in which no seed before has a scenario: then the flags of the user fit none.
+// maxRefused is the number of seeds without a scenario that ends an exploration without runs: the flags fit no
+// scenario.
 const maxRefused = 100
 
 // nextJob alternates between variations of runs that reached a new state, if there are any, and seeds. A seed that has

@@ -24,7 +24,7 @@ func (j Job) Command() string {
 	return text
 }
 
-// WriteFindings writes, for people, how many runs were made, how they ended, and what they found.
+// WriteFindings writes, for people, the numbers of runs by verdict, and the findings.
 func (r Report) WriteFindings(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", r.speed())
 	fmt.Fprintf(w, "unsafe %s · safe %s · inconclusive %s · failed %s\n", share(r.Unsafe, r.Runs), share(r.Safe, r.Runs),
@@ -72,7 +72,7 @@ func (f Finding) write(w io.Writer) {
 	fmt.Fprintf(w, "  %s\n", f.Command)
 }
 
-// WriteStates writes, for people, which states the runs reached, and what went wrong with the exploration itself.
+// WriteStates writes, for people, the states that the runs reached, and the failures of the exploration itself.
 func (r Report) WriteStates(w io.Writer) {
 	if len(r.States) > 0 {
 		fmt.Fprintln(w, "\nstates reached, with the number of runs:")
@@ -92,7 +92,7 @@ func (r Report) WriteStates(w io.Writer) {
 	}
 }
 
-// speed is how much was run and how long it took.
+// speed is the number of runs, their duration and their rates.
 func (r Report) speed() string {
 	took := max(r.Took, time.Millisecond)
 	return fmt.Sprintf("%s in %s: %.1f seeds/s, %.2f virtual hours (%s times real time), %s commands/s",

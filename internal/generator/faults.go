@@ -14,25 +14,25 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
-// tolerance says which locks survive a fault: a correct lock with these promises keeps all its promises under it.
+// tolerance states which locks survive a fault: under it, a correct lock with these promises keeps all of them.
 type tolerance struct {
 	fault  string
-	weight int         // how often it is drawn; 0: never
-	needs  promise.Set // promises of a lock that it has an effect on
-	lacks  promise.Set // promises of a lock that does not survive it
+	weight int         // probability of drawing it, relative to other faults; 0: never
+	needs  promise.Set // promises of the locks on which it has an effect
+	lacks  promise.Set // promises of the locks that do not survive it
 	only   []string    // kinds of topology that survive it; nil: all
 	// brief: if it acts on a node, it must be short on some servers, see [draw.longest].
 	brief bool
 	// durable: servers have to write each grant to disk.
 	durable bool
-	// once: operations that name no hold must not be executed twice, see [draw.named].
-	once bool
-	// steady: all clients release a lock in the first half of its lease, see [draw.steady].
-	steady bool
+	// repeated: operations are executed twice, so each has to name its hold, see [draw.namesHolds].
+	repeated bool
+	// early: all clients release a lock in the first half of its lease, see [draw.releasesEarly].
+	early bool
 	// polled: waiters have to ask again by themselves, see [draw.polls].
 	polled  bool
 	amounts []time.Duration // magnitudes; nil: the default, a quarter and twice of it
-	because string          // why it is never drawn
+	because string          // the reason why it is never drawn
 }
 
 // tolerances has a row for each fault, in the order of the catalog.
@@ -54,7 +54,7 @@ func tolerances() []tolerance {
 		{fault: "cluster-takeover", because: dataLost},
 		{fault: "slot-migration", weight: 12},
 		{fault: "read-only-demotion", because: dataLost},
-		{fault: "clock-jump", because: "a lease ends when the clock of its server says so"},
+		{fault: "clock-jump", because: "a lease ends by the clock of its server"},
 		{fault: "clock-drift", weight: 2, amounts: []time.Duration{5 * ms, 9 * ms}},
 		{fault: "key-deleted", because: dataLost},
 		{fault: "queue-deleted", weight: 2, needs: promise.Fair | promise.CountWaiters},
@@ -91,24 +91,24 @@ func tolerances() []tolerance {
 		{fault: "grant-reply-lost", weight: 4, lacks: promise.Latch},
 		{fault: "grant-reply-late", weight: 3, lacks: promise.Latch},
 		{
-			fault: "request-resent", weight: 5, once: true, needs: promise.RetriesTransientErrors,
+			fault: "request-resent", weight: 5, repeated: true, needs: promise.RetriesTransientErrors,
 			amounts: []time.Duration{5 * ms, 20 * ms, 400 * ms, 900 * ms},
 		},
-		{fault: "request-duplicated", because: "a copy of a request arrives when its client has long had the reply"},
+		{fault: "request-duplicated", because: "a copy of a request arrives long after the reply to its client"},
 		{fault: "message-lost", weight: 8, needs: promise.Wakes, polled: true},
 		{fault: "replication-hold", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "replication-lag", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "wait-starved", weight: 2, needs: promise.AwaitsReplicas},
 		{fault: "unplug", because: "it needs real network interfaces"},
-		{fault: pauseClient, weight: 6, lacks: promise.Unleased, steady: true},
+		{fault: pauseClient, weight: 6, lacks: promise.Unleased, early: true},
 		{fault: "client-crash", weight: 5, lacks: promise.Unleased},
-		{fault: "client-restart", because: "its owners have the names of before, and may find a hold that they left"},
+		{fault: "client-restart", because: "its owners have the same names again, and may find a hold that they left behind"},
 	}
 }
 
 const pauseClient = "pause-client"
 
-// takeover is how long a master may be silent before another one takes its place, with a margin.
+// takeover is the time for which a master may be silent without being replaced, less a margin.
 const takeover = 300 * ms
 
 // heartbeats is the part of a session for which the leader of an ensemble may lack the heartbeats of its clients. Its
@@ -116,7 +116,7 @@ const takeover = 300 * ms
 // leader ends it, although its client was answered.
 const heartbeats = 4
 
-// longest is for how long a brief fault may act on a node; 0: any time.
+// longest is the longest time for which a brief fault may act on a node; 0: no limit.
 func (d *draw) longest() time.Duration {
 	switch kind := d.Topology.Kind; {
 	case kind == cluster.Sentinel, kind == cluster.Sharded:
@@ -137,9 +137,9 @@ func (d *draw) survives(t tolerance) bool {
 		return false
 	case t.only != nil && !slices.Contains(t.only, kind):
 		return false
-	case t.once && !d.named():
+	case t.repeated && !d.namesHolds():
 		return false
-	case t.steady && !d.steady(), t.polled && !d.polls():
+	case t.early && !d.releasesEarly(), t.polled && !d.polls():
 		return false
 	case t.durable && kind != cluster.ZooKeeper && d.Topology.Options["appendonly"] == "":
 		return false
@@ -150,10 +150,10 @@ func (d *draw) survives(t tolerance) bool {
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }
 
-// Beyond names a fault of a scenario that a lock with these promises need not survive, and says why: a violation in
-// such a run is no bug of the lock, unless it promises to keep its grants where servers lose them. Both are "" if
-// there is none.
-func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
+// NotSurvived returns a fault of a scenario that a lock with these promises need not survive, and the reason: a
+// violation in such a run is no bug of the lock, unless it promises to keep its grants where servers lose them. Both
+// are "" if there is none.
+func NotSurvived(s scenarios.Scenario, can promise.Set) (fault, why string) {
 	const elected = "the server that takes over may not have the grant"
 	d := draw{Scenario: s, can: can}
 	keeps := can.Any(promise.KeepsGrants | promise.AwaitsReplicas)
@@ -166,7 +166,7 @@ func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 		row, _ := faults.Lookup(name) // the loader has checked it
 		unsynced := row.Class == history.FaultForgets && s.Topology.Options["appendfsync"] != "always"
 		skewed := t.amounts != nil && row.Class == history.FaultSkews && largest(s, row) > slices.Max(t.amounts)
-		t.steady, t.once = false, false // they are about what is drawn
+		t.early, t.repeated = false, false // conditions for drawing
 		switch {
 		case row.Least != nil && slices.ContainsFunc(s.Faults, func(step scenarios.Step) bool {
 			return step.Fault == name && step.For > 0
@@ -178,11 +178,11 @@ func Beyond(s scenarios.Scenario, can promise.Set) (fault, why string) {
 		case skewed:
 			return name, "it is larger than the margin of a lease"
 		case !can.Has(t.needs):
-			return name, "a lock that does not state " + t.needs.Without(can).String() + " need not survive it"
+			return name, "the lock does not state " + t.needs.Without(can).String()
 		case t.only != nil && !slices.Contains(t.only, s.Topology.Kind):
 			return name, elected
 		case unsynced || t.durable && s.Topology.Options["appendonly"] == "":
-			return name, "the servers do not keep on disk what they have replied"
+			return name, "the servers do not write each grant to disk"
 		}
 	}
 	return "", ""
@@ -198,9 +198,9 @@ func largest(s scenarios.Scenario, row faults.Spec) (amount time.Duration) {
 	return amount
 }
 
-// named reports whether all operations of the traffic name a hold, so that a second execution finds that it is one. A
-// forced release, and an access to a resource that the servers guard, do not.
-func (d *draw) named() bool {
+// namesHolds reports whether all operations of the traffic name a hold, by which servers recognize a second execution.
+// A forced release, and an access to a resource that the servers guard, do not.
+func (d *draw) namesHolds() bool {
 	p := d.Workload
 	if p.Kind == workload.Mixed && p.Sequences != "" {
 		return !strings.Contains(p.Sequences, "force") && !strings.Contains(p.Sequences, "guarded")
@@ -208,9 +208,9 @@ func (d *draw) named() bool {
 	return !p.AnyLock() || !d.can.Has(promise.ForceRelease)
 }
 
-// steady reports whether each client has one lock at a time, and releases it in the first half of its lease. Those of
-// workload mixed may have one while they wait for another, and keep some until the lease ends.
-func (d *draw) steady() bool { return d.Workload.Kind != workload.Mixed }
+// releasesEarly reports whether each client has one lock at a time, and releases it in the first half of its lease.
+// Clients of workload mixed may have one while they wait for another, and keep some until the lease ends.
+func (d *draw) releasesEarly() bool { return d.Workload.Kind != workload.Mixed }
 
 // polls reports whether a waiter that missed a message asks again before the checkers call it forgotten. Without polls
 // it does so when the lease that it waits for would have ended.
@@ -222,7 +222,7 @@ func (d *draw) polls() bool {
 // drawFaults draws up to maxFaults faults, each once or several times.
 func (d *draw) drawFaults() {
 	possible := slices.DeleteFunc(tolerances(), func(t tolerance) bool { return !d.survives(t) })
-	n := one(d, 0, 1, 1, 1, 1, 2, 2, 2, 3, maxFaults)
+	n := pick(d, 0, 1, 1, 1, 1, 2, 2, 2, 3, maxFaults)
 	for range n {
 		if len(possible) == 0 {
 			return
@@ -237,9 +237,9 @@ func (d *draw) drawFaults() {
 	d.boundPauses()
 }
 
-// boundPauses has no client paused beyond the end of its lease: no lock survives that. A holder may be paused for a
-// quarter of a lease, since it has half of one left. Beside other faults, which may have delayed the grant or prevented
-// renewals, and for longer, only waiters are paused.
+// boundPauses limits pauses, so that no client is paused beyond the end of its lease, which no lock survives. A holder
+// may be paused for a quarter of a lease, since it has half of one left. Beside other faults, which may have delayed
+// the grant or prevented renewals, and for longer, only waiters are paused.
 func (d *draw) boundPauses() {
 	names := d.FaultNames()
 	alone := !slices.ContainsFunc(names, func(name string) bool { return name != pauseClient })
@@ -261,7 +261,7 @@ func (d *draw) shortestLease() time.Duration {
 func (d *draw) addFault(t tolerance) {
 	step := d.step(t)
 	gap := step.For + d.between(200*ms, 2*time.Second)
-	times := one(d, 1, 1, 2, 4)
+	times := pick(d, 1, 1, 2, 4)
 	for range times {
 		if step.After+step.For >= d.Duration-200*ms {
 			return
@@ -274,7 +274,7 @@ func (d *draw) addFault(t tolerance) {
 	}
 }
 
-// shortened is a step that acts on a node for no longer than it may.
+// shortened limits the duration of a step that acts on a node.
 func (d *draw) shortened(step scenarios.Step, t tolerance) scenarios.Step {
 	most := d.longest()
 	if !t.brief || most == 0 || ofClients(step.Target) {
@@ -305,9 +305,9 @@ func (d *draw) step(t tolerance) scenarios.Step {
 		step.For = 0
 	}
 	if a := row.Amount; a != nil {
-		step.Amount = one(d, a.Default, a.Default/4, 2*a.Default)
+		step.Amount = pick(d, a.Default, a.Default/4, 2*a.Default)
 		if t.amounts != nil {
-			step.Amount = one(d, t.amounts...)
+			step.Amount = pick(d, t.amounts...)
 		}
 	}
 	return step
@@ -335,7 +335,7 @@ func (d *draw) phase() string {
 	if d.can.Has(promise.Renew) || d.can.Has(promise.Watchdog) && d.Workload.Lease == 0 {
 		phases = append(phases, scenarios.Renewed)
 	}
-	return one(d, phases...)
+	return pick(d, phases...)
 }
 
 // delay draws the time from the phase to the fault.
@@ -344,13 +344,13 @@ func (d *draw) delay(when string) time.Duration {
 		return 0
 	}
 	hold := d.Workload.Defaults().Hold
-	return d.between(ms, one(d, 5*ms, hold, 2*hold, max(hold, d.Workload.Lease)))
+	return d.between(ms, pick(d, 5*ms, hold, 2*hold, max(hold, d.Workload.Lease)))
 }
 
 // length draws how long the fault lasts: shorter or longer than a lease or a wait.
 func (d *draw) length(t tolerance) time.Duration {
 	lease := cmp.Or(d.Workload.Lease, time.Second)
-	length := one(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
+	length := pick(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
 	length = min(length, d.Duration/2, 6*time.Second).Truncate(ms)
 	if t.fault == pauseClient && d.chance(50) { // short enough for a holder, see boundPauses
 		length = min(length, d.shortestLease()/4).Truncate(ms)

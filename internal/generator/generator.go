@@ -69,15 +69,13 @@ func (l Lock) Simulated() Lock {
 	return l
 }
 
-// shared reports whether a lock that names no topologies is drawn on that kind: one that behaves as a single server
-// does.
+// shared reports whether a lock that names no topologies is drawn on that kind, which behaves as a single server.
 func shared(kind string) bool { return kind == cluster.Single || kind == cluster.Replicated }
 
-// stream is the stream of random numbers of a seed that scenarios are drawn from: another one than the stream of the
-// run itself.
+// stream is the stream of random numbers for drawing scenarios; a run has another one.
 const stream = 0x6c6f636b63686173
 
-// maxFaults is how many faults a scenario has at most, apart from repetitions.
+// maxFaults is the largest number of faults of a scenario, without repetitions.
 const maxFaults = 4
 
 // draw is a scenario while it is drawn.
@@ -116,10 +114,10 @@ func (l Lock) Draw(seed uint64, overrides ...scenarios.Override) (scenarios.Scen
 // chance is true in n of 100 draws.
 func (d *draw) chance(n int) bool { return d.IntN(100) < n }
 
-// one is one of some values.
-func one[T any](d *draw, of ...T) T { return of[d.IntN(len(of))] }
+// pick draws one of some values.
+func pick[T any](d *draw, of ...T) T { return of[d.IntN(len(of))] }
 
-// between is a duration of whole milliseconds from a to b, which are at least a millisecond apart.
+// between draws a duration of whole milliseconds from a to b; it is a if they are less than a millisecond apart.
 func (d *draw) between(a, b time.Duration) time.Duration {
 	if b-a < time.Millisecond {
 		return a
@@ -127,7 +125,7 @@ func (d *draw) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(d.Int64N(int64((b-a)/time.Millisecond)+1))*time.Millisecond
 }
 
-// weights of topologies: a single server is the fastest to simulate, and most bugs need no other.
+// topologyWeight prefers a single server, which is the fastest to simulate; most bugs need no other.
 func topologyWeight(kind string) int {
 	switch kind {
 	case cluster.Single:
@@ -143,9 +141,9 @@ func (d *draw) drawTopology(kinds []string) {
 	t := &d.Topology
 	switch t.Kind {
 	case cluster.Quorum:
-		t.Masters = one(d, 3, 3, 5)
+		t.Masters = pick(d, 3, 3, 5)
 	case cluster.Replicated, cluster.Sentinel:
-		t.Replicas = one(d, 1, 2)
+		t.Replicas = pick(d, 1, 2)
 	}
 	if t.Kind == cluster.Sentinel { // they connect to a master again once a second, so two resets must not depose it
 		t.DownAfter = 3 * time.Second
@@ -158,7 +156,7 @@ func (d *draw) drawTopology(kinds []string) {
 // durable reports whether masters of that kind can be restarted without losing a grant, if they write each one to disk.
 func durable(kind string) bool { return kind == cluster.Single || kind == cluster.Quorum }
 
-// weighted is one of some values, with the probability of its weight.
+// weighted draws one of some values, each with a probability in proportion to its weight.
 func weighted[T any](d *draw, of []T, weight func(T) int) T {
 	sum := 0
 	for _, x := range of {
@@ -189,7 +187,7 @@ func (d *draw) drawOptions(l client.Spec) {
 		if len(o.Topologies) > 0 && !slices.Contains(o.Topologies, d.Topology.Kind) || !d.chance(o.Share) {
 			continue
 		}
-		options[o.Name] = one(d, o.Values...)
+		options[o.Name] = pick(d, o.Values...)
 		if l.CheckOptions != nil && l.CheckOptions(options) != nil {
 			delete(options, o.Name)
 		}

@@ -11,8 +11,8 @@ import (
 //go:embed reference.md
 var referenceHead string
 
-// Reference is the page docs/reference/generated-scenarios.md: what scenarios are drawn from, and which lock survives
-// which fault.
+// Reference is the page docs/reference/generated-scenarios.md: the parts of generated scenarios, and the faults that
+// locks survive.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
@@ -23,12 +23,12 @@ func Reference() string {
 	return b.String()
 }
 
-// survivors says which locks survive the fault, on which servers; "": none is certain to.
+// survivors names the locks that survive the fault, the servers and further conditions; "": none is certain to.
 func (t tolerance) survivors() string {
 	if t.weight == 0 {
 		return ""
 	}
-	row, _ := faults.Lookup(t.fault) // a test holds both tables together
+	row, _ := faults.Lookup(t.fault) // a test compares both tables
 	kinds := t.only
 	if kinds == nil {
 		kinds = row.Topologies
@@ -51,9 +51,9 @@ func (t tolerance) survivors() string {
 		{t.brief, fmt.Sprintf("on a node of `sentinel` or `cluster`: for at most %v; of `zookeeper`: for at most a "+
 			"quarter of a session", takeover)},
 		{t.polled, "option `poll` is at most 500 ms"},
-		{t.steady, "workload `waiters` or a plain loop, and no holder is paused beyond its lease"},
+		{t.early, "workload `waiters` or a plain loop, and no holder is paused beyond its lease"},
 		{row.Least != nil, "until the end of the run, because a lock learns of each broken connection when it uses it"},
-		{t.once, "no forced releases, no guarded resource"},
+		{t.repeated, "no forced releases, no guarded resource"},
 	} {
 		if c.holds {
 			text += "; " + c.text

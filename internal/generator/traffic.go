@@ -16,8 +16,8 @@ const ms = time.Millisecond
 // shape is a kind of traffic.
 type shape struct {
 	weight int
-	needs  promise.Set // promises of a lock that can have it
-	lacks  promise.Set // promises of a lock that cannot
+	needs  promise.Set // promises that a lock must state
+	lacks  promise.Set // promises that a lock must not state
 	draw   func(d *draw)
 }
 
@@ -46,8 +46,8 @@ func (d *draw) drawTraffic() {
 func (d *draw) mix() {
 	p := &d.Workload
 	p.Kind, p.Clients, p.Keys = workload.Mixed, 2+d.IntN(5), 1+d.IntN(3)
-	p.Hold, p.Think = one(d, 10*ms, 40*ms, 40*ms, 150*ms), one(d, 5*ms, 10*ms)
-	p.Wait = one(d, 250*ms, 500*ms, time.Second, 2*time.Second, 5*time.Second)
+	p.Hold, p.Think = pick(d, 10*ms, 40*ms, 40*ms, 150*ms), pick(d, 5*ms, 10*ms)
+	p.Wait = pick(d, 250*ms, 500*ms, time.Second, 2*time.Second, 5*time.Second)
 	p.Lease = d.lease(0)
 	d.share(20)
 	if d.chance(75) {
@@ -63,11 +63,11 @@ func (d *draw) mix() {
 // All have short holds of shared keys among them, so that clients meet.
 func (d *draw) sequences() string {
 	names := mixed.SequenceNames(d.can)
-	lists := make([]string, one(d, 1, 1, 2))
+	lists := make([]string, pick(d, 1, 1, 2))
 	for i := range lists {
 		some := []string{"plain"}
 		for range 1 + d.IntN(6) {
-			if name := one(d, names...); !slices.Contains(some, name) {
+			if name := pick(d, names...); !slices.Contains(some, name) {
 				some = append(some, name)
 			}
 		}
@@ -79,12 +79,12 @@ func (d *draw) sequences() string {
 // rounds draws rounds in which clients wait, and only the lock can wake them.
 func (d *draw) rounds() {
 	p := &d.Workload
-	p.Kind, p.Clients, p.Keys = workload.Waiters, 4+d.IntN(5), one(d, 1, 1, 2)
+	p.Kind, p.Clients, p.Keys = workload.Waiters, 4+d.IntN(5), pick(d, 1, 1, 2)
 	if d.can.Has(promise.MultiKey) {
 		p.Keys = 3
 	}
-	p.Hold = one(d, 60*ms, 60*ms, 350*ms)
-	p.Think, p.Wait = one(d, 4*time.Second, 6*time.Second), 3*time.Second
+	p.Hold = pick(d, 60*ms, 60*ms, 350*ms)
+	p.Think, p.Wait = pick(d, 4*time.Second, 6*time.Second), 3*time.Second
 	p.Lease = d.lease(time.Second)
 	d.share(60)
 	d.Duration = time.Duration(4+d.IntN(3)) * p.Think
@@ -95,10 +95,10 @@ func loop(kind string) func(d *draw) {
 	return func(d *draw) {
 		p := &d.Workload
 		p.Kind, p.Clients = kind, 3+d.IntN(6)
-		p.Keys = min(one(d, 1, 1, 2, 4), p.Clients/2) // so that clients meet
-		p.Hold = one(d, 5*ms, 40*ms, 100*ms, 300*ms, time.Second)
-		p.Think, p.Jitter = min(one(d, 0, 5*ms, p.Hold, 5*p.Hold), time.Second), one(d, 0, 0, p.Hold/2)
-		p.Wait = one(d, 250*ms, time.Second, 3*time.Second, 10*time.Second)
+		p.Keys = min(pick(d, 1, 1, 2, 4), p.Clients/2) // so that clients meet
+		p.Hold = pick(d, 5*ms, 40*ms, 100*ms, 300*ms, time.Second)
+		p.Think, p.Jitter = min(pick(d, 0, 5*ms, p.Hold, 5*p.Hold), time.Second), pick(d, 0, 0, p.Hold/2)
+		p.Wait = pick(d, 250*ms, time.Second, 3*time.Second, 10*time.Second)
 		p.Lease = d.lease(2 * (p.Hold + p.Jitter))
 		if kind == workload.Semaphore {
 			p.Permits = 1 + d.IntN(3)
@@ -115,27 +115,27 @@ func loop(kind string) func(d *draw) {
 func (d *draw) latches() {
 	p := &d.Workload
 	p.Kind, p.Clients, p.Keys = workload.Latch, 3+d.IntN(3), 1+d.IntN(2)
-	p.Hold, p.Think, p.Jitter = one(d, 20*ms, 40*ms), 5*ms, one(d, 0, 10*ms, 60*ms)
-	p.Wait = one(d, 500*ms, time.Second, 2*time.Second)
+	p.Hold, p.Think, p.Jitter = pick(d, 20*ms, 40*ms), 5*ms, pick(d, 0, 10*ms, 60*ms)
+	p.Wait = pick(d, 500*ms, time.Second, 2*time.Second)
 	if d.chance(60) {
 		p.Sequences = "meeting"
 	}
 	d.Duration = d.between(3*time.Second, 6*time.Second)
 }
 
-// lease draws the lease that clients request: none of a lock that has none, or that renews it by itself. It is at
-// least least, so that no holder works beyond it. So is that of a lock that renews by itself, since a fault may prevent
-// renewals for longer than a lease: its clients write to their resource even when they have learned of the loss.
+// lease draws the lease that clients request: 0 for a lock without leases, and perhaps for one that renews them. It is
+// at least least, so that no holder works beyond it. So is the lease in the options of a lock that renews by itself: a
+// fault may prevent renewals for longer than a lease, and clients write to their resource even after a reported loss.
 func (d *draw) lease(least time.Duration) time.Duration {
 	switch {
 	case d.can.Any(promise.Unleased | promise.Latch), d.can.Has(promise.Watchdog) && d.chance(40) &&
 		(d.OptionLease() == 0 || d.OptionLease() >= least):
 		return 0
 	}
-	return max(least, one(d, 400*ms, time.Second, 2*time.Second, 4*time.Second, 10*time.Second))
+	return max(least, pick(d, 400*ms, time.Second, 2*time.Second, 4*time.Second, 10*time.Second))
 }
 
-// share has clients share processes, and perhaps lock objects, with a probability of so many percent.
+// share makes clients share processes, and perhaps lock objects, with a probability in percent.
 func (d *draw) share(percent int) {
 	if !d.chance(percent) {
 		return

@@ -249,7 +249,7 @@ func (v *Values) stayAt(key int32, value string, t time.Duration) *Stay {
 	return list[max(n-1, 0)]
 }
 
-// Whose is the acquire whose hold a value is at an instant, and its client; None: not known.
+// Whose returns the acquire of the hold to which a value belongs at an instant, and its client; None: not known.
 func (v *Values) Whose(key, value string, t time.Duration) (span int32, client int) {
 	k, known := v.keys[key]
 	if !known {

@@ -62,7 +62,8 @@ type Stay struct {
 // restart is two samples of a value between which its lease began again: it was renewed, or set again.
 type restart struct{ before, at *history.Sample }
 
-// turn is the begin of a hold that has the value of the hold before it, as all holds of some locks have.
+// turn is the beginning of a hold with the same value as the hold before it. (Some locks store one value for all
+// holds.)
 type turn struct {
 	from time.Duration
 	span int32

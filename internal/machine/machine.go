@@ -1,5 +1,5 @@
-// Package machine finds what this machine supports: the features that scenarios need, what each is used for, and how to
-// add those that are missing.
+// Package machine finds the features of this machine that scenarios need, with their uses and the ways to add missing
+// ones.
 //
 // Read [Diagnose] first.
 package machine
@@ -23,7 +23,7 @@ type Diagnosis struct {
 	Required bool   `json:"required"` // by every scenario on real servers
 	Detail   string `json:"detail"`   // what was found
 	UsedFor  string `json:"used_for"`
-	Fix      string `json:"fix"` // how to get it
+	Fix      string `json:"fix"` // the way to add it
 }
 
 // feature is a check of this machine.

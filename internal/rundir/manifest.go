@@ -92,7 +92,8 @@ type Manifest struct {
 	// Late is how late a timer of the harness ran at most, without stalls: the machine was so busy that those of the
 	// clients may have been as late.
 	Late time.Duration `json:"late_ns,omitempty"`
-	// Elected says which server was promoted because the harness did not run; "": none. Such a failover may lose a grant.
+	// Elected names the server that was promoted because the harness did not run; "": none. Such a failover may lose a
+	// grant.
 	Elected string `json:"elected,omitempty"`
 }
 
@@ -131,8 +132,8 @@ const queueDelay = 500 * time.Millisecond
 // reportDelay is how late a machine may let a client report a loss, if the harness measured no longer delay.
 const reportDelay = 50 * time.Millisecond
 
-// leaseClock is by how much a lease may end early at a server: Redis counts it from the time that it had read before it
-// executed the command, in milliseconds. A lock of this project promises so much less than its lease; others need not.
+// leaseClock is the time by which a lease may end early at a server: Redis counts it from the time that it had read
+// before it executed the command, in milliseconds. A lock of this project promises that much less than its lease.
 // Source: redis.io, Distributed Locks with Redis, which allows 2 ms besides the drift of clocks.
 const leaseClock = 2 * time.Millisecond
 

@@ -254,7 +254,7 @@ func (s *stage) startWork() {
 	}()
 }
 
-// left is for how long clients start operations, from now on.
+// left is the remaining time in which clients start operations.
 func (s *stage) left() time.Duration { return s.until - s.clock.Now() }
 
 func (s *stage) status() Status {

@@ -10,13 +10,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// starvedEvery is how often the harness reads for how long clients have waited for a processor. A client that waited
-// for half of that time (stalledFor) was kept from work.
+// starvedEvery is the interval at which the harness reads the times that clients have waited for a processor. A client
+// that waited for half of the interval (stalledFor) has stalled.
 const starvedEvery = time.Second
 
-// atOnce is the number of processes whose states every beat can read; one takes up to 80 µs on a busy machine.
+// statesPerBeat is the number of processes whose states each beat can read; one takes up to 80 µs on a busy machine.
 // With more processes the states are read less often.
-const atOnce = 32
+const statesPerBeat = 32
 
 // halts reads the states of processes; it is a [child.Halts].
 type halts interface {
@@ -29,7 +29,7 @@ type halts interface {
 type Process struct {
 	PID     int
 	Clients []int
-	Pauses  func() uint32 // how often faults have stopped and resumed it; odd: it is stopped
+	Pauses  func() uint32 // the number of times that faults have stopped or resumed it; odd: it is stopped
 }
 
 // haltedClients finds the stalls of clients. It reads files about every process of the machine, which takes seconds if
@@ -48,7 +48,7 @@ type halt struct {
 	process Process
 	from    time.Duration // the last time at which it ran
 	why     string
-	looks   int // that have seen it
+	seen    int // number of readings that found it
 }
 
 // beat is called every heartbeatEvery, or later if the one before took longer.
@@ -59,7 +59,7 @@ func (c *haltedClients) beat() {
 		leaders[i] = p.PID
 	}
 	c.halts.Find(leaders)
-	if c.beats++; c.beats > len(processes)/atOnce {
+	if c.beats++; c.beats > len(processes)/statesPerBeat {
 		c.look(processes)
 		c.beats, c.looked = 0, now
 	}
@@ -83,7 +83,7 @@ func (c *haltedClients) look(processes []Process) {
 		if h == nil {
 			h = &halt{process: p, from: c.looked, why: why}
 		}
-		h.looks++
+		h.seen++
 		halted[p.PID] = h
 		delete(c.halted, p.PID)
 	}
@@ -95,7 +95,7 @@ func (c *haltedClients) look(processes []Process) {
 func (c *haltedClients) end() {
 	for _, pid := range slices.Sorted(maps.Keys(c.halted)) {
 		h := c.halted[pid]
-		if lasted := c.Clock.History() - h.from; h.looks > 1 || lasted > stalledFor {
+		if lasted := c.Clock.History() - h.from; h.seen > 1 || lasted > stalledFor {
 			c.noteAll(h.process, lasted, h.why+", not by a fault of the run")
 		}
 	}

@@ -8,15 +8,15 @@ import (
 
 // Clock has two times of a run: that of its history, and that of its plan, which stops while the harness is stopped.
 // Two faults are then never closer together than planned, however long somebody stops the harness, and the run is not
-// over when it continues. Of each stall, the time of the plan has the first stalledFor, so that a clock whose heartbeat
-// is as late as that is not wrong by more. Without a [Watch], both times are the same.
+// over when it continues. The time of the plan includes the first stalledFor of each stall, because a heartbeat may be
+// that late without one. Without a [Watch], both times are the same.
 type Clock struct {
 	History func() time.Duration // runs while the harness is stopped
 
 	mu     sync.Mutex
 	beats  bool          // a Watch is running
 	last   time.Duration // beat
-	missed time.Duration // in all stalls that are over
+	missed time.Duration // of all stalls that are over, the parts that do not count
 }
 
 // Now is the time of the plan.

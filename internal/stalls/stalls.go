@@ -21,10 +21,10 @@ type Watch struct {
 	Note func(f string, v *history.FaultValue)
 }
 
-// Lateness is how far the timers of the machine were off in a run.
+// Lateness has the delays of the machine in a run.
 type Lateness struct {
-	Slept time.Duration // how long the machine slept; the clock of the history stopped meanwhile
-	Late  time.Duration // how late a timer of the harness ran at most, stalls aside
+	Slept time.Duration // the time that the machine slept; the clock of the history stopped meanwhile
+	Late  time.Duration // the longest delay of a timer of the harness, without stalls
 }
 
 // Run notes every stall until ctx ends.

@@ -20,10 +20,10 @@ type Options struct {
 	Session time.Duration
 	// Margin is how long before the earliest possible end of its session on the servers a hold ends here. When a
 	// follower dies, the leader may lack the heartbeats that its clients sent in the last half tick, so Margin should
-	// be at least half a tick. A follower answers heartbeats also while the leader does not receive what it sends, for
-	// up to syncLimit ticks: for about two thirds of the session timeout no hold is affected, but after that the leader
-	// may grant the lock to others before the Deadline of the holds here, unless Margin covers that time. Tokens are
-	// safe in any case. 0: a tenth of the session timeout.
+	// be at least half a tick. A follower whose messages do not reach the leader still answers heartbeats, for up to
+	// syncLimit ticks: for about two thirds of the session timeout no hold is affected, but after that the leader may
+	// grant the lock to others before the Deadline of the holds here, unless Margin covers that time. Tokens are safe in
+	// any case. 0: a tenth of the session timeout.
 	Margin time.Duration
 	// Timeout bounds a release, and the removal of a node whose acquire has failed. Both continue in the background
 	// until they are certain or the session ends. 0: 5 s.

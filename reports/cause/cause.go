@@ -99,8 +99,8 @@ func (q *inquiry) cites(events ...int32) bool {
 // Advice is what would have prevented the violation, the best first.
 func (c *Cause) Advice() []evidence.Advice { return advice.Against(cmp.Or(c.advisedAs, c.Name)) }
 
-// Known reports whether a cause has that name.
-func Known(name string) bool { return name != "" && name != faultBetween && name != unknownCause }
+// Known reports whether name is that of a cause that explains something.
+func Known(name string) bool { return name != "" && name != faultBetween && name != Unknown }
 
 // Explains is how much of a violation a cause explains: 0 if no mechanism fits.
 func (c *Cause) Explains() int {

@@ -6,14 +6,14 @@ import "slices"
 const (
 	ForgottenInRestart = "forgotten-in-restart"
 	faultBetween       = "fault-between"
-	unknownCause       = "unknown"
+	Unknown            = "unknown"
 )
 
 // mechanisms is the table, special causes before general ones: of those that fit
 // the data, the first is the cause. The last two fit always.
 func mechanisms() []mechanism {
 	return slices.Concat(requestMechanisms(), takeoverMechanisms(), nodeMechanisms(), replyMechanisms(),
-		[]mechanism{{Name: faultBetween, find: findBetween}, {Name: unknownCause, find: findUnknown}})
+		[]mechanism{{Name: faultBetween, find: findBetween}, {Name: Unknown, find: findUnknown}})
 }
 
 // requestMechanisms: a holder is stalled or cut off, or requests are executed twice, too late, or for another owner.

@@ -9,7 +9,7 @@ import (
 // TestEveryMechanismHasAdvice: package advice knows the name of each mechanism, except of those of last resort.
 func TestEveryMechanismHasAdvice(t *testing.T) {
 	for _, m := range mechanisms() {
-		last := m.Name == faultBetween || m.Name == unknownCause
+		last := m.Name == faultBetween || m.Name == Unknown
 		if has := advice.Against(m.Name) != nil; has == last {
 			t.Errorf("%s has advice: %v", m.Name, has)
 		}

@@ -71,8 +71,8 @@ func (r *Run) lastAcquire(key string, client int, t time.Duration) *history.Span
 	return nil
 }
 
-// holdAround is the hold that a key with a session belongs to at t: one whose acquire was asked for and whose release
-// was not, else the last one before. nil if there is none.
+// holdAround is the hold to which a key with a session belongs at t: its acquire was requested, and its release was
+// not; otherwise the last hold before. nil: there is none.
 func (r *Run) holdAround(key string, t time.Duration) *Hold {
 	n := sort.Search(len(r.Holds), func(i int) bool { return r.Holds[i].From > t })
 	var last *Hold

@@ -17,8 +17,8 @@ type Grant struct {
 	Node     string           // that granted it; empty: not known, or there are several
 	Inferred bool             // no sample shows that Node granted it, but it was the only master then
 
-	// Instead shows that a server had the lock for the client Other when the client of the hold learned that it had it,
-	// and for so long before that it cannot have recorded the hold. Nil: the samples do not show that.
+	// Instead is a sample in which a server had the lock for the client Other when the client of the hold learned of its
+	// grant, and had had it for too long to have recorded the hold. Nil: there is no such sample.
 	Instead *history.Sample
 	Other   int
 }
@@ -100,9 +100,9 @@ func (p *Pair) granter(seen []history.Sample, t time.Duration) string {
 	return ""
 }
 
-// changed is the only master whose key changed as a grant changes it, between the last two samples before the reply and
-// the first one after it: the key appeared, has another owner, or more permits, and its value is not known to be
-// another hold's. It is for locks whose value does not name the owner. Empty: none, or several.
+// changed is the only master where the key changed as by a grant, between the last two samples before the reply and the
+// first one after it: the key appeared, has another owner, or more permits, and its value is not known to be another
+// hold's. It is used for locks whose value does not name the owner. Empty: none, or several.
 func (p *Pair) changed(h *evidence.Hold) string {
 	w := &p.R.Witness
 	return w.Only(func(node string) bool {

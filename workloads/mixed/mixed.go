@@ -226,7 +226,7 @@ func (m *mix) work(h session.Hold) {
 	}
 }
 
-// SequenceNames are the names of all sequences that a lock with these promises can do, for Params.Sequences.
+// SequenceNames are the names of all sequences that a lock with these promises supports, for Params.Sequences.
 func SequenceNames(can promise.Set) (names []string) {
 	for _, s := range allSequences() {
 		if can.Has(s.needs) {

@@ -18,7 +18,7 @@ type Env struct {
 	Seed    uint64      // of the run: choices drawn from it are the same for all clients
 	Can     promise.Set // of the lock
 
-	// Left is for how long the run lasts from now on, which bounds acquire timeouts.
+	// Left is the remaining time of the run, which bounds acquire timeouts.
 	Left func() time.Duration
 }
 

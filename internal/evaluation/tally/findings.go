@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -15,11 +16,11 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// sum is what all runs say about one property.
+// sum has the outcomes of one property in all runs.
 type sum struct {
 	held, violated, undecided int              // numbers of runs
 	counts                    map[string]int64 // of the runs in which it held
-	why                       string           // it did not apply
+	why                       string           // the reason why it did not apply
 }
 
 // sum is the sum of a property.
@@ -44,7 +45,7 @@ func (s *sum) add(runs int, counts map[string]int64) {
 func (t *Tally) Add(run *evidence.Run) (example bool) {
 	runs, name := &t.Runs, run.Manifest.Scenario
 	runs.All++
-	t.of[name]++
+	t.runsOf[name]++
 	if _, drawn := generator.SeedOf(name); drawn {
 		runs.Generated++
 	}
@@ -71,14 +72,14 @@ func (t *Tally) Add(run *evidence.Run) (example bool) {
 	for _, f := range findingsOf(run) {
 		example = t.addFinding(f) || example
 		if f.all {
-			t.breaks(run.Judgement)
+			t.markBroken(run.Judgement)
 		}
 	}
 	return example
 }
 
-// breaks notes that the lock breaks each property that was violated.
-func (t *Tally) breaks(j checker.Judgement) {
+// markBroken marks each violated property as broken by the lock itself.
+func (t *Tally) markBroken(j checker.Judgement) {
 	for _, r := range j.Results {
 		if r.Outcome == checker.Violated {
 			t.broken[r.Property] = true
@@ -99,9 +100,9 @@ func (t *Tally) addResult(r checker.Result) {
 	}
 }
 
-// ofHolder reports whether a finding is about a client that continued after its lease had ended, on a busy machine also
-// without a fault: no lease prevents that.
-func (f Finding) ofHolder() bool {
+// outlivesLease reports whether a client continued after its lease had ended, which no lease prevents. On a busy
+// machine that happens without a fault, too.
+func (f Finding) outlivesLease() bool {
 	return f.Class == checker.OutlivedLease && (!cause.Known(f.Cause) ||
 		slices.Contains([]string{"outlived-lease", "stalled-holder", "cut-off-holder"}, f.Cause))
 }
@@ -113,8 +114,8 @@ func overlaps(p checker.Property) bool {
 	}, p)
 }
 
-// findingsOf are the findings of an unsafe run: the cause that its report explains; and where that is what any lock of
-// this kind has, every other property that such a lock would have kept.
+// findingsOf returns the findings of an unsafe run: the cause in its report and, if any lock of this kind has that one,
+// each other violated property that such a lock would have kept.
 func findingsOf(run *evidence.Run) (all []Finding) {
 	if run.Judgement.Verdict != checker.Unsafe {
 		return nil
@@ -129,11 +130,11 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 		first.Property = run.PropertyOf(run.Worst)
 	}
 	scenario, broken := unexpected(run)
-	if fault, why := generator.Beyond(scenario, run.Manifest.Can); fault != "" {
+	if fault, why := generator.NotSurvived(scenario, run.Manifest.Can); fault != "" {
 		broken, first.Because = nil, "fault "+fault+": "+why
 	}
 	first.Own = slices.Contains(broken, "") || slices.Contains(broken, first.Property)
-	if first.ofHolder() {
+	if first.outlivesLease() {
 		first.Own, broken = false, slices.DeleteFunc(broken, overlaps)
 	}
 	all = append(all, first)
@@ -149,7 +150,7 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 		v, f := &r.Violations[0], first
 		c := cause.Find(run, v, p, overlap.Of(run, v))
 		f.Own, f.Property, f.Class, f.Sentence, f.Steps = true, p, v.Class, v.Text, nil
-		if f.Cause, f.Advice = "", nil; c != nil && c.Name != first.Cause { // that explains the other violation
+		if f.Cause, f.Advice = cause.Unknown, nil; c != nil && c.Name != first.Cause { // it explains the other violation
 			f.Cause, f.Advice = c.Name, c.Advice()
 		}
 		if !slices.ContainsFunc(all, f.Same) {
@@ -159,8 +160,8 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 	return all
 }
 
-// unexpected is the scenario of a run, and the properties that were violated although the scenario expects any lock
-// with these promises to keep them; "" is one of them if it does not expect the verdict or its class.
+// unexpected returns the scenario of a run, and the violated properties that the scenario expects any lock with these
+// promises to keep; "" is one of them if it does not expect the verdict or its class.
 func unexpected(run *evidence.Run) (s scenarios.Scenario, all []checker.Property) {
 	s, err := scenarios.Parse([]byte(run.Manifest.YAML))
 	if err != nil {
@@ -217,7 +218,7 @@ func (t *Tally) addFinding(f Finding) (example bool) {
 		f.Accepted = t.accepted(f)
 		f, *old = *old, f
 	}
-	old.seenIn(f)
+	old.addRuns(f)
 	return example
 }
 
@@ -228,8 +229,8 @@ func (t *Tally) accepted(f Finding) string {
 	return t.Accept(f)
 }
 
-// seenIn adds the runs of another finding of the same cause.
-func (f *Finding) seenIn(o Finding) {
+// addRuns adds the runs of another finding of the same cause.
+func (f *Finding) addRuns(o Finding) {
 	in := map[runID]bool{}
 	maps.Copy(in, f.in)
 	maps.Copy(in, o.in)
@@ -244,7 +245,8 @@ func (f Finding) Same(o Finding) bool {
 
 // AddExplored adds a finding of an exploration, whose runs are counted already, with the text of its scenario.
 func (t *Tally) AddExplored(f Finding, yaml string) {
-	f.Own = !f.ofHolder()
+	f.Cause = cmp.Or(f.Cause, cause.Unknown)
+	f.Own = !f.outlivesLease()
 	f.explored, f.weight = f.Runs, weight(yaml)
 	t.addFinding(f)
 }

@@ -25,9 +25,8 @@ const startTime = 2 * time.Second
 // Takes is about the time that a run of s takes.
 func Takes(s scenarios.Scenario) time.Duration { return s.Duration + startTime }
 
-// Plan are the stories that fit a lock and a set of topologies, the most informative first: each next one adds the most
-// combinations of workload, fault and topology to those before it in the least time.
-// unfit are the names of the others by the reason why they do not fit.
+// Plan returns the stories that fit a lock and its topologies, in the order that covers new combinations of workload,
+// fault and topology soonest, and the names of the other stories by the reason why they do not fit.
 func Plan(lock generator.Lock) (chosen []scenarios.Scenario, unfit map[string][]string) {
 	unfit = map[string][]string{}
 	var candidates []scenarios.Scenario
@@ -94,8 +93,8 @@ func reason(err error) string {
 	return line
 }
 
-// value is what a scenario adds to the covered features, by the time that it takes. Traffic without a fault counts more
-// than anything else: it shows at once that a lock is broken.
+// value is the number of features that a scenario adds to the covered ones, for each second of its run. Traffic without
+// a fault counts most: it shows at once that a lock is broken.
 func value(s scenarios.Scenario, covered map[string]bool) float64 {
 	n := 0.1
 	for _, f := range features(s) {
@@ -113,7 +112,7 @@ func value(s scenarios.Scenario, covered map[string]bool) float64 {
 // faultless begins the feature of a scenario without faults.
 const faultless = "no fault under "
 
-// features are the parts of a scenario that make it different from others.
+// features are the workload, the topology and the faults of a scenario, alone and in combination.
 func features(s scenarios.Scenario) []string {
 	w := s.Workload.Defaults()
 	all := []string{"workload " + w.Kind, "topology " + s.Topology.Kind, "lone " + fmt.Sprint(len(s.Faults) == 0)}
@@ -130,7 +129,7 @@ func features(s scenarios.Scenario) []string {
 	return all
 }
 
-// notStated are the promises of locks that a client does not state, although the workload of some story needs them.
+// notStated names the portable promises that a client does not state.
 func notStated(can promise.Set) (names []string) {
 	for _, p := range promise.Catalog() {
 		if !p.House && !can.Has(p.Set) && p.Set != promise.Unleased {

@@ -54,10 +54,10 @@ func (s Seen) String() string {
 }
 
 // Frequency says in how many runs a property held.
-func (k Kept) Frequency() string {
-	text := format.Count(k.Runs, "run")
-	if k.Broken > 0 {
-		text += fmt.Sprintf("; %d as any lock of this kind", k.Broken)
+func (h Held) Frequency() string {
+	text := format.Count(h.Runs, "run")
+	if h.Violated > 0 {
+		text += fmt.Sprintf(" (violated in %d, as by any lock of this kind)", h.Violated)
 	}
 	return text
 }

@@ -16,7 +16,7 @@ import (
 // SumUp completes the result after the last run.
 func (t *Tally) SumUp() {
 	r := &t.Result
-	r.fold()
+	r.mergeCommon()
 	for i := range r.Findings {
 		r.Findings[i].Of, r.Findings[i].Seen = r.Runs.All, t.seenOf(r.Findings[i])
 	}
@@ -37,18 +37,18 @@ func (t *Tally) SumUp() {
 	}
 }
 
-// group is the scenario as [Seen] has it.
+// group is the name of a scenario in [Seen].
 func (t *Tally) group(scenario string) string {
-	if _, drawn := generator.SeedOf(scenario); drawn && t.of[scenario] <= 1 {
+	if _, drawn := generator.SeedOf(scenario); drawn && t.runsOf[scenario] <= 1 {
 		return Generated
 	}
 	return scenario
 }
 
-// seenOf is where a finding shows: the scenario of its example first, and then where it shows in the most runs.
+// seenOf counts the runs that show a finding by scenario: that of its example first, then by frequency.
 func (t *Tally) seenOf(f Finding) (all []Seen) {
 	of := map[string]int{}
-	for scenario, n := range t.of { // order does not matter
+	for scenario, n := range t.runsOf { // order does not matter
 		of[t.group(scenario)] += n
 	}
 	of[Generated] += t.explored
@@ -70,13 +70,13 @@ func (t *Tally) seenOf(f Finding) (all []Seen) {
 	return all
 }
 
-// AddNotStated adds the promises that a lock does not state to those that were not tested: first of all those that it
-// shows nevertheless. needs is where to state them.
+// AddNotStated adds the promises that a lock does not state to the untested parts, the shown ones first; needs names
+// the place to state them.
 func (r *Result) AddNotStated(can, shown promise.Set, needs string) {
 	var first []NotTested
 	for _, name := range shown.Names() {
 		first = append(first, NotTested{Subject: "promise " + name, Needs: fmt.Sprintf("%q in %s", name, needs),
-			Why: "the lock does that, but does not state it, so it is not judged"})
+			Why: "the lock keeps it, but does not state it, so it is not judged"})
 	}
 	r.NotTested = append(first, r.NotTested...)
 	if names := notStated(can | shown); len(names) > 0 {
@@ -86,16 +86,16 @@ func (r *Result) AddNotStated(can, shown promise.Set, needs string) {
 	}
 }
 
-// fold adds each finding that any lock of this kind has to one of the lock itself with the same cause: the lock does it
-// without such faults, too.
-func (r *Result) fold() {
+// mergeCommon adds each finding that any lock of this kind has to a finding of the lock itself with the same cause: the
+// lock has it without such faults, too.
+func (r *Result) mergeCommon() {
 	own, common := slices.Clone(r.Findings), []Finding(nil)
 	own = slices.DeleteFunc(own, func(f Finding) bool { return !f.Own })
 	for _, c := range r.Common() {
 		as := c
 		as.Own = true
 		if i := slices.IndexFunc(own, as.Same); i >= 0 {
-			own[i].seenIn(c)
+			own[i].addRuns(c)
 		} else {
 			common = append(common, c)
 		}
@@ -124,13 +124,13 @@ func First(a, b bool) int {
 	return 1
 }
 
-// sumUpProperty adds a property to those that were kept, or to those that were not tested.
+// sumUpProperty adds a property to those that held, or to those that were not tested.
 func (t *Tally) sumUpProperty(p checker.Spec) {
 	r, s := &t.Result, t.seen[p.Name]
 	switch {
 	case s == nil || t.broken[p.Name] || p.Name == checker.Exercised:
 	case s.held > 0:
-		r.Kept = append(r.Kept, Kept{Property: p.Name, Runs: s.held, Broken: s.violated, Counts: s.counts,
+		r.Held = append(r.Held, Held{Property: p.Name, Runs: s.held, Violated: s.violated, Counts: s.counts,
 			Text: countsText(s.counts)})
 	case s.violated > 0:
 	case s.undecided > 0:

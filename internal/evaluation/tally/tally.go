@@ -1,5 +1,5 @@
-// Package tally chooses the scenarios that test a lock, and sums up the runs: what the lock kept, what it broke and
-// why, and what was not tested. Two findings with one cause are one. It runs nothing and writes nothing.
+// Package tally chooses the scenarios that test a lock, and sums up the runs: properties that held, findings by cause,
+// and untested parts. It runs nothing and writes nothing.
 //
 // Read [Plan] and [Tally] first.
 package tally
@@ -16,8 +16,8 @@ import (
 // Result is the result of all runs with one lock.
 type Result struct {
 	Runs       Runs        `json:"runs"`
-	Findings   []Finding   `json:"findings,omitempty"`   // those of the lock first, the most frequent first
-	Kept       []Kept      `json:"kept,omitempty"`       // properties without a finding of the lock
+	Findings   []Finding   `json:"findings,omitempty"`   // of the lock first, then by frequency
+	Held       []Held      `json:"held,omitempty"`       // properties without a finding of the lock
 	Conditions string      `json:"conditions,omitempty"` // the faults that had an effect and their numbers
 	NotTested  []NotTested `json:"not_tested,omitempty"`
 }
@@ -25,12 +25,12 @@ type Result struct {
 // Tally is a [Result] in progress. One goroutine at a time may use it.
 type Tally struct {
 	Result                      // complete after SumUp
-	Accept func(Finding) string // by whom and until when a finding is accepted; "": it is not. nil: none is
-	Found  func(Finding)        // is called with each new finding. nil: it is not
+	Accept func(Finding) string // the owner and the end of the acceptance of a finding; "": none. nil: none is accepted
+	Found  func(Finding)        // called with each new finding; nil: not called
 
 	seen     map[checker.Property]*sum
 	broken   map[checker.Property]bool // in a run with a finding of the lock itself, by its cause
-	of       map[string]int            // runs by scenario, without those of an exploration
+	runsOf   map[string]int            // runs by scenario, without those of an exploration
 	faults   map[string]int64          // that had an effect, by name
 	explored int                       // runs of explorations
 	missed   map[string][]string       // scenarios that did not run, by reason
@@ -49,7 +49,7 @@ type idle struct {
 func New(unfit map[string][]string) *Tally {
 	missed := map[string][]string{}
 	maps.Copy(missed, unfit)
-	return &Tally{seen: map[checker.Property]*sum{}, broken: map[checker.Property]bool{}, of: map[string]int{},
+	return &Tally{seen: map[checker.Property]*sum{}, broken: map[checker.Property]bool{}, runsOf: map[string]int{},
 		faults: map[string]int64{}, missed: missed}
 }
 
@@ -76,7 +76,7 @@ func (t *Tally) undecided(how, scenario, why string) {
 	}
 }
 
-// AddRuns counts runs of an exploration with so many grants.
+// AddRuns counts the runs of an exploration and their grants.
 func (t *Tally) AddRuns(r Runs, grants int64) {
 	sum := &t.Runs
 	sum.All, sum.Generated, sum.Safe = sum.All+r.All, sum.Generated+r.Generated, sum.Safe+r.Safe
@@ -98,17 +98,17 @@ type Runs struct {
 // Finding is one cause of violations, in all runs that show it.
 type Finding struct {
 	// Own: a correct lock with these promises does not have it. Otherwise the scenario expects it of any lock of its kind,
-	// because no lease and no asynchronous replication can prevent it.
+	// or a lock with these promises need not survive a fault of the scenario (Because).
 	Own      bool             `json:"own"`
-	Because  string           `json:"because,omitempty"` // not of the lock: why it need not survive the faults
-	Cause    string           `json:"cause"`             // see package cause; the property if the cause is not known
+	Because  string           `json:"because,omitempty"` // the fault that the lock need not survive, and the reason
+	Cause    string           `json:"cause"`             // see package cause; unknown if there is none
 	Property checker.Property `json:"property"`
 	Class    checker.Class    `json:"class,omitempty"`
 	Sentence string           `json:"sentence"` // about the run that is kept
 	Advice   []Advice         `json:"advice,omitempty"`
 	Runs     int              `json:"runs"`               // that show it
 	Of       int              `json:"of"`                 // all runs of the test
-	Seen     []Seen           `json:"seen"`               // where it shows, the scenario of the run that is kept first
+	Seen     []Seen           `json:"seen"`               // by scenario, that of the run that is kept first
 	Scenario string           `json:"scenario"`           // of the run that is kept
 	Seed     uint64           `json:"seed"`               // of that run
 	Run      string           `json:"run,omitempty"`      // directory of that run, relative to test.json
@@ -118,12 +118,12 @@ type Finding struct {
 	Steps    []evidence.Step  `json:"steps,omitempty"`    // from cause to effect, of that run
 
 	weight   int            // of its scenario
-	explored int            // of the runs, those of an exploration, which has a finding for each rule that they violated
-	in       map[runID]bool // the other runs
+	explored int            // number of runs of an exploration, which has a finding for each violated rule
+	in       map[runID]bool // all other runs
 	all      bool           // it explains all violations of its run
 }
 
-// Seen is how often a finding shows in the runs of one scenario.
+// Seen is the frequency of a finding in the runs of one scenario.
 type Seen struct {
 	Scenario string `json:"scenario"` // or [Generated]: all generated ones that ran once
 	Runs     int    `json:"runs"`     // that show it
@@ -142,24 +142,24 @@ type runID struct {
 // Advice is something that would have prevented a violation.
 type Advice = evidence.Advice
 
-// Kept is a property of which no run showed a violation by this lock itself.
-type Kept struct {
+// Held is a property without a finding of the lock itself.
+type Held struct {
 	Property checker.Property `json:"property"`
-	Runs     int              `json:"runs"`             // in which it held
-	Broken   int              `json:"broken,omitempty"` // runs in which it was violated as any lock of this kind would
-	Counts   map[string]int64 `json:"counts,omitempty"` // what they examined, see checker.Result
-	Text     string           `json:"text"`             // how much was examined, for people
+	Runs     int              `json:"runs"`               // in which it held
+	Violated int              `json:"violated,omitempty"` // runs in which it was violated as by any lock of this kind
+	Counts   map[string]int64 `json:"counts,omitempty"`   // of the runs in which it held, see checker.Result
+	Text     string           `json:"text"`               // these counts, for people
 }
 
-// NotTested is something that no run tested, and what a test of it needs.
+// NotTested is a part that no run tested, with the reason, and the requirement of a test of it.
 type NotTested struct {
 	Subject string `json:"subject"`
 	Why     string `json:"why"`
 	Needs   string `json:"needs,omitempty"`
 }
 
-// fewest is the number of runs with a verdict below which a test has shown nothing.
-const fewest = 3
+// minDecided is the number of safe or unsafe runs that a test needs for a result.
+const minDecided = 3
 
 // Own are the findings of the lock itself that the baseline does not accept.
 func (r Result) Own() []Finding {
@@ -176,8 +176,8 @@ func (r Result) Accepted() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.Own || f.Accepted == "" })
 }
 
-// TooLittle reports whether the runs decide nothing.
+// TooLittle reports whether too few runs are safe or unsafe for a result.
 func (r Result) TooLittle() bool {
 	decided := r.Runs.Safe + r.Runs.Unsafe
-	return decided < fewest || decided < r.Runs.Inconclusive+r.Runs.Failed
+	return decided < minDecided || decided < r.Runs.Inconclusive+r.Runs.Failed
 }

@@ -114,7 +114,7 @@ func TestSameCause(t *testing.T) {
 	add := func(name string, list ...Finding) {
 		tt := New(nil)
 		for _, f := range list {
-			tt.of[f.Scenario]++
+			tt.runsOf[f.Scenario]++
 			tt.addFinding(f)
 		}
 		tt.SumUp()
@@ -153,8 +153,8 @@ func TestSameCause(t *testing.T) {
 		explored.AddExplored(Finding{Own: true, Property: checker.Exclusion, Scenario: generator.Name(3), Runs: runs}, "")
 	}
 	explored.SumUp()
-	if f := explored.Findings[0]; f.Runs != 9 || f.Of != 50 {
-		t.Errorf("explored: in %d of %d runs, want 9 of 50", f.Runs, f.Of)
+	if f := explored.Findings[0]; f.Runs != 9 || f.Of != 50 || f.Cause != "unknown" {
+		t.Errorf("explored: %s in %d of %d runs, want unknown in 9 of 50", f.Cause, f.Runs, f.Of)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestSeen(t *testing.T) {
 	tt := New(nil)
 	again, other := generator.Name(3), generator.Name(4)
 	for scenario, n := range map[string]int{again: 5, other: 1, generator.Name(5): 1, "mixed": 1} {
-		tt.of[scenario], tt.Runs.All = n, tt.Runs.All+n
+		tt.runsOf[scenario], tt.Runs.All = n, tt.Runs.All+n
 	}
 	tt.AddRuns(Runs{All: 10, Generated: 10}, 0) // of an exploration
 	tt.addFinding(Finding{Own: true, Cause: "stolen", Scenario: again, Runs: 4, explored: 1, in: map[runID]bool{
@@ -196,8 +196,8 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestOfHolder: a client that outlived its lease is no finding of the lock, unless the lock did more than that.
-func TestOfHolder(t *testing.T) {
+// TestOutlivesLease: a client that outlived its lease is no finding of the lock, unless the lock did more than that.
+func TestOutlivesLease(t *testing.T) {
 	for f, want := range map[[2]string]bool{
 		{string(checker.OutlivedLease), "outlived-lease"}:  true,
 		{string(checker.OutlivedLease), "unknown"}:         true,
@@ -205,7 +205,7 @@ func TestOfHolder(t *testing.T) {
 		{string(checker.BrokenPromise), "outlived-lease"}:  false,
 		{"", "unknown"}: false,
 	} {
-		if got := (Finding{Class: checker.Class(f[0]), Cause: f[1]}).ofHolder(); got != want {
+		if got := (Finding{Class: checker.Class(f[0]), Cause: f[1]}).outlivesLease(); got != want {
 			t.Errorf("%v: %t, want %t", f, got, want)
 		}
 	}
@@ -227,8 +227,9 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestBeyond: a lock need not survive a fault against which it promises nothing, unless it promises to keep its grants.
-func TestBeyond(t *testing.T) {
+// TestNotSurvived: a lock need not survive a fault against which it promises nothing, unless it promises to keep its
+// grants.
+func TestNotSurvived(t *testing.T) {
 	for _, test := range []struct {
 		scenario string
 		can      promise.Set
@@ -249,7 +250,7 @@ func TestBeyond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fault, why := generator.Beyond(s, test.can); fault != test.want || (why == "") != (fault == "") {
+		if fault, why := generator.NotSurvived(s, test.can); fault != test.want || (why == "") != (fault == "") {
 			t.Errorf("%s with %v: %q (%s), want %q", test.scenario, test.can, fault, why, test.want)
 		}
 	}

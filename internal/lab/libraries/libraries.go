@@ -48,7 +48,7 @@ func Read(dir string, all []evaluation.Report) ([]evaluation.Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
-		r.Client, r.Kept, r.NotTested, r.Notes = r.WrongClient(), nil, nil, nil
+		r.Client, r.Held, r.NotTested, r.Notes = r.WrongClient(), nil, nil, nil
 		for i := range r.Findings {
 			f := &r.Findings[i]
 			f.Advice, f.Steps, f.Run, f.File = nil, nil, "", ""

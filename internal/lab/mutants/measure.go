@@ -187,7 +187,8 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 	return m.baseline[t.String()]
 }
 
-// Unexpected explores some seeds of t without a planted bug, and returns what its scenario does not expect.
+// Unexpected explores some seeds of t without a planted bug, and returns the violations that its scenario does not
+// expect.
 func (m *Measurer) Unexpected(ctx context.Context, t Target, seeds int) (all []explore.Finding, runs int, err error) {
 	expected, _ := t.scenario.ExpectedOfLock() // the loader has looked up the lock
 	r, err := m.unmodified(ctx, t, m.First, seeds)
