@@ -1,7 +1,6 @@
 package tally
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -150,7 +149,7 @@ func findingsOf(run *evidence.Run) (all []Finding) {
 		v, f := &r.Violations[0], first
 		c := cause.Find(run, v, p, overlap.Of(run, v))
 		f.Own, f.Property, f.Class, f.Sentence, f.Steps = true, p, v.Class, v.Text, nil
-		if f.Cause, f.Advice = cause.Unknown, nil; c != nil && c.Name != first.Cause { // it explains the other violation
+		if f.Cause, f.Advice = "", nil; c != nil && c.Name != first.Cause { // it explains the other violation
 			f.Cause, f.Advice = c.Name, c.Advice()
 		}
 		if !slices.ContainsFunc(all, f.Same) {
@@ -245,7 +244,6 @@ func (f Finding) Same(o Finding) bool {
 
 // AddExplored adds a finding of an exploration, whose runs are counted already, with the text of its scenario.
 func (t *Tally) AddExplored(f Finding, yaml string) {
-	f.Cause = cmp.Or(f.Cause, cause.Unknown)
 	f.Own = !f.outlivesLease()
 	f.explored, f.weight = f.Runs, weight(yaml)
 	t.addFinding(f)

@@ -101,7 +101,7 @@ type Finding struct {
 	// or a lock with these promises need not survive a fault of the scenario (Because).
 	Own      bool             `json:"own"`
 	Because  string           `json:"because,omitempty"` // the fault that the lock need not survive, and the reason
-	Cause    string           `json:"cause"`             // see package cause; unknown if there is none
+	Cause    string           `json:"cause"`             // see package cause; the property if the cause is not known
 	Property checker.Property `json:"property"`
 	Class    checker.Class    `json:"class,omitempty"`
 	Sentence string           `json:"sentence"` // about the run that is kept
