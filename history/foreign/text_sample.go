@@ -8,17 +8,26 @@ import (
 )
 
 // textSample reads a line such as "witness n1 1.500 orders owner=a count=1 ttl=2s" without its first word: the node,
-// the time, and the key that is held there, if any. A node without role=slave is a master; one that is down has no
-// reply.
+// the time, or those of the request and of its reply ("1.499-1.500"), and the key that is held there, if any. A node
+// without role=slave is a master; one that is down has no reply.
 func textSample(samples []history.Sample, fields []string) ([]history.Sample, error) {
 	if len(fields) < 2 {
-		return nil, errors.New("expected witness NODE TIME [down] [role=slave] [KEY [owner=NAME] [count=N] [ttl=TIME]]")
+		return nil, errors.New("expected witness NODE TIME[-TIME] [down] [role=slave] [KEY [owner=NAME] [count=N] " +
+			"[ttl=TIME]]")
 	}
-	at, err := textTime(fields[1])
+	from, to, isSpan := strings.Cut(fields[1], "-")
+	sent, err := textTime(from)
+	at := sent
+	if err == nil && isSpan {
+		at, err = textTime(to)
+	}
+	if err == nil && at < sent {
+		err = errors.New("the reply to a sample is earlier than its request")
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := history.Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master"}
+	s := history.Sample{Node: fields[0], Sent: sent, Time: at, Up: true, Role: "master"}
 	key, state := "", history.KeyState{TTL: -1}
 	parts := textFields{
 		"role": &s.Role, "owner": &state.Owner, "count": &state.Count, "ttl": &state.TTL, "permits": &state.Permits,

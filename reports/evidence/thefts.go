@@ -122,7 +122,7 @@ func (r *Run) SetBack(rel *history.Span, mine, other *Hold) (text Sentence, step
 // firstReplaced is the first value that a renewal set in place of that of another hold in force; nil: there is none.
 func (r *Run) firstReplaced() (s *kept.Stay, thief, victim *Hold) {
 	for s, victim := range r.Thefts() {
-		if thief := r.HoldOf(s.Span); thief.From <= s.Replaced.Last.Time {
+		if thief := r.HoldOf(s.Span); thief.From <= s.Replaced.Last.Sent {
 			return s, thief, victim
 		}
 	}

@@ -162,6 +162,15 @@ witness n1 5.5 orders owner=77b2 ttl=1.55s
 witness n1 5.6 orders owner=f3a3 ttl=1s
 witness n1 6.4 orders owner=f3a3 ttl=200ms
 `
+	const acquired = `client 0 acquire orders 4.0-4.01 ok owner=d lease=2s
+client 1 acquire orders 4.2-4.5 ok owner=e lease=2s
+client 1 release orders 5.0-5.1 ok owner=e
+client 0 release orders 5.2-5.3 fail owner=d code=not-held
+witness n1 4.1 orders owner=f3a3 ttl=1.9s
+witness n1 4.49-4.51 orders owner=f3a3 ttl=1.5s
+witness n1 4.6 orders owner=77b2 ttl=1.9s
+witness n1 5.11
+`
 	const both = "Client 1 and client 2 both held `orders` for 800 ms: client 0, "
 	for name, test := range map[string]storyTest{
 		"by a renewal": {released + "client 0 renew orders 2.3-2.35 ok owner=a lease=1s\n" + shown + after, checker.BrokenPromise,
@@ -174,6 +183,8 @@ witness n1 6.4 orders owner=f3a3 ttl=200ms
 			"1.010 s, released it at 2.500 s without an error, although client 1 had been granted it at 2.050 s: renewals set " +
 			"the key without comparing its value, as that of client 0 did in place of client 1 by 5.600 s",
 			"Compare before you renew"},
+		"by a release, and an acquire takes the lock elsewhere": {released + shown + after + acquired, checker.BrokenPromise,
+			"foreign-release", both, "compare and delete"},
 		"by a release that does not compare": {released + shown + after, checker.BrokenPromise, "foreign-release",
 			"Client 1 and client 2 both held `orders` for 800 ms: client 0, after the end of its requested lease at 2.000 s, " +
 				"released it at 2.500 s", "compare and delete"},
