@@ -135,7 +135,8 @@ func (s *nodeSamples) breaksPromise(
 	return all[o.MayBeDown], true
 }
 
-// breaksPromiseAt reports whether a node does not keep a promise, and whether it has the hold.
+// breaksPromiseAt reports whether a node does not keep a promise, and whether it has the hold. A node that was not seen
+// to grant it may have it, but does not break the promise.
 func (s *nodeSamples) breaksPromiseAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
 ) (u unkeptPromise, fails, keeps bool) {
@@ -146,9 +147,6 @@ func (s *nodeSamples) breaksPromiseAt(
 			home = home || is == unnamed
 		}
 	}
-	if !home {
-		return u, false, false
-	}
 	for i, x := range refsAt(s.h.Samples, s.between(node, p.at, until)) {
 		is, rest := s.presenceOf(i, h.owner, h.key)
 		u = unkeptPromise{receivedPromise: p, seen: x.Time, node: x.Node}
@@ -157,11 +155,11 @@ func (s *nodeSamples) breaksPromiseAt(
 			continue
 		}
 		if is == absent {
-			return u, true, false
+			return u, home, false
 		}
 		keeps = true
 		if u.keep = later(x.Time, rest); rest >= 0 && u.keep+keepError(p.until-x.Time, o) < p.until {
-			return u, true, true
+			return u, home, home
 		}
 	}
 	return u, false, keeps
