@@ -75,7 +75,12 @@ func checkTopology(c *mistakes, s Scenario) {
 		c.add("$.topology.kind", "unknown topology %q%s", s.Topology.Kind, nearest.Hint(s.Topology.Kind, kinds))
 		return
 	}
-	c.check("$.topology", s.Topology.Defaults().Validate())
+	err := s.Topology.Defaults().Validate()
+	path := "$.topology"
+	if k, ok := errors.AsType[*cluster.KeyError](err); ok && k.Key != "" && c.at(path+"."+k.Key) != nil {
+		path += "." + k.Key
+	}
+	c.check(path, err)
 	checkOptions(c, s.Topology)
 }
 

@@ -102,7 +102,7 @@ func nodeNumber(name string) int {
 func (t Topology) PortNames() []string {
 	others := map[string]bool{}
 	for _, text := range t.texts() {
-		for _, words := range placeholder.FindAllStringSubmatch(text, -1) {
+		for _, words := range placeholder.FindAllStringSubmatch(text.value, -1) {
 			if words[2] != "" && words[2] != ClientPort {
 				others[words[2]] = true
 			}
@@ -111,30 +111,42 @@ func (t Topology) PortNames() []string {
 	return append([]string{ClientPort}, slices.Sorted(maps.Keys(others))...)
 }
 
-// texts are all texts with placeholders.
-func (t Topology) texts() []string {
-	texts := []string{t.Run}
-	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
-		texts = append(texts, t.Env[name])
-	}
-	if r := t.Ready; r != nil {
-		texts = append(texts, r.HTTP, r.Command)
-	}
-	return append(texts, t.commands()[1:]...)
+// KeyError is a mistake in one key of a topology.
+type KeyError struct {
+	Key string // below topology, such as run or ready.tcp
+	Err error
 }
 
-// commands are all command lines; that of the servers is the first.
-func (t Topology) commands() []string {
-	lines := []string{t.Run}
-	if t.Ready != nil && t.Ready.Command != "" {
-		lines = append(lines, t.Ready.Command)
+func (e *KeyError) Error() string { return e.Err.Error() }
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// wrong is a mistake in a key of a topology of kind command.
+func wrong(key, format string, args ...any) error {
+	return &KeyError{key, fmt.Errorf("topology command: "+format, args...)}
+}
+
+// text is the value of a key of a topology of kind command, which may have placeholders.
+type text struct {
+	key, value string
+	command    bool // it is a command line
+}
+
+// texts are all texts with placeholders; that of run is the first.
+func (t Topology) texts() []text {
+	texts := []text{{"run", t.Run, true}}
+	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+		texts = append(texts, text{"env." + name, t.Env[name], false})
 	}
-	for _, p := range []*Program{t.Role, t.Sample} {
-		if p != nil {
-			lines = append(lines, p.Command)
-		}
+	if r := t.Ready; r != nil {
+		texts = append(texts, text{"ready.http", r.HTTP, false}, text{"ready.command", r.Command, r.Command != ""})
 	}
-	return lines
+	if p := t.Role; p != nil {
+		texts = append(texts, text{"role.command", p.Command, true})
+	}
+	if p := t.Sample; p != nil {
+		texts = append(texts, text{"sample.command", p.Command, true})
+	}
+	return texts
 }
 
 // LacksSamples is why nothing shows who holds a lock at the servers of t; "" if samples do.
@@ -170,26 +182,24 @@ func (t Topology) checkCommand() error {
 		return nil
 	}
 	if t.Masters != 0 || t.Replicas != 0 {
-		return errors.New("topology command has nodes, not masters and replicas")
+		return wrong("masters", "it has nodes, not masters and replicas")
 	}
 	if t.Nodes < 1 || t.Nodes > maxNodes {
-		return fmt.Errorf("topology command has 1 to %d nodes, not %d", maxNodes, t.Nodes)
+		return wrong("nodes", "it has 1 to %d nodes, not %d", maxNodes, t.Nodes)
 	}
 	if t.Run == "" {
-		return errors.New("topology command needs run: the command line of a server, such as my-server --port {port.client}")
-	}
-	for _, line := range t.commands() {
-		if _, err := SplitWords(line); err != nil {
-			return fmt.Errorf("topology command: %w", err)
-		}
+		return wrong("run", "it needs run: the command line of a server, such as my-server --port {port.client}")
 	}
 	for _, text := range t.texts() {
-		if err := t.checkPlaceholders(text); err != nil {
-			return fmt.Errorf("topology command: %w in %q; there are %s", err, text, Placeholders)
+		if _, err := SplitWords(text.value); text.command && err != nil {
+			return wrong(text.key, "%w", err)
+		}
+		if err := t.checkPlaceholders(text.value); err != nil {
+			return wrong(text.key, "%w in %q; there are %s", err, text.value, Placeholders)
 		}
 	}
 	if n := len(t.PortNames()); n > maxPorts {
-		return fmt.Errorf("topology command has at most %d ports for each server, not %d", maxPorts, n)
+		return wrong("run", "a server has at most %d ports, not %d", maxPorts, n)
 	}
 	return t.checkReady()
 }
@@ -227,11 +237,11 @@ func (t Topology) checkReady() error {
 		}
 	}
 	if set != 1 {
-		return errors.New("topology command: ready is one of tcp (the name of a port), http (a URL), command (a program " +
-			"that exits with 0) and log (a text)")
+		return wrong("ready", "ready is one of tcp (the name of a port), http (a URL), command (a program that "+
+			"exits with 0) and log (a text)")
 	}
 	if r.TCP != "" && !slices.Contains(t.PortNames(), r.TCP) {
-		return fmt.Errorf("topology command: ready.tcp is the name of a port, one of %s, not %q",
+		return wrong("ready.tcp", "ready.tcp is the name of a port, one of %s, not %q",
 			strings.Join(t.PortNames(), ", "), r.TCP)
 	}
 	return nil
