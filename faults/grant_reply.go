@@ -39,9 +39,8 @@ type grantNode struct {
 func grantReplySpec(s Spec, mode cluster.Mode) Spec {
 	s.Targets = []Target{Waiter, Holder, Client}
 	s.Resources = repliesTo
-	s.Samples = true
 	s.Lacks = func(c cluster.Cluster) string {
-		return cmp.Or(lacksLinks(c), lacks[cluster.Witness]("sample nodes")(c))
+		return cmp.Or(lacksLinks(c), lacks[cluster.Witness]("sample nodes")(c), c.Topology().LacksSamples())
 	}
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
 		number, _ := cluster.ClientNumber(target)

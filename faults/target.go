@@ -166,7 +166,7 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 // missingRole is why no server of t has the role that a target names; "" if one has it.
 func missingRole(target Target, t cluster.Topology) string {
 	switch {
-	case target != Master && t.Replicas == 0 && t.Redis(), target != Master && t.Kind == cluster.Command && t.Size() == 1:
+	case target != Master && (t.Size() == 1 || t.Replicas == 0 && t.Redis()):
 		return "topology " + t.Kind + " has no replica"
 	case t.Kind == cluster.Command && t.Size() > 1 && t.Role == nil:
 		return fmt.Sprintf("target %s needs topology.role, a program that prints the role of a server", target)

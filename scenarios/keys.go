@@ -144,7 +144,7 @@ func topologyKeys() []Key {
 			Doc: "how long a master must be silent before Sentinels replace it (down-after-milliseconds)"},
 		{Path: "topology.options",
 			Doc: "settings of the data servers: directives of redis.conf, such as `appendfsync: always`, keys of zoo.cfg, " +
-				"or flags of etcd"},
+				"flags of etcd, or settings of PostgreSQL"},
 		{Path: "topology.nodes", Default: "1 (command)", Doc: "number of servers that `run` starts"},
 		{Path: "topology.run", Doc: "command line of one server of your own, which stays in the foreground (command), with " +
 			"placeholders such as `{host}` and `{port.client}` (docs/how-to/servers.md)"},

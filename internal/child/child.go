@@ -38,11 +38,16 @@ type Spec struct {
 	// that it lacks. 0: no limit.
 	MaxStderr int64
 	Orphan    bool // may outlive this program; the ledger's sweep then ends it
+	// User is the user that it runs as, which only root can choose; nil: that of this program.
+	User *User
 	// Mark is a variable as "K=V" that is added to Env. Stop, Continue and Kill then reach also those processes of this
 	// one that have left its process group (setsid): they are found as its descendants, and by the mark that they
 	// inherited. "": the process group alone.
 	Mark string
 }
+
+// User is a user of this machine and its group.
+type User struct{ UID, GID int }
 
 // Process is a running child. Its methods may be called concurrently. The caller
 // of [Start] calls Kill or Wait.
@@ -84,7 +89,7 @@ var forks = sync.OnceValue(func() chan<- func() {
 func Start(spec Spec) (*Process, error) {
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Dir, cmd.Env = spec.Dir, spec.Env
-	cmd.SysProcAttr = attributes(spec.Orphan)
+	cmd.SysProcAttr = attributes(spec)
 	if spec.Mark != "" {
 		cmd.Env = append(cmd.Environ(), spec.Mark)
 	}

@@ -12,10 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func attributes(orphan bool) *syscall.SysProcAttr {
+func attributes(spec Spec) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true}
-	if !orphan {
+	if !spec.Orphan {
 		a.Pdeathsig = syscall.SIGKILL
+	}
+	if u := spec.User; u != nil {
+		a.Credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
 	}
 	return a
 }
@@ -50,6 +53,10 @@ func (p *Process) signal(sig syscall.Signal) error {
 func (p *Process) kill() error {
 	if p.PID() == 0 {
 		return ErrExited
+	}
+	if p.mark != "" { // a server such as PostgreSQL replaces those of its processes that die
+		_ = p.signal(syscall.SIGSTOP)
+		_ = p.await(func() bool { return stopped(p.pid) })
 	}
 	strays := p.killStrays()
 	return errors.Join(p.signal(syscall.SIGKILL), strays)

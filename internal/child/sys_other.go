@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-func attributes(bool) *syscall.SysProcAttr { return nil }
+func attributes(Spec) *syscall.SysProcAttr { return nil }
 
 func (p *Process) reap() {
 	state, _ := p.cmd.Process.Wait()

@@ -27,6 +27,7 @@ const (
 	Quorum     = topology.Quorum
 	ZooKeeper  = topology.ZooKeeper
 	Etcd       = topology.Etcd
+	Postgres   = topology.Postgres
 	Command    = topology.Command
 )
 
@@ -44,7 +45,7 @@ type Topology struct {
 	// whole milliseconds; 0 is 500 ms.
 	DownAfter time.Duration     `json:"down_after_ns,omitempty" yaml:"down_after,omitempty"`
 	Members   int               `json:"members,omitempty" yaml:"members,omitempty"` // zookeeper, etcd: how many servers; 0 is 3
-	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"` // redis.conf directives of data servers, zoo.cfg keys, or etcd flags
+	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"` // redis.conf directives of data servers, zoo.cfg keys, etcd flags, or settings of PostgreSQL
 
 	// What follows is for kind command.
 

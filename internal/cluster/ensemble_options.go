@@ -38,7 +38,7 @@ func (t Topology) OptionNames() []string {
 // NoFsync is the option of etcd with which it fsyncs nothing.
 const NoFsync = "unsafe-no-fsync"
 
-// ensembleOptions are the keys of zoo.cfg, or the flags of etcd, that a topology may set. Addresses, directories and
+// ensembleOptions are the keys of zoo.cfg, the flags of etcd, or the settings of PostgreSQL, that a topology may set. Addresses, directories and
 // the members are the harness's.
 func (t Topology) ensembleOptions() []Option {
 	number := func(name string, low int64) Option {
@@ -48,6 +48,14 @@ func (t Topology) ensembleOptions() []Option {
 		return []Option{
 			number("heartbeat-interval", 1), number("election-timeout", 1), number("snapshot-count", 1),
 			{Name: NoFsync, Type: optionBool},
+		}
+	}
+	if t.Kind == Postgres {
+		return []Option{
+			{Name: "fsync", Type: optionBool}, {Name: "synchronous_commit", Type: optionBool},
+			number("max_connections", 10), number("deadlock_timeout", 1), number("lock_timeout", 0),
+			number("idle_session_timeout", 0), number("idle_in_transaction_session_timeout", 0),
+			number("tcp_user_timeout", 0), number("client_connection_check_interval", 0),
 		}
 	}
 	return []Option{

@@ -21,6 +21,7 @@ func Topologies() []TopologySpec {
 		{Quorum, "N independent masters (5), each alone or with replicas, for RedLock."},
 		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
 		{Etcd, "an etcd cluster of members (3 or 5): a leader and followers."},
+		{Postgres, "one PostgreSQL server."},
 		{Command, "servers of your own: nodes (1), each started with a command line that you give."},
 	}
 }
@@ -92,9 +93,9 @@ func (t Topology) Validate() error {
 		if t.Masters != 0 || t.Replicas != 0 || t.Members != 3 && t.Members != 5 {
 			return fmt.Errorf("topology %s has 3 or 5 members, not %d, and no masters or replicas", t.Kind, t.Members)
 		}
-	case Single:
+	case Single, Postgres:
 		if t.Masters > 1 || t.Replicas != 0 {
-			return fmt.Errorf("topology single is one master alone: leave out masters, replicas and sentinels")
+			return fmt.Errorf("topology %s is one master alone: leave out masters, replicas and sentinels", t.Kind)
 		}
 	case Replicated, Sentinel:
 		if t.Masters > 1 || t.Replicas < 1 || t.Replicas > maxNodes-1 {
@@ -151,12 +152,12 @@ func (t Topology) Voters() int {
 }
 
 // Redis reports whether the servers are Redis servers whose commands the harness knows.
-func (t Topology) Redis() bool { return !t.Ensemble() && t.Kind != Command }
+func (t Topology) Redis() bool { return !t.Ensemble() && t.Kind != Command && t.Kind != Postgres }
 
 // Ensemble reports whether the servers are members that decide by majority: those of ZooKeeper or etcd.
 func (t Topology) Ensemble() bool { return t.Kind == ZooKeeper || t.Kind == Etcd }
 
-// Software is the name of the servers' software: redis, zookeeper or etcd; of kind command the program's.
+// Software is the name of the servers' software: redis, zookeeper, etcd or postgres; of kind command the program's.
 func (t Topology) Software() string {
 	switch {
 	case t.Redis():

@@ -29,8 +29,6 @@ type Lock struct {
 	Kinds []string
 	// Alone: a process of the client cannot host several clients.
 	Alone bool
-	// Servers are the servers of the user, of kind command, which all scenarios are for; nil: those of Kinds.
-	Servers *cluster.Topology
 }
 
 // prefix begins the names of drawn scenarios, which end with the seed.
@@ -64,7 +62,9 @@ func Find(name string) (Lock, error) {
 
 // Simulated is l with the topologies that can be simulated; none for a program of the user.
 func (l Lock) Simulated() Lock {
-	l.Kinds = slices.DeleteFunc(slices.Clone(l.Kinds), func(kind string) bool { return kind == cluster.Etcd })
+	l.Kinds = slices.DeleteFunc(slices.Clone(l.Kinds), func(kind string) bool {
+		return kind == cluster.Etcd || kind == cluster.Postgres
+	})
 	if l.Command != nil {
 		l.Kinds = nil
 	}
@@ -97,11 +97,7 @@ func (l Lock) Draw(seed uint64, overrides ...scenarios.Override) (scenarios.Scen
 	d.Name = Name(seed)
 	d.Lock = l.Name
 	d.Expect = scenarios.Expect{Verdict: string(checker.Safe)}
-	if l.Servers != nil {
-		d.Topology = *l.Servers
-	} else {
-		d.drawTopology(l.Kinds)
-	}
+	d.drawTopology(l.Kinds)
 	d.drawOptions(l.Spec)
 	if d.drawTraffic(); l.Alone {
 		d.Workload.PerProcess, d.Workload.PerInstance = 0, 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
@@ -33,11 +34,15 @@ func otherFeatures() []feature {
 	}, {
 		"ZooKeeper", "topology zookeeper: scenarios zk-*",
 		"Debian, Ubuntu: apt-get install default-jre-headless, then scripts/zookeeper (make setup runs it)",
-		func(context.Context) (string, error) { return versioned(process.ZooKeeperVersion()) },
+		func(context.Context) (string, error) { return installedVersion(installed.ZooKeeper()) },
 	}, {
 		"etcd", "topology etcd: scenarios etcd-*",
 		"scripts/etcd (make setup runs it), or Debian, Ubuntu: apt-get install etcd-server",
-		func(ctx context.Context) (string, error) { return versioned(process.EtcdVersion(ctx)) },
+		func(ctx context.Context) (string, error) { return installedVersion(installed.Etcd(ctx)) },
+	}, {
+		"PostgreSQL", "topology postgres: locks pg-* and sql-*",
+		"Debian, Ubuntu: apt-get install postgresql; another program: set LOCKCHAOS_POSTGRES to the path of postgres",
+		func(ctx context.Context) (string, error) { return installedVersion(installed.Postgres(ctx)) },
 	}, {
 		"network namespaces", "fault unplug on backend process (it disconnects a server from the network)",
 		"run as root, with ip and nsenter (Debian, Ubuntu: apt-get install iproute2 util-linux); or use backend docker",

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
@@ -67,6 +68,11 @@ func requiredFeatures() []feature {
 
 // versioned is a program with its version.
 func versioned(version string, err error) (string, error) { return "version " + version, err }
+
+// installedVersion is that of software.
+func installedVersion(s installed.Software, err error) (string, error) {
+	return versioned(s.Version, err)
+}
 
 // lacking is what is missing as an error, or else what was found.
 func lacking(missing, found string) (string, error) {

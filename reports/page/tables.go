@@ -215,6 +215,8 @@ func optionOwner(t cluster.Topology) string {
 		return "ZooKeeper"
 	case cluster.Etcd:
 		return "etcd"
+	case cluster.Postgres:
+		return "PostgreSQL"
 	}
 	return "redis"
 }

@@ -30,8 +30,8 @@ import (
 func Process() backend.Spec {
 	return backend.Spec{
 		Name: "process",
-		Doc: "real redis-server, Sentinel, ZooKeeper or etcd processes, or servers of your own, on loopback, each client a " +
-			"process of its own.",
+		Doc: "real redis-server, Sentinel, ZooKeeper, etcd or PostgreSQL processes, or servers of your own, on loopback, " +
+			"each client a process of its own.",
 		Missing: processMissing,
 		New:     func(o backend.Options) backend.Backend { return newProcessBackend(o) },
 	}

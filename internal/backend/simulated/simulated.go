@@ -42,7 +42,7 @@ func missing(s scenarios.Scenario) string {
 			return "a client that is a program of its own runs in real time; use backend process"
 		}
 	}
-	if s.Topology.Kind == cluster.Etcd || s.Topology.Kind == cluster.Command {
+	if !s.Topology.Redis() && s.Topology.Kind != cluster.ZooKeeper {
 		return "there are no simulated servers of topology " + s.Topology.Kind + "; use backend process"
 	}
 	if s.Requirements().Network {

@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 )
 
 // commandSoftware is servers of kind [cluster.Command]: programs of the user, of which the harness knows what the
@@ -23,12 +24,12 @@ import (
 type commandSoftware struct{ *Cluster }
 
 // findProgram finds the program of the servers.
-func findProgram(t cluster.Topology) (in installation, err error) {
+func findProgram(t cluster.Topology) (in installed.Software, err error) {
 	words, err := cluster.SplitWords(t.Run)
 	if err != nil {
 		return in, err
 	}
-	if in.program, err = exec.LookPath(words[0]); err != nil {
+	if in.Program, err = exec.LookPath(words[0]); err != nil {
 		return in, fmt.Errorf("%w: the program of topology.run: %w", cluster.ErrEnvironment, err)
 	}
 	return in, nil

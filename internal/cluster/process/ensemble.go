@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// ensemble is what ZooKeeper and etcd have in common.
+// ensemble is what ZooKeeper and etcd have in common, and PostgreSQL with them.
 type ensemble struct{ *Cluster }
 
 // ensembleReader is the harness's own session at one member, past the gate.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,44 +19,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
-
-// etcdProgram is the environment variable that names the etcd program; empty: etcd on the PATH, or where scripts/etcd
-// stores it.
-const etcdProgram = "LOCKCHAOS_ETCD"
-
-// etcdStored is where scripts/etcd stores the program, below the user's cache directory.
-const etcdStored = "lockchaos/etcd/etcd"
-
-// EtcdVersion is the version of etcd on this machine. The error wraps [cluster.ErrEnvironment] and says how to install
-// what is missing.
-func EtcdVersion(ctx context.Context) (string, error) {
-	in, err := findEtcd(ctx)
-	return in.version, err
-}
-
-// findEtcd finds the program and its version.
-func findEtcd(ctx context.Context) (in installation, err error) {
-	named := os.Getenv(etcdProgram)
-	if named == "" {
-		named = "etcd"
-	}
-	if in.program, err = exec.LookPath(named); err != nil && named == "etcd" {
-		if cache, err2 := os.UserCacheDir(); err2 == nil {
-			in.program, err = exec.LookPath(filepath.Join(cache, etcdStored))
-		}
-	}
-	if err != nil {
-		return in, fmt.Errorf("%w: etcd not found (%w): needs etcd 3.4 or newer; make setup, or scripts/etcd, gets it "+
-			"(Debian, Ubuntu: apt-get install etcd-server)", cluster.ErrEnvironment, err)
-	}
-	out, err := exec.CommandContext(ctx, in.program, "--version").Output()
-	_, rest, found := strings.Cut(string(out), "etcd Version: ")
-	if err != nil || !found {
-		return in, fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, in.program, out, err)
-	}
-	in.version, _, _ = strings.Cut(rest, "\n")
-	return in, nil
-}
 
 // serverVariable is in the environment of an etcd member and has its name: members connect to each other from any
 // address, so the gates between them recognize a caller by its process.

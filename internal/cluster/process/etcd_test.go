@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 )
 
 // etcdUp is up for three etcd members.
 func etcdUp(t *testing.T) *Cluster {
 	t.Helper()
-	if _, err := EtcdVersion(t.Context()); err != nil {
+	if _, err := installed.Etcd(t.Context()); err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
 	return up(t, cluster.Topology{Kind: cluster.Etcd})

@@ -97,10 +97,12 @@ func (p Location) at(port int) string { return netip.AddrPortFrom(p.IP, uint16(p
 // LaunchSpec is a server to start.
 type LaunchSpec struct {
 	Host
-	Args []string // of redis-server
-	Dir  string   // its directory, as seen by this program
-	Env  []string // in addition to the launcher's own
-	Log  string   // file to which its output is appended
+	Args []string    // of redis-server
+	Dir  string      // its directory, as seen by this program
+	Env  []string    // in addition to the launcher's own
+	Log  string      // file to which its output is appended
+	User *child.User // see [child.Spec]
+	Mark string      // see [child.Spec]
 }
 
 // Process is a server that was launched. Its methods may be called concurrently.
@@ -156,6 +158,7 @@ func (l *loopback) Locate(h Host) Location {
 func (l *loopback) Launch(_ context.Context, s LaunchSpec) (Process, error) {
 	return startChild(l.ledger, child.Spec{
 		Path: l.program, Args: s.Args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
+		User: s.User, Mark: s.Mark,
 	})
 }
 

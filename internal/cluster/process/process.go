@@ -1,6 +1,6 @@
-// Package process runs real redis-server, ZooKeeper or etcd processes, or programs of the user, on loopback, with a
-// gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, but no
-// privileges. It is for tests only.
+// Package process runs real redis-server, ZooKeeper, etcd or PostgreSQL processes, or programs of the user, on loopback,
+// with a gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, or
+// PostgreSQL, but no privileges. It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //
@@ -29,7 +29,7 @@
 // which only their owner can read, and in [Cluster.Endpoints]. The cluster bus of Redis
 // has no authentication: it accepts every program of this machine.
 //
-// What differs between Redis, ZooKeeper and etcd is in implementations of software. What is about Redis and not about
+// What differs between Redis, ZooKeeper, etcd and PostgreSQL is in implementations of software. What is about Redis and not about
 // processes is shared with other launchers: see [Launcher].
 package process
 
@@ -52,6 +52,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/etcdreader"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
@@ -136,15 +137,17 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
-	installed, err := findSoftware(ctx, cfg)
+	found, err := findSoftware(ctx, cfg)
 	if need := cfg.Requirements; err == nil && !cfg.Topology.Redis() {
 		switch {
 		case need.Network:
 			err = fmt.Errorf("%w: servers of topology %s have no networks of their own here", cluster.ErrEnvironment,
 				cfg.Topology.Kind)
-		case need.Clocks && cfg.Topology.Kind != cluster.ZooKeeper:
+		case need.Clocks && (cfg.Topology.Kind == cluster.Etcd || cfg.Topology.Kind == cluster.Command):
 			err = fmt.Errorf("%w: the clocks of servers of topology %s cannot be set", cluster.ErrEnvironment,
 				cfg.Topology.Kind)
+		case need.Disks && cfg.Topology.Kind == cluster.Postgres:
+			err = fmt.Errorf("%w: only root has such disks, and PostgreSQL refuses root", cluster.ErrEnvironment)
 		}
 	}
 	if err != nil {
@@ -154,9 +157,9 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	defer cancel()
 	firstPort := os.Getpid()
 	for try := 1; ; try++ {
-		c := &Cluster{topology: cfg.Topology, program: installed.program, version: installed.version,
+		c := &Cluster{topology: cfg.Topology, program: found.Program, version: found.Version,
 			requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log, stranger: cfg.Stranger}
-		c.software = newSoftware(c, installed)
+		c.software = newSoftware(c, found)
 		claim := func() error { return c.claim(firstPort) }
 		if cfg.Requirements.Network {
 			claim = func() error { return c.claimNetwork(ctx, firstPort) }
@@ -347,6 +350,9 @@ func (c *Cluster) newServer(h Host) *server {
 		s.reader = newZKReader(s.location.target())
 	case cluster.Etcd:
 		s.reader = etcdreader.New(s.location.target())
+	case cluster.Postgres:
+		s.reader = postgres.New(s.location.target(), c.password)
+		s.mark = "LOCKCHAOS_SERVER_DIR=" + s.dir
 	}
 	return s
 }

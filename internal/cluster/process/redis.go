@@ -8,11 +8,11 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 )
 
-// software is what the servers of a topology run: what differs between Redis, ZooKeeper, etcd and
-// programs of the user. [server] and
-// [Cluster] have what does not: processes, gates, disks.
+// software is what the servers of a topology run: what differs between Redis, ZooKeeper, etcd, PostgreSQL
+// and programs of the user. [server] and [Cluster] have what does not: processes, gates, disks.
 type software interface {
 	// config is the configuration file of s.
 	config(s *server) string
@@ -35,24 +35,19 @@ type probe interface {
 	time(ctx context.Context, s *server) (time.Time, error)
 }
 
-// installation is software that was found on this machine.
-type installation struct {
-	program string // path
-	version string
-	library string // ZooKeeper: directory with its jar files
-}
-
 // findSoftware finds what cfg.Topology runs on.
-func findSoftware(ctx context.Context, cfg Config) (in installation, err error) {
+func findSoftware(ctx context.Context, cfg Config) (in installed.Software, err error) {
 	switch cfg.Topology.Kind {
 	case cluster.ZooKeeper:
-		return findZooKeeper()
+		return installed.ZooKeeper()
 	case cluster.Etcd:
-		return findEtcd(ctx)
+		return installed.Etcd(ctx)
+	case cluster.Postgres:
+		return installed.Postgres(ctx)
 	case cluster.Command:
 		return findProgram(cfg.Topology)
 	}
-	in.program, in.version, err = findServer(ctx, cfg.RedisServer)
+	in.Program, in.Version, err = findServer(ctx, cfg.RedisServer)
 	return in, err
 }
 
@@ -62,12 +57,14 @@ func Missing(t cluster.Topology) error {
 	return err
 }
 
-func newSoftware(c *Cluster, in installation) software {
+func newSoftware(c *Cluster, in installed.Software) software {
 	switch c.topology.Kind {
 	case cluster.ZooKeeper:
-		return zookeeperSoftware{ensemble{c}, in.library}
+		return zookeeperSoftware{ensemble{c}, in.Library}
 	case cluster.Etcd:
 		return etcdSoftware{ensemble{c}}
+	case cluster.Postgres:
+		return newPostgres(c)
 	case cluster.Command:
 		return commandSoftware{c}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
 	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
@@ -37,6 +38,8 @@ type server struct {
 	clock    wallClock       // nil: it has this machine's
 	pid      int             // of the last process; 0: unknown
 	env      []string        // in addition to the launcher's own
+	user     *child.User     // that it runs as; nil: that of this program
+	mark     string          // of its processes, see [child.Spec]; "": they stay in its process group
 	power    *lossydisk.Disk // nil: a plain disk
 	logFile  string
 	log      *slog.Logger
@@ -45,7 +48,7 @@ type server struct {
 	more     []*gate.Gate   // in front of the other ports of a program of the user, in their order
 	peers    []peerGates    // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
 	admin    *admin         // of a Redis server
-	reader   ensembleReader // of a ZooKeeper or etcd server; nil: it is none
+	reader   ensembleReader // of a ZooKeeper, etcd or PostgreSQL server; nil: it is none
 	software software
 
 	proc   atomic.Pointer[launched] // nil before the first start
@@ -90,7 +93,9 @@ func (s *server) start(ctx context.Context) error {
 			return err
 		}
 	}
-	launched, err := s.launcher.Launch(ctx, LaunchSpec{Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile})
+	launched, err := s.launcher.Launch(ctx, LaunchSpec{
+		Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile, User: s.user, Mark: s.mark,
+	})
 	if err != nil {
 		return err
 	}
@@ -182,6 +187,7 @@ func (s *server) kill() error {
 		return err
 	}
 	<-p.done // for running
+	postgres.RemoveInterlock(postgresData(s))
 	if s.clock != nil {
 		s.clock.exited(s.pid)
 		s.pid = 0 // the number may be reused

@@ -8,56 +8,16 @@ import (
 	"maps"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 )
-
-// zooKeeperDir is the environment variable that names the directory with ZooKeeper's jar files; empty: they are where
-// scripts/zookeeper stores them.
-const zooKeeperDir = "LOCKCHAOS_ZOOKEEPER"
-
-// zooKeeperVersion is the version that scripts/zookeeper stores.
-const zooKeeperVersion = "3.9.4"
 
 // classArchive is the class-data archive (java(1), -XX:SharedArchiveFile) that scripts/zookeeper adds to the jar files.
 // With it a server starts in two thirds of the time. Java ignores one that another version of it has written.
 const classArchive = "classes.jsa"
-
-// ZooKeeperVersion is the version of ZooKeeper on this machine. The error wraps [cluster.ErrEnvironment] and says how
-// to install what is missing.
-func ZooKeeperVersion() (string, error) {
-	in, err := findZooKeeper()
-	return in.version, err
-}
-
-// findZooKeeper finds Java and ZooKeeper's jar files.
-func findZooKeeper() (in installation, err error) {
-	const advice = "make setup, or scripts/zookeeper, gets it"
-	if in.program, err = exec.LookPath("java"); err != nil {
-		return in, fmt.Errorf("%w: java not found (%w): ZooKeeper needs Java 11 or newer "+
-			"(Debian, Ubuntu: apt-get install default-jre-headless)", cluster.ErrEnvironment, err)
-	}
-	in.library = os.Getenv(zooKeeperDir)
-	if in.library == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return in, fmt.Errorf("%w: finding ZooKeeper: %w", cluster.ErrEnvironment, err)
-		}
-		in.library = filepath.Join(cache, "lockchaos", "zookeeper-"+zooKeeperVersion)
-	}
-	jars, err := filepath.Glob(filepath.Join(in.library, "zookeeper-[0-9]*.jar"))
-	if err != nil || len(jars) != 1 {
-		return in, fmt.Errorf("%w: ZooKeeper not found in %s (set %s to another directory): %s",
-			cluster.ErrEnvironment, in.library, zooKeeperDir, advice)
-	}
-	in.version = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[0]), "zookeeper-"), ".jar")
-	return in, nil
-}
 
 // peerGates are the gates through which one member of an ensemble reaches another: each member's configuration names
 // the others by gates of its own, because Java cannot choose the address from which it connects.

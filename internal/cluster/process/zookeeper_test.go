@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 )
 
 // ensembleUp is up for an ensemble, which needs Java.
 func ensembleUp(t *testing.T, topology cluster.Topology) *Cluster {
 	t.Helper()
-	if _, err := ZooKeeperVersion(); err != nil {
+	if _, err := installed.ZooKeeper(); err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
 	return up(t, topology)
@@ -104,7 +105,7 @@ func setPeers(t *testing.T, c *Cluster, node string, rule cluster.Rule) {
 // TestEnsembleClock: the clock of a leader jumps and is read from its writes; that of a follower cannot be read.
 func TestEnsembleClock(t *testing.T) {
 	skipEnsemble(t)
-	if _, err := ZooKeeperVersion(); err != nil {
+	if _, err := installed.ZooKeeper(); err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
 	c, ctx := startWith(t, cluster.Topology{Kind: cluster.ZooKeeper}, cluster.Requirements{Clocks: true}), t.Context()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
@@ -34,7 +35,7 @@ func TestARealEnsembleBehavesAsRecorded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: three real servers record for half a minute of CPU time")
 	}
-	version, err := process.ZooKeeperVersion()
+	found, err := installed.ZooKeeper()
 	if err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
 	}
@@ -45,7 +46,7 @@ func TestARealEnsembleBehavesAsRecorded(t *testing.T) {
 			}}
 			r, err = o.run()
 		})
-		r.Zoo = version
+		r.Zoo = found.Version
 		return r, err
 	}, func(r recording) {
 		for _, e := range r.Events {

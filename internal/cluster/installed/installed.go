@@ -1,0 +1,116 @@
+// Package installed finds the software of servers on this machine. Read [Software] first. The errors wrap
+// [cluster.ErrEnvironment] and say how to install what is missing.
+package installed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Software is software that was found.
+type Software struct {
+	Program string // path
+	Version string
+	Library string // ZooKeeper: directory with its jar files
+}
+
+// zooKeeperDir is the environment variable that names the directory with ZooKeeper's jar files; empty: they are where
+// scripts/zookeeper stores them.
+const zooKeeperDir = "LOCKCHAOS_ZOOKEEPER"
+
+// zooKeeperVersion is the version that scripts/zookeeper stores.
+const zooKeeperVersion = "3.9.4"
+
+// ZooKeeper finds Java and ZooKeeper's jar files.
+func ZooKeeper() (in Software, err error) {
+	const advice = "make setup, or scripts/zookeeper, gets it"
+	if in.Program, err = exec.LookPath("java"); err != nil {
+		return in, fmt.Errorf("%w: java not found (%w): ZooKeeper needs Java 11 or newer "+
+			"(Debian, Ubuntu: apt-get install default-jre-headless)", cluster.ErrEnvironment, err)
+	}
+	in.Library = os.Getenv(zooKeeperDir)
+	if in.Library == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return in, fmt.Errorf("%w: finding ZooKeeper: %w", cluster.ErrEnvironment, err)
+		}
+		in.Library = filepath.Join(cache, "lockchaos", "zookeeper-"+zooKeeperVersion)
+	}
+	jars, err := filepath.Glob(filepath.Join(in.Library, "zookeeper-[0-9]*.jar"))
+	if err != nil || len(jars) != 1 {
+		return in, fmt.Errorf("%w: ZooKeeper not found in %s (set %s to another directory): %s",
+			cluster.ErrEnvironment, in.Library, zooKeeperDir, advice)
+	}
+	in.Version = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[0]), "zookeeper-"), ".jar")
+	return in, nil
+}
+
+// etcdProgram is the environment variable that names the etcd program; empty: etcd on the PATH, or where scripts/etcd
+// stores it.
+const etcdProgram = "LOCKCHAOS_ETCD"
+
+// etcdStored is where scripts/etcd stores the program, below the user's cache directory.
+const etcdStored = "lockchaos/etcd/etcd"
+
+// Etcd finds the program and its version.
+func Etcd(ctx context.Context) (in Software, err error) {
+	named := os.Getenv(etcdProgram)
+	if named == "" {
+		named = "etcd"
+	}
+	if in.Program, err = exec.LookPath(named); err != nil && named == "etcd" {
+		if cache, err2 := os.UserCacheDir(); err2 == nil {
+			in.Program, err = exec.LookPath(filepath.Join(cache, etcdStored))
+		}
+	}
+	if err != nil {
+		return in, fmt.Errorf("%w: etcd not found (%w): needs etcd 3.4 or newer; make setup, or scripts/etcd, gets it "+
+			"(Debian, Ubuntu: apt-get install etcd-server)", cluster.ErrEnvironment, err)
+	}
+	out, err := exec.CommandContext(ctx, in.Program, "--version").Output()
+	_, rest, found := strings.Cut(string(out), "etcd Version: ")
+	if err != nil || !found {
+		return in, fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, in.Program, out, err)
+	}
+	in.Version, _, _ = strings.Cut(rest, "\n")
+	return in, nil
+}
+
+// postgresProgram is the environment variable that names the postgres program, with initdb beside it; empty: postgres on
+// the PATH, or where packages of Linux distributions have it.
+const postgresProgram = "LOCKCHAOS_POSTGRES"
+
+// Postgres finds the program and its version.
+func Postgres(ctx context.Context) (in Software, err error) {
+	named := os.Getenv(postgresProgram)
+	if named == "" {
+		named = "postgres"
+	}
+	if in.Program, err = exec.LookPath(named); err != nil && named == "postgres" {
+		for _, pattern := range []string{"/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"} {
+			if found, _ := filepath.Glob(pattern); len(found) > 0 {
+				in.Program, err = found[len(found)-1], nil // the newest
+			}
+		}
+	}
+	if err != nil {
+		return in, fmt.Errorf("%w: postgres not found (%w): install PostgreSQL (Debian, Ubuntu: apt-get install postgresql), "+
+			"or set %s to its path", cluster.ErrEnvironment, err, postgresProgram)
+	}
+	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil { // initdb is beside it
+		return in, fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)
+	}
+	out, err := exec.CommandContext(ctx, in.Program, "--version").Output()
+	_, rest, found := strings.Cut(string(out), "(PostgreSQL) ")
+	if err != nil || !found {
+		return in, fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, in.Program, out, err)
+	}
+	in.Version = strings.Fields(rest)[0]
+	return in, nil
+}

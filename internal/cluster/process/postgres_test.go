@@ -1,0 +1,145 @@
+package process
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
+	"github.com/lockchaos/lockchaos/topology"
+)
+
+// postgresUp is up for one PostgreSQL server.
+func postgresUp(t *testing.T) *Cluster {
+	t.Helper()
+	if _, err := installed.Postgres(t.Context()); err != nil {
+		t.Skip("NOT RUN: ", err)
+	}
+	return up(t, cluster.Topology{Kind: cluster.Postgres})
+}
+
+// session is a session of client 0, through the gate.
+func session(t *testing.T, c *Cluster) *pgx.Conn {
+	t.Helper()
+	e := c.Endpoints(0)
+	config, err := pgx.ParseConfig("sslmode=disable application_name=alice host=" + e.Addrs[0][:len("127.0.2.1")])
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Port, config.User, config.Database = c.nodes[0].location.Gate.Port(), topology.PostgresUser, topology.PostgresUser
+	config.Password = e.Password
+	config.DialFunc = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(e.Source)}}).DialContext
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func execute(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// TestPostgresHolders: samples show the holders of advisory locks, of locked rows and of rows with an owner, until they
+// release or their lease ends.
+func TestPostgresHolders(t *testing.T) {
+	c := postgresUp(t)
+	conn := session(t, c)
+	keys := []string{"advisory", "row", "lease", "over", "free"}
+	execute(t, conn, `SELECT pg_advisory_lock(hashtextextended('advisory', 0))`)
+	execute(t, conn, `INSERT INTO locks (name) VALUES ('row'), ('free')`)
+	execute(t, conn, `INSERT INTO locks VALUES ('lease', 'bob', 7, clock_timestamp() + interval '1 minute'),
+		('over', 'bob', 7, clock_timestamp())`)
+	execute(t, conn, `BEGIN; SELECT * FROM locks WHERE name = 'row' FOR UPDATE`)
+	held := c.Sample(t.Context(), "n1", keys)
+	if !held.Up || held.Role != "master" || len(held.Keys) != 3 {
+		t.Fatalf("a sample with three locks held: %+v", held)
+	}
+	lease := held.Keys["lease"]
+	if held.Keys["advisory"].Owner != "alice" || held.Keys["row"].Owner != "alice" || lease.Owner != "bob" ||
+		lease.Token != 7 || lease.TTL <= 0 || lease.TTL > time.Minute || held.Keys["row"].TTL >= 0 {
+		t.Errorf("holders: %+v", held.Keys)
+	}
+	execute(t, conn, `ROLLBACK`)
+	execute(t, conn, `SELECT pg_advisory_unlock_all()`)
+	if s := c.Sample(t.Context(), "n1", keys); len(s.Keys) != 1 || s.Keys["lease"].Owner != "bob" {
+		t.Errorf("after the release of two locks: %+v", s)
+	}
+}
+
+// TestPostgresPaused: while a server is stopped, none of its processes replies, not even that of an open session.
+func TestPostgresPaused(t *testing.T) {
+	c := postgresUp(t)
+	conn := session(t, c)
+	if err := c.Pause(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	replied := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(t.Context(), `SELECT 1`)
+		replied <- err
+	}()
+	select {
+	case err := <-replied:
+		t.Errorf("a stopped server replied: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := c.Resume(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-replied; err != nil {
+		t.Errorf("after it was resumed: %v", err)
+	}
+}
+
+// TestPostgresKilled: what was committed is there after a kill, and sessions are not. A server with an empty disk has
+// a new database.
+func TestPostgresKilled(t *testing.T) {
+	c := postgresUp(t)
+	conn := session(t, c)
+	execute(t, conn, `INSERT INTO locks VALUES ('kept', 'bob')`)
+	execute(t, conn, `SELECT pg_advisory_lock(hashtextextended('session', 0))`)
+	restart := func() {
+		t.Helper()
+		if err := c.Restart(t.Context(), "n1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kill := func() {
+		t.Helper()
+		if err := c.Kill(t.Context(), "n1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kill()
+	if s := c.Sample(t.Context(), "n1", nil); s.Up {
+		t.Errorf("a killed server: %+v", s)
+	}
+	restart()
+	if s := c.Sample(t.Context(), "n1", []string{"kept", "session"}); len(s.Keys) != 1 || s.Keys["kept"].Owner != "bob" {
+		t.Errorf("after a restart: %+v", s)
+	}
+	kill()
+	if err := c.Wipe(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	restart()
+	if s := c.Sample(t.Context(), "n1", []string{"kept"}); !s.Up || len(s.Keys) != 0 {
+		t.Errorf("after a restart with an empty disk: %+v", s)
+	}
+}
+
+// TestPostgresMissing: the error for a machine without PostgreSQL says how to install it.
+func TestPostgresMissing(t *testing.T) {
+	t.Setenv("LOCKCHAOS_POSTGRES", "/nonexistent/postgres")
+	if _, err := installed.Postgres(t.Context()); !errors.Is(err, cluster.ErrEnvironment) {
+		t.Errorf("without PostgreSQL: %v", err)
+	}
+}
