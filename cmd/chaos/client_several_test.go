@@ -13,7 +13,7 @@ import (
 // field client. It is for one that hosts several.
 func TestClientsOfOneProcess(t *testing.T) {
 	needRedis(t)
-	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: mutex\nduration: 2s\n"+
+	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: mutex\nduration: 2s\ninit_timeout: 2m\n"+
 		"workload: {clients: 4, per_process: 2, keys: 1, hold: 20ms, lease: 5s, wait: 2s}\n")
 	single := "python3 ../../examples/client.py"
 	out := t.TempDir()

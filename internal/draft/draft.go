@@ -42,7 +42,7 @@ func (d Draft) Topologies() []string {
 func (d Draft) Faults() []string {
 	var names []string
 	for _, row := range faults.Catalog() {
-		if row.WrongTopology(d.topology()) == "" {
+		if row.WrongServers(cluster.Topology{Kind: d.topology()}) == "" {
 			names = append(names, row.Name)
 		}
 	}
