@@ -83,6 +83,8 @@ type Spec struct {
 	OnlyRedis string
 	// NotOn are the kinds of topology that cannot have it, with the reason.
 	NotOn map[string]string
+	// Samples: it asks the servers who holds a lock.
+	Samples bool
 	// Settings are the server settings that it needs: the allowed values by name. The value "" is the server's default;
 	// a new scenario gets the first value.
 	Settings map[string][]string
@@ -173,6 +175,14 @@ func (s Spec) WrongTopology(kind string) string {
 		return ""
 	}
 	return "it needs topology " + strings.Join(s.Topologies, " or ")
+}
+
+// WrongServers returns why the servers of t cannot have the fault; "" if they can.
+func (s Spec) WrongServers(t cluster.Topology) string {
+	if why := s.WrongTopology(t.Kind); why != "" || !s.Samples {
+		return why
+	}
+	return t.LacksSamples()
 }
 
 // WrongSettings returns why servers with these settings cannot have the fault; "" if they can.

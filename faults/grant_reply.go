@@ -39,8 +39,9 @@ type grantNode struct {
 func grantReplySpec(s Spec, mode cluster.Mode) Spec {
 	s.Targets = []Target{Waiter, Holder, Client}
 	s.Resources = repliesTo
+	s.Samples = true
 	s.Lacks = func(c cluster.Cluster) string {
-		return cmp.Or(lacksLinks(c), lacks[cluster.Witness]("sample nodes")(c), c.Topology().LacksSamples())
+		return cmp.Or(lacksLinks(c), lacks[cluster.Witness]("sample nodes")(c))
 	}
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
 		number, _ := cluster.ClientNumber(target)

@@ -313,7 +313,7 @@ func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 		c.add(path, "%v%s", err, nearest.Hint(name, names))
 		return
 	}
-	if why := row.WrongTopology(s.Topology.Kind); why != "" {
+	if why := row.WrongServers(s.Topology); why != "" {
 		c.add(path, "fault %s: %s, and this is topology %s", name, why, s.Topology.Kind)
 		return
 	}

@@ -101,7 +101,7 @@ func attribute(err error, file *ast.File, source []byte, name string, overrides 
 		if path = strings.TrimPrefix(strings.TrimPrefix(path, "$"), "."); path != "" {
 			path += ": "
 		}
-		all = append(all, fmt.Errorf("with %s: %s%s", list(overrides), path, message(one)))
+		all = append(all, fmt.Errorf("with %s: %s%w", list(overrides), path, errors.New(message(one))))
 	}
 	if _, _, before := decode(source, name); unrelated && before != nil {
 		return before

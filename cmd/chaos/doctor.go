@@ -12,7 +12,7 @@ import (
 
 func newDoctor(s streams) *cobra.Command {
 	var asJSON bool
-	var lock string
+	var lock, topology string
 	var initTimeout time.Duration
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -25,16 +25,19 @@ source address, replies, refused requests, the outcome after a lost reply, close
 before the first scenario. Exit code 0 if the clients conform to the protocol, 1 if not.`,
 		Example: `  chaos doctor
   chaos doctor --lock 'exec:python3 client.py'
+  chaos doctor --lock 'exec:python3 client.py' --topology servers.yaml
   chaos doctor --json`,
 		Args: noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if lock != "" {
-				return doctorLock(c.Context(), s, lock, initTimeout, asJSON)
+				return doctorLock(c.Context(), s, lock, topology, initTimeout, asJSON)
 			}
 			return doctor(c.Context(), s, asJSON)
 		},
 	}
 	c.Flags().StringVar(&lock, "lock", "", "check the client of a lock: a name of chaos list locks, or exec:COMMAND")
+	c.Flags().StringVar(&topology, "topology", "", "with --lock: a scenario `FILE` with servers of your own (default: one "+
+		"server that the lock runs on)")
 	c.Flags().DurationVar(&initTimeout, "init-timeout", 0, "with --lock: how long to wait for the client's reply to init")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c

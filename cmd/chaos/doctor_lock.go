@@ -10,10 +10,13 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/generator"
 )
 
-// checkClient checks that the client of a lock conforms to the protocol.
-func checkClient(ctx context.Context, lock string, initTimeout time.Duration) (r clientcheck.Result, err error) {
+// checkClient checks that the client of a lock conforms to the protocol, on servers of the user if there are some.
+func checkClient(
+	ctx context.Context, lock string, own *cluster.Topology, initTimeout time.Duration,
+) (r clientcheck.Result, err error) {
 	row, err := adapters.Lookup(lock)
 	if err != nil {
 		return r, usage(fmt.Errorf("%w%s", err, lockHint(lock)))
@@ -26,13 +29,20 @@ func checkClient(ctx context.Context, lock string, initTimeout time.Duration) (r
 		return r, fmt.Errorf("finding this program on disk: %w", err)
 	}
 	return clientcheck.Run(ctx, clientcheck.Options{
-		Lock: row, Native: []string{self, "client"}, InitTimeout: initTimeout,
+		Lock: row, Native: []string{self, "client"}, InitTimeout: initTimeout, Servers: own,
 	})
 }
 
 // doctorLock prints the checks of a client.
-func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Duration, asJSON bool) error {
-	result, err := checkClient(ctx, lock, initTimeout)
+func doctorLock(ctx context.Context, s streams, lock, file string, initTimeout time.Duration, asJSON bool) error {
+	var own *cluster.Topology
+	if file != "" {
+		var err error
+		if own, err = generator.OwnServers(file); err != nil {
+			return usage(fmt.Errorf("--topology: %w", err))
+		}
+	}
+	result, err := checkClient(ctx, lock, own, initTimeout)
 	if err != nil {
 		return err
 	}

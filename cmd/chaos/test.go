@@ -60,6 +60,7 @@ each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen",
 ` + testExit,
 		Example: `  chaos test --lock 'exec:python3 lock.py'
   chaos test --lock redsync/mutex --topology sentinel,quorum --time 20m --out nightly
+  chaos test --lock 'exec:python3 nats_client.py' --topology nats.yaml     (servers of your own)
   chaos test --lock 'exec:./lock' --baseline lockchaos.json     (CI: only new findings fail)`,
 		Args: noArgs("; name the lock with --lock"),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -72,7 +73,7 @@ each finding. --baseline accepts known findings: {"accept": [{"cause": "stolen",
 	f := c.Flags()
 	f.StringVar(&o.lock, "lock", "", "the lock to test: a `NAME` of chaos list locks, or exec:COMMAND, your own client")
 	f.StringSliceVar(&o.topologies, "topology", nil, "kinds of servers (default: all of the lock in the catalog; "+
-		"for a program, "+cluster.Single+" and "+cluster.Replicated+")")
+		"for a program, "+cluster.Single+" and "+cluster.Replicated+"), or a scenario FILE with servers of your own")
 	f.DurationVar(&o.Time, "time", 3*time.Minute, "start no run after this time")
 	f.StringVar(&o.Out, "out", testDir, "`DIR` for the results")
 	f.StringVar(&o.baseline, "baseline", "", "JSON `FILE` with findings that are accepted for now")
@@ -106,16 +107,8 @@ func (o *testOptions) complete() (err error) {
 	if err := known("--backend: unknown backend", o.Backend, backendNames()); err != nil {
 		return err
 	}
-	for _, kind := range o.topologies {
-		if err := known("--topology: unknown topology", kind, topologyNames()); err != nil {
-			return err
-		}
-		if !o.Options.Lock.Runs(kind) {
-			return fmt.Errorf("--topology: lock %s does not run on topology %s", o.lock, kind)
-		}
-	}
-	if len(o.topologies) > 0 {
-		o.Options.Lock.Kinds = o.topologies
+	if err := o.Options.Lock.On(o.topologies); err != nil {
+		return fmt.Errorf("--topology: %w", err)
 	}
 	o.Jobs = cmp.Or(o.Jobs, 2*runtime.NumCPU())
 	if o.baseline != "" {
@@ -169,6 +162,9 @@ func (o *testOptions) runArgs() (args []string) {
 	if o.image != "" {
 		args = append(args, "--docker-image", o.image)
 	}
+	if servers := o.Options.Lock.Servers; servers != nil {
+		args = append(args, "--set", "topology="+servers.Text())
+	}
 	switch {
 	case o.init > 0:
 		args = append(args, "--init-timeout", o.init.String())
@@ -184,7 +180,7 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 		return nil
 	}
 	s.note("checking the client of %s", o.lock)
-	r, err := checkClient(ctx, o.lock, o.init)
+	r, err := checkClient(ctx, o.lock, o.Options.Lock.Servers, o.init)
 	if err != nil {
 		return err
 	}

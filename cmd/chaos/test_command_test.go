@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,12 +113,62 @@ func TestMissingEngine(t *testing.T) {
 	}
 }
 
+// ownRedis is the file of a scenario whose servers are Redis, but are described by their command line alone.
+func ownRedis(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "own.yaml")
+	err := os.WriteFile(file, []byte(`topology:
+  kind: command
+  run: redis-server --port {port.client} --bind {host} --dir {disk} --save '' --protected-mode no
+lock: exec:./lock
+workload: {kind: mutex}
+duration: 5s
+`), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestLockOnOwnServers: a lock that releases the hold of another owner is convicted on servers of the user, and the
+// command that repeats the run starts the same ones.
+func TestLockOnOwnServers(t *testing.T) {
+	needRedis(t)
+	t.Setenv(asProgram, "1")
+	client, err := os.ReadFile("../../examples/client.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const compare = "if redis.call('get', KEYS[1]) == ARGV[1]"
+	if !bytes.Contains(client, []byte(compare)) {
+		t.Fatalf("examples/client.py no longer has %s", compare)
+	}
+	file := filepath.Join(t.TempDir(), "client.py")
+	client = bytes.ReplaceAll(client, []byte(compare), []byte("if true"))
+	if err := os.WriteFile(file, client, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := chaos("test", "--lock", "exec:python3 "+file, "--topology", ownRedis(t), "--fail-fast",
+		"--seed", "1", "--out", t.TempDir(), "--json")
+	var r evaluation.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("exit code %d: %v\n%s%s", code, err, stdout, stderr)
+	}
+	if code != exitUnsafe || len(r.Own()) == 0 || !slices.Equal(r.Topologies, []string{cluster.Command}) {
+		t.Fatalf("exit code %d, %+v", code, r)
+	}
+	if repeat := r.Own()[0].Repeat; !strings.Contains(repeat, `"run":"redis-server `) {
+		t.Error(repeat)
+	}
+}
+
 // TestLockUsage: a wrong command line starts nothing and says what is wrong.
 func TestLockUsage(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "baseline.json")
 	if err := os.WriteFile(broken, []byte(`{"accept": [{"cause": "stolen"}]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	own := ownRedis(t)
 	for _, test := range []struct {
 		args []string
 		code int
@@ -128,6 +179,10 @@ func TestLockUsage(t *testing.T) {
 		{[]string{"mutex"}, exitUsage, "--lock"},
 		{[]string{"--lock", "mutex", "--topology", "sentinell"}, exitUsage, "sentinel"},
 		{[]string{"--lock", "redlock", "--topology", "single"}, exitUsage, "does not run on topology single"},
+		{[]string{"--lock", "exec:x", "--topology", "command"}, exitUsage, "name the FILE of a scenario of topology command"},
+		{[]string{"--lock", "exec:x", "--topology", "single," + own}, exitUsage, "leave out all but " + own},
+		{[]string{"--lock", "mutex", "--topology", own}, exitUsage, "mutex does not run on topology command"},
+		{[]string{"--lock", "exec:x", "--topology", "./none.yaml"}, exitUsage, "none.yaml"},
 		{[]string{"--lock", "mutex", "--time", "0s"}, exitUsage, "--time must be positive"},
 		{[]string{"--lock", "mutex", "--backend", "prcess"}, exitUsage, "process"},
 		{[]string{"--lock", "mutex", "--out", ""}, exitUsage, "--out must name a directory"},

@@ -4,7 +4,8 @@
     chaos run --scenario examples/servers/nats.yaml
 
 The lock of a name is a key of bucket "locks". Acquire creates it (it fails if there is one), release deletes the
-revision that acquire created, and the bucket's maximum age is the lease: the server forgets a key that is older.
+revision that acquire created, and the bucket's maximum age is the lease: the server forgets a key that is older. So the
+first acquire decides the lease of all, and one with another lease is refused.
 Protocol: docs/reference/protocol.md; NATS: https://docs.nats.io/reference/reference-protocols/nats-protocol and
 https://github.com/nats-io/nats-architecture-and-design (ADR-8, key-value stores).
 """
@@ -118,25 +119,27 @@ class Nats:
 class Locks:
     def __init__(self, endpoints):
         self.nats, self.replicas = Nats(endpoints["addrs"], endpoints.get("source")), min(len(endpoints["addrs"]), 3)
-        self.made, self.revisions = False, {}
+        self.lease, self.revisions = None, {}
 
     def bucket(self, lease):
         """Creates the bucket, with the same settings as every other client."""
-        if self.made:
+        if self.lease == lease:
             return
+        if self.lease:
+            raise NotSent("the lease of the bucket is %d ms" % self.lease)
         reply = self.nats.request("$JS.API.STREAM.CREATE.KV_locks", json.dumps({
             "name": "KV_locks", "subjects": ["$KV.locks.>"], "max_msgs_per_subject": 1, "discard": "new",
             "num_replicas": self.replicas, "storage": "file",
             "max_age": lease * 10**6, "duplicate_window": min(lease, 120_000) * 10**6}).encode())
         if "error" in reply:
             raise NotSent(reply["error"].get("description", "no bucket"))
-        self.made = True
+        self.lease = lease
 
     def acquire(self, request):
         key, owner, lease = request["key"], request["owner"], int(request.get("lease_ms", 0)) or 10_000
         deadline = time.monotonic() + request.get("wait_ms", 0) / 1000
         while True:
-            error = "held by another owner"
+            code, error = "held", "held by another owner"
             try:
                 self.bucket(lease)
                 start = time.monotonic_ns()  # before the server starts the lease
@@ -147,9 +150,9 @@ class Locks:
                     self.revisions[key, owner] = reply["seq"]
                     return {"type": "ok", "token": reply["seq"], "valid_ms": valid, "mono_ns": now}
             except NotSent as e:
-                error = str(e)
+                code, error = "refused", str(e)
             if request["op"] == "try" or time.monotonic() >= deadline:
-                return {"type": "fail", "code": "held", "error": error}
+                return {"type": "fail", "code": code, "error": error}
             time.sleep(0.02)
 
     def release(self, request):
@@ -162,6 +165,8 @@ class Locks:
         return {"type": "fail", "code": "not-held", "error": reply["error"].get("description", "refused")}
 
     def handle(self, request):
+        if request.get("mode"):
+            return {"type": "fail", "code": "unknown-op", "error": "this lock has no modes"}
         if request["op"] in ("acquire", "try"):
             return self.acquire(request)
         if request["op"] == "release":

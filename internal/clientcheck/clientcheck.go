@@ -49,6 +49,7 @@ type Options struct {
 	Native      []string          // the command of a native client
 	Settings    map[string]string // options of the lock
 	InitTimeout time.Duration
+	Servers     *cluster.Topology // of the user, of kind command; nil: the smallest topology that the lock runs on
 }
 
 // The times of the check, in seconds of a busy machine: a client gets what a run would give it.
@@ -93,7 +94,7 @@ func Run(ctx context.Context, o Options) (found Result, err error) {
 	defer record.Close()
 	c := &checks{Options: o, backend: servers.Process().New(backend.Options{Client: o.Native})}
 	c.env = backend.Env{
-		Topology: cluster.Topology{Kind: c.topology()}.Defaults(), Lock: o.Lock, Clients: 2 * alone, Duration: time.Minute,
+		Topology: c.topology().Defaults(), Lock: o.Lock, Clients: 2 * alone, Duration: time.Minute,
 		InitTimeout: o.InitTimeout, Seed: 1, Dir: run, Ledger: record,
 		Note: func(f, target, detail string) {
 			if f == history.SourceIgnored {
@@ -119,16 +120,19 @@ func Run(ctx context.Context, o Options) (found Result, err error) {
 	return Result{c.found, c.Lock.Can, c.alone, c.unstated}, ctx.Err()
 }
 
-// topology is the smallest one that the lock runs on.
-func (c *checks) topology() string {
+// topology is the user's, or the smallest one that the lock runs on.
+func (c *checks) topology() cluster.Topology {
+	if c.Servers != nil {
+		return *c.Servers
+	}
 	for _, kind := range []string{
 		cluster.Single, cluster.Replicated, cluster.Quorum, cluster.Sharded, cluster.Sentinel, cluster.ZooKeeper,
 	} {
 		if c.Lock.Runs(kind) {
-			return kind
+			return cluster.Topology{Kind: kind}
 		}
 	}
-	return cluster.Single
+	return cluster.Topology{Kind: cluster.Single}
 }
 
 func (c *checks) add(check string, ok bool, detail string) {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -163,6 +164,12 @@ func (t Topology) program() string {
 		return Command
 	}
 	return filepath.Base(words[0])
+}
+
+// Text is t as YAML on one line.
+func (t Topology) Text() string {
+	text, _ := json.Marshal(t) // which has the keys of the YAML, but for down_after
+	return string(text)
 }
 
 // checkCommand checks what is for kind command alone.

@@ -132,20 +132,21 @@ func (d *draw) longest() time.Duration {
 // survives reports whether the lock of the scenario survives the fault on its servers.
 func (d *draw) survives(t tolerance) bool {
 	kind := d.Topology.Kind
+	stored := kind == cluster.Command && d.can.Has(promise.KeepsGrants) // nothing else is known of these servers
 	switch {
 	case t.weight == 0, !d.can.Has(t.needs), d.can.Any(t.lacks):
 		return false
-	case t.only != nil && !slices.Contains(t.only, kind):
+	case t.only != nil && !slices.Contains(t.only, kind) && !stored:
 		return false
 	case t.repeated && !d.namesHolds():
 		return false
 	case t.early && !d.releasesEarly(), t.polled && !d.polls():
 		return false
-	case t.durable && kind != cluster.ZooKeeper && d.Topology.Options["appendonly"] == "":
+	case t.durable && kind != cluster.ZooKeeper && d.Topology.Options["appendonly"] == "" && !stored:
 		return false
 	}
 	row, err := faults.Lookup(t.fault)
-	return err == nil && row.WrongTopology(kind) == "" && row.WrongSettings(d.Topology.Options) == "" &&
+	return err == nil && row.WrongServers(d.Topology) == "" && row.WrongSettings(d.Topology.Options) == "" &&
 		(!row.WholeProcess || d.Workload.PerProcess <= 1) &&
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }
@@ -179,6 +180,8 @@ func NotSurvived(s scenarios.Scenario, can promise.Set) (fault, why string) {
 			return name, "it is larger than the margin of a lease"
 		case !can.Has(t.needs):
 			return name, "the lock does not state " + t.needs.Without(can).String()
+		case s.Topology.Kind == cluster.Command && (t.only != nil || unsynced || t.durable):
+			return name, "the lock does not state " + promise.KeepsGrants.String()
 		case t.only != nil && !slices.Contains(t.only, s.Topology.Kind):
 			return name, elected
 		case unsynced || t.durable && s.Topology.Options["appendonly"] == "":
@@ -331,6 +334,9 @@ func (d *draw) phase() string {
 	phases := []string{
 		"", scenarios.Requested, scenarios.Requested, scenarios.Waiting, scenarios.Granted, scenarios.Acquired,
 		scenarios.Acquired, scenarios.Acquired, scenarios.Releasing, scenarios.Releasing, scenarios.Released,
+	}
+	if d.Topology.LacksSamples() != "" {
+		phases = slices.DeleteFunc(phases, func(phase string) bool { return phase == scenarios.Granted })
 	}
 	if d.can.Has(promise.Renew) || d.can.Has(promise.Watchdog) && d.Workload.Lease == 0 {
 		phases = append(phases, scenarios.Renewed)

@@ -29,6 +29,8 @@ type Lock struct {
 	Kinds []string
 	// Alone: a process of the client cannot host several clients.
 	Alone bool
+	// Servers are the servers of the user, of kind command, which all scenarios are for; nil: those of Kinds.
+	Servers *cluster.Topology
 }
 
 // prefix begins the names of drawn scenarios, which end with the seed.
@@ -97,7 +99,11 @@ func (l Lock) Draw(seed uint64, overrides ...scenarios.Override) (scenarios.Scen
 	d.Name = Name(seed)
 	d.Lock = l.Name
 	d.Expect = scenarios.Expect{Verdict: string(checker.Safe)}
-	d.drawTopology(l.Kinds)
+	if l.Servers != nil {
+		d.Topology = *l.Servers
+	} else {
+		d.drawTopology(l.Kinds)
+	}
 	d.drawOptions(l.Spec)
 	if d.drawTraffic(); l.Alone {
 		d.Workload.PerProcess, d.Workload.PerInstance = 0, 0

@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/workloads"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -91,6 +93,34 @@ func TestDrawReachesEverything(t *testing.T) {
 	for _, name := range want {
 		if !drawn[name] {
 			t.Errorf("no seed draws %s", name)
+		}
+	}
+}
+
+// TestDrawForServersOfTheUser: they are killed only if the lock promises to keep its grants then, and nothing is drawn
+// that needs Redis, a program that prints a role, or one that prints who holds a lock.
+func TestDrawForServersOfTheUser(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		for _, keeps := range []bool{false, true} {
+			l := find(t, "exec:./lock")
+			l.Servers = &cluster.Topology{Kind: cluster.Command, Nodes: nodes, Run: "server {port.client} {peers.peer}"}
+			l.Can = promise.Try
+			if keeps {
+				l.Can |= promise.KeepsGrants
+			}
+			drawn := map[string]bool{}
+			for seed := range uint64(300) {
+				s, err := l.Draw(seed) // it checks the scenario
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range s.FaultNames() {
+					drawn[name] = true
+				}
+			}
+			if drawn["kill"] != keeps || !drawn["partition"] || !drawn["client-crash"] || drawn["grant-reply-lost"] {
+				t.Errorf("%d servers, keeps-grants %v: %v", nodes, keeps, slices.Sorted(maps.Keys(drawn)))
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -62,8 +63,8 @@ func fitting(name string, lock generator.Lock) (s scenarios.Scenario, why string
 	if err != nil {
 		return s, err.Error()
 	}
-	if !slices.Contains(lock.Kinds, s.Topology.Kind) {
-		return s, topologyWord + s.Topology.Kind
+	if why := wrongServers(s, lock); why != "" {
+		return s, why
 	}
 	if len(s.Locks) > 0 {
 		return s, "several locks at once"
@@ -74,7 +75,11 @@ func fitting(name string, lock generator.Lock) (s scenarios.Scenario, why string
 	if s.Workload.Defaults().Clients > mostClients {
 		return s, fmt.Sprintf("more than %d clients", mostClients)
 	}
-	s, err = scenarios.Load(name, scenarios.Override{As: "--lock", Path: "lock", Value: fmt.Sprintf("%q", lock.Name)})
+	with := []scenarios.Override{{As: "--lock", Path: "lock", Value: fmt.Sprintf("%q", lock.Name)}}
+	if lock.Servers != nil {
+		with = append(with, scenarios.Override{As: "--topology", Path: "topology", Value: lock.Servers.Text()})
+	}
+	s, err = scenarios.Load(name, with...)
 	if err == nil {
 		s, err = s.ForLock(lock.Can)
 	}
@@ -84,10 +89,26 @@ func fitting(name string, lock generator.Lock) (s scenarios.Scenario, why string
 	return s, s.NotFor(lock.Can)
 }
 
-// reason is the innermost text of an error, which names no scenario.
+// wrongServers is why s is not for the servers on which a lock is tested. Those of the user stand for the server of
+// topology single, and several of them also for the members of an ensemble.
+func wrongServers(s scenarios.Scenario, lock generator.Lock) string {
+	kind := s.Topology.Kind
+	switch own := lock.Servers; {
+	case own == nil && !slices.Contains(lock.Kinds, kind):
+		return topologyWord + kind
+	case own != nil && kind != cluster.Single && (kind != cluster.ZooKeeper || own.Size() == 1):
+		return "it is for topology " + kind
+	}
+	return ""
+}
+
+// reason is the innermost text of an error, the first one of several, which names no scenario.
 func reason(err error) string {
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return reason(several.Unwrap()[0])
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

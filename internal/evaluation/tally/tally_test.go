@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/reports/evidence"
@@ -22,6 +24,12 @@ func lockNamed(t *testing.T, name string, can promise.Set) generator.Lock {
 		l.Can = can
 	}
 	return l
+}
+
+// onServers is a program on so many servers of the user.
+func onServers(nodes int) generator.Lock {
+	return generator.Lock{Spec: client.Spec{Name: "exec:./lock", Can: promise.Try}, Kinds: []string{cluster.Command},
+		Servers: &cluster.Topology{Kind: cluster.Command, Nodes: nodes, Run: "server {port.client} {peers.peer}"}}
 }
 
 func names(list []scenarios.Scenario) (all []string) {
@@ -48,6 +56,11 @@ func TestPlan(t *testing.T) {
 			"workload semaphore needs a lock that promises permits: state it", "permits-dead-client"},
 		{"a quorum", lockNamed(t, "redlock", 0), []string{"redlock-contention"}, []string{"contention"}, "topology single",
 			"contention"},
+		{"a server of your own", onServers(1), []string{"server-down", "power-loss-single", "gc-pause"},
+			[]string{"zk-rolling-restart"}, "fault memory-full: it acts on a memory limit, which only Redis " +
+				"servers have here, and this is topology command", "memory-full"},
+		{"three of them", onServers(3), []string{"gc-pause", "zk-rolling-restart"}, []string{"failover"},
+			"fault kill: target master needs topology.role, a program that prints the role of a server", "zk-failover"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			list, unfit := Plan(test.lock)
