@@ -11,11 +11,11 @@ import (
 
 // adminFault is a fault that an operator's commands inject and undo, and whose effect the server counts.
 type adminFault struct {
-	// set puts the fault in force on a node and returns what undoes it.
+	// set puts the fault in force on a node and returns the function that undoes it.
 	set func(ctx context.Context, a cluster.Admin, node string, env Env) (undo undoing, err error)
 	// count reads the server's counter; nil: the effect, noun, is certain.
 	count  func(ctx context.Context, a cluster.Admin, node string) (int, error)
-	noun   string // what count counts, in the singular
+	noun   string // the unit of count, in the singular
 	healed string
 }
 
@@ -104,7 +104,7 @@ func infoNumber(ctx context.Context, a cluster.Admin, node, section, text string
 	return n, err
 }
 
-// settings is the command that restores settings of a server to what they are now.
+// settings is the command that restores the present settings of a server.
 func settings(ctx context.Context, a cluster.Admin, node string, names ...string) (restore []any, err error) {
 	restore = []any{"CONFIG", "SET"}
 	for _, name := range names {

@@ -7,7 +7,7 @@ import (
 )
 
 // client-restart is a program that crashes and is started again: it knows nothing of its former holds, and may use the
-// same names of owners. It must neither use nor release what the dead process held.
+// same names of owners. It must neither use nor release the locks of the dead process.
 var clientRestartSpec = clientFault(Spec{
 	Name: "client-restart",
 	Doc: "kills a client's process (SIGKILL) and starts it again, at once or after a while (for), with the same " +

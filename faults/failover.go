@@ -10,7 +10,7 @@ import (
 
 // failover asks Sentinel to replace a healthy master, as an operator does for maintenance. It has taken effect when
 // another node reports the role of master in ROLE: Sentinel announces it about a second later, and clients learn it
-// later still, which is part of what is tested.
+// later still, which is part of the test.
 var failoverSpec = Spec{
 	Name:       "failover",
 	Doc:        "makes Sentinel (in topology replicated: an operator) promote a replica in place of a healthy master.",

@@ -20,7 +20,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Env is what a fault works on, and its parameters.
+// Env has the servers, clients and gates that a fault works on, and its parameters.
 type Env struct {
 	Cluster cluster.Cluster
 	Clients Clients
@@ -30,7 +30,7 @@ type Env struct {
 	State   ClientState   // of the clients during the run
 }
 
-// Clients is what can be done to the lock users. Clients count from 0.
+// Clients is the control of the lock users. Clients count from 0.
 type Clients interface {
 	Stop(client int) error     // returns when the client has stopped
 	Continue(client int) error // no error if it was not stopped
@@ -78,7 +78,7 @@ type Spec struct {
 	Least *Least
 	// Topologies are the kinds that can have it; nil: all.
 	Topologies []string
-	// OnlyRedis names what the fault acts on, such as keys, if only Redis servers have it; "": other servers have it
+	// OnlyRedis names the object of the fault, such as keys, if only Redis servers have it; "": other servers have it
 	// too.
 	OnlyRedis string
 	// NotOn are the kinds of topology that cannot have it, with the reason.
@@ -88,9 +88,9 @@ type Spec struct {
 	// Settings are the server settings that it needs: the allowed values by name. The value "" is the server's default;
 	// a new scenario gets the first value.
 	Settings map[string][]string
-	// Requires is what servers have to be started with.
+	// Requires is the option with which servers have to be started.
 	Requires cluster.Requirements
-	// Lacks names what this backend lacks for it; "" if nothing.
+	// Lacks names the parts that this backend lacks for it; "" if none.
 	Lacks func(c cluster.Cluster) string
 	// Resources are what it controls while it is in force; nil: its target, against faults of the same name.
 	Resources func(c cluster.Cluster, target string) []Resource
@@ -100,7 +100,7 @@ type Spec struct {
 
 // Amount is the one number that a fault may take from a step.
 type Amount struct {
-	Doc      string        // what it measures, for people
+	Doc      string        // the measured quantity, for people
 	Default  time.Duration // where a step sets none
 	Min, Max time.Duration // inclusive; 0 is never allowed
 }
@@ -215,7 +215,7 @@ func (s Spec) Check(c cluster.Cluster) error {
 	return nil
 }
 
-// lacks names what a backend without ability A cannot do; "" if it has it.
+// lacks names the actions that a backend without ability A cannot do; "" if it has it.
 func lacks[A any](what string) func(cluster.Cluster) string {
 	return func(c cluster.Cluster) string {
 		if _, ok := c.(A); ok {

@@ -12,8 +12,8 @@ import (
 )
 
 // foreign-data is another program that keeps data of its own under the names of locks: strings and hashes, at keys
-// that no lock has at that moment. A lock must neither take such a key nor change or delete what is there. It does
-// not write data that look like those of a lock.
+// that no lock has at that moment. A lock must neither take such a key nor change or delete its data. It does
+// not write data that look like a lock's.
 var foreignDataSpec = Spec{
 	Name:      "foreign-data",
 	OnlyRedis: "keys",
@@ -56,7 +56,7 @@ type foreignData struct {
 	keys  []*foreignKey
 }
 
-// foreignKey is what is known of the data at a key.
+// foreignKey describes the data at a key.
 type foreignKey struct {
 	name  string
 	hash  bool

@@ -123,9 +123,9 @@ func (g *grantReply) step(ctx context.Context, n *grantNode, request Request, as
 		}
 		return false
 	}
-	s := g.sample(ctx, n.name) // after the traffic was read: what it does not show, these bytes did not grant
+	s := g.sample(ctx, n.name) // after the traffic was read: a hold that it does not have was not granted by these bytes
 	if !s.Up {
-		return false // what the held bytes reply to is unknown
+		return false // the request to which the held bytes reply is unknown
 	}
 	before := n.before
 	n.before = s.Keys
@@ -139,7 +139,7 @@ func (g *grantReply) step(ctx context.Context, n *grantNode, request Request, as
 	return false
 }
 
-// counter is what shows that the reply to the grant is held or lost.
+// counter shows that the reply to the grant is held or lost.
 func (g *grantReply) counter(t cluster.Traffic, n *grantNode) int64 {
 	if g.mode == cluster.Drop {
 		return t.Dropped - n.dropped

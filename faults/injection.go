@@ -25,7 +25,7 @@ type injection struct {
 // undoLimit bounds the recovery of servers after an injection that failed.
 const undoLimit = 15 * time.Second
 
-// recovery is the context of what undoes an injection that failed: the reason may be that ctx has ended.
+// recovery is the context in which an injection that failed is undone: the reason may be that ctx has ended.
 func recovery(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 }
@@ -75,7 +75,7 @@ func await(ctx context.Context, what string, seen func() (string, bool)) (string
 	}
 }
 
-// awaitMore observes that a count has grown; noun is what it counts, in the singular.
+// awaitMore observes that a count has grown; noun is its unit, in the singular.
 func awaitMore(
 	what, noun string, before int, count func(context.Context) (int, error),
 ) func(context.Context) (string, error) {
@@ -94,7 +94,7 @@ const (
 )
 
 // awaitRole observes an effect in which nodes are in that role. The nodes themselves are asked: what Sentinel or a
-// client believes is part of what is tested.
+// client believes is part of the test.
 func awaitRole(
 	c cluster.Cluster, role, what string, seen func(nodes []string) (string, bool),
 ) func(context.Context) (string, error) {

@@ -8,7 +8,7 @@ import (
 )
 
 // jitter delays each packet separately, drawn from the seed. Packets of one connection stay in order, as with TCP;
-// those of different connections may overtake each other.
+// bytes of different connections may overtake each other.
 var jitterSpec = slow(func(env Env, s Spec) cluster.Rule {
 	return seeded(env, cluster.Rule{Jitter: s.amount(env)})
 }).spec(Spec{

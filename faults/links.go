@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// linkFault is a fault that is a rule for links: what the gates do, and what in their counters shows it.
+// linkFault is a fault that is a rule for links: the action of the gates, and the counters that show it.
 type linkFault struct {
 	rule   func(env Env, s Spec) cluster.Rule
 	effect func(since []cluster.Traffic) (string, bool) // by link
@@ -63,7 +63,7 @@ func passAll(links cluster.Links, held []Resource) error {
 	return errors.Join(errs...)
 }
 
-// trafficOf is what the gates have done so far, by link.
+// trafficOf has the counters of the gates so far, by link.
 func trafficOf(links cluster.Links, held []Resource) ([]cluster.Traffic, error) {
 	all := make([]cluster.Traffic, len(held))
 	for i, r := range held {
@@ -76,7 +76,7 @@ func trafficOf(links cluster.Links, held []Resource) ([]cluster.Traffic, error) 
 	return all, nil
 }
 
-// difference is what happened between two counts. Waiting is not a count but a level, and stays as it is now.
+// difference is the traffic between two counts. Waiting is not a count but a level, and stays as it is now.
 func difference(now, before []cluster.Traffic) []cluster.Traffic {
 	for i, b := range before {
 		now[i].Passed -= b.Passed

@@ -21,7 +21,7 @@ var partitionOneWaySpec = hold().spec(Spec{
 	Resources: sentBy,
 })
 
-// sentBy is what a target sends.
+// sentBy is the traffic that a target sends.
 func sentBy(_ cluster.Cluster, target string) (all []Resource) {
 	if from, to, pair := cutPair(target); pair {
 		all = append(all, link(from, to, cluster.Forward))

@@ -36,8 +36,8 @@ func (s Spec) PlannedTarget(target string, t cluster.Topology) string {
 	return target
 }
 
-// PlannedResources are what a fault of row s would control at a planned target; nothing at words such as master and
-// holder, which only the run can resolve.
+// PlannedResources are the resources that a fault of row s would control at a planned target; none at words such as
+// master and holder, which only the run can resolve.
 func (s Spec) PlannedResources(target string, t cluster.Topology) []Resource {
 	if !isName(target) {
 		return nil

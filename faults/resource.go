@@ -32,7 +32,7 @@ func (r Resource) Overlaps(other Resource) bool {
 
 func sameEnd(a, b string) bool { return a == b || a == cluster.Any || b == cluster.Any }
 
-// ResourcesAt is what a fault of row s would control at target.
+// ResourcesAt are the resources that a fault of row s would control at target.
 func (s Spec) ResourcesAt(c cluster.Cluster, target string) []Resource {
 	if s.Resources == nil {
 		return []Resource{{Name: s.Name + " " + target}}
@@ -89,7 +89,7 @@ func around(target string, dir cluster.Direction) (all []Resource) {
 // allTraffic is the traffic to and from a target.
 func allTraffic(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Both) }
 
-// repliesTo is what servers send to a client.
+// repliesTo is the traffic from servers to a client.
 func repliesTo(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Back) }
 
 // replicationTo is the stream from a master to its replicas, or to the one of a pair. Replicas open the connection.

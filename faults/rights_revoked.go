@@ -43,7 +43,7 @@ func aclFault(revoke, restore aclRules, s Spec) Spec {
 	}.spec(s)
 }
 
-// refusals counts the commands in ACL LOG, which has those of scripts too.
+// refusals counts the commands in ACL LOG, which also has the commands of scripts.
 func refusals(ctx context.Context, a cluster.Admin, node string) (n int, err error) {
 	reply, err := a.Do(ctx, node, "ACL", "LOG", "128")
 	if err != nil {

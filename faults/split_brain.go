@@ -25,7 +25,7 @@ var splitBrainSpec = twoMasters(hold().spec(Spec{
 	Resources:  serverSide,
 }))
 
-// serverSide is every link of a master except those of its clients.
+// serverSide is every link of a master except the links to its clients.
 func serverSide(c cluster.Cluster, master string) (all []Resource) {
 	for _, n := range c.Nodes() {
 		if n.Name != master {

@@ -186,7 +186,7 @@ func (s Spec) missingEnd(end string, t cluster.Topology, clients int) string {
 	return ""
 }
 
-// ClientState is what is known of the clients now.
+// ClientState is the present state of the clients, as far as it is known.
 type ClientState interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to hold it
 	Waiter() (client int, ok bool)

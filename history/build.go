@@ -347,7 +347,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 		s.Owner = b.owner(e, s.Key)
 	}
 	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // clamped, not wrapped
-	if s.Op == OpTry && e.Type == OK && v.Permits > 0 {              // it took what was free
+	if s.Op == OpTry && e.Type == OK && v.Permits > 0 {              // it took the free permits
 		s.Permits = int32(min(v.Permits, MaxPermits))
 	}
 	if s.Op == OpAddPermits && e.Type == OK {

@@ -92,7 +92,7 @@ type Event struct {
 	Type    Type          `json:"type"`            // invoke, ok, fail, info
 	Process Process       `json:"process"`         // a number, or "nemesis"
 	F       string        `json:"f"`               // the operation or the fault
-	Key     string        `json:"key,omitempty"`   // what is locked
+	Key     string        `json:"key,omitempty"`   // the name of the lock
 	Value   *Value        `json:"value,omitempty"` // arguments of an invocation, results of a completion; nil: none
 	Error   *Error        `json:"error,omitempty"` // of a fail or info; nil: none
 	Held    bool          `json:"held,omitempty"`  // failed release or renewal: the hold is unchanged; false: it has ended
@@ -122,7 +122,7 @@ type Value struct {
 	Left    *LeftoverValue `json:"left,omitempty"`     // f leftover
 }
 
-// TouchValue is what the guarded resource saw of a write. The resource is a counter: a client reads it when
+// TouchValue is a write as the guarded resource saw it. The resource is a counter: a client reads it when
 // it enters its critical section, and writes what it read plus one when it leaves.
 type TouchValue struct {
 	Read    int64  `json:"read"`               // value of the counter when the client read it
@@ -151,7 +151,7 @@ const NothingToUndo = "nothing to undo"
 // or deleted them meanwhile: the keys follow, separated by commas.
 const ForeignDataLost = "foreign data lost"
 
-// FaultValue is what the fault injector did or observed.
+// FaultValue is an action or an observation of the fault injector.
 type FaultValue struct {
 	ID     int    `json:"id"`               // of the injection, from 1; 0: a note that belongs to none
 	Phase  Phase  `json:"phase"`            // inject, effect, heal, missed, note

@@ -12,12 +12,12 @@ const (
 	// ProbeEvent is an acquire by the harness: ok if it was granted (and released), fail if it was not, info
 	// if no server replied.
 	ProbeEvent = "probe"
-	// LeftoverEvent lists what was found at the servers (always info), which may be nothing.
+	// LeftoverEvent lists the data that were found at the servers (always info), which may be none.
 	LeftoverEvent = "leftover"
 )
 
-// LeftoverValue is what a lock should have removed from the servers and did not. What a lock is documented to keep,
-// such as the counter of its tokens, is not listed.
+// LeftoverValue lists data that a lock should have removed from the servers and did not. Data that a lock is documented
+// to keep, such as the counter of its tokens, are not listed.
 type LeftoverValue struct {
 	Keys     []string `json:"keys,omitempty"`     // names of keys at the servers
 	Waiters  int      `json:"waiters,omitempty"`  // entries of the wait queue

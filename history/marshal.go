@@ -45,7 +45,7 @@ const CodeAbsent = "absent"
 // CodeOutOfRange is the [Error] code of a request to acquire or to remove more permits than exist.
 const CodeOutOfRange = "out-of-range"
 
-// Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
+// Codes of an [Error] that the harness writes where the client did not reply. The first three are also codes of a
 // [Crash].
 const (
 	CodeExited   = "client-exited"   // its process has exited unexpectedly

@@ -48,7 +48,7 @@ func (p *parser) byte(c byte) bool {
 }
 
 // raw reads a string of ASCII characters without escapes other than \" and \\, which a name in quotes has. The bytes
-// are those of the line, or valid until the next string.
+// are part of the line, or valid until the next string.
 func (p *parser) raw() ([]byte, bool) {
 	if !p.byte('"') {
 		return nil, false

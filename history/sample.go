@@ -14,8 +14,8 @@ type Sample struct {
 	Term     uint64              `json:"term,omitempty"`     // etcd: the raft term of the node
 	Replicas int                 `json:"replicas,omitempty"` // connected replicas, on a master
 	Keys     map[string]KeyState `json:"keys,omitempty"`     // by key; a key that is not held is absent
-	// Received is what each client process has sent to the node so far, also to one that is down, sorted by client; nil:
-	// the sample does not say. One of which nothing has changed since the last sample that says it is left out.
+	// Received counts the requests of each client process to the node so far, also to one that is down, sorted by
+	// client; nil: not known. A client whose counts have not changed since the sample before that has them is left out.
 	Received []Received `json:"received,omitempty"`
 }
 

@@ -140,7 +140,7 @@ type Touched struct {
 	Accepted bool  // false: the resource rejected its token
 }
 
-// Fault is what the fault injector did or observed.
+// Fault is an action or an observation of the fault injector.
 type Fault struct {
 	FaultValue
 	Name  string // of the fault

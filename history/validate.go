@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// jsonError replaces Go's types in an error of encoding/json by those of JSON.
+// jsonError replaces Go's types in an error of encoding/json by JSON's.
 func jsonError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {

@@ -54,7 +54,7 @@ func (c *Client) Check(ctx context.Context) error {
 	return nil
 }
 
-// unfit is what is wrong with one server.
+// unfit is the fault of one server.
 func unfit(addr string, server, memory map[string]string) error {
 	var errs []error
 	if v := server["redis_version"]; older(v, 6, 2) {

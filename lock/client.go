@@ -56,7 +56,7 @@ type store interface {
 	release(ctx context.Context, c claim) (left int, err error)
 	// renew extends claims of this kind, all of them to their own lease.
 	renew(ctx context.Context, claims []claim) []renewal
-	// kind is what events and errors call it.
+	// kind is its name in events and errors.
 	kind() string
 }
 
@@ -134,7 +134,7 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	return c, nil
 }
 
-// checkClients refuses what is no client of one master or a cluster (a Ring loses what a shard held when the
+// checkClients refuses anything but clients of one master or a cluster (a Ring loses what a shard held when the
 // shard fails, and pipelines of it panic), and a server that would have two votes.
 func checkClients(rdbs ...redis.UniversalClient) error {
 	seen := make(map[string]bool)

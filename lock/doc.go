@@ -103,7 +103,7 @@
 //
 // A Redis user needs permissions for all of them. A name such as lock:{orders} keeps them under lock:, for users with
 // permissions for ~lock:* and &lock:* only. The additional keys and channels of lock:orders begin with {lock: and
-// need ~{lock:* and &{lock:* as well; those of [Redisson]'s layout begin with redisson_.
+// need ~{lock:* and &{lock:* as well; keys of [Redisson]'s layout begin with redisson_.
 //
 // Tokens are never less than the server's clock in microseconds, so they do not decrease when a replica is promoted
 // that missed the last grants, or when the server restarts empty. This is true as long as the new master's clock is

@@ -106,7 +106,7 @@ func (e *requestError) Is(target error) bool {
 // definiteError is an error that no longer leaves anything unknown.
 type definiteError struct {
 	err    error
-	undone bool // what may have been done was undone
+	undone bool // any effect of the attempt was undone
 }
 
 func (e definiteError) Error() string { return e.err.Error() }

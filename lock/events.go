@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// EventKind is what an [Event] reports.
+// EventKind is the subject of an [Event].
 type EventKind string
 
 // The kinds of events, as far as this client knows of them.

@@ -40,7 +40,7 @@ func (c *Client) FairMutex(name string, opts ...Option) *FairMutex {
 }
 
 // Acquire waits for its turn until ctx ends; then it leaves the queue, or releases the lock if it was just granted.
-// Each heartbeat counts as a try ([WithTries]). Errors are those of [Mutex.Acquire]; after [ErrUnknown], a waiter may
+// Each heartbeat counts as a try ([WithTries]). Errors are as of [Mutex.Acquire]; after [ErrUnknown], a waiter may
 // stay in the queue until it is skipped after three heartbeats.
 func (m *FairMutex) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
 	a, err := m.attempt(ctx, opts)
@@ -113,13 +113,13 @@ func fairKeys(c claim) []string {
 	return []string{c.key, c.tombstoneKey(), queue[0], queue[1], c.tokenKey(), grantChannel(c.key)}
 }
 
-// queueKeys are those of queue.lua.
+// queueKeys are the keys that queue.lua uses.
 func queueKeys(key string) []string { return []string{tagged(key, "queue"), tagged(key, "waiters")} }
 
 func grantChannel(name string) string { return tagged(name, "grant") }
 
 // Queue returns the owners that wait for the lock, the next one first, as the server saw it; expired ones are left out.
-// Errors are [ErrForeign], [ErrOneMaster], and those of the server or the network.
+// Errors are [ErrForeign], [ErrOneMaster], and errors of the server or the network.
 func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 	r, err := m.run(ctx, m.client.kinds().fair.waiters)
 	if err != nil {

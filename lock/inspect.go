@@ -21,12 +21,12 @@ type State struct {
 	// Remaining is how long the lock stays held unless it is renewed; negative: forever, because its expiry was
 	// removed.
 	Remaining time.Duration
-	// Waiting is how many waiters this client has; those of other clients are not known.
+	// Waiting is the number of waiters of this client; waiters of other clients are not known.
 	Waiting int
 }
 
 // Inspect reports who holds the lock. On several masters that is the owner that has a majority of them. Errors are
-// [ErrForeign], [ErrNoQuorum], and those of the server or the network.
+// [ErrForeign], [ErrNoQuorum], and errors of the server or the network.
 func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 	script := inspectScript
 	if m.client.o.Layout == Redisson {
@@ -79,7 +79,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 func (m *Mutex) lock() claim { return claim{key: m.key, layout: m.client.o.Layout} }
 
 // everywhere runs a script that belongs to no hold on all masters and returns the
-// replies, at least those of a majority.
+// replies, at least from a majority.
 func (m *Mutex) everywhere(ctx context.Context, s wire.Script) ([]wire.Reply, error) {
 	if err := checkName(m.key); err != nil {
 		return nil, err

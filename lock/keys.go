@@ -98,7 +98,7 @@ func tagged(key, suffix string, more ...string) string {
 	return "{" + key + "}:" + suffix + end
 }
 
-// named is what every lock, semaphore and latch has.
+// named has the common parts of all locks, semaphores and latches.
 type named struct {
 	client  *Client
 	name    string

@@ -4,14 +4,14 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// kindScripts are those of all locks that are no mutex. They publish to their waiters by themselves, without a mark.
+// kindScripts are the scripts of all locks but mutexes. They publish to their waiters by themselves, without a mark.
 type kindScripts struct {
 	fair struct{ acquire, release, force, waiters wire.Script }
 	rw   struct {
 		acquire, release, renew, force, inspect   wire.Script
 		movingAcquire, movingRelease, movingRenew wire.Script // while the slot migrates
 	}
-	semaphore struct{ set, state, acquire, release wire.Script } // set and state are those of leased permits too
+	semaphore struct{ set, state, acquire, release wire.Script } // leased permits use set and state, too
 	permit    struct {
 		acquire, release, renew                          wire.Script
 		movingAcquire, movingRelease, movingRenew, total wire.Script // while the slot migrates
@@ -33,7 +33,7 @@ const (
 	permitQueue = "local queue, waiters, form = KEYS[5], KEYS[6], '^%S+ %d+$'\n"
 )
 
-// kinds are the scripts for the servers of the client; those of a quorum keep none of these locks.
+// kinds are the scripts for the servers of the client; a quorum has none of these locks.
 func (c *Client) kinds() *kindScripts {
 	if c.node == nil {
 		return kindScript

@@ -36,7 +36,7 @@ const (
 var ErrLayout = errors.New("the layout of Redisson has only mutexes on one master, fenced or not: " +
 	"make another client, with the layout of this package")
 
-// check refuses what is no layout.
+// check refuses an unknown layout.
 func (l Layout) check() error {
 	if l != OwnLayout && l != Redisson {
 		return fmt.Errorf("layout %d is unknown: give OwnLayout or Redisson", l)

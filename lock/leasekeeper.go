@@ -283,7 +283,7 @@ func (k *leaseKeeper) lose() {
 	}
 }
 
-// expire runs at what was the deadline when the timer was set.
+// expire runs at the deadline that was known when the timer was set.
 func (k *leaseKeeper) expire() {
 	k.mu.Lock()
 	left := time.Until(k.deadline)

@@ -115,13 +115,13 @@ func (n *node) notify(ctx context.Context, channel, message string) {
 	}
 }
 
-// recordFormat is how a tombstone keeps what a release has left.
+// recordFormat is the form in which a tombstone keeps the remainder of a release.
 type recordFormat struct {
 	text func(left int) string
 	left func(text string) int
 }
 
-// plainRecord keeps what is left as a number.
+// plainRecord keeps the remainder as a number.
 func plainRecord() recordFormat {
 	return recordFormat{
 		text: strconv.Itoa,
@@ -155,7 +155,7 @@ func (n *node) releaseOnce(ctx context.Context, tombstone string, ttl int64, for
 	return left, nil
 }
 
-// record leaves a tombstone, and returns that which was there before; empty: there was none.
+// record leaves a tombstone, and returns the former one; empty: there was none.
 func (n *node) record(ctx context.Context, tombstone string, ttl int64, text string) (string, error) {
 	r, err := n.Ask(ctx, wire.Call{Script: recordScript, Keys: []string{tombstone}, Args: []any{ttl, text}}, 0)
 	return r.Text(0), err

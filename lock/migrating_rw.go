@@ -61,7 +61,7 @@ func (s *rwStore) endedHolds(ctx context.Context, c claim) (adopted int64, ended
 	return holds.Int(0), leases.List[1:], nil
 }
 
-// described is a grant with what describe adds to it.
+// described is a grant with the additions of describe.
 func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error) {
 	err := s.describe(ctx, c, &g)
 	return g, afterGrant(err)

@@ -146,7 +146,7 @@ func singly(groups []group) (out []group) {
 	return out
 }
 
-// Acquire waits until it has all of the locks, or ctx ends. Errors are those of [Mutex.Acquire], and [ErrCrossSlot].
+// Acquire waits until it has all of the locks, or ctx ends. Errors are as of [Mutex.Acquire], and [ErrCrossSlot].
 // With [WithLease], each of the locks gets that lease; if they are not all taken by one script, it must be long
 // enough to take them within half of it.
 //
@@ -159,7 +159,7 @@ func (m *MultiLock) Acquire(ctx context.Context, opts ...Option) (*MultiHold, er
 	return h, failed("acquire", "locks", m.names(), err)
 }
 
-// TryAcquire takes the locks if all are free now. Errors are those of Acquire.
+// TryAcquire takes the locks if all are free now. Errors are as of Acquire.
 func (m *MultiLock) TryAcquire(ctx context.Context, opts ...Option) (*MultiHold, error) {
 	h, err := m.gather(ctx, opts, false)
 	return h, failed("try to acquire", "locks", m.names(), err)

@@ -143,7 +143,7 @@ func (m *MultiHold) Extend(ctx context.Context, lease time.Duration) error {
 }
 
 // Release releases all locks at the same time, in one round trip for each server, even if ctx has ended and others
-// fail. Its error joins those of [Hold.Release]; it is [ErrReleased] alone if all were released before.
+// fail. Its error joins the errors of [Hold.Release]; it is [ErrReleased] alone if all were released before.
 func (m *MultiHold) Release(ctx context.Context) error {
 	before := m.finish(ErrReleased)
 	errs := releaseTogether(ctx, m.holds)

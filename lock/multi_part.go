@@ -18,7 +18,7 @@ type part struct {
 	oneMaster bool
 	// bundled locks are mutexes, which one script can take.
 	bundled bool
-	// permits are those of a semaphore; 0: it is another lock. It takes no more than most at once.
+	// permits is the number of permits of a semaphore; 0: it is another lock. It takes no more than most at once.
 	permits, most int
 	// take acquires the lock with these settings in place of its own.
 	take func(ctx context.Context, s *settings, wait bool) (partHold, error)

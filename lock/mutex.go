@@ -44,7 +44,7 @@ func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error)
 	return acquireHold(ctx, m.name, true, a, err)
 }
 
-// TryAcquire takes the lock if it is free now. Errors are those of Acquire.
+// TryAcquire takes the lock if it is free now. Errors are as of Acquire.
 func (m *Mutex) TryAcquire(ctx context.Context, opts ...Option) (*Hold, error) {
 	return held(m.tryAcquire(ctx, opts))
 }
@@ -109,7 +109,7 @@ type attempt struct {
 	maybeGranted maybeGranted
 }
 
-// granted is what a server has granted.
+// granted is the grant of a server.
 type granted struct {
 	token int64
 	count int       // holds of the owner
@@ -201,7 +201,7 @@ func (c *Client) leaseOf(lease time.Duration) (time.Duration, bool, error) {
 	return lease, false, checkLease(lease)
 }
 
-// acquire carries out the attempt, and undoes what it may have done if it fails.
+// acquire carries out the attempt, and undoes its possible effect if it fails.
 func (a *attempt) acquire(ctx context.Context, wait bool) error {
 	var err error
 	if wait {

@@ -22,7 +22,7 @@ func checkCount(n, low, high int) error {
 	return nil
 }
 
-// pool is what all kinds of semaphore have in common: a total, and who has how much of it.
+// pool has the common parts of all kinds of semaphore: a total, and the permits of each holder.
 type pool struct {
 	named
 	store *permitStore
@@ -39,7 +39,7 @@ func (p pool) limit() int {
 // SemaphoreState is the state of a semaphore at its server.
 type SemaphoreState struct {
 	Total int // permits there are
-	Free  int // permits that are not held; negative: the total was lowered below what is held
+	Free  int // permits that are not held; negative: the total was lowered below the held ones
 	Holds []HeldPermits
 }
 
@@ -164,7 +164,7 @@ func (p pool) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, err
 }
 
 // TryAcquire takes n permits if they are free now, and nobody waits for a [FairSemaphore]: its error is [ErrQueued] if
-// enough are free but others wait. Other errors are those of Acquire.
+// enough are free but others wait. Other errors are as of Acquire.
 func (p pool) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return p.acquire(ctx, n, false, opts)
 }

@@ -71,7 +71,7 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 }
 
 // lateReleases are the claims that one master has not confirmed to be released. They are sent again
-// together, a few times, and once more when the client is closed; what is dropped expires with its lease.
+// together, a few times, and once more when the client is closed; a dropped one expires with its lease.
 type lateReleases struct {
 	mu      sync.Mutex
 	claims  []lateRelease // oldest first

@@ -191,7 +191,7 @@ type RWState struct {
 	Remaining time.Duration
 }
 
-// Inspect reports who holds the lock. Errors are [ErrForeign], [ErrOneMaster], and those of the server or the network.
+// Inspect reports who holds the lock. Errors are [ErrForeign], [ErrOneMaster], and errors of the server or the network.
 func (l *RW) Inspect(ctx context.Context) (RWState, error) {
 	r, err := l.run(ctx, l.client.kinds().rw.inspect, 3)
 	if err != nil {

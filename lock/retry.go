@@ -36,7 +36,7 @@ func (c *Client) retry(ctx context.Context) *retrier {
 	return r
 }
 
-// detach is retry, in a zero retrier, for what is done even if ctx has ended.
+// detach is retry, in a zero retrier, for work that is done even if ctx has ended.
 func (r *retrier) detach(ctx context.Context, c *Client) {
 	r.client, r.parent.Context = c, ctx
 	r.ctx.Context, r.ctx.End = &r.parent, time.Now().Add(c.o.Timeout)

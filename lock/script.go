@@ -27,7 +27,7 @@ func lua(names ...string) string {
 	return b.String()
 }
 
-// mutexScripts are those of mutexes. The client's own lease and TTL are part of them: to pass an argument
+// mutexScripts are the scripts of mutexes. The client's own lease and TTL are part of them: to pass an argument
 // takes the server as long as a cheap command.
 type mutexScripts struct {
 	acquire, acquireFenced wire.Script

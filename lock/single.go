@@ -18,7 +18,7 @@ type single struct {
 
 var _ store = (*single)(nil)
 
-// words are those of the commands about a plain mutex, which are made once.
+// words are the parts of the commands about a plain mutex, which are made once.
 type words struct {
 	key, hold any
 	set       [6]any

@@ -25,13 +25,13 @@ const (
 	// wakes the next with its release. Those behind it rely on its requests.
 	chained
 	// ordered is for locks that know their waiters at the server: a waiter always
-	// sends a request before it sleeps, because that is what queues it there.
+	// sends a request before it sleeps, because that request queues it there.
 	ordered
-	// independent is for what may serve several waiters at once.
+	// independent is for locks that may serve several waiters at once.
 	independent
 )
 
-// turn is what one request of an acquire has found.
+// turn is the result of one request of an acquire.
 type turn struct {
 	done     bool
 	ttl      time.Duration // not done: after that the reply may change; negative: no such time is known

@@ -26,7 +26,7 @@ type watchdog struct {
 	running bool
 }
 
-// renewalState is what the watchdog knows of a hold. Its mutex guards it.
+// renewalState is the watchdog's knowledge of a hold. Its mutex guards it.
 type renewalState struct {
 	seq      uint64    // holds are renewed in the order in which they were added
 	due      time.Time // zero: it is not renewed

@@ -17,7 +17,7 @@ type Format string
 // The formats.
 const (
 	FormatAuto  Format = "auto"  // detected by content, not by the name of the file
-	FormatJSONL Format = "jsonl" // what a history.Recorder writes: one JSON object per line
+	FormatJSONL Format = "jsonl" // written by a history.Recorder: one JSON object per line
 	FormatJSON  Format = "json"  // JSON objects of other suites, in an array or one after the other
 	FormatEDN   Format = "edn"   // Jepsen's history.edn: one map per line, or a vector or list of maps
 	FormatTSV   Format = "tsv"   // Jepsen's history.txt, or the same lines in a log: no times

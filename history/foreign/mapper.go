@@ -36,7 +36,7 @@ type mapper struct {
 	processes    map[history.Process]*processState
 }
 
-// processState is what the next event of a process may depend on.
+// processState is the state on which the next event of a process may depend.
 type processState struct {
 	key         string   // of its last operation that named one
 	asked       []string // keys of its last operation

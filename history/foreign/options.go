@@ -26,8 +26,8 @@ const (
 // AssumptionRow describes an [Assumption].
 type AssumptionRow struct {
 	Name   Assumption
-	Doc    string // what is assumed, as a sentence
-	Strict string // what strict reading does instead
+	Doc    string // the assumption, as a sentence
+	Strict string // the action of strict reading instead
 	Source string // histories that need it
 }
 

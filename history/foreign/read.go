@@ -173,7 +173,7 @@ func (in *reading) wrap(err error) error {
 	return fmt.Errorf("reading %s: %w", cmp.Or(in.name, "a history"), err)
 }
 
-// problem records what was repaired; line is 0 if it is unknown.
+// problem records a repair; line is 0 if it is unknown.
 func (in *reading) problem(line int, format string, args ...any) {
 	in.Problems = append(in.Problems, history.Problem{Index: -1, Line: line, Text: fmt.Sprintf(format, args...)})
 }
@@ -202,7 +202,7 @@ func Read(r io.Reader, name string, o Options) (*history.History, Info, error) {
 	return h, info, nil
 }
 
-// inferOwners sets the owner of operations that do not name it (failed ones, and those of unknown outcome) to the
+// inferOwners sets the owner of operations that do not name it (failed ones, and ones of unknown outcome) to the
 // only owner that their process, or else their client, ever named. If it named several, the owner stays unknown.
 func inferOwners(h *history.History) {
 	const several = int32(-1)

@@ -57,7 +57,7 @@ func ReadTextEvents(r io.Reader, name string) (events []history.Event, clients i
 	return t.events, t.clients, err
 }
 
-// textHistory is what a history written by hand contains.
+// textHistory is the content of a history written by hand.
 type textHistory struct {
 	events  []history.Event
 	samples []history.Sample

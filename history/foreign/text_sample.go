@@ -59,7 +59,7 @@ func textSample(samples []history.Sample, fields []string) ([]history.Sample, er
 }
 
 // textReceived reads a line such as "received n1 1.500 client=0 dials=2 channels=1 commands=9 key=orders requests=7"
-// without its first word: a sample of a master with what one client process has sent so far.
+// without its first word: a sample of a master with the counts of one client process so far.
 func textReceived(samples []history.Sample, fields []string) ([]history.Sample, error) {
 	if len(fields) < 2 {
 		return nil, errors.New("expected received NODE TIME client=N [dials=N] [channels=N] [commands=N] " +
