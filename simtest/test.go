@@ -253,8 +253,12 @@ func (e *tester) report() {
 func (e *tester) text(f Finding, from tally.Finding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s, %s\n", f.Sentence, from.Name(), from.Frequency())
-	for _, a := range f.Advice {
-		fmt.Fprintf(&b, "change: %s\n", a)
+	for i, a := range from.Advice {
+		kind := "change"
+		if a.Measured {
+			kind = "measured"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", kind, f.Advice[i])
 	}
 	fmt.Fprintf(&b, "repeat: %s\n", e.code(f.Scenario, f.Seed))
 	switch {

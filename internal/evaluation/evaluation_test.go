@@ -126,6 +126,11 @@ func TestFiles(t *testing.T) {
 			NotTested: []tally.NotTested{{Subject: "17 scenarios: failover", Why: "topology sentinel", Needs: "--topology sentinel"}},
 		},
 	}
+	unknown := r
+	unknown.Findings = []Finding{{Own: true, Property: checker.Honesty}}
+	if got := unknown.Next(); !strings.HasPrefix(got, "Find the cause of the first finding in its report") {
+		t.Errorf("a finding without a change: %s", got)
+	}
 	dir := t.TempDir()
 	if err := r.Write(dir); err != nil {
 		t.Fatal(err)

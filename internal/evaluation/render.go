@@ -70,8 +70,10 @@ func (r Report) Next() (text string) {
 	switch {
 	case r.Untestable():
 		return "Correct the client first; chaos doctor --lock repeats its checks."
-	case len(r.Own()) > 0:
+	case len(r.Own()) > 0 && r.Own()[0].Change() != "":
 		text = "Change the lock as the first finding says, and repeat its run with the command there."
+	case len(r.Own()) > 0:
+		text = "Find the cause of the first finding in its report, and repeat its run with the command there."
 	case r.TooLittle():
 		text = "Repeat the test on a machine that is less busy, or with fewer --jobs or more --time."
 	case len(r.Common()) > 0:
@@ -133,8 +135,8 @@ func textFindings(b *strings.Builder, title string, all []Finding) {
 		if f.Because != "" {
 			fmt.Fprintf(b, "    a lock with these promises need not survive %s\n", format.Printable(f.Because))
 		}
-		for _, a := range f.Advice[:min(1, len(f.Advice))] {
-			fmt.Fprintf(b, "    change: %s\n", format.Printable(tally.Plain(a.Text)))
+		if change := f.Change(); change != "" {
+			fmt.Fprintf(b, "    change: %s\n", format.Printable(change))
 		}
 		if f.Accepted != "" {
 			fmt.Fprintf(b, "    accepted: %s\n", format.Printable(f.Accepted))
@@ -168,12 +170,8 @@ func (r Report) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "### %s\n\n| finding | seen | why | change | run it again |\n", part.title)
 		b.WriteString("| --- | --- | --- | --- | --- |\n")
 		for _, f := range part.list {
-			change := ""
-			if len(f.Advice) > 0 {
-				change = tally.Plain(f.Advice[0].Text)
-			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | <code>%s</code> |\n", format.Markdown(f.Name()), f.Frequency(),
-				format.Markdown(tally.Plain(f.Sentence)), format.Markdown(change), format.Markdown(f.Repeat))
+				format.Markdown(tally.Plain(f.Sentence)), format.Markdown(f.Change()), format.Markdown(f.Repeat))
 		}
 		b.WriteString("\n")
 	}

@@ -29,6 +29,8 @@ func For(p checker.Property) []evidence.Advice {
 			Text: "In one script, compare the limit with the permits of all holds and those of the request together, and " +
 				"store with each hold how many it has: a hold may have several.",
 		}}
+	case checker.Recovery:
+		return Against("no-lease")
 	}
 	return nil
 }
@@ -86,7 +88,7 @@ func ofTakeovers() map[string][]evidence.Advice {
 			Text: "A master must not come back without its grants: `appendonly yes` with `appendfsync always`.",
 			Cost: "an fsync for each grant, renewal and release on every master",
 		}, {
-			Text: "Or keep a restarted master away from clients for longer than the longest lease.",
+			Text: "Keep a restarted master away from clients for longer than the longest lease.",
 			Cost: "one master fewer meanwhile",
 		}},
 		"clock-in-majority": {{
@@ -94,7 +96,7 @@ func ofTakeovers() map[string][]evidence.Advice {
 				"(`chronyd`, `ntpd -x`) and never step them while locks are held.",
 			Cost: "a clock that is far off takes a long time to correct",
 		}, {
-			Text: "Or require one grant more than a majority: a single wrong clock then does not decide.",
+			Text: "Require one grant more than a majority: a single wrong clock then does not decide.",
 			Cost: "of five masters only one may be down, instead of two",
 		}},
 		"forgotten-by-ensemble": {{
@@ -151,7 +153,7 @@ func ofNodes() map[string][]evidence.Advice {
 			Text: "A node that forgets its grants breaks the lock: use `appendonly yes` with `appendfsync always`.",
 			Cost: "an fsync for each grant, renewal and release",
 		}, {
-			Text: "Or keep a restarted node away from clients for longer than the longest lease (the delayed restart of " +
+			Text: "Keep a restarted node away from clients for longer than the longest lease (the delayed restart of " +
 				"RedLock).",
 			Cost: "the node is missing meanwhile, and a clock has to measure that time",
 		}},
@@ -188,7 +190,7 @@ func ofNodes() map[string][]evidence.Advice {
 				"name, a process id or a counter can recur after a restart.",
 			Cost: "after a crash, the new process waits like any other client until the lease of the dead one has ended",
 		}, {
-			Text: "Or use a lock that is not reentrant: it refuses an owner that already holds it.",
+			Text: "Use a lock that is not reentrant: it refuses an owner that already holds it.",
 			Cost: "an owner cannot acquire it again while it holds it",
 		}},
 	}
@@ -208,8 +210,8 @@ func ofReplies() map[string][]evidence.Advice {
 			Cost: "a request for each acquire that gives up; until it is answered, the outcome of the acquire is unknown",
 		}},
 		"no-lease": {{
-			Text: "Set the lease in the command that sets the key (`SET key value NX PX lease`), so that the server ends the " +
-				"hold of a client that died or is cut off.",
+			Text: "Set the lease in the command that takes the lock (`SET key value NX PX lease`; in a semaphore, with each " +
+				"permit), so that the server ends the hold of a client that died or is cut off.",
 			Cost: "work that takes longer than the lease has to renew it",
 		}},
 		"release-lost-in-failover": {{

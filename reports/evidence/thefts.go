@@ -71,7 +71,7 @@ func (r *Run) RenewedOver(renewed *history.Span, other *Hold) Sentence {
 		text.Add(" renewed %s at %s without an error for an owner that had never held it", key, CallAt(renewed))
 	}
 	if other.Client == r.ClientIn(renewed.Process) {
-		text.Add(", although it had been granted it for another owner at %s", other.GrantedAt())
+		text.Add(", although it had it for another owner, granted at %s", other.GrantedAt())
 	} else {
 		text.Add(", although %s had been granted it at %s", other, other.GrantedAt())
 	}

@@ -70,6 +70,14 @@ func (f Finding) Report() string {
 	return path.Join(f.Run, rundir.ReportFile)
 }
 
+// Change is the best change that prevents a finding, for people; "": none is known.
+func (f Finding) Change() string {
+	if len(f.Advice) == 0 || f.Advice[0].Measured {
+		return ""
+	}
+	return Plain(f.Advice[0].Text)
+}
+
 // Plain is a sentence of a report without its marks for names.
 func Plain(s string) string { return format.Line(strings.ReplaceAll(s, "`", "")) }
 

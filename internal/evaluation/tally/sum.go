@@ -18,7 +18,9 @@ func (t *Tally) SumUp() {
 	r := &t.Result
 	r.mergeCommon()
 	for i := range r.Findings {
-		r.Findings[i].Of, r.Findings[i].Seen = r.Runs.All, t.seenOf(r.Findings[i])
+		f := &r.Findings[i]
+		f.Of, f.Seen = r.Runs.All, t.seenOf(*f)
+		slices.SortStableFunc(f.Advice, func(a, b Advice) int { return First(!a.Measured, !b.Measured) })
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(First(a.Own, b.Own), First(a.Accepted == "", b.Accepted == ""), cmp.Compare(b.Runs, a.Runs))

@@ -104,8 +104,8 @@ type Finding struct {
 	Cause    string           `json:"cause"`             // see package cause; the property if the cause is not known
 	Property checker.Property `json:"property"`
 	Class    checker.Class    `json:"class,omitempty"`
-	Sentence string           `json:"sentence"` // about the run that is kept
-	Advice   []Advice         `json:"advice,omitempty"`
+	Sentence string           `json:"sentence"`           // about the run that is kept
+	Advice   []Advice         `json:"advice,omitempty"`   // changes first, then measured facts
 	Runs     int              `json:"runs"`               // that show it
 	Of       int              `json:"of"`                 // all runs of the test
 	Seen     []Seen           `json:"seen"`               // by scenario, that of the run that is kept first

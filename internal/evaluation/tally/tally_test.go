@@ -138,7 +138,7 @@ func TestSameCause(t *testing.T) {
 			in: map[runID]bool{{scenario: scenario}: true}}
 	}
 	add("one cause", f(true, "stolen", checker.Exclusion, "a"), f(true, "stolen", checker.Honesty, "b"))
-	add("unknown", f(true, "unknown", checker.Exclusion, "a"), f(true, "unknown", checker.Honesty, "b"))
+	add("unknown", f(true, "unknown", checker.Exclusion, "a"), f(true, "unknown", checker.Recovery, "b"))
 	add("own and common", f(false, "stolen", checker.Exclusion, "a"), f(true, "stolen", checker.Exclusion, "b"))
 	add("one run", f(true, "stolen", checker.Exclusion, "a"), f(true, "stolen", checker.Honesty, "a"))
 	add("common", f(false, "lost-in-failover", checker.Exclusion, "a"))
@@ -154,8 +154,10 @@ func TestSameCause(t *testing.T) {
 	if f := tests["own and common"].Findings[0]; f.Runs != 2 || !slices.Equal(f.Seen, []Seen{{"b", 1, 1}, {"a", 1, 1}}) {
 		t.Errorf("own and common: %+v", f)
 	}
-	if f := tests["unknown"].Findings[0]; len(f.Advice) == 0 {
-		t.Errorf("no advice although the property is known: %+v", f)
+	for _, f := range tests["unknown"].Findings {
+		if f.Change() == "" {
+			t.Errorf("no advice although the property is known: %+v", f)
+		}
 	}
 	if f := tests["one run"].Findings[0]; f.Runs != 1 {
 		t.Errorf("two findings of one run: %d runs", f.Runs)
@@ -206,6 +208,22 @@ func TestSeen(t *testing.T) {
 	f.Runs = 5
 	if got := f.Frequency(); got != "in 2 of 5 runs of generated-3, and in 3 of the 13 others" {
 		t.Error(got)
+	}
+}
+
+// TestChange: the first advice of a finding is a change, although a run lists measured facts before it; a fact alone is
+// none.
+func TestChange(t *testing.T) {
+	change, fact := Advice{Text: "Compare `first`."}, Advice{Measured: true, Text: "A twin was safe."}
+	tt := New(nil)
+	tt.addFinding(Finding{Own: true, Cause: "stolen", Runs: 1, Scenario: "mixed", Advice: []Advice{fact, change}})
+	tt.addFinding(Finding{Own: true, Cause: "wake-up", Runs: 1, Scenario: "mixed", Advice: []Advice{fact}})
+	tt.SumUp()
+	if f := tt.Findings[0]; !slices.Equal(f.Advice, []Advice{change, fact}) || f.Change() != "Compare first." {
+		t.Errorf("advice %+v, change %q", f.Advice, f.Change())
+	}
+	if got := tt.Findings[1].Change(); got != "" {
+		t.Errorf("a measured fact is the change %q", got)
 	}
 }
 
