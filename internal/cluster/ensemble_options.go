@@ -38,8 +38,8 @@ func (t Topology) OptionNames() []string {
 // NoFsync is the option of etcd with which it fsyncs nothing.
 const NoFsync = "unsafe-no-fsync"
 
-// ensembleOptions are the keys of zoo.cfg, the flags of etcd, or the settings of PostgreSQL, that a topology may set. Addresses, directories and
-// the members are the harness's.
+// ensembleOptions are the keys of zoo.cfg, the flags of etcd, or the settings of PostgreSQL, that a topology may set.
+// Addresses, directories and the members are the harness's.
 func (t Topology) ensembleOptions() []Option {
 	number := func(name string, low int64) Option {
 		return Option{Name: name, Type: optionInteger, Min: low, Max: math.MaxInt32}

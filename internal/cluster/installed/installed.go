@@ -82,8 +82,8 @@ func Etcd(ctx context.Context) (in Software, err error) {
 	return in, nil
 }
 
-// postgresProgram is the environment variable that names the postgres program, with initdb beside it; empty: postgres on
-// the PATH, or where packages of Linux distributions have it.
+// postgresProgram is the environment variable that names the postgres program, with initdb beside it; empty: postgres
+// on the PATH, or where packages of Linux distributions have it.
 const postgresProgram = "LOCKCHAOS_POSTGRES"
 
 // Postgres finds the program and its version.
@@ -100,8 +100,8 @@ func Postgres(ctx context.Context) (in Software, err error) {
 		}
 	}
 	if err != nil {
-		return in, fmt.Errorf("%w: postgres not found (%w): install PostgreSQL (Debian, Ubuntu: apt-get install postgresql), "+
-			"or set %s to its path", cluster.ErrEnvironment, err, postgresProgram)
+		return in, fmt.Errorf("%w: postgres not found (%w): install PostgreSQL (Debian, Ubuntu: apt-get install "+
+			"postgresql), or set %s to its path", cluster.ErrEnvironment, err, postgresProgram)
 	}
 	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil { // initdb is beside it
 		return in, fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)

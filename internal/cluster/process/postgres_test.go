@@ -30,7 +30,8 @@ func session(t *testing.T, c *Cluster) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Port, config.User, config.Database = c.nodes[0].location.Gate.Port(), topology.PostgresUser, topology.PostgresUser
+	config.Port = c.nodes[0].location.Gate.Port()
+	config.User, config.Database = topology.PostgresUser, topology.PostgresUser
 	config.Password = e.Password
 	config.DialFunc = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(e.Source)}}).DialContext
 	conn, err := pgx.ConnectConfig(t.Context(), config)

@@ -1,6 +1,6 @@
-// Package process runs real redis-server, ZooKeeper, etcd or PostgreSQL processes, or programs of the user, on loopback,
-// with a gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, or
-// PostgreSQL, but no privileges. It is for tests only.
+// Package process runs real redis-server, ZooKeeper, etcd or PostgreSQL processes, or programs of the user, on
+// loopback, with a gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd,
+// or PostgreSQL, but no privileges. It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //
@@ -29,8 +29,8 @@
 // which only their owner can read, and in [Cluster.Endpoints]. The cluster bus of Redis
 // has no authentication: it accepts every program of this machine.
 //
-// What differs between Redis, ZooKeeper, etcd and PostgreSQL is in implementations of software. What is about Redis and not about
-// processes is shared with other launchers: see [Launcher].
+// The differences between Redis, ZooKeeper, etcd and PostgreSQL are in implementations of software. The parts about
+// Redis rather than processes are shared with other launchers: see [Launcher].
 package process
 
 import (
