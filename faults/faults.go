@@ -185,13 +185,8 @@ func (s Spec) WrongServers(t cluster.Topology) string {
 	return t.LacksSamples()
 }
 
-// WrongSettings returns why servers with the settings of t cannot have the fault; "" if they can. Nothing is known of
-// the settings of servers of the user.
-func (s Spec) WrongSettings(t cluster.Topology) string {
-	if t.Kind == cluster.Command {
-		return ""
-	}
-	settings := t.Options
+// WrongSettings returns why servers with these settings cannot have the fault; "" if they can.
+func (s Spec) WrongSettings(settings map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
 		allowed := s.Settings[name]
 		if slices.Contains(allowed, settings[name]) {
@@ -212,7 +207,7 @@ func (s Spec) WrongSettings(t cluster.Topology) string {
 func (s Spec) Check(c cluster.Cluster) error {
 	why := s.WrongTopology(c.Topology().Kind)
 	if why == "" {
-		why = cmp.Or(s.Lacks(c), s.WrongSettings(c.Topology()))
+		why = cmp.Or(s.Lacks(c), s.WrongSettings(c.Topology().Options))
 	}
 	if why != "" {
 		return fmt.Errorf("fault %s: %s", s.Name, why)

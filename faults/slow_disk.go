@@ -23,7 +23,7 @@ var slowDiskSpec = delayingFsyncs(Spec{
 	Verb:       "had its fsyncs delayed",
 	Targets:    []Target{Master, Deciding, Node, Nodes, Minority, Majority},
 	Amount:     &Amount{"how long an fsync takes", time.Second, time.Millisecond, time.Minute},
-	Topologies: []string{cluster.Single, cluster.Quorum, cluster.Command},
+	Topologies: []string{cluster.Single, cluster.Quorum},
 	Settings:   map[string][]string{"appendonly": {"yes"}, "appendfsync": {"always", "everysec", ""}},
 	Resources:  ofEachNode("the disk of "),
 	Requires:   cluster.Requirements{Disks: true},
@@ -40,10 +40,7 @@ func delayingFsyncs(s Spec) Spec {
 			return nil, err
 		}
 		effect := "waits for an fsync before it replies"
-		switch t := env.Cluster.Topology(); {
-		case t.Kind == cluster.Command:
-			effect = "waits for an fsync"
-		case t.Options["appendfsync"] != "always":
+		if env.Cluster.Topology().Options["appendfsync"] != "always" {
 			effect = "has acknowledged writes that wait for an fsync"
 		}
 		in := &injection{

@@ -146,7 +146,7 @@ func (d *draw) survives(t tolerance) bool {
 		return false
 	}
 	row, err := faults.Lookup(t.fault)
-	return err == nil && row.WrongServers(d.Topology) == "" && row.WrongSettings(d.Topology) == "" &&
+	return err == nil && row.WrongServers(d.Topology) == "" && row.WrongSettings(d.Topology.Options) == "" &&
 		(!row.WholeProcess || d.Workload.PerProcess <= 1) &&
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }
