@@ -63,9 +63,9 @@ func TestTextAboveTheStatusLine(t *testing.T) {
 	}
 	notes.Wait()
 	w.End()
-	for row := range strings.Lines(strings.TrimSuffix(below.String(), "\r\x1b[K")) {
+	for row := range strings.Lines(below.String()) {
 		shown := strings.ReplaceAll(row[strings.LastIndex(row, "\r")+1:], "\x1b[K", "")
-		if shown != "a note\n" {
+		if shown != "a note\n" && shown != "" { // the last row is erased
 			t.Errorf("a row of the terminal is %q", shown)
 		}
 	}

@@ -59,7 +59,7 @@ func TestPostgresHolders(t *testing.T) {
 	execute(t, conn, `INSERT INTO locks VALUES ('lease', 'bob', 7, clock_timestamp() + interval '1 minute'),
 		('over', 'bob', 7, clock_timestamp())`)
 	execute(t, conn, `BEGIN; SELECT * FROM locks WHERE name = 'row' FOR UPDATE`)
-	held := c.Sample(t.Context(), "n1", keys)
+	held := look(t, c, "n1", keys...)
 	if !held.Up || held.Role != "master" || len(held.Keys) != 3 {
 		t.Fatalf("a sample with three locks held: %+v", held)
 	}
@@ -70,7 +70,7 @@ func TestPostgresHolders(t *testing.T) {
 	}
 	execute(t, conn, `ROLLBACK`)
 	execute(t, conn, `SELECT pg_advisory_unlock_all()`)
-	if s := c.Sample(t.Context(), "n1", keys); len(s.Keys) != 1 || s.Keys["lease"].Owner != "bob" {
+	if s := look(t, c, "n1", keys...); len(s.Keys) != 1 || s.Keys["lease"].Owner != "bob" {
 		t.Errorf("after the release of two locks: %+v", s)
 	}
 }
@@ -124,7 +124,7 @@ func TestPostgresKilled(t *testing.T) {
 		t.Errorf("a killed server: %+v", s)
 	}
 	restart()
-	if s := c.Sample(t.Context(), "n1", []string{"kept", "session"}); len(s.Keys) != 1 || s.Keys["kept"].Owner != "bob" {
+	if s := look(t, c, "n1", "kept", "session"); len(s.Keys) != 1 || s.Keys["kept"].Owner != "bob" {
 		t.Errorf("after a restart: %+v", s)
 	}
 	kill()
@@ -132,7 +132,7 @@ func TestPostgresKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	restart()
-	if s := c.Sample(t.Context(), "n1", []string{"kept"}); !s.Up || len(s.Keys) != 0 {
+	if s := look(t, c, "n1", "kept"); len(s.Keys) != 0 {
 		t.Errorf("after a restart with an empty disk: %+v", s)
 	}
 }
