@@ -60,26 +60,16 @@ const etcdStored = "lockchaos/etcd/etcd"
 
 // Etcd finds the program and its version.
 func Etcd(ctx context.Context) (in Software, err error) {
-	named := os.Getenv(etcdProgram)
-	if named == "" {
-		named = "etcd"
+	var stored []string
+	if cache, err := os.UserCacheDir(); err == nil {
+		stored = append(stored, filepath.Join(cache, etcdStored))
 	}
-	if in.Program, err = exec.LookPath(named); err != nil && named == "etcd" {
-		if cache, err2 := os.UserCacheDir(); err2 == nil {
-			in.Program, err = exec.LookPath(filepath.Join(cache, etcdStored))
-		}
-	}
-	if err != nil {
+	if in.Program, err = program(etcdProgram, "etcd", stored...); err != nil {
 		return in, fmt.Errorf("%w: etcd not found (%w): needs etcd 3.4 or newer; make setup, or scripts/etcd, gets it "+
 			"(Debian, Ubuntu: apt-get install etcd-server)", cluster.ErrEnvironment, err)
 	}
-	out, err := exec.CommandContext(ctx, in.Program, "--version").Output()
-	_, rest, found := strings.Cut(string(out), "etcd Version: ")
-	if err != nil || !found {
-		return in, fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, in.Program, out, err)
-	}
-	in.Version, _, _ = strings.Cut(rest, "\n")
-	return in, nil
+	in.Version, err = version(ctx, in.Program, "etcd Version: ")
+	return in, err
 }
 
 // postgresProgram is the environment variable that names the postgres program, with initdb beside it; empty: postgres
@@ -88,29 +78,38 @@ const postgresProgram = "LOCKCHAOS_POSTGRES"
 
 // Postgres finds the program and its version.
 func Postgres(ctx context.Context) (in Software, err error) {
-	named := os.Getenv(postgresProgram)
-	if named == "" {
-		named = "postgres"
-	}
-	if in.Program, err = exec.LookPath(named); err != nil && named == "postgres" {
-		for _, pattern := range []string{"/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"} {
-			if found, _ := filepath.Glob(pattern); len(found) > 0 {
-				in.Program, err = found[len(found)-1], nil // the newest
-			}
-		}
-	}
-	if err != nil {
+	packaged, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	other, _ := filepath.Glob("/usr/pgsql-*/bin/postgres")
+	if in.Program, err = program(postgresProgram, "postgres", append(packaged, other...)...); err != nil {
 		return in, fmt.Errorf("%w: postgres not found (%w): install PostgreSQL (Debian, Ubuntu: apt-get install "+
 			"postgresql), or set %s to its path", cluster.ErrEnvironment, err, postgresProgram)
 	}
 	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil { // initdb is beside it
 		return in, fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)
 	}
-	out, err := exec.CommandContext(ctx, in.Program, "--version").Output()
-	_, rest, found := strings.Cut(string(out), "(PostgreSQL) ")
-	if err != nil || !found {
-		return in, fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, in.Program, out, err)
+	in.Version, err = version(ctx, in.Program, "(PostgreSQL) ")
+	return in, err
+}
+
+// program finds the program that an environment variable names. If it names none, or this name, that is the program
+// of this name on the PATH, or else the last one of elsewhere that can be executed.
+func program(variable, name string, elsewhere ...string) (string, error) {
+	if named := os.Getenv(variable); named != "" && named != name {
+		return exec.LookPath(named)
 	}
-	in.Version = strings.Fields(rest)[0]
-	return in, nil
+	found, err := exec.LookPath(name)
+	for i := len(elsewhere) - 1; i >= 0 && err != nil; i-- {
+		found, err = exec.LookPath(elsewhere[i])
+	}
+	return found, err
+}
+
+// version is the word after a text that the program prints with --version.
+func version(ctx context.Context, program, after string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	_, rest, _ := strings.Cut(string(out), after)
+	if words := strings.Fields(rest); err == nil && len(words) > 0 {
+		return words[0], nil
+	}
+	return "", fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, program, out, err)
 }

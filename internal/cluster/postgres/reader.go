@@ -80,7 +80,7 @@ func (r *Reader) with(ctx context.Context, do func(ctx context.Context, c *pgx.C
 	return do(ctx, r.conn)
 }
 
-// table is the table of the locks of native clients; see package locks/postgres.
+// table is the table of the locks that are rows; see docs/explanation/postgres.md.
 const table = `CREATE TABLE IF NOT EXISTS locks (
 	name text PRIMARY KEY, owner text, token bigint NOT NULL DEFAULT 0, expires timestamptz)`
 
