@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func TestSearchInChild(t *testing.T) {
 		{"out of time", "serve", []string{self}, hardJob(40), 200 * time.Millisecond, porcupine.Unknown, ""},
 		{"hangs", "hang", []string{self}, hardJob(2), 100 * time.Millisecond, porcupine.Unknown, "deadline"},
 		{"writes garbage", "garbage", []string{self}, hardJob(2), time.Minute, porcupine.Unknown, "reading the reply"},
-		{"is not there", "serve", []string{"/nonexistent"}, hardJob(2), time.Second, porcupine.Unknown, "no such file"},
+		{"is not there", "serve", []string{filepath.Join(t.TempDir(), "none")}, hardJob(2), time.Second, porcupine.Unknown, "no such file"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

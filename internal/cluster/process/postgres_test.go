@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -139,7 +140,7 @@ func TestPostgresKilled(t *testing.T) {
 
 // TestPostgresMissing: the error for a machine without PostgreSQL says how to install it.
 func TestPostgresMissing(t *testing.T) {
-	t.Setenv("LOCKCHAOS_POSTGRES", "/nonexistent/postgres")
+	t.Setenv("LOCKCHAOS_POSTGRES", filepath.Join(t.TempDir(), "postgres"))
 	if _, err := installed.Postgres(t.Context()); !errors.Is(err, cluster.ErrEnvironment) {
 		t.Errorf("without PostgreSQL: %v", err)
 	}
