@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file is about replies to the holder: what it is refused although it holds the lock, and what succeeds although
-// it was refused before.
+// This file is about replies to the holder: refusals although it holds the lock, and successes although it was refused
+// before.
 
 // aboutHold reports whether an operation is about the hold of its owner.
 func aboutHold(op history.Op) bool {
@@ -159,8 +159,8 @@ func grantAfter(last, s *history.Span) *history.Span {
 }
 
 // judgeDenied judges a release or renewal that was denied: if the promises to all levels of the hold were in force, and
-// no other owner can have been granted the lock meanwhile, its owner had it. Only what changes the data at the servers
-// excuses the lock.
+// no other owner can have been granted the lock meanwhile, its owner had it. Only a fault that may change the servers'
+// data excuses the lock.
 func (c *honestyCheck) judgeDenied(i int32) {
 	s := &c.h.Spans[i]
 	n, held := c.lastHold(s.Owner, s.Key, s.Call)
@@ -178,7 +178,7 @@ func (c *honestyCheck) judgeDenied(i int32) {
 		c.refusedHold(n, s.Return)
 		return
 	}
-	if c.h.Limit(h.key) == 0 && c.mayBeGrantedBy(n, s.Return) { // what others have of a semaphore does not matter
+	if c.h.Limit(h.key) == 0 && c.mayBeGrantedBy(n, s.Return) { // other holders of permits do not matter
 		return
 	}
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return, note: promiseEnd(h.lastPromise())})
@@ -203,7 +203,7 @@ func (c *honestyCheck) longestLeft(h *hold) time.Duration {
 	}).longest().until
 }
 
-// levelsWithout are the promises to the levels of a hold without those that a release ended.
+// levelsWithout are the promises to the levels of a hold without the ones that a release ended.
 func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) bool) (levels levelPromises) {
 	for _, p := range c.promises().of(h) {
 		if p.notice && len(levels) > 1 || p.what == promiseOver && !released(p) {

@@ -10,9 +10,9 @@ import (
 // extendError is by how much a renewal has to extend a promise to be judged: round trips and rounding.
 const extendError = 20 * time.Millisecond
 
-// judgeExtended judges the renewals that were requested of a lock that replies with a validity: one that succeeds
-// extends the promise to the lease that it asks for, or to that of the grant. A hold with several levels, and one that
-// the lock renews by itself as well, is not judged: which of its promises a reply is about is not known.
+// judgeExtended judges the renewals that were requested of a lock that replies with a validity: a success extends the
+// promise to the requested lease, or to the lease of the grant. A hold with several levels, and a hold that the lock
+// also renews by itself, are not judged: it is not known which promise a reply extends.
 func (c *honestyCheck) judgeExtended() {
 	if !c.hasRare(func(s *history.Span) bool {
 		return s.Op == history.OpRenew && s.Outcome == history.OK && s.Valid != 0

@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
-// This file crosses all properties with all assumptions about what histories of other suites leave open.
+// This file crosses all properties with all assumptions about gaps in histories of other suites.
 
 // runUnaware is a run of the correct lock of sound_test.go, or of one with a flaw; its clients do not know leases.
 func runUnaware(seed uint64, kind, flaw string) (events []history.Event, clients int) {

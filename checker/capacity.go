@@ -15,8 +15,8 @@ import (
 // Both use the longest possible intervals.
 //
 // A lock may serve its waiters in any order, so whether a request must be granted depends on the others: the lock may
-// reserve permits for a large request that came first, and a waiting writer may keep readers out. Therefore a try
-// must be granted only what no other request can take, and a waiter only if each of the others would fit as well
+// reserve permits for a large request that came first, and a waiting writer may keep readers out. Therefore a try must
+// be granted only permits that no other request can take, and a waiter only if each of the others would fit as well
 // (unless the lock states that small requests pass large ones).
 
 // judgeCapacity looks for requests that were refused, or waited for longer than the slack, although the lock had
@@ -125,9 +125,9 @@ func (e *extents) heldUntil(i int32, late time.Duration) time.Duration {
 	return later(min(e.leaseEnd(i), e.endInMode(i)), late)
 }
 
-// refusedTries visits the tries of a key that were refused because it was held, though nothing that any other owner
-// can have held or requested at the time was in their way. taken is how many permits that was. It skips tries after a
-// fault that may have changed what servers keep, and locks on several servers, where two requests may both fail.
+// refusedTries visits the tries of a key that were refused because it was held, though no hold or request of another
+// owner can have been in their way. taken is the number of permits of the others. It skips tries after a fault that may
+// have changed the servers' data, and locks on several servers, where two requests may both fail.
 func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, taken int64)) {
 	busy := slices.DeleteFunc(slices.Clone(k.requests), func(i int32) bool { return !v.h.Spans[i].Busy })
 	if len(busy) == 0 || o.MayBeDown > 0 {

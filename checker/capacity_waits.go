@@ -9,15 +9,15 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// capacitySweep goes through what is held at a key and what waits for it, in the order of time.
+// capacitySweep visits the holds of a key and the requests that wait for it, in the order of time.
 type capacitySweep struct {
 	*view
 	k     *sharedKey
 	marks []capacityMark
-	// overtakes: what waits does not matter to a request that fits (promise no-head-of-line-blocking)
+	// overtakes: waiting requests do not matter to a request that fits (promise no-head-of-line-blocking)
 	overtakes bool
 	held      occupancySum
-	// what waits: by number of permits, how many requests
+	// the number of waiting requests, by their permits
 	waiting map[int64]int
 	writers int // that wait
 }
@@ -190,7 +190,7 @@ func (e *extents) findRequested() map[int]time.Duration {
 	return requested
 }
 
-// dequeued is when the lock has certainly removed what is left of an acquire that failed; never if its client may still
+// dequeued is when the lock has certainly removed the queue entry of a failed acquire; never if its client may still
 // send the request. A lock whose poll interval is known keeps a dead waiter for at most a few polls.
 func (e *extents) dequeued(i int32) time.Duration {
 	timeout := e.waiterTimeout(&e.h.Spans[i])
@@ -244,7 +244,7 @@ func (v *view) lingeringWriters(o Options) map[int32][]segment {
 	return times
 }
 
-// newCapacitySweep lists what happens at a key. A request that may linger counts as waiting for a time after it failed.
+// newCapacitySweep lists the events at a key. A request that may linger counts as waiting for a time after it failed.
 func (v *view) newCapacitySweep(k *sharedKey, o Options) *capacitySweep {
 	r := &capacitySweep{view: v, k: k, overtakes: o.states(promise.NoHeadOfLineBlocking)}
 	e, dis := v.freeTimes().extents, v.disturbances(o)

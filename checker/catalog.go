@@ -7,7 +7,7 @@ func Catalog() []Spec {
 	return slices.Concat(holdingRows(), servingRows(), searchRows())
 }
 
-// holdingRows are about who holds the lock, and about what it protects.
+// holdingRows are about the holders of the lock, and about the guarded resource.
 func holdingRows() []Spec {
 	return []Spec{
 		{

@@ -5,9 +5,9 @@
 // they mention. [Stream], [FindHolds] and [WriteLinearization] serve the commands and reports of this module, and may
 // change at any time.
 //
-// Times are those of the harness's clock. Safety is judged on the shortest intervals that are certain (no false
-// alarms), liveness on the longest. A checker reports questions that it cannot decide as undecided, and a run that
-// tested too little is inconclusive, not safe (see [Exercised]).
+// Times are of the harness's clock. Safety is judged on the shortest intervals that are certain (no false alarms),
+// liveness on the longest. A checker reports questions that it cannot decide as undecided, and a run that tested too
+// little is inconclusive, not safe (see [Exercised]).
 package checker
 
 import (
@@ -108,11 +108,11 @@ type Options struct {
 	// that process, whose memory is bounded. Empty: searches run in this process, and only short ones.
 	SearchCommand []string
 
-	// Slack is how long a lock may take for what need not be immediate: to wake a waiter, to end a lease, to report a
-	// loss, to reconnect to its servers. 0 is 1 s, or 16 times ReportDelay if that is longer.
+	// Slack is how long a lock may take for actions that need not be immediate: to wake a waiter, to end a lease, to
+	// report a loss, to reconnect to its servers. 0 is 1 s, or 16 times ReportDelay if that is longer.
 	Slack time.Duration
-	// ReportDelay is how late a busy machine may run the timer with which a lock reports a loss: one that is reported by
-	// then counts as reported when the promise ended. 0 in virtual time.
+	// ReportDelay is how late a busy machine may run the timer with which a lock reports a loss: a loss reported by then
+	// counts as reported when the promise ended. 0 in virtual time.
 	ReportDelay time.Duration
 	// MayBeDown is how many servers may be unavailable at the same time without excusing the lock, as a quorum
 	// tolerates it. 0: any outage excuses it.
@@ -164,7 +164,7 @@ type Options struct {
 	// Progress is updated during the judgement; nil: no progress is reported.
 	Progress *Progress
 
-	values []history.Sample // the samples of the history, also those of a foreign lock
+	values []history.Sample // the samples of the history, also of a foreign lock
 	off    disabledRules    // a rule that a test switches off, to show that it is needed
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // judgeContradictions finds the operations about which a lock contradicts itself, as its client has seen. A fault that
-// may have changed what servers keep excuses the lock: it may have answered from what was there before.
+// may have changed the servers' data excuses the lock: the earlier answer may have been true.
 func (c *honestyCheck) judgeContradictions() {
 	for _, x := range refs(c.h.Contradicted) {
 		if !c.touched(c.dis, segment{0, x.Time}) {
@@ -16,8 +16,8 @@ func (c *honestyCheck) judgeContradictions() {
 }
 
 // judgeForeign finds the operations about holds that were refused because the key holds something that is not a lock,
-// although only clients of the run have used it: what any of them leaves there is a lock, of its own library perhaps. A
-// fault that may have changed what servers keep, or how they execute commands, may have left something else.
+// although only clients of the run have used it: any data that they leave is a lock, of its own library perhaps. A
+// fault that may have changed the servers' data, or how they execute commands, may have left something else.
 func (c *honestyCheck) judgeForeign() {
 	for i, s := range refsAt(c.h.Spans, c.h.Foreign) {
 		if !c.o.applies(honestData) ||

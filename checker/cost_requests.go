@@ -12,9 +12,9 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file is about what a lock costs: the requests that servers received from each client process, of a lock that
-// states [promise.BoundedCost]. Counts are those of samples, between which it is not known when a request
-// arrived: so a window contains at least what arrived between its samples.
+// This file is about the cost of a lock: the requests that servers received from each client process, of a lock that
+// states [promise.BoundedCost]. Counts come from samples, and it is not known when a request between two of them
+// arrived: so a window contains at least the requests between its samples.
 
 // The bounds of [promise.BoundedCost] are several times the cost of a lock whose waiters are woken by messages. See
 // cost_storms.go for the bounds within a second.
@@ -33,7 +33,7 @@ type requestPoint struct {
 // requestSeries are the requests of one process at one node, in the order of time.
 type requestSeries struct {
 	node            string
-	client, clients int // those that share its connections
+	client, clients int // clients that share its connections
 	points          []requestPoint
 	latest          *history.Received
 }
@@ -113,7 +113,7 @@ func (v *view) useTimes(of *requestSeries) (byKey [][]segment) {
 	return byKey
 }
 
-// mergedSegments sorts all and joins those that overlap.
+// mergedSegments sorts all and joins overlapping ones.
 func mergedSegments(all []segment) (out []segment) {
 	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
 	for _, s := range all {
@@ -149,7 +149,7 @@ type excess struct {
 	allowed    int
 }
 
-// addExcess keeps what a finding of rule is about.
+// addExcess keeps the subject of a finding of rule.
 func (v *view) addExcess(found *findings, rule int, x excess) {
 	if x.span == none {
 		return
@@ -326,8 +326,8 @@ func (v *view) judgeChannels(o Options, found *findings) {
 	}
 }
 
-// excessViolation describes a finding of this file. In its text %[1]s is the process, %[2]d what was counted, and %[3]d
-// or, as keys, %[4]s what is allowed.
+// excessViolation describes a finding of this file. In its text %[1]s is the process, %[2]d the count, and %[3]d or, as
+// keys, %[4]s the bound.
 func (v *view) excessViolation(f finding) Violation {
 	x := f.note.(excess)
 	who := fmt.Sprintf("client %d", x.of.client)

@@ -10,7 +10,7 @@ import (
 
 // The bounds of a lock with bounded cost.
 const (
-	requestsPerSecond = 200             // of one client, beside those of its operations
+	requestsPerSecond = 200             // of one client, in addition to its operations' own
 	requestsPerOp     = 20              // for each operation that is in flight
 	dialsPerSecond    = 25              // for each operation that is in flight, and each hold
 	dialsWindow       = 3 * time.Second // in which delays drawn at random are long enough on average
@@ -40,9 +40,9 @@ func (v *view) judgeStorms(o Options, found *findings) {
 	}
 }
 
-// judgeDials finds, for each process, the first time in which it tried to connect to a server more often than pauses
-// between the requests of what it does allow: many clients that do so keep a server from coming back. A quorum is not
-// judged: a master that did not reply is asked to release for a while after the operation has returned.
+// judgeDials finds, for each process, the first time in which it tried to connect to a server more often than a client
+// with pauses between its attempts: many such clients keep a server from coming back. A quorum is not judged: a master
+// that did not reply is asked to release for a while after the operation has returned.
 func (v *view) judgeDials(o Options, found *findings) {
 	if !o.states(promise.BoundedCost) || v.quorum {
 		return

@@ -62,7 +62,7 @@ func (l *touchLog) restart(t *history.Touched) {
 
 // damageLog is the state of checkDamage.
 type damageLog struct {
-	fence   *touchLog // what an enforcing resource would have seen
+	fence   *touchLog // the writes that an enforcing resource would have seen
 	seen    *touchLog // the same, without the tokens from before the counter restarted
 	counts  map[string]int64
 	stalled int                       // lost or stale writes that a stall of the harness may explain
@@ -74,17 +74,17 @@ func newDamageLog(keys int) *damageLog {
 		counts: map[string]int64{"writes": 0, "lost": 0, "stale": 0, "refused": 0, "refused_if_fenced": 0}}
 }
 
-// checkDamage counts what the lock should have prevented, at the one place where it can be observed with certainty:
-// the guarded resource. A write is lost if the counter was not what the writer had read: it overwrites the write
-// before it. A write is stale if a newer token had been seen.
+// checkDamage counts the damage that the lock should have prevented, at the one place where it can be observed with
+// certainty: the guarded resource. A write is lost if the counter had not the value that the writer had read: it
+// overwrites the write before it. A write is stale if a newer token had been seen.
 //
 // The first is exact: the resource is part of the harness, arrivals have one order, and a client that held the lock
-// alone would have found what it had read. The second relies on the tokens, unless they are certainly wrong: if its
-// writer was the latest to be granted the lock, it has the small token of a counter that restarted (a failover may
-// lose the counter). That is a violation of fencing, not damage.
+// alone would have found the value that it had read. The second relies on the tokens, unless they are certainly wrong:
+// if its writer was the latest to be granted the lock, it has the small token of a counter that restarted (a failover
+// may lose the counter). That is a violation of fencing, not damage.
 //
-// The count refused_if_fenced is what an enforcing resource would have refused: writes with an older token than one
-// already seen, whichever client made them.
+// The count refused_if_fenced is the number of writes that an enforcing resource would have refused: any write with an
+// older token than one already seen, whichever client made it.
 func checkDamage(v *view, o Options) Result {
 	found := newFindings(o)
 	log := newDamageLog(len(v.h.Keys))

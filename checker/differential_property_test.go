@@ -22,7 +22,7 @@ type propertyDifferential struct {
 	property Property
 	draw     *sketcher
 	models   [search.Unmodelled][9]porcupine.Model
-	kind     LockKind // what the lock is meant to be
+	kind     LockKind // the intended kind of the lock
 
 	histories, left, violated, searched, tries, unknown, leases int
 }

@@ -25,7 +25,7 @@ func random(n int) int {
 
 var rounds = flag.Int("rounds", 40000, "random histories of the differential test")
 
-// tally counts what a differential test has compared.
+// tally counts the comparisons of a differential test.
 type tally struct{ histories, illegal, exact, tries, unknown int }
 
 // differ compares the sweep with porcupine's search on one history.

@@ -179,7 +179,7 @@ func (d disturbances) deliveredBy(t time.Duration, client int) time.Duration {
 // heldUntil returns the time until which faults at a server or at client that satisfy is may have held a message of t:
 // those in force at t, and those in force when these are over; t if there is none.
 func (d disturbances) heldUntil(t time.Duration, client int, is func(*faultTime) bool) time.Duration {
-	for i := range d.times { // in the order of their beginnings, so that one fault may hold what another has delivered
+	for i := range d.times { // by their beginnings: one fault may hold messages that another has delivered
 		f := &d.times[i]
 		at, over := f.client(), later(f.until, d.slack)
 		if f.from <= t && t <= over && (at < 0 || at == client) && is(f) {

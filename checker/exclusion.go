@@ -59,7 +59,7 @@ func checkExclusion(v *view, o Options) Result {
 	return v.holdsResult(r, all, "")
 }
 
-// holdsResult fills in what both kinds of exclusion share; when says at what time no two holds overlapped.
+// holdsResult fills in the parts common to both kinds of exclusion; when says at what time no two holds overlapped.
 func (v *view) holdsResult(r Result, all bool, when string) Result {
 	r.Counts = map[string]int64{"holds": int64(len(v.holds)), "overlaps": int64(r.Total)}
 	switch {
@@ -77,8 +77,7 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 	return r
 }
 
-// summarizeExclusion says what was found to hold. Readers, and owners of permits of a semaphore, may hold a lock at
-// once.
+// summarizeExclusion writes the summary. Readers, and owners of permits of a semaphore, may hold a lock at once.
 func (v *view) summarizeExclusion(r *Result, when string) {
 	alone, readers, others := 0, false, 0
 	for key, holds := range v.byKey {

@@ -108,7 +108,7 @@ func (v *view) missingOfFaults(seen faultEffects, o Options) (missing []string) 
 	return missing
 }
 
-// fewContendedText says that too few grants were contended, and what to do about it unless clients ended.
+// fewContendedText says that too few grants were contended, and the remedy unless clients ended.
 func fewContendedText(h *history.History, what string, contended, granted, need int) string {
 	text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", what, contended, granted, need)
 	if len(clientfailures.Describe(h)) == 0 {
@@ -128,8 +128,8 @@ func threshold(option, standard int) int {
 	return option
 }
 
-// contended counts the holds during which another owner requested the lock: a request in flight at some instant of
-// the hold is one that the lock had to refuse or to delay.
+// contended counts the holds during which another owner requested the lock: the lock had to refuse or delay a request
+// that was in flight at some instant of the hold.
 func (v *view) contended() int {
 	attempts := v.attempts()
 	total := 0

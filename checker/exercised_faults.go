@@ -18,14 +18,14 @@ import (
 // of less than 4 s it is a twentieth of the run.
 const lateFaultMargin = 200 * time.Millisecond
 
-// faultEffects says what the faults of a run did.
+// faultEffects counts the effects of the faults of a run.
 type faultEffects struct {
 	injected      int             // faults that count
 	withoutEffect []history.Fault // of these: without an observed effect
 	whileHeld     int             // of these: while the lock was held
 	late          int             // too late to have an effect: these do not count
-	elsewhere     []string        // those that hit only servers without a record of the lock, in words
-	expiry        string          // what is missing if holders were paused; "": nothing
+	elsewhere     []string        // faults that hit only servers without a record of the lock, in words
+	expiry        string          // the missing evidence if holders were paused; "": none
 }
 
 // faults examines the injected faults. A fault just before the end, such as a random one, does not count if it had no
@@ -95,7 +95,7 @@ func (v *view) lastActive() time.Duration {
 	return last
 }
 
-// missingExpiry says what is missing if the only faults paused clients, and some of these held the lock, but no
+// missingExpiry names the missing evidence if the only faults paused clients, and some of these held the lock, but no
 // promise to them ended during a pause. A lock that promises without an end cannot show an expiry, and none is
 // required.
 func (v *view) missingExpiry() string {

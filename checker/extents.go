@@ -141,7 +141,7 @@ func (e *extents) addUnknownAcquire(i int32) {
 	if k, ok := e.crashed[e.client(i)]; ok && k >= s.Call {
 		end, lease = min(end, e.faults.deliveredBy(k, e.client(i))), cmp.Or(lease, e.longestLease)
 	}
-	if lease == 0 { // its client is alive, and may renew what it may hold
+	if lease == 0 { // its client is alive, and may renew a possible hold
 		end = never
 	}
 	e.add(s.Key, segment{s.Call, max(later(end, lease), e.enteredAgain(s))}, i, afterUnknownAcquire)

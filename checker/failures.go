@@ -18,10 +18,9 @@ import (
 // releasedFor is the time for which such a lock retries a release.
 const releasedFor = 1500 * time.Millisecond
 
-// judgeGivenUp finds two kinds of acquires: those that failed before their wait timeout, and those that failed at the
-// timeout although the lock was free and the servers were available for longer than the slack of the wait. The client
-// starts the timeout after the request was recorded, so an acquire that used all of its time ends later than the
-// request plus the timeout.
+// judgeGivenUp finds acquires that failed before their wait timeout, and acquires that failed at the timeout although
+// the lock was free and the servers were available for longer than the slack of the wait. The client starts the timeout
+// after the request was recorded, so an acquire that used all of its time ends later than the request plus the timeout.
 func (v *view) judgeGivenUp(o Options, found *findings) {
 	if !o.states(promise.RetriesTransientErrors) {
 		return
@@ -205,7 +204,7 @@ func (c *honestyCheck) mayBeSlow() bool {
 }
 
 // mayHaveLostReply reports whether release s may have an unknown outcome without having been retried until t: its reply
-// was lost while a slot migrated, and the server that remembers the release is not the one that got the retry.
+// was lost while a slot migrated, and the retry went to another server than the one that remembers the release.
 func (c *honestyCheck) mayHaveLostReply(s *history.Span, t time.Duration) bool {
 	during := segment{s.Call, t}
 	return s.Outcome == history.Info && c.all.mayAffect(during, anyClient, history.AffectsSlots) &&

@@ -76,9 +76,8 @@ func (v *view) failedWithEffectViolation(f finding) Violation {
 }
 
 // judgeUnanswered finds the operations that ended without a known outcome after longer than the slack, although the
-// servers that decide about the key were available: the only ones that were unavailable meanwhile were others than that
-// of the key, at a lock that states that this does not matter ([promise.PerServerFailures]), or a minority of a quorum
-// is down (Options.MayBeDown).
+// servers that decide about the key were available: the key's own server, at a lock that states that other servers do
+// not matter ([promise.PerServerFailures]), or a majority of a quorum (Options.MayBeDown).
 func (v *view) judgeUnanswered(o Options, found *findings) {
 	var decided func(s *history.Span, client int, during segment) bool
 	switch {
@@ -182,7 +181,7 @@ func (v *view) killsAlone() (kills map[string]segment, others time.Duration) {
 }
 
 // judgeUnknownOutcomes finds the acquires and tries of a quorum whose outcome stayed unknown although no more servers
-// than may be down were unavailable from their invocation on: the others can say what they keep, and a claim that a
+// than may be down were unavailable from their invocation on: the others can report their data, and a claim that a
 // majority has not, or has given back, is no hold.
 func (v *view) judgeUnknownOutcomes(o Options, found *findings) {
 	if !o.settles() || !v.quorum {

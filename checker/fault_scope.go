@@ -16,7 +16,7 @@ import (
 // scope is a part of the lock's behavior that a fault may affect or leave alone.
 type scope struct {
 	key              int32 // none: all keys
-	releaseOrRenewal bool  // releases and renewals, also those that the lock sends by itself
+	releaseOrRenewal bool  // releases and renewals, also automatic ones
 	operatorOnly     bool  // operations of operators: inspections, forced releases, new numbers of permits
 }
 
@@ -31,7 +31,7 @@ func scopeOf(s *history.Span) scope {
 
 // doesNotAffect reports whether the lock promises that fault id does not affect in: a fault at node (empty: at all
 // servers) that affects the words of affects (see history.FaultValue). A migration that is never over leaves a slot
-// without a server, because one that took part has failed.
+// without a server, because a server that took part has failed.
 func (v *view) doesNotAffect(id int, node, affects string, in scope, o Options) bool {
 	over := func(f history.Fault) bool { return f.ID == id && f.Phase == history.Healed }
 	switch {

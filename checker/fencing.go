@@ -21,8 +21,8 @@ const (
 	grantExpired          // acquits: a slow reply reported a grant whose promise had ended
 	guardAccepted         // the lock's own guard accepted an old token
 	guardRefused          // the lock's own guard refused a current token
-	guardData             // acquits: a fault may have changed what the guard has seen
-	readerRefused         // the lock's own guard refused a reader's token after that of another reader
+	guardData             // acquits: a fault may have changed the guard's record
+	readerRefused         // the lock's own guard refused a reader's token after another reader's
 	noToken               // a lock that is fenced granted a hold without a token
 	notExclusive          // acquits: readers, and holders of permits, have no order of holding
 )
@@ -34,18 +34,19 @@ func fencingRules() []string {
 		readerRefused: "guard-refused-reader", noToken: "no-token", notExclusive: "not-exclusive"}
 }
 
-// checkFencing judges what fencing depends on: tokens that grow with every grant, and a resource that enforces them.
+// checkFencing judges the two conditions of fencing: tokens that grow with every grant, and a resource that enforces
+// them.
 //
-// Grants. If one grant returned before another was invoked, their order is certain, and so is that of their tokens.
-// If they were concurrent, their order follows from holding: an owner whose promise was in force when its grant
-// returned was the latest holder then, so no hold that had ended before has a greater token. (Without that promise
-// nothing follows: a slow reply may report a grant that expired long ago.)
+// Grants. If one grant returned before another was invoked, the order of the grants and of their tokens is certain. If
+// they were concurrent, their order follows from holding: an owner whose promise was in force when its grant returned
+// was the latest holder then, so no hold that had ended before has a greater token. (Without that promise nothing
+// follows: a slow reply may report a grant that expired long ago.)
 //
-// A reader may share the token of the last writer, or that of other readers: it is not smaller than those before.
-// Several permits are held at once in no particular order: of these only the order in real time is judged.
+// A reader may share the token of the last writer, or of other readers: it is not smaller than earlier tokens. Several
+// permits are held at once in no particular order: of permits only the order in real time is judged.
 //
 // Resource. Its own log is in the order of arrival, so one pass decides. A resource that does not enforce tokens
-// violates nothing here; what it accepted is damage (see damage.go).
+// violates nothing here; the writes that it accepted are damage (see damage.go).
 func checkFencing(v *view, o Options) Result {
 	found := newFindings(o)
 	tokens := 0
@@ -193,7 +194,7 @@ func (v *view) greatestBefore(xs, ys []int32, before func(x, y *hold) bool) []in
 	return greatest
 }
 
-// judgeResource examines what enforcing resources did, and returns how many writes they checked.
+// judgeResource examines the decisions of enforcing resources, and returns how many writes they checked.
 func (v *view) judgeResource(found *findings) int {
 	log := newTouchLog(len(v.h.Keys))
 	fenced := 0
@@ -214,7 +215,7 @@ func (v *view) judgeResource(found *findings) int {
 	return fenced
 }
 
-// fencingWords are the wordings of the rules of fencing, except for those about what a resource did.
+// fencingWords are the wordings of the rules of fencing, except for the rules about a resource.
 func fencingWords() map[int]wording {
 	const (
 		first = "client $other acquired $lock with token $former at $since"

@@ -14,7 +14,7 @@ type finding struct {
 	rule       int
 	x, y       int32
 	start, end time.Duration
-	note       any // what else the rule knows about it
+	note       any // further evidence of the rule
 }
 
 // findings counts violations and keeps the worst of them, so that a lock without exclusion does not fill the memory.
@@ -69,7 +69,7 @@ func (f *findings) result(p Property, word func(finding) Violation) Result {
 	return r
 }
 
-// andMore counts the violations beside the one that a summary is about.
+// andMore counts the violations beside the subject of a summary.
 func andMore(n int) string {
 	if n < 1 {
 		return ""

@@ -50,7 +50,7 @@ func (d *freeTimes) matchMultiWaits(v *view, spans []int32, slack time.Duration,
 	for n, i := range spans {
 		longest := freeInterval{}
 		for _, g := range gaps(v.h.Spans[i].Key) {
-			if n > 0 && g.from < best.from { // what was free last says why it was free
+			if n > 0 && g.from < best.from { // the key that became free last says why it was free
 				g.last, g.cause, g.key = best.last, best.cause, best.key
 			}
 			g.segment = segment{max(g.from, best.from), min(g.until, best.until)}
@@ -113,8 +113,8 @@ func byGap(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare
 
 // keptByMultiAcquires returns a function that finds the times in which other acquires of several keys may have kept a
 // key of an acquire: they were in flight, and waited perhaps for another key, because some client may have held one or
-// a fault was in force. A fair lock keeps it only for those that came before. A lock that states that it backs off
-// reports itself what it had (undone), and may not keep it for long.
+// a fault was in force. A fair lock keeps it only for earlier acquires. A lock that states that it backs off reports
+// the keys that it gave back (undone), and may not keep one for long.
 func (v *view) keptByMultiAcquires(o Options) func(i int32) []segment {
 	several := v.multiAcquires()
 	if several == nil || o.states(promise.MultiKeyBacksOff4s) {

@@ -37,7 +37,7 @@ type wait struct{ gap, span int32 }
 
 // freeTimes are the times in which keys were free, and the acquires that waited in them.
 type freeTimes struct {
-	gaps    []freeInterval // longer than the slack, by key and time; then those of acquires of several keys
+	gaps    []freeInterval // longer than the slack, by key and time; then gaps of acquires of several keys
 	first   []int          // by key: where its gaps begin; one more at the end
 	free    []freeInterval // by key: the time from the end of its last hold to the end of the run
 	extents *extents
@@ -129,7 +129,7 @@ func (d *freeTimes) matchWaits(v *view, slack time.Duration) {
 	slices.SortFunc(d.waits, byGap)
 }
 
-// gapsOf visits the gaps of a key that overlap s, by time; then those of acquires of several keys.
+// gapsOf visits the gaps of a key that overlap s, by time; then the gaps of acquires of several keys.
 func (d *freeTimes) gapsOf(key int32, s segment) iter.Seq[*freeInterval] {
 	return func(yield func(*freeInterval) bool) {
 		own := d.gaps[d.first[key]:d.first[key+1]]

@@ -23,14 +23,14 @@ type Hold struct {
 	From      time.Duration // acquire returned
 	Until     time.Duration // when the owner stopped relying on it, see End; history.Infinity if it did not
 	Promises  []Promise     // disjoint, by time
-	End       HoldEnd       // what ended it
+	End       HoldEnd       // the event that ended it
 	Lease     LeaseStart    // from when on the first promise counts
 	Granted   int32         // index of the event that completed the acquire
 	Ended     int32         // index of the event that End names; -1 if none did
 }
 
-// Promise is an interval for which the lock was promised. A renewal in time extends the promise before it; one that
-// comes too late begins a new one.
+// Promise is an interval for which the lock was promised. A renewal in time extends the promise before it; a late
+// renewal begins a new one.
 type Promise struct {
 	From, Until time.Duration // Until is history.Infinity if the lock was granted without a lease
 }
@@ -50,9 +50,8 @@ const (
 	Crashed        HoldEnd = "client crashed"
 )
 
-// FindHolds returns every hold of a history in the order of the grants: those that [Judge] judges, and those of
-// owners that it cannot judge, see [Hold.Uncertain]. Of the options Permits, LockKind, MayBeDown and ReportDelay
-// matter.
+// FindHolds returns every hold of a history in the order of the grants, also of owners that [Judge] cannot judge, see
+// [Hold.Uncertain]. Of the options Permits, LockKind, MayBeDown and ReportDelay matter.
 func FindHolds(h *history.History, o Options) []Hold {
 	h, o.values = o.withLimits(h), h.Samples
 	v := bareView(h, o)
@@ -82,7 +81,7 @@ func (v *view) export(h *hold) Hold {
 	return x
 }
 
-// endOf finds what kind of event ended a hold.
+// endOf finds the kind of the event that ended a hold.
 func (v *view) endOf(h *hold) HoldEnd {
 	if h.endEvent < 0 {
 		return StillHeld

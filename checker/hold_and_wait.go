@@ -9,9 +9,9 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file is about acquires of several keys, which take them one after the other: one that has some of them and waits
-// for another keeps them from everyone else. A lock that states that it backs off ([promise.MultiKeyBacksOff4s])
-// releases them and starts again.
+// This file is about acquires of several keys, which take them one after the other: an acquire that has some of them
+// and waits for another keeps them from everyone else. A lock that states that it backs off
+// ([promise.MultiKeyBacksOff4s]) releases them and starts again.
 
 // For how long a lock that backs off keeps a key. Package lock waits for another key for at most 2 s, and for the reply
 // of a server that hangs for up to 5 s more (its default for Options.Timeout).
@@ -81,7 +81,7 @@ func (v *view) pendingHolds(several map[int32][]int32, o Options) map[int32][]pe
 		s := &v.h.Spans[i]
 		marks[s.Key] = append(marks[s.Key], pendingMark{s.Call, 0, +1, int64(i)}, pendingMark{end, 0, -1, -int64(i)})
 	}
-	o.Promises |= promise.PerServerFailures // a server that hangs is no reason to keep what another one has
+	o.Promises |= promise.PerServerFailures // a server that hangs is no reason to keep keys of another one
 	found, excuses := make(map[int32][]pendingHold), v.excusesFor(o)
 	for key, list := range marks {
 		if len(v.resizes()[key].times) > 0 {
@@ -115,8 +115,8 @@ func (v *view) endsOf(several map[int32][]int32) map[int32]time.Duration {
 	return ends
 }
 
-// heldBeside are the times in which a client can have had a key, except inside acquires: what their grants were, which
-// were undone, is not known. An acquire of several keys whose outcome is unknown counts from its end, which is in ends.
+// heldBeside are the times in which a client can have had a key, except inside acquires, whose undone grants are not
+// known. An acquire of several keys whose outcome is unknown counts from its end, which is in ends.
 func (e *extents) heldBeside(key int32, ends map[int32]time.Duration) (held []segment) {
 	for _, i := range e.byKey[key] {
 		held = append(held, segment{e.holds[i].from, e.freeAt(i)})

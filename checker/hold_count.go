@@ -13,7 +13,7 @@ import (
 // The rules of hold-count.
 const (
 	wrongCount      = iota // the count in a reply is not the depth
-	ownerRefused           // the owner could not acquire what it held
+	ownerRefused           // the owner could not acquire its own lock again
 	overReleased           // a release succeeded although all levels had been released
 	freedTooSoon           // another was granted the lock after an inner release
 	heldTooLong            // a try was refused after the last release
@@ -85,7 +85,7 @@ type holdCounts struct {
 	nested    int
 }
 
-// judge judges the recorded levels, then what they imply for other owners.
+// judge judges the recorded levels, then their consequences for other owners.
 func (c *holdCounts) judge() {
 	c.findUncertain()
 	for _, i := range c.view.counted {

@@ -29,8 +29,8 @@ func (c *holdCounts) judgeReentered() {
 }
 
 // judgeReentryTokens finds the re-entries of a writer that got another token than its hold: a resource that has seen
-// the new one refuses what the writer does under the old one. Of mutexes, linearizable judges it. The lock is excused
-// if servers may have lost the hold, and granted the lock again.
+// the new token refuses writes with the old one. Of mutexes, linearizable judges it. The lock is excused if servers may
+// have lost the hold, and granted the lock again.
 func (c *holdCounts) judgeReentryTokens() {
 	if c.kind != ReadersWriterLock {
 		return
@@ -45,9 +45,8 @@ func (c *holdCounts) judgeReentryTokens() {
 	}
 }
 
-// mayBeGone reports whether servers may have lost a hold when it was entered again: a fault may have
-// changed what they keep; or the end of its promise is not known, and a fault may have kept its client from renewing
-// it.
+// mayBeGone reports whether servers may have lost a hold when it was entered again: a fault may have changed their
+// data; or the end of its promise is not known, and a fault may have kept its client from renewing it.
 func (c *holdCounts) mayBeGone(l *level) bool {
 	h, again := &c.holds[l.hold], &c.h.Spans[l.span]
 	first, dis := &c.h.Spans[h.span], c.disturbances(c.o)

@@ -7,8 +7,8 @@ import (
 
 // judgeUpgrades finds owners that were granted the lock to write while they certainly read, at a lock that states that
 // it refuses that: other readers may have held it as well. If it refuses every re-entry, they were not to be granted it
-// to read while they wrote, either. A fault that may have changed what servers keep excuses the lock, since it may
-// have lost the first hold.
+// to read while they wrote, either. A fault that may have changed the servers' data excuses the lock: the first hold
+// may be lost.
 func (c *holdCounts) judgeUpgrades() {
 	if !c.o.states(promise.RefusesUpgrade) && !c.o.states(promise.RefusesReentry) {
 		return

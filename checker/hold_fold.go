@@ -63,8 +63,8 @@ func (b *holdFold) span(i int32, s *history.Span) {
 	}
 }
 
-// acquire begins a hold or enters one again. An acquire of unknown outcome does neither: it may have had no effect,
-// and only what is certain counts.
+// acquire begins a hold or enters one again. An acquire of unknown outcome does neither: it may have had no effect, and
+// only certain effects count.
 func (b *holdFold) acquire(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		b.acquirePermits(i, s)
@@ -256,8 +256,8 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 	b.close(h)
 }
 
-// releaseOfNothing notes a release that succeeded although its owner knew of no hold. If its last hold was lost, or
-// an operation of unknown outcome came before, that may be what was released.
+// releaseOfNothing notes a release that succeeded although its owner knew of no hold. If its last hold was lost, or an
+// operation of unknown outcome came before, that may be the hold that was released.
 func (b *holdFold) releaseOfNothing(i int32, s *history.Span) {
 	switch {
 	case b.ownerOrder[s.Owner] == ordSequential && !b.lostOwners[s.Owner]:
@@ -292,7 +292,7 @@ func (b *holdFold) renew(i int32, s *history.Span) {
 	}
 }
 
-// promise replaces the promise of the holds of an owner at a key; of a semaphore that of the latest one.
+// promise replaces the promise of the holds of an owner at a key; at a semaphore only of the latest hold.
 func (b *holdFold) promise(owner, key int32, made segment, lease time.Duration) {
 	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
 		if h := &b.holds[i]; h.key == key && h.until == never {

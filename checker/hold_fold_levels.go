@@ -8,9 +8,9 @@ import (
 )
 
 // loseAll ends the holds of an owner at a key that a notice reports as lost. The notice may be recorded after a grant
-// that it does not cover: one that was requested after the notice was sent, or one in the other mode that came when the
-// lost hold had already ended. It may also be recorded after the end of a hold that was lost only later, such as the
-// reply that refused its renewal: its owner had not relied on it since the notice was sent.
+// that it does not cover: requested after the notice was sent, or in the other mode when the lost hold had already
+// ended. It may also be recorded after the end of a hold that was lost only later, such as the reply that refused its
+// renewal: its owner had not relied on it since the notice was sent.
 func (b *holdFold) loseAll(n *history.Notice) {
 	ended := n.Time
 	if lost := b.find(n.Owner, n.Key, !n.Write); n.Moded && lost != nil && lost.ending == endOpen {

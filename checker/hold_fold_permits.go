@@ -71,7 +71,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 }
 
 // losePermits ends the holds of an owner whose release is refused because they were lost. If the reason is that some of
-// the permits had been released by force, the release has returned the rest: those of the only hold that it can mean.
+// the permits had been released by force, the release has returned the rest of the only hold that it can mean.
 func (b *holdFold) losePermits(s *history.Span) {
 	var only *hold
 	n := 0

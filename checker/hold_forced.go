@@ -13,11 +13,11 @@ import (
 // This file is about forced releases (op force-release), which end the holds of all owners, or take some permits of
 // one.
 
-// forced ends the holds that a forced release may have ended: those that were requested before it returned. A hold
-// whose release succeeded still existed then. A hold that was granted before the forced release was invoked has
-// certainly ended afterwards. A hold that was granted while the forced release was in flight was granted after it if
-// another hold existed until then. If only some permits of an owner were released by force, the owner does not rely
-// on the others, and the servers keep those until it releases them (see losePermits), or until their lease ends.
+// forced ends the holds that a forced release may have ended: all that were requested before it returned. A hold whose
+// release succeeded still existed then. A hold that was granted before the forced release was invoked has certainly
+// ended afterwards. A hold that was granted while the forced release was in flight was granted after it if another hold
+// existed until then. If only some permits of an owner were released by force, the owner does not rely on the others,
+// and the servers keep these until it releases them (see losePermits), or until their lease ends.
 func (b *holdFold) forced(i int32, s *history.Span) {
 	if b.forcible == nil {
 		b.forcible = newForcible(b.view)
@@ -31,8 +31,8 @@ func (b *holdFold) forced(i int32, s *history.Span) {
 	})
 }
 
-// forcible are the holds that a forced release which succeeded may still change: all but those that have ended before
-// the first of the following ones is invoked.
+// forcible are the holds that a forced release which succeeded may still change: all that have not ended before the
+// next one is invoked.
 type forcible struct {
 	*view
 	holds    [][]*hold               // by key, in the order of their grants
@@ -60,7 +60,7 @@ func (f *forcible) read() {
 	}
 }
 
-// freed notes that a release ended a hold, also one that a forced release may have ended before.
+// freed notes that a release ended a hold, even if a forced release may have ended it before.
 func (b *holdFold) freed(h *hold, at time.Duration) {
 	h.freeBy = at
 	if b.forcible != nil {
@@ -168,10 +168,10 @@ func (b *holdFold) promisedByKey() []promisedHolds {
 	return all
 }
 
-// provenBy finds, among the holds of its key, one that shows that forced release i, whose outcome is unknown, has taken
-// effect: it excluded all others and was promised at the call, and still was when another owner was granted the lock,
-// which no other operation had freed. That grant is the time by which it had. nil, never: there is no such hold. A
-// quorum is not free as a whole: what is still on its way to some of its servers may take effect there.
+// provenBy finds a hold of the key that proves that forced release i, whose outcome is unknown, has taken effect: the
+// hold excluded all others and was promised at the call, and still was when another owner was granted the lock, which
+// no other operation had freed. That grant is the time by which it had. nil, never: there is no such hold. A quorum is
+// not free as a whole: a request that is still on its way to some of its servers may take effect there.
 func (b *holdFold) provenBy(i int32, held *promisedHolds) (before *hold, by time.Duration) {
 	s := &b.h.Spans[i]
 	if b.quorum || s.Some || b.h.Limit(s.Key) != 0 {
@@ -247,7 +247,7 @@ func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
 	return none
 }
 
-// force applies a forced release, s, to what one owner has.
+// force applies a forced release, s, to the holds of one owner.
 func (l *ownerLedger) force(i int32, s *history.Span, spans []history.Span) {
 	depth := int32(-1)
 	if n := len(l.ops); s.Outcome == history.OK && n > 0 && l.depths[n-1] >= 0 && spans[l.ops[n-1]].Return <= s.Call {

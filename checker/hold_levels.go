@@ -71,7 +71,7 @@ func (b *holdFold) levelsLostDuring(s *history.Span) (levels int32) {
 	return levels
 }
 
-// leaveLevel records what a release that succeeded left of h.
+// leaveLevel records the levels of h that a successful release left.
 func (b *holdFold) leaveLevel(i int32, s *history.Span, h *hold) {
 	if b.usage[s.Key]&usageMixed != 0 {
 		b.noteUnknownMode(s, h)
@@ -98,7 +98,7 @@ func (b *holdFold) noteUnknownMode(s *history.Span, h *hold) {
 	}
 }
 
-// noteRefused records that an owner was not granted what it holds.
+// noteRefused records that an owner was refused the lock that it holds.
 func (b *holdFold) noteRefused(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about what holders were promised, and until when.
+// This file is about the promises to holders, and their ends.
 
 // promised is until when a grant or a renewal promised the lock. Without a validity in the reply it is the requested
 // lease, counted from the invocation at the earliest; without a lease as well, the lock is promised without an end.
@@ -67,7 +67,7 @@ func bothPromised(x, y *hold, from, until time.Duration) segment {
 	return best
 }
 
-// promises is promise i of a hold; -1 is that of the acquire.
+// promises is promise i of a hold; -1 is the promise of the acquire.
 func (h *hold) promises(i int) segment {
 	if i < 0 {
 		return segment{h.from, h.valid}
@@ -124,9 +124,9 @@ func (b *holdFold) leaseEnd(h *hold) time.Duration {
 	return later(end, (s.Valid-s.Call)/20)
 }
 
-// keptUntil is until when servers may keep a hold whose loss was reported. 0: that is not known. A lock that renews
+// keptUntil is the time until which servers may keep a hold whose loss was reported. 0: unknown. A lock that renews
 // reports a loss when a renewal has no reply in time, which servers may have executed. A lease is assumed to be up to a
-// twentieth longer than what is promised of it, as in [holdFold.leaseEnd].
+// twentieth longer than its promise, as in [holdFold.leaseEnd].
 func (b *holdFold) keptUntil(h *hold) time.Duration {
 	end := b.leaseEnd(h)
 	if h.ending != endLost || end == never || !b.lossReported(h) {
@@ -143,7 +143,7 @@ func (b *holdFold) keptUntil(h *hold) time.Duration {
 	return end
 }
 
-// lease notes the lease that a reply at t confirmed. 0: it is that of the acquire.
+// lease notes the lease that a reply at t confirmed. 0: the lease of the acquire.
 func (b *holdFold) lease(h *hold, t, lease time.Duration) {
 	if lease == 0 {
 		lease = b.h.Spans[h.span].Lease

@@ -17,8 +17,8 @@ import (
 // interval was not made by a holder. An owner that never acquired the lock, or has released it, does not hold it;
 // owners with operations of unknown outcome are not judged.
 //
-// Losses. A lock can report a loss when its promise has ended by its own clock. The report is late if the client
-// relied on the lock for longer than the slack after that. Only what the lock could have reported counts: not the
+// Losses. A lock can report a loss when its promise has ended by its own clock. The report is late if the client relied
+// on the lock for longer than the slack after that. Only time in which the lock could have reported counts: not the
 // time in which the client was paused, and not a lock that takes a lease, replies with its validity and never reports
 // losses, because the validity says everything. A loss has no cause if the promise was in force, no other owner was
 // granted the lock by then, and the servers were available.
@@ -57,7 +57,7 @@ type honestyCheck struct {
 	o     Options
 	found *findings
 
-	dis, all disturbances // those that may explain anything except what operators do; those of all faults
+	dis, all disturbances // faults that may explain anything except operators' actions; all faults
 
 	// computed when needed
 	unknown  func() []time.Duration         // by key: when the first acquire of unknown outcome was invoked
@@ -73,7 +73,7 @@ type honestyCheck struct {
 	unjudged                  bool // an owner whose holds are unknown released or renewed
 }
 
-// touched reports whether one of some faults may have changed what servers keep in s, which excuses the lock.
+// touched reports whether one of some faults may have changed the servers' data in s, which excuses the lock.
 func (c *honestyCheck) touched(by disturbances, s segment) bool {
 	return c.o.applies(honestData) && by.mayAffect(s, anyClient, history.AffectsData)
 }
@@ -132,8 +132,8 @@ func (c *honestyCheck) renewalOfNothing(i int32, s *history.Span) {
 }
 
 // within looks for another owner's promise around s, among the n holds before it. An owner that was granted the lock
-// earlier is a matter of exclusion: only one that came later can have taken it over. Whether the owner shares the
-// lock with readers follows from what it held, because a release or renewal does not say its mode.
+// earlier is a matter of exclusion: only a later owner can have taken it over. Whether the owner shares the lock with
+// readers follows from the mode of its hold, because a release or renewal does not say its mode.
 func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 	holds, mine, over := c.byKey[s.Key], int32(-1), int32(-1) // over: a hold of its own that had ended before
 	other, writer := int32(-1), int32(-1)                     // an owner that came later; and one of these that writes

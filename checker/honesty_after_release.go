@@ -8,10 +8,10 @@ import (
 )
 
 // judgeAfterRelease judges notices about holds that were released: a watchdog that is not stopped keeps the lock from
-// others, or reports the loss of what its user gave back. The reply to a last renewal may come after that to the
-// release, as late as the network is slow or the client was paused. A release or an acquire that ended with an unknown
-// outcome ends the renewals too: its caller has nothing left to release, unless it tries again. So does an acquire
-// whose grant was undone.
+// others, or reports the loss of a lock that its user gave back. The reply to a last renewal may come after the reply
+// to the release, as late as the network is slow or the client was paused. A release or an acquire that ended with an
+// unknown outcome ends the renewals too: its caller has nothing left to release, unless it tries again. So does an
+// acquire whose grant was undone.
 func (c *honestyCheck) judgeAfterRelease() {
 	for i, n := range refs(c.h.Notices) {
 		if n.F != history.Lost && n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] == ordUnknown {

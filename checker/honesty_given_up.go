@@ -27,21 +27,21 @@ type ownerActs struct {
 
 // actsSum summarizes the first operations of an owner: which of them may have left it a hold that is not known.
 type actsSum struct {
-	back         abandonment   // the last that gave back what it may have had: its grant was undone, or it released again
+	back         abandonment   // the last that returned a possible hold: an undone grant, or another release
 	ended        abandonment   // the last of unknown outcome
 	unknown      int           // operations of unknown outcome
-	open         int           // those of which nobody knows when they ended
+	open         int           // operations whose end nobody knows
 	undone, kept bool          // a grant was undone; it renewed after an operation of unknown outcome
 	latest       time.Duration // the last return of an operation that had an effect
 }
 
 // holdsSum summarizes how the first holds of an owner ended.
 type holdsSum struct {
-	last int32 // the one that was released last, or -1
+	last int32 // the hold that was released last, or -1
 	more bool  // one was not released
 }
 
-// noticedActs lists what the owners of all notices did at their keys.
+// noticedActs lists the operations of the owners of all notices at their keys.
 func (c *honestyCheck) noticedActs() map[ownerKey]*ownerActs {
 	spans := make(map[ownerKey][]int32)
 	for i := range c.h.Notices {
@@ -78,7 +78,7 @@ func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.
 	}
 }
 
-// sum sums up what an owner did.
+// sum sums up the operations of an owner.
 func (c *honestyCheck) sum(a *ownerActs) {
 	ended := make(map[int32]time.Duration, len(a.unknown))
 	for _, u := range refsAt(c.h.Unknown, a.unknown) {
@@ -111,7 +111,7 @@ func (a *actsSum) afterUnknown(s *history.Span) bool {
 	return a.unknown > 0 && s.Outcome != history.Fail && (s.Op == history.OpRelease || s.Op == history.OpRenew)
 }
 
-// add adds operation i; ended has the completions of those of unknown outcome.
+// add adds operation i; ended has the completions of operations of unknown outcome.
 func (a *actsSum) add(i int32, s *history.Span, ended map[int32]time.Duration) {
 	after := a.afterUnknown(s)
 	switch {
@@ -135,8 +135,8 @@ func (a *actsSum) add(i int32, s *history.Span, ended map[int32]time.Duration) {
 
 // givenUp reports whether the owner in n certainly has nothing left of the key that it could still release, and since
 // when: each hold was released, and not by force, each operation whose outcome is unknown has ended, none that takes
-// effect is in flight, and none shows later that something was left. The loss of what an operation of unknown outcome
-// left, or was granted and undone, may be reported.
+// effect is in flight, and none shows later that something was left. The loss of a hold that an operation of unknown
+// outcome left, or of an undone grant, may be reported.
 func (c *honestyCheck) givenUp(n *history.Notice) (last abandonment, ok bool) {
 	if len(c.forced()[n.Key]) > 0 {
 		return last, false

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// judgeLosses judges the reported losses, and those that were not reported.
+// judgeLosses judges the reported losses, and the losses that were not reported.
 func (c *honestyCheck) judgeLosses() {
 	reported, ofLeases := false, false // ofLeases: of holds for which a lease was requested
 	for _, n := range refs(c.h.Notices) {
@@ -91,7 +91,7 @@ func (h *hold) lastPromise() time.Duration {
 }
 
 // longestPromise is the end of the promise for the hold that lasts longest: an inner level with a shorter lease does
-// not shorten that of the outer one.
+// not shorten the lease of the outer one.
 func (h *hold) longestPromise() time.Duration { return max(h.lastPromise(), h.extra().furthest) }
 
 // judgeLate judges a hold on which its owner relied after its promise, until its client was seen last. ofLeases: the

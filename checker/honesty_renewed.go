@@ -11,9 +11,9 @@ import (
 )
 
 // judgeRenewedOthers judges renewals that the lock made by itself and reported. Once another owner has been granted the
-// lock, the servers do not have the first hold any more, and one that confirms its renewal has renewed the hold of the
-// other, or has made the first one again. When the request was sent is unknown: the other grant has to be older than
-// the slack.
+// lock, the servers do not have the first hold any more, and a server that confirms its renewal has renewed the other's
+// hold, or has made the first one again. When the request was sent is unknown: the other grant has to be older than the
+// slack.
 func (c *honestyCheck) judgeRenewedOthers() {
 	for i, n := range refs(c.h.Notices) {
 		if n.F != history.Renewed || c.h.Limit(n.Key) != 0 || c.ownerOrder[n.Owner] != ordSequential {

@@ -28,7 +28,7 @@ const (
 	grantOver               // a grant or renewal whose validity had ended when the client replied
 	fewerPermits            // a server kept fewer permits than were promised
 	shownFree               // an inspect found a lock free that was held
-	shownOther              // an inspect showed another owner than the one that held the lock
+	shownOther              // an inspect showed another owner than the holder
 	shownGone               // an inspect showed an owner that did not hold the lock
 	shownWrong              // an inspect showed the owner, and a wrong token, hold count or rest of the lease
 	shownExpired            // an inspect showed an owner whose leases had ended
@@ -46,12 +46,12 @@ const (
 	failedWithEffect        // a release that certainly had no effect had one
 	notForeign              // an acquire was refused because of data of another program, which there cannot be
 	notSetUp                // an acquire failed because a semaphore does not exist, although it states its size
-	deniedGrant             // an acquire failed as one that never held the lock, although a server had granted it
-	stolen                  // a server replaced a hold by that of another owner
+	deniedGrant             // an acquire failed as never granted, although a server had granted it
+	stolen                  // a server replaced a hold by another owner's
 	unacknowledged          // a grant or a change that waits for replicas succeeded without an acknowledgement
 	grantLost               // servers lost a grant that the lock states to keep
 	honestRemoved           // acquits: a fault removed data by itself
-	honestData              // acquits: a fault may have changed what servers keep
+	honestData              // acquits: a fault may have changed the servers' data
 	honestMinority          // acquits: of a quorum, masters that have the lock may not have replied
 	honestPaused            // acquits: the client was paused, so that nothing could be reported to it
 	honestStarved           // acquits: messages are delivered by priorities in a slow network
@@ -132,7 +132,8 @@ const (
 	shownWaiters   = "client $client was shown $waiters at $return by $lock, for which $note "
 )
 
-// honestyWords are the wordings of the rules of honesty, except for those that [honestyCheck.violation] words itself.
+// honestyWords are the wordings of the rules of honesty, except for the rules that [honestyCheck.violation] words
+// itself.
 func honestyWords() map[int]wording {
 	return map[int]wording{
 		releasedNothing: {BrokenPromise, nothing, ruleHolderOnly, didWrongly + "it had never acquired it"},

@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
-// This file is about holds that a server replaces by those of other owners, because a renewal or an acquire does not
+// This file is about holds that a server replaces by other owners' holds, because a renewal or an acquire does not
 // compare the value of the key.
 
 // judgeStolen finds the values that replaced the value of a holder between two samples of a master, although the holder

@@ -9,12 +9,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// This file compares what a lock shows when it is inspected with what its owners know: who holds it, and the grant.
+// This file compares inspections of a lock with the knowledge of its owners: the holder, and the grant.
 
 // judgeShown judges the inspections of mutexes, and of readers-writer locks that are held to write. An earlier fault
-// that may have changed what servers keep excuses the lock: a client may still be connected to a former master. Where
-// masters may be down, any earlier fault does, since those that reply may not be a majority of those that granted the
-// lock; but not if the lock shows another owner than the one that has a majority.
+// that may have changed the servers' data excuses the lock: a client may still be connected to a former master. Where
+// masters may be down, any earlier fault does, since the masters that reply may not be a majority of the granting ones;
+// but not if the lock shows another owner than the owner with a majority.
 func (c *honestyCheck) judgeShown() {
 	latches := c.latches()
 	for i, s := range refsAt(c.h.Spans, c.rare) {
@@ -75,7 +75,7 @@ func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
 	return none, false
 }
 
-// shownWrongly says what an inspection during a hold showed of its grant that is wrong; "" if nothing is.
+// shownWrongly describes the errors in the grant that an inspection during a hold showed; "" if there are none.
 func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
 	if s.Token != 0 && h.token != 0 && s.Token != h.token {
 		return fmt.Sprintf("token %d in place of %d", s.Token, h.token)
@@ -117,7 +117,7 @@ func (c *honestyCheck) certainlyGone(s *history.Span) bool {
 
 // levelsSince counts the grants, less the releases, of an owner before an inspection, of a semaphore in permits. It is
 // unknown whether they are as many at the server if the owner had a level before the span since, if an operation has
-// overlapped the inspection, and if the outcome of one is unknown, as that of a refused release is.
+// overlapped the inspection, and if an outcome is unknown, as after a refused release.
 func (c *honestyCheck) levelsSince(of ownerKey, since int32, s *history.Span) (levels int32, known bool) {
 	ops := c.shownOps()[of]
 	sum, before := ops.until(c.h, s.Return), ops.before(since)

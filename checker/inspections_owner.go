@@ -6,8 +6,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file compares what a lock shows of one owner with what that owner knows. It judges locks that several may hold,
-// too: readers, and holders of permits.
+// This file compares inspections of one owner with that owner's knowledge. It also judges locks that several may hold:
+// readers, and holders of permits.
 
 // judgeOwner judges an inspection of one owner.
 func (c *honestyCheck) judgeOwner(i int32) {

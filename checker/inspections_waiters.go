@@ -12,7 +12,7 @@ import (
 // deadWaiter is for how long a waiter whose client has died may be counted (docs/reference/protocol.md).
 const deadWaiter = 6 * time.Second
 
-// judgeWaiters judges the counts of waiters. An earlier fault that may have changed what servers keep excuses the lock.
+// judgeWaiters judges the counts of waiters. An earlier fault that may have changed the servers' data excuses the lock.
 func (c *honestyCheck) judgeWaiters() {
 	crashed := c.crashes()
 	for i, s := range refsAt(c.h.Spans, c.rare) {
@@ -29,8 +29,8 @@ func (c *honestyCheck) judgeWaiters() {
 	}
 }
 
-// waitersIn are how many acquires certainly waited in all of a count of waiters, and how many can have waited. It is
-// certain of one that was in flight while another owner certainly held the lock, if nothing disturbed it.
+// waitersIn are the numbers of acquires that certainly waited during all of a count of waiters, and that can have
+// waited. An acquire certainly waited if it was in flight while another owner certainly held the lock, undisturbed.
 func (c *honestyCheck) waitersIn(s *history.Span, crashed map[int]time.Duration) (certain, possible int32) {
 	n, held := c.certainHolder(s)
 	for _, x := range refs(c.h.Spans) {

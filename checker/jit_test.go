@@ -34,7 +34,7 @@ type jitCase struct {
 	taken     uint64
 	has       [16]int8
 	tokens    [16]uint8
-	mayExpire [16]int8 // of has: what may expire; of semaphores only if that is all
+	mayExpire [16]int8 // the part of has that may expire; of semaphores only if that is all
 	out       int8
 	writers   int8
 	highest   uint8
@@ -172,8 +172,8 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	return true
 }
 
-// leaseEnd ends the lease of an acquire of unknown outcome: of a semaphore that of its permits, else that of the
-// whole hold, if no known acquire is part of it.
+// leaseEnd ends the lease of an acquire of unknown outcome: at a semaphore the lease of its permits, else of the whole
+// hold, if no known acquire is part of it.
 func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
 	n, vague := int8(s.Permits), &c.mayExpire[s.Owner]
 	if j.kind != search.Semaphore {

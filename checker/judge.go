@@ -14,8 +14,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Judge judges a history by every property, or by those of [Options]. It does not panic: if a checker does, its
-// property is undecided, and the result says so. h is not changed; several goroutines may judge the same history.
+// Judge judges a history by every property, or by the properties of [Options]. It does not panic: if a checker does,
+// its property is undecided, and the result says so. h is not changed; several goroutines may judge the same history.
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.withLimits(h)
@@ -171,8 +171,8 @@ func (j *Judgement) onOneLine() {
 	}
 }
 
-// decideOnly derives the verdict from the properties that were asked for, none of which is violated. The sentence
-// names them, and those that were not applicable.
+// decideOnly derives the verdict from the requested properties, none of which is violated. The sentence names them, and
+// the ones that were not applicable.
 func (j *Judgement) decideOnly(o Options) {
 	var kept, idle []string
 	for _, r := range refs(j.Results) {
@@ -208,9 +208,9 @@ func worstClass(broken []*Result) (class Class) {
 	return class
 }
 
-// Decisive are the violations that set the class of the verdict, in the order of the properties: whatever explains the
-// verdict explains one of them. [Linearizable] restates what others find: where only its violations have the class,
-// those without a class come before them. If the verdict has no class, all are decisive.
+// Decisive are the violations that set the class of the verdict, in the order of the properties: a cause of the verdict
+// is a cause of one of them. [Linearizable] restates findings of others: where only its violations have the class,
+// violations without a class come before them. If the verdict has no class, all are decisive.
 func (j *Judgement) Decisive() []*Violation {
 	var exact, others []*Violation
 	for _, r := range refs(j.Results) {

@@ -236,8 +236,8 @@ func TestWriteLinearization(t *testing.T) {
 	}
 }
 
-// TestRowsOfLinearization: what is no operation of a client, such as a loss, has no client's row, not even that of one
-// without an operation.
+// TestRowsOfLinearization: events other than operations, such as a loss, have no client's row, not even the row of a
+// client without an operation.
 func TestRowsOfLinearization(t *testing.T) {
 	h := read(t, strings.Replace(paused, "clients 2", "clients 4", 1))
 	var page bytes.Buffer

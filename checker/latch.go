@@ -24,7 +24,7 @@ const (
 	latchUsedDeleted        // an operation succeeded on a generation that had been deleted
 	latchKeptDeleted        // an await did not return although the latch was deleted
 	unknownArm              // acquits: an arm of unknown outcome may be another generation
-	latchFault              // acquits: a fault may have changed what the servers keep
+	latchFault              // acquits: a fault may have changed the servers' data
 	latchOutage             // acquits: the servers were unavailable
 	latchPaused             // acquits: the waiter was paused
 )
@@ -39,9 +39,9 @@ func latchRules() []string {
 
 // checkLatch compares the replies about latches with when each generation can have been open, see findOpenings.
 // Safety is judged on the earliest opening that is possible, liveness on the latest. A latch that was armed exists
-// until it may have been deleted, or until a fault may have changed what the servers keep: operations that returned
-// later are not judged. An arm of unknown outcome may take effect at any time, so after it operations that name no
-// generation are not judged.
+// until it may have been deleted, or until a fault may have changed the servers' data: operations that returned later
+// are not judged. An arm of unknown outcome may take effect at any time, so after it operations that name no generation
+// are not judged.
 func checkLatch(v *view, o Options) Result {
 	all := v.latches()
 	c := latchCheck{view: v, o: o, found: newFindings(o), until: never, dis: v.allDisturbances(o)}
@@ -86,7 +86,7 @@ type latchCheck struct {
 	*view
 	o     Options
 	found *findings
-	until time.Duration // what returned later is not judged
+	until time.Duration // operations that returned later are not judged
 	away  []segment
 	dis   disturbances
 }
@@ -197,8 +197,8 @@ func (c *latchCheck) addWait(rule int, a *arming, i int32, from time.Duration) {
 	}
 }
 
-// foundBy are those of the generations that an await can have been about which it can have found within the slack, if
-// there was no fault: it waits for the one that it finds, and not for one that is armed later.
+// foundBy are the generations of meant that an await can have found within the slack without a fault: it waits for the
+// generation that it finds, and not for a later one.
 func (c *latchCheck) foundBy(meant []*arming, i int32) []*arming {
 	s := &c.h.Spans[i]
 	found := segment{s.Call, later(s.Call, c.o.slack())}
@@ -208,9 +208,8 @@ func (c *latchCheck) foundBy(meant []*arming, i int32) []*arming {
 	return slices.DeleteFunc(slices.Clone(meant), func(a *arming) bool { return a.call > found.until })
 }
 
-// counted judges the count in the reply to a count-down, if it has one, or to an inspection: as many are left as were
-// armed for, less at least the participants that had certainly counted it down before, and at most those that can have
-// done it by then.
+// counted judges the count in the reply to a count-down, if it has one, or to an inspection: the armed number, less at
+// least the participants that had certainly counted it down before, and at most the ones that can have by then.
 func (c *latchCheck) counted(meant []*arming, i int32) {
 	s := &c.h.Spans[i]
 	if s.Count == 0 && s.Op != history.OpInspect || s.Outcome != history.OK {

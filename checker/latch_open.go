@@ -13,7 +13,7 @@ type latchKey struct {
 	armings []arming
 	unknown time.Duration // the first arm of unknown outcome was invoked, or one without a generation; never: none
 	uses    []int32       // spans: operations that are judged
-	deletes []segment     // those that did or may succeed: from the call to the return
+	deletes []segment     // deletes that did or may succeed: from the call to the return
 }
 
 // arming is one generation of a latch: an arm that succeeded. opens is the earliest instant at which it can have been
@@ -22,12 +22,13 @@ type arming struct {
 	span          int32
 	call, back    time.Duration
 	opens, opened time.Duration
-	// instants by which participants may have, or certainly have, counted it down, in order, and those of each of these
+	// instants by which participants may have, or certainly have, counted it down, in order, and the instants of each
+	// participant
 	possible, certain []time.Duration
 	counted           map[int32]time.Duration
 
 	deleted time.Duration // the earliest return of a delete that was invoked after it was armed; never: there is none
-	after   int           // 1 + the index in deletes of the one that certainly came before it was armed; 0: unknown
+	after   int           // 1 + the index of the delete that certainly came before it was armed; 0: unknown
 }
 
 // latches are the latches of the history, by key; nil if there are none.
@@ -121,11 +122,11 @@ func (l *latchKey) orderDeletes() {
 }
 
 // findOpenings finds when each generation can have opened, and by when it has, or was deleted. A participant counts
-// once. A count-down counts at its invocation at the earliest, and one that succeeded with this generation at its
-// return at the latest. An arm that succeeded after the generation was armed, with no delete between them, shows that
-// it was open by then.
+// once. A count-down counts at its invocation at the earliest and, if it succeeded with this generation, at its return
+// at the latest. An arm that succeeded after the generation was armed, with no delete between them, shows that it was
+// open by then.
 func (v *view) findOpenings(l *latchKey, counts []int32) {
-	byToken := make(map[uint64][]int32) // 0: those that may have counted for any generation
+	byToken := make(map[uint64][]int32) // 0: may have counted for any generation
 	for i, s := range refsAt(v.h.Spans, counts) {
 		byToken[s.Token] = append(byToken[s.Token], i)
 	}
@@ -190,8 +191,8 @@ func (l *latchKey) current(s segment) (found []*arming) {
 	return found
 }
 
-// meant are the generations that an operation can have been about: the one that it names or, if it names none, those
-// that were current while it was in flight.
+// meant are the generations that an operation can mean: the generation that it names or, if it names none, those
+// current while it was in flight.
 func (v *view) meant(l *latchKey, i int32) []*arming {
 	s := &v.h.Spans[i]
 	if s.Token == 0 {
@@ -209,8 +210,8 @@ func (v *view) meant(l *latchKey, i int32) []*arming {
 // countsAt reports whether the generation was certainly armed and not open at t.
 func (a *arming) countsAt(t time.Duration) bool { return a.back <= t && a.opens > t }
 
-// awaits counts the awaits with an answer, and those that had to wait: the latch was certainly counting when they were
-// invoked.
+// awaits counts the awaits with an answer, and the awaits that had to wait: the latch was certainly counting when they
+// were invoked.
 func (v *view) awaits(all map[int32]*latchKey) (total, waited int) {
 	for _, l := range all { // order does not matter
 		for i, s := range refsAt(v.h.Spans, l.uses) {

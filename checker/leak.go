@@ -17,7 +17,7 @@ const (
 	renewalsLeft         // a watchdog that still renews
 	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
 	keptLeft             // a hold at a server that its owner has not got
-	leftBehind           // a hold at a server that its owner gave up, of a lock that repeats what gives it back
+	leftBehind           // a hold at a server that its owner gave up, of a lock that repeats releases
 	permitsKept          // more permits at a server than its clients can have
 	requestsLeft         // requests about a lock that the process neither has nor requests
 	channelsLeft         // subscriptions that nobody waits at
@@ -36,11 +36,11 @@ func leakRules() []string {
 		leakWaiting: "may-wait"}
 }
 
-// checkLeak judges what remains. The notes of f leftover say what is at the servers at the end (see
+// checkLeak judges the remains of a run. The notes of f leftover list the data at the servers at the end (see
 // history.Leftover). It is a leak if no client can hold the key anymore, by the longest possible intervals (see
 // free_times.go), or, for the wait queue, if it has more entries than clients that can still wait. Another leak is an
 // acquire of unknown outcome that took the lock although no owner knows of it: it may block others for the requested
-// lease, and not longer (CURATOR-79: one that blocked forever).
+// lease, and not longer (CURATOR-79: blocked forever).
 func checkLeak(v *view, o Options) Result {
 	found := newFindings(o)
 	v.unservedWaits(o, waitRules{acquireLeaked, leakOutage, leakPaused}, found, afterUnknownAcquire)
@@ -82,7 +82,7 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 			found.add(finding{rule: rule, x: free.last, y: i, start: min(free.from, l.Time), end: l.Time})
 		}
 	}
-	if o.applies(leakHeld) && free.from > l.Time { // the queue alone can be judged; that of some locks has the holder too
+	if o.applies(leakHeld) && free.from > l.Time { // only the queue can be judged, which has the holder too in some locks
 		convict(waitersLeft, o.applies(leakWaiting) && l.Waiters > 1+v.waitingAt(l.Key, l.Time, o.slack()))
 		return false
 	}

@@ -68,8 +68,8 @@ func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	v.sweepTries(k, slack, visit)
 }
 
-// sweepHolds visits, for each hold that overlaps with earlier ones that it must not overlap with, the pair with the
-// one that lasts longest. It returns whether there was none.
+// sweepHolds visits, for each hold that overlaps with earlier ones against the rules, the pair with the longest of
+// these. It returns whether there was none.
 func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool {
 	clean := true
 	var last, writer int32 = -1, -1 // the hold whose core ends last, and the writer's
@@ -101,9 +101,9 @@ func (h *hold) orderingToken() uint64 {
 	return h.token
 }
 
-// sweepTokens visits the holds whose token is not greater than that of a hold that was certainly before, or equals
-// that of another, and the re-entries that do not repeat the token of their hold. No two cores of the key overlap. If
-// an owner acts again after an unknown outcome, it is not certain which hold a token belongs to.
+// sweepTokens visits the holds whose token is not greater than the token of a hold that was certainly before, or equals
+// another's, and the re-entries that do not repeat the token of their hold. No two cores of the key overlap. If an
+// owner acts again after an unknown outcome, it is not certain which hold a token belongs to.
 func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	bad := func(x, y int32) {
 		h := &v.holds[y]
@@ -151,12 +151,12 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// modelOps are the operations of a key for its model: every known one, and those of unknown outcome that could
+// modelOps are the operations of a key for its model: every known one, and operations of unknown outcome that could
 // matter.
 //
 // An acquire of unknown outcome whose owner never acts again is left out, unless a failed try may need it. That is
-// safe: in any legal order it can be removed, and what was legal after it still is, because it only ever took room
-// (the lock, a permit) and returned none, and no known grant needs that room to be taken. Only a failed try does.
+// safe: in any legal order it can be removed, and the rest stays legal, because it only ever took room (the lock, a
+// permit) and returned none, and no known grant needs that room to be taken. Only a failed try does.
 func (v *view) modelOps(k *keyOps) []search.Op {
 	ops := make([]search.Op, 0, len(k.spans)+8)
 	var lapses []search.Op

@@ -15,7 +15,7 @@ type keyOps struct {
 	permits        int32           // of a semaphore
 	spans          []int32         // lock operations, by invocation
 	busy           []int32         // tries that failed because the lock was held
-	undone         []segment       // when failed acquires, or what remains of lost holds, may have held the lock
+	undone         []segment       // when failed acquires, or the remains of lost holds, may have held the lock
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
 	unknownLeased  []time.Duration // when those with a lease were invoked
@@ -154,8 +154,8 @@ func (k *keyOps) mode(s *history.Span) {
 	k.ambiguous = k.ambiguous || k.ownerModes[s.Owner] == usageNested|usageMixed
 }
 
-// inferKind infers the kind of lock. An owner that acts again after an acquire of unknown outcome may have
-// re-entered. What the lock is meant to be decides what the history leaves open.
+// inferKind infers the kind of lock. An owner that acts again after an acquire of unknown outcome may have re-entered.
+// The intended kind decides where the history leaves it open.
 func (k *keyOps) inferKind(t usage, meant LockKind) {
 	many := k.manyPermits || k.permits != 0
 	deep := t&usageNested != 0 || (!k.exact && k.unknown != never)
@@ -186,7 +186,7 @@ func (k *keyOps) inferKind(t usage, meant LockKind) {
 	}
 }
 
-// prepare fills in what the search needs to know of lost holds.
+// prepare fills in the facts about lost holds that the search needs.
 func (v *view) prepare(k *keyOps) {
 	if k.kind == search.Semaphore {
 		v.preparePermits(k)
@@ -226,8 +226,8 @@ func (v *view) writesLeft(holds []int32) (all []segment) {
 	return all
 }
 
-// epochs are, by owner, the grants that came after a lost hold, as event indices. A later grant begins a new hold,
-// and what is left of the old one at the servers neither extends nor ends it: to the model it is another owner.
+// epochs are, by owner, the grants that came after a lost hold, as event indices. A later grant begins a new hold, and
+// the remains of the old one at the servers neither extend nor end it: to the model it is another owner.
 type epochs map[int32][]int32
 
 func (v *view) ownerEpochs(key int32) epochs {

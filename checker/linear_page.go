@@ -74,7 +74,7 @@ func (v *view) linearizationOps(j *Judgement) (keyOps, []search.Op) {
 // maxRows is up to which number a client has the row of its number; the page draws the rows in between as well.
 const maxRows = 64
 
-// rows gives a row to each client, that of its number if all are small, and then to each operation of unknown
+// rows gives a row to each client, the row of its number if all are small, and then to each operation of unknown
 // outcome, which lasts to the end of the page.
 func (v *view) rows(ops []search.Op, shown []porcupine.Operation) []porcupine.Operation {
 	row, next := make(map[int]int), 0

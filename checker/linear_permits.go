@@ -35,7 +35,7 @@ type permitOwner struct {
 	acquired  int32 // permits acquired at that instant; -1: and released
 }
 
-// preparePermits finds the permitHolds of a semaphore, and what the search needs to know of lost ones.
+// preparePermits finds the permitHolds of a semaphore, and the facts about lost ones that the search needs.
 func (v *view) preparePermits(k *keyOps) {
 	d := permitFold{view: v, k: k, owner: make(map[int32]*permitOwner)}
 	k.epochs, k.drops, k.dropped, k.orphans = make(epochs), nil, nil, nil
@@ -91,8 +91,8 @@ func (d *permitFold) of(owner int32) *permitOwner {
 	return p
 }
 
-// checkInstant counts what an owner did at t. If it was more than a release, then an acquire, and its release, at one
-// instant, there is no order that is known to be best, and the sweep is not exact.
+// checkInstant counts the operations of an owner at t. If they were more than a release, then an acquire, and its
+// release, at one instant, there is no order that is known to be best, and the sweep is not exact.
 func (d *permitFold) checkInstant(p *permitOwner, t time.Duration, taken int32) {
 	if p.at != t {
 		p.at, p.acquired = t, 0
@@ -178,7 +178,7 @@ func (d *permitFold) notice(n *history.Notice) {
 		case len(p.open) == 0:
 		case d.client(d.k.permitHolds[p.open[0]].span) == who:
 			d.lose(p, owner, n.Time, n.Index, n.Process)
-		default: // what it has had for longest is of another client
+		default: // its oldest permits are another client's
 			d.byClient[who] = append(d.byClient[who], owner)
 		}
 	}
@@ -209,7 +209,7 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 
 // sweepPermits finds the grants without enough permits. It is exact if the key is: to acquire permits as late and to
 // release them as early as possible leaves the most of them at every instant at once. Within one instant, holds that
-// end are released first, those of no length come one after the other, and those that last are acquired last.
+// end are released first, holds of no length come one after the other, and lasting holds are acquired last.
 //
 // Holds that the clock error may have reduced to nothing are skipped.
 func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
@@ -222,7 +222,7 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 			begin = append(begin, i)
 		}
 	}
-	moment := func(y *permitHold) int { // within an instant: those of no length before those that last
+	moment := func(y *permitHold) int { // within an instant: holds of no length before lasting ones
 		if y.core == later(y.from, slack) {
 			return 0
 		}

@@ -11,8 +11,8 @@ import (
 
 // This file leaves out the refused tries that do not prove that the lock was held, before a search for a legal order.
 
-// explained reports whether refused try i is one that does not need a holder: a grant that was undone explains it, a
-// request that waited, or a quorum whose votes may have split.
+// explained reports whether refused try i does not need a holder: it is explained by an undone grant, a waiting
+// request, or a quorum whose votes may have split.
 func (k *keyOps) explained(i int32) bool {
 	_, open := slices.BinarySearch(k.busy, i)
 	return !open
@@ -36,9 +36,9 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 // excuseRefusals leaves out the tries that were refused while a request waited that the lock may serve first (see
 // withoutQueued).
 //
-// On a quorum it leaves out those that were refused during or soon after a fault of the network: what an acquire that
-// failed left on a minority of the servers may have refused them, together with servers that did not reply. It also
-// leaves out those that overlap with another request for the key, or come soon after one that failed: the votes of the
+// On a quorum it leaves out tries that were refused during or soon after a fault of the network: the remains of a
+// failed acquire on a minority of the servers may have refused them, together with servers that did not reply. It also
+// leaves out tries that overlap with another request for the key, or come soon after a failed one: the votes of the
 // servers may split, so that nobody is granted the lock.
 func (v *view) excuseRefusals(keys []keyOps, o Options) {
 	for _, k := range refs(keys) {
@@ -60,7 +60,7 @@ func (v *view) excuseRefusals(keys []keyOps, o Options) {
 }
 
 // withoutQueued are the refused tries of a key during which no acquire waited that the lock may serve first. A fair
-// lock serves its waiters first, also those that give up later, because a try is a later request than they are (see
+// lock serves its waiters first, also waiters that give up later, because a try is a later request than they are (see
 // checkOrder). So does a lock with a preference for writers if a writer waits, and a semaphore or a readers-writer lock
 // may do so unless it states the contrary.
 func (v *view) withoutQueued(k *keyOps, o Options) []int32 {

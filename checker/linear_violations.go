@@ -62,7 +62,7 @@ func (c *linearCheck) tokenViolation(f finding) Violation {
 }
 
 func (c *linearCheck) crowdedViolation(f finding) Violation {
-	crowd := f.note.([]permitHold) // what was granted, and what was held, if anything
+	crowd := f.note.([]permitHold) // the granted and the held permits, if any
 	y, s := &crowd[0], &c.h.Spans[f.y]
 	f.note = format.Count(int(y.permits), "permit")
 	w := c.word(f, wording{BrokenPromise, nothing,

@@ -26,8 +26,8 @@ const (
 )
 
 // checkLinearizable finds out whether the history has a legal order, twice: by the sweep of linear.go, which is fast,
-// and by porcupine's search, which is independent of the sweep's arguments. A short key is searched whole; a longer
-// one is cut where nothing was in flight (see cuts), and of what is still too long the windows around the sweep's
+// and by porcupine's search, which is independent of the sweep's arguments. A short key is searched whole; a longer one
+// is cut where nothing was in flight (see cuts), and of parts that are still too long the windows around the sweep's
 // flaws are searched. If the two disagree, or the search ran out of time or memory, the property is undecided. Where
 // nothing was searched and the sweep finds nothing, the sweep decides alone if it is exact there.
 func checkLinearizable(v *view, o Options) Result {
@@ -210,7 +210,7 @@ func (c *linearCheck) window(k *keyOps, f flaw) []search.Op {
 		return c.windowOps(around(holds, f.y, f.x))
 	}
 	var near []int32
-	for i, h := range refsAt(c.holds, holds) { // those that can have held the lock during the operation
+	for i, h := range refsAt(c.holds, holds) { // the holds that can have lasted during the operation
 		if h.asked <= later(f.until, c.o.ClockError) && later(h.freeBy, c.o.ClockError) >= f.from {
 			near = append(near, i)
 		}

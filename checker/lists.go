@@ -31,8 +31,8 @@ func refsAt[T any](list []T, indices []int32) iter.Seq2[int32, *T] {
 	}
 }
 
-// inFlight visits the spans that were in flight at some time of an interval: first those of unknown outcome, which have
-// no end. Of the others, none lasts longer than the longest one.
+// inFlight visits the spans that were in flight at some time of an interval: first spans of unknown outcome, which have
+// no end. None of the others lasts longer than the longest one.
 func (v *view) inFlight(during segment) iter.Seq2[int32, *history.Span] {
 	return func(yield func(int32, *history.Span) bool) {
 		for i, s := range refsAt(v.h.Spans, v.rare) {

@@ -88,8 +88,7 @@ func (c *honestyCheck) mustKeep(l lostGrant) bool {
 	return l.until < never && !(c.o.applies(honestRemoved) && c.all.any(during, (*faultTime).removesData))
 }
 
-// removesData reports whether a fault removes what servers have stored, or ends its time to live. One of unknown class
-// may.
+// removesData reports whether a fault removes data of servers, or ends its time to live. A fault of unknown class may.
 func (f *faultTime) removesData() bool {
 	switch f.class {
 	case history.FaultRemoves, history.FaultForgets, history.FaultPlants, history.FaultSkews:

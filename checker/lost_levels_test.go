@@ -82,7 +82,7 @@ func lostLevels(seed uint64) (events []history.Event, lost int) {
 			add(history.Invoke, history.Release, p, history.Value{Owner: owner})
 			add(history.OK, history.Release, p, history.Value{Owner: owner})
 		}
-		if counted > levels { // the owner releases what it has lost, too
+		if counted > levels { // the owner releases lost levels, too
 			add(history.Invoke, history.Release, p, history.Value{Owner: owner})
 			add(history.Fail, history.Release, p, history.Value{Owner: owner})
 		}

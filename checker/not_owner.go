@@ -8,11 +8,11 @@ import (
 )
 
 // judgeOwnerNamed finds the releases that were refused with code lost although another owner certainly had the lock, at
-// a lock that states that it says so. Of a quorum, the masters that refuse a release and those that keep what the other
-// owner was promised are majorities, with a master in common.
+// a lock that states that it says so. Of a quorum, the masters that refuse a release and the masters that keep the
+// other owner's promise are majorities, with a master in common.
 //
-// A release that is repeated is replied to as the first time, perhaps from before the other grant: an owner with an
-// earlier release that failed without a reason, or whose outcome is unknown, is not judged.
+// A repeated release gets the first reply again, perhaps from before the other grant: an owner with an earlier release
+// that failed without a reason, or whose outcome is unknown, is not judged.
 func (c *honestyCheck) judgeOwnerNamed() {
 	if !c.o.states(promise.DistinguishesNotOwner) {
 		return
@@ -50,7 +50,7 @@ func (c *honestyCheck) judgeOwnerUnnamed(i int32, s *history.Span) {
 		since := segment{h.asked, s.Return}
 		if c.o.applies(honestData) && c.all.mayAffect(since, anyClient, history.AffectsData, history.AffectsCommands,
 			history.AffectsRights, history.AffectsClockBack, history.AffectsSlots, history.AffectsMemory) {
-			continue // what servers keep, or how they reply, may have changed
+			continue // the servers' data, or how they reply, may have changed
 		}
 		c.found.add(finding{rule: ownerUnnamed, x: holds[n], y: i, start: s.Call, end: s.Return})
 		return

@@ -20,7 +20,7 @@ type counter struct {
 	blur      []bool     // a release may have been of either mode
 	counted   bool       // a reply had a count that could be compared
 	nested    bool
-	refused   bool // an owner was refused what it held
+	refused   bool // an owner was refused the lock that it held
 	over      []int32
 	broken    map[int]bool
 }
@@ -89,7 +89,7 @@ func (c *counter) step(s *history.Span) {
 	}
 }
 
-// count records whether the count in a reply can be right: that of the mode of the operation, or that of both.
+// count records whether the count in a reply can be right: the count of the mode of the operation, or of both.
 func (c *counter) count(s *history.Span, modes ...int) {
 	if s.Count == 0 {
 		return

@@ -25,8 +25,8 @@ type naiveHold struct {
 	span                *history.Span
 }
 
-// keptUntil is until when a server may keep a hold whose loss was reported: a lease may be a twentieth longer than what
-// is promised of it.
+// keptUntil is until when a server may keep a hold whose loss was reported: a lease may be a twentieth longer than its
+// promise.
 func (s *naiveHold) keptUntil() time.Duration {
 	last := s.promises[len(s.promises)-1].until
 	if !s.reported || last == never || s.span.Valid == 0 {
@@ -40,14 +40,14 @@ func (s *naiveHold) promisedAt(t time.Duration) bool {
 	return slices.ContainsFunc(s.promises, func(p segment) bool { return p.from <= t && t < p.until })
 }
 
-// effect is something that changed what its owner relied on.
+// effect is a change of the locks on which its owner relied.
 type effect struct {
 	at     int32
 	span   *history.Span
 	notice *history.Notice
 }
 
-// effectsOf is every effect on what owners relied on, in its order.
+// effectsOf are the effects of a history, in their order.
 func effectsOf(h *history.History) []effect {
 	var all []effect
 	for i := range h.Spans {
@@ -128,7 +128,7 @@ func naiveHolds(h *history.History) []*naiveHold {
 	return all
 }
 
-// promisedAtGrant is promised, or that of a lease which counts from the grant.
+// promisedAtGrant is promised, or the promise of a lease which counts from the grant.
 func promisedAtGrant(s *history.Span) time.Duration {
 	if until := promised(s); s.Valid != 0 || until > s.Return {
 		return until
@@ -151,7 +151,7 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 	}
 	token := s.Token
 	if x := o.now[m]; o.lost[m] > 0 && (s.Call < x.until || s.Token == x.token && s.Call < x.keptUntil()) {
-		token = 0 // perhaps that of the lost hold
+		token = 0 // perhaps the lost hold's
 	}
 	o.lost = [2]int{}
 	o.depth[m] = 1
@@ -160,8 +160,8 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 	return append(all, o.now[m])
 }
 
-// meetings counts the pairs of holds that exclusion and readers-writer forbid, and
-// those of them that lease-exclusion does.
+// meetings counts the pairs of holds that exclusion and readers-writer forbid, and how many of them lease-exclusion
+// forbids.
 func meetings(holds []*naiveHold) (all, inside int) {
 	for i, x := range holds {
 		for _, y := range holds[:i] {
@@ -204,7 +204,7 @@ func wrongTokens(holds []*naiveHold, shared bool) bool {
 // crowdedAt reports whether more permits than exist were held, at some time or at some instant.
 func crowdedAt(h *history.History, limit int64) bool {
 	has := make([]int64, len(h.Owners)) // relied on now
-	least := slices.Clone(has)          // of the permits from before this instant: those that are still held
+	least := slices.Clone(has)          // the permits from before this instant that are still held
 	sum := func(of []int64) (n int64) {
 		for _, x := range of {
 			n += x

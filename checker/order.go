@@ -117,8 +117,8 @@ func (v *view) timedOut() map[int32][]int32 {
 	return all
 }
 
-// gaveUp finds those of the waiters in timedOut that gave up although later requests had been granted: those count as
-// overtaken, too.
+// gaveUp finds the waiters in timedOut that gave up although later requests had been granted: they count as overtaken,
+// too.
 func (v *view) gaveUp(timedOut, granted []int32, readers bool, dis disturbances, o Options, found *findings) {
 	settle := o.queueDelay()
 	for i, s := range refsAt(v.h.Spans, timedOut) {

@@ -11,9 +11,9 @@ import (
 const absentAfter = 100 * time.Millisecond
 
 // disturbed reports whether a fault may have cost a waiter, which waited until t, its place in the queue, so that it
-// was overtaken; last was granted the lock last of those that overtook it. A lost message can have done so only if
-// the lock was free for a while before, because the waiter did not request it in its turn. A lock that was handed
-// over at once did not wait for it.
+// was overtaken; last is the latest grant that overtook it. A lost message can have done so only if the lock was free
+// for a while before, because the waiter did not request it in its turn. A lock that was handed over at once did not
+// wait for it.
 func (v *view) disturbed(span int32, t time.Duration, last int32, d disturbances, o Options) bool {
 	if !o.applies(orderFault) {
 		return false

@@ -14,7 +14,7 @@ import (
 type writerWait struct {
 	segment
 	span int32
-	last int32 // of those up to this one, by their beginnings, the one that ends last
+	last int32 // of the waits up to this one, by their beginnings, the last to end
 }
 
 // judgePrecedence judges a lock that prefers writers: a reader that came while a writer was certainly waiting is not

@@ -109,7 +109,7 @@ func targetNodes(target string) (nodes []string) {
 	return nodes
 }
 
-// isServer reports whether name is that of a server: n1, s2, or another one that ends with a digit.
+// isServer reports whether name is a server's: n1, s2, or another name that ends with a digit.
 func isServer(name string) bool {
 	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9'
 }

@@ -49,8 +49,8 @@ func (v *view) overlaps(of overlapQuery, visit func(x, y int32, s segment)) bool
 	return true
 }
 
-// against compares hold j with those of a list, and removes those that have ended: every step either removes one for
-// good or, as a rule, finds a pair.
+// against compares hold j with the holds of a list, and removes holds that have ended: every step either removes one
+// for good or, as a rule, finds a pair.
 func (p *pairSweep) against(active []int32, j int32, y *hold) []int32 {
 	kept := active[:0]
 	for i, x := range refsAt(p.holds, active) {

@@ -61,7 +61,7 @@ func (o *ownerHolds) begun(owner, key int32, t time.Duration) iter.Seq2[int32, *
 	}
 }
 
-// at visits at least those of them on which the owner relied at t or later, or whose promise ended then.
+// at visits at least the holds on which the owner relied at t or later, or whose promise ended then.
 func (o *ownerHolds) at(owner, key int32, t time.Duration) iter.Seq2[int32, *hold] {
 	return func(yield func(int32, *hold) bool) {
 		for n := o.after(owner, key, t) - 1; n >= 0 && o.isOf(n, owner, key) && o.latest[n] >= t; n-- {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
-// TestSeveralKeysAtOnce: an owner that acquires several keys with one operation is judged as any other, and one that
-// has two operations in flight is not.
+// TestSeveralKeysAtOnce: an owner that acquires several keys with one operation is judged as any other, but not while
+// it has two operations in flight.
 func TestSeveralKeysAtOnce(t *testing.T) {
 	const second = "\nclient 1 acquire b 1.5-1.6 ok owner=y valid=9s\nclient 1 release b 2.5-2.6 ok owner=y"
 	for _, test := range []struct {

@@ -26,16 +26,16 @@ func permitsRules() []string {
 
 // checkPermits adds up the permits that are held at once: the sweep of exclusion.go with weights.
 //
-// Permits are held at least from acquire returned to release invoked, except for those that were released before the
-// rest. If these cores never add up to more than the permits of the key, it is a legal order to grant each hold at
-// its latest and to end it at its earliest, because that leaves the most permits at every instant at once; if they do
-// add up to more, no order is legal. So it is exact for acquires that wait (with failed tries the question can be
-// NP-hard, so they are not used). If an owner acquires permits several times, each time is a hold of its own, and a
-// release returns those of the latest.
+// Permits are held at least from acquire returned to release invoked, except for permits that were released before the
+// rest. If these cores never add up to more than the permits of the key, it is a legal order to grant each hold at its
+// latest and to end it at its earliest, because that leaves the most permits at every instant at once; if they do add
+// up to more, no order is legal. So it is exact for acquires that wait (with failed tries the question can be NP-hard,
+// so they are not used). If an owner acquires permits several times, each time is a hold of its own, and a release
+// returns the permits of the latest.
 //
 // The number of permits is in the history (limit, on an acquire or a resize) or in [Options] Permits. A semaphore that
 // is made smaller keeps the permits that are held: so a grant is compared with the greatest size that may have been in
-// force between its invocation and its return, which is when the last of the holds at its return was granted.
+// force between its invocation and its return, when the last of the holds at its return was granted.
 func checkPermits(v *view, o Options) Result {
 	found := newFindings(o)
 	keys, unknown, most, all := 0, "", int64(0), true
@@ -91,7 +91,7 @@ func (v *view) unsized() string {
 	return ""
 }
 
-// unknownSize says what is missing if the number of permits of a semaphore is unknown.
+// unknownSize is the text for a semaphore whose number of permits is unknown.
 func unknownSize(name string) string {
 	return fmt.Sprintf("the number of permits of %s is unknown: give every acquire a limit, or use --permits", name)
 }

@@ -28,8 +28,8 @@ type permitSweep struct {
 // countPermits finds the largest number of permits held at once. A finding is a grant that exceeded the limit; it
 // lasts while that many are held.
 //
-// Of the grants at one instant, those that last are held together after it; any of them, also one that is released at
-// that instant, overlaps with what was held before.
+// Of the grants at one instant, the lasting ones are held together after it; any of them, even one that is released at
+// that instant, overlaps with earlier holds.
 func (v *view) countPermits(holds []int32, o Options, found *findings) (most int64, whole bool) {
 	p := permitSweep{view: v, holds: holds, slack: o.ClockError}
 	if !o.applies(permitsTouch) {
@@ -43,7 +43,7 @@ func (v *view) countPermits(holds []int32, o Options, found *findings) (most int
 		p.advance(n, y.from, o.ClockError)
 		before, sum := v.weight(j)+p.sure, p.sum+p.left[n]
 		if y.until-y.from <= o.ClockError {
-			sum = 0 // what else is held does not overlap with it
+			sum = 0 // the other holds do not overlap with it
 		}
 		if o.ClockError > 0 && y.until-y.from <= o.ClockError {
 			before = 0 // its length is not certain
@@ -84,7 +84,7 @@ func (p *permitSweep) prepare() {
 	slices.SortFunc(p.backs, func(a, b permitBack) int { return cmp.Compare(a.at, b.at) })
 }
 
-// advance subtracts what is not certainly held after t, when hold n is granted.
+// advance subtracts permits that are not certainly held after t, when hold n is granted.
 func (p *permitSweep) advance(n int, t, clockError time.Duration) {
 	for len(p.backs) > 0 && p.backs[0].at-t <= p.slack {
 		b := p.backs[0]

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
-// slowPermits does what countPermits does, by examining every pair of holds.
+// slowPermits is countPermits by examining every pair of holds.
 func (v *view) slowPermits(holds []int32, limit int64, o Options, found *findings) (most int64) {
 	out := func(i int32, t time.Duration) int64 {
 		if !o.applies(permitsTouch) {

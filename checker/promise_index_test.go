@@ -13,8 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
-// TestPromiseIndex compares the promises that the index finds for each hold with those of a search of all effects.
-// Notices are dated back, some of them to before the hold.
+// TestPromiseIndex compares the promises that the index finds for each hold with the results of a search of all
+// effects. Notices are dated back, some of them to before the hold.
 func TestPromiseIndex(t *testing.T) {
 	race.Skip(t)
 	found := 0

@@ -86,8 +86,8 @@ func checkRecovery(v *view, o Options) Result {
 	return r
 }
 
-// countUnreleased counts the holds that were not released, and those of them after which the lock was granted again:
-// only these have shown anything.
+// countUnreleased counts the holds that were not released, and how many of them were followed by a grant: only these
+// have shown anything.
 func (v *view) countUnreleased() (unreleased, recovered int) {
 	for _, holds := range v.byKey {
 		for n, i := range holds {

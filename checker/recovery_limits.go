@@ -6,9 +6,9 @@ import (
 
 // judgeLimits finds the holds that a lock renewed by itself after the time for which it may (Options.MaxHold): a holder
 // that is alive and stuck would keep the lock for good (redis.io, Distributed Locks: extensions must be limited). When
-// a renewal was sent follows from the end of the promise that it made, and from the lease, of which the promise of the
-// grant shows the most that it can be. It returns how many holds were judged: those that their owner neither renewed by
-// hand nor acquired again.
+// a renewal was sent follows from the end of the promise that it made, and from the lease, whose maximum the promise of
+// the grant shows. It returns how many holds were judged: holds that their owner neither renewed by hand nor acquired
+// again.
 func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 	if o.MaxHold == 0 {
 		return 0

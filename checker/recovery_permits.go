@@ -39,7 +39,7 @@ func (v *view) permitsOfDead(o Options) string {
 }
 
 // permitsAgain reports whether n permits of a hold that ended without a release were certainly free again: clients then
-// held more than the others, a server kept fewer than those of hold and clients, or none were taken at the end.
+// held more than the others, a server kept fewer than the hold and the clients had, or none were taken at the end.
 func (v *view) permitsAgain(h *hold, n, limit int64) (again bool) {
 	holds := v.byKey[h.key]
 	for m, i := range holds {

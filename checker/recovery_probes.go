@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// judgeProbes judges the probes at the end. It returns how many were granted, and what could not be decided about one
-// that was not; "" if all could be judged.
+// judgeProbes judges the probes at the end. It returns how many were granted, and the open question about a refused
+// one; "" if all could be judged.
 func (v *view) judgeProbes(o Options, found *findings) (granted int, open string) {
 	if len(v.h.Probes) == 0 {
 		return 0, ""
@@ -196,8 +196,7 @@ func (v *view) waitForLostKey(d *freeTimes, probed map[int32]bool, o Options) st
 }
 
 // unrecovered finds a hold that was left to its lease, and a client that asked for the lock for longer than the slack
-// after the end of that lease: what it was answered, or what kept it from being granted the lock, shows nothing. "":
-// there is none.
+// after the end of that lease, with an outcome that shows nothing. "": there is none.
 func (v *view) unrecovered(o Options) string {
 	ended := v.leasesEnded()
 	asked := func(span int32, until time.Duration) string {

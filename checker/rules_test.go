@@ -37,8 +37,8 @@ func recordings(t *testing.T) (all []recording) {
 	return all
 }
 
-// TestEveryRuleIsNeeded switches off each rule of each property in turn, those that convict and those that acquit:
-// the judgement of some history in testdata must change.
+// TestEveryRuleIsNeeded switches off each rule of each property in turn, convicting and acquitting ones: the judgement
+// of some history in testdata must change.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	race.Skip(t)
 	all := recordings(t)

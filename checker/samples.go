@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
-// This file is about what the servers kept, as the witness has seen it. A sample is of some instant between Sent and
+// This file is about the servers' data, as the witness has seen them. A sample is of some instant between Sent and
 // Time. Only masters are read: a replica may be behind.
 
 // maxWitnessed is up to how many keys a history may have for samples to be read. With more, a sample leaves out keys
@@ -85,7 +85,7 @@ func (o Options) readable(h *history.History) *history.History {
 	return &c
 }
 
-// readKept reads samples, also those of a foreign lock, as values that come and go.
+// readKept reads samples, also of a foreign lock, as values that come and go.
 func (v *view) readKept(samples []history.Sample) *kept.Values {
 	if len(samples) == 0 || len(v.h.Keys) > maxWitnessed {
 		return nil
@@ -131,7 +131,7 @@ func (s *nodeSamples) read() {
 	}
 }
 
-// keep adds what a sample has of the keys of the history.
+// keep adds the values that a sample has of the keys of the history.
 func (s *nodeSamples) keep(x *history.Sample) {
 	if len(x.Keys) == 0 {
 		return
@@ -153,10 +153,10 @@ func (s *nodeSamples) keep(x *history.Sample) {
 	}
 }
 
-// keptIn is what sample i has of the keys of the history, in their order.
+// keptIn are the values of sample i at the keys of the history, in their order.
 func (s *nodeSamples) keptIn(i int32) []keptKey { return s.kept[s.first[i]:s.first[i+1]] }
 
-// keptAt is what sample i has of a key.
+// keptAt is the value of sample i at a key.
 func (s *nodeSamples) keptAt(i, key int32) (k keptKey, held bool) {
 	for _, k := range s.keptIn(i) {
 		if k.key == key {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file compares what a lock replied to releases and renewals with what servers kept of the hold before.
+// This file compares the replies to releases and renewals with the servers' record of the hold before.
 
 // judgeConfirmedLost finds the releases and renewals that succeeded although the only master had lost the hold before
 // they were invoked: the reply must be that it is not held, whatever removed it. Only owners are judged whose

@@ -11,9 +11,9 @@ import (
 
 // judgeDeniedGrants finds the acquires and tries that failed without saying that a grant may have been undone, although
 // a server kept a hold for their owner between their call and their return. Only the first operation of an owner at a
-// key is judged, if no other of the owner begins before it has ended: what a server keeps for it then is of that
-// operation. What finds nothing to take back, because a fault or a forced release has removed it, may take it for proof
-// that there was nothing. Of a quorum nothing is judged: what a minority has granted is no grant.
+// key is judged, if no other of the owner begins before it has ended: a hold that a server keeps for it then is of that
+// operation. If a fault or a forced release has removed the hold, the lock may take its absence for proof that there
+// was none. A quorum is not judged: a grant by a minority is no grant.
 func (c *honestyCheck) judgeDeniedGrants() {
 	s := c.samples()
 	if s == nil || !c.o.states(promise.RetriesRelease1500ms) || c.quorum || c.o.MayBeDown > 0 {

@@ -56,8 +56,8 @@ func (v *view) requestedAt(nodes []string, t time.Duration) bool {
 	return false
 }
 
-// storedAt are the masters that had a record of a hold at some time, and those that certainly had none at t: their last
-// samples since the grant show none or, if there is none yet, they have never stored its key.
+// storedAt are the masters that had a record of a hold at some time, and the masters that certainly had none at t:
+// their last samples since the grant show none or, if there is none yet, they have never stored its key.
 func (s *nodeSamples) storedAt(h *hold, t time.Duration) (stored, without []string) {
 	for node, samples := range s.nodes {
 		had, sampled := false, false

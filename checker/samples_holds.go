@@ -10,11 +10,11 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// This file compares what servers keep of an owner with what the owner has, at instants at which it certainly has
-// nothing in flight.
+// This file compares the servers' records of an owner with its holds, at instants at which it certainly has nothing in
+// flight.
 
-// ownerLedger is what one owner did at one key: its operations in their order. Only owners of one client are judged,
-// all of whose operations have a known outcome, and which do not both read and write.
+// ownerLedger has the operations of one owner at one key, in their order. Only owners of one client are judged, if all
+// their operations have a known outcome, and they do not both read and write.
 type ownerLedger struct {
 	ops    []int32
 	depths []int32 // after each of ops; -1 from where it is not certain
@@ -27,7 +27,7 @@ type ownerLedger struct {
 func (s *nodeSamples) newLedgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
 	used := s.lastUses()
-	live := make(map[int32][]*ownerLedger) // by key: those that a forced release may be of interest to
+	live := make(map[int32][]*ownerLedger) // by key: owners whom a forced release may concern
 	for i, x := range refs(s.h.Spans) {
 		if x.Op == history.OpForceRelease && x.Outcome != history.Fail {
 			live[x.Key] = slices.DeleteFunc(live[x.Key], func(l *ownerLedger) bool {
@@ -88,7 +88,7 @@ func (s *nodeSamples) lastUses() map[ownerKey]time.Duration {
 	return used
 }
 
-// restarted: of an owner whose client crashed and was started again, what a server keeps may be the dead one's.
+// restarted: if the client of an owner crashed and was started again, a record at a server may be the dead one's.
 func (s *nodeSamples) restarted(all map[ownerKey]*ownerLedger) {
 	first := make(map[int]time.Duration) // by client: its first crash, after which nothing is certain
 	for _, n := range refs(s.h.Notices) {
@@ -131,12 +131,12 @@ func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.
 	case s.Outcome == history.OK && s.Op == history.OpRelease:
 		depth--
 	case s.Outcome == history.Fail && !acquires:
-		depth = -1 // what it left is not certain
+		depth = -1 // the remaining levels are not certain
 	}
 	l.ops, l.depths = append(l.ops, i), append(l.depths, depth)
 }
 
-// uncertainFrom marks what is not certain after a reported loss.
+// uncertainFrom marks the instants after a reported loss as uncertain.
 func (l *ownerLedger) uncertainFrom(t time.Duration, spans []history.Span) {
 	for n := range l.ops {
 		if n+1 == len(l.ops) || spans[l.ops[n+1]].Return >= t {

@@ -10,7 +10,7 @@ import (
 
 // This file finds the grants that servers no longer had, see lost_grants.go.
 
-// nodeHold is what one server had of a hold by the end of an interval: its last samples as a master.
+// nodeHold is one server's record of a hold by the end of an interval: its last samples as a master.
 type nodeHold struct {
 	had      bool            // at some time
 	last     *history.Sample // its last sample; nil: there is none
@@ -26,8 +26,7 @@ type lossSearch struct {
 }
 
 // lostGrants are the holds that servers no longer had when their owners stopped relying on them, or when the promises
-// ended: if several servers decide, more than may be down, or all that ever had it; else those that are the masters of
-// the key.
+// ended: if several servers decide, more than may be down, or all that ever had it; else the masters of the key.
 func (s *nodeSamples) lostGrants(o Options) (all []lostGrant) {
 	search := lossSearch{nodeSamples: s, promoted: make(map[string][]time.Duration)}
 	for _, f := range refs(s.h.Faults) {
@@ -62,7 +61,7 @@ func (s *lossSearch) lost(h *hold, end time.Duration, o Options) *history.Sample
 	return lostByMaster(all)
 }
 
-// holdAt is what a server has of a hold by end. last is nil if it has never stored the key of the hold.
+// holdAt is a server's record of a hold by end. last is nil if it has never stored the key of the hold.
 func (s *lossSearch) holdAt(node int, h *hold, end time.Duration) (n nodeHold) {
 	home := s.named[nodeKey{int32(node), h.key}] != nil
 	for i, x := range refsAt(s.h.Samples, s.between(node, h.from, end)) {
@@ -91,9 +90,9 @@ func (s *lossSearch) holdAt(node int, h *hold, end time.Duration) (n nodeHold) {
 	return n
 }
 
-// lostByMaster is the sample that shows that no master of the key has the hold; nil: one may have it. A master that was
-// promoted replaces those before it, which may not know that yet. One that never had the hold counts only if it was
-// promoted, and each has to be sampled after the loss.
+// lostByMaster is the sample that shows that no master of the key has the hold; nil: one may have it. A promoted master
+// replaces earlier ones, which may not know that yet. A master that never had the hold counts only if it was promoted,
+// and each has to be sampled after the loss.
 func lostByMaster(all []nodeHold) (at *history.Sample) {
 	newest := time.Duration(-1)
 	for _, n := range all {
@@ -121,8 +120,8 @@ func lostByMaster(all []nodeHold) (at *history.Sample) {
 	return at
 }
 
-// lostByQuorum is the sample that shows that too few servers have the hold for a majority, or none of those that had
-// it; nil: enough may have it.
+// lostByQuorum is the sample that shows that too few servers have the hold for a majority, or none that had it; nil:
+// enough may have it.
 func lostByQuorum(all []nodeHold, mayBeDown int) (at *history.Sample) {
 	without, kept := 0, 0
 	for _, n := range all {
@@ -142,8 +141,8 @@ func lostByQuorum(all []nodeHold, mayBeDown int) (at *history.Sample) {
 	return nil
 }
 
-// lostPermits finds the holds of permits that servers no longer had. Samples do not show whose permits they keep: of
-// several holds at once, each may be the one that was lost.
+// lostPermits finds the holds of permits that servers no longer had. Samples do not show whose permits they keep: any
+// of several holds at once may be the lost one.
 func (c *honestyCheck) lostPermits(s *nodeSamples) (all []lostGrant) {
 	fewer := make(map[int32]lostGrant) // by hold: since when its server has kept too few permits
 	key, next, open := none, 0, []int32(nil)

@@ -10,9 +10,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// This file compares the permits that a server keeps for a semaphore with those that its clients have. Whose permits
-// they are, samples do not show: only sums are compared. A key that several masters have kept is not judged, because
-// it is not known whose state counts.
+// This file compares the permits that a server keeps for a semaphore with its clients' permits. Samples do not show the
+// owners of permits: only sums are compared. A key that several masters have kept is not judged, because it is not
+// known whose state counts.
 
 // permitSamples visits the samples of each semaphore in the order of time, with the permits that the server keeps,
 // until visit returns false.
@@ -43,7 +43,7 @@ func (s *nodeSamples) permitSamples(visit func(key int32, x *history.Sample, kep
 }
 
 // fewerPermits finds, for each semaphore, a sample with fewer permits than its clients certainly held and were
-// promised. A promise does not count if a fault may have changed what servers keep since it was requested.
+// promised. A promise does not count if a fault may have changed the servers' data since it was requested.
 func (c *honestyCheck) fewerPermits() {
 	seen := c.samples()
 	if seen == nil {
@@ -106,9 +106,9 @@ func (v *view) outAt(i int32, t time.Duration) int64 {
 	return n
 }
 
-// judgeMorePermits finds, for each semaphore, the first sample with more permits than its clients can have: those of
-// holds that may last, of acquires of unknown outcome, and of requests that failed less than the slack before, other
-// than tries that were refused. A lock whose grants have no validity may keep what was not released without an end.
+// judgeMorePermits finds, for each semaphore, the first sample with more permits than its clients can have: permits of
+// holds that may last, of acquires of unknown outcome, and of requests that failed less than the slack before, except
+// refused tries. A lock whose grants have no validity may keep unreleased permits without an end.
 func (v *view) judgeMorePermits(o Options, found *findings) {
 	seen := v.samples()
 	if seen == nil {

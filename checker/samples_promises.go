@@ -15,7 +15,7 @@ import (
 // release.
 type receivedPromise struct {
 	at, until time.Duration
-	asked     time.Duration // what it replies to was not sent before; of a notice that is not known: at
+	asked     time.Duration // its request was not sent before; of a notice, unknown: at
 	span      int32         // the operation; none: a notice
 	event     int32
 	what      promiseEvent
@@ -28,14 +28,14 @@ type promiseEvent uint8
 
 const (
 	promiseMade     promiseEvent = iota // by a grant: a longer one, of an outer level, stays in force
-	promiseReplaced                     // by a renewal: that of the innermost level
-	promiseOver                         // by a release: that of the innermost level
+	promiseReplaced                     // by a renewal: the innermost level's
+	promiseOver                         // by a release: the innermost level's
 )
 
 // levelPromises are the promises to the levels of one hold, the outermost first.
 type levelPromises []receivedPromise
 
-// apply applies an event. What is left after a release is what the outer levels were promised.
+// apply applies an event. A release leaves the promises of the outer levels.
 func (l *levelPromises) apply(p receivedPromise) {
 	list := *l
 	if p.what != promiseMade && len(list) > 0 {
@@ -65,10 +65,10 @@ type unkeptPromise struct {
 	keep time.Duration // until when that node kept the hold at most; 0: it did not have it
 }
 
-// judgeKeptPromises compares every promise with what the servers kept: while it is in force, and its owner has not
-// given it up, each server that granted it has the hold, with a lease that does not end before the promise. Of a quorum
-// this is so for a majority (Options.MayBeDown servers may differ). A fault that may change what servers keep excuses
-// the lock from the request on that the promise replies to: what is renewed after the fault was still there.
+// judgeKeptPromises compares every promise with the servers' data: while it is in force, and its owner has not given it
+// up, each server that granted it has the hold, with a lease that does not end before the promise. Of a quorum this is
+// so for a majority (Options.MayBeDown servers may differ). A fault that may change the servers' data excuses the lock
+// from the request of the promise on: a hold that is renewed after the fault was still there.
 func (c *honestyCheck) judgeKeptPromises() {
 	seen := c.samples()
 	if seen == nil {
@@ -102,8 +102,8 @@ func (c *honestyCheck) judgeKeptPromises() {
 	}
 }
 
-// changed reports whether a fault may have changed what servers keep of a promise. When the request of a notice was
-// sent is known only if nothing delays it.
+// changed reports whether a fault may have changed the servers' record of a promise. The time of the request of a
+// notice is known only if nothing delays it.
 func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bool {
 	since := p.asked
 	at := segment{p.asked, p.asked}
@@ -124,7 +124,7 @@ func (s *nodeSamples) breaksPromise(
 		switch {
 		case fails:
 			all = append(all, u)
-		case keeps && o.MayBeDown == 0: // of two masters, the one that has the hold decides
+		case keeps && o.MayBeDown == 0: // of two masters, the master with the hold decides
 			return unkeptPromise{}, false
 		}
 	}
@@ -141,7 +141,7 @@ func (s *nodeSamples) breaksPromiseAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
 ) (u unkeptPromise, fails, keeps bool) {
 	home := s.named[nodeKey{int32(node), h.key}] != nil
-	if !home { // its samples cannot show whose the key is; but that one that was held is free is certain
+	if !home { // its samples do not name owners, but show that a held key became free
 		for _, i := range s.between(node, h.asked, p.at) {
 			is, _ := s.presenceOf(i, h.owner, h.key)
 			home = home || is == unnamed
@@ -166,7 +166,7 @@ func (s *nodeSamples) breaksPromiseAt(
 }
 
 // unseenMaster reports whether another node that has named an owner at a key was a master when it was last sampled
-// before at, which was before from: of two masters, it may be the one that granted the lock after that.
+// before at, which was before from: of two masters, this one may have granted the lock after that.
 func (s *nodeSamples) unseenMaster(node int, key int32, from, at time.Duration) bool {
 	for other, all := range s.nodes {
 		n := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Time > at })

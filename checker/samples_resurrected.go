@@ -18,9 +18,9 @@ type resurrection struct {
 	seen    time.Duration // when it had it again
 }
 
-// judgeResurrected finds the holds of which the loss was reported and that more servers than may be down have again
-// after that: each of them had the hold, then had it not, and then had it although its owner had not requested the lock
-// since. Only what changes the data at the servers excuses the lock, and a second master.
+// judgeResurrected finds the holds whose loss was reported and that more servers than may be down have again after
+// that: each of them had the hold, then had it not, and then had it although its owner had not requested the lock
+// since. Only a fault that may change the servers' data excuses the lock, and a second master.
 func (c *honestyCheck) judgeResurrected() {
 	seen := c.samples()
 	if seen == nil {

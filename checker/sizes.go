@@ -41,9 +41,9 @@ func (v *view) findResizes() map[int32]resized {
 	return all
 }
 
-// newResized finds the times of the sizes that some resizes set, which are in the order of their invocations. A size
-// is certainly over when another resize has returned that was invoked after the return of the one that set it.
-// limit is the greatest known size.
+// newResized finds the times of the sizes that some resizes set, which are in the order of their invocations. A size is
+// certainly over when another resize has returned that was invoked after the return of the resize that set it. limit is
+// the greatest known size.
 func newResized(resizes []*history.Span, limit int64) resized {
 	replaced := make([]time.Duration, len(resizes)+1) // the earliest return of this one and of those after it
 	replaced[len(resizes)] = never

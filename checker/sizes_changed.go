@@ -17,7 +17,7 @@ type sizeChange struct {
 }
 
 // judgeSizeChanges finds the changes of the number of permits whose reply is not the previous number plus the requested
-// change, those that left a negative number, and those that were refused although there were enough permits to remove.
+// change, the changes that left a negative number, and the ones that were refused although there were enough permits.
 // The previous number is certain if the last change or resize succeeded and returned before this one was invoked, and
 // no fault can have changed the data of the servers since then. After a change of unknown outcome, which may take
 // effect at any time, it is never certain again.

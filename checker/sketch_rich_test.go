@@ -7,11 +7,11 @@ import (
 	"github.com/lockchaos/lockchaos/internal/search"
 )
 
-// This file makes the sketcher draw what only the comparison of single properties needs: promises, counts and tokens
-// of every kind of lock, permits that are released in parts or together, and owners that read and write.
+// This file makes the sketcher draw facts that only the comparison of single properties needs: promises, counts and
+// tokens of every kind of lock, permits that are released in parts or together, and owners that read and write.
 
-// richInside is what an owner does from its grant to its last release, at until. It returns false if it did nothing;
-// then the caller draws the common case.
+// richInside draws the actions of an owner from its grant to its last release, at until. It returns false if it did
+// nothing; then the caller draws the common case.
 func (d *sketcher) richInside(o sketch, from, until int) bool {
 	switch {
 	case d.kind == search.Semaphore && o.permits > 1 && d.once(50):
@@ -97,7 +97,7 @@ func (d *sketcher) upgrade(o sketch, from, until int) {
 	d.act(o, history.OpRelease, max(t, until), 3)
 }
 
-// setReply fills in what only some locks reply.
+// setReply fills in the fields that only some locks reply.
 func (d *sketcher) setReply(s *history.Span, token uint64) uint64 {
 	if s.Outcome != history.OK {
 		return token

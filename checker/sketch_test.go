@@ -186,7 +186,7 @@ func (d *sketcher) unknownOutcome(o sketch) {
 	}
 }
 
-// insideHold is what the owner does from its grant to its release at until.
+// insideHold draws the actions of the owner from its grant to its release at until.
 func (d *sketcher) insideHold(o sketch, from, until int) {
 	if d.rich && d.richInside(o, from, until) {
 		return
@@ -319,7 +319,7 @@ func (d *sketcher) build() {
 	}
 }
 
-// setToken gives a grant its token: the next one, or that of its hold; and sometimes a wrong one, or none.
+// setToken gives a grant its token: the next one, or its hold's; and sometimes a wrong one, or none.
 func (d *sketcher) setToken(s *history.Span, last uint64) uint64 {
 	depth, token := 0, uint64(0)
 	for i := range d.h.Spans {

@@ -16,7 +16,7 @@ import (
 // leases expire as it should, over a network with delays and lost replies. Whatever it records, no property may be
 // violated.
 
-// modelHold is what one owner has at the server.
+// modelHold is the hold of one owner at the server.
 type modelHold struct {
 	depth   [2]int // acquires to write and to read; of a semaphore permits, in the first
 	expires int    // 0: never
@@ -35,7 +35,7 @@ type modelClient struct {
 	reply         history.Event
 	next          int // when it sends its next request
 	has           [2]int
-	promise       int // until when it relies on what it has; 0: without an end
+	promise       int // until when it relies on its hold; 0: without an end
 }
 
 // lockModel is a run in ticks of a millisecond.
@@ -45,8 +45,8 @@ type lockModel struct {
 	limit   int
 	leases  bool
 	verbose bool   // replies have validity, count and token
-	unaware bool   // leases are those of the server: clients neither request nor know them, and renew
-	closing bool   // clients only release what they have
+	unaware bool   // leases are the server's: clients neither request nor know them, and renew
+	closing bool   // clients only release their holds
 	flaw    string // the flaw of the server; "": none
 	now     int
 	token   uint64
@@ -148,7 +148,7 @@ func (l *lockModel) ask(a *modelClient) {
 	l.record(a, history.Invoke, a.op, v)
 }
 
-// attempt is what the server does with a request; a waiter tries again.
+// attempt lets the server execute a request; a waiter tries again.
 func (l *lockModel) attempt(a *modelClient) {
 	reply := history.Event{Type: history.OK, Value: &history.Value{}}
 	switch {

@@ -103,8 +103,8 @@ func (v *view) endHold(h *hold, end time.Duration) {
 	v.promised[h.span] = h.core
 }
 
-// clientTimes are the times of those faults of clients that satisfy is, by client, and the stalls of the harness, which
-// are those of every client.
+// clientTimes are the times of the clients' faults that satisfy is, by client, and the stalls of the harness, which
+// concern every client.
 func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
 	pauses, stalls := make(map[int][]segment), v.harnessStalls()
 	for _, f := range refs(v.faultTimes()) {

@@ -20,9 +20,9 @@ const maxReaders = 8
 const maxKept = 10_000
 
 // Stream judges a history while it is recorded, in memory that does not grow with its length. It keeps the operations
-// in flight, those of unknown outcome, a few grants for each key, and the grants during the longest current wait. It
-// judges the properties of which every violation can be proved from what was in flight at some time (see [Streamed]),
-// with the same checkers as [Judge], repeatedly and on the part of the history that still matters.
+// in flight or of unknown outcome, a few grants for each key, and the grants during the longest current wait. It judges
+// the properties whose violations can all be proved from operations in flight at one time (see [Streamed]), with the
+// same checkers as [Judge], repeatedly and on the part of the history that still matters.
 //
 // It belongs to one goroutine. Add takes the events in their order; Look and Judgement may be called at any time.
 type Stream struct {
@@ -48,7 +48,7 @@ type foundViolations struct {
 	at   map[[2]int]int // index in list, by identity
 	more int            // not kept
 
-	doubted map[int]bool // by index in list: what was noted later may excuse it
+	doubted map[int]bool // by index in list: a later notice may excuse it
 }
 
 // Streamed are the properties that a [Stream] judges. Of [Exercised] it judges only the contention.
@@ -107,8 +107,8 @@ func (s *Stream) Look() []Violation {
 	return news
 }
 
-// look judges what is kept. Unless the run is over, a hold that has not ended has certainly lasted until now, and not
-// longer.
+// look judges the kept events. Unless the run is over, a hold that has not ended has certainly lasted until now, and
+// not longer.
 func (s *Stream) look(over bool) {
 	h := s.o.withLimits(s.b.History())
 	v, err := safeView(h, s.o)
@@ -125,7 +125,7 @@ func (s *Stream) look(over bool) {
 		}
 	}
 	for _, i := range v.rare {
-		if owner := h.Owners[h.Spans[i].Owner]; h.Spans[i].Lapsed { // what was judged before may be about that hold
+		if owner := h.Owners[h.Spans[i].Owner]; h.Spans[i].Lapsed { // an earlier judgement may be about that hold
 			s.unknownOwners[owner], s.unknownWhy[owner] = true, leaseEnded
 		}
 	}
@@ -171,7 +171,7 @@ func (v *view) endNow() {
 	}
 }
 
-// record adds what a checker found.
+// record adds the findings of a checker.
 func (s *Stream) record(p Property, r Result) {
 	s.applied[p] = s.applied[p] || r.Outcome != NotApplicable
 	t := s.found[p]
@@ -222,7 +222,7 @@ func (s *Stream) Judgement() Judgement {
 	return j
 }
 
-// result summarizes what was found about a property.
+// result summarizes the findings about a property.
 func (s *Stream) result(p Property) Result {
 	i := slices.IndexFunc(s.last, func(r Result) bool { return r.Property == p })
 	r := s.last[i]

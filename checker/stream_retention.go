@@ -8,15 +8,15 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file decides what a [Stream] has to keep.
+// This file decides which events a [Stream] has to keep.
 //
-// Two holds overlap only if one of them had not ended when the other was granted: so what exclusion, lease-exclusion,
-// permits and readers-writer can still find is about holds that have not ended, or about grants that are still to
-// come. Fencing compares a grant with the greatest token of those that were certainly before it, and with the tokens
-// of those that were not: all that came after the request.
+// Two holds overlap only if one of them had not ended when the other was granted: so further findings of exclusion,
+// lease-exclusion, permits and readers-writer are about holds that have not ended, or about later grants. Fencing
+// compares a grant with the greatest token of the grants that were certainly before it, and with the tokens of the
+// others: all that came after the request.
 
 // chain is a series of one owner's operations on one key, before and after which it held nothing: from the event that
-// requested the first hold to the one that ended the last.
+// requested the first hold to the event that ended the last.
 type chain struct {
 	from, to int32 // event indices
 	kept     bool
@@ -36,7 +36,7 @@ type retention struct {
 	touch          []int32           // by key: the touch with the greatest token; -1: none
 }
 
-// trim drops what can no longer matter.
+// trim drops events that can no longer matter.
 func (s *Stream) trim() {
 	h := s.b.History()
 	v, err := safeView(s.o.withLimits(h), s.o)
@@ -209,7 +209,7 @@ func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 		return true
 	}
 	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != ordSequential && s.Return >= k.h.End {
-		return true // it may have returned what is requested at this very instant
+		return true // it may have returned a permit that is requested at this very instant
 	}
 	if s.Op == history.OpForceRelease {
 		return s.Ended >= k.oldest

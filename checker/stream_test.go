@@ -30,8 +30,8 @@ func streamed(t *testing.T, events []history.Event, o Options, every int) Judgem
 	return s.Judgement()
 }
 
-// differs returns how a stream's judgement differs from that of the whole history; vague says that the stream left
-// undecided what the other decides.
+// differs returns how a stream's judgement differs from the whole history's; vague says that the stream left properties
+// undecided that the other decides.
 func differs(whole, stream Judgement) (diff string, vague bool) {
 	for _, r := range stream.Results {
 		if r.Property == Exercised {

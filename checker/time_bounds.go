@@ -22,9 +22,9 @@ type timeBounds struct {
 // judgeTimeBounds finds the tries, releases and renewals that took too long, and the acquires that did not end when
 // their wait did. Tries are granted or refused within the slack; where a master may be down, they also wait for the
 // replies of the others, and are not judged. Releases and renewals have twice the slack, and so has the answer to an
-// acquire whose wait is over: some locks wait in whole seconds. Of a lock that states that a fault does not affect its
-// releases (see fault_scope.go), these have the slack alone: one that waits for the end of the fault keeps the lock
-// held.
+// acquire whose wait is over: some locks wait in whole seconds. If a lock states that a fault does not affect its
+// releases (see fault_scope.go), these have the slack alone: a release that waits for the end of the fault keeps the
+// lock held.
 func (v *view) judgeTimeBounds(o Options, found *findings) {
 	b := timeBounds{v.undisturbed(o), o, found}
 	for i, s := range refs(v.h.Spans) {
@@ -54,7 +54,7 @@ func (v *view) judgeTimeBounds(o Options, found *findings) {
 // than the time to the next poll. No busy machine ends a wait too early.
 const unusedWait = time.Second
 
-// lateAnswer is the note of an acquire that returned after its wait, unlike one that never returned.
+// lateAnswer is the note of an acquire that returned after its wait; it is none if the acquire never returned.
 const lateAnswer = "late"
 
 // duration judges an operation that ended at until.

@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkTraffic judges each shape of traffic: without promises, and by every rule. It prints the processor time of
-// the judgement by all properties except the search, which has its own limit; that of the slowest property alone,
+// the judgement by all properties except the search, which has its own limit; the time of the slowest property alone,
 // including results that others share; and the growth from a history with a tenth of the events. The numbers are in
 // docs/contributors/measurements.md.
 func BenchmarkTraffic(b *testing.B) {
@@ -58,7 +58,7 @@ func (t traffic) benchmark(b *testing.B, events int, o Options) time.Duration {
 	return took
 }
 
-// TestTraffic judges each shape, so that the benchmark is known to measure what it says: each is a history without
+// TestTraffic judges each shape, so that the benchmark is known to measure its subject: each is a history without
 // problems, and each property judges it to the end.
 func TestTraffic(t *testing.T) {
 	for _, shape := range shapesOfTraffic() {

@@ -7,10 +7,10 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// This file is about a lock that a program hands to its own waiters, without a message to those of others, and that
-// states that it frees it for all of them again ([promise.ProgramsTakeTurns]).
+// This file is about a lock that a program hands to its own waiters, without a message to other programs, and that
+// states that it frees itself for all of them again ([promise.ProgramsTakeTurns]).
 
-// The bounds of a lock that takes turns. They are many times what package lock states, which hands a mutex over for
+// The bounds of a lock that takes turns. They are many times the bounds of package lock, which hands a mutex over for
 // 10 ms: after that the waiters of all programs compete.
 const (
 	keptFor    = 3 * time.Second
@@ -56,8 +56,8 @@ func (v *view) judgeTurns(o Options, found *findings) {
 	}
 }
 
-// longTurns finds the turns of more than keptGrants grants, by key. Of a key that another program may have been granted
-// meanwhile, because the outcome of an acquire or what its owner held is unknown, it finds none.
+// longTurns finds the turns of more than keptGrants grants, by key, but none at a key that another program may have
+// been granted meanwhile, because an outcome or an owner's hold is unknown.
 func (v *view) longTurns(clients int) map[int32][]turn {
 	unsure := make(map[int32]bool)
 	for _, s := range refs(v.h.Spans) {

@@ -57,7 +57,7 @@ func (u *undisturbed) in(s segment, span int32, what []string) bool {
 }
 
 // firstUnknownFault is when the nemesis of another suite first did something that this harness has no name for, so that
-// nobody knows what it affected, or for how long; never: it did not.
+// its effect and its duration are unknown; never: it did not.
 func (v *view) firstUnknownFault() time.Duration {
 	for _, f := range refs(v.h.Faults) {
 		known := explains(f.Name) || f.Name == history.SourceIgnored || f.Name == history.ProcessLeft ||

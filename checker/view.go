@@ -23,7 +23,7 @@ type view struct {
 	holds         []hold                    // in the order of their grants
 	rare          []int32                   // see rareSpans
 	lapses        *lapses                   // see findLapses
-	byKey         [][]int32                 // holds of each key in that order; those of one instant by end
+	byKey         [][]int32                 // holds of each key in that order; at one instant by end
 	orphans       []int32                   // spans: releases that succeeded without a hold
 	renumbered    []int32                   // spans: re-entries with another token than their hold's
 	regrants      []int32                   // spans: grants to an owner that already held the lock
@@ -79,7 +79,7 @@ type hold struct {
 	asked            time.Duration // acquire invoked
 	from             time.Duration // acquire returned: from here on it is certain
 	until            time.Duration // end of belief: the first of release invoked, loss reported and crash
-	core             time.Duration // end of what a legal order must contain; later than until if the loss was not real
+	core             time.Duration // end of the part in every legal order; after until if the loss was not real
 	freeBy           time.Duration // release returned, or one by force; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
 	extras           *holdExtra    // see extra and mutableExtra; nil: all zero
@@ -120,7 +120,7 @@ func (s segment) text() string {
 
 // bareView is a view without holds.
 func bareView(h *history.History, o Options) *view {
-	o.off = disabledRules{} // those of one property do not belong to all
+	o.off = disabledRules{} // rules of one property do not belong to all
 	v := &view{h: h, kind: o.kind(), quorum: o.MayBeDown > 0, fair: o.states(promise.Fair), poll: o.poll(),
 		parts: make(map[int32][]partialReturn), promised: make(map[int32]time.Duration),
 		leaseStarts: make(map[int32]LeaseStart)}
@@ -256,7 +256,7 @@ func (v *view) unjudged(is func(*history.Span) bool) bool {
 	})
 }
 
-// programOrder says what is known about the order of one owner's operations.
+// programOrder is the certainty of the order of one owner's operations.
 type programOrder uint8
 
 const (
@@ -271,7 +271,7 @@ const (
 func orders(h *history.History) ([]programOrder, []unknownCause) {
 	of, why := make([]programOrder, len(h.Owners)), make([]unknownCause, len(h.Owners))
 	ends := make([]int32, len(h.Owners))           // latest completion of known outcome
-	unknown := make([]programOrder, len(h.Owners)) // what the next acquire makes of it
+	unknown := make([]programOrder, len(h.Owners)) // the order after the next acquire
 	for _, s := range refs(h.Spans) {
 		if !isLockOp(s) {
 			continue
@@ -303,9 +303,9 @@ func orders(h *history.History) ([]programOrder, []unknownCause) {
 // noEffect stands for an event without an effect, see effectOrder.
 const noEffect = int32(-1 << 31)
 
-// effectOrder is the order in which spans and notices changed what owners could believe: a grant counts when it
-// returned, a release when it was invoked. A span is its index, a notice is -1 minus its index. Each event index is a
-// slot of its own, so that nothing has to be sorted; slots without an effect hold noEffect.
+// effectOrder is the order in which spans and notices changed the beliefs of owners: a grant counts when it returned, a
+// release when it was invoked. A span is its index, a notice is -1 minus its index. Each event index is a slot of its
+// own, so that nothing has to be sorted; slots without an effect hold noEffect.
 func effectOrder(h *history.History) []int32 {
 	count, top := 0, int32(-1)
 	eachEffect(h, func(at, _ int32) {
@@ -366,8 +366,7 @@ func group(keys int, holds []hold) [][]int32 {
 	return byKey
 }
 
-// orderTies puts holds that began at the same instant into the only order that can be legal: first those of no
-// length, and of these the one with the smallest token.
+// orderTies puts holds that began at the same instant into the only order that can be legal: by end, then by token.
 func (v *view) orderTies() {
 	for _, holds := range v.byKey {
 		for i := 0; i < len(holds); {

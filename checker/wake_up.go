@@ -27,9 +27,9 @@ const (
 	noReason                    // a wait ended without a reply although there was no fault
 	closedWait                  // an acquire did not return although its lock object had been closed
 	keptToItself                // a program kept the lock to itself while clients of others waited
-	holdAndWait                 // an acquire of several keys kept one that others waited for, while it waited for another
+	holdAndWait                 // an acquire of several keys kept one with other waiters, while it waited for another
 	unanswered                  // an operation had no reply although only other servers than its own were unavailable
-	ownGrant                    // an acquire waited for what it had been granted
+	ownGrant                    // an acquire waited for its own grant
 	outcomeUnknown              // the outcome of an acquire stayed unknown although a majority was available
 	waitedWhileFree             // a waiter was not served although the servers had no hold
 	wakeOutage                  // acquits: the servers were unavailable
@@ -54,8 +54,8 @@ func wakeUpRules() []string {
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or went
 // to no waiter (redisson#4744: a reader is not woken when a writer releases). Free means that no client can have held
-// it, by the longest possible intervals (see free_times.go). A wait that timed out counts like one that was served in
-// the end. What follows a hold that was not released is judged by recovery.
+// it, by the longest possible intervals (see free_times.go). A wait that timed out counts like a wait that was served
+// in the end. Recovery judges the time after a hold that was not released.
 //
 // An acquire with a wait has to return when its wait ends, and not before (see time_bounds.go). The harness records
 // that a reply did not come only long after that; if the client was running and the servers were available in the
@@ -134,7 +134,7 @@ func (v *view) heardOf(s *history.Span, t time.Duration) bool {
 	})
 }
 
-// wakeUpWords are the wordings of the rules of wake-up, except for those that [view.wakeUpViolation] words itself.
+// wakeUpWords are the wordings of the rules of wake-up, except for the rules that [view.wakeUpViolation] words itself.
 func wakeUpWords() map[int]wording {
 	return map[int]wording{
 		notReturned: {"", nothing, "an acquire returns when its wait ends",

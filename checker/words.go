@@ -11,7 +11,7 @@ import (
 )
 
 // wording is how the violations of one rule, each by operation y of a finding, are put into words. In rule and text a
-// word with a dollar sign stands for what [view.know] knows.
+// word with a dollar sign stands for a fact from [view.know].
 type wording struct {
 	class Class
 	x     evidence
@@ -19,7 +19,7 @@ type wording struct {
 	text  string
 }
 
-// evidence is what x of a finding is, and what it adds to the evidence against operation y; nothing if x is negative.
+// evidence is the role of x of a finding in the evidence against operation y; none if x is negative.
 type evidence uint8
 
 const (
