@@ -83,7 +83,7 @@ func TestPairAllocates(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n := math.Inf(1)
-	for range 100 { // the least: what other goroutines allocate, and what leaves a pool meanwhile, comes on top
+	for range 100 { // the least: allocations of other goroutines, and for emptied pools, come on top
 		n = min(n, testing.AllocsPerRun(10, func() {
 			h, err := c.Mutex("job").Acquire(ctx)
 			if err != nil {
@@ -93,7 +93,7 @@ func TestPairAllocates(t *testing.T) {
 		}))
 	}
 	most := 19.0
-	if race.Enabled { // then a sync.Pool drops some of what it is given, on purpose
+	if race.Enabled { // then a sync.Pool drops some of its items on purpose
 		most = 20
 	}
 	if n > most {

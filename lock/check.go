@@ -68,7 +68,7 @@ func unfit(addr string, server, memory map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// older reports whether a version is before major.minor; one that cannot be read is not.
+// older reports whether a version is before major.minor; an unreadable version is not.
 func older(version string, major, minor int) bool {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {

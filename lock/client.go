@@ -134,8 +134,8 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	return c, nil
 }
 
-// checkClients refuses anything but clients of one master or a cluster (a Ring loses what a shard held when the
-// shard fails, and pipelines of it panic), and a server that would have two votes.
+// checkClients refuses anything but clients of one master or a cluster (a Ring loses the locks of a shard that fails,
+// and pipelines of it panic), and a server that would have two votes.
 func checkClients(rdbs ...redis.UniversalClient) error {
 	seen := make(map[string]bool)
 	for i, rdb := range rdbs {
@@ -187,8 +187,8 @@ func (c *Client) Mutex(name string, opts ...Option) *Mutex {
 // Close ends every hold (cause [ErrClosed]), the watchdog and the subscription, and returns when no goroutine of the
 // client is left, or with an error if ctx ended before. With several masters, releases that some of them have not
 // confirmed are sent once more, which takes up to Options.Timeout if one does not reply. The keys of holds that were
-// not released stay until their lease expires, because their holders may still be working. So does what an acquire that
-// Close ends has been granted by some masters, or of some locks of a multi-lock. It may be called twice.
+// not released stay until their lease expires, because their holders may still be working. So do partial grants of an
+// acquire that Close ends: by some masters, or of some locks of a multi-lock. It may be called twice.
 func (c *Client) Close(ctx context.Context) error {
 	c.dog.close()
 	if c.quorum != nil { // a master that does not confirm a release is sent it once more

@@ -78,7 +78,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// Holds in many slots are renewed, those of each slot in a request of their own.
+// Holds in many slots are renewed, each slot's in a request of their own.
 func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
@@ -178,7 +178,7 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	}
 }
 
-// readBehindWriter acquires a free lock for writing, and one that is held for reading.
+// readBehindWriter acquires a free lock for writing, and a held one for reading.
 func readBehindWriter(ctx context.Context, l *RW) (*FencedHold, error) {
 	if hold, err := l.Write().TryAcquire(ctx); err == nil {
 		return hold, nil

@@ -72,7 +72,7 @@
 //	getLock, getFencedLock        the same keys, channel and messages: both exclude, wake and count with each other
 //	forceUnlock, getHoldCount     ForceRelease, Inspect; of the holds of the other side too
 //	lockWatchdogTimeout (30 s)    Options.Lease (30 s): each side renews its own holds
-//	tokens of a re-entry          Redisson mints a new one, Go returns that of the grant
+//	tokens of a re-entry          Redisson mints a new one, Go returns the token of the grant
 //	all other locks               ErrLayout: use a client with the layout of this package, and other names
 //
 // In Redisson a thread is an owner; here each Acquire is one, unless [WithOwner] or the context of a hold names the

@@ -114,8 +114,8 @@ func (e definiteError) Error() string { return e.err.Error() }
 // Is matches the targets of the wrapped error, except [ErrUnknown].
 func (e definiteError) Is(target error) bool { return target != ErrUnknown && errors.Is(e.err, target) }
 
-// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: what its requests had
-// done was undone before it returned. It implies [Definite].
+// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: the effect of its
+// requests was undone before it returned. It implies [Definite].
 func Undone(err error) bool {
 	var d definiteError
 	return errors.As(err, &d) && d.undone && Definite(err)

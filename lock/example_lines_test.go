@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestExamplesAreShort: what users most often want of a lock takes at most fifteen lines, in which the work has the
-// context of the hold.
+// TestExamplesAreShort: the most common uses of a lock take at most fifteen lines, in which the work has the context of
+// the hold.
 func TestExamplesAreShort(t *testing.T) {
 	t.Parallel()
 	lines, bodies := make(map[string]int), make(map[string]string)

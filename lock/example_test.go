@@ -24,7 +24,7 @@ func connected() *lock.Client {
 	return locks
 }
 
-// work is what needs the lock; it ends when ctx does.
+// work needs the lock; it ends when ctx does.
 func work(context.Context) {}
 
 // Work that one program at a time does. The hold is renewed until the work ends.

@@ -21,9 +21,8 @@ var ErrOneMaster = errors.New("this kind of lock needs a single master: make its
 // skipped, even if it has already been granted the lock. TryAcquire does not queue and overtakes no waiter. Only the
 // first waiter knows when the lease ends: it learns that with a heartbeat, or from a message if the lease ends earlier.
 //
-// The hash is that of a mutex (see the package), so that a mutex and a fair mutex of
-// one name exclude each other, but the order is kept only if all use the fair one.
-// Beside it, for a lock named orders:
+// The hash is the same as of a mutex (see the package), so that a mutex and a fair mutex of one name exclude each
+// other, but the order is kept only if all use the fair one. Beside it, for a lock named orders:
 //
 //	granted           in the hash: the hold which was granted the lock and has not fetched it yet
 //	{orders}:queue    list of the waiters, each a hold, a blank and the owner, first come first
@@ -79,7 +78,7 @@ func (a *attempt) queueAtServer() {
 	a.claim.waiterTTL = milliseconds(3 * a.maxSleep)
 }
 
-// fairStore keeps fair mutexes on one master. A hold is renewed as that of a mutex is.
+// fairStore keeps fair mutexes on one master. A hold is renewed as a mutex's is.
 type fairStore struct{ *single }
 
 var _ store = (*fairStore)(nil)

@@ -175,8 +175,8 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 	_ = h.Release(context.Background())
 }
 
-// A handed-over grant has no lease until it is fetched: then it is the one that the waiter
-// asked for, though the grant would have lasted longer.
+// A handed-over grant has no lease until it is fetched: then it has the lease that the waiter asked for, though the
+// grant would have lasted longer.
 func TestFairFetchedGrantIsALease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -82,7 +82,7 @@ func TestFairSemaphoreOrder(t *testing.T) {
 	mustExist(t, rdb, "{pool}:waiters", false)
 }
 
-// A waiter that gives up leaves the queue, and the next is served at once; one that is dead is skipped.
+// A waiter that gives up leaves the queue, and the next is served at once; a dead one is skipped.
 func TestFairSemaphoreWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

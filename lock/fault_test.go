@@ -217,8 +217,8 @@ func TestMessageMissed(t *testing.T) {
 	_ = h.Release(context.Background())
 }
 
-// asleepIn is how many waiters of c sleep on a subscribed channel: what they asked for was answered, nothing has
-// woken them since, and a message does.
+// asleepIn is how many waiters of c sleep on a subscribed channel: their requests were answered, nothing has woken them
+// since, and a message does.
 func asleepIn(c *Client, channel string) (n, of int) {
 	n, of, subscribed := c.queues.AsleepIn(channel)
 	if !subscribed {

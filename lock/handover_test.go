@@ -24,7 +24,7 @@ func callsOf(t *testing.T, rdb *redis.Client, command string) int {
 	return n
 }
 
-// fill makes goroutines of a client wait for a held lock, and returns what each was granted.
+// fill makes goroutines of a client wait for a held lock, and returns the grants of each.
 func fill(t *testing.T, c *Client, name string, n int) []<-chan *Hold {
 	t.Helper()
 	var all []<-chan *Hold

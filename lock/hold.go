@@ -17,11 +17,11 @@ type Hold struct {
 	first retrier   // of the release that ends it: of its own, it would be one more allocation
 }
 
-// FencedHold is a [Hold], with all its methods, and a fencing token: that of a [FencedMutex], a [FairMutex] or an [RW].
+// FencedHold is a [Hold], with all its methods, and the fencing token of a [FencedMutex], a [FairMutex] or an [RW].
 type FencedHold struct{ Hold }
 
-// Token is the fencing token of the grant: greater than that of every grant before, the same for all holds of one
-// owner, and never 0. That of a reader is the one of the last writer.
+// Token is the fencing token of the grant: greater than the tokens of all grants before, the same for all holds of one
+// owner, and never 0. A reader has the token of the last writer.
 func (h *FencedHold) Token() int64 { return h.token }
 
 // newHold is the hold that a was granted.
@@ -73,8 +73,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	return err
 }
 
-// giveBack releases the hold at the servers; that of a plain mutex wakes waiters of
-// this client and removes old tombstones.
+// giveBack releases the hold at the servers; for a plain mutex, it also wakes waiters of this client and removes old
+// tombstones.
 func (h *Hold) giveBack(ctx context.Context, before error) error {
 	c, cl := h.client, h.claim
 	plain := cl.store == c.store && c.single

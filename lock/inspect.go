@@ -13,7 +13,7 @@ import (
 type State struct {
 	Owner string // empty: the lock is free
 	Count int    // holds of the owner
-	// Token is the fencing token of the grant; 0: none was minted. In [Redisson]'s layout it is the last one that was
+	// Token is the fencing token of the grant; 0: none was minted. In [Redisson]'s layout it is the last token that was
 	// minted for the lock.
 	Token int64
 	// Metadata is the text of [WithMetadata]; empty: none.

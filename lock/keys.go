@@ -75,7 +75,7 @@ func (c claim) freeChannel() string {
 	return tagged(c.key, "free")
 }
 
-// field is that of the hold in the hash of its lock.
+// field is the field of the hold in the hash of its lock.
 func (c claim) field() string {
 	if c.layout == Redisson && c.owner == c.id {
 		return c.owner

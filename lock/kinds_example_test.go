@@ -43,7 +43,7 @@ func ExampleRW() {
 	// Output: <nil> <nil>
 }
 
-// At most five programs at a time, on any number of machines. A permit of one that crashes comes back with its lease.
+// At most five programs at a time, on any number of machines. A permit of a crashed program comes back with its lease.
 func ExamplePermitSemaphore() {
 	ctx := context.Background()
 	imports := connected().PermitSemaphore("imports", lock.WithTotal(5))
@@ -59,7 +59,7 @@ func ExamplePermitSemaphore() {
 	// Output: 4 of 5 are free <nil>
 }
 
-// Permits without a lease: those of a program that dies stay held until they are released by force.
+// Permits without a lease: a dead program's stay held until they are released by force.
 func ExampleSemaphore() {
 	ctx := context.Background()
 	licenses := connected().Semaphore("licenses", lock.WithTotal(3))

@@ -102,9 +102,8 @@ func latchState(r wire.Reply, err error) LatchState {
 // if it was deleted and armed again, and the end of ctx.
 func (l *Latch) Wait(ctx context.Context) error { return l.WaitGeneration(ctx, 0) }
 
-// WaitGeneration is Wait for one generation, as TrySetCount and CountDown returned
-// it; 0 is the one that it finds. It returns at once if that one was open before the
-// latch was armed again.
+// WaitGeneration is Wait for one generation, as TrySetCount and CountDown returned it; 0 is the current one. It returns
+// at once if the generation was open before the latch was armed again.
 func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	if err := l.client.checkCounted(l.key); err != nil {
 		return failed("wait for", "latch", l.name, err)

@@ -15,10 +15,10 @@ import (
 type Layout int
 
 const (
-	// OwnLayout is that of this package; see Keys.
+	// OwnLayout is the layout of this package; see Keys.
 	OwnLayout Layout = iota
-	// Redisson is that of RLock and RFencedLock of Redisson, for a lock that programs in Go and Java share. The key is a
-	// hash, in which a field that names the owner (a UUID, a colon, and the number of a thread) counts its holds. The
+	// Redisson is the layout of RLock and RFencedLock of Redisson, for a lock that programs in Go and Java share. The key
+	// is a hash, in which a field that names the owner (a UUID, a colon, and the number of a thread) counts its holds. The
 	// other keys and the channel have the names that Redisson gives them, for a lock named orders:
 	//
 	//	redisson_lock__channel:{orders}        the channel; 0 says that the lock is free
@@ -55,7 +55,7 @@ func (c *Client) ownKinds() error {
 	return nil
 }
 
-// checkRedissonOwner refuses an owner whose field would be that of a hold.
+// checkRedissonOwner refuses an owner whose field would look like a hold's.
 func checkRedissonOwner(owner string) error {
 	if strings.HasPrefix(owner, "h:") {
 		return fmt.Errorf("owner %q begins with h:, as the fields of holds: choose another name", owner)
@@ -63,7 +63,7 @@ func checkRedissonOwner(owner string) error {
 	return nil
 }
 
-// redissonKey is a key or a channel of Redisson beside that of the lock.
+// redissonKey is another key, or a channel, of Redisson for the lock at key.
 func redissonKey(prefix, key string) string {
 	if strings.IndexByte(key, '{') >= 0 {
 		return prefix + ":" + key

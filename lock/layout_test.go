@@ -109,7 +109,7 @@ func TestRedissonOuterReleaseTwice(t *testing.T) {
 	}
 }
 
-// TestRedissonForceRelease wakes a waiter, and leaves what is no lock.
+// TestRedissonForceRelease wakes a waiter, and leaves other data.
 func TestRedissonForceRelease(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).Dial(t)
@@ -148,7 +148,7 @@ func TestRedissonForceRelease(t *testing.T) {
 	}
 }
 
-// TestRedissonLockIsHeld: to a client with another layout, Redisson's lock is one that others hold, re-entered or not.
+// TestRedissonLockIsHeld: to a client with another layout, others hold Redisson's lock, re-entered or not.
 func TestRedissonLockIsHeld(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).Dial(t)
@@ -180,7 +180,7 @@ func TestRedissonLockIsHeld(t *testing.T) {
 }
 
 // TestRedissonTokenOfAnInterruptedAcquire: an acquire was granted the lock while its slot migrated, and got no further.
-// When it is sent again, its fencing token is not that of the grant before: the counter of tokens alone does not say
+// When it is sent again, its fencing token differs from the earlier grant's: the counter of tokens alone does not say
 // whether a grant has one.
 func TestRedissonTokenOfAnInterruptedAcquire(t *testing.T) {
 	t.Parallel()

@@ -103,9 +103,9 @@ func (k *leaseKeeper) arm() {
 }
 
 // Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is
-// then [ErrLost], [ErrReleased] or [ErrClosed]. When the parent ends first, the lock is held until Release. Under that
-// of a [Hold], an Acquire of the same lock is refused with [ErrReentered], or, with [WithReentry], a re-entry. That of
-// [Permits] without a lease does not end when they are released by force.
+// then [ErrLost], [ErrReleased] or [ErrClosed]. When the parent ends first, the lock is held until Release. Under the
+// context of a [Hold], an Acquire of the same lock is refused with [ErrReentered], or, with [WithReentry], a re-entry.
+// The context of [Permits] without a lease does not end when they are released by force.
 func (k *leaseKeeper) Context() context.Context { // made when it is first asked for
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -229,8 +229,7 @@ func (k *leaseKeeper) beginRelease() (before, err error) {
 	return before, err
 }
 
-// finishRelease is called with the reply of the server, left, and returns what the
-// release comes to.
+// finishRelease is called with the reply of the server, left, and returns the result of the release.
 func (k *leaseKeeper) finishRelease(before error, left int) error {
 	k.mu.Lock()
 	k.released = true

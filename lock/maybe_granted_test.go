@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// Undone reports whether a failed acquire may have held the lock: a waiter that was only queued has not, one to which
-// the lock was handed over unnoticed has, and one that lost touch for longer than its place lasts may have.
+// Undone reports whether a failed acquire may have held the lock: a waiter that was only queued has not, a waiter to
+// which the lock was handed over unnoticed has, and a waiter that lost touch for longer than its place lasts may have.
 func TestUndoneIsAboutGrants(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

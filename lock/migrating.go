@@ -43,8 +43,8 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	return s.node.fence(ctx, c, g, err)
 }
 
-// fence gives a grant the fencing token that it lacks: one that was decided by the hash alone, also by an earlier
-// request that got no further, before the slot had migrated.
+// fence gives a grant the fencing token that it lacks because the hash alone decided it, perhaps for an earlier request
+// that got no further before the slot had migrated.
 func (n *node) fence(ctx context.Context, c claim, g grant, err error) (grant, error) {
 	if err != nil || !g.ok || g.token > 0 || !c.fenced {
 		return g, err
@@ -62,7 +62,7 @@ func (n *node) mint(ctx context.Context, c claim) (int64, error) {
 	return n.giveToken(ctx, tokenScript, c.key, c.id, r.Int(0))
 }
 
-// giveToken runs a script that gives a grant a token that was minted for it, and returns the one that the grant has.
+// giveToken runs a script that gives a grant a token that was minted for it, and returns the token that the grant has.
 func (n *node) giveToken(ctx context.Context, s wire.Script, key string, args ...any) (int64, error) {
 	r, err := n.onKey(ctx, s, key, args...)
 	if err == nil && r.Code == codeNotHeld {
@@ -107,7 +107,7 @@ func afterGrant(err error) error {
 	return &requestError{wire.Unknown, err}
 }
 
-// notify sends a message to the waiters of a channel: those of a slot that migrates are subscribed at its old master,
+// notify sends a message to the waiters of a channel: while a slot migrates they are subscribed at its old master,
 // which a script at the new one does not reach. Without it they poll.
 func (n *node) notify(ctx context.Context, channel, message string) {
 	if _, err := n.Do(ctx, wire.Call{Command: []any{"spublish", channel, message}}); err != nil {
@@ -164,7 +164,7 @@ func (n *node) record(ctx context.Context, tombstone string, ttl int64, text str
 // counting is how the reply to a request of [doCounted] came.
 type counting struct {
 	migrating bool // the slot migrates
-	repeated  bool // the reply is that of an earlier request with the same tombstone
+	repeated  bool // an earlier request with the same tombstone got this reply
 }
 
 // doCounted sends c, whose keys are a hash that counts and a tombstone. While their slot migrates, they may be on two

@@ -60,10 +60,10 @@ func (s *fairStore) movingQueue(c claim) *movingQueue {
 }
 
 // acquireMigrating keeps the order of waiters: a hold is granted a free lock if nobody comes before it. The hash alone
-// decides who holds it, as that of a mutex.
+// decides who holds it, as with a mutex.
 func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	value, err := s.node.Do(ctx, wire.Call{Command: []any{"hmget", c.key, "owner", "h:" + c.id}})
-	if err != nil && !errors.Is(err, ErrForeign) { // a string is that of a mutex
+	if err != nil && !errors.Is(err, ErrForeign) { // a string is a mutex
 		return grant{}, err
 	}
 	lock, _ := value.([]any)

@@ -67,8 +67,8 @@ func (s *rwStore) described(ctx context.Context, c claim, g grant) (grant, error
 	return g, afterGrant(err)
 }
 
-// describe gives a grant its fencing token, a reader that of the last writer. A writer that has waited no longer keeps
-// readers out.
+// describe gives a grant its fencing token, a reader the token of the last writer. A writer that has waited no longer
+// keeps readers out.
 func (s *rwStore) describe(ctx context.Context, c claim, g *grant) error {
 	if s.mode == "r" {
 		r, err := s.node.onKey(ctx, lastTokenScript, c.tokenKey())
@@ -94,7 +94,7 @@ func (s *rwStore) releaseMigrating(ctx context.Context, c claim) (int, error) {
 	if err != nil {
 		return left, err
 	}
-	for _, key := range []string{leasesKey(c), intentsKey(c)} { // what stays there ends by itself
+	for _, key := range []string{leasesKey(c), intentsKey(c)} { // remaining entries expire
 		_, _ = s.node.Do(ctx, wire.Call{Command: []any{"zrem", key, c.id}})
 	}
 	s.node.notify(ctx, readChannel(c.key), "*")

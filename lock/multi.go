@@ -16,11 +16,11 @@ import (
 // MultiLock is several locks of any kind, and permits of semaphores, taken as one. Mutexes of one master, or of one
 // slot of a cluster, are taken by one script, all or none, if no other lock comes between them. All others are taken
 // in an order that is the same in every program (by server, slot and name), so there is no deadlock (redisson#1160,
-// redisson#4050), and renewed when all are held; if one is not granted in time, those before it are released. While
-// their slot migrates, mutexes of one slot are taken in this way too, unless [WithAtomic] is given. On the servers
-// they are ordinary locks, and exclude holders of the single locks. A waiter that releases what it had, because a
-// lock further on was held for too long, loses its place in the queue of a [FairMutex] or a [FairSemaphore]. Several
-// goroutines may use it.
+// redisson#4050), and renewed when all are held; if one is not granted in time, the ones before it are released. While
+// their slot migrates, mutexes of one slot are taken in this way too, unless [WithAtomic] is given. On the servers they
+// are ordinary locks, and exclude holders of the single locks. A waiter that releases its locks, because a lock further
+// on was held for too long, loses its place in the queue of a [FairMutex] or a [FairSemaphore]. Several goroutines may
+// use it.
 type MultiLock struct {
 	groups []group
 }
@@ -54,8 +54,8 @@ func (c *Client) Multi(names ...string) (*MultiLock, error) {
 }
 
 // Multi returns locks of any kind, of one client or of several, as one lock; at least one, and each name once: both
-// sides of one [RW] are refused. Options are given to Acquire, and apply to each lock that supports them: permits
-// have no owner, and those of a [Semaphore] no lease. A lock that was created with options is refused, except for
+// sides of one [RW] are refused. Options are given to Acquire, and apply to each lock that supports them: permits have
+// no owner, and permits of a [Semaphore] no lease. A lock that was created with options is refused, except for
 // [WithTotal]. With a client of several masters, only a [Mutex] can be part of it, because no other kind of lock is
 // kept on several masters.
 func Multi(locks ...AnyLock) (*MultiLock, error) {
@@ -91,7 +91,7 @@ func Multi(locks ...AnyLock) (*MultiLock, error) {
 	return &MultiLock{groups: grouped(parts)}, nil
 }
 
-// grouped sorts locks and groups those that one script can take.
+// grouped sorts locks, and puts locks that one script can take into one group.
 func grouped(locks []part) []group {
 	sorted := slices.SortedStableFunc(slices.Values(locks), func(a, b part) int {
 		return cmp.Or(
@@ -120,8 +120,7 @@ func (g group) fits(m part) bool {
 	return !g.client.node.IsCluster() || wire.SlotOf(g.parts[0].key) == wire.SlotOf(m.key)
 }
 
-// bySlot divides groups by slot: what looks like one master may be the proxy of a
-// cluster (redisson#6867).
+// bySlot divides groups by slot: an apparent master may be the proxy of a cluster (redisson#6867).
 func bySlot(groups []group) []group {
 	var out []group
 	for _, g := range groups {

@@ -16,7 +16,7 @@ const beyondGrace = undoGrace + 50*time.Millisecond
 // shortPatience is a PollMax with which waits for other owners are short.
 const shortPatience = 20 * time.Millisecond
 
-// slowSecond are a first lock, and the proxy and the client of what is taken after it.
+// slowSecond are a first lock, and the proxy and the client of the locks after it.
 type slowSecond struct {
 	direct *redis.Client
 	proxy  *proxy
@@ -59,8 +59,8 @@ func ofEveryKind() map[string]func(c *Client) []AnyLock {
 	}
 }
 
-// eachSlowSecond calls run with all locks of one kind after the other, the first one included, and with those of
-// another program without it.
+// eachSlowSecond calls run with all locks of one kind after the other, the first one included, and with another
+// program's without it.
 func eachSlowSecond(t *testing.T, run func(t *testing.T, x slowSecond, all, theirs *MultiLock)) {
 	t.Helper()
 	for name, build := range ofEveryKind() {
@@ -72,8 +72,8 @@ func eachSlowSecond(t *testing.T, run func(t *testing.T, x slowSecond, all, thei
 	}
 }
 
-// While the first lock is held, another owner is waited for only briefly, but a reply is not: one that comes later
-// does not fail the acquire.
+// While the first lock is held, another owner is waited for only briefly, but a reply is not: a late one does not fail
+// the acquire.
 func TestMultiWaitsForLateReplies(t *testing.T) {
 	t.Parallel()
 	eachSlowSecond(t, func(t *testing.T, x slowSecond, all, _ *MultiLock) {
@@ -83,8 +83,8 @@ func TestMultiWaitsForLateReplies(t *testing.T) {
 	})
 }
 
-// A lock that stays held ends the round, and the first lock is free in between, whatever its server's delay; what an
-// attempt may have left is taken back before the next.
+// A lock that stays held ends the round, and the first lock is free in between, whatever its server's delay; possible
+// leftovers of an attempt are taken back before the next.
 func TestMultiWaitsBrieflyForOtherOwners(t *testing.T) {
 	t.Parallel()
 	eachSlowSecond(t, func(t *testing.T, x slowSecond, all, theirs *MultiLock) {

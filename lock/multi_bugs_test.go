@@ -256,8 +256,8 @@ func TestLeaseIsWhatWasAsked(t *testing.T) {
 	releaseAll(t, got)
 }
 
-// One master stops replying while the locks are released: those of the other are released
-// all the same, and the error reports the first.
+// One master stops replying while the locks are released: the other's are released all the same, and the error reports
+// the first.
 func TestMultiReleaseIsBestEffort(t *testing.T) {
 	t.Parallel()
 	x := startTwoMasters(t)

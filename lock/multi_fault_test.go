@@ -85,9 +85,8 @@ func TestMultiPartFoundGone(t *testing.T) {
 	})
 }
 
-// Names in several slots, and a client that does not know of slots: the locks are acquired
-// one by one instead. An Atomic acquire gets an error that says what to do. Names under
-// one tag go in one script.
+// Names in several slots, and a client that does not know of slots: the locks are acquired one by one instead. An
+// Atomic acquire gets an error with the remedy. Names under one tag go in one script.
 func TestCrossSlotMulti(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

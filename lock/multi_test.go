@@ -268,7 +268,7 @@ func TestMultiWakeUp(t *testing.T) {
 	}
 }
 
-// Slots are those that Redis computes.
+// Slots are as Redis computes them.
 func TestSlotOf(t *testing.T) {
 	t.Parallel()
 	rdb := clusterOfOne(t).Dial(t)

@@ -22,8 +22,8 @@ type Mutex struct {
 // Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another owner had the lock throughout,
 // [ErrReentered] if this owner has it, [ErrNoQuorum] or the error of the server or the network if there was no reply,
 // and [ErrUnknown] if the lock may have been granted and could not be released: then the hold ends with its lease. If
-// ctx ended the wait, the error is also that of ctx ([context.Cause]). The context of the hold is a child of ctx: to
-// bound only the wait, use [WithWait].
+// ctx ended the wait, the error is also ctx's ([context.Cause]). The context of the hold is a child of ctx: to bound
+// only the wait, use [WithWait].
 func (m *Mutex) Acquire(ctx context.Context, opts ...Option) (*Hold, error) {
 	return held(m.acquire(ctx, opts))
 }
@@ -55,7 +55,7 @@ func (m *Mutex) tryAcquire(ctx context.Context, opts []Option) (*FencedHold, err
 }
 
 // Do acquires the lock, calls work with the context of the hold, and releases the lock, even if work panics. Its error
-// is that of Acquire, or that of work joined with that of Release: with [ErrLost], work may not have been alone.
+// is Acquire's, or work's joined with Release's: with [ErrLost], work may not have been alone.
 func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
 	h, err := m.Acquire(ctx, opts...)
 	if err != nil {
@@ -232,8 +232,8 @@ func limitWait(ctx context.Context, limit time.Duration) (context.Context, conte
 	return context.WithTimeout(ctx, limit)
 }
 
-// takeBack releases what the attempt, which failed because of why, may have been granted. If there was nothing to
-// release, and a grant cannot have expired before, the lock was never held.
+// takeBack releases the possible grant of the attempt, which failed because of why. If there was nothing to release,
+// and a grant cannot have expired before, the lock was never held.
 func (a *attempt) takeBack(ctx context.Context, why error) error {
 	absent := false
 	err := a.undo(ctx, why, func(ctx context.Context) error {

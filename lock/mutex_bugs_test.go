@@ -35,8 +35,7 @@ func TestRetriedByTheRedisClient(t *testing.T) {
 	mustExist(t, direct, "resent", false)
 }
 
-// A release without a reply: the next acquire is of a new owner, and does not re-enter
-// what the old one may have left.
+// A release without a reply: the next acquire is of a new owner, and does not re-enter a possible hold of the old one.
 // Regression: redisson#4178, redisson#4109
 func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	t.Parallel()
@@ -93,7 +92,7 @@ func TestForeignHashOfManyReentries(t *testing.T) {
 	}
 }
 
-// The lease is that of this call, not of a call before.
+// The lease is this call's, not an earlier one's.
 // Regression: redisson#4818
 func TestLeaseIsOfThisCall(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ type Option func(*settings)
 
 // settings are the options of one acquire.
 type settings struct {
-	owner     string                      // empty: that of the context's hold, or a new one
+	owner     string                      // empty: the owner of the context's hold, or a new one
 	lease     time.Duration               // 0: the client's, which the watchdog renews
 	maxHold   time.Duration               // 0: no limit
 	wait      time.Duration               // 0: until the context ends
@@ -66,7 +66,7 @@ func WithOwner(owner string) Option {
 }
 
 // WithReentry lets an owner that holds the lock acquire it again. The lock is free after each of the holds was
-// released. The owner is that of [WithOwner], or of the hold whose context is given to Acquire: all goroutines that
+// released. The owner is given by [WithOwner], or by the hold whose context is given to Acquire: all goroutines that
 // share such a context are one owner.
 func WithReentry() Option {
 	return func(s *settings) { s.reentrant, s.given = true, s.given|optReentry }
@@ -91,7 +91,7 @@ func WithWait(limit time.Duration) Option {
 	return func(s *settings) { s.wait, s.given = limit, s.given|optWait }
 }
 
-// WithTries limits how many requests Acquire and Do send. The first is sent at once; the error is that of the last one,
+// WithTries limits how many requests Acquire and Do send. The first is sent at once; the error is the last request's,
 // such as [ErrHeld]. Without it, or with 0, there is no limit.
 func WithTries(n int) Option {
 	return func(s *settings) { s.tries, s.given = n, s.given|optTries }

@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
-// The context of a hold ends with that of its acquire, and the hold does not; with the hold, and its parent does not.
+// The context of a hold ends with its acquire's, and the hold does not; with the hold, and its parent does not.
 func TestContextOfAHold(t *testing.T) {
 	t.Parallel()
 	type key struct{}
@@ -177,7 +177,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Keys are those of the function, and errors, events and holds have the name.
+// Keys come from the function, and errors, events and holds have the name.
 func TestKeyFunc(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -217,7 +217,7 @@ func TestKeyFunc(t *testing.T) {
 	}
 }
 
-// Metadata is that of the hold that was granted the free lock.
+// Metadata comes from the hold that was granted the free lock.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -285,7 +285,7 @@ func TestTries(t *testing.T) {
 	release(t, h)
 }
 
-// A semaphore is set up by its first acquire, by one that waits too, and an existing one keeps its total.
+// A semaphore is set up by its first acquire, even if that waits, and an existing one keeps its total.
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -15,8 +15,8 @@ type Options struct {
 	// PollMax is how long the first waiter sleeps at most before it retries, in case the message that the lock is free
 	// was lost; the second sleeps up to twice as long, and so on. 0 is 1 s.
 	PollMax time.Duration
-	// Timeout bounds what must be done even if the caller's context has ended: a release, and the undoing of an acquire
-	// of unknown outcome. 0 is 5 s.
+	// Timeout bounds work that must be done even if the caller's context has ended: a release, and the undoing of an
+	// acquire of unknown outcome. 0 is 5 s.
 	Timeout time.Duration
 	// NodeTimeout bounds one request to one of several masters. 0 is a twentieth of
 	// the lease, at least 50 ms and at most 500 ms.
@@ -24,10 +24,10 @@ type Options struct {
 	// Replicas is how many replicas must have a grant before it counts; 0 is none, AllReplicas is every connected one,
 	// at least one. If too few of them have the grant within ReplicaTimeout, it is undone, and the error is
 	// [ErrTooFewReplicas]. This applies to everything that one script acquires: mutexes, fair and readers-writer locks,
-	// multi-locks, and permits. Changes that are not grants and are not undone (the total of a semaphore, the counts of
-	// a latch) are retried until Timeout, and then the error is also [ErrUnknown]. Redis does not promise that the
-	// promoted replica is one of those that acknowledged (redisson#5256); only waiting for all of them is safe, and
-	// only as long as none of them restarts empty. Renewals do not wait.
+	// multi-locks, and permits. Changes that are not grants and are not undone (the total of a semaphore, the counts of a
+	// latch) are retried until Timeout, and then the error is also [ErrUnknown]. Redis does not promise that the promoted
+	// replica has acknowledged (redisson#5256); only waiting for all of them is safe, and only as long as none of them
+	// restarts empty. Renewals do not wait.
 	Replicas int
 	// ReplicaTimeout is how long to wait for them. 0 is 1 s.
 	ReplicaTimeout time.Duration
@@ -38,13 +38,13 @@ type Options struct {
 	// key. It must return the same key for a name in every program, and different keys for different names. Errors and
 	// events show the name, not the key.
 	KeyFunc func(name string) string
-	// Rand is the source of owner ids and delays; nil is one that the system seeds. One goroutine at a time uses it.
+	// Rand is the source of owner ids and delays; nil is a source seeded by the system. One goroutine at a time uses it.
 	// Two clients must not have sources with the same seed: their owners would be the same.
 	Rand rand.Source
 	// Order, in a simulation, lets goroutines that can run at one instant of virtual time
-	// through one by one, sorted by server and then by command, so that the same seed gives
-	// the same run. It is called before a goroutine sends a command, or, with a nil command, before it does what
-	// depends on other goroutines. Nil outside of simulations.
+	// through one by one, sorted by server and then by command, so that the same seed gives the same run. It is called
+	// before a goroutine sends a command, or, with a nil command, before an action that depends on other goroutines. Nil
+	// outside of simulations.
 	Order func(server string, command func() string)
 	// OnRenewed is called after each renewal by the watchdog; the new end of validity
 	// is h.Deadline. It must return at once.

@@ -96,7 +96,7 @@ func (s *permitStore) permitsKeys(key string) []string {
 	return []string{permitsKey(key)}
 }
 
-// ids are the ids of the permits of c, of a semaphore without leases that of c itself.
+// ids are the ids of the permits of c; in a semaphore without leases, c's own id.
 func (s *permitStore) ids(c claim) []string {
 	if !s.leased {
 		return []string{c.id}

@@ -133,7 +133,7 @@ func TestLateSetIsFree(t *testing.T) {
 	}
 }
 
-// The lock of a hold becomes its tombstone if its lease outlasts what a tombstone has to, and if the user may rename
+// The lock of a hold becomes its tombstone if its lease outlasts the time of a tombstone, and if the user may rename
 // keys. A release that is sent again gets the same reply in all cases.
 func TestTombstoneOfPlainRelease(t *testing.T) {
 	t.Parallel()

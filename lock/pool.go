@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// maxCount is the greatest number of permits and the greatest count: far more
-// than is of use, and far less than what a Lua number holds exactly.
+// maxCount is the greatest number of permits and the greatest count: far more than is of use, and far less than a Lua
+// number holds exactly.
 const maxCount = 1<<31 - 1
 
 // checkCount refuses numbers less than low or more than high.
@@ -63,8 +63,8 @@ func (c *Client) checkCounted(key string) error {
 	return checkName(key)
 }
 
-// set runs the script that sets the total. While the slot migrates, that of leased permits is not changed, because
-// acquires rely on it (see acquireMigrating), but set up.
+// set runs the script that sets the total. While the slot migrates, the total of leased permits is set up but not
+// changed, because acquires rely on it (see acquireMigrating).
 func (p pool) set(ctx context.Context, how string, n int) (wire.Reply, error) {
 	if err := p.client.checkCounted(p.key); err != nil {
 		return wire.Reply{}, err
@@ -142,7 +142,7 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 }
 
 // ForceRelease releases permits by their ids ([Permits.IDs]), regardless of their owner, and returns how many of them
-// were held; an id of a [Semaphore] is that of all permits of one Acquire. The holders learn of it when they release:
+// were held; an id of a [Semaphore] stands for all permits of one Acquire. The holders learn of it when they release:
 // [ErrLost].
 func (p pool) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	err = p.client.checkCounted(p.key)
@@ -193,8 +193,8 @@ func (p pool) setUp(ctx context.Context, total int) error {
 }
 
 // Drain takes all free permits, at least one; of permits with a lease, at most 10,000. Its error is [ErrHeld] if none
-// is free, else that of TryAcquire. It first asks how many are free and then takes as many: permits that are released
-// in between stay free.
+// is free, else TryAcquire's. It first asks how many are free and then takes as many: permits that are released in
+// between stay free.
 func (p pool) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
 	for {
 		s, err := p.inspect(ctx)

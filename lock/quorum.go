@@ -135,7 +135,7 @@ type tally struct {
 	errs          []string
 	rejected      int
 	reentered     int          // of those rejected, because the owner has the lock
-	why           error        // of the last one that rejected it
+	why           error        // of the last rejection
 	sure          map[int]bool // masters that certainly do not keep the claim
 }
 
@@ -192,9 +192,9 @@ func (q *quorum) fail(c claim, t *tally, why error) error {
 	return &requestError{wire.NotExecuted, why}
 }
 
-// withdraw releases c on the masters that may have it, including those that have not replied, and waits until a
-// majority certainly does not have it, or for one node's timeout. An error means that a majority may still have the
-// claim; a claim on a minority is no hold, and its keys expire with the lease.
+// withdraw releases c on the masters that may have it, including masters without a reply, and waits until a majority
+// certainly does not have it, or for one node's timeout. An error means that a majority may still have the claim; a
+// claim on a minority is no hold, and its keys expire with the lease.
 func (q *quorum) withdraw(c claim, t *tally) error {
 	certain := 0
 	for i := range q.nodes {

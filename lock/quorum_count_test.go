@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The hold count of a quorum is what the client was granted and has not released; what
-// masters count beside that does not matter.
+// The hold count of a quorum is the number of the client's unreleased grants; other counts at masters do not matter.
 func TestKnownHoldsEndWithTheHold(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})

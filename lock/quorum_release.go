@@ -40,7 +40,7 @@ func (h *health) done(err error, stopped bool) {
 	}
 }
 
-// giveBack releases c on every master that is not in except, and later on those that do not reply.
+// giveBack releases c on every master that is not in except, and again on masters that do not reply.
 func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, except map[int]bool) <-chan vote[int] {
 	votes := make(chan vote[int], len(q.nodes))
 	for i := range q.nodes {

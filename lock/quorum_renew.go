@@ -8,9 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// renew extends claims on a majority, within their validity, and then restores
-// those that a master of the minority has lost: without that, a lock that was granted
-// by the smallest majority is lost with one restart (redsync#186).
+// renew extends claims on a majority, within their validity, and then restores claims that a master of the minority has
+// lost: otherwise a lock that was granted by the smallest majority is lost with one restart (redsync#186).
 func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	shortest := claims[0].lease
 	for _, c := range claims {

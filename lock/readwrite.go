@@ -20,8 +20,8 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 // hold with the owner of the write hold ([WithOwner]): the context of the write hold would end with that hold. An owner
 // may not write while it reads ([ErrUpgrade]).
 //
-// Each hold has a separate lease. When that of one reader expires, the other readers keep the lock, and a writer
-// waits only for them. A writer has its own fencing token; a reader has that of the last writer (or a new one, if
+// Each hold has a separate lease. When the lease of one reader expires, the other readers keep the lock, and a writer
+// waits only for them. A writer has its own fencing token; a reader has the token of the last writer (or a new one, if
 // none is known), so a resource can refuse a reader that has outlived its hold.
 //
 // A lock named orders is the key orders, a hash:
@@ -76,8 +76,7 @@ type RWSide struct {
 // Name is the name that the lock was made with.
 func (s *RWSide) Name() string { return s.lock.name }
 
-// Acquire waits for the lock until ctx ends. Errors are those of
-// [Mutex.Acquire], and [ErrUpgrade].
+// Acquire waits for the lock until ctx ends. Errors are as of [Mutex.Acquire], and [ErrUpgrade].
 func (s *RWSide) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
 	a, err := s.attempt(ctx, opts)
 	if err == nil {
@@ -98,7 +97,7 @@ func (s *RWSide) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, e
 	return acquireHold(ctx, s.lock.name, false, a, err)
 }
 
-// Do is like [FencedMutex.Do]; the token of a reader is that of the last writer.
+// Do is like [FencedMutex.Do]; a reader has the token of the last writer.
 func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context, token int64) error, opts ...Option) error {
 	return doFenced(ctx, s, work, opts)
 }

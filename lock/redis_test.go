@@ -16,7 +16,7 @@ type server = locktest.Server
 // Tests run on busy machines, so these limits do not measure speed. What must not happen
 // within such a time is prevented by other means, such as a poll limit of an hour.
 const (
-	// testTimeout is for what must happen without help.
+	// testTimeout is for events that must happen without help.
 	testTimeout = time.Minute
 	// replyTimeout is for one reply of a server that may be stopped on purpose.
 	replyTimeout = 3 * time.Second

@@ -61,7 +61,7 @@ func sleeping(t *testing.T, c *Client, channel string, n int) {
 	})
 }
 
-// Once the server has refused every subscription of a client, waiters for other locks poll too, and so do those that
+// Once the server has refused every subscription of a client, waiters for other locks poll too, and so do waiters that
 // become the first of their client.
 func TestWaitersForOtherLocksPoll(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func promote(t *testing.T, s replica) *redis.Client {
 	return rdb
 }
 
-// patiently and briefly are timeouts for replicas that reply, and for those that do not.
+// patiently and briefly are timeouts for replicas that reply, and for silent ones.
 const (
 	patiently = testTimeout
 	briefly   = 150 * time.Millisecond

@@ -21,7 +21,7 @@ const undoGrace = 250 * time.Millisecond
 type retrier struct {
 	client    *Client
 	ctx       wire.LazyTimeout
-	parent    endless // of ctx, if it must not end with that of the caller
+	parent    endless // of ctx, if it must not end with the caller's
 	uncertain bool    // a request of unknown outcome was sent
 	last      error
 }
@@ -45,13 +45,13 @@ func (r *retrier) detach(ctx context.Context, c *Client) {
 // endless is context.WithoutCancel without an allocation of its own.
 type endless struct{ context.Context }
 
-// Deadline is that of context.Context.
+// Deadline implements context.Context.
 func (*endless) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done is that of context.Context.
+// Done implements context.Context.
 func (*endless) Done() <-chan struct{} { return nil }
 
-// Err is that of context.Context.
+// Err implements context.Context.
 func (*endless) Err() error { return nil }
 
 // next reports whether to send the request again, which failed with err, and else
@@ -79,7 +79,7 @@ func (r *retrier) next(err error) (again bool, final error) {
 	return false, err
 }
 
-// giveBack releases cl, even if ctx has ended. The reply is that of store.release.
+// giveBack releases cl, even if ctx has ended. The reply is store.release's.
 func (c *Client) giveBack(ctx context.Context, cl claim) (int, error) {
 	return new(retrier).giveBack(ctx, c, cl)
 }
@@ -95,11 +95,11 @@ func (r *retrier) giveBack(ctx context.Context, c *Client, cl claim) (int, error
 	}
 }
 
-// undo runs back, which undoes what a failed acquire may have done, even if ctx has ended. It returns why, the error
-// of the acquire, marked with [ErrUnknown] unless back has confirmed that nothing is left. It waits for the
+// undo runs back, which undoes the possible effect of a failed acquire, even if ctx has ended. It returns why, the
+// error of the acquire, marked with [ErrUnknown] unless back has confirmed that nothing is left. It waits for the
 // confirmation for the grace period of the client; with untilEnd, the period begins when ctx ends.
 func (c *Client) undo(ctx context.Context, untilEnd bool, why error, back func(ctx context.Context) error) error {
-	why = definiteError{why, true} // the outcome of one request is not that of the whole
+	why = definiteError{why, true} // the outcome of one request does not decide the whole
 	undone := make(chan error, 1)
 	if c.bg.Start(func() { undone <- back(context.WithoutCancel(ctx)) }) {
 		timer := time.NewTimer(c.grace)

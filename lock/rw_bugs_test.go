@@ -98,8 +98,8 @@ func TestDeadWriterWhoseReadMoved(t *testing.T) {
 	}
 }
 
-// TestReaderWaitsForAWriteInsideALongerRead: the lease of a dead writer ends before that of a read of its owner, and a
-// reader need not wait for the latter.
+// TestReaderWaitsForAWriteInsideALongerRead: the lease of a dead writer ends before the lease of a read of its owner,
+// and a reader need not wait for the latter.
 func TestReaderWaitsForAWriteInsideALongerRead(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -221,9 +221,8 @@ func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 	release(t, w)
 }
 
-// A second write hold with a shorter lease ended the first. Redisson also adds leases up
-// on re-entry, and shortens the writer's lease to that of a reader when a read hold is
-// released.
+// A second write hold with a shorter lease ended the first. Redisson also adds leases up on re-entry, and shortens the
+// writer's lease to a reader's when a read hold is released.
 // Regression: redisson#1110, Redisson's write lock (leases add up)
 // Regression: Redisson's read lock (its release shortens the write lease)
 func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sem is what both kinds of semaphore have in common.
+// sem has the common methods of both kinds of semaphore.
 type sem interface {
 	TrySetPermits(ctx context.Context, n int) (bool, error)
 	SetPermits(ctx context.Context, n int) error
@@ -61,7 +61,7 @@ func (s *tested) setUp(t testing.TB, n int) {
 	set, err := s.TrySetPermits(context.Background(), n)
 	for began := time.Now(); err != nil && time.Since(began) < testTimeout; { // a short Timeout passes on a busy machine
 		_, err = s.TrySetPermits(context.Background(), n)
-		set = true // if not by this attempt, by the one that timed out
+		set = true // if not by this attempt, by the timed-out one
 	}
 	if err != nil || !set {
 		t.Fatalf("set up: %v, %v", set, err)

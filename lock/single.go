@@ -32,8 +32,8 @@ func (c *claim) isPlain() bool {
 
 // acquirePlain acquires the lock if the key does not exist. Replicas are not waited for.
 //
-// SET looks for no tombstone: one that arrives after its hold was released makes a lock of nobody. Its tombstone
-// then lasts until that has expired, and the scripts treat such a lock as free.
+// SET looks for no tombstone: a SET that arrives after its hold was released makes a lock of nobody. Its tombstone then
+// lasts until that has expired, and the scripts treat such a lock as free.
 func (s *single) acquirePlain(ctx context.Context, c claim) (grant, error) {
 	lease := s.scripts.leaseWord
 	if c.lease != s.scripts.lease {

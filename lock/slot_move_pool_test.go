@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestFirstUseWhileSlotMigrates: a semaphore of leased permits that does not exist is set up by the first acquire. What
-// that acquire leaves in the hash does not change what is free after the migration.
+// TestFirstUseWhileSlotMigrates: a semaphore of leased permits that does not exist is set up by the first acquire. The
+// record of that acquire in the hash does not change the free permits after the migration.
 func TestFirstUseWhileSlotMigrates(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

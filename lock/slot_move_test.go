@@ -247,7 +247,7 @@ func latchIsDeleted(t *testing.T, c *Client, l *Latch, start func(string) *slotM
 	}
 }
 
-// TestRecordsInTheHashExpire: what requests have left in the hash while its slot migrated is removed by later ones.
+// TestRecordsInTheHashExpire: records of requests in the hash while its slot migrated are removed by later ones.
 func TestRecordsInTheHashExpire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

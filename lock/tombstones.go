@@ -15,8 +15,8 @@ type oldTombstones struct {
 }
 
 const (
-	// tombstoneBatch is how many tombstones of a lock one release removes: a command that removes one takes the server
-	// nearly as long as one that removes all of them.
+	// tombstoneBatch is how many tombstones of a lock one release removes: removing one takes the server nearly as long as
+	// removing all of them.
 	tombstoneBatch = 8
 	// maxOldTombstones bounds how many locks are remembered.
 	maxOldTombstones = 1024

@@ -37,7 +37,7 @@ type turn struct {
 	ttl      time.Duration // not done: after that the reply may change; negative: no such time is known
 	why      error         // not done
 	fewerFit bool          // not done, but a waiter that wants less may be served
-	channel  string        // not done: whose wait queue to join; empty: that of the wait
+	channel  string        // not done: whose wait queue to join; empty: the wait's own
 	again    bool          // not done, and the next request says more, unless there are waiters that send it
 }
 
@@ -175,9 +175,8 @@ func (w *waitLoop) joinEarly() (others bool) {
 	return others
 }
 
-// join joins the queue of a channel, empty: that of the wait, and reports whether
-// the next request must follow at once. It leaves the queue it was in before, and
-// wakes the next waiter there if it was woken itself: that lock is free.
+// join joins the queue of a channel, empty: the wait's own, and reports whether the next request must follow at once.
+// It leaves the queue it was in before, and wakes the next waiter there if it was woken itself: that lock is free.
 func (w *waitLoop) join(channel string) bool {
 	if w.mode == polling || w.mode == spinning {
 		return false
@@ -272,8 +271,8 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 		limit = min(pollUnsubscribed, limit)
 		d = r.Between(limit/2, limit)
 	default:
-		// A waiter further back retries later: what the first finds helps all behind
-		// it, and a thousand waiters need not send a request each second.
+		// A waiter further back retries later: the first one's reply helps all behind it, and a thousand waiters need not
+		// send a request each second.
 		ahead := time.Duration(0)
 		if w.mode != independent {
 			ahead = time.Duration(w.client.queues.Ahead(w.waiter))
@@ -301,9 +300,8 @@ func (w *waitLoop) mayBeNext() bool {
 	return w.waiter.Hold != "" || w.client.queues.Ahead(w.waiter) == 0
 }
 
-// leave leaves the queue. A waiter that was woken and got no reply since wakes the
-// next (redisson#4744), as does one that is woken while it leaves, and the first of
-// a queue; but the holder of a lock does so with its release.
+// leave leaves the queue. A waiter that was woken and got no reply since wakes the next (redisson#4744), as does a
+// waiter that is woken while it leaves, and the first of a queue; but the holder of a lock does so with its release.
 func (w *waitLoop) leave() {
 	if w.waiter == nil {
 		return

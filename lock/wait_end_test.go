@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestEndHasPrecedence: a select chooses at random among what is ready, but a waiter that is woken when its context or
+// TestEndHasPrecedence: a select chooses at random among ready cases, but a waiter that is woken when its context or
 // its client ends must not send another request.
 func TestEndHasPrecedence(t *testing.T) {
 	t.Parallel()

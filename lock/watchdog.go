@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watchdog knows every hold of a client and renews those that were requested without a lease, each every third of its
-// lease, many in one request.
+// watchdog knows every hold of a client and renews the ones that were requested without a lease, each every third of
+// its lease, many in one request.
 //
 // It never holds its mutex while it talks to a server or calls a hold. A hold is added before its owner knows of it and
 // removed before its release is sent; a reply that comes later finds nothing here and is dropped.
@@ -38,8 +38,8 @@ type renewalState struct {
 const (
 	// renewBatch is how many holds one request renews, as in Redisson.
 	renewBatch = 100
-	// maxRenewals is how many requests are made of what is due at once for each kind
-	// of lock; if there is more, each renews more, because each has a goroutine.
+	// maxRenewals is how many requests renew the holds due at once for each kind of lock; if there are more holds, each
+	// request renews more, because each has a goroutine.
 	maxRenewals = 16
 )
 
@@ -125,7 +125,7 @@ func (w *watchdog) loop(first time.Duration) {
 	}
 }
 
-// destination is where a hold is renewed: what has one may be renewed in one request.
+// destination is where a hold is renewed: holds with the same one may be renewed in one request.
 type destination struct {
 	store  store
 	master string // of a cluster
@@ -139,8 +139,8 @@ func (w *watchdog) destination(k *leaseKeeper) destination {
 	return d
 }
 
-// collect takes out what is due now or so soon that it can go along, and when to
-// look again; zero: nothing is held.
+// collect takes out the holds due now, or soon enough to join them, and returns when to look again; zero: nothing is
+// held.
 func (w *watchdog) collect(now time.Time) (due []*leaseKeeper, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -184,7 +184,7 @@ func TestClose(t *testing.T) {
 	closeClient(t, c) // it may be called twice
 }
 
-// ours are the goroutines that run code of this package, except those of the tests.
+// ours are the goroutines that run code of this package, except the tests' own.
 func ours() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -197,7 +197,7 @@ func ours() string {
 	return strings.Join(out, "\n\n")
 }
 
-// The error of a Close that runs out of time says what is in flight.
+// The error of a Close that runs out of time names the requests in flight.
 func TestCloseInTime(t *testing.T) {
 	t.Parallel()
 	_, p, c := behindProxy(t, Options{})

@@ -58,14 +58,14 @@ func (r *retries) delay(try int) time.Duration {
 	return min(time.Duration(try)*50*time.Millisecond, 200*time.Millisecond)
 }
 
-// check is what was wrong with the calls.
+// check returns the error of the calls, if any.
 func (r *retries) check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.wrong
 }
 
-// vary adds to c what the form of a's owner says. check is called after the acquire.
+// vary adds the options of the form of a's owner to c. check is called after the acquire.
 func (l *library) vary(c *acquireCall, a client.Acquire) (check func() error) {
 	form := formOf(a.Owner)
 	c.locker = form == lockerForm

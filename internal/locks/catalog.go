@@ -1,4 +1,4 @@
-// Package locks is the catalog of the locks that `chaos` can drive without a program of the user: those of this
+// Package locks is the catalog of the locks that `chaos` can drive without a program of the user: the locks of this
 // repository on Redis, ZooKeeper and etcd, the mutexes of two client libraries, and the locks of well-known articles.
 // Each is opened behind the interface of package client.
 //

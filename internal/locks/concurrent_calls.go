@@ -31,14 +31,14 @@ func (l *library) headStart() {
 	l.settle()
 }
 
-// settle lets what else happens at an instant of virtual time come first, such as the end of a lease.
+// settle lets other events of an instant of virtual time come first, such as the end of a lease.
 func (l *library) settle() {
 	if l.order != nil {
 		l.order("", nil)
 	}
 }
 
-// acquired is what a function that acquires returns: a hold, or the [Grant] of one.
+// acquired is the result of a function that acquires: a hold, or the [Grant] of one.
 type acquired[T any] struct {
 	got T
 	err error
@@ -58,8 +58,8 @@ func (l *library) isTwice(a client.Acquire) bool {
 	return n == 0 && isOneInFour("twice ", a.Owner)
 }
 
-// acquireTwice acquires a for its owner in two goroutines. If both are granted it, it releases what one was granted, of
-// half of the owners that of the first.
+// acquireTwice acquires a for its owner in two goroutines. If both are granted, it releases one of the grants: the
+// first one's for half of the owners.
 func (l *library) acquireTwice(parent context.Context, a client.Acquire) (held, error) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -106,7 +106,7 @@ func (l *library) forgetAcquired(h held) {
 	}
 }
 
-// join makes one hold of what two acquires of one owner were granted: it keeps the first, if both were.
+// join makes one hold of the results of two acquires of one owner: it keeps the first, if both were granted.
 func (l *library) join(ctx context.Context, first, second acquired[held]) (held, error) {
 	switch {
 	case first.err != nil && second.err != nil && certainty(first.err) < certainty(second.err):
@@ -175,7 +175,7 @@ func (l *library) renewBeside(ctx context.Context, h *lock.Hold) (check func() e
 	}()
 	go func() {
 		defer close(replied)
-		_ = h.Extend(ctx, rest*9/8+20*time.Millisecond) // whatever its error: the deadline says what it did
+		_ = h.Extend(ctx, rest*9/8+20*time.Millisecond) // regardless of its error: the deadline shows its effect
 	}()
 	l.headStart()
 	return func() error {

@@ -62,7 +62,7 @@ type under struct {
 	hold context.Context
 }
 
-// Value is that of context.Context.
+// Value implements context.Context.
 func (u under) Value(key any) any {
 	if v := u.Context.Value(key); v != nil {
 		return v
@@ -150,8 +150,8 @@ func (l *library) acquireHeld(ctx context.Context, a client.Acquire, twice bool)
 	return h, owner, err
 }
 
-// checkEnd finds an acquire that waited for a held lock until its context or its wait ended, and whose error is not
-// that of the context. An acquire that may have ended for another reason (also) is not judged.
+// checkEnd finds an acquire that waited for a held lock until its context or its wait ended, and whose error is not the
+// context's. An acquire that may have ended for another reason (also) is not judged.
 func checkEnd(a client.Acquire, err error, also bool) error {
 	switch {
 	case also || a.Wait == 0 || !errors.Is(err, lock.ErrHeld) || formOf(a.Owner) == limitedForm:

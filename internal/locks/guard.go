@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// fences are those of package lock that guard a resource in this process, by key.
+// fences are the fences of package lock that guard a resource in this process, by key.
 type fences struct {
 	mu sync.Mutex
 	of map[string]*fence
@@ -24,7 +24,7 @@ type fence struct {
 	greatest int64
 }
 
-// present presents a token, and compares the answer with what was presented before.
+// present presents a token, and compares the answer with the tokens presented before.
 func (f *fences) present(key string, token int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

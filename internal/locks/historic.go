@@ -138,7 +138,7 @@ type historicLocker struct {
 	conns []redis.UniversalClient
 }
 
-// Acquire acquires the lock. The validity is what users of these locks rely on: the lease, counted from the
+// Acquire acquires the lock. The validity is the time on which users of these locks rely: the lease, counted from the
 // request, or from the reply where the lock's last step sets the lease again.
 func (l *historicLocker) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	requested := time.Now()

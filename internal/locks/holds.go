@@ -71,8 +71,8 @@ func (s *holds) prolonged() (renewals []client.Reply) {
 	return renewals
 }
 
-// innermost is the hold that a request is about, or else the last such one that has ended; nil if there was none. A
-// request without a mode is about the hold for writing first.
+// innermost is the hold of a request, or else the last such hold that has ended; nil if there was none. A request
+// without a mode is about the hold for writing first.
 func (s *holds) innermost(what client.Hold) (held, native.HoldID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,7 @@ func (s *holds) nest(outer, inner held) {
 	s.inner[outer] = inner
 }
 
-// deepest is the last hold in force that was acquired under the context of h, or under that of such a hold; h if there
-// is none.
+// deepest is the last hold in force that was acquired under the context of h, or of such a hold; h if there is none.
 func (s *holds) deepest(h held) held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +126,8 @@ func (s *holds) modeOf(h *lock.Hold) string {
 	return ""
 }
 
-// before is a hold of the last key before key that has one in force; nil: there is none. Of several owners it is that
-// of the last one.
+// before is a hold of the last key before key that has one in force; nil: there is none. If there are several owners,
+// the last one's.
 func (s *holds) before(key string) (found held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,7 @@ func permitsOf(h any) int {
 	return 0
 }
 
-// end moves a hold to those that have ended.
+// end moves a hold to the ended ones.
 func (s *holds) end(id native.HoldID, h held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

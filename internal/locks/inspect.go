@@ -116,7 +116,7 @@ func grantSeen(token int64, count int, remaining time.Duration) client.Grant {
 func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at, list := range s.of { // order does not matter: an id is that of one hold
+	for at, list := range s.of { // order does not matter: an id names one hold
 		for _, h := range list {
 			if h, is := holdOf(h); is && at.Key == key && h.Owner() == id {
 				return at.Owner, true

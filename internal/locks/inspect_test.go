@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// TestOwnersAreInspected: a lock shows what an owner holds, beside another owner if it can be shared, and not after the
-// release.
+// TestOwnersAreInspected: a lock shows the holds of an owner, beside another owner if it can be shared, and not after
+// the release.
 func TestOwnersAreInspected(t *testing.T) {
 	server := locktest.StartServer(t)
 	for _, row := range kindSpecs() {

@@ -153,7 +153,7 @@ type kind struct {
 // forceFunc takes a lock from all who hold it.
 type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool, err error)
 
-// plainCan is what every lock of package lock can do that has an owner and a lease.
+// plainCan are the abilities of every lock of package lock that has an owner and a lease.
 func plainCan() promise.Set {
 	return promise.Reentrant | promise.Try | promise.Renew | promise.Watchdog | promise.ReportsLoss | promise.Wakes |
 		promise.Fenced | promise.ForceRelease | promise.HasDo | promise.Reopen | promise.RetriesRelease1500ms |
@@ -325,7 +325,7 @@ func forcePermits(of semaphoreOf) forceFunc {
 // tokenKey is the counter of fencing tokens, which expires after a day without a grant.
 func tokenKey(key string) []string { return []string{native.BesideKey(key, "token")} }
 
-// redissonTokenKey is that of Redisson's layout, which has no TTL.
+// redissonTokenKey is the key of tokens in Redisson's layout, which has no TTL.
 func redissonTokenKey(key string) string {
 	if strings.Contains(key, "{") {
 		return "redisson_lock_token:" + key

@@ -86,7 +86,7 @@ func twoMutexes(c *lock.Client, key string, _ client.Acquire) []lock.AnyLock {
 	return []lock.AnyLock{c.Mutex(names[0]), c.FencedMutex(names[1])}
 }
 
-// plenty is how many permits a semaphore has of which none is ever refused: those of clients that have died stay taken.
+// plenty is how many permits a semaphore has that never refuses any: permits of dead clients stay taken.
 const plenty = 1_000_000
 
 // threeSemaphores are two with leases, and last in the order of a multi-lock one without, whose permits never run out.
@@ -149,7 +149,7 @@ func acquireMulti(of multiOf, fenced int, single ...lock.Option) acquireFunc {
 		switch {
 		case err != nil:
 			return nil, err
-		case a.Mode == "read": // its tokens are those of the last writers
+		case a.Mode == "read": // it has the tokens of the last writers
 			return h, nil
 		}
 		return multiHold{h, native.MultiKeys(keys[0])[fenced]}, nil

@@ -50,7 +50,8 @@ func testedOptions() []client.Option {
 // checkOptions is the CheckOptions of the locks of package lock.
 func checkOptions(options map[string]string) error { return apply(options, &lockOptions{}) }
 
-// checkUnlimitedOptions is that of locks for whose holds no limit can be set, and whose acquires have one form.
+// checkUnlimitedOptions checks the options of locks for whose holds no limit can be set, and whose acquires have one
+// form.
 func checkUnlimitedOptions(options map[string]string) error {
 	var o lockOptions
 	switch err := apply(options, &o); {
@@ -64,8 +65,8 @@ func checkUnlimitedOptions(options map[string]string) error {
 	return nil
 }
 
-// apply copies a scenario's options into o. An unknown one is an error: ignored, it
-// would make the scenario claim what it does not test.
+// apply copies a scenario's options into o. An unknown one is an error: if it were ignored, the scenario would claim an
+// untested option.
 func apply(options map[string]string, o *lockOptions) (err error) {
 	durations := map[string]*time.Duration{
 		native.OptionLease: &o.Lease, optionPoll: &o.PollMax, native.OptionTimeout: &o.Timeout,
@@ -103,7 +104,7 @@ func onlyValue(name, got, only string) error {
 
 const reentryRefused, callsVaried = "refused", "varied" // the values of optionReentry and optionCalls
 
-// withoutReentry returns rows of which those that no owner can hold twice refuse optionReentry.
+// withoutReentry returns rows in which locks that no owner can hold twice refuse optionReentry.
 func withoutReentry(rows []client.Spec) []client.Spec {
 	for i, row := range rows {
 		if row.CheckOptions == nil || row.Can.Has(promise.Reentrant) {

@@ -35,7 +35,7 @@ func TestOptionsOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestLimitOfHolds: a lock renews a hold no longer than option max_hold, and one that has no such limit refuses it.
+// TestLimitOfHolds: a lock renews a hold no longer than option max_hold, and a lock without such a limit refuses it.
 func TestLimitOfHolds(t *testing.T) {
 	for _, s := range slices.Concat([]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs()) {
 		limits := s.Can.Has(promise.Watchdog) && !s.Can.Has(promise.MultiKey)
@@ -57,7 +57,7 @@ func TestShortTimeoutDoesNotRepeat(t *testing.T) {
 }
 
 // TestLongTimeoutDoesNotBackOff: a lock of several keys that may wait for long for a reply does not state that it gives
-// back soon what it has.
+// back its keys soon.
 func TestLongTimeoutDoesNotBackOff(t *testing.T) {
 	for _, row := range multiSpecs() {
 		for timeout, backsOff := range map[string]bool{"": true, "1s": true, "5s": true, "5001ms": false} {

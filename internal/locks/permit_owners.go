@@ -46,7 +46,7 @@ func (o *permitOwners) take(p *lock.Permits) (what client.Hold, known bool) {
 	return what, known
 }
 
-// takeLost is take for a loss that is reported: one that is not known is kept for add.
+// takeLost is take for a reported loss: a loss of unknown permits is kept for add.
 func (o *permitOwners) takeLost(p *lock.Permits) (what client.Hold, known bool) {
 	if what, known = o.take(p); !known {
 		o.mu.Lock()

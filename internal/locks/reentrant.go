@@ -40,7 +40,7 @@ type library struct {
 	holds   *holds
 	maxHold time.Duration // for how long the watchdog renews a hold; 0: no limit
 	lease   time.Duration // of holds that request none
-	poll    time.Duration // longest sleep of a waiter; 0: that of package lock
+	poll    time.Duration // longest sleep of a waiter; 0: as in package lock
 	events  events
 	fences  fences
 	guarded atomic.Int64  // how often Guard was called
@@ -98,7 +98,7 @@ func opener(k kind) func(client.Setup, func(client.Reply)) (client.Locker, error
 	}
 }
 
-// defaultLease is that of package lock.
+// defaultLease is the default lease of package lock.
 const defaultLease = 30 * time.Second
 
 // lost reports the loss of h, of which the observer was to hear before. That of a multi-lock is reported for all of its

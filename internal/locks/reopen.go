@@ -124,7 +124,7 @@ func (l *library) closeDuring(
 // or had no CPU time, all its timers are over at once, before the acquire could return: of these only one is.
 const closeSteps = 10
 
-// returnedWithin waits for what an acquire returns, and reports whether that took longer than limit.
+// returnedWithin waits for the result of an acquire, and reports whether that took longer than limit.
 func returnedWithin(limit time.Duration, returned <-chan acquired[client.Grant]) (o acquired[client.Grant], late bool) {
 	for range closeSteps {
 		select {

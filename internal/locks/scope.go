@@ -17,7 +17,7 @@ type scope struct {
 	leave  chan error    // how the function is to end
 	over   chan struct{} // closed when the call of Do has ended
 	err    error         // of that call
-	thrown any           // with what it panicked
+	thrown any           // the value of its panic
 }
 
 var (
@@ -40,7 +40,7 @@ func (s *scope) Count() int {
 // Renew refuses: the function has no hold to renew.
 func (s *scope) Renew(context.Context) error { return errScope }
 
-// Context is that of the function.
+// Context is the context of the function.
 func (s *scope) Context() context.Context { return s.ctx }
 
 // Done is closed when the hold ends.
@@ -49,7 +49,7 @@ func (s *scope) Done() <-chan struct{} { return s.ctx.Done() }
 // Err is why the hold has ended; nil while it lasts.
 func (s *scope) Err() error { return context.Cause(s.ctx) }
 
-// Deadline is not known: what was requested counts.
+// Deadline is not known: the requested lease counts.
 func (s *scope) Deadline() time.Time { return time.Time{} }
 
 // Release lets the function return.
@@ -79,7 +79,7 @@ func (s *scope) end(why error) error {
 	return without(s.err, why)
 }
 
-// errScopePanic is what a function panics with.
+// errScopePanic is the value with which a function panics.
 var errScopePanic = errors.New("the function has panicked")
 
 // without is err, which joins others, without one of them.

@@ -16,13 +16,13 @@ func contradiction(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", client.ErrContradiction, fmt.Sprintf(text, args...))
 }
 
-// eventID is what an event of package lock is about.
+// eventID is the subject of an event of package lock.
 type eventID struct {
 	kind        lock.EventKind
 	name, owner string
 }
 
-// events are what package lock has reported to its observer, until a call or a callback is compared with it.
+// events are the reports of package lock to its observer, until a call or a callback is compared with it.
 type events struct {
 	mu      sync.Mutex
 	list    map[eventID][]lock.Event
@@ -66,7 +66,7 @@ func (e *events) forgetOutage() {
 	e.outage = time.Time{}
 }
 
-// checkOutages is what was wrong with the outages that were reported.
+// checkOutages returns the error in the reported outages, if any.
 func (e *events) checkOutages() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,8 +109,8 @@ func holdOf(h held) (one *lock.Hold, ok bool) {
 	return nil, false
 }
 
-// leastValidity is for how long a hold is promised at least, from the request on: what is left out for the drift of
-// clocks is up to the lock.
+// leastValidity is for how long a hold is promised at least, from the request on: the allowance for the drift of clocks
+// is up to the lock.
 func leastValidity(lease time.Duration) time.Duration { return lease*9/10 - 10*time.Millisecond }
 
 // clockStep is by how much two readings of a clock may disagree here.
@@ -131,8 +131,8 @@ func (l *library) checkPromise(h held, lease time.Duration, asked time.Time) err
 	return nil
 }
 
-// checkGrant compares what a hold says of itself with the request, which was made at an instant for an owner that is
-// named at the server; "": it has another name there.
+// checkGrant compares the description that a hold has of itself with the request, which was made at an instant for an
+// owner that is named at the server; "": it has another name there.
 func (l *library) checkGrant(h held, a client.Acquire, owner string, asked time.Time) error {
 	if s, ok := h.(*scope); ok {
 		return l.checkScope(s, a)

@@ -235,7 +235,7 @@ func TestContextOfHold(t *testing.T) {
 	}
 }
 
-// TestInnerMetadata: the metadata of a lock are those of the first hold of its owner.
+// TestInnerMetadata: the metadata of a lock are from the first hold of its owner.
 func TestInnerMetadata(t *testing.T) {
 	l := &library{holds: newHolds()}
 	for range 2 {
@@ -253,7 +253,7 @@ func TestInnerMetadata(t *testing.T) {
 	}
 }
 
-// TestScopeEnds: what a function returns or panics with has to come out of Do.
+// TestScopeEnds: the result or panic of a function has to come out of Do.
 func TestScopeEnds(t *testing.T) {
 	lost := errors.New("lost")
 	for _, row := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// semaphore is what the semaphores of package lock have in common.
+// semaphore has the common methods of the semaphores of package lock.
 type semaphore interface {
 	permitSource
 	permitTotal

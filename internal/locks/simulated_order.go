@@ -43,7 +43,7 @@ func (h orderHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// commandText is what cmds send: arguments may be pointers, which differ from run to run.
+// commandText is the text of cmds: arguments may be pointers, which differ from run to run.
 func commandText(cmds ...redis.Cmder) string {
 	var text strings.Builder
 	for _, cmd := range cmds {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 )
 
-// BenchmarkAlternate compares the mutex with that of etcd's client on the same three members, over one connection.
+// BenchmarkAlternate compares the mutex with the one of etcd's client on the same three members, over one connection.
 func BenchmarkAlternate(b *testing.B) {
 	servers, ctx := startMembers(b, 3), b.Context()
 	c, err := Open(servers.admin, Options{LeaderFirst: true})

@@ -16,7 +16,7 @@ import (
 )
 
 // entry is a key of one request, in the queue of one lock. Its name is the id of the request, which no other has at the
-// same time, and what it is for: 5J4…-lock.
+// same time, and its purpose: 5J4…-lock.
 type entry struct{ prefix, name string }
 
 func (e entry) key() string { return e.prefix + e.name }
@@ -26,7 +26,7 @@ type claim struct {
 	session  *session
 	owner    string
 	entries  []entry
-	id       string // no other has it, except one that has ended certainly
+	id       string // no other has it, except claims that have certainly ended
 	barrier  string // a key; while it is there, the keys cannot be created
 	revision int64  // of their creation; 0: it is not known
 	asked    bool   // their creation was sent
@@ -34,7 +34,7 @@ type claim struct {
 }
 
 // newClaim makes a claim. It uses the keys of an earlier one again if it can: servers keep the names of deleted keys in
-// memory until a compaction, and go through those of a lock for each request to it.
+// memory until a compaction, and go through the names of a lock for each request to it.
 func newClaim(s *session, q *queue, owner string) *claim {
 	root, id := q.client.o.Root, s.ids.Take()
 	if id == "" {
@@ -144,7 +144,7 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 	return len(kvs) > 0 && string(kvs[0].Value) == c.proof(), nil
 }
 
-// proof is what the release of the claim writes to a mark: no other claim has this id and revision.
+// proof is the value that the release of the claim writes to a mark: no other claim has this id and revision.
 func (c *claim) proof() string { return c.id + "@" + strconv.FormatInt(c.revision, 10) }
 
 // removal deletes the keys, and returns how many requests it needed. If the keys exist as they were created, it

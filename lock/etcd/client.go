@@ -30,7 +30,7 @@ type Options struct {
 	// There is one connection to each endpoint that the etcd client has at Open. The client's KV must never be
 	// replaced or wrapped, for example by package namespace: first attempts would bypass the wrapper.
 	LeaderFirst bool
-	Root        string // what the keys begin with, such as /locks/billing; empty: /locks
+	Root        string // prefix of the keys, such as /locks/billing; empty: /locks
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
 	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
@@ -79,8 +79,7 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 	return client, nil
 }
 
-// Connect requests the lease, so that the first acquire need not wait for that. Its error is [lock.ErrClosed], or that
-// of ctx.
+// Connect requests the lease, so that the first acquire need not wait for it. Its error is [lock.ErrClosed], or ctx's.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.sessions.Session(ctx)
 	return err

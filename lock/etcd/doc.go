@@ -19,7 +19,7 @@
 //     that was replaced answers too (etcd#15247), and the new one does not know of it.
 //   - If a waiter's turn comes when no keepalive has counted for half of the lease, as after a leader change, Acquire
 //     returns only once the next one has counted: the hold would begin with little time left.
-//   - Each acquire has a key of its own. In package concurrency the key is that of the session, so two owners of one
+//   - Each acquire has a key of its own. In package concurrency the key belongs to the session, so two owners of one
 //     session both hold the lock.
 //   - If a creation got no reply, the key is removed, and a barrier key makes a creation that arrives late fail:
 //     otherwise a key without an owner would hold the lock.
@@ -32,5 +32,5 @@
 //   - The fencing token is the create revision of the key. It grows with every grant, and decreases only if a majority
 //     of the members loses its disks, or the cluster is restored from a backup.
 //
-// It imports go-redis, because the errors are those of package lock, but no Redis server is needed.
+// It imports go-redis, because the errors come from package lock, but no Redis server is needed.
 package etcd

@@ -14,10 +14,10 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
-// TestLocks: what the locks of packages etcd and zookeeper have in common.
+// TestLocks: the common parts of packages etcd and zookeeper.
 func TestLocks(t *testing.T) { sessiontest.Run(t, startServer) }
 
-// TestConformance: every kind of lock does what package locktest expects of one, where its faults do not need Redis.
+// TestConformance: every kind of lock passes the tests of package locktest, where its faults do not need Redis.
 func TestConformance(t *testing.T) { sessiontest.Conformance(t, startServer) }
 
 // TestOneSessionOfConcurrency: two mutexes of etcd's package concurrency are held at once if they share a session. Ours

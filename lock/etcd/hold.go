@@ -108,12 +108,12 @@ func (h *Hold) Name() string { return h.queue.names[0] }
 // Names are the names of all locks of the hold.
 func (h *Hold) Names() []string { return slices.Clone(h.queue.names) }
 
-// Owner is what was given to Acquire.
+// Owner is the owner given to Acquire.
 func (h *Hold) Owner() string { return h.claim.owner }
 
 // Token is the fencing token: the create revision of the key, and never 0; one for all locks of the hold. It is greater
-// than that of every earlier hold that excludes this one. It decreases only if a majority of
-// the members loses its disks, or the cluster is restored from a backup.
+// than the tokens of all earlier holds that exclude this one. It decreases only if a majority of the members loses its
+// disks, or the cluster is restored from a backup.
 func (h *Hold) Token() int64 { return h.claim.revision }
 
 // Deadline is until when the hold is valid, on the monotonic clock. Every keepalive that counts makes it later, and

@@ -90,8 +90,8 @@ func (s *session) findLeader() {
 	}
 }
 
-// leads reports whether a member says that it is the leader, and answers a linearizable read, which one that was
-// replaced cannot.
+// leads reports whether a member says that it is the leader, and answers a linearizable read, which a replaced leader
+// cannot.
 func (s *session) leads(ctx context.Context, m *member) bool {
 	status, err := m.status.Status(ctx, &etcdserverpb.StatusRequest{})
 	if err != nil || status.Leader != status.Header.GetMemberId() {

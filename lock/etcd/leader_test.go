@@ -19,7 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 )
 
-// traffic records which members execute the transactions of a client, and can refuse those of one.
+// traffic records which members execute the transactions of a client, and can refuse the ones of a member.
 type traffic struct {
 	mu      sync.Mutex
 	members []string
@@ -142,7 +142,7 @@ func TestLeaderFirst(t *testing.T) {
 // TestLeads: the leader is a member that says so and that a majority follows.
 func TestLeads(t *testing.T) {
 	for name, tt := range map[string]struct {
-		leader, reader uint64 // what member 1 says, and the member that answers a linearizable read; 0: none
+		leader, reader uint64 // according to member 1, and the member that answers a linearizable read; 0: none
 		want           bool
 	}{
 		"the leader":                         {1, 1, true},

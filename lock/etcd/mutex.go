@@ -25,7 +25,7 @@ func (m *Mutex) Acquire(ctx context.Context, owner string) (*Hold, error) {
 }
 
 // TryAcquire takes the lock if it is free now. It may be refused because of another TryAcquire, which has a place in
-// the queue until it is refused itself. Errors are those of Acquire.
+// the queue until it is refused itself. Errors are as of Acquire.
 func (m *Mutex) TryAcquire(ctx context.Context, owner string) (*Hold, error) {
 	return m.queue.acquire(ctx, owner, false)
 }

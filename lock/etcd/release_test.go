@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// unreplied is what happens to a request whose reply does not come.
+// unreplied is the fate of a request whose reply does not come.
 type unreplied int32
 
 const (
@@ -150,7 +150,7 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		return err == nil && len(entries) == 2
 	})
 	cancel()
-	if err := <-failed; err == nil { // ErrHeld, or that of the context if the reply to the creation was still to come
+	if err := <-failed; err == nil { // ErrHeld, or the context's if the reply to the creation was still to come
 		t.Error("a second request has got the lock")
 	}
 	if err := first.Err(); err != nil {

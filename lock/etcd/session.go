@@ -102,7 +102,7 @@ func (s *session) keepAlive() {
 	}
 }
 
-// longer is how long the next request waits for a reply after one that has waited for limit in vain. The first few are
+// longer is how long the next request waits for a reply after a request waited for limit in vain. The first few are
 // close together: a request that a dead leader did not replicate has no reply, and another should be sent soon after
 // the election.
 func (s *session) longer(limit time.Duration) time.Duration {

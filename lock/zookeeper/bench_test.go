@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/zookeepertest"
 )
 
-// BenchmarkAlternate compares the mutex with that of go-zookeeper, connected to the same one of three members.
+// BenchmarkAlternate compares the mutex with the one of go-zookeeper, connected to the same one of three members.
 func BenchmarkAlternate(b *testing.B) {
 	addrs := zookeepertest.StartEnsemble(b, 3)[:1]
 	c, err := Open(addrs, Options{})

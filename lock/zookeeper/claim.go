@@ -13,8 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
-// node is a node of one request. Its name is that of the request, what it is for, and the number that the server has
-// appended: 100b0a1fd3c0001.7-lock-0000000012. A request is named by its session and its number in that.
+// node is a node of one request. Its name is the name of the request, its purpose, and the number that the server has
+// appended: 100b0a1fd3c0001.7-lock-0000000012. A request is named by its session and its number in the session.
 type node struct {
 	dir    string
 	prefix string // of its name, which no other has
@@ -34,7 +34,7 @@ type claim struct {
 	seen    *snapshot               // the queue of the only node when it was created; nil: not known
 }
 
-// snapshot is what the children of a lock were.
+// snapshot has the children of a lock at one time.
 type snapshot struct {
 	names      []string
 	last       int64           // the zxid of the last change (pzxid)
@@ -193,8 +193,8 @@ func (c *claim) makeParent(ctx context.Context, dir string) error {
 	return nil
 }
 
-// look returns the names of all nodes in the queue of n, the first time those that were seen at its creation, and a
-// channel that is closed at a later connection than the one that has read them.
+// look returns the names of all nodes in the queue of n, the first time as seen at its creation, and a channel that is
+// closed when another connection replaces the one that has read them.
 func (c *claim) look(ctx context.Context, n *node) (again <-chan struct{}, names []string, err error) {
 	if seen := c.seen; seen != nil && slices.Contains(seen.names, n.name) {
 		c.seen = nil
@@ -250,7 +250,7 @@ func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{
 	return c.session.awaitEvent(ctx, w.event, again)
 }
 
-// stat is that of the first node, which it watches.
+// stat is the status of the first node, which it watches.
 func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
 	return read(ctx, c.session, func() (*zk.Stat, error) {
 		_, stat, _, err := c.session.conn.GetW(c.nodes[0].path()) // which leaves no watch on a node that is not there
@@ -345,7 +345,7 @@ func (c *claim) sendRelease(ctx context.Context, m mark) (failed int, err error)
 }
 
 // releasedBy reports whether nodes that are not there were deleted by an earlier request of this release, and deletes
-// those that are left.
+// the remaining ones.
 func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own bool, err error) {
 	id := ""
 	if interruptions > 0 {

@@ -75,8 +75,7 @@ func Open(servers []string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Connect begins the session, so that the first acquire need not wait for that. Its error is [lock.ErrClosed], or that
-// of ctx.
+// Connect begins the session, so that the first acquire need not wait for it. Its error is [lock.ErrClosed], or ctx's.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.sessions.Session(ctx)
 	return err

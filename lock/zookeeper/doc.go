@@ -20,5 +20,5 @@
 //   - The fencing token is the czxid of the node. It grows with every grant, and goes back only if a majority of the
 //     servers loses its disks.
 //
-// It imports go-redis, because the errors are those of package lock, but no Redis server is needed.
+// It imports go-redis, because the errors come from package lock, but no Redis server is needed.
 package zookeeper

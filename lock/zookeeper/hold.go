@@ -114,11 +114,11 @@ func (h *Hold) Name() string { return h.queue.names[0] }
 // Names are the names of all locks of the hold.
 func (h *Hold) Names() []string { return slices.Clone(h.queue.names) }
 
-// Owner is what was given to Acquire.
+// Owner is the owner given to Acquire.
 func (h *Hold) Owner() string { return h.owner }
 
-// Token is the fencing token: the czxid of the node, and never 0; one for all locks of the hold. It is greater than
-// that of every earlier hold that excludes this one. It goes back only if a majority of the servers loses its disks.
+// Token is the fencing token: the czxid of the node, and never 0; one for all locks of the hold. It is greater than the
+// tokens of all earlier holds that exclude this one. It goes back only if a majority of the servers loses its disks.
 func (h *Hold) Token() int64 { return h.token }
 
 // Deadline is until when the hold is valid, on the monotonic clock. Every request that a server answers makes it later,

@@ -25,7 +25,7 @@ func (m *Mutex) Acquire(ctx context.Context, owner string) (*Hold, error) {
 }
 
 // TryAcquire takes the lock if it is free now. It may be refused because of another TryAcquire, which has a place in
-// the queue until it is refused itself. Errors are those of Acquire.
+// the queue until it is refused itself. Errors are as of Acquire.
 func (m *Mutex) TryAcquire(ctx context.Context, owner string) (*Hold, error) {
 	return m.queue.acquire(ctx, owner, false)
 }
@@ -47,7 +47,7 @@ func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, que
 func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
 
 // Multi returns a lock of several names, which is held when all of them are. A request enters all queues by one
-// transaction: requests cannot deadlock, whatever the order of their names, and one that fails has held either all or
+// transaction: requests cannot deadlock, whatever the order of their names, and a failed one has held either all or
 // none. A name that is given twice counts once.
 func (c *Client) Multi(first string, more ...string) *Mutex {
 	return &Mutex{queue{c, queues.Names(first, more), queues.Exclusive()}}

@@ -33,7 +33,7 @@ func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, er
 	return h, nil
 }
 
-// checkName refuses what cannot be the name of a node.
+// checkName refuses invalid names of nodes.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || name == marksName || strings.ContainsAny(name, "/\x00") {
 		return errors.New("the name must not be empty, `.`, `..` or `" + marksName + "`, or contain a slash")

@@ -77,7 +77,7 @@ func (b *backend) Open(t testing.TB, addr string, o sessiontest.Options) session
 func (*backend) Undone(err error) bool  { return Undone(err) }
 func (*backend) UndoesUnanswered() bool { return false }
 
-// Entries are the nodes below that of a lock, or of all: those are containers and stay for a while.
+// Entries are the nodes below the node of a lock, or of all: the latter are containers and stay for a while.
 func (b *backend) Entries(_ context.Context, lock string) (all []string, err error) {
 	locks := []string{lock}
 	if lock == "" {

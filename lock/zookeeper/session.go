@@ -45,7 +45,7 @@ func (s *session) expectCreation(path string) *creation {
 	return c
 }
 
-// forgetCreation ends what expectCreation began, and returns the zxid of the reply; 0: there was none.
+// forgetCreation is the counterpart of expectCreation, and returns the zxid of the reply; 0: there was none.
 func (s *session) forgetCreation(path string) (zxid int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *session) forget(nodes []*node) {
 	}
 }
 
-// result is what a call returned.
+// result is the result of a call.
 type result[T any] struct {
 	value T
 	err   error
@@ -252,7 +252,7 @@ func isNetwork(err error) bool {
 }
 
 // hosts are the servers in turn. go-zookeeper notices that a session was closed only when all were tried, and calls its
-// methods and those of dial from one goroutine.
+// methods and dial's from one goroutine.
 type hosts struct {
 	session *session
 	servers []string

@@ -15,7 +15,7 @@ type wire struct {
 	limit    time.Duration // of the handshake
 	answered func(sent time.Time, ping bool)
 	creating func(path string)             // a request that creates this node is being sent: every later one is behind it
-	created  func(path string, zxid int64) // it was executed; zxid is that of the reply
+	created  func(path string, zxid int64) // it was executed; zxid is from the reply
 	began    func(sent time.Time, session int64, timeout time.Duration)
 
 	mu     sync.Mutex
@@ -23,7 +23,7 @@ type wire struct {
 	paths  map[int32]string      // of the nodes that requests without a reply create, by number
 	hello  time.Time             // when the handshake was sent; zero: not yet
 	opened bool                  // the handshake was answered
-	head   []byte                // what was read of the length and the first bytes of a message
+	head   []byte                // the part read so far of a message's length and first bytes
 	rest   int                   // bytes of the message that are still to be skipped
 }
 
@@ -81,7 +81,7 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// feed reads from data up to the end of a head or of a message, and returns what follows. w.mu is held.
+// feed reads from data up to the end of a head or of a message, and returns the rest. w.mu is held.
 func (w *wire) feed(data []byte) []byte {
 	if w.rest > 0 {
 		n := min(w.rest, len(data))

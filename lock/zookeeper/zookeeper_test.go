@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
-// TestLocks: what the locks of packages etcd and zookeeper have in common. One server serves all cases, each below a
-// root of its own, because to start a server takes longer than most cases.
+// TestLocks: the common parts of packages etcd and zookeeper. One server serves all cases, each below a root of its
+// own, because to start a server takes longer than most cases.
 func TestLocks(t *testing.T) {
 	addr, cases := startZooKeeper(t), 0
 	sessiontest.Run(t, func(t testing.TB) *sessiontest.Proxied {
@@ -21,7 +21,7 @@ func TestLocks(t *testing.T) {
 	})
 }
 
-// TestConformance: every kind of lock does what package locktest expects of one, where its faults do not need Redis.
+// TestConformance: every kind of lock passes the tests of package locktest, where its faults do not need Redis.
 func TestConformance(t *testing.T) { sessiontest.Conformance(t, startServer) }
 
 // TestRenewed: a hold outlasts its session timeout, because its client renews the session.

@@ -61,7 +61,7 @@ func (l *etcdConcurrency) open(ctx context.Context, lease time.Duration) (*concu
 	if lease == 0 {
 		lease = etcdLease
 	}
-	// the context of a session ends it, and is not that of a request; the grant of its lease has no other
+	// the context of a session ends it, and is not a request's; the grant of its lease has no other
 	granted, err := l.etcd.Grant(ctx, int64((lease+time.Second-1)/time.Second))
 	if err != nil {
 		return nil, fmt.Errorf("grant a lease: %w", err)

@@ -30,9 +30,9 @@ type Lock interface {
 	// TryAcquire acquires the lock for owner, a unique id, if it is free. A lock with leases expires after
 	// lease; 0 is 30 s. The error is [ErrHeld] if it is held.
 	TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error
-	// Release releases the lock, or what it believes to be its own.
+	// Release releases the lock, or one that it believes to be its own.
 	Release(ctx context.Context, name, owner string) error
-	// Close stops what runs in the background. It does not close the connections.
+	// Close stops its background work. It does not close the connections.
 	Close()
 }
 
@@ -48,8 +48,7 @@ type Config struct {
 	Masters []redis.UniversalClient
 	// Now is the clock of this client, for locks that use it. Nil is time.Now.
 	Now func() time.Time
-	// Rand is the source of the pauses between attempts. Nil is that of the runtime.
-	// It is not used concurrently.
+	// Rand is the source of the pauses between attempts. Nil is the runtime's. It is not used concurrently.
 	Rand rand.Source
 	// First is the index of the master that this client asks first, for a [Row] with Ordered.
 	First int

@@ -24,7 +24,7 @@ var redissonRow = Row{
 	open:   func(c Config) Lock { return newRedisson(c.Masters[0]) },
 }
 
-// Redisson's first unlock script: a lock that no longer exists and one that is released get the same reply.
+// Redisson's first unlock script: a lock that no longer exists and a released lock get the same reply.
 var redissonOldUnlockRow = Row{
 	Name: "redisson-old-unlock", Retries: true, Reentrant: true,
 	Flaw: "Redisson's mutex with its first unlock script, which reports success for a lock that no longer exists: " +

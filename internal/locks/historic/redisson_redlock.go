@@ -61,7 +61,7 @@ func (l *redissonRedlock) TryAcquire(ctx context.Context, name, owner string, le
 	return nil
 }
 
-// undo releases what was acquired; an acquire without a reply is not undone (redisson#1606).
+// undo releases the acquired locks; an acquire without a reply is not undone (redisson#1606).
 func (l *redissonRedlock) undo(ctx context.Context, name, owner string, acquired []int) error {
 	var failed error
 	for _, i := range acquired {

@@ -32,7 +32,7 @@ const (
 	retryEvery = 500 * time.Millisecond
 	// askShare is the part of the lease that one master has to reply in.
 	askShare = 10
-	// clockDrift is what is subtracted from a lease for clocks of different speed, in percent.
+	// clockDrift is the percentage of a lease that is subtracted for clocks of different speed.
 	clockDrift = 1
 )
 

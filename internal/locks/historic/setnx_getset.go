@@ -20,7 +20,7 @@ var setnxGetsetRow = Row{
 	open:   func(c Config) Lock { return newTimestamped(c, getSet) },
 }
 
-// As many articles print it: the value that GET returned decides, and the one that GETSET returned is not looked at.
+// As many articles print it: the value that GET returned decides, and the result of GETSET is ignored.
 var setnxGetsetUncheckedRow = Row{
 	Name:   "setnx-getset-unchecked",
 	Flaw:   "SETNX with a timestamp and GETSET, whose reply is ignored: all that read the expired value acquire the lock.",

@@ -42,7 +42,7 @@ type Lasting interface {
 	Err() error // why it has ended
 }
 
-// MultiKeys are the locks of a multi-lock for one key: that of its name, which samples show, and others in its slot.
+// MultiKeys are the locks of a multi-lock for one key: one of its name, which samples show, and others in its slot.
 func MultiKeys(key string) [4]string {
 	return [...]string{key, BesideKey(key, "b"), BesideKey(key, "c"), BesideKey(key, "d")}
 }

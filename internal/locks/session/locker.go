@@ -85,7 +85,7 @@ func (h ownedHold[H]) is(what client.Hold) bool {
 	return native.IDOf(own) == native.IDOf(what) && (what.Permits == 0 || what.Permits == own.Permits)
 }
 
-// indexOf is the place of a hold among those that were granted and not released, or negative. l.mu is held.
+// indexOf is the place of a hold among the granted and not released ones, or negative. l.mu is held.
 func (l *Locker[C, H]) indexOf(h H) int {
 	return slices.IndexFunc(l.holds, func(one ownedHold[H]) bool { return one.hold == h })
 }
@@ -107,7 +107,7 @@ func (l *Locker[C, H]) report(event string) func(H) {
 	}
 }
 
-// client is the client whose session has that length; 0: that of requests without one.
+// client is the client whose session has that length; 0: the client of requests without a lease.
 func (l *Locker[C, H]) client(lease time.Duration) (C, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +127,8 @@ func (l *Locker[C, H]) client(lease time.Duration) (C, error) {
 	return c, err
 }
 
-// prepare makes the client of requests that have no lease. It refuses what is wrong before the first of them. If early,
-// it begins the session as well.
+// prepare makes the client of requests that have no lease. It refuses wrong settings before the first of them. If
+// early, it begins the session as well.
 func (l *Locker[C, H]) prepare(early bool) error {
 	c, err := l.client(0)
 	if err == nil && early {
@@ -191,7 +191,7 @@ func (l *Locker[C, H]) Release(ctx context.Context, what client.Hold) (int, erro
 	return 0, err
 }
 
-// find is the latest hold that a request is about, or else the last such one that has ended.
+// find is the latest hold of a request, or else the last such hold that has ended.
 func (l *Locker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +209,7 @@ func (l *Locker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
 func (l *Locker[C, H]) Close(ctx context.Context) error {
 	l.mu.Lock()
 	clients := maps.Clone(l.clients)
-	l.mu.Unlock() // what is waited for may report a hold
+	l.mu.Unlock() // Close waits for functions that may report a hold
 	var errs []error
 	for _, lease := range slices.Sorted(maps.Keys(clients)) {
 		errs = append(errs, clients[lease].Close(ctx))

@@ -19,7 +19,7 @@ const (
 	readWord = "read"
 )
 
-// Kind is what a request waits for.
+// Kind is the condition for which a request waits.
 type Kind struct {
 	Word string // in the names of its entries
 	// Turn reports whether it is the turn of entry own, and otherwise for which entry to wait. The names are in order. If
@@ -66,8 +66,8 @@ func behind(own string, names []string, counts func(name string) bool) (t Turn) 
 	return Turn{}
 }
 
-// Permits is a request for n of total. It is served when it fits beside all earlier ones, so those that are served are
-// always the first ones: small requests do not overtake large ones.
+// Permits is a request for n of total. It is served when it fits beside all earlier ones, so the first ones are always
+// served first: small requests do not overtake large ones.
 func Permits(n, total int) Kind {
 	return Kind{Word: fmt.Sprintf("%dof%d", n, total), Turn: func(own string, names []string) Turn {
 		sum := 0
@@ -98,8 +98,8 @@ type Place interface {
 	Announce()
 }
 
-// Await waits until it is the turn of an entry. Its error is [lock.ErrLost] if the entry was removed, that of the
-// servers, and [lock.ErrHeld] if it was not the entry's turn before ctx has ended, or now where wait is false.
+// Await waits until it is the turn of an entry. Its error is [lock.ErrLost] if the entry was removed, an error of the
+// servers, or [lock.ErrHeld] if it was not the entry's turn before ctx has ended, or now where wait is false.
 func Await(ctx context.Context, p Place, wait bool) error {
 	for held := false; ; {
 		t, err := p.Turn(ctx)
@@ -130,7 +130,7 @@ func Await(ctx context.Context, p Place, wait bool) error {
 // ErrRemoved says that somebody has deleted the entry of an acquire, or that its session has ended.
 func ErrRemoved() error { return fmt.Errorf("%w: its entry was removed while it waited", lock.ErrLost) }
 
-// Names are those of several locks, each once.
+// Names are the names of several locks, each once.
 func Names(first string, more []string) []string {
 	names := []string{first}
 	for _, name := range more {
@@ -156,7 +156,7 @@ func wordOf(name string) string {
 	return word
 }
 
-// weightOf is how many permits an entry is for; one that is no request for permits is for all.
+// weightOf is the number of permits that an entry requests; an entry for no permits counts as all.
 func weightOf(name string, total int) int {
 	n, _, _ := strings.Cut(wordOf(name), "of")
 	if v, err := strconv.Atoi(n); err == nil && v > 0 && v <= total {

@@ -37,7 +37,7 @@ func New(source rand.Source) *Source {
 	return r
 }
 
-// Split is a source for the n-th user of a name. It does not depend on what other goroutines draw.
+// Split is a source for the n-th user of a name. It does not depend on the draws of other goroutines.
 func (r *Source) Split(name string, n int) *Source {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(r.client + name)) // never fails

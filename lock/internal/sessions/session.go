@@ -1,5 +1,5 @@
-// Package sessions is what the locks of packages lock/etcd and lock/zookeeper share: sessions with servers, which end
-// at the client before they can end at the servers; the holds that end with them; and the client that opens them.
+// Package sessions has the common parts of packages lock/etcd and lock/zookeeper: sessions with servers, which end at
+// the client before they can end at the servers; the holds that end with them; and the client that opens them.
 package sessions
 
 import (
@@ -26,7 +26,7 @@ type Session struct {
 	mu     sync.Mutex
 	length time.Duration
 	heard  time.Time     // when the last request that counted was sent
-	sign   chan struct{} // closed at the next one that counts; nil: nobody waits for it
+	sign   chan struct{} // closed at the next request that counts; nil: nobody waits for it
 	holds  map[*Hold]struct{}
 	why    error // it has ended; nil: it has not
 }
@@ -212,7 +212,7 @@ func (s *Session) remove(h *Hold) {
 	delete(s.holds, h)
 }
 
-// Undo removes what a failed acquire may have created, in the background if it takes longer than Timeout, and returns
+// Undo removes the possible entries of a failed acquire, in the background if it takes longer than Timeout, and returns
 // the error of the acquire.
 func (s *Session) Undo(why error, remove func() error) error {
 	if err, removed := inTime(s, remove); removed && err == nil {
@@ -235,8 +235,8 @@ func inTime[T any](s *Session, do func() T) (value T, returned bool) {
 	}
 }
 
-// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: what it had created was
-// removed before it returned. It implies [lock.Definite].
+// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: its entries were removed
+// before it returned. It implies [lock.Definite].
 func Undone(err error) bool {
 	var u undoneError
 	return errors.As(err, &u) && lock.Definite(err)

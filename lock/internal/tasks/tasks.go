@@ -41,8 +41,8 @@ func (g *Group) Start(f func()) bool {
 	return true
 }
 
-// growStack grows the stack of a new goroutine once, to about what a request of go-redis needs. Otherwise it grows in
-// steps, and each copies what lies on it: a fifth of the CPU time of runs with five simulated masters
+// growStack grows the stack of a new goroutine once, to about the size that a request of go-redis needs. Otherwise it
+// grows in steps, and each copies the whole stack: a fifth of the CPU time of runs with five simulated masters
 // (docs/contributors/measurements.md).
 //
 //go:noinline

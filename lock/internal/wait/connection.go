@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// subConn is one connection and what is subscribed on it.
+// subConn is one connection and its subscriptions.
 type subConn struct {
 	pubsub   *redis.PubSub
 	sharded  bool
@@ -29,8 +29,8 @@ type subConn struct {
 	confirmed bool // at least one channel was not refused
 }
 
-// subscribe sends one command for each channel, so that each has a reply of its own; in a cluster, a
-// command could name those of one slot only.
+// subscribe sends one command for each channel, so that each has a reply of its own; in a cluster, a command could name
+// channels of one slot only.
 func (c *subConn) subscribe(ctx context.Context, channels []string) error {
 	subscribe := c.pubsub.Subscribe
 	if c.sharded {

@@ -25,9 +25,8 @@ const (
 	modeShard
 )
 
-// NotifyMode is how waiters of this client are notified. The first waiter probes
-// whether the cluster has SPUBLISH; one that does not reply within a second counts
-// as one that has not, for as long as the client lives.
+// NotifyMode is how waiters of this client are notified. The first waiter probes whether the cluster has SPUBLISH; a
+// cluster that does not reply within a second counts as without it, for as long as the client lives.
 func (s *Queues) NotifyMode(ctx context.Context) NotifyMode {
 	if s.cluster == nil {
 		return notifyPublish

@@ -39,7 +39,7 @@ type Queues struct {
 	changed  chan struct{} // the subscriber has something to do
 	probing  atomic.Bool   // see probe
 	probed   chan struct{} // closed when the probe is done
-	mode     atomic.Int32  // what the probe has found
+	mode     atomic.Int32  // the result of the probe
 	reported atomic.Bool   // a refusal was reported, and no subscription was confirmed since
 
 	Report func(channel string, err error)            // that waiters poll, because a subscription was refused
@@ -129,9 +129,8 @@ func (q *queue) join(chained bool) *Waiter {
 	return w
 }
 
-// Leave removes a waiter. A wake-up that it has not used goes to the next, unless
-// the waiter was served by what it was woken for. The next one sends a request when the lease of what the first was
-// served with may have ended, at due; zero: it does not.
+// Leave removes a waiter. A wake-up that it has not used goes to the next, unless that wake-up served the waiter. The
+// next one sends a request when the lease of the first one's grant may have ended, at due; zero: it does not.
 func (s *Queues) Leave(w *Waiter, served bool, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,8 +215,7 @@ func (s *Queues) AsleepIn(channel string) (n, of int, subscribed bool) {
 // InUse reports whether a channel has waiters or recently had some. It does not lock the mutex.
 func (s *Queues) InUse() bool { return s.count.Load() > 0 }
 
-// SetHold makes w one that is woken only by messages for this hold or for all. It
-// may be called again with another hold.
+// SetHold lets only messages for this hold, or for all, wake w. It may be called again with another hold.
 func (s *Queues) SetHold(w *Waiter, hold string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,8 +288,9 @@ func (s *Queues) refused(channel string, err error) {
 	}
 }
 
-// deny makes waiters poll, because the server refused the subscription at t. It wakes those that sleep because they
-// relied on messages: every one if waiters are woken by their hold, else the first, which polls for the others too.
+// deny makes waiters poll, because the server refused the subscription at t. It wakes the waiters that sleep because
+// they relied on messages: every one if waiters are woken by their hold, else the first, which polls for the others
+// too.
 func (q *queue) deny(t time.Time) {
 	q.denied = t
 	n := 1
@@ -330,8 +329,8 @@ func (s *Queues) broken(channels map[string]bool) {
 	}
 }
 
-// wanted are the channels to be subscribed, and whether their messages stay with
-// the slot; those that have had no waiters for a while are dropped.
+// wanted are the channels to be subscribed, and whether their messages stay with the slot; channels without waiters for
+// a while are dropped.
 func (s *Queues) wanted(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,8 +355,8 @@ func (s *Queues) wants(channel string) bool {
 	return s.channels[channel] != nil
 }
 
-// startSubscriber makes the subscriber look at what is wanted, and starts it the
-// first time. The caller holds the mutex.
+// startSubscriber makes the subscriber look at the wanted channels, and starts it the first time. The caller holds the
+// mutex.
 func (s *Queues) startSubscriber() {
 	if !s.running {
 		k := &subscriber{queues: s, conns: make(map[string]*subConn), retries: make(map[string]*redial)}
@@ -366,7 +365,7 @@ func (s *Queues) startSubscriber() {
 	s.notifySubscriber()
 }
 
-// notifySubscriber makes the subscriber look at what is wanted.
+// notifySubscriber makes the subscriber look at the wanted channels.
 func (s *Queues) notifySubscriber() {
 	select {
 	case s.changed <- struct{}{}:

@@ -100,7 +100,7 @@ func (s *subscriber) fail(addr string) {
 
 func (s *subscriber) addrs() []string { return slices.Sorted(maps.Keys(s.conns)) }
 
-// update makes the subscriptions what is wanted and returns when to look again.
+// update subscribes to the wanted channels only, and returns when to look again.
 func (s *subscriber) update() time.Duration {
 	ctx, cancel := context.WithTimeout(s.queues.bg.Context, s.queues.timeout)
 	defer cancel()
@@ -153,8 +153,7 @@ func (s *subscriber) abandon(addr string, now time.Time) {
 	s.closeConn(addr)
 }
 
-// updateConn connects if need be, unsubscribes what is no longer wanted and
-// subscribes what is new.
+// updateConn connects if need be, unsubscribes unwanted channels, and subscribes new ones.
 func (s *subscriber) updateConn(ctx context.Context, addr string, wanted map[string]bool) error {
 	c := s.conns[addr]
 	if c == nil {
@@ -255,8 +254,8 @@ func neverDial(ctx context.Context) context.Context {
 	return ctx
 }
 
-// check closes a connection on which nothing was heard since the last ping, and
-// else pings the server, if the last check was checkInterval ago: what is wanted may change more often than that.
+// check closes a connection on which nothing was heard since the last ping, and else pings the server, if the last
+// check was checkInterval ago: the wanted channels may change more often than that.
 func (s *subscriber) check(addr string) {
 	c := s.conns[addr]
 	if time.Since(c.checked) < checkInterval {

@@ -17,10 +17,10 @@ type LazyTimeout struct {
 	stop  context.CancelFunc
 }
 
-// Deadline is that of context.Context.
+// Deadline implements context.Context.
 func (l *LazyTimeout) Deadline() (time.Time, bool) { return l.End, true }
 
-// Done is that of context.Context.
+// Done implements context.Context.
 func (l *LazyTimeout) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +30,7 @@ func (l *LazyTimeout) Done() <-chan struct{} {
 	return l.timed.Done()
 }
 
-// Err is that of context.Context.
+// Err implements context.Context.
 func (l *LazyTimeout) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/tasks"
 )
 
-// Node is one server, one master behind Sentinel, or one cluster. Each master of a cluster has pipes of its
-// own: one that hangs must not delay the requests to the others.
+// Node is one server, one master behind Sentinel, or one cluster. Each master of a cluster has pipes of its own: a
+// master that hangs must not delay the requests to the others.
 type Node struct {
 	Redis    redis.UniversalClient
 	cluster  *redis.ClusterClient // rdb, if it is one

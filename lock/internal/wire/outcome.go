@@ -114,8 +114,8 @@ func classifyServer(err error) *Error {
 	return &Error{Outcome: Rejected, Err: err}
 }
 
-// inScript is the error of a script, with that of its command at the end: Redis before 7.0 replies so. Empty: it is
-// another error.
+// inScript is the error of a script, with its command's at the end: Redis before 7.0 replies so. Empty: it is another
+// error.
 func inScript(err error) string {
 	text := err.Error()
 	if !strings.HasPrefix(text, "ERR Error running script") {

@@ -50,8 +50,8 @@ const (
 	minSenders = 2
 	// maxSenders is the limit when earlier ones hang.
 	maxSenders = 32
-	// senderHangs is after what time without progress the senders count as hanging. Then what waits behind them goes
-	// out over another connection: it does not wait until they give up replies that were lost.
+	// senderHangs is the time without progress after which the senders count as hanging. Then the calls behind them go out
+	// over another connection: they do not wait until the senders give up lost replies.
 	senderHangs = 100 * time.Millisecond
 	// directTimeout is for how long a caller that sends its call itself waits for the reply. Passing a call to
 	// another goroutine and being woken by it takes as long as a reply of a fast server. After a reply that took
@@ -255,7 +255,7 @@ func (p *Pipe) drop(r *Request) bool {
 	return !r.taken
 }
 
-// work sends what waits until nothing does.
+// work sends waiting requests until none is left.
 func (p *Pipe) work() {
 	var calls []Call
 	for {
@@ -287,7 +287,7 @@ func (p *Pipe) markQuick(key string) {
 	p.slow = p.slow && crowded(p.bg.Context, p.rdb, key)
 }
 
-// take is what to send next; nothing: the sender ends.
+// take is the next batch to send; none: the sender ends.
 func (p *Pipe) take() []*Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replicas sends scripts and then waits, on the same connection, until enough
-// replicas have what they wrote: WAIT is about its own connection only.
+// replicas sends scripts and then waits, on the same connection, until enough replicas have their writes: WAIT is about
+// its own connection only.
 type replicas struct {
 	rdb     redis.UniversalClient
 	need    int // negative: all that are connected, at least one
 	timeout time.Duration
 }
 
-// send is that of a pipe. A grant that too few replicas have comes with an error of
-// the outcome underReplicated.
+// send is the send function of a pipe. A grant that too few replicas have comes with an error of the outcome
+// underReplicated.
 func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if !ok {
@@ -53,7 +53,7 @@ func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o redis.Options, addr string,
 	c Call) Answer {
 	o.Addr, o.NodeAddress, o.PoolSize, o.MinIdleConns = addr, addr, 1, 0
-	// In the options of a client 0 means none, in those of a new one the default.
+	// In the options of a client 0 means none, in the options for a new one the default.
 	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
 		if *limit == 0 {
 			*limit = -1
@@ -98,7 +98,7 @@ func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []Call, 
 	return out
 }
 
-// wait waits until enough replicas have what was written on conn.
+// wait waits until enough replicas have the writes of conn.
 func (r *replicas) wait(ctx context.Context, conn *redis.Conn) error {
 	need := r.need
 	if need < 0 {
@@ -123,7 +123,7 @@ func (r *replicas) wait(ctx context.Context, conn *redis.Conn) error {
 	return nil
 }
 
-// granted reports whether the script has acquired or changed what it is about.
+// granted reports whether the script has acquired or changed its lock.
 func (a Answer) granted() bool {
 	if a.Err != nil {
 		return false

@@ -46,9 +46,8 @@ func Addresses(rdbs ...redis.UniversalClient) string {
 	return strings.Join(list, ",")
 }
 
-// HasTag reports whether Redis hashes only a part of name: what is between the
-// first brace and the next closing one, unless that is empty (Redis cluster
-// specification, "Hash tags").
+// HasTag reports whether Redis hashes only a part of name: between the first brace and the next closing one, unless
+// that is empty (Redis cluster specification, "Hash tags").
 func HasTag(name string) bool {
 	open := strings.IndexByte(name, '{')
 	if open < 0 {
