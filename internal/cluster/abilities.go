@@ -9,7 +9,7 @@ import (
 // cannot be added to a running server. The zero value is a plain server.
 type Requirements struct {
 	Clocks  bool // wall clocks that can be set, for [Clocks]
-	Disks   bool // disks that lose what was not fsynced, for Disks.PowerOff and SlowDisks
+	Disks   bool // disks that lose unfsynced data, for Disks.PowerOff and SlowDisks
 	Network bool // a network of their own, for [Network]
 }
 
@@ -40,8 +40,8 @@ type Clocks interface {
 
 // Disks decides what data a server finds when it restarts.
 type Disks interface {
-	// PowerOff ends the server as a power cut does: unlike with Killer.Kill, what
-	// it had not fsynced is lost. Killer.Restart starts it again.
+	// PowerOff ends the server as a power cut does: unlike with Killer.Kill, unfsynced data are lost. Killer.Restart
+	// starts it again.
 	PowerOff(ctx context.Context, node string) error
 	// Wipe empties the disk of a server that is not running.
 	Wipe(ctx context.Context, node string) error
@@ -71,16 +71,15 @@ type Admin interface {
 	Do(ctx context.Context, node string, args ...any) (any, error)
 }
 
-// Entries deletes what holders of locks have at the servers of an ensemble, as an operator does, past the gates.
+// Entries deletes the entries of lock holders at the servers of an ensemble, as an operator does, past the gates.
 type Entries interface {
 	// DeleteHeld asks node for the nodes (ZooKeeper) or keys (etcd) of the holders of a lock, deletes them, and returns
 	// how many it has deleted.
 	DeleteHeld(ctx context.Context, node, lock string) (int, error)
 }
 
-// Network disconnects servers from their network, as a pulled cable does: packets
-// are lost and nothing is reset, so connections hang, also those that the server
-// itself has opened. [Witness] and [Admin] still reach it.
+// Network disconnects servers from their network, as a pulled cable does: packets are lost and nothing is reset, so
+// connections hang, even if the server itself has opened them. [Witness] and [Admin] still reach it.
 type Network interface {
 	// Disconnect returns when no packet reaches or leaves node.
 	Disconnect(ctx context.Context, node string) error
@@ -88,8 +87,8 @@ type Network interface {
 	Reconnect(ctx context.Context, node string) error
 }
 
-// Substrate reports the loss of what all servers of a cluster run on, such as
-// the engine of their containers. Nothing observed after that is evidence.
+// Substrate reports the loss of the common base of all servers, such as the engine of their containers. Nothing
+// observed after that is evidence.
 type Substrate interface {
 	Lost() <-chan struct{} // closed when it is lost
 	Err() error            // why; nil as long as it is there

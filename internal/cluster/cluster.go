@@ -1,5 +1,5 @@
-// Package cluster defines a set of lock servers and what can be done to it,
-// independent of the backend; the packages below this one are the backends.
+// Package cluster defines a set of lock servers and the operations on it, independent of the backend; the packages
+// below this one are the backends.
 //
 // Read [Cluster] first. Every operation beyond connecting and closing is a small
 // interface that a backend may implement: [Killer], [Pauser], [Links], [Witness],
@@ -31,7 +31,7 @@ const (
 	Command    = topology.Command
 )
 
-// Topology is what to start. The zero value is invalid; see Validate.
+// Topology describes the servers to start. The zero value is invalid; see Validate.
 type Topology struct {
 	Kind    string `json:"kind" yaml:"kind"`                           // one of the constants above
 	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
@@ -116,7 +116,7 @@ type Witness interface {
 	Sample(ctx context.Context, node string, keys []string) history.Sample
 }
 
-// Inventory lists what nodes have in memory, past the gates.
+// Inventory lists the data in the memory of nodes, past the gates.
 type Inventory interface {
 	// Keys are the keys of a node with their remaining time to live; negative: none,
 	// the key stays until it is removed.
@@ -140,7 +140,7 @@ const (
 	Both    = Forward | Back
 )
 
-// Mode is what a gate does to bytes.
+// Mode is the treatment of bytes by a gate.
 type Mode int
 
 // The modes. Pass is the zero value.
@@ -164,18 +164,17 @@ const (
 	AfterReply
 )
 
-// Rule is what a gate does in one direction of a link. The zero value passes
-// everything at once. Delays keep the order of bytes, and end with the rule:
-// delayed bytes are then delivered at once.
+// Rule is the treatment of one direction of a link by a gate. The zero value passes everything at once. Delays keep the
+// order of bytes, and end with the rule: delayed bytes are then delivered at once.
 type Rule struct {
 	Mode   Mode
 	Once   bool          // with Hold: bytes held when the rule is set are delivered, and later ones held
-	HeldBy time.Time     // with Once: of those, only what arrived before it; zero: all, as in a simulation
+	HeldBy time.Time     // with Once: only bytes that arrived before it; zero: all, as in a simulation
 	Delay  time.Duration // added to every packet
 	Jitter time.Duration // the most that is added on top, drawn for each packet
 	Reset  bool          // the connection is reset in place of a packet, which is lost
 	OneIn  uint64        // Jitter, Reset and Twice concern one packet (request) in so many, drawn for each; 0: every one
-	Seed   uint64        // of what is drawn; each connection draws from its own sequence
+	Seed   uint64        // of random decisions; each connection draws from its own sequence
 	Rate   int64         // bytes per second of all connections of a caller together; 0: unlimited
 	Mute   bool          // drop published messages, and nothing else; in direction [Back] only
 	Silent bool          // connections open when it is set carry nothing from then on, even after it; new ones pass
@@ -188,7 +187,7 @@ type Rule struct {
 // Delays reports whether r delays anything.
 func (r Rule) Delays() bool { return r.Delay > 0 || r.Jitter > 0 || r.Rate > 0 }
 
-// Traffic counts what a gate has done since it was opened.
+// Traffic counts the actions of a gate since it was opened.
 type Traffic struct {
 	Passed   int64 // bytes delivered
 	Waiting  int64 // bytes held now

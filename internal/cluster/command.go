@@ -30,7 +30,7 @@ const Placeholders = "{host} and {port.NAME} (where the server listens; port cli
 	"{peers.NAME} (the gates of all servers, separated by commas), {n2.NAME} (the gate of server n2), {disk} (its " +
 	"directory for data), {name} (n1, n2, …) and {number} (1, 2, …)"
 
-// Values are what placeholders stand for, for one server of kind command.
+// Values are the values of placeholders for one server of kind command.
 type Values struct {
 	Number int    // from 1
 	Host   string // that it listens at
@@ -98,7 +98,7 @@ func nodeNumber(name string) int {
 	return n
 }
 
-// PortNames are the ports of each server of a topology of kind command: that of clients, and the others sorted.
+// PortNames are the ports of each server of a topology of kind command: the clients' port, then the others sorted.
 func (t Topology) PortNames() []string {
 	others := map[string]bool{}
 	for _, text := range t.texts() {
@@ -131,7 +131,7 @@ type text struct {
 	command    bool // it is a command line
 }
 
-// texts are all texts with placeholders; that of run is the first.
+// texts are all texts with placeholders, run first.
 func (t Topology) texts() []text {
 	texts := []text{{"run", t.Run, true}}
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
@@ -172,7 +172,7 @@ func (t Topology) Text() string {
 	return string(text)
 }
 
-// checkCommand checks what is for kind command alone.
+// checkCommand checks the fields for kind command alone.
 func (t Topology) checkCommand() error {
 	if t.Kind != Command {
 		if t.Nodes != 0 || t.Run != "" || t.Env != nil || t.Ready != nil || t.Role != nil || t.Sample != nil {

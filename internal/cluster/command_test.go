@@ -19,7 +19,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestCommandTopology: what Validate refuses, with the reason.
+// TestCommandTopology: the topologies that Validate refuses, with the reason.
 func TestCommandTopology(t *testing.T) {
 	with := func(change func(*Topology)) Topology {
 		top := Topology{Kind: Command, Nodes: 2, Run: "srv {port.client} {n2.peer}"}
@@ -61,7 +61,7 @@ func TestCommandTopology(t *testing.T) {
 	}
 }
 
-// TestCommandOutput: the output of programs of the user, and nonsense, of which the error says what is wrong.
+// TestCommandOutput: the output of programs of the user, and nonsense, whose error names the mistake.
 func TestCommandOutput(t *testing.T) {
 	for out, want := range map[string]string{
 		"":                                  "EOF",

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Dice draws what rules leave to chance, for one direction of one connection. It is for one goroutine at a time.
+// Dice draws the random decisions of rules for one direction of one connection. It is for one goroutine at a time.
 type Dice struct {
 	ID   uint64     // of the direction and the connection: each draws from its own sequence
 	rng  *rand.Rand // of the rule with that seed

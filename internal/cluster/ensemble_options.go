@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// CheckDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
+// CheckDirective refuses a line that cannot be one option of the servers of t, and options reserved for the harness.
 func (t Topology) CheckDirective(name, value string) error {
 	if t.Redis() {
 		return checkDirective(name, value)
@@ -17,8 +17,8 @@ func (t Topology) CheckDirective(name, value string) error {
 	return t.checkEnsembleOption(name, value)
 }
 
-// CheckOption refuses what the servers of t would refuse: an unknown option (ErrUnknownOption), a value of another
-// type, or one out of bounds.
+// CheckOption refuses options that the servers of t would refuse: unknown ones (ErrUnknownOption), and values of
+// another type or out of bounds.
 func (t Topology) CheckOption(name, value string) error {
 	if t.Redis() {
 		return CheckOption(name, value)

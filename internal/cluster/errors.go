@@ -4,8 +4,8 @@ import "errors"
 
 // Errors that backends wrap. Test for them with [errors.Is].
 var (
-	// ErrEnvironment: this machine lacks something - a program is missing, an address or port is
-	// not available. The message says what to do. The command line exits with code 69.
+	// ErrEnvironment: this machine lacks something - a program is missing, an address or port is not available. The
+	// message names the remedy. The command line exits with code 69.
 	ErrEnvironment = errors.New("environment error")
 
 	// ErrOption: a server rejects an option of the topology. The message has the server's text.

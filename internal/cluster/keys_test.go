@@ -47,7 +47,7 @@ func TestKeysSeen(t *testing.T) {
 	}
 }
 
-// TestReadKeys: permits whose lease has ended do not count, nor does the time of the harness; one that is neither
+// TestReadKeys: permits whose lease has ended do not count, nor does the time of the harness; a permit that is neither
 // leased nor free does.
 func TestReadKeys(t *testing.T) {
 	semaphore := func(kind string) []any {
@@ -89,7 +89,7 @@ func TestRefusedReads(t *testing.T) {
 	}
 }
 
-// TestPermitsChangeMeanwhile: what was read of a semaphore at two instants is not taken for one.
+// TestPermitsChangeMeanwhile: readings of a semaphore at two instants are not taken for one.
 func TestPermitsChangeMeanwhile(t *testing.T) {
 	ask := func(...[]string) ([]any, error) {
 		return []any{[]any{"1000", "250"}, []any{"4", "2"}, []any{"a.1", "2000000"}, []any{"4", "3"}}, nil

@@ -42,7 +42,7 @@ func reserved() []string {
 		"supervised", "syslog-enabled", "unixsocket", "user"}
 }
 
-// checkDirective refuses what is not one redis.conf directive, and what is reserved for the harness.
+// checkDirective refuses all but one redis.conf directive, and directives reserved for the harness.
 func checkDirective(name, value string) error {
 	if slices.Contains(reserved(), strings.ToLower(name)) {
 		return fmt.Errorf("option %q of the topology is reserved for the harness: leave it out", name)
@@ -53,8 +53,8 @@ func checkDirective(name, value string) error {
 	return nil
 }
 
-// CheckOption refuses what redis-server would refuse: an unknown directive (ErrUnknownOption), a value of another type,
-// or one out of bounds.
+// CheckOption refuses directives that redis-server would refuse: unknown ones (ErrUnknownOption), and values of another
+// type or out of bounds.
 func CheckOption(name, value string) error {
 	if err := checkDirective(name, value); err != nil {
 		return err
@@ -76,7 +76,7 @@ func currentName(name string) string {
 	return strings.NewReplacer("slave", "replica", "ziplist", "listpack").Replace(name)
 }
 
-// memorySize is what redis-server reads as a number of bytes.
+// memorySize matches a number of bytes as redis-server reads it.
 var memorySize = regexp.MustCompile(`^(?i)[0-9]+(b|k|kb|m|mb|g|gb)?$`)
 
 func (o Option) check(name, value string) error {

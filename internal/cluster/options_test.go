@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheckOption: what redis-server would refuse has an error that says what it accepts.
+// TestCheckOption: options that redis-server would refuse have an error that names the accepted values.
 func TestCheckOption(t *testing.T) {
 	for directive, want := range map[string]string{
 		"appendfsync always":                  "",

@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// QueueState says what the names of a lock's nodes on ZooKeeper say about it, and which of them hold it. Of a semaphore
-// only the sums are known to samples.
+// QueueState derives the state of a lock from the names of its nodes on ZooKeeper, and which of them hold it. Of a
+// semaphore only the sums are known to samples.
 func QueueState(names []string) (state history.KeyState, holders []string) {
 	type node struct {
 		name     string
@@ -25,8 +25,8 @@ func QueueState(names []string) (state history.KeyState, holders []string) {
 	return OrderedQueueState(format.Texts(nodes, func(n node) string { return n.name }))
 }
 
-// OrderedQueueState is [QueueState] of names in the order of the queue, such as that of create revisions. The words in
-// them are those of package lock/internal/queues.
+// OrderedQueueState is [QueueState] of names in the order of the queue, such as by create revision. The words in them
+// are from package lock/internal/queues.
 func OrderedQueueState(names []string) (state history.KeyState, holders []string) {
 	state.TTL = -1
 	for i, name := range names {
@@ -70,7 +70,7 @@ func AddHolder(state history.KeyState, owner string, token, session int64) histo
 	return state
 }
 
-// wordOf is what a node or key is for: the second part of its name.
+// wordOf is the purpose of a node or key: the second part of its name.
 func wordOf(name string) string {
 	_, rest, _ := strings.Cut(name, "-")
 	word, _, _ := strings.Cut(rest, "-")

@@ -36,7 +36,7 @@ func ParseRole(reply any) (Role, error) {
 }
 
 // Reading returns an ask that can read the keys of any node of the topology. In a Redis Cluster, a replica reads keys
-// after READONLY, and a master reads those of a slot that migrates to it after ASKING, which applies to one command
+// after READONLY, and a master reads keys of a slot that migrates to it after ASKING, which applies to one command
 // (redis.io, ASKING).
 func Reading(ask Ask, kind string) Ask {
 	if kind != Sharded {

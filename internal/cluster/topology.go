@@ -59,8 +59,8 @@ func (t Topology) Defaults() Topology {
 // Bounds of a topology on one machine.
 const (
 	maxNodes     = 15
-	minSentinels = 3 // of two, the one that is left has no majority (redis.io, Sentinel)
-	minShards    = 3 // of two, the one that is left has no majority to vote with (redis.io, Cluster)
+	minSentinels = 3 // the survivor of two has no majority (redis.io, Sentinel)
+	minShards    = 3 // the survivor of two has no majority to vote with (redis.io, Cluster)
 	maxDownAfter = time.Hour
 )
 
@@ -154,7 +154,7 @@ func (t Topology) Voters() int {
 // Redis reports whether the servers are Redis servers whose commands the harness knows.
 func (t Topology) Redis() bool { return !t.Ensemble() && t.Kind != Command && t.Kind != Postgres }
 
-// Ensemble reports whether the servers are members that decide by majority: those of ZooKeeper or etcd.
+// Ensemble reports whether the servers are members that decide by majority: ZooKeeper's or etcd's.
 func (t Topology) Ensemble() bool { return t.Kind == ZooKeeper || t.Kind == Etcd }
 
 // Software is the name of the servers' software: redis, zookeeper, etcd or postgres; of kind command the program's.

@@ -107,8 +107,8 @@ func (e *engine) removeContainer(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// remove removes what filters select and returns the names. Containers are first: a
-// network in use cannot be removed.
+// remove removes the objects that filters select and returns the names. Containers are first: a network in use cannot
+// be removed.
 func (e *engine) remove(ctx context.Context, filters client.Filters) (removed []string, err error) {
 	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {

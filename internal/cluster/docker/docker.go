@@ -40,18 +40,18 @@ const (
 	ImageVariable = "LOCKCHAOS_DOCKER_IMAGE"
 )
 
-// Config is what to start and where.
+// Config describes the servers to start, and their place.
 type Config struct {
 	Topology     cluster.Topology
 	Requirements cluster.Requirements
-	// Image has redis-server 7.0 or newer on its PATH; it is pulled if the engine does not
-	// have it. Empty: what ImageVariable names, else DefaultImage.
+	// Image has redis-server 7.0 or newer on its PATH; it is pulled if the engine does not have it. Empty: the value of
+	// ImageVariable, else DefaultImage.
 	Image  string
 	Run    string         // label of everything; empty: the ledger's run, else this process
 	Dir    string         // for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
 	Ledger *ledger.Ledger // records engine, processes and directories; nil: none
 	Log    *slog.Logger   // for servers that exit unexpectedly; nil: none
-	// Stranger is that of [process.Config]; nil: none.
+	// Stranger is as in [process.Config]; nil: none.
 	Stranger func(from, gate netip.AddrPort, to string)
 }
 

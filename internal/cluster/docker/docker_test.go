@@ -69,7 +69,7 @@ func TestOneServer(t *testing.T) {
 	}
 }
 
-// hasNoCapabilities: a container has only what a server needs, and labels of its run.
+// hasNoCapabilities: a container has only the capabilities that a server needs, and labels of its run.
 func hasNoCapabilities(t *testing.T, c *Cluster) {
 	t.Helper()
 	id := c.launcher.servers[hostN1].id
@@ -150,8 +150,7 @@ func TestDisconnectedShardIsReplaced(t *testing.T) {
 	becomes(t, c, "n1", "slave")
 }
 
-// TestClockAndPower: a container reads the clock that was set, and loses what it had
-// not fsynced.
+// TestClockAndPower: a container reads the clock that was set, and loses unfsynced data.
 func TestClockAndPower(t *testing.T) {
 	needEngine(t)
 	options := map[string]string{"appendonly": "yes", "appendfsync": "no"}
@@ -217,7 +216,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// TestNoEngine: the error says what to do.
+// TestNoEngine: the error names the remedy.
 func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	_, err := Start(t.Context(), Config{Topology: cluster.Topology{Kind: cluster.Single}})

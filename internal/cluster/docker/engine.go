@@ -36,8 +36,8 @@ const (
 	machineLabel = "lockchaos.machine" // on which the ledger is
 )
 
-// engine is a client of a Docker engine. It adds what options of dockertest cannot
-// express: the subnet of a network, and the address of a container in it.
+// engine is a client of a Docker engine. It adds settings that options of dockertest cannot express: the subnet of a
+// network, and the address of a container in it.
 type engine struct {
 	*client.Client
 	pool dockertest.ClosablePool
@@ -54,13 +54,13 @@ type EngineError struct {
 	Err  error // of the attempt
 }
 
-// Error includes what to do.
+// Error includes the remedy.
 func (e *EngineError) Error() string {
 	return e.Short() + ": start one (Debian, Ubuntu: apt-get install docker.io; systemctl start docker), " +
 		"run as root or in group docker, or set DOCKER_HOST"
 }
 
-// Short leaves out what to do.
+// Short leaves out the remedy.
 func (e *EngineError) Short() string {
 	why := e.Err
 	if request := (*url.Error)(nil); errors.As(why, &request) {
@@ -188,7 +188,7 @@ func labels(run, ledger string) map[string]string {
 	return all
 }
 
-// machine identifies this machine among those that use the same engine.
+// machine identifies this machine among the users of the same engine.
 func machine() string {
 	if id, err := os.ReadFile("/etc/machine-id"); err == nil && len(strings.TrimSpace(string(id))) > 0 {
 		return strings.TrimSpace(string(id))

@@ -35,8 +35,8 @@ func hangingEngine(t *testing.T) (host string, requests <-chan string) {
 	return "unix://" + l.Addr().String(), paths
 }
 
-// TestEngineThatHangs: an engine that hangs, unlike one that died, does not close its
-// connections; waiting for a container's exit must still return.
+// TestEngineThatHangs: an engine that hangs, unlike a dead one, does not close its connections; waiting for a
+// container's exit must still return.
 func TestEngineThatHangs(t *testing.T) {
 	host, requests := hangingEngine(t)
 	e, err := dial(t.Context(), host)

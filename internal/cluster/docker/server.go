@@ -49,7 +49,7 @@ func (s *containerServer) finish(err error) {
 	})
 }
 
-// user is this program's user and group, so that it can remove what servers write.
+// user is this program's user and group, so that it can remove the servers' files.
 func user() string { return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()) }
 
 // hostConfig gives a container its directories and network, and no capabilities.
@@ -142,8 +142,8 @@ func (s *containerServer) watch() {
 	}
 }
 
-// keepOutput appends to the log what the server has printed since its start. It writes
-// its log itself, except for errors in its configuration.
+// keepOutput appends the output of the server since its start to the log. It writes its log itself, except for errors
+// in its configuration.
 func (s *containerServer) keepOutput() {
 	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
 	defer cancel()

@@ -16,8 +16,8 @@ var (
 	quorum = cluster.Topology{Kind: cluster.Quorum, Masters: 3}
 )
 
-// TestSweepOfADeadRun: a run that was killed has left a ledger; a sweep removes its
-// containers and network, and those of no other run.
+// TestSweepOfADeadRun: a run that was killed has left a ledger; a sweep removes its containers and network, and no
+// other run's.
 func TestSweepOfADeadRun(t *testing.T) {
 	needEngine(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -66,8 +66,8 @@ func TestSweepWithoutAnEngine(t *testing.T) {
 	}
 }
 
-// TestOrphans: containers whose ledger was removed are found by their labels; those of
-// a run without a ledger are not touched.
+// TestOrphans: containers whose ledger was removed are found by their labels; containers of a run without a ledger are
+// not touched.
 func TestOrphans(t *testing.T) {
 	needEngine(t)
 	t.Setenv("TMPDIR", t.TempDir())

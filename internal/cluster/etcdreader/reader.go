@@ -24,8 +24,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Reader is the harness's own connection to one etcd member, past the gate. It reads what the member itself has,
-// also without a majority. It may be used concurrently.
+// Reader is the harness's own connection to one etcd member, past the gate. It reads the member's own data, even
+// without a majority. It may be used concurrently.
 type Reader struct {
 	conn *grpc.ClientConn
 	err  error // of its creation
@@ -133,7 +133,7 @@ func (r *Reader) Sample(ctx context.Context, keys []string) (s history.Sample, e
 }
 
 // Keys are all keys of locks, without the root, with every write that was answered before: a follower may be some
-// milliseconds behind, and would show what was removed just now as left behind.
+// milliseconds behind, and would show recently removed keys as left behind.
 func (r *Reader) Keys(ctx context.Context) (map[string]time.Duration, error) {
 	if r.err != nil {
 		return nil, r.err

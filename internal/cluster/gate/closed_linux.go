@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerClosed reports whether the other end has closed the connection, without reading what it sent before.
+// peerClosed reports whether the other end has closed the connection, without reading earlier bytes.
 func peerClosed(c *net.TCPConn) (closed bool) {
 	const closeWait = 8 // TCP_CLOSE_WAIT of <netinet/tcp.h>
 	raw, err := c.SyscallConn()

@@ -4,5 +4,5 @@ package gate
 
 import "net"
 
-// peerClosed is false: what it needs is in Linux only.
+// peerClosed is false: the state of a connection is known in Linux only.
 func peerClosed(*net.TCPConn) bool { return false }

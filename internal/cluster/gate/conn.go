@@ -63,7 +63,7 @@ func (c *conn) serve() {
 	both.Wait()
 	for d := range c.pumps {
 		p := &c.pumps[d]
-		p.dir.waiting.Add(-p.held.Swap(0)) // what was never delivered
+		p.dir.waiting.Add(-p.held.Swap(0)) // the bytes that were never delivered
 	}
 }
 
@@ -113,8 +113,8 @@ func (c *conn) sleep(d time.Duration) (whole bool) {
 	}
 }
 
-// waitToDial waits until no rule keeps what the caller sends. False: the connection is over, also because the caller
-// has given up meanwhile.
+// waitToDial waits until no rule holds the caller's bytes. False: the connection is over, also because the caller has
+// given up meanwhile.
 func (c *conn) waitToDial() bool {
 	waited := false
 	for {

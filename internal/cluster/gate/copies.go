@@ -14,7 +14,7 @@ type copies struct {
 	requests requests.Splitter
 }
 
-// take parses what the caller sends, and returns copies of the requests that the rule concerns.
+// take parses the caller's bytes, and returns copies of the requests that the rule concerns.
 func (k *copies) take(data []byte, rule cluster.Rule, p *pump) (all []requests.Copy) {
 	if rule.Twice == 0 {
 		k.requests.Take(data, nil)

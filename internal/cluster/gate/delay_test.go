@@ -85,7 +85,7 @@ func TestRateIsSharedAndEndsWithItsRule(t *testing.T) {
 	}
 }
 
-// sender is a server that sends what the test passes to send.
+// sender is a server that sends the texts that the test passes to send.
 func sender(t *testing.T) (addr string, send func(string)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,7 +153,8 @@ func TestMuteDropsOnlyMessages(t *testing.T) {
 	}
 }
 
-// TestOneInConcernsThatShare: a rule for one packet in four leaves the others alone, and those of a seed are the same.
+// TestOneInConcernsThatShare: a rule for one packet in four leaves the others alone, and the packets of a seed are the
+// same.
 func TestOneInConcernsThatShare(t *testing.T) {
 	draws := func(seed uint64) (late []int) {
 		p := &pump{dice: cluster.Dice{ID: 1}}

@@ -52,7 +52,7 @@ func (d *direction) set(rule cluster.Rule) {
 	old := d.current.Swap(next)
 	if rule.Rate == 0 {
 		d.mu.Lock()
-		d.idleAt = time.Time{} // what an earlier rule delayed is sent now
+		d.idleAt = time.Time{} // bytes that an earlier rule delayed are sent now
 		d.mu.Unlock()
 	}
 	if old != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/pubsub"
 )
 
-// Config is what a gate stands in front of.
+// Config describes the server behind a gate.
 type Config struct {
 	Listen string // host:port that callers know; port 0: any free one
 	Target string // host:port of the server
@@ -204,8 +204,8 @@ func (g *Gate) caller(name string) *caller {
 	return c
 }
 
-// set sets a rule and resets the connections that cannot continue under it: all under
-// Cut, those that have lost bytes under Pass.
+// set sets a rule and resets the connections that cannot continue under it: all under Cut, the ones with lost bytes
+// under Pass.
 func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.directions[d]
 	for conn := range c.conns {
@@ -277,7 +277,7 @@ func unmapped(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
-// newConn sets up an accepted connection; number counts those of its caller.
+// newConn sets up an accepted connection; number counts its caller's connections.
 func newConn(client *net.TCPConn, directions *[2]direction, number uint64) *conn {
 	c := &conn{client: client}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 )
 
-// server replies to each line "x" with "re x", and records what it has read.
+// server replies to each line "x" with "re x", and records its input.
 type server struct {
 	listener net.Listener
 	tasks    sync.WaitGroup

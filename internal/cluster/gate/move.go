@@ -61,7 +61,7 @@ func (g *Gate) leadsTo(name string) *Gate {
 	return cmp.Or(g.moved, g)
 }
 
-// eachAddress calls do for the gates whose addresses lead to the server of g: g itself, unless it has moved, and those
+// eachAddress calls do for the gates whose addresses lead to the server of g: g itself, unless it has moved, and gates
 // that have moved to it.
 func (g *Gate) eachAddress(do func(*Gate) error) error {
 	g.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestMove: open connections stay, new ones reach the other server under the rules of its gate, and those of the stale
-// caller reach the old one until the move is settled.
+// TestMove: open connections stay, new ones reach the other server under the rules of its gate, and the stale caller's
+// reach the old one until the move is settled.
 func TestMove(t *testing.T) {
 	s, g, a, _ := connected(t)
 	other := newServer(t)
@@ -44,8 +44,8 @@ func TestReset(t *testing.T) {
 	b.expect(t, "re 1")
 }
 
-// TestAMovedAddressIsRefusedWithItsServer: the address is that of the server to which it has moved, and has nothing to
-// do with the one that had it, until it is moved back.
+// TestAMovedAddressIsRefusedWithItsServer: the address belongs to the server to which it has moved, and has nothing to
+// do with its former server, until it is moved back.
 func TestAMovedAddressIsRefusedWithItsServer(t *testing.T) {
 	s, g, _, _ := connected(t)
 	other := newServer(t)

@@ -146,7 +146,7 @@ func (p *pump) deliver(c chunk) {
 	if p.broken.Load() {
 		return
 	}
-	p.dir.passed.Add(int64(len(c.data))) // before the write: what was received is counted
+	p.dir.passed.Add(int64(len(c.data))) // before the write: received bytes are counted
 	n, err := p.dst.Write(c.data)
 	p.dir.passed.Add(int64(n - len(c.data)))
 	if err == nil {

@@ -1,5 +1,5 @@
 // Package installed finds the software of servers on this machine. Read [Software] first. The errors wrap
-// [cluster.ErrEnvironment] and say how to install what is missing.
+// [cluster.ErrEnvironment] and say how to install missing software.
 package installed
 
 import (

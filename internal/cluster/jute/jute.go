@@ -4,8 +4,8 @@ package jute
 
 import "encoding/binary"
 
-// Message is an encoded message. The Append methods add to it, the others consume it from the front; what is not there
-// reads as zero.
+// Message is an encoded message. The Append methods add to it, the others consume it from the front; missing bytes read
+// as zero.
 type Message []byte
 
 // AppendInt adds a 32-bit number.

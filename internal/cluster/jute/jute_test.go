@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
 )
 
-// TestRoundTrip: what is appended is read back, in order, and what is not there reads as zero.
+// TestRoundTrip: appended values are read back, in order, and missing bytes read as zero.
 func TestRoundTrip(t *testing.T) {
 	var m jute.Message
 	m.AppendInt(-2)

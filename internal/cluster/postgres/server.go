@@ -47,7 +47,7 @@ func Allow(data string) error {
 	return os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte("host all all 127.0.0.0/8 scram-sha-256\n"), 0o600)
 }
 
-// User is the user that servers run as, which refuse to run as root. nil: that of this program.
+// User is the user that servers run as, which refuse to run as root. nil: this program's.
 func User() (*child.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -65,8 +65,8 @@ func User() (*child.User, error) {
 		cluster.ErrEnvironment)
 }
 
-// RemoveInterlock removes the piece of shared memory by which a server recognizes one that still runs on its data, and
-// which outlives one that was killed. Its number is in the file of the process number.
+// RemoveInterlock removes the piece of shared memory by which a server recognizes another one that still runs on its
+// data, and which outlives a killed server. Its number is in the file of the process number.
 func RemoveInterlock(data string) {
 	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {

@@ -50,7 +50,7 @@ func concurrently[T any](items []T, do func(T) error) []error {
 	return errs
 }
 
-// with calls do for a node or Sentinel; its error says what was done to which.
+// with calls do for a node or Sentinel; its error names the action and the server.
 func (c *Cluster) with(doing, node string, do func(*server) error) error {
 	s, err := c.server(node)
 	if err == nil {
@@ -62,8 +62,8 @@ func (c *Cluster) with(doing, node string, do func(*server) error) error {
 	return nil
 }
 
-// Promote requests a failover from each Sentinel in turn until one accepts. In a
-// replicated topology it does what an operator does: see promoteByHand.
+// Promote requests a failover from each Sentinel in turn until one accepts. In a replicated topology it acts as an
+// operator: see promoteByHand.
 func (c *Cluster) Promote(ctx context.Context) error {
 	switch c.topology.Kind {
 	case cluster.Sentinel:
@@ -90,8 +90,8 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	return fmt.Errorf("requesting a failover: %w", errors.Join(errs...))
 }
 
-// SetRule sets the gates of every matching link. From may be any client, node or
-// Sentinel, including one that has not connected yet, or [cluster.UnknownClient].
+// SetRule sets the gates of every matching link. From may be any client, node or Sentinel, even before it has
+// connected, or [cluster.UnknownClient].
 func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
 	gates, err := c.gates(link)
 	if err != nil {

@@ -24,13 +24,13 @@ type wallClock interface {
 	exited(pid int)
 }
 
-// MissingClocks is what this machine lacks to set servers' clocks; "" if nothing.
+// MissingClocks describes the missing parts of this machine for setting servers' clocks; "": none.
 func MissingClocks() string {
 	_, missing := ClockMethod()
 	return missing
 }
 
-// ClockMethod describes how servers' clocks are set on this machine, or what is missing.
+// ClockMethod describes how servers' clocks are set on this machine, or the missing parts.
 func ClockMethod() (method, missing string) {
 	if runtime.GOOS != "linux" {
 		return "", "clocks of servers are set by a preloaded library, which needs Linux"
@@ -104,7 +104,7 @@ const (
 	clockError = 250 * time.Millisecond
 )
 
-// driftOver is what clock gains or loses in d.
+// driftOver is the time that clock gains or loses in d.
 func driftOver(clock cluster.Clock, d time.Duration) time.Duration {
 	return time.Duration(math.Abs(clock.Drift) * float64(d))
 }

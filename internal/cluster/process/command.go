@@ -19,8 +19,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 )
 
-// commandSoftware is servers of kind [cluster.Command]: programs of the user, of which the harness knows what the
-// topology says.
+// commandSoftware is servers of kind [cluster.Command]: programs of the user, which the harness knows from the topology
+// alone.
 type commandSoftware struct{ *Cluster }
 
 // findProgram finds the program of the servers.
@@ -76,7 +76,7 @@ func (c *Cluster) identifyByProcess(from, listen netip.AddrPort, to string) stri
 	return c.identify(from, listen, to)
 }
 
-// values are what placeholders stand for at s.
+// values are the values of placeholders at s.
 func (c commandSoftware) values(s *server) cluster.Values {
 	v := cluster.Values{
 		Number: s.I, Host: s.location.IP.String(), Disk: s.disk, Ports: map[string]int{}, Gates: map[string][]string{},
@@ -112,7 +112,7 @@ func (c commandSoftware) prepare(s *server) ([]string, error) {
 // form starts all servers at once, and waits until each is ready.
 func (c commandSoftware) form(ctx context.Context) error { return c.launch(ctx, c.nodes) }
 
-// Limits for what the user's programs and servers do for the harness.
+// Limits for actions of the user's programs and servers.
 const (
 	programWait  = 5 * time.Second // for a program that prints a role or a sample
 	httpWait     = time.Second     // for a reply to a GET
@@ -192,8 +192,8 @@ func (c commandSoftware) output(ctx context.Context, s *server, line string, mor
 	return out, nil
 }
 
-// sample is the state of s: it is up while its process runs, and its role and its locks are those that the programs of
-// the topology print.
+// sample is the state of s: it is up while its process runs, and its role and its locks are as the programs of the
+// topology print them.
 func (c commandSoftware) sample(ctx context.Context, s *server, keys []string) history.Sample {
 	sample := history.Sample{Node: s.name, Up: true}
 	if len(c.nodes) == 1 {

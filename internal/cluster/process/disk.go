@@ -13,8 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
-// MissingDisks is what this machine lacks for disks that lose what was not
-// fsynced; "" if nothing.
+// MissingDisks describes the missing parts of this machine for disks that lose unfsynced data; "": none.
 func MissingDisks() string { return lossydisk.Missing() }
 
 // mountDisks mounts such a disk at the data directory of every node.
@@ -77,7 +76,7 @@ func (c *Cluster) SlowFsyncs(_ context.Context, node string) (n int, err error) 
 	return n, err
 }
 
-// PowerOff kills a node and drops what it had not fsynced.
+// PowerOff kills a node and drops its unfsynced data.
 func (c *Cluster) PowerOff(_ context.Context, node string) error {
 	return c.withDisk("cutting the power of", node, func(s *server) error {
 		if err := s.kill(); err != nil {

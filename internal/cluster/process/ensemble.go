@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// ensemble is what ZooKeeper and etcd have in common, and PostgreSQL with them.
+// ensemble has the common parts of ZooKeeper, etcd and PostgreSQL.
 type ensemble struct{ *Cluster }
 
 // ensembleReader is the harness's own session at one member, past the gate.
@@ -40,13 +40,13 @@ func (e ensemble) form(ctx context.Context) error {
 		}
 	}
 	if e.topology.Kind == cluster.Etcd && e.topology.Options[cluster.NoFsync] != "yes" {
-		return nil // it has fsynced what it needs to start again
+		return nil // it has fsynced the data that it needs to start again
 	}
 	return e.syncDisks()
 }
 
-// syncDisks makes durable what the members have written until now, as the kernel would have done long before a power
-// cut in production. ZooKeeper does not fsync its first snapshot, and a member without one does not start again.
+// syncDisks makes the members' writes so far durable, as the kernel would have done long before a power cut in
+// production. ZooKeeper does not fsync its first snapshot, and a member without one does not start again.
 func (e ensemble) syncDisks() error {
 	for _, s := range e.nodes {
 		if s.power == nil {

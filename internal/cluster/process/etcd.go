@@ -25,7 +25,7 @@ import (
 const serverVariable = "LOCKCHAOS_SERVER"
 
 // openMemberGate opens the gate in front of the peer port of member s. All members know it by that gate: they compute
-// the ids of members, and that of the cluster, from the addresses, which therefore must be the same for all.
+// the ids of the members, and of the cluster, from the addresses, which therefore must be the same for all.
 func (c *Cluster) openMemberGate(s *server) (err error) {
 	listen := s.location.BusGate
 	s.bus, err = gate.Open(gate.Config{
@@ -78,8 +78,8 @@ func (e etcdSoftware) configIn(s *server, state string) string {
 // peerURL is where the other members reach s.
 func peerURL(s *server) string { return "http://" + s.location.BusGate.String() }
 
-// prepare replaces a member whose disk is empty after its first start, as an operator has to: one that came back under
-// its old identity would not have what it has promised, and etcd ends it.
+// prepare replaces a member whose disk is empty after its first start, as an operator has to: a member that came back
+// under its old identity would have lost its promises, and etcd ends it.
 func (e etcdSoftware) prepare(s *server) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(s.disk, "data", "member")); err != nil && s.proc.Load() != nil {
 		if err := e.replace(s); err != nil {
@@ -114,7 +114,7 @@ func (e etcdSoftware) replace(s *server) error {
 			cancel()
 			return nil
 		}
-		// Lost in an election, or the member does not know yet what another one did: retried.
+		// Lost in an election, or the member does not know of another one's action yet: retried.
 		err = fmt.Errorf("%s: %w", others[i].name, err)
 		cancel()
 		<-time.After(replacePause)

@@ -12,10 +12,9 @@ import (
 
 // faketime sets a server's clock with libfaketime, which reads a file whenever the
 // server reads the clock; that costs half of the server's throughput. Two pitfalls:
-// Debian's redis-server does not start with it alone, because jemalloc reads the clock
-// before the library is initialized (wolfcw/libfaketime#130); with the C library
-// preloaded after it, malloc is that of the C library. And the monotonic clock must
-// not be faked, or a jump back stops the server's event loop.
+// Debian's redis-server does not start with it alone, because jemalloc reads the clock before the library is
+// initialized (wolfcw/libfaketime#130); with the C library preloaded after it, malloc is the C library's. And the
+// monotonic clock must not be faked, or a jump back stops the server's event loop.
 type faketime struct {
 	file    string // that the library reads
 	started time.Time

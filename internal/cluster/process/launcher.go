@@ -39,8 +39,7 @@ func (h Host) String() string {
 	return fmt.Sprintf("n%d", h.I)
 }
 
-// Location is where a server is: its own addresses, and those of its gates, the
-// only ones that clients and other servers know.
+// Location is where a server is: its own addresses, and its gates', the only ones that clients and other servers know.
 type Location struct {
 	IP            netip.Addr // it listens there and connects from there; this program can reach it
 	Port, BusPort int        // that it listens on; BusPort in a cluster only

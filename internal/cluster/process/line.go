@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// commandWait bounds one exchange if the context has no earlier deadline. The servers
-// are on this machine; one that does not reply within this time hangs.
+// commandWait bounds one exchange if the context has no earlier deadline. The servers are on this machine; a server
+// that does not reply within this time hangs.
 const commandWait = time.Second
 
 // line is the harness's own connection to one server, past the gate. It bounds every wait. It may be used

@@ -43,8 +43,8 @@ const (
 	netnsDir = "/run/netns/"
 )
 
-// MissingNetwork is what this machine lacks for servers that can be disconnected
-// from their network; "" if nothing.
+// MissingNetwork describes the missing parts of this machine for servers that can be disconnected from their network;
+// "": none.
 func MissingNetwork() string {
 	if runtime.GOOS != "linux" {
 		return "network namespaces need Linux"

@@ -149,7 +149,7 @@ func TestSubnetsAreFree(t *testing.T) {
 	}
 }
 
-// TestLongSocketPathsAreRefused: the error says what to do.
+// TestLongSocketPathsAreRefused: the error names the remedy.
 func TestLongSocketPathsAreRefused(t *testing.T) {
 	if why := MissingNetwork(); why != "" {
 		t.Skip("NOT RUN: ", why)

@@ -85,7 +85,7 @@ func (postgresSoftware) ping(ctx context.Context, s *server) error {
 	return s.reader.(*postgres.Reader).Prepare(ctx)
 }
 
-// time is what clock_timestamp() says.
+// time is the value of clock_timestamp().
 func (postgresSoftware) time(ctx context.Context, s *server) (time.Time, error) {
 	return s.reader.(*postgres.Reader).Time(ctx)
 }

@@ -76,7 +76,7 @@ func TestPostgresHolders(t *testing.T) {
 	}
 }
 
-// TestPostgresPaused: while a server is stopped, none of its processes replies, not even that of an open session.
+// TestPostgresPaused: while a server is stopped, none of its processes replies, not even an open session's.
 func TestPostgresPaused(t *testing.T) {
 	c := postgresUp(t)
 	conn := session(t, c)
@@ -101,8 +101,8 @@ func TestPostgresPaused(t *testing.T) {
 	}
 }
 
-// TestPostgresKilled: what was committed is there after a kill, and sessions are not. A server with an empty disk has
-// a new database.
+// TestPostgresKilled: committed data are there after a kill, and sessions are not. A server with an empty disk has a
+// new database.
 func TestPostgresKilled(t *testing.T) {
 	c := postgresUp(t)
 	conn := session(t, c)

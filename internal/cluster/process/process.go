@@ -68,7 +68,7 @@ const startWait = time.Minute
 // that hangs for a moment.
 const startTries = 5
 
-// Config is what to start and where.
+// Config describes the servers to start, and their place.
 type Config struct {
 	Topology     cluster.Topology
 	Requirements cluster.Requirements
@@ -260,7 +260,7 @@ func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 	})...)
 }
 
-// Topology is what was started, with its defaults filled in.
+// Topology describes the running servers, with its defaults filled in.
 func (c *Cluster) Topology() cluster.Topology { return c.topology }
 
 // Version is the version of the servers, such as "7.0.15".

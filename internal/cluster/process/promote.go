@@ -65,7 +65,7 @@ func (c *Cluster) SettleAddress(ctx context.Context) error {
 	return old.follow(ctx, now)
 }
 
-// address is the server that has the master's address, and the one that had it before.
+// address is the server that has the master's address, and its predecessor.
 type address struct {
 	sync.Mutex
 	now, old *server // nil: the first node; none

@@ -76,7 +76,7 @@ func (c *Cluster) waitSentinels(ctx context.Context) error {
 	return nil
 }
 
-// ErrReplaced: the topology is no longer the one that was started.
+// ErrReplaced: the topology has changed since the start.
 var ErrReplaced = errors.New("a master was replaced before all servers were ready, because it did not reply in time: " +
 	"this machine is too busy")
 
@@ -102,7 +102,7 @@ func (c *Cluster) checkMaster(ctx context.Context) error {
 // master that is killed then is replaced after 1.8 s instead of 0.8 s (measured).
 const settledMS = 1100
 
-// sentinelView describes what Sentinel s does not see yet, empty if it sees all.
+// sentinelView describes the servers that Sentinel s does not see yet, empty if it sees all.
 func (c *Cluster) sentinelView(ctx context.Context, s *server) string {
 	replies, err := s.admin.do(ctx, []string{"SENTINEL", "MASTER", masterName},
 		[]string{"SENTINEL", "REPLICAS", masterName}, []string{"SENTINEL", "SENTINELS", masterName})

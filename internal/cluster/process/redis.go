@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 )
 
-// software is what the servers of a topology run: what differs between Redis, ZooKeeper, etcd, PostgreSQL
-// and programs of the user. [server] and [Cluster] have what does not: processes, gates, disks.
+// software is the program that the servers of a topology run: Redis, ZooKeeper, etcd, PostgreSQL or a program of the
+// user. [server] and [Cluster] have the common parts: processes, gates, disks.
 type software interface {
 	// config is the configuration file of s.
 	config(s *server) string
@@ -35,7 +35,7 @@ type probe interface {
 	time(ctx context.Context, s *server) (time.Time, error)
 }
 
-// findSoftware finds what cfg.Topology runs on.
+// findSoftware finds the software of cfg.Topology.
 func findSoftware(ctx context.Context, cfg Config) (in installed.Software, err error) {
 	switch cfg.Topology.Kind {
 	case cluster.ZooKeeper:
@@ -51,7 +51,8 @@ func findSoftware(ctx context.Context, cfg Config) (in installed.Software, err e
 	return in, err
 }
 
-// Missing says what this machine lacks for the servers of t; nil: nothing. The error wraps [cluster.ErrEnvironment].
+// Missing describes the missing parts of this machine for the servers of t; nil: none. The error wraps
+// [cluster.ErrEnvironment].
 func Missing(t cluster.Topology) error {
 	_, err := findSoftware(context.Background(), Config{Topology: t})
 	return err
@@ -132,7 +133,7 @@ func (c *Cluster) launchSentinels(ctx context.Context) error {
 	return c.launch(ctx, c.sentinels)
 }
 
-// time is what TIME says.
+// time is the reply to TIME.
 func (redisSoftware) time(ctx context.Context, s *server) (time.Time, error) {
 	replies, err := s.admin.do(ctx, []string{"TIME"})
 	if err != nil {

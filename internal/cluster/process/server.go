@@ -38,7 +38,7 @@ type server struct {
 	clock    wallClock       // nil: it has this machine's
 	pid      int             // of the last process; 0: unknown
 	env      []string        // in addition to the launcher's own
-	user     *child.User     // that it runs as; nil: that of this program
+	user     *child.User     // that it runs as; nil: this program's
 	mark     string          // of its processes, see [child.Spec]; "": they stay in its process group
 	power    *lossydisk.Disk // nil: a plain disk
 	logFile  string

@@ -45,7 +45,7 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 	}
 	shim := filepath.Join(c.data, Shim)
 	compiler := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", shim, source, "-ldl")
-	compiler.Env = append(os.Environ(), "TMPDIR="+c.data) // one that is killed leaves its temporary files
+	compiler.Env = append(os.Environ(), "TMPDIR="+c.data) // a killed compiler leaves its temporary files
 	out, err := compiler.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building the library that sets servers' clocks: %w: %w: %s", cluster.ErrEnvironment, err, out)

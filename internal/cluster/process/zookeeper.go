@@ -16,7 +16,7 @@ import (
 )
 
 // classArchive is the class-data archive (java(1), -XX:SharedArchiveFile) that scripts/zookeeper adds to the jar files.
-// With it a server starts in two thirds of the time. Java ignores one that another version of it has written.
+// With it a server starts in two thirds of the time. Java ignores an archive from another version of it.
 const classArchive = "classes.jsa"
 
 // peerGates are the gates through which one member of an ensemble reaches another: each member's configuration names
@@ -31,10 +31,10 @@ func peerAddr(from, to, port int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, peerNet, byte(from), byte(to)}), uint16(port))
 }
 
-// renamePeer returns a function that replaces the address of member from by that of the gate through which member to
-// reaches it. A member that connects to another for an election sends its own address, and if the other's number is
-// greater, that one ends the connection and connects to the address (QuorumCnxManager, InitialMessage): past the gates.
-// The message has the length of the address, so both must have the same, as numbers up to 9 have.
+// renamePeer returns a function that replaces the address of member from by the address of the gate through which
+// member to reaches it. A member that connects to another for an election sends its own address, and if the other's
+// number is greater, that one ends the connection and connects to the address (QuorumCnxManager, InitialMessage): past
+// the gates. The message has the length of the address, so both must have the same, as numbers up to 9 have.
 func renamePeer(from *server, to int) func([]byte) {
 	port := from.location.electionPort()
 	own := []byte(from.location.at(port))
@@ -49,7 +49,7 @@ func renamePeer(from *server, to int) func([]byte) {
 // electionPort is where a member of an ensemble listens for votes; it listens for followers at BusPort.
 func (p Location) electionPort() int { return p.BusPort + 1 }
 
-// openPeerGates opens the gates in front of member s, which refuse until it runs: one that accepts a connection and
+// openPeerGates opens the gates in front of member s, which refuse until it runs: a gate that accepts a connection and
 // closes it delays an election.
 func (c *Cluster) openPeerGates(s *server) error {
 	for _, from := range c.nodes {

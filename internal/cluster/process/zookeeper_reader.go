@@ -38,7 +38,7 @@ const (
 	passwordSize   = 16
 )
 
-// readerSession is the timeout of the sessions. A lost connection is not resumed, so it ends what is left of them.
+// readerSession is the timeout of the sessions. A lost connection is not resumed, so the timeout ends its session.
 const readerSession = 10 * time.Second
 
 // fourLetters is the reply to a command such as srvr (ZooKeeper administrator's guide, four letter words).
@@ -58,7 +58,7 @@ func fourLetters(ctx context.Context, addr, command string) (string, error) {
 	return string(reply), err
 }
 
-// modes are the roles in the vocabulary of samples, by what srvr prints.
+// modes are the roles in the vocabulary of samples, by the mode that srvr prints.
 func modes(mode string) string {
 	switch mode {
 	case "leader", "standalone":
@@ -127,8 +127,8 @@ func (r *zkReader) receive() (jute.Message, error) {
 	return body, err
 }
 
-// ask sends one request for each path and reads the replies; the body is nil where the node does not exist. The zxid is
-// that of the last write that the server has applied.
+// ask sends one request for each path and reads the replies; the body is nil where the node does not exist. The zxid
+// belongs to the last write that the server has applied.
 func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid int64, err error) {
 	for _, path := range paths {
 		var b jute.Message
@@ -166,7 +166,7 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 }
 
 // Keys are the nodes of all locks, with every write that was committed before: a follower may be behind, and would show
-// what was removed just now as left behind.
+// recently removed nodes as left behind.
 func (r *zkReader) Keys(ctx context.Context) (found map[string]time.Duration, err error) {
 	const root = topology.ZooKeeperRoot
 	err = r.locked(ctx, func() error {
@@ -273,7 +273,7 @@ func (r *zkReader) DeleteHeld(ctx context.Context, lock string) (deleted int, er
 	return deleted, err
 }
 
-// addHolder adds what a reply to getData says, data and stat, to the state of a lock.
+// addHolder adds a reply to getData, with data and stat, to the state of a lock.
 func addHolder(state history.KeyState, body jute.Message) history.KeyState {
 	owner, czxid := body.Text(), body.Long()
 	for range 3 { // mzxid, ctime, mtime

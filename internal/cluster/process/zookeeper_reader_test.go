@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestKeysOfAFollowerBehind: the list of a follower that is behind has what was committed before, or fails.
+// TestKeysOfAFollowerBehind: the list of a follower that is behind has all earlier commits, or fails.
 func TestKeysOfAFollowerBehind(t *testing.T) {
 	skipEnsemble(t)
 	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()

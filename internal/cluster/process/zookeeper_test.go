@@ -102,7 +102,7 @@ func setPeers(t *testing.T, c *Cluster, node string, rule cluster.Rule) {
 	}
 }
 
-// TestEnsembleClock: the clock of a leader jumps and is read from its writes; that of a follower cannot be read.
+// TestEnsembleClock: the clock of a leader jumps and is read from its writes; a follower's cannot be read.
 func TestEnsembleClock(t *testing.T) {
 	skipEnsemble(t)
 	if _, err := installed.ZooKeeper(); err != nil {

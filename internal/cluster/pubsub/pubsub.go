@@ -7,9 +7,9 @@ package pubsub
 
 import "bytes"
 
-// Filter parses what a server sends on one connection, from the first byte, in RESP2
-// or RESP3. The zero value is ready to use. A connection that does not use RESP
-// (replication, cluster bus) passes unchanged. It is for one goroutine at a time.
+// Filter parses a server's output on one connection, from the first byte, in RESP2 or RESP3. The zero value is ready to
+// use. A connection that does not use RESP (replication, cluster bus) passes unchanged. It is for one goroutine at a
+// time.
 //
 // In RESP2 a message is an array like any other. It counts as one only while the
 // connection is subscribed, when a server sends no other replies (redis.io, Pub/Sub).
@@ -31,7 +31,7 @@ type Filter struct {
 	pending  []byte // its bytes while undecided
 }
 
-// decision is what to do with a frame.
+// decision is the treatment of a frame.
 type decision uint8
 
 const (
@@ -43,10 +43,9 @@ const (
 // maxHeader is the longest header; the text of an error is one.
 const maxHeader = 64 << 10
 
-// Pass takes the next bytes of the connection and returns those that pass: if muted,
-// all but the messages that begin in data; lost counts the messages that were dropped
-// completely. A message that began while not muted passes to its end, and one that
-// began while muted is dropped to its end. rest may share data's memory.
+// Pass takes the next bytes of the connection and returns the passing ones: if muted, all but the messages that begin
+// in data; lost counts the messages that were dropped completely. A message that began while not muted passes to its
+// end, and a message that began while muted is dropped to its end. rest may share data's memory.
 func (f *Filter) Pass(data []byte, muted bool) (rest []byte, lost int) {
 	if f.notRESP || !muted && f.decision == pass {
 		for rest := data; len(rest) > 0 && !f.notRESP; {

@@ -104,7 +104,7 @@ func TestMutedForAWhile(t *testing.T) {
 	}
 }
 
-// TestOtherProtocolsPass: what is not RESP passes byte by byte, including bytes that were pending.
+// TestOtherProtocolsPass: other protocols than RESP pass byte by byte, including bytes that were pending.
 func TestOtherProtocolsPass(t *testing.T) {
 	for _, sent := range []string{
 		"RCmb\x00\x00\x01", "+FULLRESYNC abc 0\r\n$5\r\nREDIS*3\r\n", "*x\r\n", "*3\r\n$7\r\nmessageXX$4\r\n", "\r\n", "\n",

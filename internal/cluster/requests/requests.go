@@ -1,5 +1,5 @@
-// Package requests parses what a client sends to a Redis server, so that a gate can send a request a second time on a
-// connection of its own. It does not interpret commands, except those that change the state of a connection.
+// Package requests parses a client's requests to a Redis server, so that a gate can send a request a second time on a
+// connection of its own. It interprets only commands that change the state of a connection.
 //
 // Read [Splitter] first.
 package requests
@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-// Splitter parses what a client sends on one connection, from the first byte. The zero value is ready to use. On a
+// Splitter parses a client's output on one connection, from the first byte. The zero value is ready to use. On a
 // connection that does not use RESP it finds nothing. It is for one goroutine at a time.
 type Splitter struct {
 	notRESP bool
@@ -28,16 +28,16 @@ type Splitter struct {
 // maxRequest is more than the longest request of a lock, a script with its arguments.
 const maxRequest = 1 << 20
 
-// Copy is a request that a connection of the gate's own can send again, preceded by what puts that connection into the
-// state of the client's: its login, its database, and ASKING.
+// Copy is a request that a connection of the gate's own can send again, preceded by the requests that put that
+// connection into the state of the client's: its login, its database, and ASKING.
 type Copy struct {
 	Data    []byte
 	replies int
 }
 
 // Take takes the next bytes. It calls writes for each request that they complete and that may write, in order; writes
-// may call copied for a copy. Requests of a transaction and those that block are no such requests: a copy alone would
-// mean something else, or would take what the client waits for.
+// may call copied for a copy. Requests of a transaction and blocking ones are no such requests: a copy alone would mean
+// something else, or would take the element that the client waits for.
 func (s *Splitter) Take(data []byte, writes func(copied func() Copy)) {
 	if s.notRESP {
 		return
@@ -63,7 +63,7 @@ func (s *Splitter) Take(data []byte, writes func(copied func() Copy)) {
 	}
 }
 
-// next records what a request changes of the connection, and reports whether it may write.
+// next records the changes of a request to the connection, and reports whether it may write.
 func (s *Splitter) next(request []byte) bool {
 	switch word := s.words[0]; {
 	case is(word, "auth"):

@@ -106,7 +106,7 @@ func TestExecuted(t *testing.T) {
 	}
 }
 
-// TestGarbageIsNoRequest: what does not parse ends the search, and an endless line is not kept.
+// TestGarbageIsNoRequest: an unparsable request ends the search, and an endless line is not kept.
 func TestGarbageIsNoRequest(t *testing.T) {
 	for _, garbage := range []string{"*x\r\n", "*1\r\n:1\r\n", "*1\r\n$x\r\n", "*1\n", "*1\r\n$9999999\r\n",
 		strings.Repeat("x", maxRequest+1)} {

@@ -74,8 +74,8 @@ func readArray(in source, n int64) (any, error) {
 	return items, nil
 }
 
-// Parse reads the first reply in p and returns what follows it. The error wraps
-// [io.EOF] or [io.ErrUnexpectedEOF] if the reply is incomplete.
+// Parse reads the first reply in p and returns the rest. The error wraps [io.EOF] or [io.ErrUnexpectedEOF] if the reply
+// is incomplete.
 func Parse(p []byte) (reply any, rest []byte, err error) {
 	in := &view{p}
 	if reply, err = read(in); err != nil {
@@ -84,7 +84,7 @@ func Parse(p []byte) (reply any, rest []byte, err error) {
 	return reply, in.rest, nil
 }
 
-// ParseAll reads the complete replies in p, and returns what follows them.
+// ParseAll reads the complete replies in p, and returns the rest.
 func ParseAll(p []byte) (replies []any, rest []byte) {
 	for len(p) > 0 {
 		reply, after, err := Parse(p)
@@ -96,7 +96,7 @@ func ParseAll(p []byte) (replies []any, rest []byte) {
 	return replies, p
 }
 
-// source is what a reply is read from. What its methods return is valid until the next call.
+// source is the input of a reply. The results of its methods are valid until the next call.
 type source interface {
 	line() ([]byte, error) // with the newline
 	next(bytes int) ([]byte, error)

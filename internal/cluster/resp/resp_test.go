@@ -42,7 +42,7 @@ func TestInvalidReplies(t *testing.T) {
 	}
 }
 
-// FuzzParse: any input is a reply, incomplete, or an error; what is parsed does not depend on what follows.
+// FuzzParse: any input is a reply, incomplete, or an error; the parsed reply does not depend on later bytes.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("*2\r\n$1\r\na\r\n:1\r\n"))
 	f.Add([]byte("-ERR\r\n"))

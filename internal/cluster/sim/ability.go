@@ -37,7 +37,7 @@ func (c *Cluster) host(name string) (*network.Host, error) {
 }
 
 // with calls do for a node or Sentinel, at the next instant of the actor in ctx and with the world locked. Its error
-// says what was done to which.
+// names the action and the server.
 func (c *Cluster) with(ctx context.Context, doing, name string, do func(*network.Host) error) error {
 	h, err := c.host(name)
 	if err != nil {
@@ -80,8 +80,7 @@ func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted in
 	return c.ensemble.DeleteHeld(ctx, node, lock)
 }
 
-// Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it wrote to its append-only file survives, fsynced
-// or not.
+// Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: its writes to the append-only file survive, fsynced or not.
 func (c *Cluster) Kill(ctx context.Context, node string) error {
 	return c.with(ctx, "killing", node, func(h *network.Host) error {
 		h.Kill()
@@ -129,8 +128,8 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	return nil
 }
 
-// SetRule sets the gates of every link that matches. From may be any client, node or Sentinel, including one that
-// has not connected yet. The caller is at an instant of its slot, see [network.Actor.Turn].
+// SetRule sets the gates of every link that matches. From may be any client, node or Sentinel, even before it has
+// connected. The caller is at an instant of its slot, see [network.Actor.Turn].
 func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
 	return c.each(link, "setting a rule for", func(h *network.Host) {
 		for d := range 2 {
@@ -141,7 +140,7 @@ func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster
 	})
 }
 
-// Traffic sums up what the gates of every link that matches have done.
+// Traffic sums up the actions of the gates of every link that matches.
 func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Traffic, error) {
 	var sum cluster.Traffic
 	err := c.each(link, "counting", func(h *network.Host) {
@@ -212,7 +211,7 @@ func (c *Cluster) ReadClock(ctx context.Context, node string) (ahead time.Durati
 	return ahead, err
 }
 
-// PowerOff kills the server and drops what it had not fsynced.
+// PowerOff kills the server and drops its unfsynced data.
 func (c *Cluster) PowerOff(ctx context.Context, node string) error {
 	return c.withDisk(ctx, "cutting the power of", node, func(h *network.Host, disk network.Disk) error {
 		h.Kill()

@@ -13,8 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
-// TestWhatADiskKeeps is the table of fsync policies: what is left of two writes,
-// one long before the end and one just before it.
+// TestWhatADiskKeeps is the table of fsync policies: the rest of two writes, one long before the end and one just
+// before it.
 func TestWhatADiskKeeps(t *testing.T) {
 	for _, c := range []struct {
 		appendonly, fsync string

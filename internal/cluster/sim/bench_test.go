@@ -16,8 +16,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
 )
 
-// BenchmarkLockTraffic is clients that take, check and give back locks of their
-// own as fast as the network lets them: what a core can simulate.
+// BenchmarkLockTraffic is clients that take, check and give back locks of their own as fast as the network lets them:
+// the capacity of a core.
 func BenchmarkLockTraffic(b *testing.B) {
 	for name, cfg := range map[string]sim.Config{"single": single(), "sentinel": sentinels()} {
 		b.Run(name, func(b *testing.B) {

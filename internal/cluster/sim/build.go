@@ -68,7 +68,7 @@ func (c *Cluster) launch(hosts []*network.Host) {
 	}
 }
 
-// checkOptions refuses options that the simulation would ignore although they change what a lock may rely on.
+// checkOptions refuses options that the simulation would ignore although a lock may rely on them.
 func (c *Cluster) checkOptions() error {
 	for _, name := range slices.Sorted(maps.Keys(c.topology.Options)) {
 		value := c.topology.Options[name]

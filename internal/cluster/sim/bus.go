@@ -338,7 +338,7 @@ func keySlot(key []byte) int {
 	return int(crc) % slots
 }
 
-// shardOf is the shard of a slot, and bounds what slots a shard has.
+// shardOf is the shard of a slot.
 func (c *Cluster) shardOf(slot int) int {
 	heads := c.topology.MasterCount()
 	for s := range heads {

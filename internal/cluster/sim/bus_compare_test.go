@@ -29,8 +29,8 @@ func bounds() []bound {
 	}
 }
 
-// breaks describes what breaks a rule that holds at any speed, at every node: an epoch never goes back; no
-// configEpoch is above the current epoch; a replica that is not asked to by hand takes over after FAIL and a new epoch.
+// breaks describes violations of rules that hold at any speed, at every node: an epoch never goes back; no configEpoch
+// is above the current epoch; a replica that is not asked to by hand takes over after FAIL and a new epoch.
 func (r recorded) breaks() (wrong []string) {
 	epochs := map[string]int64{}
 	seen := r.seen()

@@ -15,7 +15,7 @@ type busMessage struct {
 
 const messageHeaderSize = 2272 // of a message on the bus, before channel and message
 
-// broadcast sends a published message to all other nodes, or that of a shard channel to the other nodes of its shard
+// broadcast sends a published message to all other nodes, or on a shard channel to the other nodes of its shard
 // (clusterPropagatePublish): masters do not replicate messages then. A node that is not connected does not get it.
 func (n *node) broadcast(channel, message []byte, shard bool) {
 	m := busMessage{slices.Clone(channel), slices.Clone(message), shard}

@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// shardedServers is what the events need of a Redis Cluster, simulated or real.
+// shardedServers has the methods of a Redis Cluster that the events need, simulated or real.
 type shardedServers interface {
 	cluster.Cluster
 	cluster.Admin
@@ -53,7 +53,7 @@ func (o *observer) text(node, sub string) string {
 	return text
 }
 
-// view is what a node reports: of every node role, failure flag, configuration epoch and slots, and its own state and
+// view is the report of a node: of every node role, failure flag, configuration epoch and slots, and its own state and
 // epoch. CLUSTER NODES is read again until CLUSTER INFO certainly belongs to it. nil: the node does not reply.
 func (o *observer) view(node string) map[string]string {
 	nodes := o.parseNodes(o.text(node, "NODES"))
@@ -122,7 +122,7 @@ func (o *observer) disturbed(*recorded) bool {
 	return false
 }
 
-// poll reads the view of every node, and appends to r what has changed.
+// poll reads the view of every node, and appends the changes to r.
 func (o *observer) poll(r *recorded, ms int64) {
 	for _, n := range o.c.Nodes() {
 		o.update(r, ms, n.Name, o.view(n.Name), func(field string) bool {
@@ -131,8 +131,8 @@ func (o *observer) poll(r *recorded, ms int64) {
 	}
 }
 
-// settled reports whether all nodes that reply agree, and every replica is attached to its master. Then r has what they
-// agree about.
+// settled reports whether all nodes that reply agree, and every replica is attached to its master. Then r has the
+// common view.
 func (o *observer) settled(r *recorded) bool {
 	agreed := ""
 	for _, n := range o.c.Nodes() {

@@ -18,8 +18,8 @@ func shards() cluster.Topology { return cluster.Topology{Kind: cluster.Sharded} 
 
 func recordSimulatedBus(w *world) (recording, error) { return newObserver(w.ctx, w.Cluster).run() }
 
-// TestTheSimulatedBusBehavesAsRecorded compares what every node of simulated clusters reports with recordings of real
-// ones, event by event: what is seen, in which order, how long it takes, and where it ends.
+// TestTheSimulatedBusBehavesAsRecorded compares the reports of every node of simulated clusters with recordings of real
+// ones, event by event: the changes, their order, their times, and the end.
 func TestTheSimulatedBusBehavesAsRecorded(t *testing.T) {
 	live := readRecordings(t, realBus)
 	simulated := recordSimulated(t, sim.Config{Topology: shards(), Password: "p"}, recordSimulatedBus)
@@ -29,8 +29,8 @@ func TestTheSimulatedBusBehavesAsRecorded(t *testing.T) {
 	compareRecordings(t, live, simulated, bounds(), recorded.breaks)
 }
 
-// TestARealClusterEndsAsSimulated records a real cluster now. How a busy machine orders what is not caused by each
-// other is not judged, nor is how long it takes.
+// TestARealClusterEndsAsSimulated records a real cluster now. How a busy machine orders independent changes is not
+// judged, nor is how long it takes.
 func TestARealClusterEndsAsSimulated(t *testing.T) {
 	version, err := process.Version(t.Context(), "")
 	if err != nil {

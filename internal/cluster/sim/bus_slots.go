@@ -18,7 +18,7 @@ type slotMove struct {
 	epoch int64
 }
 
-// resharding is what a node knows of slots that were moved, or are being moved.
+// resharding is the knowledge of a node about slots that were moved, or are being moved.
 type resharding struct {
 	moved     map[int]slotMove
 	migrating map[int]int // slot to the node that it goes to
@@ -170,7 +170,7 @@ func (n *node) ownMoves() map[int]slotMove {
 	return own
 }
 
-// learnMoves takes over what a node says of its moved slots.
+// learnMoves takes over a node's report of its moved slots.
 func (n *node) learnMoves(moves map[int]slotMove) {
 	learned := false
 	for _, slot := range slices.Sorted(maps.Keys(moves)) {

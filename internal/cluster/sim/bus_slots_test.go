@@ -17,8 +17,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
-// slotMigration is what commands reply while the slot of {orders} (105) migrates from n1 to n2. "a; b" is sent on one
-// connection. ID2 is the id of n2, HOST2 and PORT2 its address.
+// slotMigration has the replies to commands while the slot of {orders} (105) migrates from n1 to n2. "a; b" is sent on
+// one connection. ID2 is the id of n2, HOST2 and PORT2 its address.
 var slotMigration = []string{
 	"n1 SET {orders}1 v", "n1 CLUSTER SETSLOT 105 IMPORTING ID2", "n2 CLUSTER SETSLOT 105 MIGRATING ID1",
 	"n4 CLUSTER SETSLOT 105 IMPORTING ID1", "n1 CLUSTER SETSLOT 99999 STABLE", "n1 CLUSTER SETSLOT 105 NONE",

@@ -59,9 +59,9 @@ func (c *Cluster) SettleAddress(ctx context.Context) error {
 	return nil
 }
 
-// masterAddress is the state of the master's address, which is that of the first node.
+// masterAddress is the state of the master's address, which is the first node's.
 type masterAddress struct {
-	now, old *node // the server that has it, and the one that had it before; nil: the first node; none
+	now, old *node // the server that has it, and its predecessor; nil: the first node; none
 }
 
 // mostData is the replica with the highest offset. The world is locked.

@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
-// TestCloseEndsAllActors: none waits any longer for what was on its way when the cluster was closed.
+// TestCloseEndsAllActors: none waits any longer for messages that were on their way when the cluster was closed.
 func TestCloseEndsAllActors(t *testing.T) {
 	for name, last := range map[string]func(w *world, a *network.Actor){
 		"a frozen client is let go": func(_ *world, a *network.Actor) {
@@ -34,7 +34,7 @@ func TestCloseEndsAllActors(t *testing.T) {
 	}
 }
 
-// reader has a connect and wait for what does not come.
+// reader has a connect and wait for a reply that does not come.
 func reader(w *world, a *network.Actor) {
 	conn, err := a.Dial(w.ctx, "tcp", w.Endpoints(0).Addrs[0])
 	if err != nil {

@@ -31,7 +31,7 @@ func (n *node) engineConfig() engine.Config {
 	}
 }
 
-// guard counts a client's command and returns the error of one that the server's role does not allow.
+// guard counts a client's command and returns its error if the server's role does not allow it.
 func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if !c.Scripted() {
 		n.World.Commands++

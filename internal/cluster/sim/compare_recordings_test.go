@@ -36,9 +36,10 @@ func (r recorded) seen() map[string]int64 {
 	return first
 }
 
-// compareEvents describes what was seen in every real recording and not in every simulated one, or in a simulated one
-// and never in a real one; and, node by node, what came first in every real recording and later in a simulated one, or
-// first in every simulated one and later in most real ones (few are simulated, and TCP reverses some pairs sometimes).
+// compareEvents describes changes that are in every real recording and not in every simulated one, or in a simulated
+// one and never in a real one; and, node by node, changes that came first in every real recording and later in a
+// simulated one, or first in every simulated one and later in most real ones (few are simulated, and TCP reverses some
+// pairs sometimes).
 func compareEvents(live, simulated []recorded) (differences []string) {
 	a, b := collect(live), collect(simulated)
 	for _, what := range slices.Sorted(maps.Keys(union(a.count, b.count))) {
@@ -97,7 +98,7 @@ type bound struct {
 	min, max        int64 // milliseconds
 }
 
-// outOfBounds describes what took shorter or longer than it can.
+// outOfBounds describes changes that took shorter or longer than they can.
 func (r recorded) outOfBounds(bounds []bound) (wrong []string) {
 	first := func(what string) (int64, bool) {
 		for _, c := range r.Changes {
@@ -121,8 +122,8 @@ func (r recorded) outOfBounds(bounds []bound) (wrong []string) {
 	return wrong
 }
 
-// compareRecordings compares simulated recordings with real ones, event by event: what is seen, in which order, how
-// long it takes, and whether it breaks a rule. breaks may be nil.
+// compareRecordings compares simulated recordings with real ones, event by event: the changes, their order, their
+// times, and broken rules. breaks may be nil.
 func compareRecordings(t *testing.T, live, simulated []recording, bounds []bound, breaks func(recorded) []string) {
 	t.Helper()
 	if len(live) < 10 {

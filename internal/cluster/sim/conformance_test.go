@@ -19,7 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
-// servers is what the scripts need of a cluster, simulated or real.
+// servers has the methods of a cluster that the scripts need, simulated or real.
 type servers interface {
 	cluster.Cluster
 	cluster.Killer
@@ -27,7 +27,7 @@ type servers interface {
 	cluster.Promoter
 }
 
-// recorder runs a script on simulated or real servers and records what it observes.
+// recorder runs a script on simulated or real servers and records its observations.
 type recorder struct {
 	t    *testing.T
 	c    servers
@@ -122,7 +122,7 @@ func (n *recorder) ok(err error) {
 	}
 }
 
-// script is what happens on a topology.
+// script is a sequence of actions on a topology.
 type script struct {
 	topology cluster.Topology
 	run      func(n *recorder)

@@ -19,7 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
-// duplicator sends commands of clients 0 and 1 while those of client 0 are executed twice, and records the outcome.
+// duplicator sends commands of clients 0 and 1 while client 0's are executed twice, and records the outcome.
 type duplicator struct {
 	c interface {
 		cluster.Cluster

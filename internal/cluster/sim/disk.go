@@ -55,7 +55,7 @@ func (d *disk) append(r record) {
 	}
 }
 
-// settle computes what is durable now.
+// settle computes the data that are durable now.
 func (d *disk) settle(now int64) {
 	if d.isSlow() {
 		return
@@ -87,7 +87,7 @@ func (d *disk) rewrite(snapshot *image) {
 	}
 }
 
-// PowerOff drops what is not durable.
+// PowerOff drops data that are not durable.
 func (d *disk) PowerOff(now int64) {
 	d.settle(now)
 	clear(d.records[d.synced:])

@@ -29,7 +29,7 @@ func (d *disk) isSlow() bool {
 	return d.on && d.policy != "no" && (d.slow.each > 0 || d.slow.covers > 0 || d.slow.unwritten > 0)
 }
 
-// forget drops what was only in the memory of a server that has ended.
+// forget drops records that were only in the memory of a server that has ended.
 func (d *disk) forget() {
 	d.records = d.records[:len(d.records)-d.slow.unwritten]
 	d.slow = slowness{each: d.slow.each, fsyncs: d.slow.fsyncs}
@@ -114,7 +114,7 @@ func (n *node) unblock() {
 		n.Deferred = append(network.Waiters{&network.Task{Host: &n.Host, Life: n.Life, Do: n.done}}, n.Deferred...)
 		return
 	}
-	n.done() // what it had executed is replied to before it executes more
+	n.done() // executed commands are replied to before it executes more
 	n.Proceed()
 }
 
@@ -141,7 +141,7 @@ func (c *Cluster) SlowFsyncs(ctx context.Context, name string) (fsyncs int, err 
 	return fsyncs, err
 }
 
-// infoDisk is what INFO persistence reports about an append-only file; "": there is none.
+// infoDisk is the report of INFO persistence about an append-only file; "": there is none.
 func (n *node) infoDisk() string {
 	d := &n.disk
 	if !d.on {

@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
-// slowDisk is a server with a disk that can be slow, simulated or real, and what was observed.
+// slowDisk is a server with a disk that can be slow, simulated or real, and the observations.
 type slowDisk struct {
 	t *testing.T
 	c interface {
@@ -122,7 +122,7 @@ func (s *slowDisk) restart() {
 	})
 }
 
-// always: nothing is replied to before the fsync is over, also what writes nothing.
+// always: no command is replied to before the fsync is over, even if it writes nothing.
 func (s *slowDisk) always() {
 	s.note("written on a fast disk: %s", s.command("SET", "fast", "v"))
 	s.slow(300 * time.Millisecond)
@@ -144,7 +144,7 @@ func (s *slowDisk) always() {
 	s.has("fast", "slow", "healed", "after", "lost")
 }
 
-// everysec: what is written during an fsync waits in memory, and blocks the server after a while.
+// everysec: writes during an fsync wait in memory, and block the server after a while.
 func (s *slowDisk) everysec() {
 	s.note("%s", s.command("SET", "fast", "v"))
 	s.until("it is fsynced", func() bool { return s.persistence("aof_pending_bio_fsync:0", "aof_buffer_length:0") })
@@ -162,7 +162,7 @@ func (s *slowDisk) everysec() {
 	s.has("fast", "first", "postponed", "more")
 }
 
-// ended: what waited in memory is lost with the process, and what was written but not fsynced with the power.
+// ended: waiting writes in memory are lost with the process, and unfsynced ones with the power.
 func (s *slowDisk) ended(end func(context.Context, string) error) {
 	s.slow(endless)
 	s.until("an fsync begins", func() bool { return s.command("SET", "first", "v") == "replied" && s.fsyncs() > 0 })
@@ -194,7 +194,7 @@ var slowScripts = map[string]func(*slowDisk){
 	"no":                  (*slowDisk).no,
 }
 
-// slowObserved is what each script observes.
+// slowObserved are the observations of each script.
 var slowObserved = map[string][]string{
 	"always": {
 		"written on a fast disk: replied", "written on a slow disk: replied",
@@ -225,7 +225,7 @@ func (s *slowDisk) observes(script string) {
 	}
 }
 
-// TestSlowDisk: a simulated server does what TestRealSlowDisk observes of a real one.
+// TestSlowDisk: a simulated server behaves like the real one of TestRealSlowDisk.
 func TestSlowDisk(t *testing.T) {
 	for script := range slowScripts {
 		t.Run(script, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (o *ensembleObserver) peers(label string, rule cluster.Rule) error {
 type ensembleEvent struct {
 	event
 	fresh bool     // prepare is called before it
-	may   []string // what it may cause, besides its end, that would disturb another event
+	may   []string // possible effects besides its end that would disturb another event
 }
 
 // everyone: without a leader, all clients lose their connections and all members their roles.

@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// ensembleServers is what the events need of an ensemble, simulated or real.
+// ensembleServers has the methods of an ensemble that the events need, simulated or real.
 type ensembleServers interface {
 	cluster.Cluster
 	cluster.Killer
@@ -29,7 +29,7 @@ type observable interface {
 	cluster.Witness
 }
 
-// ensembleObserver polls the members of an ensemble, and records what two go-zookeeper clients are notified of. The
+// ensembleObserver polls the members of an ensemble, and records the notifications of two go-zookeeper clients. The
 // leader at the start of an event is "le"; of its followers, the one with the greater number is "hi", the other "lo".
 // Client "c0" is connected to the leader, "c1" to lo; both connect to hi next.
 type ensembleObserver struct {
@@ -44,7 +44,7 @@ type ensembleObserver struct {
 	epoch   int64             // when that was made
 	events  int
 	clients [2]*observedClient
-	allowed map[string]bool // what the event may cause: "c0 session=StateDisconnected"
+	allowed map[string]bool // possible effects of the event: "c0 session=StateDisconnected"
 }
 
 // dialer connects a client to a server.
@@ -101,8 +101,8 @@ func (c *observedClient) report(format string, args ...any) {
 	c.changes = append(c.changes, change{time.Since(c.began).Milliseconds(), c.label, fmt.Sprintf(format, args...)})
 }
 
-// event records what go-zookeeper notifies its user of. How many connections lead to
-// no session depends on how fast an election is, so only the first one that is lost counts.
+// event records a notification of go-zookeeper. How many connections lead to no session depends on how fast an election
+// is, so only the first lost one counts.
 func (c *observedClient) event(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
@@ -173,7 +173,7 @@ func (o *ensembleObserver) closeClients() {
 	}
 }
 
-// poll reads every member, except the one that is paused, and takes what the clients have recorded.
+// poll reads every member, except a paused one, and takes the clients' records.
 func (o *ensembleObserver) poll(r *recorded, ms int64) {
 	for _, label := range slices.Sorted(maps.Keys(o.names)) {
 		if label == o.skipped {
@@ -294,7 +294,7 @@ func (o *ensembleObserver) prepare() error {
 
 func (o *ensembleObserver) lockPath() string { return topology.ZooKeeperRoot + "/" + o.key }
 
-// flagPath is that of a node which c0 writes; it is not below a lock.
+// flagPath is the path of a node which c0 writes; it is not below a lock.
 func (o *ensembleObserver) flagPath() string { return "/flag-" + o.key }
 
 // until polls until done.
@@ -324,7 +324,7 @@ func (c *observedClient) repeat(do func() error) {
 	}()
 }
 
-// write has c0 write the flag, and report in which epoch, counted from that of the lock.
+// write has c0 write the flag, and report in which epoch, counted from the lock's.
 func (o *ensembleObserver) write() {
 	c, path, before := o.clients[0], o.flagPath(), o.epoch
 	c.repeat(func() error {
@@ -336,7 +336,7 @@ func (o *ensembleObserver) write() {
 	})
 }
 
-// read has c1 read the flag at its member, and report what it is.
+// read has c1 read the flag at its member, and report its value.
 func (o *ensembleObserver) read(word string) error {
 	c, path := o.clients[1], o.flagPath()
 	data, _, err := c.conn.Get(path)

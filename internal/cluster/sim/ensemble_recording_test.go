@@ -15,8 +15,8 @@ const realEnsemble = "testdata/real-ensemble.jsonl"
 
 func members() cluster.Topology { return cluster.Topology{Kind: cluster.ZooKeeper} }
 
-// TestTheSimulatedEnsembleBehavesAsRecorded compares what every member of simulated ensembles, and two clients, report
-// with recordings of real ones, event by event.
+// TestTheSimulatedEnsembleBehavesAsRecorded compares the reports of every member of simulated ensembles, and of two
+// clients, with recordings of real ones, event by event.
 func TestTheSimulatedEnsembleBehavesAsRecorded(t *testing.T) {
 	live := readRecordings(t, realEnsemble)
 	simulated := recordSimulated(t, sim.Config{Topology: members(), Actors: 2}, func(w *world) (recording, error) {

@@ -383,7 +383,7 @@ func TestGateResetsInPlaceOfPackets(t *testing.T) {
 				if err != nil || failed < 10 || failed > 50 {
 					t.Errorf("%d of 60 requests failed, %v", failed, err)
 				}
-				if replied := 60 - failed; (executed > replied) != (dir == cluster.Back) { // not those that a handshake precedes
+				if replied := 60 - failed; (executed > replied) != (dir == cluster.Back) { // not requests after a handshake
 					t.Errorf("%d requests were executed, and %d were replied to", executed, replied)
 				}
 				if traffic, _ := w.Traffic(link0(), dir); traffic.Resets != int64(failed) {

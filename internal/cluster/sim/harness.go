@@ -20,7 +20,7 @@ type harness struct {
 	read keysRead // by keyStates
 }
 
-// keysRead is what the keys of a sample were when they were read last.
+// keysRead are the keys of a sample as they were read last.
 type keysRead struct {
 	valid   bool
 	version int64 // of the server
@@ -33,8 +33,8 @@ type keysRead struct {
 // noKey is the reply of PTTL for a key that does not exist.
 const noKey = -2
 
-// keyStates is what [cluster.ReadKeys] reads. A server is sampled much more often than a lock changes: if nothing has
-// changed, only the rest of the lease is requested. The world is locked.
+// keyStates are the states that [cluster.ReadKeys] reads. A server is sampled much more often than a lock changes: if
+// nothing has changed, only the rest of the lease is requested. The world is locked.
 func (h *harness) keyStates(keys []string) (map[string]history.KeyState, error) {
 	s, left := h.node.server, make([]int64, len(keys))
 	same := h.read.valid && h.read.version == s.Version() && slices.Equal(h.read.keys, keys)
@@ -58,8 +58,8 @@ func (h *harness) keyStates(keys []string) (map[string]history.KeyState, error) 
 	return seen, nil
 }
 
-// readKeys reads the keys, and remembers what was read if it depends on nothing but the version of the server and
-// which keys exist. The permits of a semaphore depend on the time.
+// readKeys reads the keys, and remembers the result if it depends on nothing but the version of the server and which
+// keys exist. The permits of a semaphore depend on the time.
 func (h *harness) readKeys(keys []string) (map[string]history.KeyState, error) {
 	ask := func(commands ...[]string) ([]any, error) { return h.ask(commands...), nil }
 	r := &h.read

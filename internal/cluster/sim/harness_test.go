@@ -13,9 +13,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
-// TestKeyStatesAreThoseOfTheServer: what the harness remembers of keys is what it would read, whatever was executed
-// and however the clock was set meanwhile, also on a replica, which hides keys that have expired, and whatever a node
-// of a Redis Cluster knows of slots.
+// TestKeyStatesAreThoseOfTheServer: the harness remembers the states of keys that it would read, regardless of commands
+// and clock changes meanwhile, also on a replica, which hides expired keys, and of a node's knowledge of slots in a
+// Redis Cluster.
 func TestKeyStatesAreThoseOfTheServer(t *testing.T) {
 	for _, topology := range []cluster.Topology{
 		{Kind: cluster.Replicated, Replicas: 1}, {Kind: cluster.Sharded, Masters: 3, Replicas: 1},

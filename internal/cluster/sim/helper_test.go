@@ -29,7 +29,7 @@ type world struct {
 // simulate runs f with a cluster in a new bubble.
 func simulate(t *testing.T, cfg sim.Config, f func(w *world)) {
 	t.Helper()
-	// go-redis keeps timers in a pool of its package; the garbage collector removes those of another bubble.
+	// go-redis keeps timers in a pool of its package; the garbage collector removes timers of another bubble.
 	runtime.GC()
 	runtime.GC()
 	redis.SetLogger(quiet{})

@@ -113,7 +113,7 @@ func TestTheLockKeepsItsPromise(t *testing.T) {
 	}
 }
 
-// TestTheLockUnderFaults: what a lock with a lease survives, and what it cannot.
+// TestTheLockUnderFaults: faults that a lock with a lease survives, and faults that it does not.
 func TestTheLockUnderFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		topology cluster.Topology

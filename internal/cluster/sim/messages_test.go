@@ -32,7 +32,7 @@ type audience struct {
 const lastMessage = "last"
 
 // record publishes on an ordinary and on a shard channel, at every node and from a script, and records for each node
-// what it replied and what its subscribers got.
+// its replies and its subscribers' messages.
 func (a *audience) record() ([]string, error) {
 	for _, n := range a.c.Nodes() {
 		a.nodes = append(a.nodes, redis.NewClient(&redis.Options{Addr: n.Addr, Dialer: a.dial,
@@ -101,7 +101,7 @@ func (a *audience) subscribe() (all, shard []*redis.PubSub, err error) {
 	return all, shard, nil
 }
 
-// receive reads what a subscriber gets until the last message of every sender, sorted: senders are not in step.
+// receive reads a subscriber's messages until the last message of every sender, sorted: senders are not in step.
 func (a *audience) receive(p *redis.PubSub, senders int) (got []string, err error) {
 	for last := 0; last < senders; {
 		m, err := p.ReceiveTimeout(a.ctx, 10*time.Second)
@@ -158,7 +158,7 @@ func simulatedMessages(t *testing.T) (log []string) {
 	return log
 }
 
-// TestMessagesReachAllNodesOfACluster: PUBLISH reaches the subscribers of every node, and SPUBLISH those of its shard
+// TestMessagesReachAllNodesOfACluster: PUBLISH reaches the subscribers of every node, and SPUBLISH its shard's
 // (cluster.c, clusterPropagatePublish).
 func TestMessagesReachAllNodesOfACluster(t *testing.T) {
 	log := simulatedMessages(t)
@@ -178,7 +178,7 @@ func TestMessagesReachAllNodesOfACluster(t *testing.T) {
 	}
 }
 
-// TestSimulatedAndRealMessagesAgree in who gets them, and in what who publishes them learns.
+// TestSimulatedAndRealMessagesAgree in their receivers, and in the replies to their publishers.
 func TestSimulatedAndRealMessagesAgree(t *testing.T) {
 	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)

@@ -107,7 +107,7 @@ func (n *node) Start() {
 // longestLoad is how long a server takes at most to read its data.
 const longestLoad = 300 * time.Millisecond
 
-// read makes a server that was started with data reply LOADING for some time. Of servers with replicas and those of a
+// read makes a server that was started with data reply LOADING for some time. For servers with replicas or of a
 // cluster, this is not simulated.
 func (n *node) read() {
 	if !n.unreplicated || n.bus != nil || n.disk.base == nil && len(n.disk.records) == 0 {
@@ -240,7 +240,7 @@ func (n *node) receiveMessage(s *session, msg any) {
 	}
 }
 
-// push buffers what the server sends until done.
+// push buffers the server's output until done.
 func (s *session) push(p []byte) {
 	if s.Add(p) {
 		s.node.dirty = append(s.node.dirty, s)

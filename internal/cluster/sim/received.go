@@ -34,7 +34,7 @@ func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
 // mostCallers is of how many callers requests are reported: a sample of a thousand would take too long.
 const mostCallers = 128
 
-// received is what the node has received from each client so far; nil: there are too many. The world is locked.
+// received counts the requests of each client to the node so far; nil: there are too many clients. The world is locked.
 func (n *node) received() (all []history.Received) {
 	if len(n.Order) > mostCallers {
 		return nil

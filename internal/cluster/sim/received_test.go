@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestReceived: a sample says how often each client has dialed the node, what it has sent about which key, and what it
-// is subscribed to, and not what the harness sends. Counters outlast a restart; dials of a node that is down count.
+// TestReceived: a sample says how often each client has dialed the node, its requests by key, and its subscriptions,
+// without the harness's requests. Counters outlast a restart; dials of a node that is down count.
 func TestReceived(t *testing.T) {
 	simulate(t, single(), func(w *world) {
 		w.Sample(w.ctx, "n1", []string{"orders"})

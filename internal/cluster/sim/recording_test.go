@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A recording is what the nodes of one Redis Cluster, or the members and clients of one ensemble, reported, event after
-// event.
+// A recording has the reports of the nodes of one Redis Cluster, or of the members and clients of one ensemble, event
+// after event.
 type recording struct {
 	Redis  string     `json:"redis,omitempty"`     // version of the servers
 	Zoo    string     `json:"zookeeper,omitempty"` // version of the servers
@@ -19,15 +19,15 @@ type recording struct {
 	Events []recorded `json:"events"`
 }
 
-// recorded is what the nodes reported about one event.
+// recorded has the reports of the nodes about one event.
 type recorded struct {
 	Event   string            `json:"event"`
 	Changes []change          `json:"changes"` // oldest first
-	End     map[string]string `json:"-"`       // what all nodes agree about when it is over
+	End     map[string]string `json:"-"`       // the common view of all nodes when it is over
 }
 
-// change is one field with a new value, of what a node or a client reports. Changes with the same time and node
-// were seen by one poll, so their order is unknown.
+// change is one field with a new value, in the report of a node or a client. Changes with the same time and node were
+// seen by one poll, so their order is unknown.
 type change struct {
 	ms   int64 // since the event was started
 	node string
@@ -39,7 +39,7 @@ func (c change) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d %s %s", c.ms, c.node, c.what), nil
 }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText is the inverse of MarshalText.
 func (c *change) UnmarshalText(text []byte) (err error) {
 	ms, rest, _ := strings.Cut(string(text), " ")
 	c.node, c.what, _ = strings.Cut(rest, " ")
@@ -47,25 +47,25 @@ func (c *change) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// event is something to do to a cluster, and what is reported when it is over.
+// event is an action on a cluster, and the reports when it is over.
 type event struct {
 	name  string
 	start func() error
 	end   []string
 }
 
-// views are what each node reports.
+// views are the reports of each node.
 type views struct {
-	now  map[string]map[string]string // by node; one that does not reply is not in it
-	last map[string]map[string]string // by node: what it reported last, maybe before it went down
+	now  map[string]map[string]string // by node, without nodes that do not reply
+	last map[string]map[string]string // by node: its last report, maybe before it went down
 }
 
 func newViews() views {
 	return views{map[string]map[string]string{}, map[string]map[string]string{}}
 }
 
-// update takes the view of a node, nil if it does not reply, and appends to r, unless that is nil, what has changed
-// and is not to be left out.
+// update takes the view of a node, nil if it does not reply, and appends to r, unless that is nil, the changes that are
+// not to be left out.
 func (v views) update(r *recorded, ms int64, node string, now map[string]string, leaveOut func(field string) bool) {
 	if now == nil {
 		delete(v.now, node)
@@ -80,9 +80,9 @@ func (v views) update(r *recorded, ms int64, node string, now map[string]string,
 	v.now[node], v.last[node] = now, now
 }
 
-// polled is what is recorded, simulated or real.
+// polled are the recorded servers, simulated or real.
 type polled interface {
-	poll(r *recorded, ms int64) // appends what has changed to r, unless that is nil
+	poll(r *recorded, ms int64) // appends the changes to r, unless that is nil
 	disturbed(r *recorded) bool // by something other than the event
 }
 

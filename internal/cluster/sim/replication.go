@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
-// Messages between masters and replicas, in place of the bytes of the protocol. The sizes are those of the bytes.
+// Messages between masters and replicas, in place of the bytes of the protocol. The sizes are as of the bytes.
 type (
 	// syncRequest is PSYNC.
 	syncRequest struct {
@@ -24,8 +24,8 @@ type (
 	}
 	// syncPart is CONTINUE; the missing entries follow.
 	syncPart struct{ replid string }
-	// entry is a piece of the replication stream: what one command, script or transaction wrote; or, without
-	// commands, a PING or a REPLCONF GETACK.
+	// entry is a piece of the replication stream: the writes of one command, script or transaction; or, without commands,
+	// a PING or a REPLCONF GETACK.
 	entry struct {
 		end    int64 // offset of its last byte
 		size   int64
@@ -55,7 +55,7 @@ type replication struct {
 	master  string // address of its master; "": it is a master
 	saved   string // the same, as its configuration file has it
 	replid  string
-	replid2 string // that of its former master, valid up to offset2
+	replid2 string // its former master's, valid up to offset2
 	offset  int64
 	offset2 int64
 	backlog []entry
@@ -98,7 +98,7 @@ func bytes(cmds [][][]byte) int64 {
 	return n
 }
 
-// propagate logs and replicates what a command has changed.
+// propagate logs and replicates the changes of a command.
 func (n *node) propagate(db int, cmds [][][]byte) {
 	if n.repl.master != "" {
 		return // a message published at a replica is not propagated
@@ -181,7 +181,7 @@ func (n *node) fromReplica(s *session, msg any) {
 	}
 }
 
-// attach handles PSYNC: CONTINUE if the replication ID matches and the backlog has what the replica lacks, else
+// attach handles PSYNC: CONTINUE if the replication ID matches and the backlog has the replica's missing part, else
 // FULLRESYNC.
 func (n *node) attach(s *session, m syncRequest) {
 	r := &n.repl

@@ -123,8 +123,8 @@ func TestReplicaPromotedByHandIsTurnedBack(t *testing.T) {
 	}
 }
 
-// TestSentinelsMayPromoteAReplicaThatIsAMaster: they do not look at the role of a candidate, so that what the old
-// master wrote after the promotion by hand is lost, although n3 has it.
+// TestSentinelsMayPromoteAReplicaThatIsAMaster: they do not look at the role of a candidate, so that writes of the old
+// master after the promotion by hand are lost, although n3 has them.
 func TestSentinelsMayPromoteAReplicaThatIsAMaster(t *testing.T) {
 	simulate(t, sentinels(), func(w *world) {
 		c := w.client(0)

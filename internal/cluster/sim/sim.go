@@ -25,7 +25,7 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// Config is what to simulate. Seed and Topology are enough.
+// Config describes the simulation. Seed and Topology are enough.
 type Config struct {
 	Seed     uint64
 	Topology cluster.Topology

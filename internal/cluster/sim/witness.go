@@ -66,7 +66,7 @@ func (c *Cluster) Keys(ctx context.Context, name string) (keys map[string]time.D
 // adminWait is how long an operator's command waits for a paused server, or blocks.
 const adminWait = time.Second
 
-// adminTimeout is adminWait, or what ctx leaves of it.
+// adminTimeout is adminWait, or the rest of it until ctx ends.
 func adminTimeout(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return min(adminWait, time.Until(end))

@@ -33,7 +33,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// TestBadAddress: errors say what is wrong, and never contain what may be a password.
+// TestBadAddress: errors name the mistake, and never contain a possible password.
 func TestBadAddress(t *testing.T) {
 	const secret = "hunter2"
 	for text, want := range map[string]string{

@@ -117,7 +117,7 @@ func introduce(ctx context.Context, conn net.Conn, user, password string, db int
 }
 
 // ask sends commands in one round trip, past the gates; see [cluster.Ask]. Only the files of this package call it, so
-// that what the harness sends is what they list.
+// that they list all commands of the harness.
 func (s *server) ask(ctx context.Context, commands ...[]string) ([]any, error) {
 	pipe := s.own.Pipeline()
 	sent := make([]*redis.Cmd, len(commands))

@@ -42,7 +42,7 @@ func (t *Target) addNode(addr string) {
 	t.nodes = append(t.nodes, t.newServer(fmt.Sprintf("n%d", len(t.nodes)+1), addr, false))
 }
 
-// checkNodes makes sure that every node replies to what a run asks: its role, and the state of a key.
+// checkNodes makes sure that every node replies to the questions of a run: its role, and the state of a key.
 func (t *Target) checkNodes(ctx context.Context) error {
 	for i, s := range t.nodes {
 		commands := append([][]string{{"ROLE"}}, cluster.KeyCommands([]string{t.prefix + "check"})...)
@@ -187,7 +187,7 @@ func start(slots any) int64 {
 	return n
 }
 
-// arrange names the nodes of a cluster; Topology.Replicas is what every master has.
+// arrange names the nodes of a cluster; Topology.Replicas is the least number of any master.
 func (t *Target) arrange(masters []string, replicas map[string][]string) {
 	for _, addr := range masters {
 		t.addNode(addr)

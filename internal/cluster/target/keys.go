@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Bounds of what the harness does to a server.
+// Bounds of the harness's actions on a server.
 const (
 	sampleWait = 500 * time.Millisecond
 	cleanWait  = 30 * time.Second

@@ -111,7 +111,7 @@ func (t *Target) openGate(i int, s *server) (err error) {
 	return err
 }
 
-// Topology is what was found.
+// Topology describes the servers that were found.
 func (t *Target) Topology() cluster.Topology { return t.topology }
 
 // Nodes are the data servers, under their own addresses.
@@ -208,7 +208,7 @@ func (t *Target) node(name string) (*server, error) {
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
 }
 
-// Version is what a server says of itself, such as "7.0.15"; "unknown" if the user may not ask (INFO).
+// Version is the version that a server reports, such as "7.0.15"; "unknown" if the user may not ask (INFO).
 func (t *Target) Version(ctx context.Context) string {
 	reply, err := t.nodes[0].one(ctx, "INFO", "server")
 	if err != nil {
@@ -222,7 +222,7 @@ func (t *Target) Version(ctx context.Context) string {
 	return version
 }
 
-// Close ends every connection of the run, then removes its keys. ctx does not shorten it, because what is left would
+// Close ends every connection of the run, then removes its keys. ctx does not shorten it, because remaining keys would
 // stay. It may be called twice.
 func (t *Target) Close(context.Context) error {
 	t.close.Do(func() {

@@ -42,7 +42,8 @@ type runner struct {
 	ended  bool  // f returned
 }
 
-// inside runs f on another goroutine: T's own must not end early, because a zero T lacks what Test needs then.
+// inside runs f on another goroutine: T's own must not end early, because a zero T lacks the state that Test then
+// needs.
 func (r *runner) inside() {
 	done := make(chan struct{})
 	go func() {
@@ -64,7 +65,7 @@ func (r *runner) inside() {
 // long as its timeout.
 const exitGrace = time.Minute
 
-// outcome is the error of the run; p is what Test panicked with.
+// outcome is the error of the run; p is the value of Test's panic.
 func (r *runner) outcome(p any) error {
 	switch {
 	case r.failed != nil:

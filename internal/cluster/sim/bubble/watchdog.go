@@ -22,7 +22,7 @@ type Stall struct {
 	Busy bool          // at least one goroutine was running: it may be long work, and no stall
 }
 
-// Goroutine is one that is not durably blocked.
+// Goroutine is a goroutine that is not durably blocked.
 type Goroutine struct {
 	ID     string
 	State  string   // as the runtime prints it: "sync.Mutex.Lock", "IO wait", "running"
@@ -86,7 +86,7 @@ func stall(stalled time.Duration) Stall {
 	return s
 }
 
-// Advice lists the goroutines that stall virtual time, and what to do.
+// Advice lists the goroutines that stall virtual time, and the remedy.
 func (s Stall) Advice() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "virtual time has stalled for %v", s.For.Round(time.Millisecond))

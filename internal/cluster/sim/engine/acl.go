@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// rights are what the user "default", the only one, may do: Redis' ACL without keys, passwords and selectors.
+// rights are the permissions of the user "default", the only one: Redis' ACL without keys, passwords and selectors.
 type rights struct {
-	denied      map[string]bool // commands, by name; of one with subcommands: those
+	denied      map[string]bool // commands, by name, or subcommands
 	allChannels bool
 	channels    []string // patterns; unused with allChannels
 	log         []aclEntry
@@ -30,7 +30,7 @@ const (
 	deniedChannel = "channel"
 )
 
-// permit checks a command; reason is "" if it is permitted, and object what the user may not have.
+// permit checks a command; reason is "" if it is permitted, and object the forbidden command or channel.
 func (r *rights) permit(spec *Spec, args [][]byte) (reason, object string) {
 	if r.denied[spec.Name] && !spec.has(NoAuth) {
 		return deniedCommand, spec.Name

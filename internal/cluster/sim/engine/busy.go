@@ -62,11 +62,11 @@ func (in *interpreter) keepRunning(c *Conn, reply string) {
 
 const errLoading = "LOADING Redis is loading the dataset in memory"
 
-// SetLoading makes the server reply as one that reads its data from disk: most commands are refused. Its data are there
+// SetLoading makes the server reply as while it reads its data from disk: most commands are refused. Its data are there
 // all the same.
 func (s *Server) SetLoading(loads bool) { s.loads = loads }
 
-// Loading reports whether the server replies as one that reads its data from disk.
+// Loading reports whether the server replies as while it reads its data from disk.
 func (s *Server) Loading() bool { return s.loads }
 
 // Busy reports whether a script runs that does not end.

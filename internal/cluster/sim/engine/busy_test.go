@@ -77,7 +77,7 @@ func eventuallyRefuses(t *testing.T, c *realConn, code string) {
 	t.Fatalf("the server does not reply %s", code)
 }
 
-// TestBusyServerKeepsTime: while a script runs no timer does, and what is due then is done when it was killed.
+// TestBusyServerKeepsTime: while a script runs no timer does, and the timers due then fire when it was killed.
 func TestBusyServerKeepsTime(t *testing.T) {
 	w := newWorld(t)
 	a, b, runs := w.open("a"), w.open("b"), w.open("runs")

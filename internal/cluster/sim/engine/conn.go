@@ -44,7 +44,7 @@ type Conn struct {
 	tracking bool
 }
 
-// waiting is what a blocked connection waits for.
+// waiting is the condition for which a blocked connection waits.
 type waiting struct {
 	until   time.Time // zero: forever
 	timeout func()    // writes the reply after a timeout
@@ -65,8 +65,8 @@ func (s *Server) Open(addr string, push func([]byte)) *Conn {
 	return c
 }
 
-// Refuse is what a server that has maxclients connections sends to one more before it closes it, and counts it; "":
-// the connection may be opened. Connections of the server's owner may always be.
+// Refuse is the reply of a server with maxclients connections to one more before it closes it, and counts it; "": the
+// connection may be opened. Connections of the server's owner may always be.
 func (s *Server) Refuse() string {
 	if len(s.conns) < s.maxClients {
 		return ""
@@ -170,7 +170,7 @@ func (s *Server) Serve(f func()) {
 	s.leave()
 }
 
-// resume executes what was received while the connection was blocked.
+// resume executes requests that were received while the connection was blocked.
 func (c *Conn) resume() {
 	for len(c.queue) > 0 && c.wait == nil && !c.closed && !c.closing {
 		args := c.queue[0]

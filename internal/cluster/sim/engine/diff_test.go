@@ -217,8 +217,7 @@ func values(text string) ([]value, error) {
 	}
 }
 
-// tolerance is how to compare the reply to a move; that of EXEC has the replies to all
-// queued commands.
+// tolerance is how to compare the reply to a move; EXEC's has the replies to all queued commands.
 func (b *servers) tolerance(m move) tolerance {
 	t := toleranceOf(m.args)
 	for _, a := range m.args {

@@ -3,20 +3,20 @@
 // error texts.
 //
 // It has no sockets, goroutines, timers or clock of its own, knows no other node, and
-// is not safe for concurrent use. The owner of a [Server] feeds it bytes, calls
-// [Server.Wake] when time has passed, and sends what [Config.Propagate] gets to replicas
-// or to a log. The same calls in the same order give the same bytes.
+// is not safe for concurrent use. The owner of a [Server] feeds it bytes, calls [Server.Wake] when time has passed, and
+// sends the commands of [Config.Propagate] to replicas or to a log. The same calls in the same order give the same
+// bytes.
 //
 // Not implemented, and unknown commands here: streams, HyperLogLog, geo, BITFIELD, functions, SORT, DUMP and RESTORE,
 // MONITOR, DEBUG, MEMORY, CLIENT REPLY and CLIENT PAUSE; scripts have neither cmsgpack nor struct. ACL has one user,
 // default, and rules for commands and channels only.
 //
 // Differences from Redis: CLIENT TRACKING is accepted, but sends no invalidations. The password cannot be changed. The
-// used memory is a constant for each key; maxmemory limits it, and the oldest key is evicted first. A script that does
-// not end makes the server BUSY only if it has the loop "while true do end", and does so at once; other endless scripts
-// are not stopped. Keys are removed at the instant of their expiry, not up to 0.1 s later. Elements of a set, or of a
-// large hash, are in order of insertion; in Redis the order depends on a random seed. Errors raised by Lua itself have
-// the text of the interpreter used here, which does not name variables.
+// used memory is a constant for each key; maxmemory limits it, and the oldest key is evicted first. An endless script
+// makes the server BUSY only if it has the loop "while true do end", and does so at once; other endless scripts are not
+// stopped. Keys are removed at the instant of their expiry, not up to 0.1 s later. Elements of a set, or of a large
+// hash, are in order of insertion; in Redis the order depends on a random seed. Errors raised by Lua itself have the
+// text of the interpreter used here, which does not name variables.
 package engine
 
 import (
@@ -45,8 +45,8 @@ type Config struct {
 	// Extra adds commands to the table or replaces them. Names are in lower case; a subcommand is "cluster|slots".
 	// A command in the table keeps its arity, flags and keys; another has any arity and no keys.
 	Extra map[string]Command
-	// Guard is called before each command, including those of scripts ([Conn.Scripted]) and those that are queued for
-	// a transaction; if it returns text, that is the error reply ("READONLY You can't …") in place of the command.
+	// Guard is called before each command, including commands of scripts ([Conn.Scripted]) and commands queued for a
+	// transaction; if it returns text, that is the error reply ("READONLY You can't …") in place of the command.
 	Guard func(c *Conn, cmd *Spec, args [][]byte) (errReply string)
 	// Propagate gets the effects of one command, script or transaction, as Redis replicates them: deterministic
 	// commands with absolute times, expiry as DEL. They are one unit, as between MULTI and EXEC. A SELECT among them
@@ -58,12 +58,12 @@ type Config struct {
 	Broadcast func(channel, message []byte, shard bool)
 	// Info replaces the text of a section of INFO; "" keeps the engine's own.
 	Info func(section string) string
-	// AOF returns what INFO persistence reports about an append-only file; "": there is none. It may be nil.
+	// AOF returns the report of INFO persistence about an append-only file; "": there is none. It may be nil.
 	AOF func() string
 }
 
-// Server is the state of one node between two restarts. Its methods, and those of its
-// connections, must be called by one goroutine at a time, and not from within each other.
+// Server is the state of one node between two restarts. Its methods, and its connections', must be called by one
+// goroutine at a time, and not from within each other.
 type Server struct {
 	cfg     Config
 	random  *rand.Rand
@@ -82,7 +82,7 @@ type Server struct {
 	applying bool  // executing commands of a master or a log
 
 	effects   []effect
-	instead   [][][]byte // what to propagate in place of the current command
+	instead   [][][]byte // to propagate in place of the current command
 	verbatim  bool       // false: instead applies
 	unflushed []*Conn    // have output
 
@@ -210,8 +210,8 @@ func (s *Server) flushReplies() {
 	s.unflushed = s.unflushed[:0]
 }
 
-// Wake does what is due by the clock: it ends blocking commands that have timed out,
-// and, unless this is a replica, removes expired keys.
+// Wake acts on the clock: it ends blocking commands that have timed out, and, unless this is a replica, removes expired
+// keys.
 func (s *Server) Wake() {
 	if s.Busy() { // timers do not run
 		return

@@ -140,7 +140,7 @@ func (c *Conn) reject(spec *Spec, bad string) {
 	c.WriteError("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(bad, "ERR "))
 }
 
-// FlagsOf are the flags of a command; for EXEC they include those of the queued commands.
+// FlagsOf are the flags of a command; for EXEC they include the flags of the queued commands.
 func (c *Conn) FlagsOf(spec *Spec) Flags {
 	if c.multi != nil && spec.Name == "exec" {
 		return spec.Flags | c.multi.flags
@@ -191,8 +191,8 @@ func (spec *Spec) run(c *Conn, args [][]byte) {
 	spec.do(c, args)
 }
 
-// rewrite sets what to propagate in place of the current command; no arguments: nothing.
-// It may be called several times.
+// rewrite sets the command to propagate in place of the current one; no arguments: nothing. It may be called several
+// times.
 func (s *Server) rewrite(args ...[]byte) {
 	s.verbatim = false
 	if len(args) > 0 && s.cfg.Propagate != nil {

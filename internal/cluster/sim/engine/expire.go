@@ -52,7 +52,7 @@ func (o conditions) allow(now, then int64) bool {
 	return true
 }
 
-// expire implements the EXPIRE family; base is what the time counts from, in milliseconds.
+// expire implements the EXPIRE family; base is the start of the time, in milliseconds.
 func (c *Conn) expire(args [][]byte, unit, base int64, command string) {
 	o := c.parseExpireOptions(args[3:])
 	at := c.integer(args[2])

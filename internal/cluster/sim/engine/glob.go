@@ -42,7 +42,7 @@ func matchOne(pattern string, b byte) (ok bool, n int) {
 	return pattern[0] == b, 1
 }
 
-// matchClass matches a class in brackets; one that is not closed extends to the end.
+// matchClass matches a class in brackets; an unclosed one extends to the end.
 func matchClass(pattern string, b byte) (ok bool, n int) {
 	i := 1
 	not := i < len(pattern) && pattern[i] == '^'

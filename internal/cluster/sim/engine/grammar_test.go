@@ -269,7 +269,7 @@ func newGenerator(seed uint64, now int64, scripts []lockScript) *generator {
 func (g *generator) word(name string) string {
 	options := strings.Fields(words[name])
 	w := options[g.IntN(len(options))]
-	if w == "huge" { // but not one that would exhaust the memory
+	if w == "huge" { // but no value that would exhaust the memory
 		return []string{"9223372036854775807", "-9223372036854775808", "4294967296"}[g.IntN(3)]
 	}
 	if len(w) < 3 || w[0] != '<' {

@@ -13,7 +13,7 @@ type world struct {
 	t       *testing.T
 	s       *Server
 	now     time.Time
-	effects []string // what was propagated, one line per unit
+	effects []string // propagated commands, one line per unit
 }
 
 func newWorld(t *testing.T, change ...func(*Config)) *world {
@@ -39,7 +39,7 @@ func (w *world) note(db int, cmds [][][]byte) {
 	w.effects = append(w.effects, strings.Join(unit, "; "))
 }
 
-// takeEffects returns what was propagated since the last call.
+// takeEffects returns the commands propagated since the last call.
 func (w *world) takeEffects() string {
 	all := strings.Join(w.effects, " | ")
 	w.effects = nil

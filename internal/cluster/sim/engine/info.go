@@ -15,7 +15,7 @@ type section struct {
 	text func(s *Server) string
 }
 
-// sections are those of INFO, in Redis' order.
+// sections are the sections of INFO, in Redis' order.
 func sections() []section {
 	return []section{
 		{"server", infoServer},
@@ -234,7 +234,7 @@ func cmdCommand(c *Conn, _ [][]byte) {
 	}
 }
 
-// mainCommands are the names in the table without those of subcommands, sorted.
+// mainCommands are the names in the table without subcommands, sorted.
 func (s *Server) mainCommands() []string {
 	return slices.DeleteFunc(s.Commands(), func(name string) bool { return strings.Contains(name, "|") })
 }

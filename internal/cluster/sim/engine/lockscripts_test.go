@@ -79,8 +79,8 @@ func lockScripts(t testing.TB) []lockScript {
 	return append(all, historicScripts(t)...)
 }
 
-// countedScripts are those of semaphores and latches: names, keys and arguments. Without a second key, as while their
-// slot migrates, the tombstone is the last argument.
+// countedScripts are the scripts of semaphores and latches: names, keys and arguments. Without a second key, as while
+// their slot migrates, the tombstone is the last argument.
 func countedScripts() [][3]string {
 	return [][3]string{
 		{"publish counted tombstone semaphore_set", "{L} {P} [{W}]",
@@ -108,8 +108,8 @@ func countedScripts() [][3]string {
 	}
 }
 
-// movingScripts are those of fair and readers-writer locks and leased permits while their slot migrates, which name one
-// key: names, keys and arguments.
+// movingScripts are the scripts of fair and readers-writer locks and leased permits while their slot migrates, which
+// name one key: names, keys and arguments.
 func movingScripts() [][3]string {
 	return [][3]string{
 		{"mint rw_hold rw_moving rw_acquire", "{L}", "{H} {lease} {o} (n|{v}) (r|w) 0 {P} (-1|20) [{v}|{v} {H}]"},
@@ -125,7 +125,7 @@ func movingScripts() [][3]string {
 	}
 }
 
-// redissonScripts are those of mutexes in Redisson's layout: names, keys and arguments.
+// redissonScripts are the scripts of mutexes in Redisson's layout: names, keys and arguments.
 func redissonScripts() [][3]string {
 	return [][3]string{
 		{"foreign redisson_acquire", "{L} {P} [{T}]", "{H} {lease} {o} (n|{v})"},

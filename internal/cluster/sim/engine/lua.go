@@ -75,7 +75,7 @@ const mostCompiled = 1024
 
 // compiled is the cache of this process.
 //
-//nolint:gochecknoglobals // what is in it follows from the key alone
+//nolint:gochecknoglobals // an entry follows from its key alone
 var compiled = sync.OnceValue(func() *compiledScripts {
 	return &compiledScripts{code: map[string]*lua.FunctionProto{}}
 })

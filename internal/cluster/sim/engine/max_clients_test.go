@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMaxClients compares the limit of connections with that of a real server: what it may be set to, and what a
-// connection too many gets.
+// TestMaxClients compares the limit of connections with a real server's: its values, and the reply to a connection too
+// many.
 func TestMaxClients(t *testing.T) {
 	server := startReal(t)
 	conn, err := server.open()

@@ -15,7 +15,7 @@ type queued struct {
 	args [][]byte
 }
 
-// watch is a watched key; one that had already expired when it was watched may be removed.
+// watch is a watched key; a key that had already expired when it was watched may be removed.
 type watch struct {
 	dbKey
 	over bool
@@ -93,7 +93,7 @@ func (c *Conn) unwatch() {
 	c.watches, c.dirtyCAS = nil, false
 }
 
-// dropFrom removes the connection from those that wait for, or watch, a key.
+// dropFrom removes the connection from the ones that wait for, or watch, a key.
 func (c *Conn) dropFrom(all map[dbKey][]*Conn, key dbKey) {
 	all[key] = slices.DeleteFunc(all[key], func(o *Conn) bool { return o == c })
 	if len(all[key]) == 0 {

@@ -139,8 +139,7 @@ func is(b []byte, word string) bool {
 	return true
 }
 
-// span turns the ends of a range that may count from the end into those of a slice;
-// from >= to: empty.
+// span turns the ends of a range that may count from the end into ends of a slice; from >= to: empty.
 func span(start, end int64, n int) (from, to int) {
 	size := int64(n)
 	if start < 0 {

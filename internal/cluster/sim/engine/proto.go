@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Redis' limits of what a client may send.
+// Redis' limits of a client's requests.
 const (
 	maxInline = 64 << 10
 	maxArgs   = 1 << 20

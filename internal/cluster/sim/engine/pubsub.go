@@ -127,9 +127,8 @@ func cmdUnsubscribe(c *Conn, args [][]byte)  { c.unsubscribe(c.channelFeed(), ar
 func cmdPunsubscribe(c *Conn, args [][]byte) { c.unsubscribe(c.patternFeed(), args[1:]) }
 func cmdSunsubscribe(c *Conn, args [][]byte) { c.unsubscribe(c.shardFeed(), args[1:]) }
 
-// Publish delivers a message to the subscribers of this server and returns how many there
-// were; shard: to those of SSUBSCRIBE. It is for messages from other nodes and must be
-// called inside [Server.Serve].
+// Publish delivers a message to the subscribers of this server and returns how many there were; shard: to SSUBSCRIBE's.
+// It is for messages from other nodes and must be called inside [Server.Serve].
 func (s *Server) Publish(channel, message []byte, shard bool) int {
 	all, kind := &s.channels, "message"
 	if shard {

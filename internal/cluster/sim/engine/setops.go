@@ -31,7 +31,7 @@ func difference(sets []*object) []string {
 	})
 }
 
-// sets finds the sets; one that does not exist is nil.
+// sets finds the sets; a missing one is nil.
 func (c *Conn) sets(keys [][]byte) []*object {
 	sets := make([]*object, len(keys))
 	for i, key := range keys {

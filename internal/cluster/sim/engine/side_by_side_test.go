@@ -27,7 +27,7 @@ func openSideBySide(t *testing.T, server *realServer, w *world, names ...string)
 	return s
 }
 
-// compare sends a line to the simulated server and compares its reply with that of the real one.
+// compare sends a line to the simulated server and compares its reply with the real one's.
 func (s sideBySide) compare(name, line string, want []byte) {
 	s.t.Helper()
 	s.simulated[name].Feed([]byte(line + "\r\n"))

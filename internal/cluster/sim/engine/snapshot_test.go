@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSnapshotsFail compares a server whose last snapshot failed with a real one: what it refuses, and in which words.
+// TestSnapshotsFail compares a server whose last snapshot failed with a real one: the refused commands, and the words.
 func TestSnapshotsFail(t *testing.T) {
 	server := startReal(t, "--enable-protected-configs", "yes", "--save", "")
 	w := newWorld(t)

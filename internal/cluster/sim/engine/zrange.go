@@ -138,7 +138,7 @@ func zrangeBy(by byte, rev bool) Command {
 	return func(c *Conn, args [][]byte) { c.zrange(args[1], args[2:], rangeRequest{by: by, rev: rev}, false) }
 }
 
-// parseRange parses the options after both ends; general: those of ZRANGE, which select the kind of range.
+// parseRange parses the options after both ends; general: of ZRANGE, which select the kind of range.
 func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) rangeRequest {
 	r.count = -1
 	limited := false

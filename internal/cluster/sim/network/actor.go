@@ -30,7 +30,7 @@ type Actor struct {
 	blocked  []blockedGoroutine
 	follower masterFollower
 
-	protected map[string]string // see zkFrames.rename: seeded names by those of the client, and back
+	protected map[string]string // see zkFrames.rename: seeded names by the client's names, and back
 }
 
 // NewActor is an actor with that slot; narrow: all of its connections share the slot.
@@ -67,9 +67,9 @@ func (a *Actor) Turn() {
 	time.Sleep(time.Duration(a.world.Slots.snap(now+1, a.slot) - now))
 }
 
-// Freeze stops the actor as SIGSTOP stops a process: what it sends, dials, closes or reads waits, and nothing is
-// delivered to it, until Thaw. Its goroutines may still run and its timers fire, but nothing leaves it; so every
-// outcome is one of a process all of whose goroutines were stopped before their next input or output.
+// Freeze stops the actor as SIGSTOP stops a process: its sends, dials, closes and reads wait, and nothing is delivered
+// to it, until Thaw. Its goroutines may still run and its timers fire, but nothing leaves it; so every outcome is
+// possible for a process all of whose goroutines were stopped before their next input or output.
 func (a *Actor) Freeze() {
 	a.world.Mu.Lock()
 	defer a.world.Mu.Unlock()
@@ -88,8 +88,8 @@ func (a *Actor) Thaw() {
 	w.at(w.Slots.snap(w.Now()+1, a.slot), rank(a.slot, Forward), call(a.thawed))
 }
 
-// Crash ends the actor as SIGKILL ends a process: its connections are reset, what is in flight to it is lost, and
-// it can no longer send or connect. Its goroutines see errors.
+// Crash ends the actor as SIGKILL ends a process: its connections are reset, messages in flight to it are lost, and it
+// can no longer send or connect. Its goroutines see errors.
 func (a *Actor) Crash() {
 	w := a.world
 	w.Mu.Lock()
@@ -130,8 +130,8 @@ func (a *Actor) thawed() {
 	a.releaseBlocked()
 }
 
-// blockedGoroutine is a goroutine of a frozen actor that waits to resume, and the slot of its turn. If all resumed
-// at one instant, Go would choose the order in which they get what they share (a connection pool, a channel).
+// blockedGoroutine is a goroutine of a frozen actor that waits to resume, and the slot of its turn. If all resumed at
+// one instant, Go would choose the order in which they get shared objects (a connection pool, a channel).
 type blockedGoroutine struct {
 	wake action
 	slot int
@@ -153,8 +153,8 @@ func (a *Actor) AwaitThaw() {
 	a.awaitThaw(a.slot)
 }
 
-// awaitThaw is AwaitThaw with the world locked, for a goroutine whose turns are those of slot. The wait releases the
-// lock meanwhile.
+// awaitThaw is AwaitThaw with the world locked, for a goroutine with the turns of slot. The wait releases the lock
+// meanwhile.
 func (a *Actor) awaitThaw(slot int) {
 	for a.frozen && !a.world.Closed {
 		s := new(sleeper)
@@ -172,9 +172,9 @@ func (a *Actor) Ready() (*Waiters, int64) {
 	return nil, 0
 }
 
-// Order blocks until every other goroutine of this instant is blocked, then releases the actor's callers one after
-// the other, sorted by server and then by command: what they share (a connection pool, say) is used in the same order
-// in every run. No virtual time passes. Call it before goroutines of one client compete for something.
+// Order blocks until every other goroutine of this instant is blocked, then releases the actor's callers one after the
+// other, sorted by server and then by command: shared objects (a connection pool, say) are used in the same order in
+// every run. No virtual time passes. Call it before goroutines of one client compete for something.
 func (a *Actor) Order(server string, command func() string) {
 	w := a.world
 	w.Mu.Lock()
@@ -226,11 +226,10 @@ func (o *ordered) Fire() {
 	o.actor.world.wake(&o.sleeper)
 }
 
-// key is that of an actor in a context.
+// key is the key of an actor in a context.
 type key struct{}
 
-// With returns ctx with the slot of a: what the harness does to the cluster under that context happens at instants of
-// a.
+// With returns ctx with the slot of a: the harness's actions on the cluster under that context happen at instants of a.
 func With(ctx context.Context, a *Actor) context.Context { return context.WithValue(ctx, key{}, a) }
 
 // ActorOf is the actor that With put into ctx, nil if there is none.
@@ -239,7 +238,8 @@ func ActorOf(ctx context.Context) *Actor {
 	return a
 }
 
-// Act locks the world at the next instant of the actor in ctx, for what that actor does to servers. The caller unlocks.
+// Act locks the world at the next instant of the actor in ctx, for an action of that actor on servers. The caller
+// unlocks.
 func (w *World) Act(ctx context.Context) {
 	a := ActorOf(ctx)
 	if a == nil {

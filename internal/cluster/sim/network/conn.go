@@ -32,7 +32,7 @@ type End interface {
 	Broken(err error) // refused, reset or closed by the peer (io.EOF)
 }
 
-// Segment is what one call sends.
+// Segment is the data of one call.
 type Segment struct {
 	Kind kind
 	Data []byte
@@ -79,10 +79,10 @@ type flow struct {
 // rank orders the events of one instant.
 func rank(slot, dir int) int64 { return int64(2*slot+dir) << 32 }
 
-// rank is that of the flow's events: connections may share a slot.
+// rank is the rank of the flow's events: connections may share a slot.
 func (f *flow) rank() int64 { return rank(f.slot, f.dir) + int64(f.conn.k) }
 
-// Connect opens a connection from caller name to host h. near gets what arrives.
+// Connect opens a connection from caller name to host h. near gets the arriving segments.
 func (w *World) Connect(name string, h *Host, near End, slot, k int) *Conn {
 	c := &Conn{world: w, k: k, From: h.caller(name), to: h}
 	c.id = Mix(Mix(NameHash(name), NameHash(h.Name)), uint64(k))
@@ -239,7 +239,7 @@ func (f *flow) lose() {
 	}
 }
 
-// Retry delivers what was held, a latency after it may pass.
+// Retry delivers the held segments, a latency after they may pass.
 func (f *flow) Retry() {
 	c, w := f.conn, f.conn.world
 	if c.Closed || len(f.queue) == 0 {
@@ -298,8 +298,7 @@ func (c *Conn) Reset() {
 	}
 }
 
-// Die closes the end that sends in direction d. What it has sent still arrives, then a reset; what arrives at it is
-// lost.
+// Die closes the end that sends in direction d. Its earlier output still arrives, then a reset; its input is lost.
 func (c *Conn) Die(d int) {
 	if c.Closed {
 		return

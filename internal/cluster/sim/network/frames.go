@@ -11,10 +11,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// zkFrames puts what a ZooKeeper client sends at one instant in order. go-zookeeper numbers and sends the requests of
-// concurrent goroutines as Go runs them, and lists the watches that it sets again in the order of a Go map. So requests
-// of one instant are sorted and numbered here, and the numbers in the replies changed back: what the client sees is one
-// of the orders that it could have chosen.
+// zkFrames puts the requests of a ZooKeeper client at one instant in order. go-zookeeper numbers and sends the requests
+// of concurrent goroutines as Go runs them, and lists the watches that it sets again in the order of a Go map. So
+// requests of one instant are sorted and numbered here, and the numbers in the replies changed back: the client sees
+// one of the orders that it could have chosen.
 type zkFrames struct {
 	socket  *socket
 	buf     []byte // written, up to the end of a message
@@ -40,7 +40,8 @@ const (
 	protectedSize = 32
 )
 
-// rename replaces what go-zookeeper has drawn without a seed. A name that is known already came from a server.
+// rename replaces the names that go-zookeeper has drawn without a seed. A name that is known already came from a
+// server.
 func (f *zkFrames) rename(body []byte) {
 	a := f.socket.actor
 	eachProtected(body, func(name []byte) {
@@ -83,7 +84,7 @@ func eachProtected(body []byte, do func(name []byte)) {
 	}
 }
 
-// write takes what the client has written.
+// write takes the bytes that the client has written.
 func (f *zkFrames) write(b []byte) {
 	f.buf = append(f.buf, b...)
 	for {

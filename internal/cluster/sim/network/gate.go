@@ -86,8 +86,8 @@ func (h *Host) SetRule(from string, d int, rule cluster.Rule) {
 	}
 }
 
-// set also resets the connections that cannot continue under the rule: all if the link is cut, those that lost
-// bytes if bytes pass again.
+// set also resets the connections that cannot continue under the rule: all if the link is cut, the ones with lost bytes
+// if bytes pass again.
 func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.directions[d]
 	was := l.rule
@@ -112,7 +112,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 	}
 }
 
-// established reports whether the server has accepted the connection; what was sent before that is retransmitted.
+// established reports whether the server has accepted the connection; bytes sent before that are retransmitted.
 func (c *Conn) established() bool {
 	_, opening := c.Ends[Back].(acceptingEnd)
 	return !opening && (len(c.Flows[Back].queue) == 0 || c.Flows[Back].queue[0].Kind != Accepted)
@@ -164,7 +164,7 @@ func (h *Host) ResetAll(of func(caller string) bool) {
 	}
 }
 
-// Waiters is what was deferred.
+// Waiters are deferred deliveries.
 type Waiters []waiter
 
 // waiter resumes after retry was called, at its own next instant.

@@ -37,7 +37,7 @@ const FlushAfter = int64(30 * time.Second)
 
 // Disk is the disk of a server.
 type Disk interface {
-	PowerOff(now int64) // drops what is not durable at that instant
+	PowerOff(now int64) // drops data that are not durable at that instant
 	Wipe()              // empties it; the server does not run
 }
 
@@ -50,7 +50,7 @@ func (h *Host) Wall() time.Time {
 // SetClock sets it to k, from which it continues.
 func (h *Host) SetClock(k cluster.Clock) { h.Clock, h.set = k, h.World.Now() }
 
-// program is what runs on a host.
+// program is the program of a host.
 type program interface {
 	Start()
 	Stop()
@@ -138,7 +138,7 @@ func (h *Host) Resume() error {
 	return nil
 }
 
-// Proceed delivers what was deferred, unless something else still stops the program.
+// Proceed makes the deferred deliveries, unless something else still stops the program.
 func (h *Host) Proceed() {
 	if !h.Stopped() {
 		h.Deferred.Release()

@@ -27,7 +27,7 @@ type SentinelAccess struct {
 	Password string // empty: none
 }
 
-// masterFollower is what an actor keeps in order to follow the master.
+// masterFollower is the state with which an actor follows the master.
 type masterFollower struct {
 	made         []*socket           // connections made through masterAddr
 	subscription *masterSubscription // nil: not subscribed
@@ -131,7 +131,7 @@ func (q *masterQuery) Receive(seg Segment) {
 		return
 	}
 	replies, _ := resp.ParseAll(seg.Data)
-	for _, reply := range replies { // the first reply may be that of AUTH
+	for _, reply := range replies { // the first reply may be AUTH's
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Output buffers what a server sends on a connection.
+// Output buffers a server's output on a connection.
 type Output struct {
 	Conn  *Conn
 	out   []byte
@@ -21,7 +21,7 @@ func (o *Output) Add(p []byte) (first bool) {
 	return first
 }
 
-// Flush sends what is buffered after wait nanoseconds.
+// Flush sends the buffered bytes after wait nanoseconds.
 func (o *Output) Flush(wait int64) {
 	o.dirty = false
 	if len(o.out) > 0 {

@@ -12,16 +12,16 @@ import (
 // ten others in sequence almost never results from random latencies; with priorities it is one of few possible
 // orders.
 //
-// The seed decides what has a priority: each client or server, each pair of the two, or each connection. A message
-// waits while others of a higher priority are in flight, and half the limit longer, because the receiver often
-// sends a reply; up to a limit, so that none starves. At a few instants the next sender gets the lowest priority of
-// all.
+// The seed decides the kind of thing that has a priority: each client or server, each pair of the two, or each
+// connection. A message waits while others of a higher priority are in flight, and half the limit longer, because the
+// receiver often sends a reply; up to a limit, so that none starves. At a few instants the next sender gets the lowest
+// priority of all.
 type Priorities struct {
 	Seed    uint64
 	Horizon time.Duration // from the end of Start: in it priorities change
 }
 
-// group is what has a priority.
+// group is the kind of thing that has a priority.
 type group int
 
 const (
@@ -77,7 +77,7 @@ func (o *order) String() string {
 		o.by, len(o.changes), time.Duration(o.limit))
 }
 
-// member identifies what f has its priority from.
+// member identifies the source of f's priority.
 func (o *order) member(f *flow) uint64 {
 	switch o.by {
 	case groupActors:

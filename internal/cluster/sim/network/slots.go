@@ -60,7 +60,7 @@ func NewSlotTable(clients, hosts int) (slotTable, error) {
 	return l, nil
 }
 
-// width is the number of slots of one client: its own, those of its connections, and one for its notices.
+// width is the number of slots of one client: its own, its connections', and one for its notices.
 func (l slotTable) width() int { return 2 + l.hosts*l.each }
 
 func (l slotTable) harness() int {

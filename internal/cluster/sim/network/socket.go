@@ -185,10 +185,10 @@ func (s *socket) Read(b []byte) (int, error) {
 	}
 }
 
-// Write sends b. It never blocks: the kernel's buffers are larger than what a client sends. What a frozen client
-// writes leaves when it thaws; Write still returns immediately, because its caller may hold a mutex that another
+// Write sends b. It never blocks: the kernel's buffers are larger than a client's requests. The writes of a frozen
+// client leave when it thaws; Write still returns immediately, because its caller may hold a mutex that another
 // goroutine of the client waits for, and virtual time would stall. Until Read has returned the error of a broken
-// connection, what is written to it is lost without an error, as if the kernel had not detected it yet.
+// connection, writes to it are lost without an error, as if the kernel had not detected it yet.
 func (s *socket) Write(b []byte) (int, error) {
 	w := s.actor.world
 	w.Mu.Lock()
@@ -220,7 +220,7 @@ func (s *socket) send(seg Segment) {
 	s.actor.world.at(s.actor.world.Now(), s.conn.Flows[Forward].rank(), &unsent{s, seg})
 }
 
-// unsent is what a client has written. If the client is frozen, it leaves when it thaws.
+// unsent are bytes that a client has written. If the client is frozen, they leave when it thaws.
 type unsent struct {
 	socket *socket
 	Segment
@@ -237,7 +237,7 @@ func (u *unsent) Fire() {
 
 func (u *unsent) Retry() { u.socket.conn.Send(Forward, u.Segment) }
 
-// Close ends the connection: what was sent still arrives.
+// Close ends the connection: sent bytes still arrive.
 func (s *socket) Close() error {
 	w := s.actor.world
 	w.Mu.Lock()
@@ -299,8 +299,8 @@ func (s *socket) Fire() {
 // Retry is an alarm that fired while the client was frozen.
 func (s *socket) Retry() { s.alarm(s.readBy) }
 
-// nextTurn is the instant of the connection's slot after t, unless t has passed. A deadline is often that of a
-// context too: the reader would wake at the instant at which the context ends, in random order.
+// nextTurn is the instant of the connection's slot after t, unless t has passed. A deadline is often a context's too:
+// the reader would wake at the instant at which the context ends, in random order.
 func (s *socket) nextTurn(t time.Time) time.Time {
 	if t.IsZero() || expired(t) {
 		return t
@@ -331,7 +331,7 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return s.SetReadDeadline(t)
 }
 
-// SetReadDeadline sets the deadline of every Read, also of one that is blocked.
+// SetReadDeadline sets the deadline of every Read, also of a blocked one.
 func (s *socket) SetReadDeadline(t time.Time) error {
 	w := s.actor.world
 	w.Mu.Lock()
@@ -361,7 +361,7 @@ func address(addr string) net.Addr {
 // text is an address that is not an IP address and a port.
 type text string
 
-// Network is that of the simulation.
+// Network is the network of the simulation.
 func (text) Network() string { return "tcp" }
 
 func (t text) String() string { return string(t) }

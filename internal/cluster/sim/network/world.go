@@ -23,8 +23,7 @@ import (
 //
 // An instant is run in phases: an event runs only when no other goroutine of the bubble can run, and an event that
 // has woken a goroutine is followed by the next one only when that goroutine, and all that it has woken in turn, wait
-// again. So what the goroutines of a client do is never concurrent with an event, and what two events cause is never
-// concurrent either.
+// again. So the actions of a client's goroutines are never concurrent with an event, nor are the effects of two events.
 type World struct {
 	epoch time.Time // instant 0
 	Seed  uint64
@@ -54,7 +53,7 @@ type World struct {
 	Clients   []*Actor          // by number
 	others    map[string]*Actor // by name
 	Sentinels SentinelAccess    // no hosts: there are no Sentinels
-	ZooKeeper bool              // the servers are those of ZooKeeper
+	ZooKeeper bool              // the servers run ZooKeeper
 	protected map[string]bool   // see zkFrames.rename
 }
 
@@ -165,7 +164,7 @@ func (w *World) phase() bool {
 	return false
 }
 
-// sleeper is what one goroutine at a time waits for in virtual time.
+// sleeper is the wait of one goroutine at a time in virtual time.
 type sleeper struct {
 	cond  sync.Cond
 	since uint64 // the event count when it began
@@ -220,8 +219,7 @@ func (w *World) Close() {
 	}
 }
 
-// Stream is a random stream of what the ids identify, and of nothing else: the order of draws from different
-// streams does not matter.
+// Stream is a random stream that belongs to the ids alone: the order of draws from different streams does not matter.
 func (w *World) Stream(ids ...uint64) *rand.Rand {
 	h := w.Seed
 	for _, id := range ids {
@@ -322,7 +320,7 @@ func (q *queue) push(e event) {
 func (q *queue) pop() event {
 	h := *q
 	top, last := h[0], h[len(h)-1]
-	h[len(h)-1] = event{} // free what it held
+	h[len(h)-1] = event{} // free its references
 	h = h[:len(h)-1]
 	*q = h
 	if len(h) == 0 {

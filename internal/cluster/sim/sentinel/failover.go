@@ -81,7 +81,7 @@ func (s *sentinel) elected(epoch int64) string {
 }
 
 // mayStart reports whether this Sentinel would start a failover now: the last one that it started or voted for is over.
-// With a quorum of 1 a Sentinel that is not connected yet starts one by itself.
+// With a quorum of 1 an unconnected Sentinel starts one by itself.
 func (s *sentinel) mayStart() bool {
 	m := s.master
 	return !m.inProgress && (m.failoverStart == 0 || s.Millis()-m.failoverStart >= failoverTimeout*2)

@@ -65,7 +65,7 @@ func (g *Sentinels) Failover() error {
 // its first second is replaced a second later than otherwise, on real servers too.
 const settledMS = 1100
 
-// NotReady says what a Sentinel does not see yet, "" if they see everything. The world is locked.
+// NotReady names the servers that a Sentinel does not see yet, "" if they see everything. The world is locked.
 func (g *Sentinels) NotReady() string {
 	for _, s := range g.list {
 		for _, i := range s.all() {

@@ -9,7 +9,7 @@ type (
 	InfoReply   struct{ Info Info }
 	Subscribe   struct{}
 
-	// Hello is what a Sentinel publishes about itself and the master.
+	// Hello is the message of a Sentinel about itself and the master.
 	Hello struct {
 		from, addr, master string
 		epoch, configEpoch int64
@@ -37,7 +37,7 @@ const (
 	SmallSize     = 30
 )
 
-// Info is what a Sentinel reads from a server's INFO.
+// Info has the values that a Sentinel reads from a server's INFO.
 type Info struct {
 	ID       string   // run id
 	Replica  bool     // else a master

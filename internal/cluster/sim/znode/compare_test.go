@@ -67,7 +67,7 @@ func (c *comparison) shrink(steps []step) []step {
 	return steps
 }
 
-// barrier is the number of the request that ends what a session is sent after a step.
+// barrier is the number of the request that ends the messages to a session after a step.
 const barrier = 1 << 30
 
 // pingXid is the number of each ping.
@@ -78,8 +78,8 @@ func exists() jute.Message {
 	return encode(znode.Request{Xid: barrier, Op: znode.OpExists, Path: "/"}, "", 0)
 }
 
-// compare executes a sequence, and returns the index of the first step after which something differs, and what; -1 if
-// nothing does.
+// compare executes a sequence, and returns the index of the first step with a difference, and the difference; -1 if
+// there is none.
 func (c *comparison) compare(steps []step) (at int, difference string) {
 	c.roots++
 	r := run{comparison: c, root: fmt.Sprintf("/r%d", c.roots)}
@@ -144,7 +144,7 @@ func (r *run) end() {
 	}
 }
 
-// step executes a step, collects what both servers send to all sessions, and returns the difference.
+// step executes a step, collects the messages of both servers to all sessions, and returns the difference.
 func (r *run) step(s step) string {
 	if r.closed[s.session] {
 		return "" // a closeSession before it was not left out
@@ -191,7 +191,7 @@ func (r *run) step(s step) string {
 	return cmp.Diff(strings.Split(actual, "\n"), strings.Split(simulated, "\n"))
 }
 
-// describe writes what the sessions were sent after requests. The end of a session deletes its nodes in the order of a
+// describe writes the messages to the sessions after requests. The end of a session deletes its nodes in the order of a
 // hash set.
 func (r *run) describe(sent [][]jute.Message, ops map[int32]znode.Op) string {
 	var lines []string

@@ -9,8 +9,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// step is what a session sends at once, mostly one request, or the loss of its connection. Its paths are below the root
-// of the sequence; it does not depend on the replies to earlier steps, so that each subsequence is a sequence.
+// step is a group of requests that a session sends at once, mostly one request, or the loss of its connection. Its
+// paths are below the root of the sequence; it does not depend on the replies to earlier steps, so that each
+// subsequence is a sequence.
 type step struct {
 	session   int
 	reconnect bool // instead of requests
@@ -181,8 +182,8 @@ func (g generator) acl() []znode.ACL {
 	return []znode.ACL{world(31)}
 }
 
-// path draws a path: sometimes of a sequential node, seldom one that is not valid. It begins with the root, "", unless
-// it has no slash in front.
+// path draws a path: sometimes of a sequential node, seldom an invalid one. It begins with the root, "", unless it has
+// no slash in front.
 func (g generator) path() string {
 	if g.IntN(60) == 0 {
 		return []string{

@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// model is a server of znode: what the leader prepared, and what it has applied.
+// model is a server of znode: the prepared and the applied tree.
 type model struct {
 	prepared, applied *znode.Tree
 	watches           znode.Watches[int]
@@ -38,8 +38,8 @@ func (m *model) apply(x znode.Txn) znode.Result {
 	return result
 }
 
-// requests executes what a session has sent at once: all writes are prepared before the first one is applied. Another
-// member leads whenever it is session 0.
+// requests executes the requests that a session has sent at once: all writes are prepared before the first one is
+// applied. Another member leads whenever it is session 0.
 func (m *model) requests(messages []jute.Message, session int, id int64) {
 	if session == 0 {
 		m.prepared = m.applied.Clone()
@@ -99,7 +99,7 @@ func (m *model) send(session int, frame []byte) {
 	m.sent[session] = append(m.sent[session], message)
 }
 
-// take returns and forgets what was sent.
+// take returns and forgets the sent messages.
 func (m *model) take() [][]jute.Message {
 	all := slices.Clone(m.sent)
 	clear(m.sent)

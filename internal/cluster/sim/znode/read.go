@@ -43,7 +43,7 @@ func (t *Tree) Read(r Request) (body jute.Message, code Code, w Watch) {
 // Watch is the watch that a read sets.
 type Watch struct{ Set, Child bool }
 
-// Watches are those of one server, by watcher: a connection. The zero value has none.
+// Watches are the watches of one server, by watcher: a connection. The zero value has none.
 type Watches[W comparable] struct{ data, child map[string][]W }
 
 // Add sets a watch on a path.

@@ -57,7 +57,7 @@ func (t *Tree) Clone() *Tree {
 	return c
 }
 
-// Zxid is that of the last transaction applied.
+// Zxid is the zxid of the last applied transaction.
 func (t *Tree) Zxid() int64 { return t.zxid }
 
 // Sessions are the timeouts of all sessions, in milliseconds.
@@ -111,7 +111,7 @@ func split(path string) (parent, name string) {
 	return max(path[:i], "/"), path[i+1:]
 }
 
-// Apply applies a transaction. The events are what watches may wait for, in the order of the notifications.
+// Apply applies a transaction. The events are the ones that watches may wait for, in the order of the notifications.
 func (t *Tree) Apply(x Txn) (r Result, events []Event) {
 	t.zxid = max(t.zxid, x.Zxid)
 	r = t.apply(x, &events)

@@ -1,11 +1,11 @@
-// Package znode is the data of one ZooKeeper server: nodes, sessions and watches, and what requests do to them, as
-// ZooKeeper 3.9 does it. It has no socket, goroutine, timer or clock of its own; the same calls give the same bytes.
+// Package znode is the data of one ZooKeeper server: nodes, sessions and watches, and the effects of requests, as in
+// ZooKeeper 3.9. It has no socket, goroutine, timer or clock of its own; the same calls give the same bytes.
 //
 // A write takes two steps, as in ZooKeeper: [Tree.Prepare] turns a request into a transaction, at the leader, and
-// [Tree.Apply] applies it, at every server. Reads are [Tree.Read]. [Watches] are those of one server.
+// [Tree.Apply] applies it, at every server. Reads are [Tree.Read]. [Watches] are the watches of one server.
 //
-// What is left out: authentication (the only scheme of an ACL is world), quotas, nodes with a time to live
-// (extendedTypesEnabled is off by default), reconfiguration, persistent watches, and what begins with /zookeeper.
+// Not implemented: authentication (the only scheme of an ACL is world), quotas, nodes with a time to live
+// (extendedTypesEnabled is off by default), reconfiguration, persistent watches, and paths that begin with /zookeeper.
 package znode
 
 // Op is the kind of a request or a transaction (ZooDefs.OpCode).
@@ -50,7 +50,7 @@ type Code int32
 
 // The errors.
 const (
-	Inconsistent     Code = -2 // of an operation after the one that failed in a multi
+	Inconsistent     Code = -2 // of an operation after the failed one in a multi
 	MarshallingError Code = -5 // the server cannot decode it
 	Unimplemented    Code = -6
 	BadArguments     Code = -8
@@ -92,7 +92,7 @@ const (
 	permAdmin  = 16
 )
 
-// Stat is what clients see of a node's metadata.
+// Stat is a node's metadata as clients see it.
 type Stat struct {
 	Czxid, Mzxid, Ctime, Mtime int64
 	Version, Cversion          int32
@@ -119,7 +119,7 @@ type Txn struct {
 	Parts   []Txn    // of OpMulti
 }
 
-// Result is what a transaction did, for the reply.
+// Result is the result of a transaction, for the reply.
 type Result struct {
 	Op    Op
 	Code  Code
@@ -139,7 +139,7 @@ const (
 	ChildrenChanged EventType = 4
 )
 
-// Event is what a transaction changed.
+// Event is a change by a transaction.
 type Event struct {
 	Type   EventType
 	Path   string

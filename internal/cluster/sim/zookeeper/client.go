@@ -46,7 +46,7 @@ func password(session int64) []byte {
 	return binary.BigEndian.AppendUint64(p, network.Mix(uint64(session), passwordSize))
 }
 
-// Receive handles what the client has sent. A server that does not serve clients closes the connection.
+// Receive handles the client's requests. A server that does not serve clients closes the connection.
 func (c *clientConn) Receive(data []byte) {
 	c.buf = append(c.buf, data...)
 	for !c.ended {
@@ -202,7 +202,7 @@ func reads(op znode.Op) bool {
 	}, op)
 }
 
-// read reads what this member has, which may be older than what the leader has.
+// read reads this member's data, which may be older than the leader's.
 func (c *clientConn) read(r znode.Request, reply func(znode.Code, jute.Message)) {
 	m := c.member
 	if m.lead != nil {
@@ -229,7 +229,7 @@ func (c *clientConn) send(frame []byte) {
 	}
 }
 
-// finish closes the connection; what was sent still arrives.
+// finish closes the connection; sent bytes still arrive.
 func (c *clientConn) finish() {
 	if c.ended {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// disk is what a member finds when it starts. The epochs are files that are fsynced when they are
-// written, forceSync or not. An fsync takes no time.
+// disk has the data that a member finds when it starts. The epochs are files that are fsynced when they are written,
+// forceSync or not. An fsync takes no time.
 type disk struct {
 	force             bool        // forceSync
 	base              *znode.Tree // a snapshot of the leader; nil: the log begins with the first transaction
@@ -30,7 +30,7 @@ func (d *disk) append(now int64, x znode.Txn) {
 	d.settle(now)
 }
 
-// settle computes what is durable now.
+// settle computes the data that are durable now.
 func (d *disk) settle(now int64) {
 	if d.force {
 		d.synced = len(d.log)
@@ -51,7 +51,7 @@ func (d *disk) load() *znode.Tree {
 	return t
 }
 
-// replay applies what is in the log and not in t.
+// replay applies the transactions that are in the log and not in t.
 func (d *disk) replay(t *znode.Tree) {
 	for _, l := range d.log[d.after(t.Zxid()):] {
 		t.Apply(l.txn)
@@ -77,7 +77,7 @@ func (d *disk) truncate(zxid int64) {
 	d.synced = min(d.synced, len(d.log))
 }
 
-// PowerOff drops what is not durable.
+// PowerOff drops data that are not durable.
 func (d *disk) PowerOff(now int64) {
 	d.settle(now)
 	d.log = slices.Clone(d.log[:d.synced])

@@ -28,7 +28,7 @@ func (v vote) compare(o vote) int {
 	return cmp.Or(cmp.Compare(v.epoch, o.epoch), cmp.Compare(v.zxid, o.zxid), cmp.Compare(v.leader, o.leader))
 }
 
-// notification is what members send each other in an election.
+// notification is a message between members in an election.
 type notification struct {
 	from  int
 	vote  vote
@@ -88,7 +88,7 @@ func (m *member) resend() {
 	})
 }
 
-// receiveVote processes a vote. A member that has a leader replies to one that looks for it.
+// receiveVote processes a vote. A member that has a leader replies to a member that looks for it.
 func (m *member) receiveVote(n notification) {
 	if m.role != looking {
 		if n.role == looking {

@@ -46,7 +46,7 @@ func (f *followership) dial() {
 }
 
 // watch gives up a leader that was silent for syncLimit ticks, or for initLimit ticks before this member serves. After
-// a pause, a member first reads what has arrived in the meantime.
+// a pause, a member first reads the messages of the meantime.
 func (f *followership) watch(due int64) {
 	m := f.member
 	m.afterInRole(max(due-m.World.Now(), 1), func() {

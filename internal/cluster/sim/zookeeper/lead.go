@@ -136,7 +136,7 @@ func (m *member) fromLearner(e *inbound, msg any) {
 	m.lead.Receive(l, msg)
 }
 
-// join adds a follower. The new epoch is greater than that of each member of a majority.
+// join adds a follower. The new epoch is greater than the epoch of each member of a majority.
 func (d *leadership) join(l *learner, accepted int64) {
 	m := d.member
 	d.learners = append(d.learners, l)
@@ -216,7 +216,7 @@ func (d *leadership) forget(l *learner) {
 	d.learners = slices.DeleteFunc(d.learners, func(other *learner) bool { return other == l })
 }
 
-// synchronize sends a follower what it lacks, and from then on every proposal.
+// synchronize sends a follower the missing transactions, and from then on every proposal.
 func (d *leadership) synchronize(l *learner) {
 	disk, last := &d.member.disk, d.member.tree.Zxid()
 	s := synchronize{truncate: -1}
@@ -305,7 +305,7 @@ func (d *leadership) followed() bool {
 	return count >= d.member.majority()
 }
 
-// request prepares and proposes a write; a sync waits for what was proposed before it.
+// request prepares and proposes a write; a sync waits for earlier proposals.
 func (d *leadership) request(r znode.Request, session int64, from origin) {
 	if !d.member.serving {
 		return
@@ -362,7 +362,7 @@ func (d *leadership) propose(r znode.Request, session int64, from origin) {
 	d.acknowledged(m.number, x.Zxid)
 }
 
-// acknowledged counts an acknowledgement, and commits in order what a majority has.
+// acknowledged counts an acknowledgement, and commits in order the proposals that a majority has.
 func (d *leadership) acknowledged(number int, zxid int64) {
 	for _, p := range d.proposed {
 		if p.txn.Zxid == zxid {

@@ -131,7 +131,7 @@ func (m *member) Accept(c *network.Conn) network.End {
 	return &inbound{HostEnd: m.End(), member: m, conn: c}
 }
 
-// inbound is the server's end of a connection. Its first message decides what it is for.
+// inbound is the server's end of a connection. Its first message decides its purpose.
 type inbound struct {
 	network.HostEnd
 	member  *member
@@ -173,8 +173,8 @@ func (e *inbound) Broken(error) {
 	}
 }
 
-// committed applies a transaction that a majority has, notifies the clients that watch, and answers the one that
-// requested it, if it is connected here.
+// committed applies a transaction that a majority has, notifies the clients that watch, and answers the requesting
+// client, if it is connected here.
 func (m *member) committed(x znode.Txn, from origin) {
 	result, events := m.tree.Apply(x)
 	for _, e := range events {

@@ -74,11 +74,11 @@ func (m *member) keyStates(keys []string) map[string]history.KeyState {
 	return r.seen
 }
 
-// caughtUpWait bounds how long a list waits until a follower has what the leader has committed.
+// caughtUpWait bounds how long a list waits until a follower has the leader's commits.
 const caughtUpWait = int64(time.Second)
 
-// LockNodes lists the nodes of all locks, as lock/node, when the member has what the leader has committed by now, as
-// after a sync. They stay until they are deleted or their session ends.
+// LockNodes lists the nodes of all locks, as lock/node, when the member has the leader's commits up to now, as after a
+// sync. They stay until they are deleted or their session ends.
 func (e *Ensemble) LockNodes(ctx context.Context, node string) (map[string]time.Duration, error) {
 	m := e.reading(ctx, node)
 	defer e.world.Mu.Unlock()
