@@ -109,7 +109,7 @@ func Find(library string) (Adapter, error) {
 // errUnknown: no lock has that name.
 var errUnknown = errors.New("unknown lock")
 
-// cutName splits the name of an adapter's lock; false: it is that of another lock.
+// cutName splits the name of an adapter's lock; false: the lock is another's.
 func cutName(lock string) (library, kind string, isAdapter bool) {
 	if strings.HasPrefix(lock, client.ExecPrefix) {
 		return "", "", false
@@ -117,8 +117,8 @@ func cutName(lock string) (library, kind string, isAdapter bool) {
 	return strings.Cut(lock, "/")
 }
 
-// Lookup returns the lock of that name: one of the catalog of package client, a program ("exec:COMMAND"), or that of
-// an adapter (LIBRARY/KIND), which may not have been built yet, see [Adapter.Ready].
+// Lookup returns the lock of that name: one of the catalog of package client, a program ("exec:COMMAND"), or an
+// adapter's (LIBRARY/KIND), which may not have been built yet, see [Adapter.Ready].
 func Lookup(name string) (client.Spec, error) {
 	library, kind, isAdapter := cutName(name)
 	if !isAdapter {

@@ -25,7 +25,7 @@ func catalog(t *testing.T) []adapters.Adapter {
 	return all
 }
 
-// TestAdaptersAreComplete: each describes itself, its locks and what they are expected to do.
+// TestAdaptersAreComplete: each describes itself, its locks and their expected outcomes.
 func TestAdaptersAreComplete(t *testing.T) {
 	var topologies []string
 	for _, row := range cluster.Topologies() {

@@ -93,7 +93,7 @@ func (a Adapter) Ready() error {
 	return nil
 }
 
-// Ready returns nil unless lock is that of an adapter that has not been built, see [Adapter.Ready].
+// Ready returns nil unless lock belongs to an adapter that has not been built, see [Adapter.Ready].
 func Ready(lock string) error {
 	library, _, isAdapter := cutName(lock)
 	if !isAdapter {
@@ -116,7 +116,7 @@ func (a Adapter) Missing() (programs []string) {
 	return programs
 }
 
-// Make builds the adapter, unless it is built, and writes what its commands print to log. Builds of one adapter by
+// Make builds the adapter, unless it is built, and writes the output of its commands to log. Builds of one adapter by
 // several processes wait for each other. An error names the command that failed.
 func (a Adapter) Make(ctx context.Context, log io.Writer) error {
 	dir, err := a.Dir()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// expectFile has what an adapter's locks are expected to end with: lines of tab-separated kind, scenario, outcome,
-// violated properties (separated by commas) and why. Lines that begin with # are comments.
+// expectFile has the expected outcomes of an adapter's locks: lines of tab-separated kind, scenario, outcome, violated
+// properties (separated by commas) and why. Lines that begin with # are comments.
 const expectFile = "expect.tsv"
 
 // Expectation is a line of expect.tsv.

@@ -38,7 +38,7 @@ func source(t *testing.T, a adapters.Adapter, name string) string {
 	return string(text)
 }
 
-// commands are those of the build that begin with program.
+// commands are the commands of the build that begin with program.
 func commands(t *testing.T, a adapters.Adapter, program string) (all [][]string) {
 	t.Helper()
 	for _, c := range a.Build {

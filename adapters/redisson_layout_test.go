@@ -21,7 +21,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// mixedLimit is for what happens sooner or later on a busy machine, and is shorter than all leases that do not matter.
+// mixedLimit is for events that happen sooner or later on a busy machine, and is shorter than all leases that do not
+// matter.
 const mixedLimit = time.Minute
 
 // longLease is so long that only a message can wake a waiter within a test.
@@ -308,7 +309,7 @@ func (m *mixed) reentry() {
 	m.java.release(key, "java")
 }
 
-// expiry: what one of them leaves behind expires for the other.
+// expiry: leftovers of one of them expire for the other.
 func (m *mixed) expiry() {
 	const key, short = "expiry", 300 * time.Millisecond
 	m.java.ok(m.java.acquire(key, "dead", short))
@@ -356,7 +357,7 @@ func (m *mixed) tokens() {
 			m.t.Fatal(err)
 		}
 		grows(h.Token())
-		if interrupted { // what an acquire leaves that is interrupted while its slot migrates, see redisson_acquire.lua
+		if interrupted { // leftovers of an acquire interrupted by a migration, see redisson_acquire.lua
 			m.server.HSet(ctx, key, "h:", 1)
 		}
 		m.java.mustBeHeld(key)

@@ -1,4 +1,4 @@
-// Package client is promised API: what a lock under test implements, and both ends of the client protocol
+// Package client is promised API: the interface of a lock under test, and both ends of the client protocol
 // (docs/reference/protocol.md).
 //
 // A [Client] executes one request at a time and replies. The same requests reach a native client in the harness's
@@ -18,9 +18,9 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those that a lock may
-// state that it supports: history.Arm, CountDown, Await, Delete, Resize, AddPermits, DropPermits, ForceRelease, Guard,
-// Inspect, InspectOwner, CountWaiters and Reopen.
+// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to the operations that a
+// lock may state that it supports: history.Arm, CountDown, Await, Delete, Resize, AddPermits, DropPermits,
+// ForceRelease, Guard, Inspect, InspectOwner, CountWaiters and Reopen.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit
@@ -124,7 +124,8 @@ type Client interface {
 	// Do sends r and returns the client's reply. An error is ErrExited, ErrProtocol or ErrTimeout: the outcome
 	// of the request is unknown.
 	Do(ctx context.Context, r Request) (Reply, error)
-	// Notices returns what the client sends without a request. The channel is closed when the client has exited.
+	// Notices returns the messages that the client sends without a request. The channel is closed when the client has
+	// exited.
 	Notices() <-chan Reply
 	// Close ends the client and waits for that until ctx is done.
 	Close(ctx context.Context) error
@@ -143,7 +144,7 @@ type Crasher interface {
 	Kill() error // returns when the process has exited; nil if it had exited before
 }
 
-// TypeOf maps the type of a reply to that of the history; an unknown one to Info.
+// TypeOf maps the type of a reply to a type of the history; an unknown one to Info.
 func TypeOf(r Reply) history.Type {
 	switch r.Type {
 	case "ok":

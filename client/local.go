@@ -58,7 +58,7 @@ const rawNotices = 256
 type Hooks struct {
 	BeforeStep   func() // before a request is executed, and before its reply is sent
 	BeforeNotice func() // before a notice is sent; at least one nanosecond passes
-	AfterTimeout func() // when Do has timed out; returns when what happens at the same instant has happened
+	AfterTimeout func() // when Do has timed out; returns after all events of that instant
 }
 
 // NewLocal returns a client that stamps Reply.MonoNS with mono. Its lock is row, whatever init names.
@@ -188,7 +188,7 @@ func (l *Local) enqueue(c *call) error {
 	}
 }
 
-// Notices returns what the client sends without a request, and late replies.
+// Notices returns the messages that the client sends without a request, and late replies.
 func (l *Local) Notices() <-chan Reply { return l.notices }
 
 // Kill ends the client as a crash does: requests in progress get no reply, and holds are not released. The

@@ -22,8 +22,8 @@ type Grant struct {
 }
 
 // Locker is a lock library under test; each method is one attempt. Its methods may be called concurrently. An error
-// that is [ErrNotHeld], or one that [Spec.Definite] accepts, means that the operation had no effect and never will;
-// the effect of every other error is unknown.
+// that is [ErrNotHeld], or that [Spec.Definite] accepts, means that the operation had no effect and never will; the
+// effect of every other error is unknown.
 type Locker interface {
 	// Acquire gets Permits and Limit of at least 1, and a ctx that ends after Wait, if that is not 0.
 	Acquire(ctx context.Context, a Acquire) (Grant, error)
@@ -36,9 +36,9 @@ type Locker interface {
 // Operator is implemented by a [Locker] whose [Spec] states a promise that has operations or fields of its own, see
 // [promise.Catalog].
 type Operator interface {
-	// Operate executes such a request: one whose operation or whose field needs a promise that the Spec states. Other
-	// requests get the methods of Locker. Permits and Limit of an acquire or a try are at least 1, and ctx ends after
-	// Wait, if that is not 0. docs/reference/protocol.md says what each operation does; for a lock in Go this means:
+	// Operate executes a request whose operation or field needs a promise that the Spec states. Other requests get the
+	// methods of Locker. Permits and Limit of an acquire or a try are at least 1, and ctx ends after Wait, if that is not
+	// 0. docs/reference/protocol.md describes each operation; for a lock in Go this means:
 	//
 	//   - arm, count-down: the grant has the generation as its token, and the count
 	//   - await: the error says that the latch did not open in time

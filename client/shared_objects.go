@@ -40,7 +40,7 @@ type instance struct {
 	mu      sync.Mutex
 	members int
 	clients map[string]func(Reply) // by owner
-	first   func(Reply)            // gets what is about no owner
+	first   func(Reply)            // gets replies about no owner
 }
 
 // open opens an instance, or joins it.

@@ -9,7 +9,7 @@ import (
 // Spec describes a lock under test: its promises, and how to open it in this program.
 type Spec struct {
 	Name       string
-	Doc        string   // one sentence: what kind of lock it is
+	Doc        string   // the kind of the lock, in one sentence
 	Source     string   // where the lock is described
 	Topologies []string // kinds it runs on; nil: all
 	Can        promise.Set

@@ -92,8 +92,7 @@ func NewStdio(in io.WriteCloser, out io.ReadCloser, proc Proc) *Stdio {
 	return s
 }
 
-// Client returns the client of that name in this process; the empty name is that of
-// an only client.
+// Client returns the client of that name in this process; an only client has the empty name.
 func (s *Stdio) Client(name string) *StdioClient {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +164,8 @@ func (s *Stdio) abandon(id int64, p *pending) bool {
 	return true
 }
 
-// Notices returns what the client sends without a request, and late replies. The channel is closed when the client
-// has exited. It must be read: when its buffer is full, the replies of the whole process wait.
+// Notices returns the messages that the client sends without a request, and late replies. The channel is closed when
+// the client has exited. It must be read: when its buffer is full, the replies of the whole process wait.
 func (c *StdioClient) Notices() <-chan Reply { return c.notices }
 
 // Stop stops the client's process, and with it every other client of that process.
@@ -298,7 +297,7 @@ func (s *Stdio) read() {
 	close(s.done)
 }
 
-// handleLine delivers one line of output. An error says what was expected instead.
+// handleLine delivers one line of output. An error names the expected form.
 func (s *Stdio) handleLine(line string) error {
 	var r Reply
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
@@ -333,7 +332,8 @@ func (s *Stdio) openRequests() string {
 	return format.Truncate(fmt.Sprint(slices.Sorted(maps.Keys(s.waiting))), 60)
 }
 
-// replyError names what a reply needs in the terms of JSON, for people who write their client in another language.
+// replyError describes the error of a reply in the terms of JSON, for people who write their client in another
+// language.
 func replyError(err error) error {
 	var unknown *promise.UnknownError
 	if errors.As(err, &unknown) {

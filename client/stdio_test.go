@@ -68,8 +68,8 @@ func TestLateReplyBecomesANotice(t *testing.T) {
 	})
 }
 
-// TestProtocolErrors: a client that violates the protocol is killed, every later request fails with the same error,
-// its notices end, and the error says what was expected.
+// TestProtocolErrors: a client that violates the protocol is killed, every later request fails with the same error, its
+// notices end, and the error names the expected form.
 func TestProtocolErrors(t *testing.T) {
 	for _, test := range []struct{ name, output, want string }{
 		{"not JSON", "hello",

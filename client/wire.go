@@ -23,7 +23,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wireRequest{plainRequest(r), ms(r.Lease), ms(r.Wait), ms(r.Work), ms(r.Close)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON is the inverse of MarshalJSON.
 func (r *Request) UnmarshalJSON(line []byte) error {
 	var w wireRequest
 	if err := json.Unmarshal(line, &w); err != nil {

@@ -98,7 +98,7 @@ func write(t *testing.T, file, text string, mode os.FileMode) {
 	}
 }
 
-// checkout is a new directory with what a job gets from the repository, and bin/chaos.
+// checkout is a new directory with a job's files from the repository, and bin/chaos.
 func (m machine) checkout() string {
 	m.t.Helper()
 	dir := m.t.TempDir()
@@ -138,7 +138,8 @@ func (m machine) run(dir, shell, command string, env ...string) {
 	}
 }
 
-// keep copies what matches a pattern in dir to the artifacts of a name; nothing is an error unless it may be missing.
+// keep copies the files in dir that match a pattern to the artifacts of a name; no file is an error unless it may be
+// missing.
 func (m machine) keep(dir, pattern, name string, optional bool) {
 	m.t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, pattern))

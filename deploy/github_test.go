@@ -42,7 +42,7 @@ func expand(t *testing.T, text string, values map[string]string) string {
 	})
 }
 
-// steps does the steps of a job or of an action in dir, as GitHub does: after a failure only those that always run.
+// steps does the steps of a job or of an action in dir, as GitHub does: after a failure only the steps that always run.
 func (m machine) steps(dir string, all []step, values, env map[string]string) (failed error) {
 	m.t.Helper()
 	for _, s := range all {
@@ -83,8 +83,8 @@ func (m machine) step(dir string, s step, values, env map[string]string) error {
 	return nil
 }
 
-// TestNightly runs the jobs of the nightly workflow whose commands are those of chaos: suites in shards, their merge,
-// the history, issues, explorations. Of the others only the targets of make are checked.
+// TestNightly runs the jobs of the nightly workflow whose commands are chaos's: suites in shards, their merge, the
+// history, issues, explorations. Only the targets of make are checked of the others.
 func TestNightly(t *testing.T) {
 	race.SkipLong(t, "it runs the suites of a night")
 	var w workflow

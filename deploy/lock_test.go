@@ -16,8 +16,8 @@ import (
 // jobTime is for how long the jobs of a lock test it here; their files say 3m.
 const jobTime = "10s"
 
-// TestJobsOfALock runs the jobs of examples/ci for the client in Python, in which they find nothing, and for one that
-// is granted what another client holds. Both keep their results.
+// TestJobsOfALock runs the jobs of examples/ci for the client in Python, in which they find nothing, and for a client
+// that is granted a lock that another client holds. Both keep their results.
 func TestJobsOfALock(t *testing.T) {
 	race.SkipLong(t, "it builds chaos and tests a lock for each service")
 	for _, program := range []string{"python3", "redis-server"} {
@@ -83,7 +83,7 @@ func readJob(t *testing.T, name string, v any) {
 	readYAML(t, file, v)
 }
 
-// gitHubJob does the job of the workflow: its steps are those of the action, with a chaos that the action builds.
+// gitHubJob does the job of the workflow: its steps are the action's, with a chaos that the action builds.
 func gitHubJob(t *testing.T, m machine, dir string) error {
 	t.Helper()
 	var w workflow

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The tests of what a release consists of compile everything: make test-release runs them, every night.
+// The tests of the parts of a release compile everything: make test-release runs them, every night.
 var release = flag.Bool("release", false, "build the image and an archive of a release, and try them")
 
 // TestDockerfile builds the image with the engine that is there, and loses a lock in a container of it.
@@ -25,7 +25,7 @@ func TestDockerfile(t *testing.T) {
 	m.run("..", "bash", "scripts/check-dockerfile")
 }
 
-// TestSnapshot builds one archive of a release: its program runs, and its bill of materials names what is in it.
+// TestSnapshot builds one archive of a release: its program runs, and its bill of materials names its parts.
 func TestSnapshot(t *testing.T) {
 	if !*release {
 		t.Skip("SKIPPED: compiles everything; make test-release runs it")

@@ -43,7 +43,7 @@ func runOn(t *testing.T, s scenarios.Scenario, programs ...string) (checker.Judg
 	return out.Judgement, page.String()
 }
 
-// ownRedis is a Redis that the harness knows by its command line alone, and loses what it has.
+// ownRedis is a Redis that the harness knows by its command line alone, and loses its data.
 const ownRedis = `
 summary: a server of your own restarts without its data while a client holds the lock
 topology:

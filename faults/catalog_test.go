@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// classes are those of docs/reference/history.md.
+// classes are the classes of docs/reference/history.md.
 var classes = []string{
 	history.FaultKills, history.FaultRestarts, history.FaultForgets, history.FaultPauses, history.FaultDelays,
 	history.FaultDrops, history.FaultCuts, history.FaultRefuses, history.FaultDuplicates, history.FaultRemoves,
@@ -70,8 +70,8 @@ func (s Spec) on(kind string) bool {
 	return s.Topologies == nil || slices.Contains(s.Topologies, kind)
 }
 
-// TestCheckNamesWhatIsMissing: every row runs on its topologies if the backend has every ability, and names what is
-// missing if it has none.
+// TestCheckNamesWhatIsMissing: every row runs on its topologies if the backend has every ability, and names the missing
+// ability if it has none.
 func TestCheckNamesWhatIsMissing(t *testing.T) {
 	for _, row := range Catalog() {
 		for _, kind := range cluster.Topologies() {

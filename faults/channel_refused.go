@@ -16,8 +16,8 @@ var channelRefusedSpec = aclFault(otherChannels, rules("allchannels"), Spec{
 	Verb:      "refused subscriptions",
 })
 
-// otherChannels permits the channels that have the name of a lock in theirs, except those of one lock: the one that a
-// client waits for, or else the first.
+// otherChannels permits the channels that have the name of a lock in theirs, except the channels of one lock: a lock
+// that a client waits for, or else the first.
 func otherChannels(env Env) []any {
 	refused := ""
 	if len(env.Keys) > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestChannelRefused: the channels of the lock that the waiter wants are refused, and else those of the first one.
+// TestChannelRefused: the channels of the lock that the waiter wants are refused, and else the first lock's.
 func TestChannelRefused(t *testing.T) {
 	f := newFake(cluster.Single)
 	e := f.env()

@@ -15,8 +15,8 @@ func TestClockJump(t *testing.T) {
 
 func TestClockJumpOfARealServer(t *testing.T) { clockEndsLease(t, clockJumpSpec) }
 
-// clockShowsEffect injects a fault of a minute, which sets the clock by that rule, and lets the server report a clock
-// that is correct and then one that is so far ahead.
+// clockShowsEffect injects a fault of a minute, which sets the clock by that rule, and lets the server report a correct
+// clock and then a clock that is so far ahead.
 func clockShowsEffect(t *testing.T, s Spec, rule string, ahead time.Duration) {
 	t.Helper()
 	f := newFake(cluster.Quorum)

@@ -63,7 +63,7 @@ type Spec struct {
 	HealLast bool
 	// OneShot: healed as soon as its effect was observed, unless the step has a duration.
 	OneShot bool
-	// Affects says what it may change, see history.FaultValue; "": everything. AffectsBack is the same with a negative
+	// Affects has the words for its effects, see history.FaultValue; "": all. AffectsBack is the same with a negative
 	// amount; "": Affects.
 	Affects, AffectsBack string
 	// Delays: its only effect is to delay traffic, by at most half more than its amount.
@@ -92,7 +92,7 @@ type Spec struct {
 	Requires cluster.Requirements
 	// Lacks names the parts that this backend lacks for it; "" if none.
 	Lacks func(c cluster.Cluster) string
-	// Resources are what it controls while it is in force; nil: its target, against faults of the same name.
+	// Resources are the things that it controls while it is in force; nil: its target, against faults of the same name.
 	Resources func(c cluster.Cluster, target string) []Resource
 	// Inject breaks target, a resolved name such as "n2" or "client:3".
 	Inject func(ctx context.Context, env Env, target string) (Injection, error)
@@ -144,7 +144,7 @@ func shortDelay(topology string) time.Duration {
 	return 50 * time.Millisecond
 }
 
-// AffectsBy is what s affects with an amount on a kind of topology; 0: the default amount.
+// AffectsBy are the words for the effects of s with an amount on a kind of topology; 0: the default amount.
 func (s Spec) AffectsBy(amount time.Duration, topology string) string {
 	if s.Delays && s.amount(Env{Amount: amount})*3/2 <= shortDelay(topology) {
 		return history.AffectsDelays

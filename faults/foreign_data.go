@@ -52,7 +52,7 @@ var foreignDataSpec = Spec{
 type foreignData struct {
 	admin cluster.Admin
 	node  string
-	text  string // differs from that of other injections
+	text  string // differs between injections
 	keys  []*foreignKey
 }
 
@@ -100,7 +100,8 @@ func (f *foreignData) do(ctx context.Context, k *foreignKey, script string) (int
 	return number(ctx, f.admin, f.node, "EVAL", script, "1", k.name, f.text, kind)
 }
 
-// write writes to the keys that are free, and counts those that certainly got data. After an error it can be repeated.
+// write writes to the keys that are free, and counts the keys that certainly got data. After an error it can be
+// repeated.
 func (f *foreignData) write(ctx context.Context) (n int, err error) {
 	for _, k := range f.keys {
 		if k.state != written {

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// TestForeignDataOfARealServer: free keys get a string or a hash, those of a lock are left alone, and healing names
-// those that were changed.
+// TestForeignDataOfARealServer: free keys get a string or a hash, a lock's keys are left alone, and healing names
+// changed ones.
 func TestForeignDataOfARealServer(t *testing.T) {
 	c := startServers(t, cluster.Single)
 	run(t, c, "n1", "SET", "held", "h:1")
@@ -37,7 +37,7 @@ func TestForeignDataOfARealServer(t *testing.T) {
 	}
 }
 
-// TestForeignDataLeftAlone: what nobody has changed is removed.
+// TestForeignDataLeftAlone: data that nobody has changed are removed.
 func TestForeignDataLeftAlone(t *testing.T) {
 	c := startServers(t, cluster.Single)
 	in := inject(t, foreignDataSpec, Env{Cluster: c, Keys: []string{"a", "b"}}, "n1")
@@ -114,7 +114,7 @@ func TestForeignDataWithoutReply(t *testing.T) {
 	}
 }
 
-// TestForeignDataWithoutObservation: what a write without an answer has left is removed, although no effect was seen.
+// TestForeignDataWithoutObservation: data of a write without an answer are removed, although no effect was seen.
 func TestForeignDataWithoutObservation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &deaf{Cluster: startServers(t, cluster.Single), lose: 1, then: cancel}

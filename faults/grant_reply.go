@@ -26,7 +26,7 @@ type grantReply struct {
 	healed bool
 }
 
-// grantNode is the link to one node, and what the node had when it was sampled last.
+// grantNode is the link to one node, and the last sample of the node.
 type grantNode struct {
 	name    string
 	link    Resource
@@ -147,12 +147,12 @@ func (g *grantReply) counter(t cluster.Traffic, n *grantNode) int64 {
 	return t.Waiting
 }
 
-// release delivers what was held by then, and holds what follows: a grant may have been made since.
+// release delivers the bytes held by then, and holds the following ones: a grant may have been made since.
 func (g *grantReply) release(n *grantNode, by time.Time) {
 	_ = g.links.SetRule(n.link.Link, n.link.Dir, cluster.Rule{Mode: cluster.Hold, Once: true, HeldBy: by})
 }
 
-// Heal delivers what is held; connections that have lost bytes are reset.
+// Heal delivers the held bytes; connections that have lost bytes are reset.
 func (g *grantReply) Heal(ctx context.Context) (string, error) {
 	select {
 	case g.turn <- struct{}{}:

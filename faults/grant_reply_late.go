@@ -5,7 +5,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// grant-reply-late holds the reply to a grant, and what follows on the connection, until it is healed. If that takes
+// grant-reply-late holds the reply to a grant, and later bytes of the connection, until it is healed. If that takes
 // longer than the lease, the client must not use the grant.
 var grantReplyLateSpec = grantReplySpec(Spec{
 	Name:   "grant-reply-late",

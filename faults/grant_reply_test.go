@@ -56,7 +56,7 @@ func notTheGrant(t *testing.T, f *fake, in Injection) {
 	}
 }
 
-// TestRepliesOfASilentServerStayHeld: a server that does not say what it has granted may have granted the lock.
+// TestRepliesOfASilentServerStayHeld: a server that does not report its grants may have granted the lock.
 func TestRepliesOfASilentServerStayHeld(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, grantReplyLostSpec, waiterOn(f), "client:2")

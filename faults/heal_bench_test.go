@@ -146,7 +146,7 @@ func writeTo(ctx context.Context, c *process.Cluster, addr string) error {
 	return nil
 }
 
-// unhealthy says what is wrong with the cluster; "" if nothing.
+// unhealthy describes the defect of the cluster; "" if it has none.
 func unhealthy(ctx context.Context, c *process.Cluster) string {
 	masters := 0
 	for _, n := range c.Nodes() {

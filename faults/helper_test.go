@@ -21,16 +21,16 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// fake is a cluster with every ability that records what was done to it.
+// fake is a cluster with every ability that records the actions on it.
 type fake struct {
 	planned
 	mu      sync.Mutex
 	did     []string
 	roles   map[string]string // by node; a node without a role is down
 	waiting map[string]int64  // bytes held, by the end that opened the connection
-	errs    map[string]error  // what fails, by what was done
+	errs    map[string]error  // failures, by action
 	replies map[string]any    // to commands
-	traffic cluster.Traffic   // beside what is waiting
+	traffic cluster.Traffic   // beside waiting bytes
 	offsets map[string]int64  // of replication, by node
 	holds   map[string]string // owner of the key orders, by node
 	fsyncs  map[string]int    // that were delayed, by node
@@ -59,7 +59,7 @@ func newFake(kind string) *fake {
 	return f
 }
 
-// do records what was done and returns its error.
+// do records an action and returns its error.
 func (f *fake) do(format string, args ...any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *fake) do(format string, args ...any) error {
 	return f.errs[what]
 }
 
-// done returns what was done since the last call.
+// done returns the actions since the last call.
 func (f *fake) done() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *fake) done() []string {
 	return f.did
 }
 
-// set changes what the witness and the gates report.
+// set changes the reports of the witness and the gates.
 func (f *fake) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,7 +122,7 @@ func (f *fake) Traffic(link cluster.Link, _ cluster.Direction) (cluster.Traffic,
 	return t, f.errs["traffic"]
 }
 
-// Do replies to an operator's command with what was put into replies.
+// Do replies to an operator's command from replies.
 func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
 	command := strings.TrimSpace(fmt.Sprintln(args...))
 	err := f.do("%s: %s", node, command)
@@ -186,7 +186,7 @@ func (f *fake) env() Env {
 
 var errBroken = errors.New("broken on purpose")
 
-// clientState is what is known of the clients.
+// clientState is the state of the clients.
 type clientState struct {
 	holder, waiter int
 	alone          bool // nobody else requests or holds the lock
@@ -274,7 +274,7 @@ func startServersWith(t *testing.T, topology cluster.Topology, e cluster.Require
 	return c
 }
 
-// role is what node reports; "" if it does not reply.
+// role is the role that node reports; "" if it does not reply.
 func role(t *testing.T, c cluster.Cluster, node string) string {
 	t.Helper()
 	return c.(cluster.Witness).Sample(t.Context(), node, nil).Role

@@ -30,8 +30,8 @@ func recovery(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 }
 
-// started returns the injection. If it failed, what is in force already is undone, because the caller gets no
-// Injection to heal.
+// started returns the injection. If it failed, its effects so far are undone, because the caller gets no Injection to
+// heal.
 func (i *injection) started(ctx context.Context, err error) (Injection, error) {
 	if err == nil {
 		return i, nil
@@ -93,8 +93,8 @@ const (
 	roleReplica = "slave"
 )
 
-// awaitRole observes an effect in which nodes are in that role. The nodes themselves are asked: what Sentinel or a
-// client believes is part of the test.
+// awaitRole observes an effect in which nodes are in that role. The nodes themselves are asked: the belief of Sentinel
+// or of a client is part of the test.
 func awaitRole(
 	c cluster.Cluster, role, what string, seen func(nodes []string) (string, bool),
 ) func(context.Context) (string, error) {

@@ -7,9 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// kill ends a server as the kernel's OOM killer does; what it had not replicated is lost. Healing restarts it with what
-// its disk has kept, which by default is nothing. It cannot lose what the kernel has not written to disk yet: see
-// power-loss.
+// kill ends a server as the kernel's OOM killer does; unreplicated writes are lost. Healing restarts it with the data
+// on its disk, by default none. Data that the kernel has not written to disk yet are not lost: see power-loss.
 var killSpec = Spec{
 	Name:      "kill",
 	Doc:       "kills a server (SIGKILL); healing restarts it with the data on its disk.",

@@ -6,8 +6,8 @@ import (
 )
 
 // partition holds all traffic of its target in both directions, as a partitioned network does: nothing is refused, no
-// end is notified, and what was in flight arrives late when it is healed. That late arrival is what breaks locks; a
-// reset connection does not show it.
+// end is notified, and messages in flight arrive late when it is healed. That late arrival breaks locks; a reset
+// connection does not show it.
 var partitionSpec = hold().spec(Spec{
 	Name: "partition",
 	Doc: "holds all traffic between its target (a client, a node, a client and a node, a minority or majority, ring, " +

@@ -5,9 +5,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// partition-one-way holds what its target sends, while it still receives everything: a wrong firewall rule, a full
-// queue in one direction. A client's requests do not arrive; a server executes its requests, and its replies do not
-// arrive.
+// partition-one-way holds the messages that its target sends, while it still receives everything: a wrong firewall
+// rule, a full queue in one direction. A client's requests do not arrive; a server executes its requests, and its
+// replies do not arrive.
 var partitionOneWaySpec = hold().spec(Spec{
 	Name:   "partition-one-way",
 	Doc:    "holds what its target sends, while what is sent to it arrives; healing delivers it late.",

@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// power-loss stops a machine and not only a process: what the server had written but not fsynced is lost, which a
+// power-loss stops a machine and not only a process: data that the server had written but not fsynced are lost, which a
 // SIGKILL cannot show. With appendfsync everysec that is up to a second of grants, with no up to half a minute.
 var powerLossSpec = Spec{
 	Name:      "power-loss",

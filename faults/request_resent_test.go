@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestRequestsAreExecutedTwice: the rule of both faults, and what shows their effect.
+// TestRequestsAreExecutedTwice: the rule of both faults, and the signs of their effect.
 func TestRequestsAreExecutedTwice(t *testing.T) {
 	for _, c := range []struct {
 		spec Spec
@@ -40,7 +40,7 @@ func TestRequestsAreExecutedTwice(t *testing.T) {
 }
 
 // TestRequestResentByARealProxy: the client gets the reply of the second execution, with its own password, and requests
-// of other clients and those that do not write are executed once.
+// of other clients, and requests without writes, are executed once.
 func TestRequestResentByARealProxy(t *testing.T) {
 	c := startServers(t, cluster.Single)
 	client, other := dial(t, c, 1), dialAs(t, c, 1, 1)

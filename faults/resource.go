@@ -40,7 +40,7 @@ func (s Spec) ResourcesAt(c cluster.Cluster, target string) []Resource {
 	return s.Resources(c, target)
 }
 
-// ofEachNode names a resource that each node of a target has: what, then the name of the node.
+// ofEachNode names a resource of each node of a target: what, then the name of the node.
 func ofEachNode(what string) func(cluster.Cluster, string) []Resource {
 	return func(_ cluster.Cluster, target string) (all []Resource) {
 		for _, node := range nodesOf(target) {

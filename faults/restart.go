@@ -7,9 +7,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// restart kills a server and starts it again with what its disk has kept: an upgrade, a supervisor. Without a duration
-// it restarts at once; with one, after that time, as an operator does who waits until every lease that it may have
-// granted has expired (antirez 2016: delayed restarts).
+// restart kills a server and starts it again with the data on its disk: an upgrade, a supervisor. Without a duration it
+// restarts at once; with one, after that time, as an operator does who waits until every lease that it may have granted
+// has expired (antirez 2016: delayed restarts).
 var restartSpec = Spec{
 	Name:      "restart",
 	Doc:       "kills a server (SIGKILL) and restarts it with the data on its disk, at once or after a while (for).",

@@ -10,7 +10,7 @@ func TestScriptsRefusedOfARealServer(t *testing.T) {
 	c := startServers(t, cluster.Single)
 	in := inject(t, scriptsRefusedSpec, Env{Cluster: c}, "n1")
 	client := dial(t, c, 1)
-	client.send(t, "SET k v") // what needs no script continues
+	client.send(t, "SET k v") // commands without a script continue
 	client.expect(t, "+OK")
 	noEffectYet(t, in)
 	client.send(t, `EVAL "return redis.call('DEL','k')" 0`)

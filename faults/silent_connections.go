@@ -7,10 +7,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// silent-connections is a firewall that drops the connections of its target from its table: what is sent on them is
-// lost in both directions, nothing is reset, and new connections work. A client that reads without a timeout and sends
-// no pings never notices. The connections stay silent when the fault is healed, but the checkers count the network as
-// good from then on: the duration of the step is the time that a lock has to notice, see Least.
+// silent-connections is a firewall that drops the connections of its target from its table: bytes sent on them are lost
+// in both directions, nothing is reset, and new connections work. A client that reads without a timeout and sends no
+// pings never notices. The connections stay silent when the fault is healed, but the checkers count the network as good
+// from then on: the duration of the step is the time that a lock has to notice, see Least.
 var silentConnectionsSpec = linkFault{
 	rule:   always(cluster.Rule{Silent: true}),
 	effect: counted(func(t cluster.Traffic) int64 { return t.Dropped }, "byte", "lost"),

@@ -15,8 +15,8 @@ import (
 )
 
 // slot-migration moves the slots of the locks' keys to another master of a Redis Cluster, as redis-cli does to
-// rebalance: while it lasts, a key that is not (yet) at the source is redirected with ASK, and a script with one key
-// that is there and one that is not gets TRYAGAIN. A lock whose release leaves a record in a second key meets both.
+// rebalance: while it lasts, a key that is not (yet) at the source is redirected with ASK, and a script gets TRYAGAIN
+// if one of its keys is there and another is not. A lock whose release leaves a record in a second key meets both.
 var slotMigrationSpec = Spec{
 	Name:       "slot-migration",
 	Doc:        "migrates the slots of the locks' keys to a Redis Cluster master; healing moves the keys and ends it.",
@@ -59,7 +59,7 @@ type migration struct {
 	opened []int64           // slots that migrate
 }
 
-// newMigration finds the slots of the keys that the target does not have. Each node is asked what it has itself: after
+// newMigration finds the slots of the keys that the target does not have. Each node is asked for its own slots: after
 // another migration the others may not have heard of it yet.
 func newMigration(ctx context.Context, env Env, target string) (*migration, error) {
 	m := &migration{admin: env.Cluster.(cluster.Admin), nodes: env.Cluster.Nodes(), target: target,

@@ -37,7 +37,7 @@ func TestSlotMigrationOfRealServers(t *testing.T) {
 	if got := sample.Keys["{orders}new"]; got.Owner != "owner" {
 		t.Errorf("the sample of the importing master has %+v of the new key", got)
 	}
-	// MIGRATE would wait for a gate that holds what unknown callers send, and the source with it.
+	// MIGRATE would wait for a gate that holds requests of unknown callers, and the source with it.
 	held := cluster.Link{From: cluster.UnknownClient, To: "n2"}
 	if err := c.SetRule(held, cluster.Forward, cluster.Rule{Mode: cluster.Hold}); err != nil {
 		t.Fatal(err)

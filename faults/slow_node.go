@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// slow-node makes a server reply late: one that swaps, saves a snapshot or executes KEYS *. Its replies stay in order,
-// each after the same delay.
+// slow-node makes a server reply late, as when it swaps, saves a snapshot or executes KEYS *. Its replies stay in
+// order, each after the same delay.
 var slowNodeSpec = delay().spec(Spec{
 	Name:    "slow-node",
 	Doc:     "delays a server's replies by `amount` until healed.",

@@ -10,8 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
-// recorded returns n events like those of a run: four clients, one key, a unique
-// owner for every hold.
+// recorded returns n events like a run's: four clients, one key, a unique owner for every hold.
 func recorded(n int) []history.Event {
 	events := make([]history.Event, 0, n)
 	owner := []byte("c0-00000000000000")

@@ -147,7 +147,7 @@ func (b *Builder) problem(e numbered, text string, args ...any) {
 	}
 }
 
-// decrease notes that the time of e is less, by that much, than that of the previous event.
+// decrease notes by how much the time of e is less than the previous event's.
 func (b *Builder) decrease(e numbered, by time.Duration) {
 	b.decreases++
 	b.decreased = max(b.decreased, by)

@@ -122,8 +122,8 @@ type Value struct {
 	Left    *LeftoverValue `json:"left,omitempty"`     // f leftover
 }
 
-// TouchValue is a write as the guarded resource saw it. The resource is a counter: a client reads it when
-// it enters its critical section, and writes what it read plus one when it leaves.
+// TouchValue is a write as the guarded resource saw it. The resource is a counter: a client reads it when it enters its
+// critical section, and writes that value plus one when it leaves.
 type TouchValue struct {
 	Read    int64  `json:"read"`               // value of the counter when the client read it
 	Found   int64  `json:"found"`              // its value when the write arrived; a lost update if not Read
@@ -159,14 +159,14 @@ type FaultValue struct {
 	Detail string `json:"detail,omitempty"` // for people
 
 	Lasted time.Duration `json:"lasted_ns,omitempty"` // notes of stalls, and silent: for how long already
-	// Affects is what the fault may change, in words separated by spaces: data (keys and clocks of servers), traffic
-	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones are
-	// lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":
+	// Affects are the possible effects of the fault, in words separated by spaces: data (keys and clocks of servers),
+	// traffic (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones
+	// are lost), subscriptions (clients have to subscribe again), commands (some are refused), clients; "traffic replies":
 	// requests arrive, only replies are late or lost; "rights" beside others: for want of a permission, so that a lock
-	// need not send again what is refused; "commands memory": commands are refused that may need memory; "clock-back"
-	// beside others: the clock of a server is set back until healed, so that keys last longer and none is lost; "data
-	// commands slots": keys move to another server; "requests": they are executed twice, and none is lost or late. Empty:
-	// unknown, so everything.
+	// need not resend refused commands; "commands memory": commands are refused that may need memory; "clock-back" beside
+	// others: the clock of a server is set back until healed, so that keys last longer and none is lost; "data commands
+	// slots": keys move to another server; "requests": they are executed twice, and none is lost or late. Empty: unknown,
+	// so everything.
 	Affects string `json:"affects,omitempty"`
 	// Class is the kind of the fault, and Object the thing it acts on: "drops" "replies". Verb is its effect on the
 	// target, as a predicate: "lost replies". Empty: unknown. Optional: the run may be conclusive without its effect. They

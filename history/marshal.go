@@ -29,7 +29,7 @@ const CodeReentered = "reentered"
 // CodeUpgrade is the [Error] code of an acquire or try to write by an owner that reads, and would wait for itself.
 const CodeUpgrade = "upgrade"
 
-// CodeStale is the [Error] code of a guard whose token is older than one that was presented before.
+// CodeStale is the [Error] code of a guard whose token is older than an earlier one.
 const CodeStale = "stale"
 
 // CodeContradiction is the [Error] code of an operation about which the lock contradicts itself: its answers do not

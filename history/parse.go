@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history/internal/input"
 )
 
-// parser parses lines of JSON into memory that it reuses for the next line. Its fast path knows only what
-// [Recorder] writes; encoding/json parses every other line, and every line with an error.
+// parser parses lines of JSON into memory that it reuses for the next line. Its fast path knows only the format of
+// [Recorder]; encoding/json parses every other line, and every line with an error.
 type parser struct {
 	b         []byte
 	i         int

@@ -20,8 +20,8 @@ type Recorder struct {
 	buf   []byte
 	err   error
 
-	// OnEvent, if not nil, is called with every event in order, also with those that could not be written. It is
-	// called in the critical section: it must be quick and must not call the recorder. Set it before the first event.
+	// OnEvent, if not nil, is called with every event in order, also with events that could not be written. It is called
+	// in the critical section: it must be quick and must not call the recorder. Set it before the first event.
 	OnEvent func(Event)
 }
 

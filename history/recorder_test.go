@@ -149,7 +149,7 @@ func TestRecorderStopsAtFullDisk(t *testing.T) {
 	r.OnEvent = func(history.Event) { seen++ }
 	for range 3 {
 		r.Invoke(1, history.Acquire, "orders", nil)
-		disk.room += 5 // room again does not help: what follows a torn line would be lost with it
+		disk.room += 5 // room again does not help: the text after a torn line would be lost with it
 	}
 	if !errors.Is(r.Err(), errFull) || seen != 3 {
 		t.Fatalf("err %v after %d events", r.Err(), seen)

@@ -14,21 +14,21 @@ type Sample struct {
 	Term     uint64              `json:"term,omitempty"`     // etcd: the raft term of the node
 	Replicas int                 `json:"replicas,omitempty"` // connected replicas, on a master
 	Keys     map[string]KeyState `json:"keys,omitempty"`     // by key; a key that is not held is absent
-	// Received counts the requests of each client process to the node so far, also to one that is down, sorted by
-	// client; nil: not known. A client whose counts have not changed since the sample before that has them is left out.
+	// Received counts the requests of each client process to the node so far, also while it is down, sorted by client;
+	// nil: not known. A client whose counts have not changed since the sample before that has them is left out.
 	Received []Received `json:"received,omitempty"`
 }
 
-// Received is what the node, or its address while it is down, has received from one client process since the run
-// started. Dials, Commands and Keys only grow.
+// Received counts the requests that the node, or its address while it is down, has received from one client process
+// since the run started. Dials, Commands and Keys only grow.
 type Received struct {
 	Client   int            `json:"client"`             // from 0; the first, if several share a lock object
 	Clients  int            `json:"clients,omitempty"`  // how many share it, from Client on; 0: one
-	Dials    int            `json:"dials"`              // attempts to connect, also those that failed
+	Dials    int            `json:"dials"`              // attempts to connect, also failed ones
 	Open     int            `json:"open,omitempty"`     // connections now
 	Channels int            `json:"channels,omitempty"` // subscriptions now, over all connections
 	Commands int            `json:"commands,omitempty"` // requests that were received; those in scripts do not count
-	Keys     map[string]int `json:"keys,omitempty"`     // those of them that name a key of the run, by key
+	Keys     map[string]int `json:"keys,omitempty"`     // the commands that name a key of the run, by key
 }
 
 // KeyState is a lock in the memory of a node.

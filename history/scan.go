@@ -38,7 +38,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Scan reads events as JSON lines, one by one, in memory that does not grow with the input, and calls visit with each
 // event and its line, from 1. The next event overwrites it and all that it points to; see [Event.Clone]. name is for
 // error messages. A torn last line, as a kill leaves it, is a [Problem] and not an error; the error is a [*LineError],
-// which wraps an error of r as well, or that of visit.
+// which wraps an error of r as well, or visit's error.
 func Scan(r io.Reader, name string, visit func(e *Event, line int) error) ([]Problem, error) {
 	s := scanner{
 		file: name, lines: input.NewLines(bufio.NewReaderSize(r, 256<<10)),

@@ -60,7 +60,7 @@ type Span struct {
 	Owner   int32         // index into History.Owners; of an inspect: who holds the lock
 	Count   int32         // count in the completion; 0: unknown, an open latch that is inspected, or no waiters
 	Asked   int32         // arm: the count; acquire, try, resize: size of a semaphore; a change: by how many
-	Permits int32         // requested permits or, if they are fewer, those that were granted; at least 1
+	Permits int32         // requested permits or, if fewer, the granted ones; at least 1
 	Op      Op            //
 	Outcome Type          // OK, Fail or Info
 	Write   bool          // mode is not "read"
@@ -108,7 +108,7 @@ type Contradiction struct {
 
 // Notice is an event without an invocation, such as [Lost], [Renewed] and [Crash].
 type Notice struct {
-	Time    time.Duration // when the client sent it, as far as it is known; else that of the event
+	Time    time.Duration // when the client sent it, as far as it is known; else the event's
 	Valid   time.Duration // renewed: new end of the validity
 	Index   int32         // of the event
 	Process Process

@@ -43,7 +43,7 @@ func kept[T any](list []T, keeps func(i int32, v *T) bool) []T {
 	return all
 }
 
-// about are those of list whose span is kept, with its new index.
+// about are the entries of list whose span is kept, with its new index.
 func about[T any](list []T, span func(*T) *int32, to []int32) []T {
 	return kept(slices.Clone(list), func(_ int32, v *T) bool {
 		s := span(v)

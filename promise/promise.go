@@ -27,7 +27,7 @@ type Promise struct {
 	Ops     []string // operations that only such a lock gets
 	Fields  []string // fields of requests that only such a lock gets, as op.field
 	Replies []string // fields and notices that such a lock has to send, as op.field or event
-	House   bool     // stated by the locks of this project alone, not by those of another library in adapters/
+	House   bool     // stated by the locks of this project alone, by no other library in adapters/
 	Former  []string // names that it, or a promise that is now a part of it, had before
 }
 
@@ -73,12 +73,12 @@ func (s Set) String() string { return strings.Join(s.Names(), ", ") }
 // MarshalJSON writes a list of names.
 func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.Names()) }
 
-// UnmarshalJSON reads a list of names. Its error is that of [Parse] if one of them does not exist.
+// UnmarshalJSON reads a list of names. Its error is [Parse]'s if one of them does not exist.
 func (s *Set) UnmarshalJSON(text []byte) error {
 	return s.decode(func(names any) error { return json.Unmarshal(text, names) })
 }
 
-// UnmarshalYAML reads a list of names. Its error is that of [Parse] if one of them does not exist.
+// UnmarshalYAML reads a list of names. Its error is [Parse]'s if one of them does not exist.
 func (s *Set) UnmarshalYAML(decode func(any) error) error { return s.decode(decode) }
 
 func (s *Set) decode(into func(names any) error) error {
@@ -116,7 +116,7 @@ func Parse(names ...string) (Set, error) {
 	return s, nil
 }
 
-// hint is the name to use instead of one that does not exist.
+// hint is the name to use instead of an unknown one.
 func hint(name string) string {
 	if row := find(func(p *Promise) bool { return slices.Contains(p.Former, name) }); row != nil {
 		return fmt.Sprintf(" (did you mean %s?)", row.Name)

@@ -112,7 +112,7 @@ func TestProtocolTables(t *testing.T) {
 	})
 }
 
-// wire is what a client sees of a promise.
+// wire is a promise as a client sees it.
 func (p Promise) wire() string {
 	text := quoted(slices.Concat(p.Ops, p.Fields))
 	if len(p.Replies) > 0 {

@@ -23,7 +23,7 @@ const (
 // ZooKeeperRoot is the parent of the locks of native clients in ZooKeeper: the lock of key is at ZooKeeperRoot/key.
 const ZooKeeperRoot = "/locks"
 
-// EtcdRoot begins the keys of the locks of native clients in etcd: those of key begin with EtcdRoot/key/.
+// EtcdRoot begins the keys of the locks of native clients in etcd: keys of lock key begin with EtcdRoot/key/.
 const EtcdRoot = "/locks"
 
 // PostgresUser is the name of the user and of the database of clients of PostgreSQL.

@@ -130,7 +130,7 @@ type server struct {
 
 	mu    sync.Mutex
 	out   *json.Encoder
-	locks map[[2]string]any // what an owner holds of a key
+	locks map[[2]string]any // the hold of an owner at a key
 }
 
 func (s *server) say(line any) {

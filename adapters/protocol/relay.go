@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// relay passes bytes to a server, or holds back what clients send, or loses replies.
+// relay passes bytes to a server, or holds back the clients' bytes, or loses replies.
 type relay struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -101,7 +101,7 @@ func (r *relay) losses() int {
 	return r.lost
 }
 
-// hold holds back what the first n connections send.
+// hold holds back the bytes that the first n connections send.
 func (r *relay) hold(n int) {
 	r.mu.Lock()
 	r.held = n

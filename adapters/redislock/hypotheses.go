@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Tries what docs/contributors/hypotheses.md says of redislock: hypotheses ID RUNS HOST:PORT.
+// Tries the hypotheses of docs/contributors/hypotheses.md about redislock: hypotheses ID RUNS HOST:PORT.
 package main
 
 import (

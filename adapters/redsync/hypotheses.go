@@ -1,6 +1,7 @@
 //go:build ignore
 
-// Tries what docs/contributors/hypotheses.md says of redsync: hypotheses ID RUNS HOST:PORT…, with three servers.
+// Tries the hypotheses of docs/contributors/hypotheses.md about redsync: hypotheses ID RUNS HOST:PORT…, with three
+// servers.
 package main
 
 import (

@@ -29,7 +29,7 @@ func open(e endpoints) locker { return library{e, make(map[time.Duration]rueidis
 
 func (library) can() []string { return []string{"try", "watchdog", "wakes", "reports-loss", "scripts"} }
 
-// hold is a granted lock: a context, which ends with it, and what releases it.
+// hold is a granted lock: a context, which ends with it, and the function that releases it.
 type hold struct {
 	context.Context
 	release context.CancelFunc
@@ -72,7 +72,7 @@ func (l library) acquire(ctx context.Context, key string, lease, wait time.Durat
 	acquire, stop := locks.WithContext, func() bool { return true }
 	if wait == 0 {
 		acquire = locks.TryWithContext
-	} else { // a deadline of ctx would also be that of the hold
+	} else { // a deadline of ctx would also be the hold's
 		stop = time.AfterFunc(wait, end).Stop
 	}
 	held, release, err := acquire(ctx, key)

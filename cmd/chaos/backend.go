@@ -25,8 +25,8 @@ func backendNames() []string {
 	return append([]string{autoBackend}, rows...)
 }
 
-// chooseBackend finds the backend of that name, or with auto the first one that
-// can run the scenario. The reason is for people.
+// chooseBackend finds the backend of that name, or with auto the first that can run the scenario. The reason is for
+// people.
 func chooseBackend(name string, s scenarios.Scenario) (spec backend.Spec, reason string, err error) {
 	refused := ""
 	for _, row := range backends() {

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestClientThatBreaksTheProtocol: the summary names the client, what it sent and what was expected, or how it ended,
-// and does not advise more clients.
+// TestClientThatBreaksTheProtocol: the summary names the client, its output and the expected one, or how it ended, and
+// does not advise more clients.
 func TestClientThatBreaksTheProtocol(t *testing.T) {
 	needRedis(t)
 	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 1m\n"+
 		"workload: {clients: 1}\n")
 	for name, c := range map[string]struct {
-		second string // what the client does on its second request
+		second string // the client's action on its second request
 		want   []string
 	}{
 		"garbage": {`printf 'oops \033[31mred\n'`, []string{"client 0 violated the protocol at", "output line 2",

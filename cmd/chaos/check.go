@@ -90,7 +90,7 @@ func check(s streams, path string, o checkOptions) error {
 	return printJudged(s, r.judged, o.json)
 }
 
-// changesJudgement reports whether a flag of chaos check makes the judgement another one than that of the run.
+// changesJudgement reports whether a flag of chaos check makes the judgement differ from the run's.
 func changesJudgement(c *cobra.Command) (changes bool) {
 	c.Flags().Visit(func(f *pflag.Flag) { changes = changes || f.Name != "json" && f.Name != "explain" })
 	return changes
@@ -189,7 +189,7 @@ type others struct {
 	in      *input
 	options checker.Options
 	verdict checker.Verdict // of the requested interpretation
-	key     string          // of the reading, if it differs from that of the requested one
+	key     string          // of the reading, if it differs from the requested one's
 	found   []otherReading
 }
 
@@ -306,8 +306,8 @@ func printJudgement(s streams, j judged) {
 		format.Duration(j.Took))
 }
 
-// summaryOf is the summary of a result in a table. The violations are listed below the table, so of a violated property
-// it is their number and what the summary says beside the first of them.
+// summaryOf is the summary of a result in a table. The violations are listed below the table, so for a violated
+// property it is their number and the rest of the summary after the first of them.
 func summaryOf(r checker.Result) string {
 	if r.Outcome != checker.Violated || len(r.Violations) == 0 {
 		return r.Summary
@@ -354,8 +354,8 @@ func printViolations(s streams, results []checker.Result) {
 	}
 }
 
-// sameOverlap reports whether two violations have the same events and have the same sentence, up to the interval
-// in parentheses: what follows says what each property makes of it.
+// sameOverlap reports whether two violations have the same events and have the same sentence, up to the interval in
+// parentheses: the rest is the conclusion of each property.
 func sameOverlap(a, b checker.Violation) bool {
 	before, _, overlap := strings.Cut(a.Text, ")")
 	return overlap && len(a.Events) > 0 && slices.Equal(a.Events, b.Events) && strings.HasPrefix(b.Text, before+")")

@@ -154,7 +154,7 @@ func TestBadEvents(t *testing.T) {
 	})
 }
 
-// badHistory is a text and what chaos check prints about it.
+// badHistory is a text and the output of chaos check about it.
 type badHistory struct {
 	name, text, flags string
 	code              int
@@ -228,7 +228,7 @@ func TestCheckPrintsAnOverlapOnce(t *testing.T) {
 	}
 }
 
-// TestConvert: what is converted is judged as the original was.
+// TestConvert: a converted history is judged as the original.
 func TestConvert(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {

@@ -27,8 +27,8 @@ func notRun(t *testing.T, dir, stdout, why string) {
 	}
 }
 
-// TestClientThatCannotBeSetUp: the error says how the client ended and what it printed last, and the exit code is that
-// of the environment.
+// TestClientThatCannotBeSetUp: the error says how the client ended and what it printed last, and the exit code is the
+// environment's.
 func TestClientThatCannotBeSetUp(t *testing.T) {
 	needRedis(t)
 	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 1s\n"+

@@ -10,7 +10,7 @@ import (
 )
 
 // TestClientsOfOneProcess: a scenario that puts several clients into one process is not for a client that ignores the
-// field client. It is for one that hosts several.
+// field client. It is for a client that hosts several.
 func TestClientsOfOneProcess(t *testing.T) {
 	needRedis(t)
 	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: mutex\nduration: 2s\ninit_timeout: 2m\n"+

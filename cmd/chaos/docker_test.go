@@ -104,7 +104,7 @@ func TestDockerInterrupted(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestDockerKilledAndCleaned: chaos clean removes what kill -9 leaves behind.
+// TestDockerKilledAndCleaned: chaos clean removes the leftovers of kill -9.
 func TestDockerKilledAndCleaned(t *testing.T) {
 	needDocker(t)
 	_, temp, output := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
@@ -118,7 +118,7 @@ func TestDockerKilledAndCleaned(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestDockerNextRunSweeps: the next run removes what kill -9 leaves behind.
+// TestDockerNextRunSweeps: the next run removes the leftovers of kill -9.
 func TestDockerNextRunSweeps(t *testing.T) {
 	needDocker(t)
 	_, temp, _ := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
@@ -318,7 +318,7 @@ func (d *dockerd) kill() {
 	_ = os.Remove(file)
 }
 
-// sweep kills and unmounts what a killed engine left in d.dir.
+// sweep kills and unmounts the leftovers of a killed engine in d.dir.
 func (d *dockerd) sweep(t *testing.T) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/runner"
 )
 
-// Exit codes, as in exitHelp. From 64 on they are those of sysexits.h, or 128 plus the number of a signal.
+// Exit codes, as in exitHelp. From 64 on they are codes of sysexits.h, or 128 plus the number of a signal.
 const (
 	exitSafe         = 0
 	exitUnsafe       = 1
@@ -103,7 +103,7 @@ func exitCode(err error, io streams) int {
 // errors.Join on a line of its own.
 func printError(err error, io streams) {
 	for _, e := range format.Errors(err) {
-		coded, ok := e.(*codeError) //nolint:errorlint // what it is joined with is printed too
+		coded, ok := e.(*codeError) //nolint:errorlint // the joined errors are printed too
 		switch {
 		case !ok:
 			io.note("chaos: %v", e)

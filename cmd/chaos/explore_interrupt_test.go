@@ -60,7 +60,7 @@ func awaitFinding(t *testing.T, cmd *exec.Cmd, out string, stderr *bytes.Buffer)
 	}
 }
 
-// TestExploreKilled: chaos clean removes what a killed exploration leaves behind.
+// TestExploreKilled: chaos clean removes the leftovers of a killed exploration.
 func TestExploreKilled(t *testing.T) {
 	out := t.TempDir()
 	cmd, temp := program(t, "explore", "--scenario", "failover", "--seeds", "1000000000", "--jobs", "1", "--out", out)

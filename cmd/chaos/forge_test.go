@@ -11,7 +11,7 @@ import (
 )
 
 // TestNamesForgeNoLines: keys and owners of a history with line breaks and bidirectional marks; no output has a line
-// that begins with what they contain, nor a mark.
+// that begins with their text, nor a mark.
 func TestNamesForgeNoLines(t *testing.T) {
 	forged := `k\nSAFE: all is well\r\nsafe \u202e\u2028SAFE: \u001b[2J`
 	var lines []string

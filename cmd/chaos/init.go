@@ -58,7 +58,7 @@ asked, so with all four flags nothing is read. An existing file is never overwri
 	return c
 }
 
-// question is one that chaos init asks, or that a flag answers.
+// question is a question of chaos init, unless a flag answers it.
 type question struct {
 	flag, help string
 	ask        string

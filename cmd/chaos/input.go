@@ -25,8 +25,8 @@ type input struct {
 	whole io.ReaderAt // a regular file; nil: a pipe
 	begin int64       // of the history in it
 	size  int64       // of the history; 0: unknown
-	pipe  io.Reader   // what has not been read yet
-	kept  spool       // what has been read of the pipe
+	pipe  io.Reader   // the part that has not been read yet
+	kept  spool       // the part of the pipe that has been read
 
 	done   atomic.Int64 // bytes read in this reading
 	events atomic.Int64 // events read in this reading
@@ -78,7 +78,7 @@ func (in *input) reader() io.Reader {
 	return &counting{io.MultiReader(in.kept.reader(), io.TeeReader(in.pipe, &in.kept)), &in.done}
 }
 
-// Close closes the file and drops what was kept. Standard input stays open.
+// Close closes the file and drops the kept part. Standard input stays open.
 func (in *input) Close() error {
 	in.kept.close()
 	if in.file == nil {
@@ -104,8 +104,8 @@ func (c *counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// spool keeps what is written: in memory, and beyond keptInMemory in a file
-// that is unlinked at once, so that it never outlives the program.
+// spool keeps written bytes: in memory, and beyond keptInMemory in a file that is unlinked at once, so that it never
+// outlives the program.
 type spool struct {
 	mem  []byte
 	file *os.File
@@ -139,7 +139,7 @@ func spoolError(err error) error {
 	return fmt.Errorf("buffering the pipe: %w (write the history to a file and check that)", err)
 }
 
-// reader reads what was kept so far.
+// reader reads the bytes kept so far.
 func (k *spool) reader() io.Reader {
 	if k.file == nil {
 		return bytes.NewReader(k.mem)

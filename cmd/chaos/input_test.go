@@ -84,7 +84,7 @@ func TestStandardInputIsAFile(t *testing.T) {
 	}
 }
 
-// TestSpool: what exceeds the memory limit goes to a file, and no file is left behind.
+// TestSpool: bytes beyond the memory limit go to a file, and no file is left behind.
 func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -109,7 +109,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSpoolError: without a temporary directory the error says what to do.
+// TestSpoolError: without a temporary directory the error names the remedy.
 func TestSpoolError(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
 	k := spool{mem: make([]byte, keptInMemory)}

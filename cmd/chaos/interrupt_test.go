@@ -145,7 +145,7 @@ func nothingIn(t *testing.T, dir string) {
 	}
 }
 
-// TestCutHistory: samples of the time after a history ends, as on a full disk, convict nobody of what it does not show.
+// TestCutHistory: samples of the time after a history ends, as on a full disk, convict nobody.
 func TestCutHistory(t *testing.T) {
 	out := t.TempDir()
 	if code, _, stderr := chaos("run", "--scenario", "contention", "--backend", "sim", "--seed", "1", "--out", out,

@@ -18,7 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// judgingFlags give the checkers what a history does not contain.
+// judgingFlags give the checkers facts that a history does not contain.
 type judgingFlags struct {
 	properties        []string
 	fair              bool
@@ -57,7 +57,7 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("property", completeNames(propertyNames))
 }
 
-// options are the options of the checkers; those of the run are the defaults of flags.
+// options are the options of the checkers; the run's are the defaults of flags.
 func (f *judgingFlags) options(ofRun checker.Options) (checker.Options, error) {
 	o := ofRun
 	o.SearchCommand, o.ClockError, o.Search = searchCommand(), f.clockError, f.search

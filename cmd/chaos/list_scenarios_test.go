@@ -113,7 +113,7 @@ const (
 	tableHead  = "| scenario | what happens | lock | expected |\n| --- | --- | --- | --- |\n"
 )
 
-// catalogText is the catalog as Markdown; rows are those of all scenarios.
+// catalogText is the catalog as Markdown; rows are the rows of all scenarios.
 func catalogText(t *testing.T, rows map[string]string) string {
 	t.Helper()
 	var b strings.Builder

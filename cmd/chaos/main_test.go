@@ -101,7 +101,7 @@ func judgedAgain(t *testing.T, dir string) {
 	if _, err = f.WriteString("\n"); err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // a judgement with other options is not that of the run
+	for range 2 { // a judgement with other options is not the run's
 		if code, _, stderr := chaos("report", dir); code != exitSafe || !strings.Contains(stderr, again) {
 			t.Errorf("report of another history: %d %s", code, stderr)
 		}

@@ -21,8 +21,8 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestExitCodesAreDocumented: the help, the README and the design list the exit
-// codes of this package, and besides them only what is marked as planned.
+// TestExitCodesAreDocumented: the help, the README and the design list the exit codes of this package, and besides them
+// only codes that are marked as planned.
 func TestExitCodesAreDocumented(t *testing.T) {
 	var want []string
 	for _, code := range []int{exitSafe, exitUnsafe, exitInconclusive, exitThreshold, exitUsage, exitEnvironment,
@@ -79,8 +79,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestUsageErrors: an error names the flag as it was given and says what to write
-// instead, and quotes only text that the user wrote.
+// TestUsageErrors: an error names the flag as it was given and the correct form, and quotes only text that the user
+// wrote.
 func TestUsageErrors(t *testing.T) {
 	mine := filepath.Join(t.TempDir(), "mine.yaml")
 	wrong := strings.Replace(quickScenario, "lock: reentrant", "lock: reentrent", 1)
@@ -182,7 +182,7 @@ func TestEachMistakeHasThePrefix(t *testing.T) {
 	}
 }
 
-// TestHelpOfCommands: chaos help COMMAND is what COMMAND --help prints.
+// TestHelpOfCommands: chaos help COMMAND prints the same as COMMAND --help.
 func TestHelpOfCommands(t *testing.T) {
 	for _, command := range [][]string{nil, {"run"}, {"suite", "merge"}, {"help"}} {
 		_, want, _ := chaos(append(command, "--help")...)

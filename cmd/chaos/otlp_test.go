@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/otlp"
 )
 
-// TestOTLP: the spans of a run reach a collector with the headers of the environment; one that refuses them, or that is
-// not there, does not change the verdict.
+// TestOTLP: the spans of a run reach a collector with the headers of the environment; a collector that refuses them, or
+// is not there, does not change the verdict.
 func TestOTLP(t *testing.T) {
 	var got, path, token, kind string
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

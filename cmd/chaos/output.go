@@ -8,8 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// printableWriter passes what is written through format.Printable. Each Write
-// must hold whole runes.
+// printableWriter passes written bytes through format.Printable. Each Write must hold whole runes.
 type printableWriter struct{ w io.Writer }
 
 func (p printableWriter) Write(b []byte) (int, error) {

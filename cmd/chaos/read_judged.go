@@ -13,7 +13,7 @@ type historyFlags struct {
 	judgingFlags
 }
 
-// of are the options of reading and judging; those of a run are the defaults.
+// of are the options of reading and judging; a run's are the defaults.
 func (f *historyFlags) of(m rundir.Manifest) (reading foreign.Options, o checker.Options, err error) {
 	if reading, err = f.reading(); err == nil {
 		o, err = f.options(m.Judging())
@@ -29,8 +29,8 @@ type judgedHistory struct {
 	history *history.History
 }
 
-// readJudged reads and judges a history: a file, the history of a run directory, or standard input. It prints what
-// --explain asks for, and finds other readings that lead to another verdict. The caller closes in.
+// readJudged reads and judges a history: a file, the history of a run directory, or standard input. It prints the
+// explanation for --explain, and finds other readings that lead to another verdict. The caller closes in.
 func readJudged(s streams, path string, flags *historyFlags) (_ *judgedHistory, err error) {
 	manifest := manifestOf(path)
 	reading, options, err := flags.of(manifest)

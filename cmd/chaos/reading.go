@@ -132,8 +132,8 @@ func historyFile(path string) (file string, clients int, err error) {
 	return "", 0, usage(err)
 }
 
-// badPath makes err a usage error if the path does not exist or is not a
-// history. Other errors, such as those of a failing disk, stay as they are.
+// badPath makes err a usage error if the path does not exist or is not a history. Other errors, such as a failing
+// disk's, stay as they are.
 func badPath(err error) error {
 	var line *history.LineError
 	if missing := (*fs.PathError)(nil); errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) {

@@ -140,8 +140,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// namesDir reports whether plots are written to a directory of that name: one that exists or ends in a slash, or a new
-// name without the extension of the format. "" is standard output.
+// namesDir reports whether plots are written to a directory of that name: the name of a directory, or ending in a
+// slash, or new and without the extension of the format. "" is standard output.
 func namesDir(path, format string) bool {
 	info, err := os.Stat(path)
 	switch {

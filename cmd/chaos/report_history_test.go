@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReportOfHistory: a history of another suite has a report, which says what it does not know.
+// TestReportOfHistory: a history of another suite has a report, which names the unknown facts.
 func TestReportOfHistory(t *testing.T) {
 	source, err := os.ReadFile("testdata/histories/etcd.edn")
 	if err != nil {

@@ -182,7 +182,7 @@ func valueHelp(kind string) string {
 	return "a " + kind
 }
 
-// noArgs refuses positional arguments; hint says what to use instead, if anything.
+// noArgs refuses positional arguments; hint names the alternative, if there is one.
 func noArgs(hint string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -193,7 +193,7 @@ func noArgs(hint string) cobra.PositionalArgs {
 	}
 }
 
-// oneArg is cobra.ExactArgs(1), with the name of what is missing and exit code 64.
+// oneArg is cobra.ExactArgs(1), with the name of the missing argument and exit code 64.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch len(args) {

@@ -271,7 +271,7 @@ func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, 
 	return judgementError(out.Judgement)
 }
 
-// asExpected is nil if the outcome is the one that the scenario expects.
+// asExpected is nil if the scenario expects the outcome.
 func asExpected(s streams, out *runner.Outcome) error {
 	unexpected := expect.Unexpected(out.Judgement, out.Manifest.Expect)
 	if len(unexpected) == 0 {

@@ -30,7 +30,7 @@ type schemas struct {
 	comments map[string]map[string]string // by package and type.field
 }
 
-// schemaOf is the schema of what encoding/json writes of x.
+// schemaOf is the schema of the output of encoding/json for x.
 func schemaOf(t *testing.T, x any, title string, strict bool) object {
 	t.Helper()
 	s := &schemas{t: t, strict: strict, defs: object{}, comments: map[string]map[string]string{}}

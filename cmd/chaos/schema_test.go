@@ -24,7 +24,7 @@ import (
 
 const schemaDir = "../../docs/schema"
 
-// outputs are what has a schema in docs/schema, by the name of its file.
+// outputs are the values with a schema in docs/schema, by the name of its file.
 func outputs() map[string]struct {
 	value any
 	title string
@@ -55,7 +55,7 @@ func outputs() map[string]struct {
 	}
 }
 
-// TestSchemasAreCurrent: docs/schema has what the types say, and docs/reference/json.md names each file.
+// TestSchemasAreCurrent: docs/schema agrees with the types, and docs/reference/json.md names each file.
 func TestSchemasAreCurrent(t *testing.T) {
 	race.Skip(t)
 	page, err := os.ReadFile("../../docs/reference/json.md")
@@ -119,7 +119,7 @@ func fileText(t *testing.T, path string) []byte {
 	return text
 }
 
-// TestOutputsFitTheirSchemas runs every command that has --json, and validates what it prints and the files of a run.
+// TestOutputsFitTheirSchemas runs every command that has --json, and validates its output and the files of a run.
 func TestOutputsFitTheirSchemas(t *testing.T) {
 	race.Skip(t)
 	t.Setenv(asProgram, "1") // for the children of the suite

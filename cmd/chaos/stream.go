@@ -107,7 +107,7 @@ func notStreamed() []string {
 	return slices.DeleteFunc(propertyNames(), func(name string) bool { return slices.Contains(streamedNames(), name) })
 }
 
-// streamable refuses what needs the whole history.
+// streamable refuses options that need the whole history.
 func streamable(o checkOptions) error {
 	for _, name := range o.properties {
 		if slices.Contains(notStreamed(), name) {
@@ -152,7 +152,7 @@ func (f *following) Read(b []byte) (int, error) {
 		if f.last || f.ctx.Err() != nil {
 			return 0, io.EOF
 		}
-		f.last = !f.more() // read once more what was written before the run ended
+		f.last = !f.more() // read the rest that was written before the run ended
 		if f.last {
 			continue
 		}

@@ -54,7 +54,7 @@ func TestStreamVerdicts(t *testing.T) {
 	}
 }
 
-// output collects what a program writes, and signals each write.
+// output collects the output of a program, and signals each write.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -113,7 +113,7 @@ shard that is given twice counts once. A missing shard is named, and the exit co
 	return c
 }
 
-// complete checks the flags and fills o.Options with what they say.
+// complete checks the flags and fills o.Options from them.
 func (o *suiteOptions) complete(args []string) error {
 	filter, err := suite.ParseFilter(o.filter)
 	if err != nil {

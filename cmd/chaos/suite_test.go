@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
-// TestSuite: a suite on simulated servers, one that finds a verdict that nobody expects, and its shards.
+// TestSuite: a suite on simulated servers, a suite with an unexpected verdict, and its shards.
 func TestSuite(t *testing.T) {
 	t.Setenv(asProgram, "1") // for its children
 	out := t.TempDir()
@@ -151,7 +151,7 @@ func TestSuiteUsage(t *testing.T) {
 	}
 }
 
-// TestSuiteLock: another lock replaces that of each scenario, and one that cannot run a scenario skips it.
+// TestSuiteLock: another lock replaces each scenario's, and scenarios that it cannot run are skipped.
 func TestSuiteLock(t *testing.T) {
 	t.Setenv(asProgram, "1")
 	code, stdout, stderr := chaos("suite", "contention", "mixed-fenced", "redlock-contention", "--backend", "sim",
@@ -205,7 +205,7 @@ func TestSuiteGenerated(t *testing.T) {
 	}
 }
 
-// TestServe refuses what it cannot serve.
+// TestServe refuses paths that it cannot serve.
 func TestServe(t *testing.T) {
 	for _, row := range []struct {
 		args []string

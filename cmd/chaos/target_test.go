@@ -118,8 +118,8 @@ faults:
 duration: 2500ms
 `
 
-// TestTarget runs on a server that it did not start: a proxy records what reaches it, the server's other keys stay, and
-// those of the run are gone.
+// TestTarget runs on a server that it did not start: a proxy records the requests, the server's other keys stay, and
+// the run's keys are gone.
 func TestTarget(t *testing.T) {
 	needRedis(t)
 	servers := startTarget(t, cluster.Single)
@@ -323,7 +323,8 @@ func runFailover(t *testing.T, servers *process.Cluster, args ...string) (dir st
 	return dir, effect && bytes.Contains(after, []byte(`"type":"ok"`))
 }
 
-// TestTargetRefuses: what could harm servers, or is not available there, is refused before a connection is made.
+// TestTargetRefuses: actions that could harm servers, or are not available there, are refused before a connection is
+// made.
 func TestTargetRefuses(t *testing.T) {
 	const nowhere = "redis://127.0.0.1:1"
 	for _, row := range []struct {

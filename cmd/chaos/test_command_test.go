@@ -99,7 +99,8 @@ func TestRepeatOfSimulatedFinding(t *testing.T) {
 	}
 }
 
-// TestMissingEngine: the reason why nothing can run a scenario is what the first choice lacks, not the last one.
+// TestMissingEngine: the reason why nothing can run a scenario is the missing part of the first choice, not of the last
+// one.
 func TestMissingEngine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
@@ -162,7 +163,7 @@ func TestLockOnOwnServers(t *testing.T) {
 	}
 }
 
-// TestLockUsage: a wrong command line starts nothing and says what is wrong.
+// TestLockUsage: a wrong command line starts nothing and names the mistake.
 func TestLockUsage(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "baseline.json")
 	if err := os.WriteFile(broken, []byte(`{"accept": [{"cause": "stolen"}]}`), 0o644); err != nil {

@@ -187,7 +187,7 @@ func (m *mapper) process(v edn.Value) (history.Process, error) {
 	return p, nil
 }
 
-// clock reads index and time. An event without a time gets one that keeps the order.
+// clock reads index and time. An event without a time gets a time that keeps the order.
 func (m *mapper) clock(form edn.Value, e *history.Event) error {
 	e.Index = m.next
 	if v, ok := form.Get("index"); ok && v.Untagged().Kind != edn.Nil {

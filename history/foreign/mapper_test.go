@@ -104,7 +104,7 @@ func TestTSV(t *testing.T) {
 	}
 }
 
-// TestKeyOfTheInvocation: what a completion has in the place of the key is not its key, unless the operation is about
+// TestKeyOfTheInvocation: a value in the place of the key of a completion is not its key, unless the operation is about
 // several.
 func TestKeyOfTheInvocation(t *testing.T) {
 	const dialect = "value,query-params.1"

@@ -43,8 +43,8 @@ type reading struct {
 
 // ReadEvents reads events in any format and calls visit with each event, which is overwritten afterwards, and its line
 // (0: unknown). Memory does not grow with the input, except for FormatText. name is for error messages. The error is a
-// [*history.LineError] for input that is not an event, [ErrNotHistory] for a file in no known format, or that of visit
-// or r.
+// [*history.LineError] for input that is not an event, [ErrNotHistory] for a file in no known format, or an error of
+// visit or r.
 func ReadEvents(r io.Reader, name string, o Options, visit func(e *history.Event, line int) error) (Info, error) {
 	in := reading{name: name, mapper: newMapper(o)}
 	if o.Progress != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// sizedAfter is the number of events after which the number of all operations is estimated: so many that what the
-// reader has buffered does not matter.
+// sizedAfter is the number of events after which the number of all operations is estimated: so many that the reader's
+// buffer does not matter.
 const sizedAfter = 100_000
 
 // sizedBuilder makes room for all operations of a history of known size, once it has read enough to estimate their

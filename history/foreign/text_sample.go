@@ -8,8 +8,8 @@ import (
 )
 
 // textSample reads a line such as "witness n1 1.500 orders owner=a count=1 ttl=2s" without its first word: the node,
-// the time, or those of the request and of its reply ("1.499-1.500"), and the key that is held there, if any. A node
-// without role=slave is a master; one that is down has no reply.
+// the time, or the times of the request and of its reply ("1.499-1.500"), and the key that is held there, if any. A
+// node without role=slave is a master; a node that is down has no reply.
 func textSample(samples []history.Sample, fields []string) ([]history.Sample, error) {
 	if len(fields) < 2 {
 		return nil, errors.New("expected witness NODE TIME[-TIME] [down] [role=slave] [KEY [owner=NAME] [count=N] " +

@@ -95,7 +95,7 @@ func (r *Reader) Duplicate() string { return r.duplicate }
 var ErrTorn = errors.New("form torn: another event starts inside it")
 
 // Next returns the next form; the following call overwrites its items. The error is [io.EOF] at the end, a
-// *[SyntaxError], or that of the underlying reader. It is permanent, except for [ErrTorn].
+// *[SyntaxError], or the underlying reader's. It is permanent, except for [ErrTorn].
 func (r *Reader) Next() (Value, error) {
 	if r.failed != nil {
 		return Value{}, r.failed

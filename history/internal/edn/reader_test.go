@@ -175,7 +175,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// stricter reports whether the reader rejected what encoding/json repairs.
+// stricter reports whether the reader rejected text that encoding/json repairs.
 func stricter(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "UTF-8") || strings.Contains(text, "unpaired surrogate") ||
