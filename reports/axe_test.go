@@ -54,7 +54,7 @@ func readGzip(t *testing.T, path string) string {
 	return string(text)
 }
 
-// axeViolation is what axe-core reports.
+// axeViolation is a report of axe-core.
 type axeViolation struct {
 	ID    string `json:"id"`
 	Help  string `json:"help"`

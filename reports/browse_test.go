@@ -25,7 +25,7 @@ type shape struct {
 	X, Y, W, H float64
 }
 
-// shapesOf is JavaScript that collects what the picture shows, without tooltips.
+// shapesOf is JavaScript that collects the shapes of the picture, without tooltips.
 const shapesOf = `const shapes = () => [...document.querySelectorAll('svg.timeline rect, svg.timeline line, svg.timeline text')]
 	.filter((e) => !e.closest('defs')).map(function (e) {
 		const n = (a) => +e.getAttribute(a);
@@ -35,8 +35,7 @@ const shapesOf = `const shapes = () => [...document.querySelectorAll('svg.timeli
 			W: e.tagName === 'line' ? n('x2') - n('x1') : n('width'), H: e.tagName === 'line' ? n('y2') - n('y1') : n('height')};
 	});`
 
-// TestScriptDrawsTheSamePicture: what the script draws for the part that the page shows at first is what the page has
-// without it.
+// TestScriptDrawsTheSamePicture: the script's drawing of the part that the page shows at first equals the page's own.
 func TestScriptDrawsTheSamePicture(t *testing.T) {
 	d := startDevtools(t)
 	near := twoKeyRun() // two short violations, between whose bars is no room for a label
@@ -279,7 +278,7 @@ func unpack(t *testing.T, data string) (d struct {
 	return d
 }
 
-// TestStatesOfKeys: the states that the script draws are those of the timeline.
+// TestStatesOfKeys: the states that the script draws equal the timeline's.
 func TestStatesOfKeys(t *testing.T) {
 	for _, s := range allRuns() {
 		r := s.load(t)

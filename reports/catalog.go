@@ -57,9 +57,8 @@ func Render(r *Run, name string, w io.Writer) error {
 	return fmt.Errorf("unknown format %q; use one of: %s", name, strings.Join(names, ", "))
 }
 
-// WriteAll writes report.html, the plots and linearization.html (none for a
-// history without lock operations) into the run directory. It writes what it
-// can; the error joins those of the files that could not be written.
+// WriteAll writes report.html, the plots and linearization.html (none for a history without lock operations) into the
+// run directory. It writes as many as it can; the error joins the errors of the others.
 func WriteAll(r *Run) error {
 	if r.Dir == nil {
 		return errors.New("writing reports: this run has no directory")

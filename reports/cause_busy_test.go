@@ -125,7 +125,7 @@ func TestTokenOfAPromotedReplica(t *testing.T) {
 	}
 }
 
-// TestUnansweredAcquireWithoutLease: what an acquire without a reply created stays if it has no expiry.
+// TestUnansweredAcquireWithoutLease: the key of an acquire without a reply stays if it has no expiry.
 func TestUnansweredAcquireWithoutLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl   float64
@@ -211,7 +211,7 @@ func TestUnplannedWithoutFault(t *testing.T) {
 	}
 }
 
-// TestUnplanned: a violation that was complete before a fault could have caused it is not the one that is planned.
+// TestUnplanned: a violation that was complete before a fault could have caused it is not the planned one.
 func TestUnplanned(t *testing.T) {
 	for name, test := range map[string]struct {
 		injected, effect float64

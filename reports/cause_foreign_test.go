@@ -8,7 +8,7 @@ import (
 )
 
 // TestForeignDataIsTheCause: a lock that takes the data of another program for a hold, or overwrites or deletes them,
-// is convicted, and the headline says what was at the key.
+// is convicted, and the headline names the data at the key.
 func TestForeignDataIsTheCause(t *testing.T) {
 	for lock, want := range map[string]string{"set-nx-px": "was refused at", "watch-multi": "changed or deleted them by"} {
 		t.Run(lock, func(t *testing.T) {

@@ -11,8 +11,7 @@ import (
 )
 
 // TestSplitVotes: two clients get one vote each, twice, while a third waits. It is the cause if nobody was granted the
-// lock between the two times: samples taken during a handover look the same. Of the faults, those that delay masters
-// are named.
+// lock between the two times: samples taken during a handover look the same. The faults that delay masters are named.
 func TestSplitVotes(t *testing.T) {
 	for _, granted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("granted between %v", granted), func(t *testing.T) {

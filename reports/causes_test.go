@@ -43,7 +43,7 @@ func serveAsClient() bool {
 	return true
 }
 
-// unsafeScenarios are those of the catalog that must end unsafe.
+// unsafeScenarios are the scenarios of the catalog that must end unsafe.
 func unsafeScenarios(t *testing.T) []string {
 	t.Helper()
 	names := slices.DeleteFunc(scenarios.Names(), func(name string) bool {
@@ -109,7 +109,7 @@ func runSeed(t *testing.T, on string, s scenarios.Scenario, seed uint64) *Run {
 	return r
 }
 
-// TestTwinsAreSafe: the twin of a scenario, which the report cites as what would have prevented the violation, is safe.
+// TestTwinsAreSafe: the twin of a scenario, which the report cites as a way to prevent the violation, is safe.
 func TestTwinsAreSafe(t *testing.T) {
 	twins := 0
 	for _, name := range scenarios.Names() {
@@ -198,8 +198,8 @@ func TestCausesOnProcess(t *testing.T) {
 	}
 }
 
-// otherViolation says why the headline is about another violation than the one that the scenario plans, as it may be on
-// a busy machine; empty: it is about that one. Known: its cause is one of the scenario.
+// otherViolation says why the headline is about another violation than the scenario's, as it may be on a busy machine;
+// empty: it is about that one. Known: its cause is one of the scenario.
 func otherViolation(t *testing.T, name string, r *Run, known bool) string {
 	t.Helper()
 	if text := slowWait(t, name, r); text != "" {
@@ -241,8 +241,7 @@ func namesPlan(r *Run) bool {
 		})
 }
 
-// checkCause demands of a headline: a known mechanism, what was planned, a node or
-// a client, and two instants.
+// checkCause demands of a headline: a known mechanism, the planned violation, a node or a client, and two instants.
 func checkCause(t *testing.T, r *Run) {
 	t.Helper()
 	s := r.Story
@@ -275,7 +274,7 @@ func checkCause(t *testing.T, r *Run) {
 	}
 }
 
-// withoutNumbers replaces what another version or machine changes: times, tokens, and which client is which.
+// withoutNumbers replaces texts that another version or machine changes: times, tokens, and which client is which.
 func withoutNumbers(s string) string {
 	s = regexp.MustCompile(`\b\d+\.\d{3}(?:\d{3})? m?s\b`).ReplaceAllString(s, "T")
 	s = regexp.MustCompile(`\b\d+(\.\d+)? (ms|µs|s)\b`).ReplaceAllString(s, "D")

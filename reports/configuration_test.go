@@ -11,7 +11,7 @@ import (
 )
 
 // TestConfigurationIsTrue: only a lock that states so renews its leases, and the options of a ZooKeeper ensemble are
-// not those of Redis.
+// not Redis's.
 func TestConfigurationIsTrue(t *testing.T) {
 	plain := newSynth("plain", "orders", 1, cluster.Topology{Kind: cluster.Single,
 		Options: map[string]string{"appendonly": "yes"}}, 1)

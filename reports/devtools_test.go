@@ -40,7 +40,7 @@ type pageOptions struct {
 	width int // of the window; 0: 1280
 }
 
-// sharedDevtools are those of all tests, because a browser takes a second of CPU time to start; nil: none is running.
+// sharedDevtools serves all tests, because a browser takes a second of CPU time to start; nil: none is running.
 // TestMain ends them.
 var sharedDevtools struct {
 	sync.Mutex
@@ -48,8 +48,8 @@ var sharedDevtools struct {
 	end func() error
 }
 
-// startDevtools starts a browser, or takes that of an earlier test if it has passed. Tests take turns, and each may use
-// it for browserLimit.
+// startDevtools starts a browser, or takes an earlier test's if it has passed. Tests take turns, and each may use it
+// for browserLimit.
 func startDevtools(t *testing.T) *devtools {
 	t.Helper()
 	shared := &sharedDevtools
@@ -114,7 +114,7 @@ func endDevtools() error {
 	return sharedDevtools.end()
 }
 
-// call sends a request and waits for its reply; it keeps what the page writes to its console in between.
+// call sends a request and waits for its reply; it keeps the output of the page to its console in between.
 func (d *devtools) call(t *testing.T, method string, params, result any) {
 	t.Helper()
 	d.id++
@@ -207,7 +207,7 @@ func (d *devtools) open(t *testing.T, page string, o pageOptions) {
 	}
 }
 
-// run evaluates the body of an asynchronous function in the page and decodes what it returns.
+// run evaluates the body of an asynchronous function in the page and decodes its result.
 func (d *devtools) run(t *testing.T, body string, result any) {
 	t.Helper()
 	script := `(async function () {

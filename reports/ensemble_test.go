@@ -99,7 +99,7 @@ func TestEtcdKeyEndsWithItsLease(t *testing.T) {
 	}
 }
 
-// TestClientsWaitsCountRefusals: the longest wait of a client is that of any acquire, also of one that was refused.
+// TestClientsWaitsCountRefusals: the longest wait of a client is the wait of any acquire, also of a refused one.
 func TestClientsWaitsCountRefusals(t *testing.T) {
 	s := newSynth("refused", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
 	s.hold(0, "own-0-aaaa", 1, holdTimes{10, 12, 900, 1000})

@@ -12,7 +12,7 @@ import (
 )
 
 // TestFaultWithoutClass: the report of a history without classes and verbs, as of earlier versions, names the faults,
-// and blames none for what only their kind would explain.
+// and blames none for effects that only their kind would explain.
 func TestFaultWithoutClass(t *testing.T) {
 	s := failoverRun("orders")
 	for _, e := range s.events {

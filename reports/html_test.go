@@ -247,9 +247,8 @@ func TestBigRunStaysSmall(t *testing.T) {
 	}
 }
 
-// TestPageInBrowser: the console of a browser that opens the page stays empty. The
-// content security policy forbids every request, and a browser logs each one that
-// it blocks, so an empty console also means that the page makes no request.
+// TestPageInBrowser: the console of a browser that opens the page stays empty. The content security policy forbids
+// every request, and a browser logs each blocked one, so an empty console also means that the page makes no request.
 func TestPageInBrowser(t *testing.T) {
 	r := failoverRun("orders").load(t)
 	if err := WriteAll(r); err != nil {

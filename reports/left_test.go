@@ -105,7 +105,7 @@ func TestLeftBehindNamesItsClient(t *testing.T) {
 	}
 }
 
-// TestProbeIsNoHold: the key that the harness acquires after the run is not that of a client.
+// TestProbeIsNoHold: the key that the harness acquires after the run is no client's.
 func TestProbeIsNoHold(t *testing.T) {
 	for left, want := range map[string]string{"": "acquired by the harness after the run",
 		"orders": "client 0 (earlier hold)"} {
@@ -145,8 +145,8 @@ func TestProbeOwnerIsNoClient(t *testing.T) {
 	}
 }
 
-// TestDeadHolderKeepsItsKey: a value without the name of an owner is that of the client that died, until it changes,
-// and not that of a client that waits.
+// TestDeadHolderKeepsItsKey: a value without the name of an owner belongs to the dead client, until it changes, and not
+// to a waiting one.
 func TestDeadHolderKeepsItsKey(t *testing.T) {
 	s := newSynth("dead", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
 	s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "c0-1"})
@@ -172,7 +172,7 @@ func TestDeadHolderKeepsItsKey(t *testing.T) {
 	}
 }
 
-// TestGrantsOfSomeClients: who was granted nothing is not counted among those that were.
+// TestGrantsOfSomeClients: clients without a grant are not counted among the others.
 func TestGrantsOfSomeClients(t *testing.T) {
 	s := newSynth("some", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
 	s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
@@ -209,7 +209,7 @@ func TestNothingToHeal(t *testing.T) {
 	}
 }
 
-// TestValidityIsThatOfTheGrant: a release ends what counts of a validity, and not what was promised.
+// TestValidityIsThatOfTheGrant: a release ends the counted part of a validity, and not the promise.
 func TestValidityIsThatOfTheGrant(t *testing.T) {
 	s := newSynth("valid", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
 	s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})

@@ -4,7 +4,7 @@
 // plots. It needs no server and starts nothing, and it judges only runs that were killed before their verdict.
 //
 // [Load] reads a run directory, [Render] writes it in one of the formats of [Catalog], and [WriteAll] writes the files
-// of a run directory. A report claims only what the data shows.
+// of a run directory. A report makes only claims that the data shows.
 package reports
 
 import (

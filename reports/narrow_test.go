@@ -68,8 +68,8 @@ func TestNarrowPageCutsNoMarker(t *testing.T) {
 	}
 }
 
-// TestExplainedOverlapIsOnTop: of overlaps at the same time, the one that the page explains covers the others, and no
-// label but its own is on it.
+// TestExplainedOverlapIsOnTop: of overlaps at the same time, the explained one covers the others, and no label but its
+// own is on it.
 func TestExplainedOverlapIsOnTop(t *testing.T) {
 	s := failoverRun("orders")
 	worst := s.j.Results[0].Violations[0]

@@ -11,7 +11,7 @@ import (
 )
 
 // TestOpenMetrics: the reference parser of the Python client of Prometheus accepts the metrics, where it is installed;
-// what it would refuse most likely is checked anyway.
+// the most likely errors are checked anyway.
 func TestOpenMetrics(t *testing.T) {
 	for _, s := range append(allRuns(), twoKeyRun(), failoverRun(hostile)) {
 		s.m.Scenario += "\\\"\n"

@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/export"
 )
 
-// parseSpans reads the lines of format otlp and reports what a collector would refuse.
+// parseSpans reads the lines of format otlp and reports spans that a collector would refuse.
 func parseSpans(text string) (all []export.OTLPSpan, problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	ids := map[string]bool{}

@@ -146,8 +146,8 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// TestTimelineOnFirstPrintedPage: the first printed page has the whole timeline, and what is folded on a screen is
-// printed, but for the list of where the numbers are from.
+// TestTimelineOnFirstPrintedPage: the first printed page has the whole timeline, and folded parts are printed, but for
+// the list of where the numbers are from.
 func TestTimelineOnFirstPrintedPage(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		t.Skip("SKIPPED: no pdftotext on the PATH (Debian, Ubuntu: apt-get install poppler-utils)")

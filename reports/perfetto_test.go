@@ -89,7 +89,7 @@ func traceProblems(text string) (problems []string) {
 	return problems
 }
 
-// TestPerfetto: the trace is valid and has what it should.
+// TestPerfetto: the trace is valid and complete.
 func TestPerfetto(t *testing.T) {
 	for _, s := range append(allRuns(), twoKeyRun(), failoverRun(hostile)) {
 		out := render(t, s.load(t), "perfetto")

@@ -62,7 +62,7 @@ func TestKeyIsDecoded(t *testing.T) {
 	}
 }
 
-// TestSessionIsDecoded: a server that knows the session of a holder and no owner. The session is that of the client
+// TestSessionIsDecoded: a server that knows the session of a holder and no owner. The session belongs to the client
 // that held the lock while it was seen, also when nobody is known to hold the lock.
 func TestSessionIsDecoded(t *testing.T) {
 	s := newSynth("decode", "orders", 3, cluster.Topology{Kind: cluster.Etcd, Masters: 1}, 1)

@@ -20,7 +20,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// raw is what a run directory says, read without the code that made the sentence.
+// raw is the content of a run directory, read without the code that made the sentence.
 type raw struct {
 	t       *testing.T
 	events  map[int]history.Event
@@ -179,7 +179,7 @@ func (d raw) count(p evidence.Point) int {
 }
 
 // TestPlainHeadlineIsProved: the headline about a violation without a known cause is the text of the checker. Its times
-// are those of the events that the violation names.
+// are the times of the events that the violation names.
 func TestPlainHeadlineIsProved(t *testing.T) {
 	for _, name := range []string{"wake-up-not-woken", "wake-up-timed-out", "wake-up-undone"} {
 		t.Run(name, func(t *testing.T) {

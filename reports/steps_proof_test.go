@@ -25,7 +25,7 @@ func checkSteps(t *testing.T, r *Run) {
 	t.Helper()
 	d := readRaw(t, r)
 	known := d.instants(r)
-	var story []time.Duration // what a length of time in a step may be measured between
+	var story []time.Duration // the instants between which a length of time in a step may be measured
 	for _, s := range r.Story.Steps {
 		story = append(story, s.Time)
 	}
@@ -64,8 +64,8 @@ func checkSteps(t *testing.T, r *Run) {
 	}
 }
 
-// checkNamed checks that what the headline names has a step in the story: an operation, a notice or a write one of its
-// events, the end of a validity one at that instant.
+// checkNamed checks that each thing in the headline has a step in the story: an operation, a notice or a write one of
+// its events, the end of a validity a step at that instant.
 func checkNamed(t *testing.T, r *Run) {
 	t.Helper()
 	for _, p := range r.Story.Proofs {
@@ -105,8 +105,8 @@ func (d raw) instants(r *Run) map[string]bool {
 	return known
 }
 
-// TestSafeSentencesOnSim: what the sentence of a safe run says of waits and grants follows from its history, and so do
-// its steps.
+// TestSafeSentencesOnSim: claims about waits and grants in the sentence of a safe run follow from its history, and so
+// do its steps.
 func TestSafeSentencesOnSim(t *testing.T) {
 	race.SkipLong(t, "it runs every safe scenario in simulation")
 	checked := 0

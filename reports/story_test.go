@@ -224,7 +224,7 @@ func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 	t.Errorf("the kill between the two grants is missing: %+v", steps)
 }
 
-// TestStoryOnlyNode: without samples, a step names the node of a single topology, and no node as the one that granted.
+// TestStoryOnlyNode: without samples, a step names the node of a single topology, and no node as the granter.
 func TestStoryOnlyNode(t *testing.T) {
 	s := stallRun()
 	s.samples = nil

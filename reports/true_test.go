@@ -157,8 +157,8 @@ func TestLongestWaitCountsUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnUnansweredAcquire: a key that appeared after an acquire whose reply was lost is not that of an earlier
-// hold, which had been released.
+// TestKeyOfAnUnansweredAcquire: a key that appeared after an acquire whose reply was lost does not belong to an
+// earlier, released hold.
 func TestKeyOfAnUnansweredAcquire(t *testing.T) {
 	r := runOn(t, "sim", "expire-lost")
 	kept := 0

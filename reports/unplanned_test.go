@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
-// unplanned says why the violation of the headline cannot be the one that the scenario plans; empty: it may be. On a
-// busy machine a lock that is wrong may fail before its scenario injects a fault, or when that fault has no effect.
+// unplanned says why the violation of the headline cannot be the scenario's; empty: it may be. On a busy machine a lock
+// that is wrong may fail before its scenario injects a fault, or when that fault has no effect.
 func unplanned(r *Run) string {
 	if len(r.Missed) > 0 {
 		return r.Missed[0].Name + " was never injected"

@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestWorstIsExplained: of equally severe violations, the page explains one that a mechanism explains, even if another
-// one is longer.
+// TestWorstIsExplained: of equally severe violations, the page explains one with a known mechanism, even if another one
+// is longer.
 func TestWorstIsExplained(t *testing.T) {
 	s := stallRun()
 	explained := s.j.Results[0].Violations[0]
@@ -74,7 +74,7 @@ func TestSlowGrant(t *testing.T) {
 	}
 }
 
-// TestSlowGrantOfTheSecond: of two holders, the one that was granted the lock second was granted it too late.
+// TestSlowGrantOfTheSecond: of two holders, the second was granted the lock too late.
 func TestSlowGrantOfTheSecond(t *testing.T) {
 	s := newSynth("slow", "orders", 2, cluster.Topology{Kind: cluster.Quorum, Masters: 5}, 5)
 	s.fault(900, "slow-node", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1+n2+n3"})

@@ -11,11 +11,11 @@ import (
 	"github.com/lockchaos/lockchaos/internal/expect"
 )
 
-// ExpectOfAnotherLock is the expectation of s in a run with another lock than that of its text. An unsafe verdict was
-// written for the lock of the text, which may have a flaw, or promise too little: another lock may end safe, or outlive
-// its lease, which no lease prevents. It may break its promise only if the lock of the text does so and a fault can
-// take grants from servers. A safe verdict remains expected. An exception allows that its property holds or does not
-// apply, and the outcomes that it allowed before, except a violation by the lock of the text alone.
+// ExpectOfAnotherLock is the expectation of s in a run with another lock than its text's. An unsafe verdict was written
+// for the lock of the text, which may have a flaw, or promise too little: another lock may end safe, or outlive its
+// lease, which no lease prevents. It may break its promise only if the lock of the text does so and a fault can take
+// grants from servers. A safe verdict remains expected. An exception allows that its property holds or does not apply,
+// and the outcomes that it allowed before, except a violation by the lock of the text alone.
 func (s Scenario) ExpectOfAnotherLock() Expect {
 	e, excused := s.Expect, s.losesGrants()
 	unsafe, undecided := e.Is(checker.Unsafe), e.Is(checker.Inconclusive)

@@ -84,7 +84,7 @@ func checkTopology(c *mistakes, s Scenario) {
 	checkOptions(c, s.Topology)
 }
 
-// checkOptions reports what the servers would refuse.
+// checkOptions reports options that the servers would refuse.
 func checkOptions(c *mistakes, t cluster.Topology) {
 	options := t.Options
 	seen := map[string]string{}
@@ -124,7 +124,7 @@ func checkLock(c *mistakes, s Scenario) {
 	}
 }
 
-// checkOneLock reports what is wrong with one lock of s; path is that of the section which has it, with a dot.
+// checkOneLock reports mistakes in one lock of s; path is the path of its section, with a dot.
 func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string]string) {
 	row, err := adapters.Lookup(name)
 	if err != nil {
@@ -151,8 +151,8 @@ func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string
 	}
 }
 
-// checkPromises reports a lock, other than a program of the user, that cannot do what the workload needs. A program
-// states its promises when it starts, see [Scenario.NotFor].
+// checkPromises reports a lock, other than a program of the user, that cannot do the operations of the workload. A
+// program states its promises when it starts, see [Scenario.NotFor].
 func checkPromises(c *mistakes, s Scenario, path string, row client.Spec) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
 	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {

@@ -73,7 +73,7 @@ func comparisons() []comparison {
 	}
 }
 
-// cell is what the table has in one column of one row.
+// cell is the text of the table in one column of one row.
 func (c comparison) cell(t *testing.T, column compared, text string) string {
 	t.Helper()
 	if strings.HasPrefix(text, "no scenario") {

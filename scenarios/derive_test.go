@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// TestExpectedOfLock: the lock that runs states what applies, not the lock in the file.
+// TestExpectedOfLock: the properties that apply follow from the lock that runs, not from the lock in the file.
 func TestExpectedOfLock(t *testing.T) {
 	none := promise.Set(0)
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ type Key struct {
 	Type    string   `json:"type"` // text, number, yes or no, duration, list, section
 	Default string   `json:"default,omitempty"`
 	Doc     string   `json:"doc"`
-	Values  []string `json:"values,omitempty"` // those that are allowed; empty: any
+	Values  []string `json:"values,omitempty"` // the allowed ones; empty: any
 
 	required bool
 }
@@ -46,7 +46,7 @@ func requiredKeys() []string {
 	return []string{"summary", "topology", "lock", "duration", "topology.kind", "expect.verdict"}
 }
 
-// keysUnder are the keys of a section, then those of its sections; prefix is "" or ends with a dot.
+// keysUnder are the keys of a section, then its sections' keys; prefix is "" or ends with a dot.
 func keysUnder(prefix string, t reflect.Type) []Key {
 	var own, inner []Key
 	for f := range t.Fields() {
@@ -91,7 +91,7 @@ func typeName(t reflect.Type) string {
 	return typeSection
 }
 
-// keyDocs are what reflection does not know. A test compares them with the types.
+// keyDocs are the facts that reflection does not know. A test compares them with the types.
 func keyDocs() []Key {
 	return slices.Concat(topKeys(), topologyKeys(), workloadKeys(), faultKeys(), randomKeys())
 }

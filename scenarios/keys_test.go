@@ -28,7 +28,7 @@ func TestEveryKeyHasItsText(t *testing.T) {
 	}
 }
 
-// TestReferenceIsCurrent: the page and the schema are those of the program; -update rewrites them.
+// TestReferenceIsCurrent: the page and the schema agree with the program; -update rewrites them.
 func TestReferenceIsCurrent(t *testing.T) {
 	schema, err := schemaText()
 	if err != nil {

@@ -147,8 +147,8 @@ func decode(source []byte, name string) (s Scenario, file *ast.File, err error) 
 
 // YAML is the scenario as a text for [Parse].
 func (s Scenario) YAML() string {
-	// A literal block is readable, but the library writes some texts so that they are read back differently, such as
-	// one that begins with a space.
+	// A literal block is readable, but the library writes some texts so that they are read back differently, such as a
+	// text with a leading space.
 	text, err := yaml.MarshalWithOptions(s, yaml.UseLiteralStyleIfMultiline(true))
 	var copied Scenario
 	if err == nil && (yaml.Unmarshal(text, &copied) != nil || !reflect.DeepEqual(s, copied)) {

@@ -341,7 +341,7 @@ func TestLoadReportsUnknownNames(t *testing.T) {
 	}
 }
 
-// FuzzParse: Parse neither panics nor hangs, and what it accepts can be written, read again and planned.
+// FuzzParse: Parse neither panics nor hangs, and an accepted scenario can be written, read again and planned.
 func FuzzParse(f *testing.F) {
 	for _, name := range Names() {
 		text, err := named(name)

@@ -75,7 +75,7 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 	return steps
 }
 
-// needed is what a lock must do for a fault to have an effect on it.
+// needed are the promises that a lock must have for a fault to have an effect on it.
 func needed(fault string) promise.Set {
 	switch fault {
 	case "pubsub-cut", "message-lost", "subscribe-refused", "channel-refused":
@@ -104,8 +104,8 @@ func effectiveOn(can promise.Set, of []string) []string {
 }
 
 // ForLock is s for a lock from outside the catalog: it draws no fault that cannot have an effect on it, and requests a
-// lease of a lock that has leases and renews none by itself. It is an error if the lock cannot do what the workload
-// needs.
+// lease of a lock that has leases and renews none by itself. It is an error if the lock cannot do the operations of the
+// workload.
 func (s Scenario) ForLock(can promise.Set) (Scenario, error) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s Scenario) DrawTarget(name string, r *rand.Rand) string {
 	}
 }
 
-// Requirements is what the faults of s need from the servers.
+// Requirements are the requirements of the faults of s.
 func (s Scenario) Requirements() (all cluster.Requirements) {
 	for _, step := range s.Faults {
 		names := []string{step.Fault}

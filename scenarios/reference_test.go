@@ -7,7 +7,7 @@ import (
 )
 
 // schemaText is the JSON Schema (draft 2020-12) of a scenario, for editors and other programs. It knows the keys, their
-// types and their values; `chaos run --dry-run` also checks what keys mean together.
+// types and their values; `chaos run --dry-run` also checks combinations of keys.
 func schemaText() ([]byte, error) {
 	root := object{Title: "A scenario of lockchaos", Schema: "https://json-schema.org/draft/2020-12/schema"}
 	for _, k := range Keys() {
@@ -72,7 +72,7 @@ func (o *object) at(path string) *object {
 	return o
 }
 
-// durationPattern is what time.ParseDuration reads, without a sign.
+// durationPattern matches the input of time.ParseDuration, without a sign.
 const durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 
 func (o *object) set(k Key) {

@@ -17,7 +17,7 @@ import (
 // Scenario is one scenario, as its YAML has it.
 type Scenario struct {
 	Name    string `yaml:"name"`
-	Summary string `yaml:"summary"` // what happens, in one sentence
+	Summary string `yaml:"summary"` // the events, in one sentence
 	// Production is its meaning in production, in one line.
 	Production string            `yaml:"production,omitempty"`
 	Source     string            `yaml:"source,omitempty"` // of the claim
@@ -54,7 +54,7 @@ func (s Scenario) LockOf(i, n int) (lock string, options map[string]string) {
 	return s.Lock, s.Options
 }
 
-// LockNames are the names of all locks of a run, that of key lock first.
+// LockNames are the names of all locks of a run, key lock's first.
 func (s Scenario) LockNames() []string {
 	names := []string{s.Lock}
 	for _, g := range s.Locks {
@@ -81,8 +81,8 @@ func (s Scenario) FaultNames() (names []string) {
 // InitTimeout is the default of Scenario.InitTimeout.
 const InitTimeout = 15 * time.Second
 
-// Twin is what differs in a safe run with the same faults: the measured answer to what would have prevented the
-// violation. chaos run simulates it with the same seed after an unsafe run.
+// Twin is the difference of a safe run with the same faults: a measured way to prevent the violation. chaos run
+// simulates it with the same seed after an unsafe run.
 type Twin struct {
 	Scenario string   `yaml:"scenario,omitempty"` // another scenario of the catalog; "": this one
 	Set      []string `yaml:"set,omitempty"`      // overrides, as for --set

@@ -27,8 +27,8 @@ const (
 	maxDepth = 16       // of brackets, or of dashes in one line
 )
 
-// inspect parses untrusted YAML and refuses what a scenario never needs: aliases (a few lines of them expand to
-// gigabytes), tags, deep nesting, and several documents, of which all but one would be ignored.
+// inspect parses untrusted YAML and refuses constructs that a scenario never needs: aliases (a few lines of them expand
+// to gigabytes), tags, deep nesting, and several documents, of which all but one would be ignored.
 func inspect(source []byte) (*ast.File, error) {
 	switch {
 	case len(source) > maxText:

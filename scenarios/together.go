@@ -18,7 +18,7 @@ func (s Scenario) MaxDown() int {
 	return s.Topology.Defaults().Size() - s.Keep
 }
 
-// plannedStep is a listed step with what is known about it before the run.
+// plannedStep is a listed step with the facts that are known before the run.
 type plannedStep struct {
 	path     string
 	row      faults.Spec
@@ -30,7 +30,7 @@ type plannedStep struct {
 const never = time.Duration(math.MaxInt64)
 
 // checkTogether looks for faults that cannot be in force at the same time: two that control the same resource, and
-// those that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
+// faults that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
 func checkTogether(c *mistakes, s Scenario) {
 	t := s.Topology.Defaults()
 	if t.Validate() != nil {

@@ -167,7 +167,7 @@ func TestPlantedBugs(t *testing.T) {
 	})
 }
 
-// TestPlantedDelays: so are a lock that does not end its operations in time, and one that ends them with errors.
+// TestPlantedDelays: so are a lock that does not end its operations in time, and a lock that ends them with errors.
 func TestPlantedDelays(t *testing.T) {
 	soon := "workload.lease=500ms"
 	findPlanted(t, []planted{

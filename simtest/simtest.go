@@ -38,8 +38,8 @@ type Lock struct {
 	// Can are the promises of the lock, such as [promise.Permits] or [promise.Fair]. A workload requests
 	// nothing else.
 	Can promise.Set
-	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome
-	// is unknown. nil: no error proves it, except those of Code.
+	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome is
+	// unknown. nil: no error proves it, except errors with a Code.
 	Definite func(err error) bool
 	// Code is a short word for an error: "held" or "busy", another owner has the lock, or "timeout", the wait ran out. An
 	// acquire with such an error was certainly not granted, and the checkers count how long it waited. Other words, such
@@ -61,7 +61,7 @@ type Config struct {
 	Scenario   string
 	Topologies []string          // to choose scenarios for, such as "single" and "sentinel"; nil: single
 	Set        []string          // changes of the scenario, path=value, as for chaos run --set; not for Test
-	Options    map[string]string // of the lock; nil: those of the scenario. Promises of the lock are in Lock.Can alone
+	Options    map[string]string // of the lock; nil: the scenario's. Promises of the lock are in Lock.Can alone
 	Seeds      int               // number of runs; 0 is 20; not for Test
 	Time       time.Duration     // of Test; 0 is 30 s. With -test.short it is 5 s, and it ends before the test's deadline
 	First      uint64            // seed of the first run; the others follow
@@ -79,7 +79,7 @@ type Result struct {
 	Sentence     string // the verdict of that run, in a sentence
 	Dir          string // its directory, with Config.Out; chaos report shows it
 	Runs         []Outcome
-	Findings     []Finding // of Test, those of the lock itself first
+	Findings     []Finding // of Test, the lock's own first
 }
 
 // Outcome is how one run ended.
@@ -148,7 +148,7 @@ func Run(t testing.TB, c Config, l Lock) Result {
 	return r
 }
 
-// load loads the scenario for l, or draws that of a seed.
+// load loads the scenario for l, or draws one from a seed.
 func load(c Config, l Lock, seed uint64) (s scenarios.Scenario, err error) {
 	own := scenarios.Override{As: "the lock of the test", Path: "lock", Value: ownLock}
 	overrides := append(scenarios.Sets(c.Set), own)

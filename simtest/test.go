@@ -108,7 +108,7 @@ func (e *tester) left(share float64) bool {
 func (e *tester) stories(all []scenarios.Scenario) {
 	for _, s := range all {
 		servers := s
-		servers.Lock = "" // that of the test can be simulated
+		servers.Lock = "" // the test's lock can be simulated
 		switch why := simulated.Spec().Missing(servers); {
 		case why != "":
 			e.tally.Missed(s.Name, why)
@@ -273,7 +273,7 @@ func (e *tester) text(f Finding, from tally.Finding) string {
 	return b.String()
 }
 
-// summary is what was tested, for people.
+// summary describes the tests, for people.
 func (e *tester) summary() string {
 	var b strings.Builder
 	r := e.tally.Result

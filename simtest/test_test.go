@@ -15,7 +15,7 @@ import (
 // plantedBug is the variable that has TestOwnLock test a lock with a bug.
 const plantedBug = "SIMTEST_BUG"
 
-// TestOwnLock: a correct lock has no finding of its own, and the result has what was examined.
+// TestOwnLock: a correct lock has no finding of its own, and the result lists the examined parts.
 func TestOwnLock(t *testing.T) {
 	c := simtest.Config{Time: 5 * time.Second, Out: t.TempDir()}
 	r := simtest.Test(t, c, plainKind.lock(os.Getenv(plantedBug)))

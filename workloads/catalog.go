@@ -1,4 +1,4 @@
-// Package workloads decides what clients do, one file or folder for each workload; its Go API is not a promise. A
+// Package workloads decides the clients' actions, one file or folder for each workload; its Go API is not a promise. A
 // workload sends operations to a client, records both ends of each, and uses a guarded resource in its critical
 // sections. It does not know the faults.
 //

@@ -98,7 +98,7 @@ func (l *latch) alone() {
 	}
 }
 
-// participant is one that has not counted yet; empty: the lock has to make one up.
+// participant has not counted yet; empty: the lock has to make one up.
 func (l *latch) participant() string {
 	if l.Chance(2) {
 		return ""

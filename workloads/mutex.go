@@ -54,8 +54,8 @@ func loop(ctx context.Context, stop <-chan struct{}, e workload.Env, writes bool
 }
 
 // tooShort reports whether a grant came so late that its validity ends during the work, although the work of this
-// workload fits into a lease. The client then releases it (redis.io, Distributed Locks: the validity is what is left
-// for the work).
+// workload fits into a lease. The client then releases it (redis.io, Distributed Locks: the validity is the time for
+// the work).
 func tooShort(h session.Hold, work time.Duration, p workload.Params) bool {
 	return p.Lease > p.Hold+p.Jitter && h.Valid > 0 && h.Valid <= work
 }

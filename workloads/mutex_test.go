@@ -60,7 +60,7 @@ func TestMutexRequests(t *testing.T) {
 	})
 }
 
-// TestMutexAfterEachOutcome: what follows an operation that failed or is of unknown outcome, and of which process.
+// TestMutexAfterEachOutcome: the operation after a failed one or one of unknown outcome, and its process.
 func TestMutexAfterEachOutcome(t *testing.T) {
 	fail, info := &client.Reply{Type: "fail", Code: "held"}, &client.Reply{Type: "info", Code: "unknown"}
 	timeout, exited := fmt.Errorf("%w: work", client.ErrTimeout), client.ErrExited

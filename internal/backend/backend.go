@@ -16,7 +16,7 @@ import (
 // Env describes a run to the backend that starts its servers and clients.
 type Env struct {
 	Topology     cluster.Topology
-	Requirements cluster.Requirements // what the plan's faults need from the servers
+	Requirements cluster.Requirements // of the plan's faults
 	Lock         client.Spec
 	Clients      int
 	PerProcess   int           // clients per process, where clients are processes; 0 is 1
@@ -47,7 +47,7 @@ type Facts struct {
 	Name          string
 	Deterministic bool              // the same seed makes the same history
 	Versions      map[string]string // of the programs that it runs, such as redis
-	Delivery      string            // the order in which messages arrive, if not that of their latencies
+	Delivery      string            // the order in which messages arrive, if not by their latencies
 	Sampling      Sampling
 }
 
@@ -93,7 +93,7 @@ func (RealTime) Mono() int64 { return client.MonotonicNow() }
 type Spec struct {
 	Name    string
 	Doc     string                            // one sentence
-	Missing func(s scenarios.Scenario) string // what this machine or the backend lacks for s; "" if nothing
+	Missing func(s scenarios.Scenario) string // the missing part of this machine or the backend for s; "": none
 	New     func(o Options) Backend
 	// Flags returns the flags of chaos run that repeat o; nil: none.
 	Flags func(o Options) []string

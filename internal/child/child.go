@@ -1,6 +1,6 @@
 // Package child starts programs that must not outlive this one: servers and
-// clients under test. It is not a supervisor: it restarts nothing and interprets no
-// output. Package ledger records what was started.
+// clients under test. It is not a supervisor: it restarts nothing and interprets no output. Package ledger records the
+// processes.
 //
 // Read [Process] first. On Linux a child gets SIGKILL when this program exits for
 // any reason, has its own process group (so that Ctrl-C in the terminal does not
@@ -26,7 +26,7 @@ const signalWait = 10 * time.Second
 // ErrExited: the process has exited.
 var ErrExited = errors.New("process has exited")
 
-// Spec is what to start.
+// Spec describes the process to start.
 type Spec struct {
 	Path   string   // program; looked up on the PATH if it has no slash
 	Args   []string // without the program's own name
@@ -38,11 +38,10 @@ type Spec struct {
 	// that it lacks. 0: no limit.
 	MaxStderr int64
 	Orphan    bool // may outlive this program; the ledger's sweep then ends it
-	// User is the user that it runs as, which only root can choose; nil: that of this program.
+	// User is the user that it runs as, which only root can choose; nil: this program's.
 	User *User
-	// Mark is a variable as "K=V" that is added to Env. Stop, Continue and Kill then reach also those processes of this
-	// one that have left its process group (setsid): they are found as its descendants, and by the mark that they
-	// inherited. "": the process group alone.
+	// Mark is a variable as "K=V" that is added to Env. Stop, Continue and Kill then also reach descendants that have left
+	// the process group (setsid), by their parents and by the mark that they inherited. "": the process group alone.
 	Mark string
 }
 

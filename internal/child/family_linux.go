@@ -79,7 +79,7 @@ func (p *Process) stopStrays() bool {
 	return all
 }
 
-// continueStrays resumes what stopStrays has stopped.
+// continueStrays resumes the processes that stopStrays has stopped.
 func (p *Process) continueStrays() {
 	p.mu.Lock()
 	ids := p.stopped

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Status is what the kernel reports about a process.
+// Status is the kernel's report about a process.
 type Status struct {
 	State   byte   // R running, S sleeping, T stopped, Z zombie, …
 	Parent  int    // number of its parent
@@ -100,8 +100,7 @@ type Identity struct {
 	Started uint64 `json:"started,omitempty"` // clock ticks since boot
 }
 
-// Identify is the identity of the process that has number pid now. The error
-// is that of [Stat].
+// Identify is the identity of the process that has number pid now. The error is [Stat]'s.
 func Identify(pid int) (Identity, error) {
 	s, err := Stat(pid)
 	if err != nil {

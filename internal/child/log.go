@@ -14,7 +14,7 @@ const drainWait = time.Second
 // lastBytes is how much of the end of a log [Process.LastLine] looks at.
 const lastBytes = 4096
 
-// cappedLog writes what it reads from a pipe to a file, up to a number of bytes, and counts the rest.
+// cappedLog copies a pipe to a file, up to a number of bytes, and counts the rest.
 type cappedLog struct {
 	pipe *os.File
 	file *os.File

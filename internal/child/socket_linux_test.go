@@ -23,7 +23,7 @@ func TestSocketVariableOfAReusedPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := closed.Close(); err != nil { // the side that closes first is the one that waits
+	if err := closed.Close(); err != nil { // the side that closes first waits
 		t.Fatal(err)
 	}
 	if _, err := peer.Read(make([]byte, 1)); err == nil {

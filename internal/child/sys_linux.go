@@ -54,7 +54,7 @@ func (p *Process) kill() error {
 	if p.PID() == 0 {
 		return ErrExited
 	}
-	if p.mark != "" { // a server such as PostgreSQL replaces those of its processes that die
+	if p.mark != "" { // a server such as PostgreSQL replaces processes of its own that die
 		_ = p.signal(syscall.SIGSTOP)
 		_ = p.await(func() bool { return stopped(p.pid) })
 	}

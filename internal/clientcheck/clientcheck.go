@@ -35,15 +35,15 @@ type Finding struct {
 // Init is the check that a client starts and replies to init.
 const Init = "init"
 
-// Result is what a check of a client has found.
+// Result has the findings of a check of a client.
 type Result struct {
 	Findings []Finding
 	Can      promise.Set // that the client states
 	Alone    bool        // a process hosts one client only
-	Unstated promise.Set // that the client does not state, although the lock does what they are about
+	Unstated promise.Set // that the client does not state, although the lock keeps them
 }
 
-// Options is what to check.
+// Options selects the checks.
 type Options struct {
 	Lock        client.Spec
 	Native      []string          // the command of a native client
@@ -52,7 +52,7 @@ type Options struct {
 	Servers     *cluster.Topology // of the user, of kind command; nil: the smallest topology that the lock runs on
 }
 
-// The times of the check, in seconds of a busy machine: a client gets what a run would give it.
+// The times of the check, in seconds of a busy machine: a client gets the times of a run.
 const (
 	lease    = 20 * time.Second
 	longWait = 5 * time.Second
@@ -76,7 +76,7 @@ type checks struct {
 	noted []string // clients that ignored their source
 }
 
-// Run checks a client. The error says that the machine could not run the check; what a client does wrong is a finding.
+// Run checks a client. The error says that the machine could not run the check; an error of the client is a finding.
 func Run(ctx context.Context, o Options) (found Result, err error) {
 	dir, err := os.MkdirTemp("", "chaos-doctor-")
 	if err != nil {
@@ -120,7 +120,7 @@ func Run(ctx context.Context, o Options) (found Result, err error) {
 	return Result{c.found, c.Lock.Can, c.alone, c.unstated}, ctx.Err()
 }
 
-// topology is the user's, or the smallest one that the lock runs on.
+// topology is the user's, or the smallest on which the lock runs.
 func (c *checks) topology() cluster.Topology {
 	if c.Servers != nil {
 		return *c.Servers
@@ -217,7 +217,7 @@ func (c *checks) promises(can promise.Set) {
 	}
 }
 
-// send sends a request to client i. The timeout is added to what the request may wait.
+// send sends a request to client i. The timeout is added to the wait of the request.
 func (c *checks) send(ctx context.Context, i int, r client.Request, timeout time.Duration) (client.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Wait+timeout)
 	defer cancel()

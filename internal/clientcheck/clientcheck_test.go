@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/locks"
 )
 
-// broken is what a client does wrong, made by changing the example, and the check that has to find it.
+// broken are mistakes of a client, made by changing the example, and the checks that have to find them.
 var broken = []struct{ name, old, new, check, detail string }{ //nolint:gochecknoglobals // a table
 	{"none", "", "", "", ""},
 	{"source ignored", "2, self.source", "2, None", "source", "not from the source that it was given"},

@@ -45,7 +45,7 @@ func (c *checks) refused(ctx context.Context) bool {
 	}
 }
 
-// refusals: what the lock cannot do, or does not hold, is refused.
+// refusals: operations that the lock cannot do, or on locks that it does not hold, are refused.
 func (c *checks) refusals(ctx context.Context) {
 	c.expect(ctx, "release of what is not held", 0, c.request(history.OpRelease.String(), key, "a", 0), "fail")
 	c.expect(ctx, "unknown operation", 0, client.Request{Op: "no-such-operation",

@@ -12,7 +12,8 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// NotStated is the check for what a lock does and does not state: it is never wrong, but nothing judges it.
+// NotStated is the check for promises that a lock keeps without stating them: they are never wrong, but nothing judges
+// them.
 const NotStated = "not stated"
 
 // The watch for renewals: a lock that renews a lease of ten seconds every third of it does so in this time.
@@ -22,7 +23,7 @@ const (
 	shortLease = 1500 * time.Millisecond
 )
 
-// sees notes that the lock does what only a lock with that promise has to do.
+// sees notes that the lock keeps a promise that it may not have stated.
 func (c *checks) sees(p promise.Set, how string) {
 	if !c.Lock.Can.Has(p) && !c.unstated.Has(p) {
 		c.unstated |= p

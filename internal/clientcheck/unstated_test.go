@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// renewing is what a client does that renews its leases without a request, in a thread of its own.
+// renewing is the code of a client that renews its leases without a request, in a thread of its own.
 const renewing = `
 def keep(r, key):
     mine = Redis(r)
@@ -20,7 +20,7 @@ def keep(r, key):
 
 `
 
-// TestUnstated: the check sees what a client does and does not state, and nothing else.
+// TestUnstated: the check sees promises that a client keeps and does not state, and nothing else.
 func TestUnstated(t *testing.T) {
 	for _, program := range []string{"redis-server", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -27,8 +27,8 @@ const (
 		`{"index":1,"time":2000000,"type":"ok","process":1,"f":"acquire","key":"k"}` + "\n"
 )
 
-// TestDescribe: clients that did not keep to the protocol are named with the line that one of them sent, one that a
-// fault killed is not, and the verdict does not advise more clients where the clients ended.
+// TestDescribe: clients that did not keep to the protocol are named with the line that one of them sent, a client that
+// a fault killed is not, and the verdict does not advise more clients where the clients ended.
 func TestDescribe(t *testing.T) {
 	const protocol = `client 1 violated the protocol at 2.000 s and was killed: output line 3: expected one JSON object ` +
 		`per line in "oops"`

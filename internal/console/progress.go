@@ -30,7 +30,7 @@ type Progress struct {
 	rate   float64
 }
 
-// ShowRun prints on out what is about to run, and then its progress.
+// ShowRun prints the run that is about to begin on out, and then its progress.
 func ShowRun(out io.Writer, s scenarios.Scenario, seed uint64) *Progress {
 	clients := format.Count(s.Workload.Defaults().Clients, "client")
 	fmt.Fprint(out, format.Printable(fmt.Sprintf("scenario %s: %s\nlock %s on topology %s, %s, seed %d\n", s.Name,

@@ -1,5 +1,5 @@
-// Package console shows people on a terminal, or in a log, what a command does: the progress of a run and the status of
-// long work. It prints no results.
+// Package console shows people the work of a command on a terminal, or in a log: the progress of a run and the status
+// of long work. It prints no results.
 //
 // Read [ShowRun] and [ShowStatus] first.
 package console
@@ -25,8 +25,7 @@ func Width(w io.Writer) int {
 	return width
 }
 
-// liveWidth is the width of w if its lines may be redrawn; 0 if w is a log: no
-// terminal, a dumb one, or that of a CI job.
+// liveWidth is the width of w if its lines may be redrawn; 0 if w is a log: no terminal, a dumb one, or a CI job's.
 func liveWidth(w io.Writer) int {
 	if InCI() || os.Getenv("TERM") == "dumb" {
 		return 0

@@ -38,7 +38,7 @@ func (d Draft) Topologies() []string {
 	})
 }
 
-// Faults are those that the servers of the draft can have.
+// Faults are the faults that the servers of the draft can have.
 func (d Draft) Faults() []string {
 	var names []string
 	for _, row := range faults.Catalog() {
@@ -202,7 +202,7 @@ func (d Draft) summary() string {
 	return "clients contend for the lock; fault " + row.Name + " " + strings.TrimSuffix(row.Doc, ".")
 }
 
-// workload is the one that the lock is made for. A program of the user states no capabilities before it runs.
+// workload is the workload for which the lock is made. A program of the user states no capabilities before it runs.
 func (d Draft) workload() string {
 	row, _ := adapters.Lookup(d.Lock)
 	switch {

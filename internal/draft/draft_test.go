@@ -17,7 +17,7 @@ func TestDraftsAreScenarios(t *testing.T) {
 	for _, row := range locks.Catalog() {
 		names = append(names, row.Name)
 	}
-	faults := map[string]bool{} // by topology and name, those that were drafted
+	faults := map[string]bool{} // the drafted ones, by topology and name
 	for _, lock := range names {
 		for _, topology := range (Draft{Lock: lock}).Topologies() {
 			d := Draft{Name: "mine", Lock: lock, Topology: topology}

@@ -72,7 +72,7 @@ func (b Baseline) acceptance(f Finding, now time.Time) string {
 	return ""
 }
 
-// notes are about entries that are over, and about those of which nothing was found.
+// notes are about entries that are over, and about entries without a finding.
 func (b Baseline) notes(found []Finding, now time.Time) (notes []string) {
 	for _, a := range b {
 		switch {

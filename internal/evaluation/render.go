@@ -65,7 +65,7 @@ func (r Report) Sentence() string {
 	return text
 }
 
-// Next says what to do now.
+// Next is the next step for the reader.
 func (r Report) Next() (text string) {
 	switch {
 	case r.Untestable():

@@ -289,7 +289,7 @@ func (t *test) simulated(ctx context.Context) error {
 	return nil
 }
 
-// row counts a row whose run left no directory, and removes the scenario of a generated one that found nothing.
+// row counts a row whose run left no directory, and removes the scenario of a generated row without a finding.
 func (t *test) row(r suite.Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package expect compares a judgement with what a scenario expects of it.
+// Package expect compares a judgement with the expectation of a scenario.
 //
 // Read [Compare] first.
 package expect
@@ -28,9 +28,9 @@ func Outcomes(expected string) []string { return strings.Split(expected, Outcome
 // Compare compares a judgement with an expectation by property name, "verdict" or "class": the verdict first, then
 // every property that was judged or is expected, then the thresholds.
 //
-// An expectation that names a property is about all of them: one that it does not name must hold or not apply. One that
-// names none is about the verdict and its class alone. A property that was not judged is never as expected. Of a run
-// that was not run only the verdict is compared.
+// An expectation that names a property is about all of them: the others must hold or not apply. An expectation that
+// names none is about the verdict and its class alone. A property that was not judged is never as expected. If the
+// verdict is not-run, only the verdict is compared.
 func Compare(j checker.Judgement, expect map[string]string) []checker.Comparison {
 	if j.Verdict == checker.NotRun {
 		return []checker.Comparison{{Name: Verdict, Expected: expect[Verdict], Actual: string(j.Verdict)}}

@@ -63,8 +63,8 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// TestCorpus: writing again changes nothing, a lost shard loses only its own seeds, and what a lost machine has written
-// in part is left out.
+// TestCorpus: writing again changes nothing, a lost shard loses only its own seeds, and partial writes of a lost
+// machine are left out.
 func TestCorpus(t *testing.T) {
 	dir := t.TempDir()
 	open := func(scenario string) *Corpus {

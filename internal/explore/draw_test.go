@@ -47,7 +47,7 @@ func TestSeedsWithoutAScenario(t *testing.T) {
 	}
 }
 
-// TestNoSeedHasAScenario: the error of the caller is that of Draw, soon also with many seeds.
+// TestNoSeedHasAScenario: the error of the caller is Draw's, soon also with many seeds.
 func TestNoSeedHasAScenario(t *testing.T) {
 	for _, c := range []struct{ seeds, want int }{{3, 3}, {maxRefused, maxRefused}, {1 << 40, maxRefused}} {
 		r, err := Explore(t.Context(), pool(t, 1), Options{

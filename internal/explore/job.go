@@ -109,7 +109,7 @@ func Serve(in io.Reader, out io.Writer, run func(Job) Result) error {
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime is the processor time of this process so far.
 func processorTime() time.Duration {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// shareEvery is how often a shard records its progress and reads that of the others. A shard that is killed loses the
-// seeds of at most that time.
+// shareEvery is how often a shard records its progress and reads the others'. A killed shard loses the seeds of at most
+// that time.
 const shareEvery = 5 * time.Second
 
-// share reads what other shards have reached, now and repeatedly, and records how far this one has come. stop ends that
-// with a last record.
+// share reads the states that other shards have reached, now and repeatedly, and records how far this one has come.
+// stop ends that with a last record.
 func (e *explorer) share(ctx context.Context) (stop func() error, err error) {
 	if e.Corpus == nil {
 		return func() error { return nil }, nil

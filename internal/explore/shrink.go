@@ -172,7 +172,7 @@ func sequenceNames(s scenarios.Scenario) []string {
 	return format.Texts(strings.Split(s.Workload.Sequences, ","), strings.TrimSpace)
 }
 
-// fewerOptions removes options of the lock, and what clients share.
+// fewerOptions removes options of the lock, and the sharing of objects by clients.
 func (sh *shrinker) fewerOptions(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(sh.best.Options)) {
 		s := sh.best

@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/liveholds"
 )
 
-// States collects the interesting states that a history reaches: those that are difficult for a lock and rare in runs.
+// States collects the interesting states that a history reaches: difficult for a lock and rare in runs.
 type States struct {
 	holds  *liveholds.Holds
 	faults map[int]bool // in force

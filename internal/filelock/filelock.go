@@ -16,7 +16,7 @@ func Try(f *os.File) (locked bool, err error) {
 	return locked, unsupported(err)
 }
 
-// Wait locks f as soon as no other program has it locked. The errors are those of [Try].
+// Wait locks f as soon as no other program has it locked. The errors are as of [Try].
 func Wait(f *os.File) error { return unsupported(wait(f)) }
 
 // unsupported marks ENOLCK, the error of NFS without a lock server, as one of a file system without locks.

@@ -156,10 +156,9 @@ func Errors(err error) (all []error) {
 	return all
 }
 
-// Printable replaces what a terminal may interpret: control characters, escape
-// sequences, invisible and bidirectional marks. Line breaks and tabs stay.
-// Scenarios, clients and histories come from others, and a name in them must not
-// overwrite a verdict.
+// Printable replaces characters that a terminal may interpret: control characters, escape sequences, invisible and
+// bidirectional marks. Line breaks and tabs stay. Scenarios, clients and histories come from others, and a name in them
+// must not overwrite a verdict.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
@@ -192,8 +191,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// JSON writes JSON texts to w in which what [Printable] would replace is escaped, so that a terminal shows it and a
-// decoder still reads it. Each Write has to be of whole characters, as those of a json.Encoder are.
+// JSON writes JSON texts to w in which characters that [Printable] would replace are escaped, so that a terminal shows
+// them and a decoder still reads them. Each Write has to be of whole characters, as a json.Encoder's are.
 func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
 
 type jsonWriter struct{ w io.Writer }

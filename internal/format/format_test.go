@@ -116,7 +116,7 @@ func TestLineStaysOnOneLine(t *testing.T) {
 	}
 }
 
-// TestJSON: what a terminal would interpret is escaped, and the value stays the same.
+// TestJSON: characters that a terminal would interpret are escaped, and the value stays the same.
 func TestJSON(t *testing.T) {
 	want := "a\u202eb\u2066c\u009b31m\U000e0041 é€🙂"
 	var b bytes.Buffer

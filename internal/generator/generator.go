@@ -2,8 +2,8 @@
 // combinations that nobody has written down. A drawn scenario has only faults that a correct lock with the stated
 // promises survives, and so is expected to be safe: a broken promise is a bug of the lock. Its Go API is not a promise.
 //
-// Read [Lock.Draw] first. The idea is that of swarm testing (Groce et al. 2012): each seed leaves out most operations
-// and faults, so that the remaining ones meet in many orders.
+// Read [Lock.Draw] first. The idea is swarm testing (Groce et al. 2012): each seed leaves out most operations and
+// faults, so that the remaining ones meet in many orders.
 package generator
 
 import (
@@ -29,7 +29,7 @@ type Lock struct {
 	Kinds []string
 	// Alone: a process of the client cannot host several clients.
 	Alone bool
-	// Servers are the servers of the user, of kind command, which all scenarios are for; nil: those of Kinds.
+	// Servers are the servers of the user, of kind command, which all scenarios are for; nil: servers of Kinds.
 	Servers *cluster.Topology
 }
 

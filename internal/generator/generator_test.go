@@ -38,7 +38,7 @@ func TestEveryFaultHasARow(t *testing.T) {
 	}
 }
 
-// TestReferenceIsCurrent: the page is that of the table; -update rewrites it.
+// TestReferenceIsCurrent: the page agrees with the table; -update rewrites it.
 func TestReferenceIsCurrent(t *testing.T) {
 	golden.File(t, "../../docs/reference/generated-scenarios.md", Reference())
 }
@@ -98,7 +98,7 @@ func TestDrawReachesEverything(t *testing.T) {
 }
 
 // TestDrawForServersOfTheUser: they are killed only if the lock promises to keep its grants then, and nothing is drawn
-// that needs Redis, a program that prints a role, or one that prints who holds a lock.
+// that needs Redis, or a program that prints a role or the holder of a lock.
 func TestDrawForServersOfTheUser(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		for _, keeps := range []bool{false, true} {

@@ -123,9 +123,9 @@ func (d *draw) latches() {
 	d.Duration = d.between(3*time.Second, 6*time.Second)
 }
 
-// lease draws the lease that clients request: 0 for a lock without leases, and perhaps for one that renews them. It is
-// at least least, so that no holder works beyond it. So is the lease in the options of a lock that renews by itself: a
-// fault may prevent renewals for longer than a lease, and clients write to their resource even after a reported loss.
+// lease draws the lease that clients request: 0 for a lock without leases, and perhaps for a lock that renews them. It
+// is at least least, so that no holder works beyond it. So is the lease in the options of a lock that renews by itself:
+// a fault may prevent renewals for longer than a lease, and clients write to their resource even after a reported loss.
 func (d *draw) lease(least time.Duration) time.Duration {
 	switch {
 	case d.can.Any(promise.Unleased | promise.Latch), d.can.Has(promise.Watchdog) && d.chance(40) &&

@@ -33,7 +33,7 @@ func (v *Values) attribute(s *Stay) {
 
 // inherit gives a value that appeared without a grant to the client to which it belonged before: it was set back. A new
 // value that replaced the value of an unreleased hold belongs to that hold: some locks store the time of the last
-// renewal. Any other value, such as one that all holds have, may be that of an acquire without a reply.
+// renewal. Any other value, such as one common to all holds, may be from an acquire without a reply.
 func (v *Values) inherit(s *Stay) {
 	if s.Client != None || s.owner != None {
 		return
@@ -166,8 +166,8 @@ func (v *Values) mayBeRenewed(s *Stay) bool {
 	return r != nil && (r.Span == None || v.released(r.Span, s.After.Time) != None)
 }
 
-// grantedIn are the acquires that may have been granted when a value appeared and whose replies came by t; those that
-// are known to have another value are not among them.
+// grantedIn are the acquires that may have been granted when a value appeared and whose replies came by t, except
+// acquires that are known to have another value.
 func (v *Values) grantedIn(s *Stay, t time.Duration) []int32 {
 	list, from := v.grants[s.Key], time.Duration(-1)
 	if s.Before != nil {
@@ -281,7 +281,7 @@ func (v *Values) At(x *history.Sample, key int32) *Stay {
 	return nil
 }
 
-// Identifies reports whether the value of a stay is that of one hold alone: it names its owner, or it appeared for no
+// Identifies reports whether the value of a stay belongs to one hold alone: it names its owner, or it appeared for no
 // other hold, and other values did at the key. Locks that store the same value for all have none.
 func (v *Values) Identifies(s *Stay) bool {
 	switch {

@@ -54,7 +54,7 @@ type Stay struct {
 	rest        time.Duration   // of its lease, in Last
 	restarts    []restart       // in the order of time
 	turns       []turn          // after Span, in the order of time
-	owner       int32           // index into History.Owners: the one that Value names; None: none
+	owner       int32           // index into History.Owners, as named by Value; None: none
 	Span        int32           // index into History.Spans: the acquire whose hold the value is; None: not known
 	Client      int             // whose value it is; None: not known
 }

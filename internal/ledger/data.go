@@ -20,8 +20,8 @@ const (
 	newPrefix  = ".new-" // a file that is not locked yet
 )
 
-// DataDir is a temporary directory for the data of servers. Unlike what only a ledger
-// names, a sweep recognizes it by itself: its program holds a lock in it.
+// DataDir is a temporary directory for the data of servers. A sweep recognizes it without a ledger: its program holds a
+// lock in it.
 type DataDir struct {
 	Path     string
 	Unlocked error // why it has no lock, of [NewOwnedDir]; nil: it has one
@@ -59,8 +59,8 @@ func NewOwnedDir(parent, prefix string) (*DataDir, error) {
 	return d, nil
 }
 
-// SweepOwned removes the directories of [NewOwnedDir] with that parent and prefix whose program has exited. Those that
-// were kept, and those of other users, stay.
+// SweepOwned removes the directories of [NewOwnedDir] with that parent and prefix whose program has exited. Kept ones,
+// and other users', stay.
 func SweepOwned(ctx context.Context, parent, prefix string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -119,9 +119,8 @@ func (d *DataDir) unlock() {
 	}
 }
 
-// sweepData removes the data directories of dead programs that are in no ledger, with
-// the processes that run in them and the disks that are mounted there, and returns
-// what it has removed.
+// sweepData removes the data directories of dead programs that are in no ledger, with the processes that run in them
+// and the disks that are mounted there, and returns their names.
 func sweepData(ctx context.Context) (removed []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(os.TempDir(), dataPrefix+"*"))
 	if err != nil {

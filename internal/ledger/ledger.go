@@ -1,6 +1,5 @@
-// Package ledger records on disk what a run has started: processes, directories,
-// mounts, network namespaces, and which engine has containers of it. A run ends
-// what it started itself; the ledger is for a run that was killed.
+// Package ledger records the resources of a run on disk: processes, directories, mounts, network namespaces, and the
+// engine that has its containers. A run removes them itself; the ledger is for a run that was killed.
 //
 // Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary directory,
 // locked by its run (flock) for as long as that run lives. A sweep that gets the
@@ -155,8 +154,8 @@ func (l *Ledger) Mount(path string) error {
 // get containers and networks labeled with this run's name.
 func (l *Ledger) Engine(host string) error { return l.record("engine", host, entry{Engine: host}) }
 
-// Namespace records a network namespace that is about to be created. Its name must
-// be one that a sweep removes: lc, 8 hexadecimal digits, and a server.
+// Namespace records a network namespace that is about to be created. A sweep removes only names of this form: lc, 8
+// hexadecimal digits, and a server.
 func (l *Ledger) Namespace(name string) error {
 	return l.recordNetwork("namespace", name, entry{Netns: name})
 }
@@ -246,7 +245,7 @@ func (l *Ledger) write(e entry) error {
 func Root() string { return filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid())) }
 
 // checkRoot checks that Root is private to this user: every user can write to the temporary directory, and a sweep
-// trusts what it reads. The error wraps [os.ErrNotExist] if there is no Root.
+// trusts the ledgers in Root. The error wraps [os.ErrNotExist] if there is no Root.
 func checkRoot() error {
 	info, err := os.Lstat(Root())
 	if err != nil {

@@ -318,7 +318,7 @@ func TestSweepFindsGrandchildren(t *testing.T) {
 	<-ended
 }
 
-// TestNetworkNames: only names of our own form can be recorded, because a sweep removes what it reads.
+// TestNetworkNames: only names of our own form can be recorded, because a sweep removes the namespaces that it reads.
 func TestNetworkNames(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l, err := Open("run")

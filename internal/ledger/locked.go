@@ -30,7 +30,7 @@ func lock(file *os.File) (locked bool, err error) {
 
 // lockOfDead locks a file that process pid had locked; false if another program has it locked. The lock belongs to the
 // open file (flock(2)), which a killed program shares with a child that it was about to start, until that child has
-// called execve(2) or exited. So the lock is awaited if pid has exited or is exiting. The error is that of lock.
+// called execve(2) or exited. So the lock is awaited if pid has exited or is exiting. The error is lock's.
 func lockOfDead(ctx context.Context, file *os.File, pid int) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, endWait)
 	defer cancel()

@@ -48,8 +48,8 @@ func (l *Ledger) ClientMark(i int) string {
 	return clientMark + "=" + runOf(l.path) + "/" + strconv.Itoa(i)
 }
 
-// ClientProcesses are the live processes of the clients of this run, and those that they have started, by the number of
-// the client; empty for a nil Ledger.
+// ClientProcesses are the live processes of the clients of this run, and their descendants, by the number of the
+// client; empty for a nil Ledger.
 func (l *Ledger) ClientProcesses() map[int][]child.Member {
 	if l == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// TestSweepRemovesFaketime: what libfaketime left in /dev/shm for a dead process is removed, that of a live one is not.
+// TestSweepRemovesFaketime: files of libfaketime in /dev/shm for a dead process are removed, a live one's are not.
 func TestSweepRemovesFaketime(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {

@@ -21,7 +21,7 @@ import (
 // endWait is how long a sweep waits for a process that got SIGKILL, and for the command ip.
 const endWait = 5 * time.Second
 
-// Report is what a sweep found and did.
+// Report has the findings and actions of a sweep.
 type Report struct {
 	Swept   []Swept  `json:"swept"`   // dead runs, and what they had left behind
 	Running []string `json:"running"` // live runs, not touched
@@ -57,7 +57,7 @@ type Swept struct {
 	Failed     []string `json:"failed,omitempty"`     // what failed, and why; the ledger is kept then
 }
 
-// summary is the counts for people; those that are always there, and others if not zero.
+// summary is the counts for people: the main ones always, others if not zero.
 func (s Swept) summary() string {
 	text := "killed " + format.Count(len(s.Killed), "process") + ", removed " + format.Count(len(s.Removed), "directory")
 	for _, more := range []struct {
@@ -83,11 +83,10 @@ func (s *Swept) failed(text string, args ...any) {
 // engine, and returns their names.
 type RemoveContainers func(ctx context.Context, engine, run string) (removed []string, err error)
 
-// Sweep removes what dead runs of this user have left behind: processes with the
-// identity that the run recorded, containers, networks, mounts and directories, and
-// data directories whose ledger is gone. Live runs are not touched. Sweeps may run
-// concurrently. The error names ledgers and data directories that could not be read,
-// beside which the others were swept; what failed for one run is in the report.
+// Sweep removes the leftovers of dead runs of this user: processes with the identity that the run recorded, containers,
+// networks, mounts and directories, and data directories whose ledger is gone. Live runs are not touched. Sweeps may
+// run concurrently. The error names ledgers and data directories that could not be read, beside which the others were
+// swept; failures for one run are in the report.
 func Sweep(ctx context.Context, containers RemoveContainers) (Report, error) {
 	var report Report
 	var errs []error
@@ -186,7 +185,7 @@ func read(file *os.File) ([]entry, error) {
 	return entries, lines.Err()
 }
 
-// kill kills the processes in the ledger and those that carry the run's mark.
+// kill kills the processes in the ledger and the processes with the run's mark.
 func (s *Swept) kill(ctx context.Context, entries []entry) {
 	var processes []child.Identity
 	for _, e := range entries {
@@ -297,7 +296,7 @@ func RemoveNetwork(ctx context.Context, name string) (removed bool, err error) {
 // sharedMemory is the directory in which Linux has named shared memory.
 const sharedMemory = "/dev/shm"
 
-// RemoveFaketime removes what libfaketime leaves behind of a process that was killed.
+// RemoveFaketime removes the shared memory that libfaketime leaves behind after a process was killed.
 func RemoveFaketime(pid int) (removed []string) {
 	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
 		path := filepath.Join(sharedMemory, fmt.Sprintf(name, pid))

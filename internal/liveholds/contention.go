@@ -38,7 +38,7 @@ func (c *Contention) Add(e *history.Event) {
 	}
 }
 
-// contend notes that an owner requests what is held.
+// contend notes that an owner requests a held lock.
 func (c *Contention) contend(h *Hold, owner string) {
 	if h.Owner != owner && !h.contended {
 		h.contended = true

@@ -11,7 +11,7 @@ import (
 // been ended by it.
 type forces struct {
 	pending []force       // in flight, or of unknown outcome: those may take effect at any time
-	by      time.Duration // until when a requested hold may have been ended by one that succeeded
+	by      time.Duration // until when a successful forced release may have ended a requested hold
 }
 
 // force is a forced release.
@@ -25,7 +25,7 @@ func (f *forces) begin(r *request) {
 	f.pending = append(f.pending, force{r.time, r.owner, r.some})
 }
 
-// end applies the reply to a forced release. certain says that what was granted meanwhile was granted after it.
+// end applies the reply to a forced release. certain says that grants meanwhile came after it.
 func (f *forces) end(r *request, e *history.Event, certain bool) {
 	if e.Type == history.Info {
 		return

@@ -52,8 +52,7 @@ func TestForcedReleasesLeaveDoubt(t *testing.T) {
 	}
 }
 
-// TestForcedPermitsLeaveDoubt: permits that a forced release takes from one owner are in doubt, those of others
-// are not.
+// TestForcedPermitsLeaveDoubt: permits that a forced release takes from one owner are in doubt, other owners' are not.
 func TestForcedPermitsLeaveDoubt(t *testing.T) {
 	const held = "client 0 acquire k 1.0-1.1 ok owner=a permits=2 limit=2\n" +
 		"client 1 force-release k 1.5-3.5 ok owner=a permits=2\n"

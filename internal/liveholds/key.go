@@ -66,8 +66,8 @@ func (k *keyHolds) complete(e *history.Event, r *request, client int) (granted b
 	return false
 }
 
-// forced ends the holds that a forced release has ended: all, or the holds of one owner; of holds that were granted
-// while it was in flight those of the same owner, if the hold before it proves that the others were granted after it.
+// forced ends the holds that a forced release has ended: all, or the holds of one owner. Holds of others stay if the
+// hold before it proves that they were granted after it.
 func (k *keyHolds) forced(r *request, e *history.Event) {
 	before := slices.IndexFunc(k.holds, func(h Hold) bool {
 		return !r.some && !h.Reader && !k.semaphore && h.since <= r.time && h.Valid >= e.Time && e.Type == history.OK
@@ -98,7 +98,7 @@ func (k *keyHolds) grant(e *history.Event, r *request, client int) (begun bool) 
 	h := Hold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
 		asked: r.time, since: e.Time}
 	if k.semaphore {
-		if e.Value != nil && e.Value.Permits > 0 { // a try that took what was free
+		if e.Value != nil && e.Value.Permits > 0 { // a try that took the free permits
 			r.permits = e.Value.Permits
 		}
 		h.Permits, h.depth = r.permits, r.permits

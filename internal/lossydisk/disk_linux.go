@@ -19,7 +19,7 @@ import (
 
 const device = "/dev/fuse"
 
-// Missing is what this machine lacks; "" if nothing.
+// Missing describes the missing parts of this machine; "": none.
 func Missing() string {
 	if os.Geteuid() != 0 {
 		return "a disk that loses unsynced writes needs root, to mount it"
@@ -40,7 +40,7 @@ type Disk struct {
 	server       *fuse.Server
 
 	mu     sync.Mutex          // also held while a file is written, so that a write is before or after an fsync
-	files  map[uint64]*durable // by inode: what a power cut leaves of it; nil: an empty file
+	files  map[uint64]*durable // by inode: the part that survives a power cut; nil: an empty file
 	closed bool
 	slow   slowness
 }
@@ -91,8 +91,8 @@ func mountCloseOnExec(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error
 	return server, nil
 }
 
-// Cut drops everything that was not fsynced, and returns how many bytes that was: those behind the end of a file, and
-// those that were written over others. No program may have a file open for writing.
+// Cut drops everything that was not fsynced, and returns how many bytes that was: appended bytes, and bytes written
+// over others. No program may have a file open for writing.
 func (d *Disk) Cut() (lost int64, err error) {
 	err = d.walk(func(path string, inode uint64, size int64) error {
 		bytes, err := d.files[inode].restore(path, size)
@@ -191,7 +191,7 @@ func (n *node) Create(
 	return inode, file, direct, errno
 }
 
-// readable are the flags to open a file that is to be written: what is overwritten is read before.
+// readable are the flags to open a file that is to be written: overwritten bytes are read before.
 func readable(flags uint32) uint32 {
 	if flags&syscall.O_ACCMODE == syscall.O_WRONLY {
 		return flags&^syscall.O_ACCMODE | syscall.O_RDWR
@@ -247,7 +247,7 @@ type file struct {
 // PassthroughFd disables passthrough: the kernel must not write without this program.
 func (*file) PassthroughFd() (int, bool) { return 0, false }
 
-// Write saves what it overwrites.
+// Write saves the bytes that it overwrites.
 func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()

@@ -12,7 +12,7 @@ var errUnsupported = errors.New("a disk that loses unsynced writes needs Linux, 
 // Disk is one mounted file system. It exists on Linux only.
 type Disk struct{}
 
-// Missing is what this machine lacks.
+// Missing describes the missing parts of this machine.
 func Missing() string { return errUnsupported.Error() }
 
 // Mount is not supported here.

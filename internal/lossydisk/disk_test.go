@@ -97,8 +97,8 @@ func TestRenameKeepsTheSync(t *testing.T) {
 	want(t, to, "file 1")
 }
 
-// TestTruncateDropsTheSync: what is written after a truncation, or to another file with
-// the same inode number, is not covered by an earlier fsync.
+// TestTruncateDropsTheSync: writes after a truncation, or to another file with the same inode number, are not covered
+// by an earlier fsync.
 func TestTruncateDropsTheSync(t *testing.T) {
 	d, dir := mounted(t)
 	log := filepath.Join(dir, "log")
@@ -141,7 +141,7 @@ func TestProgramsDoNotInheritTheDevice(t *testing.T) {
 	}
 }
 
-// TestSyncKeepsWhatWasWritten: what was written before Sync survives a cut, and what is written after it does not.
+// TestSyncKeepsWhatWasWritten: data written before Sync survive a cut, and data written after it do not.
 func TestSyncKeepsWhatWasWritten(t *testing.T) {
 	d, dir := mounted(t)
 	path := filepath.Join(dir, "file")

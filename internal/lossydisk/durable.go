@@ -9,10 +9,10 @@ import (
 // blockSize is the unit in which a disk writes.
 const blockSize = 4096
 
-// durable is what a power cut leaves of a file. nil is an empty file.
+// durable is the part of a file that survives a power cut. nil is an empty file.
 type durable struct {
 	size int64            // of the file when it was last fsynced
-	undo map[int64][]byte // by block: what it contained then, if it was written since
+	undo map[int64][]byte // by block: its content then, if it was written since
 }
 
 // save saves the blocks of a file that a write of n bytes at off is about to change.
@@ -51,8 +51,7 @@ func (k *durable) truncate(size int64) {
 	}
 }
 
-// restore makes the file at path, which has that size, what it was when it was last fsynced. It returns how many bytes
-// that changed.
+// restore restores the file at path, which has that size, to its last fsync. It returns how many bytes that changed.
 func (k *durable) restore(path string, size int64) (lost int64, err error) {
 	if k == nil {
 		k = &durable{}

@@ -14,7 +14,7 @@ import (
 // modelSeeds is the number of random histories of a disk that are compared with the model.
 const modelSeeds = 200
 
-// modelFile is a file as the model has it: its content, and what a power cut leaves of it.
+// modelFile is a file as the model has it: its content, and the content after a power cut.
 type modelFile struct{ now, durable []byte }
 
 // truncate is durable at once.
@@ -39,8 +39,8 @@ type modelDisk struct {
 	steps  []string // of this seed, for the message of a failure
 }
 
-// TestModel: random writes in place and behind the end, truncations, renames, removals, fsyncs and power cuts leave
-// what a model of them leaves.
+// TestModel: random writes in place and behind the end, truncations, renames, removals, fsyncs and power cuts leave the
+// same files as a model of them.
 func TestModel(t *testing.T) {
 	d, dir := mounted(t)
 	for seed := range uint64(modelSeeds) {
@@ -123,7 +123,7 @@ func withFile(path string, do func(*os.File) error) error {
 	return errors.Join(do(f), f.Close())
 }
 
-// cut compares the files before a power cut, cuts the power, and compares what is left.
+// cut compares the files before a power cut, cuts the power, and compares the rest.
 func (m *modelDisk) cut() {
 	m.compare("before a cut")
 	var want int64
@@ -154,7 +154,7 @@ func (m *modelDisk) compare(when string) {
 	}
 }
 
-// TestOverwritten: what was written in place since the last fsync is undone, also by a program that may only write.
+// TestOverwritten: writes in place since the last fsync are undone, also of a program that may only write.
 func TestOverwritten(t *testing.T) {
 	d, dir := mounted(t)
 	path := filepath.Join(dir, "log")

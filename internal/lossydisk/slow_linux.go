@@ -30,7 +30,7 @@ func (d *Disk) Slow(each time.Duration) {
 	}
 }
 
-// Slowed is the number of fsyncs that were delayed so far, with those that still wait.
+// Slowed is the number of fsyncs that were delayed so far, with waiting ones.
 func (d *Disk) Slowed() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,8 +38,8 @@ func (d *Disk) Slowed() int {
 }
 
 // Abandon is called before the program that uses the disk is killed: an fsync that waits ends without effect when the
-// signal interrupts it, also one that begins before the signal. A process that waits for a reply of FUSE cannot exit.
-// end is called when the program has exited.
+// signal interrupts it, even if it begins before the signal. A process that waits for a reply of FUSE cannot exit. end
+// is called when the program has exited.
 func (d *Disk) Abandon() (end func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

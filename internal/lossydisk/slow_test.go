@@ -39,8 +39,8 @@ func awaitSlowed(t *testing.T, d *Disk, n int) {
 	}
 }
 
-// TestSlowFsync: an fsync takes as long as it was set to, or until the disk is fast again; what it covers is durable
-// only then.
+// TestSlowFsync: an fsync takes as long as it was set to, or until the disk is fast again; its data are durable only
+// then.
 func TestSlowFsync(t *testing.T) {
 	d, dir := mounted(t)
 	path := filepath.Join(dir, "log")

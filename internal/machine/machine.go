@@ -35,7 +35,7 @@ type feature struct {
 	check   func(context.Context) (found string, err error)
 }
 
-// Diagnose checks every feature: those that all scenarios on real servers require, then the others.
+// Diagnose checks every feature: first the ones that all scenarios on real servers require.
 func Diagnose(ctx context.Context) (all []Diagnosis) {
 	required := requiredFeatures()
 	for i, f := range append(required, otherFeatures()...) {
@@ -69,12 +69,12 @@ func requiredFeatures() []feature {
 // versioned is a program with its version.
 func versioned(version string, err error) (string, error) { return "version " + version, err }
 
-// installedVersion is that of software.
+// installedVersion is the version of installed software.
 func installedVersion(s installed.Software, err error) (string, error) {
 	return versioned(s.Version, err)
 }
 
-// lacking is what is missing as an error, or else what was found.
+// lacking returns the missing part as an error, or else the found one.
 func lacking(missing, found string) (string, error) {
 	if missing != "" {
 		return "", errors.New(missing)

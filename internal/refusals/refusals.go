@@ -18,7 +18,7 @@ const (
 	refusedFor   = 2 * time.Second // since the run began: no client will be granted anything
 )
 
-// Watch is about one run. Its clients are real programs: those of a simulation are this program's own.
+// Watch is about one run. Its clients are real programs: a simulation's are this program's own.
 type Watch struct {
 	Links   cluster.Links
 	Clients int
@@ -62,7 +62,7 @@ func (w Watch) note(often int64) (n int) {
 	if replies(cluster.Any).Refused < often {
 		return 0
 	}
-	callers := []string{cluster.UnknownClient} // also those that ignore the source that they were given
+	callers := []string{cluster.UnknownClient} // also clients that ignore the source that they were given
 	for i := range w.Clients {
 		callers = append(callers, cluster.ClientName(i))
 	}

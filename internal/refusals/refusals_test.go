@@ -32,7 +32,7 @@ func (l linksOf) Traffic(link cluster.Link, _ cluster.Direction) (sum cluster.Tr
 }
 
 // TestRefusals: clients that get nothing but refusals are named, whatever they report, and a run with no other client
-// ends early; one that authenticates after a refusal is correct.
+// ends early; a client that authenticates after a refusal is correct.
 func TestRefusals(t *testing.T) {
 	refused, late := cluster.Traffic{Refused: 4}, cluster.Traffic{Refused: 4, Accepted: true}
 	for name, c := range map[string]struct {

@@ -91,7 +91,7 @@ func Writable(root string) error {
 func mkdirNew(parent, base string) (string, error) {
 	name := base
 	for n := 2; ; n++ {
-		err := os.Mkdir(filepath.Join(parent, name), 0o700) // logs may have what clients were sent
+		err := os.Mkdir(filepath.Join(parent, name), 0o700) // logs may have the clients' data
 		if err == nil || !errors.Is(err, fs.ErrExist) || n > 1000 {
 			return name, err
 		}
@@ -115,7 +115,7 @@ func link(name, target string) error {
 }
 
 // Open opens the run directory at path, which may be a link; latest alone is the newest run under [Root]. Links are
-// followed now, so that a run that starts later does not change what is read.
+// followed now, so that a later run does not change the directory.
 func Open(path string) (*Dir, error) {
 	if path == Latest {
 		if _, err := os.Lstat(path); err != nil {
@@ -198,8 +198,8 @@ func (d *Dir) Logs() []string {
 	return names
 }
 
-// SafeName makes any text the name of a file: what is not a letter, a digit, "-", "_" or "." becomes "-". The name
-// does not begin with a dot and has 1 to 100 bytes.
+// SafeName makes any text the name of a file: characters other than letters, digits, "-", "_" and "." become "-". The
+// name does not begin with a dot and has 1 to 100 bytes.
 func SafeName(s string) string {
 	keep := func(r rune) rune {
 		switch {

@@ -43,7 +43,7 @@ const (
 	Broken      State = "broken"      // the harness or the environment failed; see Manifest.Failure
 )
 
-// Manifest is run.json: what was run, on what, and how it ended.
+// Manifest is run.json: the scenario, the servers, and the end of the run.
 type Manifest struct {
 	Format   int    `json:"format"` // version of this layout
 	ID       string `json:"id"`     // scenario/UTC time-seed
@@ -137,8 +137,7 @@ const reportDelay = 50 * time.Millisecond
 // Source: redis.io, Distributed Locks with Redis, which allows 2 ms besides the drift of clocks.
 const leaseClock = 2 * time.Millisecond
 
-// Judging are the options of the judgement that follow from what ran: the topology, and what the lock states that it
-// can do.
+// Judging are the options of the judgement that follow from the run: the topology, and the promises of the lock.
 func (m Manifest) Judging() checker.Options {
 	s, err := scenarios.Parse([]byte(m.YAML))
 	o := m.JudgingOf(s)
@@ -146,7 +145,7 @@ func (m Manifest) Judging() checker.Options {
 	return o
 }
 
-// checksOptions reports whether a lock refuses options that it does not have. Any other may ignore those of a scenario.
+// checksOptions reports whether a lock refuses options that it does not have. Any other may ignore a scenario's.
 func checksOptions(lock string) bool {
 	row, err := locks.Lookup(lock)
 	return err == nil && row.CheckOptions != nil
@@ -205,7 +204,7 @@ func (m *Manifest) SetExpected(s scenarios.Scenario) {
 	}
 }
 
-// Expectation is what the scenario expects, see [expect.Compare]; a safe verdict if it says nothing.
+// Expectation is the scenario's expectation, see [expect.Compare]; by default a safe verdict.
 func (m Manifest) Expectation() map[string]string {
 	if len(m.Expect) == 0 {
 		return map[string]string{expect.Verdict: string(checker.Safe)}

@@ -42,8 +42,8 @@ func (d *Dir) ReadVerdict() (checker.Judgement, error) {
 	return v.Judgement, err
 }
 
-// ChangedSinceVerdict is the name of a file that is not the one that verdict.json is about; "" if there is none, or if
-// the verdict does not identify its files.
+// ChangedSinceVerdict is the name of a file that has changed since verdict.json; "" if there is none, or if the verdict
+// does not identify its files.
 func (d *Dir) ChangedSinceVerdict() (string, error) {
 	var v Verdict
 	if err := d.readJSON(VerdictFile, &v); err != nil || v.Judged == nil {
@@ -63,7 +63,7 @@ func (d *Dir) ChangedSinceVerdict() (string, error) {
 
 func judgedFiles() []string { return []string{HistoryFile, WitnessFile} }
 
-// sums are those of the files that are there.
+// sums are the checksums of the existing files.
 func (d *Dir) sums() (map[string]FileSum, error) {
 	sums := map[string]FileSum{}
 	for _, name := range judgedFiles() {

@@ -11,8 +11,8 @@ import (
 // would load the servers under test.
 const fewKeys = 64
 
-// activeKeys are the keys worth sampling: those that clients have used lately. The others have not changed since they
-// were sampled last.
+// activeKeys are the keys worth sampling: recently used by clients. The others have not changed since they were sampled
+// last.
 type activeKeys struct {
 	keys   []string
 	forget time.Duration // since the last event of a key; longer than a hold without events, and than its lease

@@ -48,7 +48,7 @@ func (n *notes) addOnce(f, target, detail string) {
 	}
 }
 
-// begin records what came early. Recording ends with end.
+// begin records early notes. Recording ends with end.
 func (n *notes) begin(r *history.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +59,7 @@ func (n *notes) begin(r *history.Recorder) {
 	n.early = nil
 }
 
-// end drops what comes later.
+// end drops later notes.
 func (n *notes) end() { n.begin(nil) }
 
 func (n *notes) write(x note) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// startClients starts all clients and sets them up, all at once except those that share a lock object: the first of
+// startClients starts all clients and sets them up, all at once except clients that share a lock object: the first of
 // them is set up before the others, because the object uses the connections of the client that opens it, so that a
 // fault on the link of that client hits all of them.
 func (s *stage) startClients(ctx context.Context, env backend.Env) error {
@@ -98,7 +98,7 @@ func ending(c client.Client, err error) (text string) {
 	}
 	status, line := p.Ending()
 	if errors.Is(err, client.ErrProtocol) && status == "signal: killed" {
-		status = "still running" // until it was killed for what it has sent
+		status = "still running" // until it was killed for its output
 	}
 	if status != "" {
 		text = status + "; "

@@ -89,7 +89,7 @@ func spin() (stop func()) {
 	return func() { close(done); all.Wait() }
 }
 
-// traced is what is compared of a run.
+// traced has the compared parts of a run.
 type traced struct{ history, network string }
 
 // tracedRun makes the run of o.
@@ -123,7 +123,7 @@ func (r traced) report(t *testing.T, other traced) {
 		n, strings.Join(lines[max(0, n-1-*sameBefore):n-1], "\n"), a, b)
 }
 
-// sameOptions are those of a run of the scenario of that name, or of [hasty].
+// sameOptions are the options of a run of the scenario of that name, or of [hasty].
 func sameOptions(t *testing.T, name string) Options {
 	t.Helper()
 	o := Options{Seed: *sameSeed, Variation: scenarios.Variation(*sameVary)}

@@ -24,11 +24,11 @@ const (
 	replicaWait      = 3 * time.Second  // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
 	maxProbed        = 100             // keys; more would take longer than the run
-	keptLong         = 2 * time.Minute // beyond the lease: what a server keeps for longer is not removed in time
+	keptLong         = 2 * time.Minute // beyond the lease: keys that a server keeps for longer are not removed in time
 )
 
-// finalChecks records what was left at the servers after the run, and whether every lock can still be acquired. What a
-// lock may leave is in its catalog row.
+// finalChecks records the leftovers at the servers after the run, and whether every lock can still be acquired. The
+// permitted leftovers of a lock are in its catalog row.
 func (s *stage) finalChecks(ctx context.Context) {
 	keys := s.run.params.KeyNames()
 	if len(keys) > maxProbed || !s.waitUntilFree(ctx, keys) {
@@ -97,7 +97,7 @@ func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 // known.
 func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
-	if !ok || s.run.hasProgram() { // a client of the user's own: what it may leave is not known
+	if !ok || s.run.hasProgram() { // a client of the user's own: its permitted leftovers are not known
 		return nil, false
 	}
 	left := map[string]*history.LeftoverValue{}
@@ -127,8 +127,7 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 	return left, true
 }
 
-// keptKeys are the keys that the locks of the run may leave at the servers, and those of them that have to expire
-// some day.
+// keptKeys are the keys that the locks of the run may leave at the servers, and which of them have to expire some day.
 func (s *stage) keptKeys() (kept, expire map[string]bool) {
 	kept, expire = map[string]bool{}, map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
@@ -161,7 +160,7 @@ func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[tag]; ok && tagged {
 		return tag
 	}
-	for key := range locks { // in any order: no name is that of a node below another
+	for key := range locks { // in any order: no name is a node below another
 		if strings.HasPrefix(name, key+"/") {
 			return key
 		}
@@ -187,9 +186,9 @@ func (s *stage) probe(ctx context.Context, key string) {
 	}
 }
 
-// permitsLeft records permits that are still taken. The probe has returned its own, and whatever had expired. Where two
-// nodes are masters of the key, the one with fewer counts: a master that was replaced by a failover keeps what it had
-// until it is made a replica. In a Redis Cluster it cannot be distinguished from the master of other keys.
+// permitsLeft records permits that are still taken. The probe has returned its own, and expired ones. Where two nodes
+// are masters of the key, the smaller number counts: a master that a failover replaced keeps its permits until it is
+// made a replica. In a Redis Cluster it cannot be distinguished from the master of other keys.
 func (s *stage) permitsLeft(ctx context.Context, key string) {
 	sharded := s.cluster.Topology().Kind == cluster.Sharded
 	taken := -1

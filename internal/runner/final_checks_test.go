@@ -85,7 +85,7 @@ func TestLockOfKeys(t *testing.T) {
 	}
 }
 
-// TestKeptKeys: of the keys that a lock may leave at the servers, those that it says expire have to.
+// TestKeptKeys: keys that a lock may leave at the servers have to expire if it says so.
 func TestKeptKeys(t *testing.T) {
 	name := func(what string) func(key string) []string {
 		return func(key string) []string { return []string{key + what} }

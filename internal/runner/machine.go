@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// versions are those of this program and of everything that may explain a run later.
+// versions are the versions of this program and of everything that may explain a run later.
 func versions(program string) map[string]string {
 	v := map[string]string{"chaos": program, "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

@@ -208,7 +208,7 @@ func (n *nemesis) faultEnv(a *active, step scenarios.Step) faults.Env {
 	return env
 }
 
-// describe is the fault for the record: what it does, and its amount.
+// describe is the fault for the record: its effect, and its amount.
 func describe(row faults.Spec, step scenarios.Step) string {
 	switch {
 	case row.Amount == nil:
@@ -219,8 +219,8 @@ func describe(row faults.Spec, step scenarios.Step) string {
 	return fmt.Sprintf("%s Amount: %v.", row.Doc, step.Amount)
 }
 
-// claim adds a to the faults in force, unless another one already controls what it needs (they would heal each other),
-// most random faults are in force (0: any number), or too many servers would be down.
+// claim adds a to the faults in force, unless another one already controls one of its resources (they would heal each
+// other), most random faults are in force (0: any number), or too many servers would be down.
 func (n *nemesis) claim(a *active, most int) (why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -251,7 +251,7 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 	return ""
 }
 
-// markHealed frees what the fault controls for other faults.
+// markHealed frees the resources of the fault for other faults.
 func (n *nemesis) markHealed(a *active) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,7 +20,7 @@ func activeFault(name string, drawn bool, resource string) *active {
 	return &active{name: name, drawn: drawn, resources: []faults.Resource{{Name: resource}}}
 }
 
-// TestFaultsDoNotShareResources: a fault is refused as long as another one controls what it needs.
+// TestFaultsDoNotShareResources: a fault is refused as long as another one controls its resources.
 func TestFaultsDoNotShareResources(t *testing.T) {
 	n := &nemesis{maxDown: -1}
 	first := activeFault("kill", false, "the process of n1")
@@ -155,8 +155,8 @@ func (l lossy) Observe(context.Context) (string, error) {
 
 func (lossy) Heal(context.Context) (string, error) { return "healed", nil }
 
-// TestFaultThatMissesAndThenHits: what a fault that stays in force loses first belongs to no request, and then to the
-// one that it must hit. Nothing is lost after it was healed.
+// TestFaultThatMissesAndThenHits: the bytes that a fault in force loses belong first to no request, and then to the
+// request that it must hit. Nothing is lost after it was healed.
 func TestFaultThatMissesAndThenHits(t *testing.T) {
 	for name, heal := range map[string]time.Duration{"in force": 4 * time.Second, "healed": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestFaultThatMissesAndThenHits(t *testing.T) {
 					record: history.NewRecorder(&out, func() time.Duration { return time.Since(begin) }),
 				}
 				a := &active{id: 1, name: "reply-lost", target: "client:0", hits: history.Acquire}
-				a.injection = lossy{func() int { // 17 bytes that are no reply, then those of an acquire
+				a.injection = lossy{func() int { // 17 bytes that are no reply, then an acquire's
 					if time.Since(begin) < 2*time.Second {
 						return 17
 					}

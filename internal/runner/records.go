@@ -86,7 +86,7 @@ func (r *records) open() (events, witness io.Writer, err error) {
 	return r.files[0], r.files[1], nil
 }
 
-// close closes what open has opened.
+// close closes the files of open.
 func (r *records) close() error {
 	var all []error
 	for _, f := range r.files {
@@ -103,7 +103,7 @@ func (r *records) history() (*history.History, error) {
 	return history.ReadFile(r.dir.File(rundir.HistoryFile))
 }
 
-// samples reads back what the witness recorded on disk; nil if that cannot be read or is in memory.
+// samples reads back the samples that the witness recorded on disk; nil if they cannot be read or are in memory.
 func (r *records) samples() []history.Sample {
 	if r.dir == nil {
 		return nil

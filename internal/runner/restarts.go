@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
-// restartSeed is between the seeds of a client and of the one that replaces it: a new process draws other numbers.
+// restartSeed is the difference between the seeds of a client and of its successor: a new process draws other numbers.
 const restartSeed = 0xC11E0000
 
 // StartAgain implements [faults.Clients]: it starts another process in place of client i, which was killed. The
@@ -42,7 +42,7 @@ func (s *stage) StartAgain(ctx context.Context, i int) error {
 }
 
 // restarted waits until client i, which has exited, was started again, and changes the environment of its workload to
-// that of the new process. It returns false if the workload is over.
+// the new process's. It returns false if the workload is over.
 func (s *stage) restarted(ctx context.Context, i int, env *workload.Env) bool {
 	if env.Session.Alive() || !s.run.plan.Restarts() {
 		return false
@@ -75,7 +75,7 @@ func (s *stage) setClient(i int, c client.Client) {
 	s.clients[i] = c
 }
 
-// currentSessions are the sessions of all clients, of those that were restarted the latest.
+// currentSessions are the sessions of all clients, for restarted ones the latest.
 func (s *stage) currentSessions() []*session.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -85,7 +85,7 @@ type run struct {
 	started  time.Time        // of the command, in real time
 	samples  []history.Sample // of a run in memory
 
-	mu         sync.Mutex    // guards what follows, and manifest.Phases
+	mu         sync.Mutex    // guards the following fields, and manifest.Phases
 	status     func() Status // nil before clients begin
 	current    string        // phase
 	clockSum   time.Duration // before clockStart
@@ -168,7 +168,7 @@ func (r *run) hasProgram() bool {
 	return slices.ContainsFunc(r.locks, func(row client.Spec) bool { return row.Command != nil })
 }
 
-// newManifest is what is known of the run before it begins.
+// newManifest has the facts of the run before it begins.
 func (r *run) newManifest() rundir.Manifest {
 	s, facts := r.Scenario, r.Backend.Facts()
 	return rundir.Manifest{

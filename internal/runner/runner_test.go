@@ -123,7 +123,7 @@ func onRealServers() []string {
 		"setnx-crash", "redlock-restart-empty")
 }
 
-// TestScenarios runs scenarios on real servers and compares each with what it expects.
+// TestScenarios runs scenarios on real servers and compares each with its expectation.
 //
 // An election of real servers may take longer than the holds of a run: package rerun says which runs are repeated.
 func TestScenarios(t *testing.T) {

@@ -310,7 +310,7 @@ func TestLocksOfOneRun(t *testing.T) {
 	}
 }
 
-// TestPermitsOfAReplacedMaster: what a master keeps after a failover has replaced it is not left behind.
+// TestPermitsOfAReplacedMaster: keys that a master keeps after a failover has replaced it are not left behind.
 func TestPermitsOfAReplacedMaster(t *testing.T) {
 	out, text := simulate(t, load(t, "skewed-replica", "lock=semaphore"), 7, 0)
 	leak := out.Judgement.Result(checker.Leak)
@@ -319,7 +319,7 @@ func TestPermitsOfAReplacedMaster(t *testing.T) {
 	}
 }
 
-// TestReleaseThatReplicasLack: what replicas have not yet removed when a run ends was not left behind.
+// TestReleaseThatReplicasLack: keys that replicas have not yet removed when a run ends were not left behind.
 func TestReleaseThatReplicasLack(t *testing.T) {
 	s := load(t, "sentinel-minority", "lock=setnx-del-unchecked", "options={}")
 	out, text := simulate(t, s, 239168, 0)

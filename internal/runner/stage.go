@@ -179,7 +179,7 @@ func (w *notingErrors) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// noteNodeChange records what explains a run: a node that became master, went away, or came back.
+// noteNodeChange records events that explain a run: a node that became master, went away, or came back.
 func (s *stage) noteNodeChange(before, now history.Sample) {
 	v := &history.FaultValue{Phase: history.Noted, Target: now.Node}
 	f := ""
@@ -294,7 +294,7 @@ func (s *stage) waitForClients(ctx context.Context, timeout time.Duration) bool 
 		s.clock.Wait(context.WithoutCancel(ctx), s.clientsDone, interruptGrace)
 }
 
-// recordError is what kept events or samples from being recorded.
+// recordError is the error that kept events or samples from being recorded.
 func (s *stage) recordError() error { return errors.Join(s.record.Err(), s.witness.err) }
 
 // close stops everything that was started, in whatever state it is.
@@ -311,7 +311,7 @@ func (s *stage) close(ctx context.Context) error {
 	if s.cancelWork != nil {
 		s.cancelWork()
 	}
-	if s.stopWitness != nil { // first: a lock may give up what it holds when its client is closed
+	if s.stopWitness != nil { // first: a lock may give up its holds when its client is closed
 		s.stopWitness()
 	}
 	s.closeClients(ctx)

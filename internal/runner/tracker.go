@@ -25,7 +25,7 @@ type tracker struct {
 	doubt     time.Time                              // when an acquire last ended with an unknown outcome; zero: none did
 	promised  time.Duration                          // the longest validity of a grant
 	leftQueue time.Time                              // when a waiter last died or may have failed to leave a queue
-	seen      map[string]map[string]history.KeyState // by master, what it had when it was sampled last
+	seen      map[string]map[string]history.KeyState // by master, its keys when it was sampled last
 	status    Status
 	armed     []*armedTrigger
 }
@@ -65,7 +65,7 @@ func (t *tracker) add(e history.Event) {
 	t.fire(e, triggers(e, len(t.live.Of(e.Key)) > 0, t.waitsFor(e))...)
 }
 
-// waitsFor reports whether a client other than that of e waits for its lock. t.mu is held.
+// waitsFor reports whether another client than e's waits for its lock. t.mu is held.
 func (t *tracker) waitsFor(e history.Event) bool {
 	if t.acquiring[e.Key] == 0 || e.Process == history.Nemesis {
 		return false
@@ -136,7 +136,7 @@ func (t *tracker) askedNow(client int, a asked) {
 	t.asked[client] = a
 }
 
-// request is what is known of a client's acquire, which is in flight. t.mu is held.
+// request is the known part of a client's acquire, which is in flight. t.mu is held.
 func (t *tracker) request(client int) faults.Request {
 	a := t.asked[client]
 	r := faults.Request{

@@ -41,8 +41,8 @@ func TestOverlapNeedsAConflict(t *testing.T) {
 	}
 }
 
-// TestWaiting: a client waits whether its request comes before the grant to another client or after it; one that tries,
-// or that requests another lock, does not.
+// TestWaiting: a client waits whether its request comes before the grant to another client or after it; a client that
+// tries, or requests another lock, does not.
 func TestWaiting(t *testing.T) {
 	type event struct {
 		client int
@@ -135,7 +135,7 @@ func TestServersFireTriggers(t *testing.T) {
 	fired(requested, granted, renewed)
 }
 
-// TestFaultThatMissedItsRequest: what hit another request than the step names has no effect.
+// TestFaultThatMissedItsRequest: a fault that hit another request than the step names has no effect.
 func TestFaultThatMissedItsRequest(t *testing.T) {
 	n := &nemesis{track: newTracker(2, []string{"k"})}
 	release := &active{target: "client:0>n1", hits: history.Release}

@@ -35,10 +35,10 @@ type witness struct {
 	mu        sync.Mutex
 	out       io.Writer        // nil: samples are kept in memory
 	keepUntil time.Duration    // record all samples until then
-	kept      []history.Sample // what was recorded, if there is no file
+	kept      []history.Sample // the recorded samples, if there is no file
 	err       error
 	latest    map[string]history.Sample // by node
-	reported  map[string]history.Sample // by node, the last one that was given to changed
+	reported  map[string]history.Sample // by node, the last one given to changed
 	missed    map[string]int            // by node, samples in a row without a reply
 	silent    map[string]time.Duration  // by node, when the first of these was sent
 	requests  requestLog
@@ -60,7 +60,7 @@ func newWitness(
 	}, nil
 }
 
-// run samples all nodes until ctx ends, each in a goroutine of its own: one that does not reply must not delay the
+// run samples all nodes until ctx ends, each in a goroutine of its own: a node that does not reply must not delay the
 // others.
 func (w *witness) run(ctx context.Context, t backend.Time) {
 	var wg sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 )
 
 // TestSilentNodes: a node is silent when three samples in a row have missed a reply, since the first of these was sent;
-// also one that has never replied.
+// also if it has never replied.
 func TestSilentNodes(t *testing.T) {
 	const ms = time.Millisecond
 	type sample struct {
@@ -61,8 +61,8 @@ func TestSilentNodes(t *testing.T) {
 	}
 }
 
-// TestNoSamplesAfterClosing: a lock on ZooKeeper gives up what it holds when its client is closed, and no sample shows
-// that as a broken promise.
+// TestNoSamplesAfterClosing: a lock on ZooKeeper gives up its holds when its client is closed, and no sample shows that
+// as a broken promise.
 func TestNoSamplesAfterClosing(t *testing.T) {
 	s := load(t, "zk-leader-paused", "workload.kind=waiters", "workload.hold=1ms", "workload.think=2s")
 	if out, _ := simulate(t, s, 865772, 0); out.Judgement.Verdict == checker.Unsafe {

@@ -129,8 +129,8 @@ func (c sharedState) step(op *Op, kind Kind, permits int32) (bool, sharedState) 
 	return true, c.replace(at, old, m)
 }
 
-// acquire records what may expire. Of a semaphore every acquire has its own lease; of another lock a known acquire
-// makes the whole hold certain.
+// acquire updates mayExpire. In a semaphore every acquire has its own lease; in another lock a known acquire makes the
+// whole hold certain.
 func (m *sharedHolder) acquire(op *Op, kind Kind) {
 	switch {
 	case kind == Semaphore && op.Leased:

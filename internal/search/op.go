@@ -79,8 +79,8 @@ func (op *Op) posAfter(pos int32) int32 {
 	return op.Pos
 }
 
-// firstPos is the position after op if it began the hold. If its outcome is unknown it may come late, and only what
-// comes after it is certain: then it is -1 minus the least position that may follow.
+// firstPos is the position after op if it began the hold. If its outcome is unknown it may come late, and only its
+// successors are certain: then it is -1 minus the least position that may follow.
 func (op *Op) firstPos() int32 {
 	if op.Unknown {
 		return -1 - max(0, op.Pos)

@@ -44,8 +44,8 @@ func hardJob(n int) Job {
 		Op{Call: 20, Return: 21, Owner: int32(n), Permits: 1, Pos: -1, Depth: -1, Kind: OpBusyTry})}
 }
 
-// TestSearchInChild: the child process finds what this process finds; if it hangs, writes garbage, cannot be started
-// or needs too much memory, nothing is decided, and the error says why.
+// TestSearchInChild: the child process has the same findings as this process; if it hangs, writes garbage, cannot be
+// started or needs too much memory, nothing is decided, and the error says why.
 func TestSearchInChild(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

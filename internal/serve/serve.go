@@ -43,7 +43,7 @@ func contentType(name string) string {
 
 // Handler serves the files below root, which no path and no symbolic link can leave. It answers only GET and HEAD, and
 // only requests for a loopback host name: a page elsewhere whose name resolves to this machine gets nothing (DNS
-// rebinding). Scripts are the hashes of those that may run, as in a Content-Security-Policy: sha256-….
+// rebinding). Scripts are the hashes of scripts that may run, as in a Content-Security-Policy: sha256-….
 func Handler(root *os.Root, scripts ...string) http.Handler {
 	all := served{root}
 	files := http.FileServerFS(all)

@@ -123,7 +123,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestNoContentIsSniffed: the type of a file is that of its name, and a script that is not a report's does not run.
+// TestNoContentIsSniffed: the type of a file follows from its name, and a script that is not a report's does not run.
 func TestNoContentIsSniffed(t *testing.T) {
 	dir := t.TempDir()
 	const page = "<!DOCTYPE html><html><script>steal()</script>"

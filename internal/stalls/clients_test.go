@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// fakeHalts is a table of processes: what they do at the present beat.
+// fakeHalts is a table of processes: their states at the present beat.
 type fakeHalts struct {
 	halted map[int]string
 	waited map[int]time.Duration

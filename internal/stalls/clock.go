@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Clock has two times of a run: that of its history, and that of its plan, which stops while the harness is stopped.
-// Two faults are then never closer together than planned, however long somebody stops the harness, and the run is not
-// over when it continues. The time of the plan includes the first stalledFor of each stall, because a heartbeat may be
-// that late without one. Without a [Watch], both times are the same.
+// Clock has two times of a run: the time of its history, and the time of its plan, which stops while the harness is
+// stopped. Two faults are then never closer together than planned, however long somebody stops the harness, and the run
+// is not over when it continues. The time of the plan includes the first stalledFor of each stall, because a heartbeat
+// may be that late without one. Without a [Watch], both times are the same.
 type Clock struct {
 	History func() time.Duration // runs while the harness is stopped
 

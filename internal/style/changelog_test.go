@@ -13,7 +13,7 @@ import (
 // sinceUnreleased are words that compare with a state that no user has seen.
 var sinceUnreleased = regexp.MustCompile(`(?i)\b(no longer|used to|before, |so far it|until now|anymore)\b`)
 
-// TestChangelogSaysWhatUsersGet: before the first release the changelog lists what is there, with the numbers of
+// TestChangelogSaysWhatUsersGet: before the first release the changelog lists the features, with the numbers of
 // properties and libraries, and no change between two states of the repository.
 func TestChangelogSaysWhatUsersGet(t *testing.T) {
 	text := read(t, "CHANGELOG.md")

@@ -42,7 +42,7 @@ func TestLayoutIsComplete(t *testing.T) {
 	}
 }
 
-// TestExampleIsTheScenario: the example of a scenario is one that runs.
+// TestExampleIsTheScenario: the example of a scenario is a real scenario.
 func TestExampleIsTheScenario(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join(root, "scenarios", "stories", "failover", "failover.yaml"))
 	if err != nil {

@@ -19,8 +19,8 @@ var alsoNames = map[string][]string{
 	"reports": {"foreign-data", "message-lost", "split-brain", "latency"}, // causes in JSON, a plot
 }
 
-// TestFaultsOwnTheirWords: reports, rules and workloads read from the history what a fault is, and know none by its
-// name, so that a new fault needs no change there.
+// TestFaultsOwnTheirWords: reports, rules and workloads read the class of a fault from the history, and know none by
+// its name, so that a new fault needs no change there.
 func TestFaultsOwnTheirWords(t *testing.T) {
 	names := map[string]bool{}
 	for _, row := range faults.Catalog() {

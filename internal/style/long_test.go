@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestLongTestsRun: what internal/testkit/race makes short or skips with the race detector, test-all runs without it.
+// TestLongTestsRun: tests that internal/testkit/race makes short or skips with the race detector, test-all runs without
+// it.
 func TestLongTestsRun(t *testing.T) {
 	var names []string
 	for _, list := range makeVariable(t, "LONG_TESTS") {
@@ -55,7 +56,7 @@ func TestLongTestsRun(t *testing.T) {
 	}
 }
 
-// makeVariable is what the Makefile assigns to a variable, in this order.
+// makeVariable has the values that the Makefile assigns to a variable, in this order.
 func makeVariable(t *testing.T, name string) (values []string) {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))

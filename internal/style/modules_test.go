@@ -14,8 +14,8 @@ const (
 	lockSums         = 22 // lines of go.sum
 )
 
-// simtestPackages is how many packages of others, those of the standard library included, a test with simtest links at
-// most. Packages of this module do not count: parts of it may get packages of their own.
+// simtestPackages is how many packages of others, the standard library's included, a test with simtest links at most.
+// Packages of this module do not count: parts of it may get packages of their own.
 const simtestPackages = 220
 
 // TestSimtestLinksFewPackages: a user's test is built from the simulation alone, without real servers or their clients.

@@ -16,8 +16,8 @@ const (
 	maxSlack   = 500  // by how much a package of largePackages may have shrunk before its entry does
 )
 
-// largePackages are those that are larger, with a size that they must not exceed. The list only shrinks: a package with
-// more than one job becomes several, each named after its own.
+// largePackages are larger packages, with a size that they must not exceed. The list only shrinks: a package with more
+// than one job becomes several, each named after its own.
 func largePackages() map[string]int {
 	return map[string]int{
 		"checker":                     17282,
@@ -55,7 +55,7 @@ func TestPackagesAreSmall(t *testing.T) {
 	}
 }
 
-// TestPackagesNameTheirJob: the doc comment of each package begins with its name and says what it does.
+// TestPackagesNameTheirJob: the doc comment of each package begins with its name and states its job.
 func TestPackagesNameTheirJob(t *testing.T) {
 	for dir, paths := range packages(t) {
 		doc, name := "", ""

@@ -1,5 +1,5 @@
-// Package style tests what no linter knows of this project: the catalogs, the docs, the words, and what a user of
-// package lock has to download. Everything else is in .golangci.yml.
+// Package style tests rules of this project that no linter knows: the catalogs, the docs, the words, and the downloads
+// of a user of package lock. Everything else is in .golangci.yml.
 package style
 
 import (

@@ -98,7 +98,7 @@ func execute(ctx context.Context, spec child.Spec) (code int, err error) {
 	return code, err
 }
 
-// judged is what is read from a run directory.
+// judged is the content of a run directory.
 type judged struct {
 	manifest  rundir.Manifest
 	judgement checker.Judgement
@@ -130,7 +130,7 @@ func (r *suiteRun) read(dir string, row *Row) *judged {
 	return &judged{m, j}
 }
 
-// compare is the outcome of a run that was judged, and every difference from what was expected.
+// compare is the outcome of a judged run, and every difference from the expectation.
 func compare(run judged) (Outcome, []string) {
 	var why []string
 	undecided, tooLittle := true, false // nothing but undecided properties; a verdict that the run could not reach

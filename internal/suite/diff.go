@@ -80,7 +80,7 @@ func grouped[R any](rows []R, rowOf func(R) Row) (order []name, of map[name][]R)
 	return order, of
 }
 
-// state is what the rows of one scenario say together.
+// state is the joint result of the rows of one scenario.
 type state struct{ good, bad, open bool }
 
 func stateOf(rows []Row) (s state) {

@@ -48,7 +48,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffOrder: what matters most comes first, and names that are markup stay text.
+// TestDiffOrder: the most important row comes first, and names that are markup stay text.
 func TestDiffOrder(t *testing.T) {
 	before := Suite{Rows: append(append(rowsOf("fixed", "u"), rowsOf("new <b>|", "s")...), rowsOf("gone", "s")...)}
 	after := Suite{Rows: append(append(rowsOf("fixed", "s"), rowsOf("new <b>|", "su")...), rowsOf("gone", "-")...)}

@@ -46,11 +46,11 @@ type Scenario struct {
 	Arg string
 	scenarios.Scenario
 	Unfit   string   // why it cannot run with the lock that replaces its own; "": it can
-	Args    []string // of its run, in addition to those of all runs
-	Library *Library // nil: what is expected is what the scenario says
+	Args    []string // of its run, in addition to the arguments of all runs
+	Library *Library // nil: the scenario has the expectation
 }
 
-// Library is a lock of another library, and what a run of one scenario with it is expected to end with.
+// Library is a lock of another library, and the expected outcome of a run of one scenario with it.
 type Library struct {
 	Lock     string // as `chaos run --lock` takes it
 	Expected string // for people
@@ -85,7 +85,7 @@ func (s Scenario) expected() string {
 	return s.Expect.Text()
 }
 
-// compare is the outcome of a judged run, and every difference from what was expected.
+// compare is the outcome of a judged run, and every difference from the expectation.
 func (s Scenario) compare(run judged) (Outcome, []string) {
 	if s.Library != nil {
 		return s.Library.Compare(run.judgement)
@@ -94,7 +94,7 @@ func (s Scenario) compare(run judged) (Outcome, []string) {
 }
 
 // ParseFilter parses conditions that are separated by commas and must all be met. A condition is FIELD=PATTERN or a
-// PATTERN of names; patterns are those of [path.Match], several are separated by |, and ! in front negates:
+// PATTERN of names; patterns are as in [path.Match], several are separated by |, and ! in front negates:
 //
 //	redlock*,!redlock-jitter,topology=quorum,verdict=safe,fault=kill|pause-client
 func ParseFilter(text string) (Filter, error) {

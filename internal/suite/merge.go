@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// key is what makes two rows the same one.
+// key identifies a row.
 type key struct {
 	scenario, backend string
 	number            int
@@ -41,7 +41,7 @@ func readPart(dir string) (part, error) {
 			err = fmt.Errorf("%s: %w", dir, perr)
 		case progress.Suite.Format != Format:
 			err = formatError(dir, progress.Suite.Format)
-		default: // what suite.json has, if there is one, is of an earlier suite
+		default: // suite.json, if there is one, is of an earlier suite
 			p.Suite, p.total, err = progress.Suite, max(progress.Total, 1), nil
 			p.Finished = progress.Updated
 		}
@@ -131,8 +131,8 @@ type origin struct {
 	row int    // index in the merged suite
 }
 
-// compareAttempts orders rows with the same scenario and number. The greatest one counts: that of a shard which ended,
-// else that of the latest suite. The last criterion has no meaning; it makes the order of a merge irrelevant.
+// compareAttempts orders rows with the same scenario and number. The greatest one counts: a row of a shard which ended,
+// else of the latest suite. The last criterion has no meaning; it makes the order of a merge irrelevant.
 func compareAttempts(a, b Row) int {
 	ended := func(r Row) int {
 		if r.Partial == (Shard{}) {
@@ -184,7 +184,7 @@ func (s *Suite) join(p part, of int, seen map[key]origin) error {
 	return nil
 }
 
-// addNew appends those of more that all does not have.
+// addNew appends the entries of more that all does not have.
 func addNew[T comparable](all, more []T) []T {
 	for _, x := range more {
 		if !slices.Contains(all, x) {

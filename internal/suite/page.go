@@ -15,7 +15,7 @@ import (
 //go:embed page.tmpl
 var pageText string
 
-// grid is what a page shows: a line for each scenario, a column for each suite or night.
+// grid is the content of a page: a line for each scenario, a column for each suite or night.
 type grid struct {
 	Sentence string
 	Good     bool
@@ -34,7 +34,7 @@ type gridLine struct {
 	Cells           [][]gridRow // of each column
 }
 
-// Lock is what was tested, Expected the verdict that the scenario expects.
+// Lock is the tested lock, Expected the verdict that the scenario expects.
 func (l gridLine) Lock() string     { return l.locks.String() }
 func (l gridLine) Expected() string { return l.expected.String() }
 

@@ -61,7 +61,7 @@ func (r Row) report() string {
 	return path.Join(r.Run, rundir.ReportFile)
 }
 
-// Markdown writes a job summary: what is not as expected first.
+// Markdown writes a job summary: unexpected results first.
 func (s Suite) Markdown(w io.Writer) error {
 	var b strings.Builder
 	mark := "✓"

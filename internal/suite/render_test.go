@@ -68,7 +68,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestPages: the summary and the page have what differs first, and no markup of others.
+// TestPages: the summary and the page have differences first, and no markup of others.
 func TestPages(t *testing.T) {
 	for name, text := range map[string]string{
 		"summary": rendered(t, func(s Suite, w *strings.Builder) error { return s.Markdown(w) }),

@@ -46,8 +46,8 @@ type Options struct {
 	Missing func(Scenario) string
 	// Watch is called after each row. nil: it is not.
 	Watch func(Suite)
-	// Note is called with a text for people about what the suite works without; it may be called by several goroutines
-	// at once. nil: it is not.
+	// Note is called with a text for people about a limitation of the suite; it may be called by several goroutines at
+	// once. nil: it is not.
 	Note func(string)
 
 	newDir func(parent, prefix string) (*ledger.DataDir, error) // nil: ledger.NewOwnedDir
@@ -207,7 +207,7 @@ func (r *suiteRun) row(ctx context.Context, t task) Row {
 	return row
 }
 
-// seed is that of an attempt: no two rows of a scenario share one.
+// seed is the seed of an attempt: no two rows of a scenario share one.
 func (r *suiteRun) seed(t task, attempt int) uint64 {
 	return r.Seed + uint64(t.number-1) + uint64(attempt*r.Repeat)
 }

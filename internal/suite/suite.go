@@ -1,5 +1,5 @@
 // Package suite runs many scenarios, each in a process of its own, and compares every verdict with the expected one. It
-// writes what a CI service shows: rows, JUnit XML, a job summary, annotations and a page. [Merge] joins the shards of a
+// writes output for CI services: rows, JUnit XML, a job summary, annotations and a page. [Merge] joins the shards of a
 // suite.
 //
 // Read [Row] first, then [Run]. The package judges nothing: a process of `chaos run` does, and leaves a run directory.
@@ -65,7 +65,7 @@ type Attempt struct {
 	Why  []string `json:"why"`
 }
 
-// Outcome is a row compared with what its scenario expects.
+// Outcome is the comparison of a row with the expectation of its scenario.
 type Outcome string
 
 // The outcomes, the most important first.

@@ -110,7 +110,7 @@ func fakeRun(args []string) int {
 	return max(code, map[string]int{"safe": 0, "unsafe": 1, "inconclusive": 2}[kind])
 }
 
-// options are those of a suite of scenarios with these names.
+// options are the options of a suite of scenarios with these names.
 func options(t *testing.T, names ...string) Options {
 	t.Helper()
 	t.Setenv(asChaos, "1")
@@ -131,7 +131,7 @@ func run(t *testing.T, o Options) Suite {
 	return s
 }
 
-// outcomes are those of the rows by scenario and number.
+// outcomes are the outcomes of the rows by scenario and number.
 func outcomes(s Suite) map[string]Outcome {
 	all := map[string]Outcome{}
 	for _, r := range s.Rows {
@@ -221,7 +221,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestRetry: only what is inconclusive is repeated, with a seed that no other row has.
+// TestRetry: only an inconclusive run is repeated, with a seed that no other row has.
 func TestRetry(t *testing.T) {
 	o := options(t, "safe-later", "unsafe-later", "unsafe", "inconclusive")
 	o.Seed, o.Repeat, o.Retry = 8, 2, 1
@@ -243,7 +243,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestStops: no run starts after the budget, an endless run is ended, and an interrupted suite says what did not run.
+// TestStops: no run starts after the budget, an endless run is ended, and an interrupted suite names the missing runs.
 func TestStops(t *testing.T) {
 	o := options(t, "safe", "safe-too")
 	o.Budget = time.Nanosecond
@@ -289,7 +289,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 }
 
-// TestProgress: a suite that is running can be shown, and one that has ended leaves no progress.
+// TestProgress: a suite that is running can be shown, and an ended one leaves no progress.
 func TestProgress(t *testing.T) {
 	o := options(t, "safe-a", "safe-b", "unsafe-c")
 	o.Jobs = 1
@@ -309,8 +309,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestKilledRunsAreRemoved: the next suite removes the directories of runs in progress of a suite that was killed, and
-// not those of one that lives, or of a run that was kept there.
+// TestKilledRunsAreRemoved: the next suite removes the directories of runs in progress of a killed suite, and not of a
+// live one, or of a run that was kept there.
 func TestKilledRunsAreRemoved(t *testing.T) {
 	o := options(t, "safe")
 	runs := filepath.Join(o.Out, RunsDir)
@@ -346,7 +346,7 @@ func TestKilledRunsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestNotes: what a killed suite left and cannot be removed, and a file system without locks, are notes, said once.
+// TestNotes: leftovers of a killed suite that cannot be removed, and a file system without locks, are notes, said once.
 func TestNotes(t *testing.T) {
 	o := options(t, "safe-a", "safe-b", "safe-c")
 	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir, newRun+"1", "owner"), 0o700); err != nil { // is no file
@@ -374,7 +374,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what cannot be replaced stays as it was, and a run that cannot be moved is kept where it is.
+// TestFullDisk: a file that cannot be replaced stays as it was, and a run that cannot be moved is kept where it is.
 func TestFullDisk(t *testing.T) {
 	o := options(t, "unsafe")
 	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir), 0o755); err != nil {

@@ -51,7 +51,7 @@ func (h History) Trends() []Trend {
 	return trends
 }
 
-// alert says that a verdict has changed: the last two runs, with different seeds, both differ from what is expected in
+// alert says that a verdict has changed: the last two runs, with different seeds, both differ from the expectation in
 // the same way, and an earlier run did not. A single run is no alert, because it may be a rare schedule.
 func alert(runs []Record) string {
 	last := len(runs) - 1

@@ -81,7 +81,7 @@ func ofRequests() map[string][]evidence.Advice {
 	}
 }
 
-// ofTakeovers: other servers grant the lock than those that had granted it before.
+// ofTakeovers: other servers grant the lock than before.
 func ofTakeovers() map[string][]evidence.Advice {
 	return map[string][]evidence.Advice{
 		"forgotten-by-majority": {{
@@ -146,7 +146,7 @@ func ofTakeovers() map[string][]evidence.Advice {
 	}
 }
 
-// ofNodes: what the lock relies on is gone or ends early.
+// ofNodes: data on which the lock relies are gone or end early.
 func ofNodes() map[string][]evidence.Advice {
 	return map[string][]evidence.Advice{
 		"forgotten-in-restart": {{
@@ -196,7 +196,7 @@ func ofNodes() map[string][]evidence.Advice {
 	}
 }
 
-// ofReplies: a reply, a message or a release is lost, late or not what it says.
+// ofReplies: a reply, a message or a release is lost, late or untrue.
 func ofReplies() map[string][]evidence.Advice {
 	return map[string][]evidence.Advice{
 		"counted-twice": {{

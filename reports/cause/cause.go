@@ -28,11 +28,11 @@ type Cause struct {
 	evidence.Sentence                   // of one hold: the headline; of two holds: the headline after its colon
 	Faults            []*evidence.Fault // that it names, the most important first
 	Steps             []evidence.Step   // that explain it, besides the evidence of the violation and the faults
-	advisedAs         string            // the name of the advice; empty: that of the mechanism
+	advisedAs         string            // the name of the advice; empty: the mechanism's
 
-	Of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
+	Of       *int // the only client of the story: others' actions are not evidence; nil: all clients
 	indirect bool // the violation follows from an earlier one
-	unsure   bool // no samples show that servers did what it says
+	unsure   bool // no samples prove its claims about servers
 }
 
 // because is a cause in words, as [evidence.Say] formats it.
@@ -96,10 +96,10 @@ func (q *inquiry) cites(events ...int32) bool {
 	return false
 }
 
-// Advice is what would have prevented the violation, the best first.
+// Advice lists ways to prevent the violation, the best first.
 func (c *Cause) Advice() []evidence.Advice { return advice.Against(cmp.Or(c.advisedAs, c.Name)) }
 
-// Known reports whether name is that of a cause that explains something.
+// Known reports whether name names a cause that explains something.
 func Known(name string) bool { return name != "" && name != faultBetween && name != Unknown }
 
 // Explains is how much of a violation a cause explains: 0 if no mechanism fits.

@@ -144,8 +144,8 @@ func (q *inquiry) chainedRelease() *Cause {
 	return c
 }
 
-// releasedAnothers says that a release between the two grants succeeded after the
-// lock had been granted to the first holder, and what was seen of its key then.
+// releasedAnothers says that a release between the two grants succeeded after the lock had been granted to the first
+// holder, and how its key was sampled then.
 func (q *inquiry) releasedAnothers(rel *history.Span) evidence.Sentence {
 	a, b := q.p.A, q.p.B
 	s := evidence.Say("released it at %s", evidence.CallAt(rel))

@@ -6,15 +6,14 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Causes that lie with locks whose operations are several commands, or whose replies hide what the server
-// found.
+// Causes that lie with locks whose operations are several commands, or whose replies hide the server's state.
 
 // findTakenOverTwice: a hold ended while two acquires were in flight, and both were granted.
 func findTakenOverTwice(q *inquiry) *Cause {
 	if !q.oneNode() || q.r.ByMajority() || q.p.B.Asked >= q.p.A.From {
 		return nil
 	}
-	// a death first: it is what a scenario injects
+	// a death first: scenarios inject it
 	for _, freed := range []func(*evidence.Hold) (*Cause, string){q.freedByDeath, q.freed} {
 		for i := len(q.r.Holds) - 1; i >= 0; i-- {
 			before := &q.r.Holds[i]
@@ -54,7 +53,7 @@ func (q *inquiry) freedByDeath(dead *evidence.Hold) (c *Cause, joint string) {
 	return blame(f, "%s was killed at %s (%s), and its %s", dead, f.Took(), f, end), ", while"
 }
 
-// freed: the hold was released while the acquires of both holds were in flight, or that of the other client if one of
+// freed: the hold was released while the acquires of both holds were in flight, or only the other client's if one of
 // them is its own client's next; or its lease ended, also if that was before they were sent: an expired value stays
 // until a client replaces it.
 func (q *inquiry) freed(before *evidence.Hold) (c *Cause, joint string) {

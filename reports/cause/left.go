@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// findLeftBehind: the reply to an acquire was lost, and what it created stayed at the servers.
+// findLeftBehind: the reply to an acquire was lost, and its keys stayed at the servers.
 func findLeftBehind(q *inquiry) *Cause {
 	if q.p != nil || q.property != checker.Leak {
 		return nil
@@ -41,8 +41,8 @@ func findLeftBehind(q *inquiry) *Cause {
 	return nil
 }
 
-// keptBy is the last sample by the end of the violation in which a node has the key without an expiry, if it had that
-// of this client in each sample since t; nil if there is none.
+// keptBy is the last sample by the end of the violation in which a node has the key without an expiry, if the key was
+// this client's in each sample since t; nil if there is none.
 func (q *inquiry) keptBy(client int, t time.Duration) (kept *history.Sample) {
 	for _, node := range q.r.Witness.Nodes {
 		var last *history.Sample
@@ -63,7 +63,7 @@ func (q *inquiry) keptBy(client int, t time.Duration) (kept *history.Sample) {
 }
 
 // lostReplies are the faults that drop a client's replies, injected by the end of the violation, each with the client;
-// if observed, those that were seen to have dropped one by then.
+// if observed, only faults that were seen to have dropped one by then.
 func (q *inquiry) lostReplies(observed bool) iter.Seq2[int, *evidence.Fault] {
 	return func(yield func(int, *evidence.Fault) bool) {
 		for f := range evidence.Each(q.r.Faults) {

@@ -160,7 +160,7 @@ func (q *inquiry) lostMajority() (c *Cause, clocks bool) {
 	}
 	grants := []eventText{q.grantText(p.A), q.grantText(p.B)}
 	c.Text = inOrder(slices.Concat(grants, parts)).Text
-	c.Proofs = inOrder(slices.Concat(parts, grants)).Proofs // those of the cause first
+	c.Proofs = inOrder(slices.Concat(parts, grants)).Proofs // the proofs of the cause first
 	return c, clocks
 }
 
@@ -227,7 +227,7 @@ func inOrder(parts []eventText) (s evidence.Sentence) {
 	return s
 }
 
-// forgetting is what a fault did to the nodes that it hit.
+// forgetting is the effect of a fault on the nodes that it hit.
 func (q *inquiry) forgetting(f *evidence.Fault) evidence.Sentence {
 	if f.Skews() {
 		s := f.ClockText()

@@ -231,7 +231,7 @@ func (q *inquiry) holder() *evidence.Hold {
 	})
 }
 
-// hitText is the nodes that a fault hit, and what it did to them.
+// hitText is the nodes that a fault hit, and its effect on them.
 func hitText(f *evidence.Fault, r *evidence.Run) string {
 	nodes := f.Nodes(r)
 	if len(nodes) == 0 {

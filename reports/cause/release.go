@@ -94,7 +94,7 @@ func (q *inquiry) releasedAnother() *Cause {
 }
 
 // releaseOfAnother is the release that a violation of honesty is about, if another client held the lock throughout, the
-// last hold of its owner, and that of the other client; nil if it is about something else.
+// last hold of its owner, and the other client's hold; nil if it is about something else.
 func (q *inquiry) releaseOfAnother() (rel *history.Span, mine, other *evidence.Hold) {
 	if q.property != checker.Honesty {
 		return nil, nil, nil

@@ -9,8 +9,8 @@ const (
 	Unknown            = "unknown"
 )
 
-// mechanisms is the table, special causes before general ones: of those that fit
-// the data, the first is the cause. The last two fit always.
+// mechanisms is the table, special causes before general ones: the first that fits the data is the cause. The last two
+// fit always.
 func mechanisms() []mechanism {
 	return slices.Concat(requestMechanisms(), takeoverMechanisms(), nodeMechanisms(), replyMechanisms(),
 		[]mechanism{{Name: faultBetween, find: findBetween}, {Name: Unknown, find: findUnknown}})
@@ -29,7 +29,7 @@ func requestMechanisms() []mechanism {
 	}
 }
 
-// takeoverMechanisms: other servers grant the lock than those that had granted it before.
+// takeoverMechanisms: other servers grant the lock than before.
 func takeoverMechanisms() []mechanism {
 	return []mechanism{
 		{"forgotten-by-majority", findForgottenMajority},
@@ -42,7 +42,8 @@ func takeoverMechanisms() []mechanism {
 	}
 }
 
-// nodeMechanisms: what the lock relies on is gone or ends early, although servers and clients are the same as before.
+// nodeMechanisms: data on which the lock relies are gone or end early, although servers and clients are the same as
+// before.
 func nodeMechanisms() []mechanism {
 	return []mechanism{
 		{ForgottenInRestart, findRestart},
@@ -56,7 +57,7 @@ func nodeMechanisms() []mechanism {
 	}
 }
 
-// replyMechanisms: a reply, a message or a release is lost, late or not what it says.
+// replyMechanisms: a reply, a message or a release is lost, late or untrue.
 func replyMechanisms() []mechanism {
 	return []mechanism{
 		{"counted-twice", findCountedTwice},

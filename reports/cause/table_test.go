@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/advice"
 )
 
-// TestEveryMechanismHasAdvice: package advice knows the name of each mechanism, except of those of last resort.
+// TestEveryMechanismHasAdvice: package advice knows the name of each mechanism, except the last resorts.
 func TestEveryMechanismHasAdvice(t *testing.T) {
 	for _, m := range mechanisms() {
 		last := m.Name == faultBetween || m.Name == Unknown

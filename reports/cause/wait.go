@@ -106,7 +106,7 @@ func (q *inquiry) otherFault(f *evidence.Fault, from time.Duration) *evidence.Fa
 	})
 }
 
-// consequence is what the violation is, in the words of a headline.
+// consequence describes the violation in the words of a headline.
 func (q *inquiry) consequence() evidence.Sentence {
 	if q.property != checker.Recovery {
 		return evidence.Sentence{}
@@ -170,7 +170,7 @@ func (q *inquiry) released() evidence.Sentence {
 	return evidence.Say("; %s had released it at %s", q.r.Who(s.Process), evidence.CallAt(s))
 }
 
-// lostMessage is what happened to the messages for a waiter.
+// lostMessage is the fate of the messages for a waiter.
 func lostMessage(f *evidence.Fault) string {
 	switch {
 	case !f.Unsubscribes():

@@ -73,7 +73,7 @@ func (r *Run) Describe(index int) (time.Duration, string, bool) {
 	return 0, "", false
 }
 
-// leftText is what was left of a lock.
+// leftText describes the leftovers of a lock.
 func leftText(l *history.Leftover, lock string) string {
 	parts := format.Texts(l.Keys, func(key string) string { return "key " + Quote(key) })
 	for _, x := range []struct {

@@ -43,7 +43,7 @@ func TestSamplingGaps(t *testing.T) {
 	}
 }
 
-// TestKeyNamedAfterItsLock: what is left behind is not named twice.
+// TestKeyNamedAfterItsLock: leftovers are not named twice.
 func TestKeyNamedAfterItsLock(t *testing.T) {
 	for want, l := range map[string]history.LeftoverValue{
 		"key `own-2` left behind":                         {Keys: []string{"own-2"}},
@@ -56,7 +56,7 @@ func TestKeyNamedAfterItsLock(t *testing.T) {
 	}
 }
 
-// TestStateOfFault: a slow clock loses time; every other fault has what was observed.
+// TestStateOfFault: a slow clock loses time; every other fault has its observation.
 func TestStateOfFault(t *testing.T) {
 	seen := []history.Fault{{FaultValue: history.FaultValue{Detail: "seen"}}}
 	for want, f := range map[string]Fault{

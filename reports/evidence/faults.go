@@ -189,7 +189,7 @@ func (f *Fault) Behind() string {
 	return by
 }
 
-// State is what holds while a fault is in force: the first observation, except of a drift, whose first measurement is
+// State is the state while a fault is in force: the first observation, except of a drift, whose first measurement is
 // soon outdated; "" if nothing was observed.
 func (f *Fault) State() string {
 	switch {

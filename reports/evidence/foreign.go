@@ -6,9 +6,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// OfHistory makes a Run from a history without a run directory, which another
-// program may have recorded. Missing says what is not known about it, and has
-// notes.
+// OfHistory makes a Run from a history without a run directory, which another program may have recorded. Missing lists
+// the unknown facts about it, and has notes.
 func OfHistory(name string, h *history.History, j checker.Judgement, notes []string) *Run {
 	r := (&Run{File: name, Manifest: rundir.Manifest{Clients: h.Clients}, History: h, Judgement: j,
 		Judged: j.Verdict != ""}).prepare()

@@ -59,7 +59,7 @@ func (r *Run) ownerAt(key string, k history.KeyState, t time.Duration) (client i
 	return -1, nil
 }
 
-// probing reports whether a key in a sample is that of the acquire with which the harness probes it after the run:
+// probing reports whether a key in a sample belongs to the acquire with which the harness probes it after the run:
 // nobody else had left it.
 func (r *Run) probing(key string, s *history.Sample) bool {
 	if strings.Contains(s.Keys[key].Owner, history.ProbeOwner) {
@@ -189,7 +189,7 @@ func (r *Run) ExpiryText(k history.KeyState) string {
 	return r.Endless(k.Limit > 0)
 }
 
-// Endless is how a key without an expiry of its own ends: that of an ensemble is an ephemeral node, that of etcd has a
+// Endless is how a key without an expiry of its own ends: in an ensemble it is an ephemeral node, in etcd it has a
 // lease. Permits end one by one, if they have leases.
 func (r *Run) Endless(permits bool) string {
 	each := ""

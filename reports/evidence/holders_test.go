@@ -22,7 +22,7 @@ func recorded(t *testing.T, text string) *Run {
 }
 
 // TestBarsOfValues: a change of the value ends the bar of a node, also if the value names nobody or its client stays
-// the same; the value of a renewal with SET XX is that of the client that renewed.
+// the same; the value of a renewal with SET XX belongs to the renewing client.
 func TestBarsOfValues(t *testing.T) {
 	const holds = `clients 2
 client 0 acquire orders 1.0-1.01 ok owner=a lease=1s

@@ -52,7 +52,7 @@ func NoteText(n history.Fault) string {
 	return strings.Join(strings.Fields(n.Name+" "+TargetName(n.Target)+" "+n.Detail), " ")
 }
 
-// MasterWord is the servers' term for the one that decides, such as master or leader.
+// MasterWord is the servers' term for the deciding server, such as master or leader.
 func (r *Run) MasterWord() string {
 	if r.ByMajority() {
 		return "leader"

@@ -13,8 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Proof is a number of the headline and what it was taken from, so that a reader
-// can look it up in history.jsonl or witness.jsonl.
+// Proof is a number of the headline and its source, so that a reader can look it up in history.jsonl or witness.jsonl.
 type Proof struct {
 	Text string    `json:"text"` // as in the headline
 	Kind proofKind `json:"kind"`
@@ -27,7 +26,7 @@ type proofKind string
 const (
 	ProofInstant proofKind = "instant" // the time of the point
 	ProofElapsed proofKind = "elapsed" // the time between two points
-	ProofToken   proofKind = "token"   // the fencing token of the event, or the highest one that it had seen
+	ProofToken   proofKind = "token"   // the fencing token of the event, or the highest token that it had seen
 	ProofQuote   proofKind = "quote"   // words of the detail of a fault
 	ProofCount   proofKind = "count"   // the hold count, or the permits, in the sample or the event
 	ProofNodes   proofKind = "nodes"   // how many nodes the samples are from, or the run has
@@ -51,8 +50,8 @@ type Sentence struct {
 	Proofs []Proof
 }
 
-// Say formats a text. Of its arguments a point is written as its instant, and a sample as that at which it was taken;
-// their sources, and those of sentences, are recorded in the order of the arguments.
+// Say formats a text. A point in its arguments is written as its instant, and a sample as the instant at which it was
+// taken; their sources, and the sources of sentences, are recorded in the order of the arguments.
 func Say(format string, args ...any) (s Sentence) {
 	texts := slices.Clone(args)
 	for i, arg := range args {
@@ -86,7 +85,7 @@ func instant(p Point) Sentence { return Proved(ProofInstant, format.Instant(p.Ti
 // Elapsed is the time from a to b.
 func Elapsed(a, b Point) Sentence { return Proved(ProofElapsed, format.Duration(b.Time-a.Time), a, b) }
 
-// Token is the fencing token of an event, or the highest one that it had seen.
+// Token is the fencing token of an event, or the highest token that it had seen.
 func Token(token uint64, p Point) Sentence {
 	return Proved(ProofToken, fmt.Sprintf("token %d", token), p)
 }

@@ -27,8 +27,8 @@ type Run struct {
 	Samples   []history.Sample // of server state, in order of time
 	Judgement checker.Judgement
 	Judged    bool     // whether there is a Judgement
-	Missing   []string // what could not be read, as sentences
-	Rejudged  string   // why the judgement is not that of verdict.json; "": it is. Missing has it as well
+	Missing   []string // the unreadable parts, as sentences
+	Rejudged  string   // why the judgement differs from verdict.json; "": it does not. Missing has it as well
 
 	File    string           // of a history without a run directory; empty: a run
 	Holds   []Hold           // in order of grants
@@ -42,7 +42,7 @@ type Run struct {
 	sessionOf  map[string]int
 	Unanswered []*history.Span // acquires and tries of unknown outcome, in order of their requests
 	Witness    witness         // samples by node
-	Kept       *kept.Values    // what masters kept at keys, and whose it was
+	Kept       *kept.Values    // the values of keys at masters, and their owners
 	Sampling   *SamplingGaps   // nil if nodes were not sampled
 	Cited      map[int]string  // lines of the events that the page cites, by index
 	Color      map[int]int     // client → index in the palette
@@ -97,8 +97,7 @@ func open(dir *rundir.Dir, m rundir.Manifest, known *checker.Judgement) (*Run, e
 	return r, nil
 }
 
-// judgement is the verdict of a run or, without one, that of its history; the
-// note says so.
+// judgement is the verdict of a run or, without one, its history's; the note says so.
 func judgement(dir *rundir.Dir, m rundir.Manifest, h *history.History) (j checker.Judgement, note string) {
 	j, err := dir.ReadVerdict()
 	if err == nil {
@@ -149,7 +148,7 @@ func (r *Run) prepare() *Run {
 	return r
 }
 
-// Verdict is that of the judgement, or "not judged".
+// Verdict is the verdict of the judgement, or "not judged".
 func (r *Run) Verdict() checker.Verdict {
 	if !r.Judged {
 		return "not judged"

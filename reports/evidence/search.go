@@ -47,7 +47,7 @@ func AllOf[T any](all []T, ok func(*T) bool) (found []*T) {
 	return found
 }
 
-// Taking reports whether an operation is one that may begin a hold.
+// Taking reports whether an operation may begin a hold.
 func Taking(s *history.Span) bool { return s.Op == history.OpAcquire || s.Op == history.OpTry }
 
 // ClientIn is the client of a process.

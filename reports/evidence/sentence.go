@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// When says at or by which instant a fault took effect: that of a failover is observed later.
+// When says at or by which instant a fault took effect: a failover's is observed later.
 func (f *Fault) When() Sentence {
 	if f.Class == history.FaultDemotes {
 		return Say("by %s", f.Took())

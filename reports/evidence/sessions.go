@@ -8,7 +8,7 @@ import (
 )
 
 // indexSessions finds the client of each session: the samples of a key with a session and no name of an owner are
-// compared with the holds at that time, and most of those of a session have to be of one client.
+// compared with the holds at that time, and most samples of a session have to be of one client.
 func (r *Run) indexSessions() {
 	seen := map[string]map[int]int{} // session → client → samples
 	for s := range Each(r.Samples) {

@@ -12,7 +12,7 @@ import (
 
 // Holds that are taken from their owner by a renewal that does not compare the value of the key.
 
-// OneServer reports whether the run has one server, or one that was the master all the time, which has seen every
+// OneServer reports whether the run has one server, or a server that was the master all the time, which has seen every
 // renewal and every grant.
 func (r *Run) OneServer() bool {
 	masters := map[string]bool{}
@@ -119,7 +119,8 @@ func (r *Run) SetBack(rel *history.Span, mine, other *Hold) (text Sentence, step
 	return text, append(steps, r.StepAt(int(rel.Invoked))), f
 }
 
-// firstReplaced is the first value that a renewal set in place of that of another hold in force; nil: there is none.
+// firstReplaced is the first value that a renewal set in place of the value of another hold in force; nil: there is
+// none.
 func (r *Run) firstReplaced() (s *kept.Stay, thief, victim *Hold) {
 	for s, victim := range r.Thefts() {
 		if thief := r.HoldOf(s.Span); thief.From <= s.Replaced.Last.Sent {

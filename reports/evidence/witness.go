@@ -159,8 +159,8 @@ func Has(s *history.Sample, key, owner string) bool {
 	return sameOwner(k.Owner, owner) || slices.ContainsFunc(k.Owners, func(o string) bool { return sameOwner(o, owner) })
 }
 
-// sameOwner compares an owner in a sample with that of the history: some locks
-// append a connection or a thread to the id, others, after a space, the end of the lease.
+// sameOwner compares an owner in a sample with the history's: some locks append a connection or a thread to the id,
+// others, after a space, the end of the lease.
 func sameOwner(seen, owner string) bool {
 	if owner == "" {
 		return false

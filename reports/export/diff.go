@@ -21,7 +21,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// RunDiff is what differs between two runs.
+// RunDiff is the difference between two runs.
 type RunDiff struct {
 	A        string         `json:"a"` // id of the run
 	B        string         `json:"b"`
@@ -46,7 +46,7 @@ type changedValue struct {
 	Worse bool   `json:"worse,omitempty"`
 }
 
-// storyPair is a sentence or a step of the first run beside that of the second; empty: it has none like it.
+// storyPair is a sentence or a step of the first run beside the second's; empty: it has none like it.
 type storyPair struct {
 	A string `json:"a"`
 	B string `json:"b"`
@@ -96,7 +96,7 @@ func settingsOf(r *evidence.Run) []setting {
 		{"lock version", m.Versions["lock"]}}
 }
 
-// The outcomes of thresholds, beside those of properties.
+// The outcomes of thresholds, beside the outcomes of properties.
 const thresholdMet, thresholdNotMet = "met", "not met"
 
 func outcomesOf(r *evidence.Run) []setting {
@@ -114,7 +114,7 @@ func outcomesOf(r *evidence.Run) []setting {
 	return all
 }
 
-// badness orders verdicts and outcomes; what is not one of them is 0.
+// badness orders verdicts and outcomes; other texts are 0.
 func badness(outcome string) int {
 	return map[string]int{string(checker.Undecided): 1, string(checker.Inconclusive): 1, string(checker.NotRun): 1,
 		string(checker.Violated): 2,

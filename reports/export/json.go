@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Summary is what --json prints about a run.
+// Summary is the output of --json about a run.
 type Summary struct {
 	ID           string                 `json:"id"`
 	State        rundir.State           `json:"state"`

@@ -45,8 +45,7 @@ func JUnit(r *evidence.Run, w io.Writer) error {
 	return junit.Write(w, s)
 }
 
-// WriteJUnitError writes a suite for a run that could not be started: its case is
-// an error, with what was known of it.
+// WriteJUnitError writes a suite for a run that could not be started: its case is an error, with the known facts.
 func WriteJUnitError(w io.Writer, m *rundir.Manifest, err error) error {
 	text := format.Printable("not run: " + err.Error())
 	c := junit.Case{
@@ -59,7 +58,7 @@ func WriteJUnitError(w io.Writer, m *rundir.Manifest, err error) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// junitProperties are what a run is compared by: backend, seed, versions.
+// junitProperties are the criteria for comparing runs: backend, seed, versions.
 func junitProperties(m *rundir.Manifest) *junit.Properties {
 	all := []junit.Property{{Name: "backend", Value: m.Backend}, {Name: "backend.reason", Value: m.Why},
 		{Name: "seed", Value: fmt.Sprint(m.Seed)}, {Name: "lock", Value: m.Lock}}

@@ -23,7 +23,7 @@ type Grant struct {
 	Other   int
 }
 
-// Grant is that of one of the two holds.
+// Grant is the grant of one of the two holds.
 func (p *Pair) Grant(h *evidence.Hold) *Grant {
 	if h == p.B {
 		return &p.ByB
@@ -124,7 +124,7 @@ func (p *Pair) grantedBetween(before, after *history.Sample, h *evidence.Hold) b
 	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits) && !p.isOther(after, h)
 }
 
-// isOther reports whether the value of the key in a sample is that of another hold.
+// isOther reports whether the value of the key in a sample belongs to another hold.
 func (p *Pair) isOther(s *history.Sample, h *evidence.Hold) bool {
 	stay := p.R.Kept.At(s, h.Key)
 	return p.R.Kept.Identifies(stay) && stay.Span != h.Span

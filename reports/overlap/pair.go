@@ -83,7 +83,7 @@ func (p *Pair) FindNodes() {
 	})
 }
 
-// Overlap is the length of the overlap: that of the violation if it has one.
+// Overlap is the length of the overlap: the violation's if it has one.
 func (p *Pair) Overlap() time.Duration {
 	if d := p.R.During(p.V).Length(); d > 0 {
 		return d
@@ -104,7 +104,7 @@ func (p *Pair) ValidityName() string { return p.R.PromiseName(p.A, p.Validity())
 func (p *Pair) EndOfValidity() string { return p.R.EndOfPromise(p.A, p.Validity()) }
 
 // FaultOn is the last fault on target between from and the second grant that except does not accept (nil: any),
-// preferably one that took effect.
+// preferably with an effect.
 func (p *Pair) FaultOn(target string, from time.Duration, except func(*evidence.Fault) bool) *evidence.Fault {
 	var best *evidence.Fault
 	for f := range evidence.Each(p.R.Faults) {

@@ -23,8 +23,8 @@ func (p *Pair) By(h *evidence.Hold) evidence.Sentence {
 	return evidence.Say(" by an unknown node (no sample shows the grant)")
 }
 
-// KnownBy names the node that granted a hold: " by n1"; or those of a quorum on which it was seen; or it says that no
-// server did. Empty if that is not known.
+// KnownBy names the node that granted a hold: " by n1"; or the nodes of a quorum on which it was seen; or it says that
+// no server did. Empty if that is not known.
 func (p *Pair) KnownBy(h *evidence.Hold) evidence.Sentence {
 	w, g := &p.R.Witness, p.Grant(h)
 	switch {
@@ -41,7 +41,7 @@ func (p *Pair) KnownBy(h *evidence.Hold) evidence.Sentence {
 	}
 	var names []string
 	var from []evidence.Point
-	for _, node := range w.Nodes { // in their order, not in that of the samples
+	for _, node := range w.Nodes { // in their order, not the samples'
 		for _, s := range evidence.AllOf(g.Seen, func(s *history.Sample) bool { return s.Node == node }) {
 			names = append(names, node)
 			from = append(from, evidence.SampleAt(s))

@@ -46,8 +46,8 @@ func CitedEvents(r *evidence.Run) map[int]bool {
 	return cited
 }
 
-// CitedLines reads the lines of history.jsonl with those indices, unparsed: they
-// show what was recorded, not how this program reads it.
+// CitedLines reads the lines of history.jsonl with those indices, unparsed: they show the record, not how this program
+// reads it.
 func CitedLines(path string, want map[int]bool) (map[int]string, error) {
 	found := map[int]string{}
 	if len(want) == 0 {

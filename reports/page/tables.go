@@ -197,7 +197,7 @@ func (p *view) configuration(r *evidence.Run) {
 	}
 }
 
-// leaseText is the lease that the workload requests. Only a lock that states so renews by itself what has none.
+// leaseText is the lease that the workload requests. Only a lock that states so renews a hold without one.
 func leaseText(m *rundir.Manifest) string {
 	switch {
 	case m.Lease > 0:
@@ -208,7 +208,7 @@ func leaseText(m *rundir.Manifest) string {
 	return "none"
 }
 
-// optionOwner is whose options those of a topology are.
+// optionOwner is the software to which the options of a topology belong.
 func optionOwner(t cluster.Topology) string {
 	switch t.Kind {
 	case cluster.ZooKeeper:

@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
-// advise lists what would have prevented the violation: the advice of its cause,
-// and fencing where the violation is an overlap of exclusive holds.
+// advise lists ways to prevent the violation: the advice of its cause, and fencing where the violation is an overlap of
+// exclusive holds.
 func advise(c *cause.Cause, r *evidence.Run, v *checker.Violation, p *overlap.Pair) []evidence.Advice {
 	all := append(measured(r), c.Advice()...)
 	if p == nil || p.A.Permits > 0 {
@@ -44,8 +44,8 @@ func clockOfTokens(p *overlap.Pair) string {
 	return ""
 }
 
-// measured is what the twin of the scenario did with the same seed: what would have prevented the violation, as a fact.
-// A twin that is not safe with this seed proves nothing.
+// measured is the result of the scenario's twin with the same seed: a fact about how to prevent the violation. A twin
+// that is not safe with this seed proves nothing.
 func measured(r *evidence.Run) []evidence.Advice {
 	t := r.Manifest.Twin
 	if t == nil || t.Verdict != checker.Safe {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// storyOf judges a history in the text notation, and writes its story; nodes are those of the run.
+// storyOf judges a history in the text notation, and writes its story; nodes are the nodes of the run.
 func storyOf(t *testing.T, text string, nodes ...string) *evidence.Run {
 	t.Helper()
 	h, err := foreign.ReadText(strings.NewReader(text), t.Name())
@@ -28,7 +28,7 @@ func storyOf(t *testing.T, text string, nodes ...string) *evidence.Run {
 	return r
 }
 
-// storyTest is a history and what its story says.
+// storyTest is a history and the expected text of its story.
 type storyTest struct {
 	history  string
 	class    checker.Class

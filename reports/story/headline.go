@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
-// headline is the sentence about a violation: who held what at once, or what did
-// not happen, and the cause.
+// headline is the sentence about a violation: who held which locks at once, or which event did not happen, and the
+// cause.
 func headline(c *cause.Cause, p *overlap.Pair) evidence.Sentence {
 	if p == nil {
 		return c.Sentence
@@ -63,7 +63,7 @@ func holder(p *overlap.Pair, h *evidence.Hold) string {
 	return h.String() + " (writing)"
 }
 
-// overlapText is the length of the overlap, which is that of the violation. Of permits, other holds than the two of the
+// overlapText is the length of the overlap, which is the violation's. With permits, other holds than the two of the
 // pair may begin or end it.
 func overlapText(p *overlap.Pair) evidence.Sentence {
 	from, until := p.B.GrantedAt(), p.A.EndedAt()

@@ -66,8 +66,8 @@ func grantStep(p *overlap.Pair, h *evidence.Hold, rest string) string {
 	return p.GrantStep(h, rest)
 }
 
-// withNamed marks the steps about what the headline names, by the proofs of its instants, and adds those that are
-// missing: operations, notices, writes and ends of validities. Faults and samples have their own steps.
+// withNamed marks the steps about events in the headline, by the proofs of its instants, and adds missing ones:
+// operations, notices, writes and ends of validities. Faults and samples have their own steps.
 func withNamed(r *evidence.Run, steps []evidence.Step, proofs []evidence.Proof) []evidence.Step {
 	for _, p := range proofs {
 		if p.Kind != evidence.ProofInstant || p.From[0].Event < 0 {
@@ -239,7 +239,7 @@ func faultSteps(r *evidence.Run) []evidence.Step {
 	return selectSteps(r, steps)
 }
 
-// kind is what f is, in a sentence.
+// kind is the kind of f, in a sentence.
 func kind(f *evidence.Fault) string {
 	if f.Unplanned {
 		return "stall"

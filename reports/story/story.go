@@ -1,5 +1,5 @@
 // Package story describes a run in words: the reason for its verdict, the steps from cause to effect, numbers, and
-// advice. It claims only what the data shows.
+// advice. It makes only claims that the data shows.
 package story
 
 import (
@@ -63,7 +63,7 @@ func fillUnsafe(r *evidence.Run, e explanation, s *evidence.Story) {
 	}
 }
 
-// inconclusiveSentence lists what could not be decided.
+// inconclusiveSentence lists the undecided properties.
 func inconclusiveSentence(r *evidence.Run) string {
 	var reasons []string
 	for _, res := range r.Judgement.Results {
@@ -102,7 +102,7 @@ func safeSentence(r *evidence.Run) string {
 	return strings.Join(parts, "; ")
 }
 
-// wasHeld is the verb of what is claimed of holders: an acquire of unknown outcome may have held the lock unseen.
+// wasHeld is the verb of claims about holders: an acquire of unknown outcome may have held the lock unseen.
 func wasHeld(r *evidence.Run) string {
 	if len(r.Unanswered) > 0 {
 		return "was known to hold"
@@ -110,8 +110,8 @@ func wasHeld(r *evidence.Run) string {
 	return "held"
 }
 
-// grants counts the grants, and says of each kind what was found to hold: owners of permits, and readers, may hold a
-// lock at once.
+// grants counts the grants, and states the findings for each kind: owners of permits, and readers, may hold a lock at
+// once.
 func grants(r *evidence.Run) (parts []string) {
 	alone, permits, readers := 0, 0, false
 	for i := range r.Holds {
@@ -207,8 +207,8 @@ func heldAt(r *evidence.Run, t time.Duration) bool {
 	return slices.ContainsFunc(r.Holds, func(h evidence.Hold) bool { return h.From <= t && t <= h.To })
 }
 
-// keptAt reports whether, in the last samples before t, a server had any lock: one that is being granted, or one that
-// its client no longer relies on.
+// keptAt reports whether, in the last samples before t, a server had any lock: while it is being granted, or after its
+// client has stopped relying on it.
 func keptAt(r *evidence.Run, t time.Duration) bool {
 	return slices.ContainsFunc(r.Witness.Nodes, func(node string) bool {
 		last := r.Witness.Latest(node, t)
@@ -260,8 +260,7 @@ func granted(r *evidence.Run) string {
 	return text + format.Count(len(clients), "client")
 }
 
-// crashes are the ends of client processes: those that a fault killed, and the others. What was noticed about clients
-// follows.
+// crashes are the ends of client processes: killed by a fault, and the others. Notes about clients follow.
 func crashes(r *evidence.Run) []string {
 	reason := map[int32]string{}
 	for _, exit := range r.History.Exits {

@@ -18,12 +18,11 @@ type explanation struct {
 	c *cause.Cause
 }
 
-// maxExplained is how many violations are searched for one that a mechanism explains.
+// maxExplained is how many violations are searched for one with a mechanism that explains it.
 const maxExplained = 20
 
-// explain chooses the violation that the page explains: the worst one of which a
-// mechanism names a fault as the cause, or else one that a mechanism explains, or
-// else the worst one. Which of many violations comes first is chance.
+// explain chooses the violation that the page explains: the worst one that a mechanism explains by a fault, or else the
+// worst that a mechanism explains, or else the worst one. Which of many violations comes first is chance.
 func explain(r *evidence.Run) (best explanation) {
 	top := -1
 	all := mostSevere(r)
@@ -40,8 +39,8 @@ func explain(r *evidence.Run) (best explanation) {
 	return best
 }
 
-// mostSevere are the most severe of the violations that set the class of the verdict: those that are about as long as
-// the longest in the order of time, because later ones may follow from the first; then the others from long to short.
+// mostSevere are the most severe of the violations that set the class of the verdict: first the ones about as long as
+// the longest, in the order of time, because later ones may follow from the first; then the others from long to short.
 func mostSevere(r *evidence.Run) []*checker.Violation {
 	var all []*checker.Violation
 	top := false

@@ -19,8 +19,8 @@ const maxBrowseOps = 1_500_000
 // microseconds; columns of one table have the same length. Every text in it has
 // one line of printable characters, and no markup: the script escapes it.
 type Columns struct {
-	Note    string         `json:"note"` // what is left out; empty: nothing
-	From    int64          `json:"from"` // of the run: what the data has
+	Note    string         `json:"note"` // the omitted parts; empty: none
+	From    int64          `json:"from"` // of the run: the extent of the data
 	Until   int64          `json:"until"`
 	End     int64          `json:"end"` // of the whole run
 	Shown   [2]int64       `json:"shown"`
@@ -28,8 +28,8 @@ type Columns struct {
 	Worst   int            `json:"worst"` // index of the violation that the page explains; -1: none
 	Judged  bool           `json:"judged"`
 	Quorum  bool           `json:"quorum"`  // the nodes are independent masters
-	Leader  string         `json:"leader"`  // what the deciding node is called: "master"
-	Endless [2]string      `json:"endless"` // what a key without an expiry is labeled with: of a lock, of permits
+	Leader  string         `json:"leader"`  // the term for the deciding node: "master"
+	Endless [2]string      `json:"endless"` // the label of a key without an expiry: of a lock, of permits
 	KeyAt   string         `json:"keyAt"`   // the name of the rows of nodes
 	Keys    []string       `json:"keys"`
 	Names   map[int]string `json:"names"`  // of clients that have one instead of a number
@@ -73,7 +73,7 @@ type browseWrites struct {
 	Client   column `json:"client"`
 	Key      column `json:"key"`
 	Token    tokens `json:"token"`
-	Older    column `json:"older"` // 1: than one that the resource had seen
+	Older    column `json:"older"` // 1: than a token that the resource had seen
 	MaxSeen  tokens `json:"seen"`  // of those
 	Read     column `json:"read"`
 	Found    column `json:"found"` // minus read
@@ -81,8 +81,7 @@ type browseWrites struct {
 	Index    deltas `json:"index"`
 }
 
-// browseNotices are what clients reported without a request, and with client -1 what
-// the harness observed.
+// browseNotices are the clients' reports without a request, and with client -1 the observations of the harness.
 type browseNotices struct {
 	Names  []string `json:"names"`
 	Name   column   `json:"name"`
@@ -99,7 +98,7 @@ type browseFault struct {
 	Until   int64          `json:"until"`  // -1: not healed
 	Single  bool           `json:"single"` // there was nothing to heal
 	Detail  string         `json:"detail"`
-	State   string         `json:"state,omitempty"` // what holds while it is in force
+	State   string         `json:"state,omitempty"` // the state while it is in force
 	Effects []browseMarker `json:"effects"`
 	Index   int            `json:"index"`
 }
@@ -213,7 +212,7 @@ func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Col
 // micros is a time in microseconds, rounded so that neighbors keep their order.
 func micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
 
-// ops adds the operations in a part of the run, and those that began a hold in it. It returns their rows.
+// ops adds the operations in a part of the run, and operations whose holds are in it. It returns their rows.
 func (d *Columns) ops(r *evidence.Run, part evidence.Interval) map[int32]int64 {
 	needed := map[int32]int64{}
 	for h := range evidence.Each(r.Holds) {

@@ -42,7 +42,7 @@ func (d deltas) MarshalJSON() ([]byte, error) {
 // tokens is a column of fencing tokens.
 type tokens []uint64
 
-// MarshalJSON writes tokens as numbers, and those that a number of JavaScript cannot hold as strings.
+// MarshalJSON writes tokens as numbers, or as strings if they are too large for a number of JavaScript.
 func (c tokens) MarshalJSON() ([]byte, error) {
 	return jsonNumbers(c, func(b []byte, n uint64, base int) []byte {
 		if n <= 1<<53 {
@@ -70,7 +70,7 @@ func (n *names) of(text string) int64 {
 	return int64(i)
 }
 
-// packed is v as JSON, compressed with gzip, in base64: what the script of the page reads.
+// packed is v as JSON, compressed with gzip, in base64, for the script of the page.
 func packed(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

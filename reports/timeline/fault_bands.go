@@ -24,7 +24,7 @@ const (
 	faultNameGap   = vg.Length(6)
 )
 
-// height is that of the rows of names.
+// height is the height of the rows of names.
 func (b faultBands) height() vg.Length {
 	return vg.Length(min(len(b.r.Faults), plotFaultRows)) * faultRowHeight
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// maxGanttRows is how many clients the Gantt plot shows; those of the violations come first.
+// maxGanttRows is how many clients the Gantt plot shows; clients of the violations come first.
 const maxGanttRows = 24
 
 // gantt is a plot.Plotter that draws holds and their validity, a row per client,
@@ -52,7 +52,7 @@ func overlapPlot(r *evidence.Run) (*plot.Plot, vg.Length, error) {
 	return p, vg.Length(len(clients)+1)*0.9*vg.Centimeter + 3.4*vg.Centimeter + faultBands{r}.height(), nil
 }
 
-// clients are those of the overlaps, then the others with holds in the window.
+// clients are the clients of the overlaps, then the others with holds in the window.
 func (g *gantt) clients() []int {
 	var all []int
 	seen := map[int]bool{}
@@ -106,7 +106,7 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawRow draws the holds of one client, and those that are too short to be drawn separately as one paler bar.
+// drawRow draws the holds of one client, and holds that are too short to be drawn separately as one paler bar.
 func (g *gantt) drawRow(c draw.Canvas, at func(time.Duration) vg.Length, mid vg.Length, all []*evidence.Hold) {
 	half := vg.Points(6)
 	var held []evidence.Interval
@@ -153,7 +153,7 @@ func (g *gantt) drawOverlaps(c draw.Canvas, style draw.TextStyle, at func(time.D
 	}
 }
 
-// overlapWindows are the intervals of the overlaps, each once, in order; the one that the page explains is the first.
+// overlapWindows are the intervals of the overlaps, each once, in order; the explained one is the first.
 func (g *gantt) overlapWindows() []evidence.Interval {
 	var all []evidence.Interval
 	for _, v := range g.overlaps() {

@@ -70,7 +70,7 @@ func (t *Timeline) keyHeld(node string, w evidence.Interval, st evidence.NodeSta
 		tip += fmt.Sprintf(", %s at %s", leftEnd, format.Instant(st.Last.Time))
 	}
 	look, ink := "", inkOn(max(color, 0))
-	if who.Earlier { // paler than the palette: the ink on it is that of the page
+	if who.Earlier { // paler than the palette: with the ink of the page
 		look, ink = ` opacity=".6"`, "var(--pale-ink)"
 	}
 	t.D.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"%s`, Palette(color), look))

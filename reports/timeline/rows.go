@@ -20,8 +20,8 @@ type block struct {
 	n     int
 }
 
-// blocks joins neighbors that are too narrow to be drawn separately, except those
-// that keep returns true for, so that a violation is never merged with others.
+// blocks joins neighbors that are too narrow to be drawn separately, except where keep returns true, so that a
+// violation is never merged with others.
 func (d *drawing) blocks(all []evidence.Interval, keep func(i int) bool) []block {
 	return joinThin(all, d.width, 1.6, keep)
 }
@@ -173,8 +173,8 @@ func (t *Timeline) overlaps() {
 	t.y += 28
 }
 
-// overlapBars draws violations that may cover each other: the one that the page explains over the others, and its label
-// before theirs.
+// overlapBars draws violations that may cover each other: the explained one over the others, and its label before
+// theirs.
 func (t *Timeline) overlapBars(shown []*checker.Violation) {
 	main := -1
 	if t.v != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Palette is the color of a client: that of Okabe and Ito (2008), which
-// color-blind readers can distinguish, without its reds, because red means
-// overlap. Bars also have labels and patterns.
+// Palette is the color of a client: from Okabe and Ito (2008), which color-blind readers can distinguish, without its
+// reds, because red means overlap. Bars also have labels and patterns.
 func Palette(i int) string {
 	colors := [...]string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8d6e3f", "#6a5acd", "#7f8c2d"}
 	if i < 0 {

@@ -38,7 +38,7 @@ type Timeline struct {
 	top     float64 // of the first row
 	clients []int
 	labeled [][2]float64 // where labels beside the bars of violations are
-	notes   []string     // what is not drawn
+	notes   []string     // the parts that are not drawn
 }
 
 // New chooses the violation, the key and the window to show.
@@ -126,7 +126,7 @@ func firstEffect(r *evidence.Run) time.Duration {
 	return r.Faults[0].Inject
 }
 
-// chooseClients chooses those of the violation, then the most active ones in the window.
+// chooseClients chooses the clients of the violation, then the most active ones in the window.
 func (t *Timeline) chooseClients() {
 	activity := map[int]int{}
 	for h := range evidence.Each(t.r.Holds) {

@@ -53,7 +53,7 @@ func nested(m *mix) {
 }
 
 // enterNested acquires the lock two or three times for one owner, with leases of different length, and calls each after
-// every grant. It returns what was granted, the outermost first.
+// every grant. It returns the grants, the outermost first.
 func (m *mix) enterNested(a client.Acquire, each func()) (holds []session.Hold) {
 	for range 2 + m.Rand.IntN(maxDepth-1) {
 		h := m.enter(a)
@@ -128,7 +128,7 @@ func (m *mix) otherLease(lease time.Duration) time.Duration {
 	return []time.Duration{lease, (lease / 2).Truncate(workload.Grain), 2 * lease}[m.Rand.IntN(3)]
 }
 
-// refusedReentry requests again what the owner holds; of a readers-writer lock, in either mode.
+// refusedReentry requests the owner's lock again; of a readers-writer lock, in either mode.
 func refusedReentry(m *mix) {
 	a := m.newRequest()
 	h := m.Acquire(a)
@@ -158,8 +158,7 @@ func tries(m *mix) {
 	}
 }
 
-// shortWaits gives up at a random time, in any phase of a wait; another owner of this client may be the one that holds
-// the lock.
+// shortWaits gives up at a random time, in any phase of a wait; the holder may be another owner of this client.
 func shortWaits(m *mix) {
 	h := m.Try(m.newRequest())
 	for range 1 + m.Rand.IntN(3) {

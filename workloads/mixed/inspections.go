@@ -101,7 +101,8 @@ func guardedReaders(m *mix, first session.Hold) {
 	}
 }
 
-// ask asks what the owner of h holds, if that can be done. Nothing else of the client happens at the same instant.
+// ask asks for the holds of the owner of h, if that can be done. Nothing else of the client happens at the same
+// instant.
 func (m *mix) ask(h session.Hold) {
 	if m.Can.Has(promise.InspectOwner) {
 		m.Pause(workload.Grain)
@@ -122,7 +123,7 @@ func (m *mix) sharing() client.Acquire {
 	return a
 }
 
-// ownerInspected asks what an owner holds while it does and after it has released it, perhaps beside another owner.
+// ownerInspected asks for the holds of an owner while it has some and after the release, perhaps beside another owner.
 func ownerInspected(m *mix, h session.Hold) {
 	m.ask(h)
 	other := m.Try(m.sharing())

@@ -45,7 +45,7 @@ func sequences() []sequence {
 		forcedSequences(), sizedSequences(), inspectSequences())
 }
 
-// allSequences are those of every workload, those of clients that share lock objects, and those that run only if a
+// allSequences are the sequences of every workload, of clients that share lock objects, and the ones that run only if a
 // scenario names them.
 func allSequences() []sequence {
 	return slices.Concat(sequences(), programSequences(), namedSequences())

@@ -18,7 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
-// TestSequencesFitTheLock: a lock is asked only for what it states that it can do.
+// TestSequencesFitTheLock: a lock is asked only for operations that it states.
 func TestSequencesFitTheLock(t *testing.T) {
 	for _, row := range locks.Catalog() {
 		if row.Can.Has(promise.Latch) {
@@ -112,7 +112,8 @@ func TestSeveralKeysAreOneOperation(t *testing.T) {
 	})
 }
 
-// TestNamedSequences: a client executes those that the parameters name, or the common use if the lock can do none.
+// TestNamedSequences: a client executes the sequences that the parameters name, or the common use if the lock can do
+// none.
 func TestNamedSequences(t *testing.T) {
 	p := workload.Params{Kind: workload.Mixed, Sequences: "nested, tries"}.Defaults()
 	for _, c := range []struct {

@@ -72,7 +72,7 @@ func reopened(m *mix) {
 const afterRelease = 480 * time.Millisecond
 
 // reopenedAfterRelease holds a shared key, releases it, and closes its lock object a moment later. Close has to
-// complete what a server has not confirmed by then.
+// complete releases that a server has not confirmed by then.
 func reopenedAfterRelease(m *mix) {
 	m.Key = m.Keys[m.Rand.IntN(len(m.Keys))]
 	h := m.Acquire(m.newRequest())
@@ -141,7 +141,7 @@ func (m *mix) keepFor(h session.Hold, d time.Duration) {
 }
 
 // longestHold is for how long a client holds one key while other clients request it together with more keys. It is
-// longer than a lock that backs off keeps what it has ([promise.MultiKeyBacksOff4s]).
+// longer than a lock that backs off keeps its keys ([promise.MultiKeyBacksOff4s]).
 const longestHold = 12 * time.Second
 
 // heldForLong holds one of the shared keys.
@@ -165,7 +165,7 @@ func allAtOnce(m *mix) {
 }
 
 // forcedLate holds the client's own key for up to two seconds, in which a fault may begin, and releases it by force.
-// Later, when the fault is over perhaps, the owner releases what it no longer holds.
+// Later, when the fault is over perhaps, the owner releases the lock that it no longer holds.
 func forcedLate(m *mix) {
 	m.Key = m.OwnKey
 	h := m.Acquire(m.request(m.NewOwner(), max(m.Lease(), 2*longHold)))
@@ -199,7 +199,7 @@ func renewedUntilEnd(m *mix) {
 	m.Release(h)
 }
 
-// lateLease is the lease of a reader that joins late: it outlasts what the sequence waits for.
+// lateLease is the lease of a reader that joins late: it outlasts the waits of the sequence.
 const lateLease = 10 * time.Second
 
 // joinsLate leaves a reader of the client's own key to its short lease. Another one joins before that ends, and reads
@@ -240,7 +240,7 @@ func readsLate(m *mix) {
 }
 
 // readAwaited leaves a writer of the client's own key to its short lease, while its owner also reads, for longer.
-// Another reader comes before the write ends: it waits for that end, not for that of the read.
+// Another reader comes before the write ends: it waits for that end, not for the end of the read.
 func readAwaited(m *mix) {
 	m.Key = m.OwnKey
 	owner := m.NewOwner()

@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
-// releaseSequences are about releases of what the owner does not hold.
+// releaseSequences are about releases of locks that the owner does not hold.
 func releaseSequences() []sequence {
 	return []sequence{
 		{name: "released twice", run: holding((*mix).newRequest, releasedTwice)},

@@ -121,8 +121,8 @@ func watched(m *mix) {
 	}
 }
 
-// reenter acquires again what h holds, under the contexts of all that the client holds if it uses contexts, and
-// releases that. False: the outcome of the release is not known.
+// reenter acquires the lock of h again, under the contexts of all holds of the client if it uses contexts, and releases
+// it. False: the outcome of the release is not known.
 func (m *mix) reenter(h session.Hold) (known bool) {
 	a := client.Acquire{Key: h.Key, Owner: h.Owner, Mode: h.Mode}
 	return m.leave(m.enter(a))

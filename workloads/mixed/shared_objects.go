@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/session"
 )
 
-// programSequences are about what a lock object keeps of all holds of a program. They belong to workloads whose clients
-// share lock objects (Params.PerInstance).
+// programSequences are about the records of a lock object about all holds of a program. They belong to workloads whose
+// clients share lock objects (Params.PerInstance).
 func programSequences() []sequence {
 	needs := promise.Watchdog | promise.ReportsLoss | promise.ForceRelease
 	return []sequence{

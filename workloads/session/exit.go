@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// failure is the lack of a reply, for the history. Its code says what kind it is, and its text says the rest.
+// failure is the lack of a reply, for the history. Its code is its kind, and its text has the rest.
 func failure(err error) *history.Error {
 	text := err.Error()
 	for _, f := range []struct {
@@ -31,7 +31,7 @@ func failure(err error) *history.Error {
 	return &history.Error{Code: history.CodeUnasked, Text: text}
 }
 
-// exit records, once, that a client has exited that was not closed, and why: err, or what the client itself knows.
+// exit records, once, that a client has exited without being closed, and why: err, or the client's own reason.
 func (s *Session) exit(err error) {
 	s.mu.Lock()
 	crashed, p := !s.exited && !s.closing, s.process

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Guard is the resource that the lock protects: a counter for each key, in the harness, so that what it has seen is
+// Guard is the resource that the lock protects: a counter for each key, in the harness, so that its observations are
 // certain. A client reads the counter when it enters its critical section and writes it, plus one, when it leaves; if
 // the counter has changed meanwhile, an update is lost (after jepsen-io/etcd's lock-set workload). Several goroutines
 // may use it.

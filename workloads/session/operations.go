@@ -75,7 +75,7 @@ func (s *Session) Guard(ctx context.Context, h Hold) Answer {
 	return s.perform(ctx, client.Request{Op: history.Guard, Acquire: a, Token: h.Token})
 }
 
-// InspectOwner asks what the owner of h holds at its key.
+// InspectOwner asks for the holds of the owner of h at its key.
 func (s *Session) InspectOwner(ctx context.Context, h Hold) Answer {
 	return s.perform(ctx, client.Request{Op: history.InspectOwner, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}})
 }

@@ -64,7 +64,7 @@ type Hold struct {
 	Valid   time.Duration // for how long it was promised when it was granted; 0: without an end
 }
 
-// Answer is the reply to an operation: its outcome, and what it says about it.
+// Answer is the reply to an operation: its outcome and its details.
 type Answer struct {
 	Outcome history.Type
 	Token   uint64 // or generation of a latch
@@ -109,7 +109,7 @@ func (s *Session) Alive() bool {
 	return !s.exited
 }
 
-// Number is that of the client, from 0.
+// Number is the number of the client, from 0.
 func (s *Session) Number() int { return s.number }
 
 // Process is the current process number of the client.
@@ -126,8 +126,8 @@ func (s *Session) Closing() {
 	s.closing = true
 }
 
-// Acquire requests a lock. Unless the request names an owner, the attempt has one of its own, so that what a failed
-// attempt left behind cannot be taken for the hold of another.
+// Acquire requests a lock. Unless the request names an owner, the attempt has one of its own, so that leftovers of a
+// failed attempt cannot be taken for the hold of another.
 func (s *Session) Acquire(ctx context.Context, a client.Acquire) (Hold, history.Type) {
 	h, answer := s.request(ctx, history.Acquire, a)
 	return h, answer.Outcome
@@ -202,7 +202,7 @@ func (s *Session) ReleaseFailed(ctx context.Context, h Hold) Answer {
 	return s.end(ctx, h, client.Request{Failed: true})
 }
 
-// Renew extends the lease of h to lease; 0: the one that the lock renews it with.
+// Renew extends the lease of h to lease; 0: the lease with which the lock renews it.
 func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) Answer {
 	if s.noteEnded(); s.valid.isOver(h) {
 		return Answer{Outcome: history.Fail}
@@ -266,7 +266,7 @@ func (s *Session) isEarly(r client.Reply) bool {
 	return true
 }
 
-// valueOf is what the history has of a request.
+// valueOf is the history's value for a request.
 func valueOf(r client.Request) *history.Value {
 	return &history.Value{
 		Owner: r.Owner, Token: r.Token, Lease: r.Lease, Wait: r.Wait, Mode: r.Mode, Permits: r.Permits, Limit: r.Limit,
@@ -353,8 +353,8 @@ func (s *Session) invoke(r client.Request, v *history.Value) []history.Event {
 	return events
 }
 
-// complete records the completion of what invoke recorded. A reply about several keys has the token of the first, and
-// a hold count that may be that of any.
+// complete records the completion of the events of invoke. A reply about several keys has the token of the first, and
+// the hold count of any.
 func (s *Session) complete(events []history.Event, t history.Type, v *history.Value, e *history.Error) {
 	if len(events) > 1 && e != nil && (e.Code == history.CodeHeld || e.Code == "timeout") {
 		e.Code = history.CodeOneHeld

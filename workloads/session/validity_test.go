@@ -15,7 +15,7 @@ import (
 )
 
 // TestSessionWatchesValidity: a hold of a lock that reports no loss is recorded as lost when its promise ends, with
-// that time; it is not renewed after that. A hold that was renewed is lost later, and one that was released is not.
+// that time; it is not renewed after that. A renewed hold is lost later, and a released one is not.
 func TestSessionWatchesValidity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())
@@ -53,7 +53,7 @@ func TestSessionWatchesValidity(t *testing.T) {
 	})
 }
 
-// TestSessionWatchesValidityOfModes: what an owner reads and what it writes are valid for a time each.
+// TestSessionWatchesValidityOfModes: an owner's read hold and its write hold have validities of their own.
 func TestSessionWatchesValidityOfModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := workloadtest.NewTape(), workloadtest.NewClient(workloadtest.NewLock())

@@ -15,7 +15,7 @@ import (
 // way that excludes them, and they come while it holds it; or, where others can share, they come first, and it waits
 // for them while more come.
 
-// roundKind is what happens in a round.
+// roundKind is the kind of a round.
 type roundKind int
 
 const (
@@ -260,7 +260,7 @@ func (c *contender) lead(r ledRound) {
 
 // succeed is the part of the others in a round in which the leader's hold is released by force: they read, the first of
 // them leaves its hold to a short lease, and the second comes then and waits to write. That lease must not count for
-// longer because that of the leader would have lasted longer.
+// longer because the leader's would have lasted longer.
 func (c *contender) succeed(r ledRound) {
 	c.Pause(2*c.Params.Hold + time.Duration(r.place)*apart)
 	a := c.smaller()
@@ -279,8 +279,8 @@ func (c *contender) succeed(r ledRound) {
 // beyondDeath is the time after which a dead waiter must no longer be counted.
 const beyondDeath = 7 * time.Second
 
-// countWaiters counts those who wait for what the leader holds, in a long round for so long that those who have died
-// must no longer be counted.
+// countWaiters counts the waiters for the leader's lock, in a long round for so long that dead waiters must no longer
+// be counted.
 func (c *contender) countWaiters() {
 	if !c.Can.Has(promise.CountWaiters) {
 		return

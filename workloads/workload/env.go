@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/session"
 )
 
-// Env is what one client of a workload works with.
+// Env is the environment of one client of a workload.
 type Env struct {
 	Params  Params
 	Session *session.Session

@@ -62,7 +62,8 @@ func processMissing(s scenarios.Scenario) string {
 	return cmp.Or(why, missingRequirements(s.Requirements()))
 }
 
-// missingRequirements is what this machine lacks for real servers with settable clocks and lossy disks.
+// missingRequirements describes the missing parts of this machine for real servers with settable clocks and lossy
+// disks.
 func missingRequirements(need cluster.Requirements) (why string) {
 	if need.Clocks {
 		why = process.MissingClocks()
@@ -159,8 +160,7 @@ func checkFileLimit(limit uint64, t cluster.Topology, clients int) error {
 		"(--clients)", cluster.ErrEnvironment, format.Count(clients, "client"), need, limit, need)
 }
 
-// Client starts client i in a process of its own, or in one that it shares with others, which the first of them
-// starts.
+// Client starts client i in a process of its own, or in a shared one, which the first of its clients starts.
 func (b *processBackend) Client(_ context.Context, e backend.Env, i int) (client.Client, error) {
 	if e.PerProcess < 2 {
 		stdio, err := b.startClient(e, i)

@@ -63,7 +63,7 @@ func OnTarget(
 	return b, s, nil
 }
 
-// ErrTargetRefused: the scenario needs what may not be done to servers that the run did not start.
+// ErrTargetRefused: the scenario needs an action that is not allowed on servers that the run did not start.
 var ErrTargetRefused = fmt.Errorf("--target")
 
 // refuse checks every step of the plan.

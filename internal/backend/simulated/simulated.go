@@ -197,7 +197,7 @@ func (b *Sim) Client(_ context.Context, e backend.Env, i int) (client.Client, er
 	actor.Revive()
 	c := &simClient{actor: actor, abandoned: &b.abandoned}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
-		// A lease may end at the instant of the step: its timer, and what it wakes, come first.
+		// A lease may end at the instant of the step: its timer, and the goroutines it wakes, come first.
 		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn(); actor.Order("", nil) },
 		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
 		AfterTimeout: func() { notices.Order("", nil) }, // also while the client is stopped

@@ -194,7 +194,7 @@ func weight(yaml string) int {
 	return len(s.Faults)*10 + w.Clients + w.Keys*2 + len(s.Options)*2
 }
 
-// addFinding adds a finding to those of the same cause, and reports whether its run became their example.
+// addFinding adds a finding to the ones with the same cause, and reports whether its run became their example.
 func (t *Tally) addFinding(f Finding) (example bool) {
 	f.Cause = f.ID()
 	if f.Own {

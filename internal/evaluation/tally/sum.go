@@ -47,7 +47,7 @@ func (t *Tally) group(scenario string) string {
 	return scenario
 }
 
-// seenOf counts the runs that show a finding by scenario: that of its example first, then by frequency.
+// seenOf counts the runs that show a finding by scenario: its example's first, then by frequency.
 func (t *Tally) seenOf(f Finding) (all []Seen) {
 	of := map[string]int{}
 	for scenario, n := range t.runsOf { // order does not matter
@@ -115,7 +115,7 @@ func (t *Tally) conditions() string {
 	return countsText(all)
 }
 
-// First orders what is true before the rest.
+// First orders true before false.
 func First(a, b bool) int {
 	switch {
 	case a == b:
@@ -126,7 +126,7 @@ func First(a, b bool) int {
 	return 1
 }
 
-// sumUpProperty adds a property to those that held, or to those that were not tested.
+// sumUpProperty adds a property to the ones that held, or to the ones that were not tested.
 func (t *Tally) sumUpProperty(p checker.Spec) {
 	r, s := &t.Result, t.seen[p.Name]
 	switch {
@@ -142,7 +142,7 @@ func (t *Tally) sumUpProperty(p checker.Spec) {
 	}
 }
 
-// countsText lists counts, the largest first, without those that are zero.
+// countsText lists counts, the largest first, without zeros.
 func countsText(counts map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

@@ -30,7 +30,7 @@ type Tally struct {
 
 	seen     map[checker.Property]*sum
 	broken   map[checker.Property]bool // in a run with a finding of the lock itself, by its cause
-	runsOf   map[string]int            // runs by scenario, without those of an exploration
+	runsOf   map[string]int            // runs by scenario, without an exploration's
 	faults   map[string]int64          // that had an effect, by name
 	explored int                       // runs of explorations
 	missed   map[string][]string       // scenarios that did not run, by reason

@@ -120,8 +120,8 @@ func TestPlanCoversFirst(t *testing.T) {
 	}
 }
 
-// TestSameCause: findings of one cause are one, those of an unknown cause differ by their properties, and the
-// runs of an exploration, which reports each rule that they violate, count once.
+// TestSameCause: findings of one cause are one, findings of an unknown cause differ by their properties, and the runs
+// of an exploration, which reports each rule that they violate, count once.
 func TestSameCause(t *testing.T) {
 	tests := map[string]*Tally{}
 	add := func(name string, list ...Finding) {
@@ -173,7 +173,7 @@ func TestSameCause(t *testing.T) {
 	}
 }
 
-// TestNotStated: what a lock shows and does not state comes first.
+// TestNotStated: promises that a lock keeps and does not state come first.
 func TestNotStated(t *testing.T) {
 	tt := New(map[string][]string{"topology sentinel": {"failover"}})
 	tt.SumUp()
@@ -295,7 +295,7 @@ func TestNotSurvived(t *testing.T) {
 	}
 }
 
-// TestUndecided: runs that decided nothing are the first of what was not tested, with the first reason.
+// TestUndecided: runs that decided nothing come first under "not tested", with the first reason.
 func TestUndecided(t *testing.T) {
 	tt := New(map[string][]string{"topology sentinel": {"failover"}})
 	for _, name := range []string{"mixed", "latency", "mixed"} {

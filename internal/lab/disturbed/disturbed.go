@@ -31,7 +31,7 @@ type Victim string
 const (
 	Nothing Victim = ""
 	Harness Victim = "harness"
-	Server  Victim = "server" // one of those that the harness started
+	Server  Victim = "server" // a server that the harness started
 	Client  Victim = "client" // one process
 )
 
@@ -51,7 +51,7 @@ func All() []Disturbance {
 	}
 }
 
-// String says what is done, for people.
+// String describes the disturbance for people.
 func (d Disturbance) String() string {
 	if d.Victim == Nothing {
 		return fmt.Sprintf("%d busy loops", d.Busy)

@@ -71,8 +71,8 @@ func TestAdaptersEndAsExpected(t *testing.T) {
 }
 
 // endsAsExpected makes a run; package rerun says how often. A run that tested too little is repeated, whatever it
-// shows: on a busy machine a fault may hit the request after the one that the scenario names, and a lost reply to an
-// acquire convicts what a lost reply to a release does not.
+// shows: on a busy machine a fault may hit the request after the scenario's, and a lost reply to an acquire may convict
+// a lock that a lost reply to a release does not.
 func endsAsExpected(t *testing.T, e adapters.Expectation) {
 	t.Helper()
 	for try := 1; ; try++ {

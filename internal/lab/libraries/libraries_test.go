@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// TestDocumentIsOfTheStoredResults: docs/contributors/verdicts.md is what the results and causes say.
+// TestDocumentIsOfTheStoredResults: docs/contributors/verdicts.md agrees with the results and causes.
 func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	want, err := Document(load(t))
 	if err != nil {
@@ -49,7 +49,8 @@ func load(t *testing.T) []evaluation.Report {
 	return all
 }
 
-// TestReadReplaces: a test replaces an older one of the same lock, and is stored without what the page does not show.
+// TestReadReplaces: a test replaces an older one of the same lock, and is stored without fields that the page does not
+// show.
 func TestReadReplaces(t *testing.T) {
 	dir := t.TempDir()
 	r := evaluation.Report{Lock: "redis-py/lock", Seed: 2, Result: tally.Result{Findings: []evaluation.Finding{{

@@ -52,7 +52,7 @@ func (p *Programs) Command(ctx context.Context, r Row) (command []string, env st
 	return []string{program, "worker"}, Switch + "=", err
 }
 
-// build builds cmd/chaos with files in place of those of package lock.
+// build builds cmd/chaos with files in place of package lock's.
 func (p *Programs) build(ctx context.Context, program string, files map[string]string) error {
 	dir := filepath.Join(filepath.Dir(program), "_"+filepath.Base(program)) // go test ./... skips directories with _
 	replace := map[string]string{}

@@ -39,7 +39,7 @@ func covered() string {
 	return strings.Join(all, ",")
 }
 
-// Cover explores every target of every kind with so many seeds and returns what of package lock was executed.
+// Cover explores every target of every kind with so many seeds and returns the executed parts of package lock.
 func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Coverage, error) {
 	program, data := filepath.Join(dir, "chaos-cover"), filepath.Join(dir, "coverage")
 	if err := os.RemoveAll(data); err != nil {
@@ -126,7 +126,7 @@ func (c *Coverage) read(functions []byte) error {
 	return nil
 }
 
-// command runs a program in root and returns what it prints.
+// command runs a program in root and returns its output.
 func command(ctx context.Context, root string, env []string, in []byte, words ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, words[0], words[1:]...)
 	c.Dir, c.Env, c.Stdin = root, append(os.Environ(), env...), bytes.NewReader(in)

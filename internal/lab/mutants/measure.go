@@ -12,11 +12,11 @@ import (
 	"github.com/lockchaos/lockchaos/internal/explore"
 )
 
-// Result is what the exploration of one row has found.
+// Result has the findings of the exploration of one row.
 type Result struct {
 	Name      string           `json:"name"`
 	Convicted bool             `json:"convicted"`
-	By        Target           `json:"by,omitzero"` // what convicted it
+	By        Target           `json:"by,omitzero"` // the target that convicted it
 	Seed      uint64           `json:"seed,omitempty"`
 	Property  checker.Property `json:"property,omitempty"`
 	Rule      string           `json:"rule,omitempty"`
@@ -40,13 +40,13 @@ type Measurer struct {
 	baseline map[string]baseline // by target
 }
 
-// baseline explores a target with the lock as it is, once, and returns what that violates.
+// baseline explores a target with the lock as it is, once, and returns the violated properties.
 type baseline func() (map[checker.Property]bool, error)
 
-// baselineSeeds is how many runs show what the lock does without a planted bug.
+// baselineSeeds is the number of runs of the lock without a planted bug.
 const baselineSeeds = 8
 
-// firstSeeds is the smallest number of seeds of a scenario that a row names as one that reaches its code.
+// firstSeeds is the smallest number of seeds of a scenario that, according to its row, reaches its code.
 const firstSeeds = 16
 
 // Measure explores the targets of r in rounds, with more seeds in each, until one convicts it or the budget is spent.
@@ -87,7 +87,7 @@ func (m *Measurer) open(ctx context.Context, r Row) (*explore.Pool, error) {
 	return explore.Open(command, 1, env)
 }
 
-// explore makes runs of t, as chaos explore does, and adds what they show to out.
+// explore makes runs of t, as chaos explore does, and adds their results to out.
 func (m *Measurer) explore(
 	ctx context.Context, pool *explore.Pool, t Target, first uint64, seeds int, out *Result,
 ) error {
@@ -207,7 +207,7 @@ func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds
 	return explore.Explore(ctx, pool, t.exploration(first, seeds))
 }
 
-// violated are the properties in known and those that r violates.
+// violated are the properties in known and the ones that r violates.
 func violated(r explore.Report, known map[checker.Property]bool) map[checker.Property]bool {
 	all := map[checker.Property]bool{}
 	maps.Copy(all, known)

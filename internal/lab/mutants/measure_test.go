@@ -47,8 +47,8 @@ func TestMeasure(t *testing.T) {
 	sameRuns(t, m)
 }
 
-// sameRuns: what the unmodified lock shows with the same seeds convicts nothing, even if eight other runs do not show
-// it. It is reported as unexpected.
+// sameRuns: violations of the unmodified lock with the same seeds convict nothing, even if eight other runs do not show
+// them. It is reported as unexpected.
 func sameRuns(t *testing.T, m *Measurer) {
 	t.Helper()
 	s, err := scenarios.Load("failover")
@@ -75,7 +75,7 @@ func sameRuns(t *testing.T, m *Measurer) {
 	}
 }
 
-// TestCover: what a worker executes of package lock is recorded, and nothing else.
+// TestCover: the code of package lock that a worker executes is recorded, and nothing else.
 func TestCover(t *testing.T) {
 	race.SkipLong(t, "it builds a program")
 	top, err := filepath.Abs(root)

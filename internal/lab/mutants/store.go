@@ -27,7 +27,7 @@ func Stored() (Report, error) {
 	return r, nil
 }
 
-// LoadReport reads a measurement; one that does not exist is empty.
+// LoadReport reads a measurement; a missing one is empty.
 func LoadReport(name string) (Report, error) {
 	r := Report{Results: map[string]Result{}}
 	text, err := os.ReadFile(name)

@@ -41,7 +41,7 @@ import "os"
 var activeMutant = os.Getenv("` + Switch + `")
 `
 
-// Where scripts are read, and what is written there instead.
+// The code that reads scripts, and its replacement.
 const (
 	readsScript   = "b.Write(text)"
 	mutatesScript = "b.WriteString(mutateScript(name, string(text)))"

@@ -1,5 +1,5 @@
-// Package mutants measures what the harness can see: it plants bugs in package lock, one at a time, explores scenarios
-// with each, and counts how many are convicted.
+// Package mutants measures the detection power of the harness: it plants bugs in package lock, one at a time, explores
+// scenarios with each, and counts how many are convicted.
 //
 // Read [Row] first, then [Build], which makes one program of all of them, and [Measurer.Measure].
 package mutants

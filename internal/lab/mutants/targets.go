@@ -101,9 +101,8 @@ func refusing() []string { return []string{"fair", "readers-writer", "multi"} }
 // Targets are the scenarios that reach each kind of lock.
 type Targets map[string][]Target
 
-// AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and those that are to end safe, of
-// the reentrant mutex and of other locks of the kind, with such a lock; those that take less time come first, and a few
-// that take very long last.
+// AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and the safe ones of the reentrant
+// mutex and of other locks of the kind, with such a lock; shorter ones come first, and a few very long ones last.
 func AllTargets() (Targets, error) {
 	catalog, err := scenarios.Catalog()
 	if err != nil {
@@ -154,7 +153,7 @@ func lend(s scenarios.Scenario, locks []string) (all []Target) {
 	return all
 }
 
-// Of are the targets for a row, its own first; those of the other layout only for a row of that layout.
+// Of are the targets for a row, its own first; targets of the other layout only for a row of that layout.
 func (t Targets) Of(r Row) []Target {
 	all := slices.DeleteFunc(slices.Clone(t[r.Kind]), func(t Target) bool {
 		return hasOtherLayout(t) != ofOtherLayout(r) && rank(r.First, t) == len(r.First)

@@ -32,7 +32,7 @@ func slowFairLock() Lock {
 	return l
 }
 
-// fair is the string of the plain lock, a list of those that wait, and the time of the last heartbeat of each.
+// fair is the string of the plain lock, a list of waiters, and the time of the last heartbeat of each.
 type fair struct{ plain }
 
 const (

@@ -56,7 +56,7 @@ func (l *plain) Acquire(ctx context.Context, a client.Acquire) (client.Grant, er
 	return valid(start.Add(a.Lease), err)
 }
 
-// undo releases what a request without a reply may have acquired. The outcome stays unknown.
+// undo releases the lock that a request without a reply may have acquired. The outcome stays unknown.
 func (l *plain) undo(a client.Acquire) {
 	ctx, cancel := cleanup()
 	defer cancel()

@@ -38,8 +38,8 @@ type reentrant struct {
 	dogs map[string]*watchdog // by key and owner
 }
 
-// watchdog renews what an owner has of a key, until as many levels as the lock has granted were released: the count at
-// the server may be higher, by an acquire without a reply.
+// watchdog renews the hold of an owner at a key, until as many levels as the lock has granted were released: the count
+// at the server may be higher, by an acquire without a reply.
 type watchdog struct {
 	cancel context.CancelFunc
 	levels int

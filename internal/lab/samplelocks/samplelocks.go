@@ -25,7 +25,7 @@ type Lock struct {
 	Name   string
 	Quorum bool // it needs several masters
 	Can    promise.Set
-	Bugs   map[string]string // what each does
+	Bugs   map[string]string // the effect of each
 	every  time.Duration     // between two polls of a waiter; 0: 10 ms
 	// persistent are the keys that it leaves without an expiry; nil: none.
 	persistent func(key string) []string
@@ -43,7 +43,7 @@ var (
 	errUnknown = errors.New("outcome is unknown") // a request without a reply
 )
 
-// base is what the locks have in common.
+// base has the common parts of the locks.
 type base struct {
 	masters []*redis.Client
 	bug     string        // empty: none
@@ -149,7 +149,7 @@ func (b *base) change(ctx context.Context, script string, keys []string, args ..
 // ms is a duration in the unit of PX.
 func ms(d time.Duration) int64 { return d.Milliseconds() }
 
-// cleanup is a context for what is done after the caller has given up.
+// cleanup is a context for work after the caller has given up.
 func cleanup() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 500*time.Millisecond)
 }

@@ -59,7 +59,7 @@ var settings = map[string][]setting{
 // generated are generated scenarios, as many as there are seeds.
 var generated = flag.Bool("samplelocks.generated", false, "with -samplelocks.all or .correct: in generated scenarios")
 
-// settingsOf are the settings of a lock, or the one that generates a scenario for each seed.
+// settingsOf are the settings of a lock, or one that generates a scenario for each seed.
 func settingsOf(l Lock) []setting {
 	if *generated {
 		return []setting{{}}
@@ -67,7 +67,7 @@ func settingsOf(l Lock) []setting {
 	return settings[l.Name]
 }
 
-// topologies are the servers of the generated scenarios of a lock; nil: those of [simtest.Config].
+// topologies are the servers of the generated scenarios of a lock; nil: the servers of [simtest.Config].
 func topologies(l simtest.Lock) []string {
 	if l.Name == "redlock" {
 		return []string{"quorum"}
@@ -75,7 +75,7 @@ func topologies(l simtest.Lock) []string {
 	return nil
 }
 
-// convicted makes up to n runs in s, until one convicts l, and returns what it shows; "": none does. Seeds count from
+// convicted makes up to n runs in s, until one convicts l, and returns its violation; "": none does. Seeds count from
 // first.
 func convicted(t *testing.T, s setting, l simtest.Lock, first uint64, n int) string {
 	t.Helper()

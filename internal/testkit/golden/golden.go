@@ -1,5 +1,5 @@
-// Package golden compares what a test produces with a file of the repository, or with a generated part of one. With
-// the flag -update of the test, the file is written instead. Only tests import it.
+// Package golden compares the output of a test with a file of the repository, or with a generated part of one. With the
+// flag -update of the test, the file is written instead. Only tests import it.
 package golden
 
 import (
@@ -24,7 +24,7 @@ func File(t testing.TB, path, got string) {
 	compare(t, path, read(t, path), got)
 }
 
-// Block compares the part of the file at path between the first begin and the next end with what want returns for it.
+// Block compares the part of the file at path between the first begin and the next end with the result of want for it.
 func Block(t testing.TB, path, begin, end string, want func(block string) string) {
 	t.Helper()
 	before, rest, found := strings.Cut(read(t, path), begin)

@@ -76,7 +76,7 @@ func plainMutex(ctx context.Context, c *lock.Client, name string, o AcquireOptio
 	return plainHold{h}, nil
 }
 
-// multiHold is a hold of several locks; its token is that of the first.
+// multiHold is a hold of several locks; its token is the first one's.
 type multiHold struct {
 	*lock.MultiHold
 	name string
@@ -158,7 +158,7 @@ func onlyPermit[S interface {
 // ownLease is the default lease of the clients under test.
 const ownLease = 4 * time.Second
 
-// options are those of the clients under test.
+// options are the options of the clients under test.
 func options(layout lock.Layout) lock.Options {
 	return lock.Options{
 		Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: 3 * time.Second,
@@ -213,7 +213,7 @@ func connect(t testing.TB, kind Topology, addrs []string) []redis.UniversalClien
 	t.Helper()
 	limit := 3 * time.Second
 	if kind == Cluster {
-		limit = prompt/2 + time.Second // what waits for a master that hangs exceeds what locktest allows at a healthy one
+		limit = prompt/2 + time.Second // a wait for a hanging master exceeds the limit for a healthy one
 	}
 	switch kind {
 	case Sentinel:

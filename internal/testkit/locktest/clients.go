@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clients is what a lock does with go-redis clients that users give it.
+// clients is the behavior of a lock with go-redis clients from users.
 func clients() []behavior {
 	return []behavior{
 		{"ring-is-refused", func(s Spec) bool { return s.On != nil && s.Topology == Single }, ringRefused},
@@ -27,7 +27,7 @@ func clients() []behavior {
 	}
 }
 
-// ringRefused: a Ring forgets what a shard held when the shard fails.
+// ringRefused: a Ring forgets the locks of a shard that fails.
 func ringRefused(t *testing.T, s *fixture) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": s.servers.masters[0].Addr}})
 	defer ring.Close()
@@ -63,10 +63,10 @@ type wordHook struct {
 	unreadable []string
 }
 
-// DialHook is that of redis.Hook.
+// DialHook implements redis.Hook.
 func (w *wordHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is that of redis.Hook.
+// ProcessHook implements redis.Hook.
 func (w *wordHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		w.note(cmd)
@@ -74,7 +74,7 @@ func (w *wordHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is that of redis.Hook.
+// ProcessPipelineHook implements redis.Hook.
 func (w *wordHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		w.note(cmds...)
@@ -97,7 +97,7 @@ func (w *wordHook) note(cmds ...redis.Cmder) {
 	}
 }
 
-// sent is how many commands with this word were sent, and what was unreadable in any.
+// sent is how many commands with this word were sent, and the unreadable parts of any.
 func (w *wordHook) sent(word string) (n int, unreadable []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,8 +139,8 @@ func hooksSeeWords(t *testing.T, s *fixture) {
 }
 
 // poolUsedUp: blocking commands of the user's program take all connections of the pool that it shares with the lock. A
-// lone acquire and a lone release wait for none of them, and a hold is renewed even so, whether contexts bound what the
-// client does or not.
+// lone acquire and a lone release wait for none of them, and a hold is renewed even so, whether contexts bound the
+// client's requests or not.
 func poolUsedUp(t *testing.T, s *fixture) {
 	t.Run("side-by-side", func(t *testing.T) { // returns when both have ended
 		for i, bounded := range []bool{false, true} {
@@ -163,7 +163,7 @@ func (s *fixture) poolUsedUp(t *testing.T, o *redis.Options) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var programs sync.WaitGroup
 	defer programs.Wait()
-	defer rdb.Close() // ends what blocks
+	defer rdb.Close() // ends the blocking commands
 	defer cancel()
 	var lockers []Locker // each has sent nothing but quick requests when the pool is used up
 	for range 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clusters is what a lock tolerates in a Redis Cluster only.
+// clusters are the faults that a lock tolerates in a Redis Cluster only.
 func clusters() []behavior {
 	return []behavior{
 		{"one-master-hangs", func(s Spec) bool { return s.Topology == Cluster && s.IsolatesMasters }, oneMasterHangs},
@@ -99,7 +99,7 @@ func (s *fixture) oneMasterHangs(t *testing.T) error {
 }
 
 // slotMigrates: the slot of the lock is open on two masters. A key that is at neither is redirected, and a script that
-// names one that is there and one that is not is refused (TRYAGAIN), for as long as the migration lasts.
+// names one key that is there and another that is not is refused (TRYAGAIN), for as long as the migration lasts.
 func slotMigrates(t *testing.T, s *fixture) {
 	s = s.on(t, 0)
 	last := int64(0)
@@ -148,7 +148,7 @@ func slotMigrates(t *testing.T, s *fixture) {
 }
 
 // migrationEnds: the slot of the lock is open on two masters, and the lock is not available meanwhile. Nobody is
-// granted it twice, and what was asked for happens when the slot has moved.
+// granted it twice, and requests are executed when the slot has moved.
 func migrationEnds(t *testing.T, s *fixture) {
 	s = s.on(t, 0)
 	s.release(t, s.acquire(t, s.a, s.longLease())) // some of its keys exist, and others do not

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// crowds is what many holds, nodes and other users of a server cost, and what they do not.
+// crowds are the costs of many holds, nodes and other users of a server, and their bounds.
 func crowds() []behavior {
 	return []behavior{
 		{"renewed-together", func(s Spec) bool { return s.RenewsTogether && s.Renews }, renewedTogether},
@@ -72,7 +72,7 @@ func (b *servers) labeled(t testing.TB, f func(running func() int)) {
 		if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
 			t.Fatal(err)
 		}
-		sum := -1 // without the one that calls f
+		sum := -1 // without the goroutine that calls f
 		for _, m := range label.FindAllStringSubmatch(text.String(), -1) {
 			n, _ := strconv.Atoi(m[1])
 			sum += n
@@ -113,8 +113,8 @@ func releasedTogether(t *testing.T, s *fixture) {
 // then on if it does not.
 const slowProbe = time.Second
 
-// messagesStay: the message that wakes a waiter is not sent to all nodes of a cluster. If the servers took longer to
-// reply than a client waits for what they can do, that proves nothing, and the test is repeated with another client.
+// messagesStay: the message that wakes a waiter is not sent to all nodes of a cluster. If the servers' replies about
+// their abilities came too late for a client, that proves nothing, and the test is repeated with another client.
 func messagesStay(t *testing.T, s *fixture) {
 	known, err := s.servers.direct[0].Do(context.Background(), "COMMAND", "INFO", "SPUBLISH").Slice()
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *fixture) broadcasts(t *testing.T) int {
 }
 
 // rightsForOnePrefix: a user whose rights are limited to a prefix can use locks whose names have the prefix and a hash
-// tag. The server counts what it refuses. Sentinels are the same user, and need their own channel.
+// tag. The server counts its refusals. Sentinels are the same user, and need their own channel.
 func rightsForOnePrefix(t *testing.T, s *fixture) {
 	prefixed := *s
 	prefixed.name = "app:{" + s.name + "}"

@@ -34,7 +34,7 @@ func (m fenced) TryAcquire(ctx context.Context, name string, o locktest.AcquireO
 
 func (m fenced) Close(ctx context.Context) error { return m.locks.Close(ctx) }
 
-// A test of a lock: how to connect, and what it claims.
+// A test of a lock: how to connect, and its claims.
 func ExampleRun() {
 	test := func(t *testing.T) {
 		locktest.Run(t, locktest.Spec{

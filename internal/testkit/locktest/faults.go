@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// faults is what a lock tolerates.
+// faults are the faults that a lock tolerates.
 func faults() []behavior {
 	return []behavior{
 		{"repeated-acquire-counts-once", idempotent, func(t *testing.T, s *fixture) {

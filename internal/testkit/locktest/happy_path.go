@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// happyPath is what a lock does without faults.
+// happyPath is the behavior of a lock without faults.
 func happyPath() []behavior {
 	return []behavior{
 		{"acquire-and-release", nil, acquireAndRelease},

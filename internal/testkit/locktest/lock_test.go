@@ -93,7 +93,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// longRows are the rows that -short leaves out. Another row of each kind remains, and in a cluster those of mutexes,
+// longRows are the rows that -short leaves out. Another row of each kind remains, and in a cluster the rows of mutexes,
 // several locks and permits.
 func longRows() []string {
 	return []string{
@@ -102,16 +102,16 @@ func longRows() []string {
 	}
 }
 
-// withoutScript changes the claims to those of a mutex that SET acquires.
+// withoutScript sets the claims of a mutex that SET acquires.
 func withoutScript(s *Spec) { s.Fenced, s.RequestWord = false, "locktest-" }
 
-// redissonKeys changes the claims to those of Redisson's keys, which do not begin with the name of the lock.
+// redissonKeys sets the claims about Redisson's keys, which do not begin with the name of the lock.
 func redissonKeys(s *Spec) { s.LeftKeys, s.KeepsPrefix = redissonLeftKeys, false }
 
-// partsOf changes the claims to those of several locks as one: the names of the others have the hash tag of the first.
+// partsOf sets the claims of several locks as one: the names of the others have the hash tag of the first.
 func partsOf(s *Spec, n int) { s.Parts, s.RenewsTogether, s.KeepsPrefix = n, false, false }
 
-// partsWithPermits changes the claims to those of a mutex and the permits of two semaphores, which last.
+// partsWithPermits sets the claims of a mutex and the permits of two semaphores, which last.
 func partsWithPermits(s *Spec) {
 	partsOf(s, 3)
 	s.Reentrant = false
@@ -120,13 +120,13 @@ func partsWithPermits(s *Spec) {
 	}
 }
 
-// withoutLeases changes the claims of a lock to those of the only permit of a semaphore without leases.
+// withoutLeases sets the claims of the only permit of a semaphore without leases.
 func withoutLeases(s *Spec) {
 	leasedPermits(s)
 	s.Lease, s.Renews, s.ReportsLoss = 0, false, false
 }
 
-// leasedPermits changes the claims of a lock to those of the only permit of a semaphore.
+// leasedPermits sets the claims of the only permit of a semaphore.
 func leasedPermits(s *Spec) {
 	s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
 	s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys

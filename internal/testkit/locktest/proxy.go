@@ -90,7 +90,7 @@ func (p *Proxy) PauseReplies() {
 	}
 }
 
-// ResumeReplies delivers the replies that PauseReplies has kept back, and those that follow.
+// ResumeReplies delivers the replies that PauseReplies has kept back, and later ones.
 func (p *Proxy) ResumeReplies() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

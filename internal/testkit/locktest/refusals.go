@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// refusals is what a lock does when a server refuses commands that it executed before.
+// refusals is the behavior of a lock when a server refuses commands that it executed before.
 func refusals() []behavior {
 	return []behavior{
 		{"publish-refused", toleratesRefusals, publishRefused},
@@ -88,13 +88,13 @@ func (s *fixture) fillMemory(t *testing.T) {
 	}
 }
 
-// freeMemory ends what fillMemory began.
+// freeMemory undoes fillMemory.
 func (s *fixture) freeMemory(t *testing.T) {
 	t.Helper()
 	s.servers.doAll(t, "free memory", "CONFIG", "SET", "maxmemory", "0")
 }
 
-// memoryFullRelease: the release of what is held needs no memory.
+// memoryFullRelease: the release of a held lock needs no memory.
 func memoryFullRelease(t *testing.T, s *fixture) {
 	h := s.acquire(t, s.a, s.longLease())
 	s.fillMemory(t)

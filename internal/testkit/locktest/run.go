@@ -54,7 +54,7 @@ func fenced(s Spec) bool      { return s.Fenced }
 func reentrant(s Spec) bool   { return s.Reentrant }
 func idempotent(s Spec) bool  { return s.Idempotent }
 
-// servers are what a lock under test runs on.
+// servers are the servers of a lock under test.
 type servers struct {
 	spec    Spec
 	masters []*Server
@@ -64,7 +64,7 @@ type servers struct {
 	addrs   []string // for Open
 }
 
-// fixture is what one behavior runs on: a lock and two clients.
+// fixture is the fixture of one behavior: a lock and two clients.
 type fixture struct {
 	servers *servers
 	spec    Spec

@@ -1,6 +1,6 @@
-// Package locktest tests a lock for what a distributed lock must do, on real servers: one table of behaviors for
-// every kind of lock and topology. It covers the faults that fit into a unit test (lost replies, broken connections,
-// expired leases); cmd/chaos covers the others.
+// Package locktest tests the duties of a distributed lock on real servers: one table of behaviors for every kind of
+// lock and topology. It covers the faults that fit into a unit test (lost replies, broken connections, expired leases);
+// cmd/chaos covers the others.
 //
 // Read [Spec] first, then [Run].
 package locktest
@@ -52,21 +52,22 @@ const (
 	Cluster                  // three masters that share the slots of a cluster; three addresses
 )
 
-// Servers are those of a lock that does not use Redis. They pass what clients send and receive until Close of a test.
+// Servers are the servers of a lock that does not use Redis. They pass the clients' bytes in both directions until
+// Close of a test.
 type Servers interface {
 	Addrs() []string            // for Spec.Open
-	Requests() int64            // grows with what clients send
-	Left(t testing.TB) []string // what locks have left at the servers
+	Requests() int64            // grows with the clients' requests
+	Left(t testing.TB) []string // entries that locks have left at the servers
 	Conns() int                 // of clients
 }
 
-// Spec is a lock under test and what it claims. Claims that are not set are not tested.
+// Spec is a lock under test and its claims. Claims that are not set are not tested.
 type Spec struct {
 	Topology Topology
-	// Servers starts other servers than those of Topology. The behaviors that need Redis are not tested then. nil: Redis.
+	// Servers starts other servers than Topology's. The behaviors that need Redis are not tested then. nil: Redis.
 	Servers func(t testing.TB) Servers
-	// Open returns a Locker on the servers at addrs. It is called several times; what it opens besides
-	// must be closed by t.
+	// Open returns a Locker on the servers at addrs. It is called several times; t must close the other things that it
+	// opens.
 	Open func(t testing.TB, addrs []string) Locker
 	// On returns a Locker on clients of the user, one, or several independent masters, or the error that refuses them.
 	// nil: the lock makes its own connections.

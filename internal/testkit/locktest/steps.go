@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// timeout is for what a correct lock does sooner or later, on a busy machine.
+// timeout is for actions that a correct lock does sooner or later, on a busy machine.
 const timeout = 30 * time.Second
 
-// prompt is for what a correct lock does at once, on a busy machine.
+// prompt is for actions that a correct lock does at once, on a busy machine.
 const prompt = 10 * time.Second
 
 // long is a lease that does not expire within a test.

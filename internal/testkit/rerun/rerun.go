@@ -1,9 +1,9 @@
 // Package rerun decides which runs on real servers a test repeats, in one place for all tests.
 //
 // Real servers, clients and the harness share the machine with other programs. A run on an overloaded machine may
-// show less than its scenario expects, or something else: an election takes longer than the run, or a lease ends
-// while no process runs. Such a run proves nothing about the code under test. [Again] decides by what the run itself
-// has recorded, and logs each repetition.
+// show less than its scenario expects, or something else: an election takes longer than the run, or a lease ends while
+// no process runs. Such a run proves nothing about the code under test. [Again] decides by the run's own records, and
+// logs each repetition.
 package rerun
 
 import (

@@ -17,8 +17,8 @@ const (
 		`"value":{"fault":{"phase":"note","target":"harness","lasted_ns":700000000}}}` + "\n"
 )
 
-// TestAgain: a run that shows less is repeated, one that is unsafe only if it has a record of a stall, and none more
-// often than Tries.
+// TestAgain: a run that shows less is repeated, an unsafe run only if it has a record of a stall, and none more often
+// than Tries.
 func TestAgain(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// Conformance tests that every kind of lock does what package locktest expects of one, where its faults do not need
-// Redis. With -short it tests only the mutex.
+// Conformance runs the tests of package locktest on every kind of lock, where its faults do not need Redis. With -short
+// it tests only the mutex.
 func Conformance(t *testing.T, start func(testing.TB) *Proxied) {
 	for kind, lockOf := range map[string]func(c Client, name string) Lock{
 		"mutex":     func(c Client, name string) Lock { return c.Mutex(name) },
@@ -41,7 +41,7 @@ func Conformance(t *testing.T, start func(testing.TB) *Proxied) {
 	}
 }
 
-// locker is one kind of lock. Its lease is that of the client, so those of requests are ignored.
+// locker is one kind of lock. Its lease is the client's, so the leases of requests are ignored.
 type locker struct {
 	client Client
 	lockOf func(c Client, name string) Lock

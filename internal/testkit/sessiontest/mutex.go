@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// Run tests what packages lock/etcd and lock/zookeeper have in common, each case with a server of its own.
+// Run tests the common parts of packages lock/etcd and lock/zookeeper, each case with a server of its own.
 func Run(t *testing.T, start func(testing.TB) *Proxied) {
 	for _, c := range []struct {
 		name string
@@ -92,7 +92,7 @@ func testCreateAnsweredTooLate(t *testing.T, s *Proxied) {
 }
 
 // abandon acquires a lock, which is free, and gives up after the creation of the entry and before the reply to it. Name
-// is that of the lock that has the last entry.
+// is the name of the lock that has the last entry.
 func (s *Proxied) abandon(t *testing.T, l Lock, name string) {
 	t.Helper()
 	s.Proxy.PauseReplies()
@@ -168,7 +168,7 @@ func testEntryRemoved(t *testing.T, s *Proxied) {
 }
 
 // testHeldEntryRemoved: a hold whose entry is deleted by somebody else is reported lost while its session lasts, and
-// what else it has is removed; a release is no such deletion.
+// its other entries are removed; a release is no such deletion.
 func testHeldEntryRemoved(t *testing.T, s *Proxied) {
 	lost := make(chan struct{}, 3)
 	c := s.Client(t, Options{OnLost: func() { lost <- struct{}{} }})

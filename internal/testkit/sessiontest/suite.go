@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Timeout is how long a test waits for what has to happen, also on a busy machine.
+	// Timeout is how long a test waits for an event that has to happen, also on a busy machine.
 	Timeout = time.Minute
 	// LongLease does not end on a busy machine.
 	LongLease = time.Minute
@@ -34,7 +34,7 @@ type Backend interface {
 // Server is a server past the package under test.
 type Server interface {
 	Addr() string
-	// Entries are those of one lock; of all locks if it is empty.
+	// Entries are the entries of one lock; of all locks if it is empty.
 	Entries(ctx context.Context, lock string) ([]string, error)
 	// Watched reports whether there are these watches, and no more.
 	Watched(ctx context.Context, w Watches) (bool, error)
@@ -42,7 +42,7 @@ type Server interface {
 	Remove(ctx context.Context, lock string) error
 }
 
-// Watches are what is watched at a server, each request that waits by a client of its own.
+// Watches count the watches at a server, where each waiting request has a client of its own.
 type Watches struct {
 	Held int // entries, each by its holder
 	One  int // requests that watch one entry
@@ -210,7 +210,7 @@ func Release(t testing.TB, h interface{ Release(context.Context) error }) {
 	}
 }
 
-// result is what an acquire returned.
+// result is the result of an acquire.
 type result struct {
 	hold Hold
 	err  error

@@ -99,7 +99,7 @@ func run(t testing.TB, addr, text, class string, member int) {
 		}
 	}
 	cmd := exec.Command(java, "-Xms16m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		// The archive of scripts/zookeeper saves a third of the CPU time of a start. Java ignores one that is not there.
+		// The archive of scripts/zookeeper saves a third of the CPU time of a start. Java ignores a missing one.
 		"-Xshare:auto", "-XX:SharedArchiveFile="+filepath.Join(filepath.Dir(jars[0]), "classes.jsa"),
 		"-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-cp", strings.Join(jars, ":"),
 		fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", noCollection.Milliseconds()),

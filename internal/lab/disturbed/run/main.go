@@ -82,7 +82,8 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// drawn are the names of all safe scenarios, in the order that the seed draws: those that cannot run here do not count.
+// drawn are the names of all safe scenarios, in the order that the seed draws: scenarios that cannot run here do not
+// count.
 func drawn(o options) (names []string, err error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {

@@ -123,7 +123,7 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(err, write(rows, report))
 }
 
-// measureGenerated prints how many rows drawn scenarios convict, of those that -only and -draw select.
+// measureGenerated prints how many of the rows that -only and -draw select are convicted by drawn scenarios.
 func measureGenerated(
 	ctx context.Context, o options, m *mutants.Measurer, rows []mutants.Row, pattern *regexp.Regexp,
 ) error {
