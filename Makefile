@@ -6,13 +6,16 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check bench bench-shapes bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup setup-sql adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check bench bench-shapes bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## install what is missing (Debian, Ubuntu), or print what it is
 	@./scripts/setup
+
+setup-sql: ## install PostgreSQL for scenarios pg-* and sql-* (Debian, Ubuntu), or print that it is missing
+	@./scripts/setup sql
 
 build: bin/chaos ## build bin/chaos
 

@@ -1,5 +1,6 @@
 // Package locks is the catalog of the locks that `chaos` can drive without a program of the user: the locks of this
-// repository on Redis, ZooKeeper and etcd, the mutexes of two client libraries, and the locks of well-known articles.
+// repository on Redis, ZooKeeper and etcd, the mutexes of two client libraries, locks on PostgreSQL, and the locks of
+// well-known articles.
 // Each is opened behind the interface of package client.
 //
 // Read [Catalog] first.
@@ -15,12 +16,12 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
-// Catalog returns every lock that has a native client, in the order in which people read it. Locks on ZooKeeper and
-// etcd have no Open: see package openable.
+// Catalog returns every lock that has a native client, in the order in which people read it. Locks on ZooKeeper,
+// etcd and PostgreSQL have no Open: see package openable.
 func Catalog() []client.Spec {
-	ensembles := slices.Concat(session.ZooKeeperRows(), session.EtcdRows())
+	others := slices.Concat(session.ZooKeeperRows(), session.EtcdRows(), session.PostgresRows())
 	rows := withoutReentry(slices.Concat(
-		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), ensembles, historicSpecs()))
+		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), others, historicSpecs()))
 	for i, row := range rows {
 		rows[i].CanWith = func(options map[string]string) promise.Set { return canWith(row, options) }
 	}

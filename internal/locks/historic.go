@@ -48,26 +48,14 @@ func historicCan(row historic.Row) promise.Set {
 	return promise.Try
 }
 
-// clockSkew is the option that sets the clocks of clients apart: each is off by a duration drawn from
-// its seed, at most this much, either way. It breaks locks that compare clocks of clients; others ignore it.
-const clockSkew = "clock_skew"
-
 // resends is go-redis' default of MaxRetries, for locks whose flaw is that commands are sent again.
 const resends = 3
-
-// skewOf is that option; 0 if it is not given.
-func skewOf(options map[string]string) (time.Duration, error) {
-	if text := options[clockSkew]; text != "" {
-		return native.Positive(clockSkew, text)
-	}
-	return 0, nil
-}
 
 // firstMaster is the option with the number, from 1, of the master that a client asks first.
 const firstMaster = "first_master"
 
 func checkHistoric(row historic.Row, options map[string]string) error {
-	known := []string{clockSkew}
+	known := []string{native.OptionSkew}
 	if row.Ordered {
 		known = append(known, firstMaster)
 	}
@@ -79,7 +67,7 @@ func checkHistoric(row historic.Row, options map[string]string) error {
 	if _, err := firstOf(options); err != nil {
 		return err
 	}
-	_, err := skewOf(options)
+	_, err := native.ClockOf(options, 0)
 	return err
 }
 
@@ -97,7 +85,6 @@ func firstOf(options map[string]string) (int, error) {
 }
 
 func openHistoric(row historic.Row, s client.Setup) (client.Locker, error) {
-	now := time.Now
 	if err := checkHistoric(row, s.Options); err != nil {
 		return nil, err
 	}
@@ -108,13 +95,9 @@ func openHistoric(row historic.Row, s client.Setup) (client.Locker, error) {
 	if n := len(s.Endpoints.Addrs); row.Ordered && n > 0 && first >= n {
 		return nil, fmt.Errorf("option %s is %d, but there are only %d masters", firstMaster, first+1, n)
 	}
-	limit, err := skewOf(s.Options)
+	now, err := native.ClockOf(s.Options, s.Seed)
 	if err != nil {
 		return nil, err
-	}
-	if limit > 0 {
-		off := time.Duration(rand.New(rand.NewPCG(s.Seed, 2)).Int64N(2*int64(limit))) - limit
-		now = func() time.Time { return time.Now().Add(off) }
 	}
 	retries := -1
 	if row.Retries {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/locks/historic"
+	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/topology"
 )
@@ -86,7 +87,7 @@ func TestHistoricClockSkew(t *testing.T) {
 	server := locktest.StartServer(t)
 	open := func(seed uint64, skew string) (client.Locker, error) {
 		return historicLock(t, "setnx-getset").Open(client.Setup{
-			Seed: seed, Options: map[string]string{clockSkew: skew},
+			Seed: seed, Options: map[string]string{native.OptionSkew: skew},
 			Endpoints: topology.Endpoints{Kind: topology.Single, Addrs: []string{server.Addr}},
 		}, nil)
 	}

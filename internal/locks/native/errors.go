@@ -15,6 +15,9 @@ var ErrNotOpen = errors.New("the wait ran out before the latch was open")
 // found the lock held.
 var ErrLimited = errors.New("limited")
 
+// ErrNoSession is the error of a request that was not sent, because the client has no session with the servers.
+var ErrNoSession = errors.New("no session")
+
 // Code is the short word for an error of package lock.
 func Code(err error) string {
 	for _, row := range []struct {
