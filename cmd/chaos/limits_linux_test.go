@@ -51,10 +51,19 @@ func TestFullDisk(t *testing.T) {
 }
 
 // TestLittleMemory: too small a limit on the address space is a matter of the environment, and no abort or exit code 2.
+// A run with a process for each client needs more than other commands.
 func TestLittleMemory(t *testing.T) {
 	race.Skip(t)
-	code, stdout, stderr := limited(t, "-v 1040000", "list", "faults")
-	if code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "chaos needs 1048576 KB (ulimit -v)") {
+	code, stdout, stderr := limited(t, "-v 2090000", "list", "faults")
+	if code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "chaos needs 2097152 KB (ulimit -v)") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	needRedis(t)
+	out := t.TempDir()
+	code, stdout, stderr = limited(t, "-v 2200000", "run", "--scenario", "contention", "--backend", "process",
+		"--clients", "100", "--out", out)
+	const less = "the limit is 2200000 KB: raise it (ulimit -v "
+	if code != exitEnvironment || !strings.HasPrefix(stdout, "NOT RUN") || !strings.Contains(stderr, less) {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -61,7 +61,7 @@ func newDockerBackend(o backend.Options) backend.Backend {
 
 // Start removes the containers of runs that were killed, and starts new ones.
 func (b *dockerBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
-	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
+	if err := checkLimits(e); err != nil {
 		return nil, err
 	}
 	log := harnessLog(e.Dir)

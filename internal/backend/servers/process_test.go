@@ -31,3 +31,26 @@ func TestFileLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestMemoryLimit(t *testing.T) {
+	for _, test := range []struct {
+		limit               uint64
+		clients, processors int
+		enough              bool
+	}{
+		{0, 1000, 2, true},
+		{2_500_000 << 10, 10, 2, false},
+		{2_800_000 << 10, 10, 2, true},
+		{2_800_000 << 10, 100, 2, false},
+		{3_600_000 << 10, 100, 2, true},
+		{3_600_000 << 10, 100, 64, false},
+	} {
+		err := checkMemoryLimit(test.limit, test.clients, test.processors)
+		if (err == nil) != test.enough {
+			t.Errorf("%d bytes for %d clients, %d processors: %v", test.limit, test.clients, test.processors, err)
+		}
+		if err != nil && (!errors.Is(err, cluster.ErrEnvironment) || !strings.Contains(err.Error(), "(ulimit -v ")) {
+			t.Errorf("no advice: %v", err)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func refuse(s scenarios.Scenario, failover bool, seed uint64) error {
 
 // Start finds the servers again and opens the gates.
 func (b *targetBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
-	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
+	if err := checkLimits(e); err != nil {
 		return nil, err
 	}
 	b.config.Stranger = strangersOf(e)
