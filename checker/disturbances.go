@@ -179,10 +179,13 @@ func (d disturbances) deliveredBy(t time.Duration, client int) time.Duration {
 // heldUntil returns the time until which faults at a server or at client that satisfy is may have held a message of t:
 // those in force at t, and those in force when these are over; t if there is none.
 func (d disturbances) heldUntil(t time.Duration, client int, is func(*faultTime) bool) time.Duration {
-	for i := range d.times { // by their beginnings: one fault may hold messages that another has delivered
-		f := &d.times[i]
+	first := sort.Search(len(d.times), func(n int) bool { return later(d.times[n].reach, d.slack) >= t })
+	for _, f := range refs(d.times[first:]) { // by their beginnings: one fault may hold messages that another has delivered
+		if f.from > t {
+			break
+		}
 		at, over := f.client(), later(f.until, d.slack)
-		if f.from <= t && t <= over && (at < 0 || at == client) && is(f) {
+		if t <= over && (at < 0 || at == client) && is(f) {
 			t = over
 		}
 	}

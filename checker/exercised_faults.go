@@ -1,11 +1,11 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +31,7 @@ type faultEffects struct {
 // faults examines the injected faults. A fault just before the end, such as a random one, does not count if it had no
 // effect, unless there is no other fault.
 func (v *view) faults(o Options) (s faultEffects) {
-	held := sync.OnceValue(v.heldAt)
+	held, hit := sync.OnceValue(v.heldAt), v.hitClients()
 	hadEffect, landed, optional := make(map[int]bool), make(map[int]bool), make(map[int]bool) // by id of each fault
 	elsewhere := make(map[int]string)                                                         // the same
 	for _, f := range refs(v.h.Faults) {
@@ -39,10 +39,8 @@ func (v *view) faults(o Options) (s faultEffects) {
 			continue
 		}
 		hadEffect[f.ID], optional[f.ID] = hadEffect[f.ID] || f.Phase == history.TookEffect, f.Optional
-		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
-		if client, ok := strings.CutPrefix(end, clientTarget); ok {
-			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
-				f.Class != history.FaultPauses && v.hasRequestInFlight(client, f.Time)
+		if strings.HasPrefix(f.Target, clientTarget) {
+			landed[f.ID] = hit[f.ID]
 		} else {
 			why := v.faultElsewhere(f, f.Time)
 			there := why == "" || !o.applies(faultNotThere)
@@ -111,19 +109,12 @@ func (v *view) missingExpiry() string {
 	}
 	least := never // how long a promise still lasted when its holder resumed
 	over := false  // a promise had ended before its holder was paused
-	for _, f := range v.h.Faults {
-		if f.ID == 0 || f.Phase != history.Injected {
-			continue
-		}
-		until, ok := healed[f.ID]
-		if !ok {
-			until = v.h.End
-		}
-		for _, h := range refs(v.holds) {
-			if h.from > f.Time || h.until <= f.Time || clientTarget+strconv.Itoa(v.client(h.span)) != f.Target {
-				continue
-			}
+	faults := v.clientFaults()
+	for _, h := range refs(v.holds) {
+		for _, f := range during(faults[v.client(h.span)], h.from, h.until) {
+			until := cmp.Or(healed[f.ID], v.h.End)
 			switch end := h.promisedUntil(f.Time); {
+			case f.Phase != history.Injected, h.until == f.Time:
 			case end < f.Time:
 				over = true
 			case end <= until:
@@ -153,31 +144,40 @@ func (h *hold) promisedUntil(t time.Duration) time.Duration {
 	return h.valid
 }
 
-// heldBy reports whether the client with that number certainly held any key at t.
-func (v *view) heldBy(client string, t time.Duration) bool {
+// hitClients are the faults that hit a client while it certainly held any key or, unless they pause it, had a request
+// about a lock or a latch in flight: a fault of its connections then affects it.
+func (v *view) hitClients() map[int]bool {
+	hit, faults := make(map[int]bool), v.clientFaults()
 	for _, h := range refs(v.holds) {
-		if h.from > t {
-			return false
-		}
-		if h.until >= t && strconv.Itoa(v.client(h.span)) == client {
-			return true
+		for _, f := range during(faults[v.client(h.span)], h.from, h.until) {
+			hit[f.ID] = true
 		}
 	}
-	return false
+	for i, s := range refs(v.h.Spans) {
+		for _, f := range during(faults[v.client(i)], s.Call, s.Return) {
+			hit[f.ID] = hit[f.ID] || f.Class != history.FaultPauses && (isLockOp(s) || isLatchOp(s.Op))
+		}
+	}
+	return hit
 }
 
-// hasRequestInFlight reports whether the client with that number had a request about a lock or a latch in flight at t:
-// a fault of its connections then affects it.
-func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
-	for i, s := range refs(v.h.Spans) {
-		if s.Call > t {
-			return false
-		}
-		if s.Return >= t && (isLockOp(s) || isLatchOp(s.Op)) && strconv.Itoa(v.client(i)) == client {
-			return true
+// clientFaults are the injections and effects of faults of clients, by client, in their order.
+func (v *view) clientFaults() map[int][]*history.Fault {
+	all := make(map[int][]*history.Fault)
+	for _, f := range refs(v.h.Faults) {
+		if client := (&faultTime{target: f.Target}).client(); client >= 0 && f.ID != 0 &&
+			(f.Phase == history.Injected || f.Phase == history.TookEffect) {
+			all[client] = append(all[client], f)
 		}
 	}
-	return false
+	return all
+}
+
+// during are the faults, in their order, from one instant to another, both included.
+func during(faults []*history.Fault, from, until time.Duration) []*history.Fault {
+	first := sort.Search(len(faults), func(n int) bool { return faults[n].Time >= from })
+	end := sort.Search(len(faults), func(n int) bool { return faults[n].Time > until })
+	return faults[first:max(first, end)]
 }
 
 // heldAt returns a function that reports whether any key was certainly held, or a latch was counting, at a time.

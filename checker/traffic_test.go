@@ -41,6 +41,7 @@ type traffic struct {
 	permits   int  // size of the semaphores; 0: none
 	several   bool // each acquire is one of several keys
 	faults    int  // turns between two faults of a client or a server; 0: none
+	pauses    bool // these faults pause clients
 	samples   int  // turns between two samples of a server; 0: none
 	probes    bool // the harness acquires each lock at the end
 }
@@ -78,6 +79,7 @@ func shapesOfTraffic() []traffic {
 		{name: "several-keys", clients: 20, keys: 6, several: true, unknown: 5, lost: 5},
 		{name: "faults", clients: 500, keys: 5, faults: 100, refused: 300, unknown: 20, lost: 5, failed: 20,
 			crashed: 5, timedOut: 20, gaveUp: 20, unrenewed: 20},
+		{name: "pauses", clients: 500, keys: 5, faults: 100, pauses: true, refused: 300, lost: 5},
 		{name: "samples", clients: 20, keys: 1, samples: 1, refused: 100},
 		{name: "samples-of-losses", clients: 500, keys: 5, samples: 1, refused: 100, unknown: 5, lost: 20,
 			crashed: 20, timedOut: 20, failed: 10},
@@ -286,10 +288,13 @@ func (m *trafficMaker) leave(c, k int, t, granted time.Duration, asked history.V
 func (m *trafficMaker) watch(c, k int, at time.Duration) {
 	if m.faults > 0 && m.turn%m.faults == 0 {
 		target, affects := "n"+strconv.Itoa(m.turn%3), history.AffectsDelays
-		if m.turn/m.faults%2 == 0 {
+		if m.pauses || m.turn/m.faults%2 == 0 {
 			target, affects = "client:"+strconv.Itoa(c), history.AffectsClients
 		}
 		f := history.FaultValue{ID: m.turn, Phase: history.Injected, Target: target, Affects: affects}
+		if m.pauses {
+			f.Class = history.FaultPauses
+		}
 		e := history.Event{Type: history.Info, Process: history.Nemesis, F: "some-fault", Time: at}
 		for _, phase := range []history.Phase{history.Injected, history.TookEffect, history.Healed} {
 			f.Phase = phase
