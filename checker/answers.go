@@ -192,21 +192,21 @@ func (c *honestyCheck) allPromised(h *hold, t time.Duration) bool {
 // levelsLeft are the promises to the levels that a hold had when it ended. Which of several levels a notice renews is
 // not known.
 func (c *honestyCheck) levelsLeft(h *hold) levelPromises {
-	return c.levelsWithout(h, func(p receivedPromise) bool { return p.what == promiseOver })
+	return c.levelsWithout(h, func(p receivedPromise) bool { return p.kind == promiseOver })
 }
 
 // longestLeft is the end of the longest promise to a level that a hold may have had when it ended: a release of
 // unknown outcome may have had no effect. 0: none is known.
 func (c *honestyCheck) longestLeft(h *hold) time.Duration {
 	return c.levelsWithout(h, func(p receivedPromise) bool {
-		return p.what == promiseOver && c.h.Spans[p.span].Outcome == history.OK
+		return p.kind == promiseOver && c.h.Spans[p.span].Outcome == history.OK
 	}).longest().until
 }
 
 // levelsWithout are the promises to the levels of a hold without the ones that a release ended.
 func (c *honestyCheck) levelsWithout(h *hold, released func(receivedPromise) bool) (levels levelPromises) {
 	for _, p := range c.promises().of(h) {
-		if p.notice && len(levels) > 1 || p.what == promiseOver && !released(p) {
+		if p.notice && len(levels) > 1 || p.kind == promiseOver && !released(p) {
 			continue
 		}
 		levels.apply(p)

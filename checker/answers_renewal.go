@@ -24,7 +24,7 @@ func (c *honestyCheck) judgeExtended() {
 			continue
 		}
 		list := c.promises().of(h)
-		for n := 1; n < len(list) && list[n].span != none && list[n].what == promiseReplaced; n++ {
+		for n := 1; n < len(list) && list[n].span != none && list[n].kind == promiseReplaced; n++ {
 			before, p := list[n-1], list[n]
 			s := &c.h.Spans[p.span]
 			length := before.until - before.at

@@ -82,20 +82,20 @@ func (f *faultTime) client() int {
 	return client
 }
 
-// mayAffect reports whether a fault may affect what, a word of history.FaultValue. A fault without such words may
+// mayAffect reports whether a fault may have the effect word, of history.FaultValue. A fault without such words may
 // affect everything, except that a fault of a client does not change the data of servers.
-func (f *faultTime) mayAffect(what string) bool {
+func (f *faultTime) mayAffect(word string) bool {
 	if f.affects == "" {
-		return what != history.AffectsData || f.client() < 0
+		return word != history.AffectsData || f.client() < 0
 	}
-	return f.states(what)
+	return f.states(word)
 }
 
-// states reports whether a fault states that it affects what, a word of history.FaultValue.
-func (f *faultTime) states(what string) bool { return affectsWord(f.affects, what) }
+// states reports whether a fault states the effect word, of history.FaultValue.
+func (f *faultTime) states(word string) bool { return affectsWord(f.affects, word) }
 
-// affectsWord reports whether affects, the list of words of a fault, has what.
-func affectsWord(affects, what string) bool { return slices.Contains(strings.Fields(affects), what) }
+// affectsWord reports whether affects, the list of words of a fault, has word.
+func affectsWord(affects, word string) bool { return slices.Contains(strings.Fields(affects), word) }
 
 // refusesForGood reports whether servers refuse commands for a reason that a retry does not change. A lock that
 // needs no messages ([promise.PollsWithoutMessages]) need not fail if only those are refused.
@@ -120,12 +120,12 @@ func (v *view) allDisturbances(o Options) disturbances {
 // anyClient stands for all clients in [disturbances.mayAffect].
 const anyClient = -1
 
-// mayAffect reports whether a fault at a server or at client was in force during s that may affect one of the words of
-// what.
-func (d disturbances) mayAffect(s segment, client int, what ...string) bool {
+// mayAffect reports whether a fault at a server or at client was in force during s that may have one of the effects
+// words.
+func (d disturbances) mayAffect(s segment, client int, words ...string) bool {
 	return d.any(s, func(f *faultTime) bool {
 		at := f.client()
-		return (at < 0 || client == anyClient || at == client) && slices.ContainsFunc(what, f.mayAffect)
+		return (at < 0 || client == anyClient || at == client) && slices.ContainsFunc(words, f.mayAffect)
 	})
 }
 

@@ -41,10 +41,10 @@ func exercisedRules() []string {
 // A client that ended although no fault had killed it did not do the rest of its work.
 func checkExercised(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
-	what := "grant"
+	noun := "grant"
 	if latches := v.latches(); latches != nil {
 		passed, waited := v.awaits(latches)
-		contended, granted, what = contended+waited, granted+passed, "await"
+		contended, granted, noun = contended+waited, granted+passed, "await"
 	}
 	seen := v.faults(o)
 	injected, silent, landed := seen.injected, seen.withoutEffect, seen.whileHeld
@@ -58,7 +58,7 @@ func checkExercised(v *view, o Options) Result {
 			missing = append(missing, why)
 		}
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
-		missing = append(missing, fewContendedText(v.h, what, contended, granted, need))
+		missing = append(missing, fewContendedText(v.h, noun, contended, granted, need))
 	}
 	missing = append(missing, v.missingOfFaults(seen, o)...)
 	if text := v.unaskedLosses(o); text != "" && o.applies(grantsLost) {
@@ -71,7 +71,7 @@ func checkExercised(v *view, o Options) Result {
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r
 	}
-	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, what), contended)
+	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, noun), contended)
 	if injected > 0 {
 		with := either(injected == 1, " with an effect", ", each with an effect")
 		r.Summary += fmt.Sprintf("; %s%s, %d while the lock was held", format.Count(injected, "fault"), with, landed)
@@ -109,8 +109,8 @@ func (v *view) missingOfFaults(seen faultEffects, o Options) (missing []string) 
 }
 
 // fewContendedText says that too few grants were contended, and the remedy unless clients ended.
-func fewContendedText(h *history.History, what string, contended, granted, need int) string {
-	text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", what, contended, granted, need)
+func fewContendedText(h *history.History, noun string, contended, granted, need int) string {
+	text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", noun, contended, granted, need)
 	if len(clientfailures.Describe(h)) == 0 {
 		text += ": use more clients or a longer run"
 	}

@@ -95,7 +95,7 @@ func (c *holdCounts) judge() {
 	}
 	c.regranted = make(map[ownerKey]bool)
 	for _, l := range refs(c.levels) {
-		if l.what == reentered && !c.uncertain[c.h.Spans[l.span].Owner] {
+		if l.kind == reentered && !c.uncertain[c.h.Spans[l.span].Owner] {
 			c.nested++
 			c.deep = append(c.deep, c.holds[l.hold].span)
 			c.regranted[ownerKey{c.h.Spans[l.span].Owner, c.h.Spans[l.span].Key}] = true
@@ -110,23 +110,23 @@ func (c *holdCounts) judge() {
 		}
 		f := finding{x: i, y: l.span, start: s.Return, end: s.Return}
 		switch _, gaveUp := slices.BinarySearch(timedOut, l.span); {
-		case l.what == wrongDepth:
+		case l.kind == wrongDepth:
 			f.rule = wrongCount
 			c.found.add(f)
 		case l.modeUnknown:
-		case l.what == reentered && (c.kind == Mutex || c.o.states(promise.RefusesReentry)):
+		case l.kind == reentered && (c.kind == Mutex || c.o.states(promise.RefusesReentry)):
 			if f.rule = takenAgain; !c.mayBeGone(l) {
 				c.found.add(f)
 			}
-		case l.what == refused && reentrant &&
+		case l.kind == refused && reentrant &&
 			(s.Busy || gaveUp || s.Behind && c.o.states(promise.WriterPreference) && !s.Write):
 			f.rule, f.start = ownerRefused, s.Call
 			c.found.add(f)
-		case c.o.states(promise.CountsHolds) && s.Count == 0 && (l.what == reentered || l.what == releasedInner) &&
+		case c.o.states(promise.CountsHolds) && s.Count == 0 && (l.kind == reentered || l.kind == releasedInner) &&
 			!c.reportedLoss(s):
 			f.rule = wrongCount
 			c.found.add(f)
-		case l.what == releasedInner:
+		case l.kind == releasedInner:
 			c.freed(l)
 		}
 	}

@@ -37,7 +37,7 @@ func (c *holdCounts) judgeReentryTokens() {
 	}
 	for i, l := range refs(c.levels) {
 		h, s := &c.holds[l.hold], &c.h.Spans[l.span]
-		if l.what != reentered || l.modeUnknown || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
+		if l.kind != reentered || l.modeUnknown || l.lapsed || h.reader || !s.Write || c.uncertain[s.Owner] ||
 			s.Token == 0 || h.token == 0 || s.Token == h.token || c.mayBeGone(l) {
 			continue
 		}

@@ -76,7 +76,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		debt, h.core, h.ending = h.extra().failedReleases, s.Return, endUnknown
 		b.usage[s.Key] |= usageNested // for the servers this is a re-entry
 		b.regrants = append(b.regrants, i)
-		b.noteLevel(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
+		b.noteLevel(h, level{span: i, depth: debt + 1, kind: reentered, lapsed: s.Return >= h.lastPromise()})
 		b.close(h)
 		h = nil
 	}
@@ -152,7 +152,7 @@ func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 		}
 	}
 	lapsed := s.Return >= h.lastPromise()
-	b.noteLevel(h, level{span: i, depth: h.depth + h.extra().failedReleases, what: reentered, lapsed: lapsed})
+	b.noteLevel(h, level{span: i, depth: h.depth + h.extra().failedReleases, kind: reentered, lapsed: lapsed})
 	b.compareCount(i, s, h, lapsed)
 }
 

@@ -44,7 +44,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 		}
 		some := min(left, h.depth)
 		left -= some
-		b.takeOff(n, s, some)
+		b.subtractPermits(n, s, some)
 		if kept {
 			h.mutableExtra().failedReleases += some
 		}
@@ -97,8 +97,8 @@ func (b *holdFold) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
 	}
 }
 
-// takeOff takes permits off hold n: its owner no longer relies on them.
-func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
+// subtractPermits takes permits off hold n: its owner no longer relies on them.
+func (b *holdFold) subtractPermits(n int32, s *history.Span, permits int32) {
 	h := &b.holds[n]
 	switch h.depth -= permits; {
 	case permits == 0:

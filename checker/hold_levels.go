@@ -10,7 +10,7 @@ import (
 type level struct {
 	hold, span  int32
 	depth       int32 // how often the owner holds the lock after it, in the mode of the hold
-	what        levelKind
+	kind        levelKind
 	lapsed      bool // the promise had ended: it may be another hold, which counts from one
 	modeUnknown bool // the owner reads and writes, and an earlier release may have been of either
 }
@@ -57,7 +57,7 @@ func (b *holdFold) compareCount(i int32, s *history.Span, h *hold, lapsed bool) 
 	if s.Count < depth && s.Count >= depth-b.levelsLostDuring(s) { // the reply is later than the loss
 		return
 	}
-	b.noteLevel(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
+	b.noteLevel(h, level{span: i, depth: depth, kind: wrongDepth, lapsed: lapsed})
 }
 
 // levelsLostDuring counts the levels of the owner's hold of which a loss was reported between request and reply of s.
@@ -82,7 +82,7 @@ func (b *holdFold) leaveLevel(i int32, s *history.Span, h *hold) {
 	lapsed := s.Return >= h.lastPromise()
 	b.compareCount(i, s, h, lapsed)
 	if depth := h.depth + h.extra().failedReleases; depth > 0 {
-		b.noteLevel(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
+		b.noteLevel(h, level{span: i, depth: depth, kind: releasedInner, lapsed: lapsed})
 	}
 }
 
@@ -105,7 +105,7 @@ func (b *holdFold) noteRefused(i int32, s *history.Span) {
 	}
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == endOpen {
 		depth := h.depth + h.extra().failedReleases
-		b.noteLevel(h, level{span: i, depth: depth, what: refused, lapsed: s.Return >= h.lastPromise()})
+		b.noteLevel(h, level{span: i, depth: depth, kind: refused, lapsed: s.Return >= h.lastPromise()})
 	}
 }
 

@@ -41,7 +41,7 @@ func (v *view) noticedViolation(f finding) Violation {
 	s, n := &v.h.Spans[f.x], &v.h.Notices[f.y]
 	w := v.involving("", f.x)
 	w.Rule, w.Events = "a hold that was released is neither renewed nor lost", []int{int(s.Ended), int(n.Index)}
-	what := either(n.F == history.Lost, "reported the loss of", "renewed")
+	did := either(n.F == history.Lost, "reported the loss of", "renewed")
 	why := "it had released it by " + format.Instant(f.start)
 	switch s.Outcome {
 	case history.Info:
@@ -49,7 +49,7 @@ func (v *view) noticedViolation(f finding) Violation {
 	case history.Fail:
 		why = fmt.Sprintf("its %s had failed at %s, and the grant was undone", s.Op, format.Instant(f.start))
 	}
-	w.Text = fmt.Sprintf("client %d %s %s at %s, although %s", w.Clients[0], what, lockName(w.Key),
+	w.Text = fmt.Sprintf("client %d %s %s at %s, although %s", w.Clients[0], did, lockName(w.Key),
 		format.Instant(n.Time), why)
 	return w
 }

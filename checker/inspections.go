@@ -49,17 +49,17 @@ func (c *honestyCheck) judgeShownHolder(i int32, few bool) {
 	case held && s.Absent:
 		c.showed(shownFree, n, i, "it free")
 	case held:
-		if what := c.shownWrongly(&c.holds[n], s); what != "" {
-			c.showed(shownWrong, n, i, what)
+		if wrong := c.grantErrors(&c.holds[n], s); wrong != "" {
+			c.showed(shownWrong, n, i, wrong)
 		}
 	case !s.Absent && c.certainlyGone(s):
 		c.showed(shownGone, none, i, "")
 	}
 }
 
-func (c *honestyCheck) showed(rule int, hold, span int32, what string) {
+func (c *honestyCheck) showed(rule int, hold, span int32, shown string) {
 	s := &c.h.Spans[span]
-	c.found.add(finding{rule: rule, x: hold, y: span, start: s.Call, end: s.Return, note: what})
+	c.found.add(finding{rule: rule, x: hold, y: span, start: s.Call, end: s.Return, note: shown})
 }
 
 // certainHolder is the hold that excludes all others and was promised in all of an operation, if there is one.
@@ -75,8 +75,8 @@ func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
 	return none, false
 }
 
-// shownWrongly describes the errors in the grant that an inspection during a hold showed; "" if there are none.
-func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
+// grantErrors describes the errors in the grant that an inspection during a hold showed; "" if there are none.
+func (c *honestyCheck) grantErrors(h *hold, s *history.Span) string {
 	if s.Token != 0 && h.token != 0 && s.Token != h.token {
 		return fmt.Sprintf("token %d in place of %d", s.Token, h.token)
 	}

@@ -158,7 +158,7 @@ func (c *latchCheck) refused(l *latchKey, i int32) {
 // answered judges an await that succeeded or timed out, and a count-down or an inspection that succeeded.
 func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
 	s := &c.h.Spans[i]
-	meant := c.meant(l, i)
+	meant := c.generationsOf(l, i)
 	if len(meant) == 0 {
 		if s.Outcome == history.OK && !unknown {
 			c.add(neverArmed, nil, i, s.Call)

@@ -39,7 +39,7 @@ func (c *latchCheck) waitedDeleted(l *latchKey, i int32) {
 	if s.Op != history.OpAwait || s.Outcome == history.OK || s.Token == 0 && l.unknown <= s.Return {
 		return
 	}
-	meant := c.foundBy(c.meant(l, i), i)
+	meant := c.foundBy(c.generationsOf(l, i), i)
 	from := s.Call
 	for _, a := range meant {
 		from = max(from, a.deleted)

@@ -191,9 +191,9 @@ func (l *latchKey) current(s segment) (found []*arming) {
 	return found
 }
 
-// meant are the generations that an operation can mean: the generation that it names or, if it names none, those
-// current while it was in flight.
-func (v *view) meant(l *latchKey, i int32) []*arming {
+// generationsOf are the generations that an operation can mean: the generation that it names or, if it names none,
+// those current while it was in flight.
+func (v *view) generationsOf(l *latchKey, i int32) []*arming {
 	s := &v.h.Spans[i]
 	if s.Token == 0 {
 		return l.current(segment{s.Call, s.Return})
@@ -219,7 +219,7 @@ func (v *view) awaits(all map[int32]*latchKey) (total, waited int) {
 				continue
 			}
 			total++
-			if slices.ContainsFunc(v.meant(l, i), func(a *arming) bool { return a.countsAt(s.Call) }) {
+			if slices.ContainsFunc(v.generationsOf(l, i), func(a *arming) bool { return a.countsAt(s.Call) }) {
 				waited++
 			}
 		}

@@ -130,23 +130,23 @@ func (v *view) leakViolation(f finding) Violation {
 	last := v.spanOf(l.Key, f.x)
 	w := v.involving("", last)
 	w.Events = []int{int(v.h.Spans[last].Invoked), int(l.Index)}
-	what := ""
+	leaked := ""
 	switch f.rule {
 	case keysLeft:
-		w.Rule, what = "a lock that is not held leaves no key behind", keysOf(l.Keys, w.Key)
+		w.Rule, leaked = "a lock that is not held leaves no key behind", keysOf(l.Keys, w.Key)
 	case waitersLeft:
-		w.Rule, what = "a wait queue has no entry without a waiter", format.Count(l.Waiters, "queue entry")
+		w.Rule, leaked = "a wait queue has no entry without a waiter", format.Count(l.Waiters, "queue entry")
 	case permitsLeft:
-		w.Rule, what = "all permits are available when none is held", format.Count(l.Permits, "permit")
+		w.Rule, leaked = "all permits are available when none is held", format.Count(l.Permits, "permit")
 	case renewalsLeft:
-		w.Rule, what = "no lease is renewed that is not held", format.Count(l.Renewals, "renewal")
+		w.Rule, leaked = "no lease is renewed that is not held", format.Count(l.Renewals, "renewal")
 	}
 	if f.rule == waitersLeft && f.start == f.end {
-		w.Text = fmt.Sprintf("%s of %s at %s, more than clients that may have waited then", what, lockName(w.Key),
+		w.Text = fmt.Sprintf("%s of %s at %s, more than clients that may have waited then", leaked, lockName(w.Key),
 			format.Instant(l.Time))
 		return w
 	}
-	w.Text = fmt.Sprintf("%s of %s left behind at %s%s", what, lockName(w.Key), format.Instant(l.Time),
+	w.Text = fmt.Sprintf("%s of %s left behind at %s%s", leaked, lockName(w.Key), format.Instant(l.Time),
 		v.hadEnded(last, f.start))
 	return w
 }

@@ -41,7 +41,7 @@ func (v *view) preparePermits(k *keyOps) {
 	k.epochs, k.drops, k.dropped, k.orphans = make(epochs), nil, nil, nil
 	k.permitHolds = make([]permitHold, 0, len(k.spans)/2)
 	type mark struct {
-		at, what int32 // event, and span or -1 minus the notice or, after the notices, the refused renewal
+		at, effect int32 // event, and span or -1 minus the notice or, after the notices, the refused renewal
 	}
 	marks := make([]mark, 0, len(k.spans))
 	for i, s := range refsAt(v.h.Spans, k.spans) {
@@ -68,16 +68,16 @@ func (v *view) preparePermits(k *keyOps) {
 	}
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	for _, m := range marks {
-		switch n := int(-m.what-1) - len(v.h.Notices); {
+		switch n := int(-m.effect-1) - len(v.h.Notices); {
 		case n >= 0:
 			s := v.unrenewed[n]
 			d.lose(d.of(s.Owner), s.Owner, s.Return, s.Ended, s.Process)
-		case m.what < 0:
-			d.notice(&v.h.Notices[-m.what-1])
-		case v.h.Spans[m.what].Op == history.OpRelease:
-			d.release(m.what, &v.h.Spans[m.what])
+		case m.effect < 0:
+			d.notice(&v.h.Notices[-m.effect-1])
+		case v.h.Spans[m.effect].Op == history.OpRelease:
+			d.release(m.effect, &v.h.Spans[m.effect])
 		default:
-			d.acquire(m.what, &v.h.Spans[m.what])
+			d.acquire(m.effect, &v.h.Spans[m.effect])
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (c *honestyCheck) certainlyPromised(h *hold, during segment) (sure bool) {
 		lasts := p.until-c.o.ClockError > during.until
 		switch {
 		case p.at > during.until:
-		case p.what == promiseOver || p.reader:
+		case p.kind == promiseOver || p.reader:
 			return false
 		case later(p.at, c.o.ClockError) < during.from:
 			sure = lasts

@@ -28,7 +28,7 @@ func (v *view) judgeOwnGrants(o Options, found *findings) {
 	}
 	others := v.newWaitReasons(o)
 	for i, s := range refsAt(v.h.Spans, waited) {
-		if p := longestOutside(segment{s.Call, s.Return}, others.inTheWay(i)); p.until-p.from > o.slack() {
+		if p := longestOutside(segment{s.Call, s.Return}, others.blockedTimes(i)); p.until-p.from > o.slack() {
 			found.add(finding{rule: ownGrant, x: none, y: i, start: p.from, end: p.until})
 		}
 	}
@@ -62,8 +62,8 @@ func (v *view) newWaitReasons(o Options) *waitReasons {
 	return w
 }
 
-// inTheWay are the times in which an acquire may have had to wait for others or a server, or its client was paused.
-func (w *waitReasons) inTheWay(i int32) []segment {
+// blockedTimes are the times in which an acquire may have had to wait for others or a server, or its client was paused.
+func (w *waitReasons) blockedTimes(i int32) []segment {
 	s := &w.h.Spans[i]
 	wait := segment{s.Call, s.Return}
 	all := slices.Clone(within(w.heldAt(s.Key), wait))

@@ -78,7 +78,7 @@ func (v *view) promiseOf(effect int32) (p receivedPromise, is bool) {
 	if effect < 0 {
 		n := &v.h.Notices[-effect-1]
 		p = receivedPromise{
-			at: n.Time, until: n.Valid, asked: n.Time, span: none, event: n.Index, what: promiseReplaced, notice: true,
+			at: n.Time, until: n.Valid, asked: n.Time, span: none, event: n.Index, kind: promiseReplaced, notice: true,
 		}
 		return p, n.F == history.Renewed && n.Valid != 0 && p.until < never
 	}
@@ -88,12 +88,12 @@ func (v *view) promiseOf(effect int32) (p receivedPromise, is bool) {
 	}
 	switch {
 	case s.Op == history.OpRelease:
-		p.at, p.until, p.event, p.what = s.Call, 0, s.Invoked, promiseOver
+		p.at, p.until, p.event, p.kind = s.Call, 0, s.Invoked, promiseOver
 		return p, s.Outcome != history.Fail
 	case s.Outcome != history.OK:
 		return p, false
 	case s.Op == history.OpRenew:
-		p.what = promiseReplaced
+		p.kind = promiseReplaced
 		return p, (s.Valid != 0 || s.Lease > 0) && p.until < never
 	}
 	return p, isAcquire(s.Op) && p.until < never
@@ -127,7 +127,7 @@ func (x *promiseIndex) of(h *hold) []receivedPromise {
 	from += sort.Search(until-from, func(i int) bool { return x.latest[from+i] >= h.from })
 	for ; from < until && x.soonest[from] < h.until; from++ {
 		p, _ := x.promiseOf(x.effects[from])
-		if p.at >= h.from && p.at < h.until && (p.reader == h.reader || !p.reader && p.what == promiseOver) {
+		if p.at >= h.from && p.at < h.until && (p.reader == h.reader || !p.reader && p.kind == promiseOver) {
 			x.found = append(x.found, p)
 		}
 	}

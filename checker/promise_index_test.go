@@ -47,7 +47,7 @@ func promisesOf(v *view, h *hold) (list []receivedPromise) {
 	for effect := -int32(len(v.h.Notices)); effect < int32(len(v.h.Spans)); effect++ {
 		p, is := v.promiseOf(effect)
 		if is && v.ownerOf(effect) == (ownerKey{h.owner, h.key}) && p.at >= h.from && p.at < h.until &&
-			(p.reader == h.reader || !p.reader && p.what == promiseOver) {
+			(p.reader == h.reader || !p.reader && p.kind == promiseOver) {
 			list = append(list, p)
 		}
 	}

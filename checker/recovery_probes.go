@@ -120,7 +120,7 @@ func (v *view) leasedBeyond(key int32, t time.Duration) bool {
 			continue
 		}
 		last := seen[len(seen)-1]
-		if k, held := s.keptAt(last, key); held && k.rest >= 0 && later(s.h.Samples[last].Time, k.rest) > t {
+		if k, held := s.valueAt(last, key); held && k.rest >= 0 && later(s.h.Samples[last].Time, k.rest) > t {
 			return true
 		}
 	}

@@ -27,7 +27,7 @@ func keepError(rest time.Duration, o Options) time.Duration {
 // nodeSamples are the samples of a history by node.
 type nodeSamples struct {
 	*view
-	kept   []keptKey                   // see keptIn
+	kept   []keptKey                   // see valuesIn
 	first  []int32                     // by sample: its first place in kept
 	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
 	others [][]int32                   // by the same index: its samples since the first of these in which it was no master
@@ -122,7 +122,7 @@ func (s *nodeSamples) read() {
 			s.nodes, s.others = append(s.nodes, nil), append(s.others, nil)
 		}
 		s.nodes[n] = append(s.nodes[n], i)
-		for _, k := range s.keptIn(i) {
+		for _, k := range s.valuesIn(i) {
 			at := nodeKey{int32(n), k.key}
 			if s.stored[at] = true; k.names {
 				s.named[at] = append(s.named[at], x.Time)
@@ -153,12 +153,12 @@ func (s *nodeSamples) keep(x *history.Sample) {
 	}
 }
 
-// keptIn are the values of sample i at the keys of the history, in their order.
-func (s *nodeSamples) keptIn(i int32) []keptKey { return s.kept[s.first[i]:s.first[i+1]] }
+// valuesIn are the values of sample i at the keys of the history, in their order.
+func (s *nodeSamples) valuesIn(i int32) []keptKey { return s.kept[s.first[i]:s.first[i+1]] }
 
-// keptAt is the value of sample i at a key.
-func (s *nodeSamples) keptAt(i, key int32) (k keptKey, held bool) {
-	for _, k := range s.keptIn(i) {
+// valueAt is the value of sample i at a key.
+func (s *nodeSamples) valueAt(i, key int32) (k keptKey, held bool) {
+	for _, k := range s.valuesIn(i) {
 		if k.key == key {
 			return k, true
 		}
@@ -170,7 +170,7 @@ func (s *nodeSamples) keptAt(i, key int32) (k keptKey, held bool) {
 func (s *nodeSamples) findNaming() (all []naming) {
 	for node, samples := range s.nodes {
 		for place, i := range samples {
-			for _, k := range s.keptIn(i) {
+			for _, k := range s.valuesIn(i) {
 				at := naming{k.owner, k.key, int32(node), int32(place)}
 				if at.owner != none {
 					all = append(all, at)
@@ -236,7 +236,7 @@ const (
 
 // presenceOf reports whether sample i has a hold of an owner at a key, and the rest of the lease that it keeps there.
 func (s *nodeSamples) presenceOf(i, owner, key int32) (is presence, rest time.Duration) {
-	k, held := s.keptAt(i, key)
+	k, held := s.valueAt(i, key)
 	switch {
 	case !held:
 		return absent, 0

@@ -64,7 +64,7 @@ func (s *nodeSamples) heldElsewhere(node int, key int32, t, slack time.Duration)
 			continue
 		}
 		for _, i := range s.between(other, t-slack, later(t, slack)) {
-			if _, held := s.keptAt(i, key); held {
+			if _, held := s.valueAt(i, key); held {
 				return true
 			}
 		}

@@ -26,7 +26,7 @@ func (v *view) faultElsewhere(f *history.Fault, t time.Duration) string {
 			if v.holds[i].until <= t {
 				continue
 			}
-			stored, without := s.storedAt(&v.holds[i], t)
+			stored, without := s.mastersWithRecord(&v.holds[i], t)
 			if len(stored) == 0 || slices.ContainsFunc(targetNodes(f.Target), func(node string) bool {
 				return !slices.Contains(without, node)
 			}) {
@@ -56,9 +56,9 @@ func (v *view) requestedAt(nodes []string, t time.Duration) bool {
 	return false
 }
 
-// storedAt are the masters that had a record of a hold at some time, and the masters that certainly had none at t:
-// their last samples since the grant show none or, if there is none yet, they have never stored its key.
-func (s *nodeSamples) storedAt(h *hold, t time.Duration) (stored, without []string) {
+// mastersWithRecord are the masters that had a record of a hold at some time, and the masters that certainly had none
+// at t: their last samples since the grant show none or, if there is none yet, they have never stored its key.
+func (s *nodeSamples) mastersWithRecord(h *hold, t time.Duration) (stored, without []string) {
 	for node, samples := range s.nodes {
 		had, sampled := false, false
 		for i, x := range refsAt(s.h.Samples, s.between(node, h.asked, h.until)) {

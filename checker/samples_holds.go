@@ -156,7 +156,7 @@ func (l *ownerLedger) at(x *history.Sample, spans []history.Span) (op, depth int
 
 // wrongHold is a hold at a server that differs from its owner's hold.
 type wrongHold struct {
-	what        wrongHoldKind
+	kind        wrongHoldKind
 	span        int32 // the owner's last operation
 	depth       int32 // of the owner's hold
 	state       history.KeyState
@@ -183,7 +183,7 @@ func (s *nodeSamples) findWrongHolds(o Options) (all []wrongHold) {
 	seen := make(map[ownerKey]bool)
 	for node, samples := range s.nodes {
 		for i, x := range refsAt(s.h.Samples, samples) {
-			for _, kept := range s.keptIn(i) {
+			for _, kept := range s.valuesIn(i) {
 				if kept.owner == none || kept.shared {
 					continue
 				}
@@ -228,14 +228,14 @@ func (s *nodeSamples) compareHold(
 	case !ok:
 		return s.leftBehind(x, k, l, o)
 	case depth == 0:
-		k.what = heldForNobody
+		k.kind = heldForNobody
 		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
 		return k, released || x.Sent-last.Return > o.slack()
 	case l.lease > 0 && state.TTL >= 0 && x.Sent+state.TTL > later(last.Return, l.lease+o.slack()):
-		k.what = heldTooLongForLease
+		k.kind = heldTooLongForLease
 		return k, true
 	case state.Count > 0 && int32(state.Count) != depth && state.Mode == "":
-		k.what = heldMiscounted
+		k.kind = heldMiscounted
 		h, held := s.lastHold(last.Owner, last.Key, x.Sent)
 		return k, held && o.MayBeDown == 0 && s.holds[h].promisedAt(x.Sent)
 	}
@@ -243,13 +243,13 @@ func (s *nodeSamples) compareHold(
 }
 
 // addWrongHolds adds the findings of one kind about holds at servers.
-func (v *view) addWrongHolds(what wrongHoldKind, rule int, found *findings) {
+func (v *view) addWrongHolds(kind wrongHoldKind, rule int, found *findings) {
 	seen := v.samples()
 	if seen == nil {
 		return
 	}
 	for _, k := range seen.wrongHolds() {
-		if k.what == what {
+		if k.kind == kind {
 			found.add(finding{rule: rule, x: none, y: k.span, start: k.since, end: k.seen, note: k})
 		}
 	}
@@ -260,7 +260,7 @@ func (v *view) wrongHoldViolation(f finding) Violation {
 	k, op := f.note.(wrongHold), v.h.Spans[f.y].Op
 	f.note = k.node
 	w := wording{class: BrokenPromise}
-	switch did := "was refused"; k.what {
+	switch did := "was refused"; k.kind {
 	case heldLeftBehind:
 		did = either(op == history.OpRelease, "requested to release", "gave up its acquire of")
 		w.rule = "a lock that retries releases leaves no hold on a server that replies"

@@ -85,9 +85,9 @@ func (c *honestyCheck) requested(h *hold, t time.Duration) time.Duration {
 		switch {
 		case p.at > t:
 			return since
-		case p.what == promiseMade && p.span != h.span: // another hold of the owner
+		case p.kind == promiseMade && p.span != h.span: // another hold of the owner
 			return h.asked
-		case p.what == promiseReplaced && (p.span != none ||
+		case p.kind == promiseReplaced && (p.span != none ||
 			!c.all.mayAffect(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients)):
 			since = p.asked
 		}

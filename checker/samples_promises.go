@@ -18,7 +18,7 @@ type receivedPromise struct {
 	asked     time.Duration // its request was not sent before; of a notice, unknown: at
 	span      int32         // the operation; none: a notice
 	event     int32
-	what      promiseEvent
+	kind      promiseEvent
 	reader    bool // of a hold for reading; a notice does not say
 	notice    bool // made by a notice
 }
@@ -38,10 +38,10 @@ type levelPromises []receivedPromise
 // apply applies an event. A release leaves the promises of the outer levels.
 func (l *levelPromises) apply(p receivedPromise) {
 	list := *l
-	if p.what != promiseMade && len(list) > 0 {
+	if p.kind != promiseMade && len(list) > 0 {
 		list = list[:len(list)-1]
 	}
-	if p.what != promiseOver {
+	if p.kind != promiseOver {
 		list = append(list, p)
 	}
 	*l = list

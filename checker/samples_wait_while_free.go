@@ -40,7 +40,7 @@ type freeAtServers struct {
 	until    time.Duration // start of the first fault that is not one of a client
 	shared   map[int32]bool
 	free     map[int32][]segment // by key, computed when needed: without a hold and without a grant
-	hindered map[int32][]segment // the same; see inTheWay
+	hindered map[int32][]segment // the same; see hinderedTimes
 }
 
 func (v *view) newFreeAtServers(s *nodeSamples, o Options) *freeAtServers {
@@ -62,7 +62,7 @@ func (v *view) newFreeAtServers(s *nodeSamples, o Options) *freeAtServers {
 func (q *freeAtServers) longest(i int32) (best segment) {
 	s := &q.h.Spans[i]
 	if _, known := q.free[s.Key]; !known {
-		q.free[s.Key], q.hindered[s.Key] = q.freeInSamples(s.Key), q.inTheWay(s.Key)
+		q.free[s.Key], q.hindered[s.Key] = q.freeInSamples(s.Key), q.hinderedTimes(s.Key)
 	}
 	hindered := within(q.hindered[s.Key], segment{s.Call, s.Return})
 	for _, f := range within(q.free[s.Key], segment{s.Call, s.Return}) {
@@ -102,7 +102,7 @@ func (q *freeAtServers) freeInSamples(key int32) (free []segment) {
 			continue
 		}
 		seen[x.Node], last = true, x.Sent
-		if _, held := q.keptAt(i, key); held || !master {
+		if _, held := q.valueAt(i, key); held || !master {
 			busy[x.Node], known = true, known || held
 		} else {
 			delete(busy, x.Node)
@@ -129,9 +129,9 @@ func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
 	return at
 }
 
-// inTheWay are the times in which an earlier request may have kept a waiter from a free key, in a queue or as a writer
-// that waits, and those in which the operations alone show that the key was free.
-func (q *freeAtServers) inTheWay(key int32) (all []segment) {
+// hinderedTimes are the times in which an earlier request may have kept a waiter from a free key, in a queue or as a
+// writer that waits, and those in which the operations alone show that the key was free.
+func (q *freeAtServers) hinderedTimes(key int32) (all []segment) {
 	d := q.freeTimes()
 	for _, g := range d.gaps {
 		if g.key == key {

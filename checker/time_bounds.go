@@ -41,7 +41,7 @@ func (v *view) judgeTimeBounds(o Options, found *findings) {
 	for _, m := range v.h.Mistimed {
 		s := &v.h.Spans[m.Span]
 		switch {
-		case s.Part || v.wasClosed(m.Span), m.Timeout && !v.heardOf(s, m.Time): // see [view.unreturned]
+		case s.Part || v.wasClosed(m.Span), m.Timeout && !v.repliedLateOrCrashed(s, m.Time): // see [view.unreturned]
 		case m.Time > m.Over:
 			b.judge(finding{rule: notReturned, y: m.Span, start: m.Over, end: m.Time, note: lateAnswer}, 2*o.slack())
 		case m.Over-m.Time > unusedWait && b.waits(s) && b.in(segment{v.lastUse(m.Span), m.Time}, m.Span, delaying()):

@@ -40,9 +40,9 @@ func delaying() []string {
 // anything is the word for which every fault counts.
 const anything = ""
 
-// in reports whether no fault was in force in s, at a server or at the client of a span, that may affect one of the
-// words of what, and the client did not crash. Stalls are not considered, see ran.
-func (u *undisturbed) in(s segment, span int32, what []string) bool {
+// in reports whether no fault was in force in s, at a server or at the client of a span, that may have one of the
+// effects words, and the client did not crash. Stalls are not considered, see ran.
+func (u *undisturbed) in(s segment, span int32, words []string) bool {
 	client := u.client(span)
 	if at, crashed := u.crashed[client]; s.until > u.known || crashed && at >= s.from && at <= s.until {
 		return false
@@ -52,7 +52,7 @@ func (u *undisturbed) in(s segment, span int32, what []string) bool {
 		if at >= 0 && at != client || f.stall {
 			return false
 		}
-		return slices.ContainsFunc(what, func(w string) bool { return w == anything || f.mayAffect(w) })
+		return slices.ContainsFunc(words, func(w string) bool { return w == anything || f.mayAffect(w) })
 	})
 }
 

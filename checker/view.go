@@ -316,11 +316,11 @@ func effectOrder(h *history.History) []int32 {
 		return sparseEffectOrder(h, count)
 	}
 	slots := slices.Repeat([]int32{noEffect}, int(top+1))
-	eachEffect(h, func(at, what int32) { slots[at] = what })
+	eachEffect(h, func(at, effect int32) { slots[at] = effect })
 	return slots
 }
 
-func eachEffect(h *history.History, visit func(at, what int32)) {
+func eachEffect(h *history.History, visit func(at, effect int32)) {
 	for i, s := range refs(h.Spans) {
 		at := int32(-1)
 		switch s.Op {
@@ -345,13 +345,13 @@ func eachEffect(h *history.History, visit func(at, what int32)) {
 }
 
 func sparseEffectOrder(h *history.History, count int) []int32 {
-	type mark struct{ at, what int32 }
+	type mark struct{ at, effect int32 }
 	marks := make([]mark, 0, count)
-	eachEffect(h, func(at, what int32) { marks = append(marks, mark{at, what}) })
+	eachEffect(h, func(at, effect int32) { marks = append(marks, mark{at, effect}) })
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	order := make([]int32, 0, count)
 	for _, m := range marks {
-		order = append(order, m.what)
+		order = append(order, m.effect)
 	}
 	return order
 }

@@ -117,16 +117,16 @@ func (v *view) unreturned(o Options, found *findings) (asked int) {
 		p := longestOutside(segment{max(s.Call, u.Time-2*o.slack()), u.Time},
 			o.excusedBy(wakeOutage, excuses(scopeOf(s)).away.windows),
 			o.excusedBy(wakePaused, v.clientPauses()[v.client(u.Span)]))
-		if p.until-p.from > o.slack() && !(o.applies(wakeLate) && v.heardOf(s, u.Time)) {
+		if p.until-p.from > o.slack() && !(o.applies(wakeLate) && v.repliedLateOrCrashed(s, u.Time)) {
 			found.add(finding{rule: notReturned, x: none, y: u.Span, start: s.Call, end: u.Time})
 		}
 	}
 	return asked
 }
 
-// heardOf reports whether the client of s replied late or crashed: its process number is not used for anything else
-// after the harness stopped waiting at t.
-func (v *view) heardOf(s *history.Span, t time.Duration) bool {
+// repliedLateOrCrashed reports whether the client of s replied late or crashed: its process number is not used for
+// anything else after the harness stopped waiting at t.
+func (v *view) repliedLateOrCrashed(s *history.Span, t time.Duration) bool {
 	client := s.Process.Client(v.h.Clients)
 	return slices.ContainsFunc(v.h.Notices, func(n history.Notice) bool {
 		return n.Process.Client(v.h.Clients) == client && n.Time >= s.Call &&

@@ -11,7 +11,7 @@ import (
 )
 
 // wording is how the violations of one rule, each by operation y of a finding, are put into words. In rule and text a
-// word with a dollar sign stands for a fact from [view.know].
+// word with a dollar sign stands for a fact from [view.wordValue].
 type wording struct {
 	class Class
 	x     evidence
@@ -54,13 +54,13 @@ func (v *view) word(f finding, w wording) Violation {
 	if first >= 0 {
 		x.Events = slices.Concat([]int{int(first)}, x.Events)
 	}
-	know := func(word string) string { return v.know(word, f, w.x) }
-	x.Rule, x.Text = os.Expand(w.rule, know), os.Expand(w.text, know)
+	value := func(word string) string { return v.wordValue(word, f, w.x) }
+	x.Rule, x.Text = os.Expand(w.rule, value), os.Expand(w.text, value)
 	return x
 }
 
-// know is the meaning of a word of a [wording]: about operation y, about x, or about the finding itself.
-func (v *view) know(word string, f finding, e evidence) string {
+// wordValue is the meaning of a word of a [wording]: about operation y, about x, or about the finding itself.
+func (v *view) wordValue(word string, f finding, e evidence) string {
 	s := &v.h.Spans[f.y]
 	switch word {
 	case "client":
@@ -110,13 +110,13 @@ func (v *view) know(word string, f finding, e evidence) string {
 	}
 	if e == anOp || e == otherOp {
 		x := &v.h.Spans[f.x]
-		return v.knowOther(word, &hold{span: f.x, asked: x.Call, from: x.Return, token: x.Token})
+		return v.otherWordValue(word, &hold{span: f.x, asked: x.Call, from: x.Return, token: x.Token})
 	}
-	return v.knowOther(word, &v.holds[f.x])
+	return v.otherWordValue(word, &v.holds[f.x])
 }
 
-// knowOther is the meaning of a word about x, if that is a hold. Of an operation since is when it returned.
-func (v *view) knowOther(word string, h *hold) string {
+// otherWordValue is the meaning of a word about x, if that is a hold. Of an operation since is when it returned.
+func (v *view) otherWordValue(word string, h *hold) string {
 	switch word {
 	case "size":
 		return strconv.Itoa(int(v.h.Spans[h.span].Asked))

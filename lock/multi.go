@@ -173,8 +173,8 @@ func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context) error
 	return do(ctx, h, work)
 }
 
-// whyApart is why one script cannot take the locks.
-func (m *MultiLock) whyApart() error {
+// separateReason is why one script cannot take the locks.
+func (m *MultiLock) separateReason() error {
 	for _, g := range m.groups {
 		if p := g.parts[0]; !p.bundled {
 			return fmt.Errorf("%w: %q is not a mutex, and one script takes only mutexes: leave WithAtomic out",
@@ -208,7 +208,7 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 		r.newOwner = c.random.ID()
 	}
 	if o.atomic && len(r.groups) > 1 {
-		return nil, m.whyApart()
+		return nil, m.separateReason()
 	}
 	ctx, cancel := limitWait(parent, o.wait)
 	defer cancel()

@@ -73,10 +73,10 @@ func (s *holds) prolonged() (renewals []client.Reply) {
 
 // innermost is the hold of a request, or else the last such hold that has ended; nil if there was none. A request
 // without a mode is about the hold for writing first.
-func (s *holds) innermost(what client.Hold) (held, native.HoldID) {
+func (s *holds) innermost(ref client.Hold) (held, native.HoldID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := native.IDOf(what)
+	id := native.IDOf(ref)
 	ids := []native.HoldID{id}
 	if id.Mode == "" {
 		ids = append(ids, native.HoldID{Key: id.Key, Owner: id.Owner, Mode: "write"},
@@ -84,7 +84,7 @@ func (s *holds) innermost(what client.Hold) (held, native.HoldID) {
 	}
 	for _, id := range ids {
 		for _, h := range slices.Backward(s.of[id]) {
-			if p, ok := h.(interface{ IDs() []string }); !ok || what.Permits == 0 || permitsOf(p) == what.Permits {
+			if p, ok := h.(interface{ IDs() []string }); !ok || ref.Permits == 0 || permitsOf(p) == ref.Permits {
 				return h, id
 			}
 		}

@@ -21,14 +21,14 @@ func newPermitOwners() *permitOwners {
 
 // add remembers the owner of p until p is released, or its loss is reported, and says whether that was reported
 // already.
-func (o *permitOwners) add(p *lock.Permits, what client.Hold) (lost bool) {
+func (o *permitOwners) add(p *lock.Permits, ref client.Hold) (lost bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lost[p] {
 		delete(o.lost, p)
 		return true
 	}
-	o.of[p] = what
+	o.of[p] = ref
 	go func() {
 		if <-p.Done(); !errors.Is(p.Err(), lock.ErrLost) {
 			o.take(p)
@@ -38,28 +38,28 @@ func (o *permitOwners) add(p *lock.Permits, what client.Hold) (lost bool) {
 }
 
 // take forgets the owner of p, and returns it if it was known.
-func (o *permitOwners) take(p *lock.Permits) (what client.Hold, known bool) {
+func (o *permitOwners) take(p *lock.Permits) (ref client.Hold, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	what, known = o.of[p]
+	ref, known = o.of[p]
 	delete(o.of, p)
-	return what, known
+	return ref, known
 }
 
 // takeLost is take for a reported loss: a loss of unknown permits is kept for add.
-func (o *permitOwners) takeLost(p *lock.Permits) (what client.Hold, known bool) {
-	if what, known = o.take(p); !known {
+func (o *permitOwners) takeLost(p *lock.Permits) (ref client.Hold, known bool) {
+	if ref, known = o.take(p); !known {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.lost[p] = true
 	}
-	return what, known
+	return ref, known
 }
 
 // owner is whose permits p are, if that is known.
-func (o *permitOwners) owner(p *lock.Permits) (what client.Hold, known bool) {
+func (o *permitOwners) owner(p *lock.Permits) (ref client.Hold, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	what, known = o.of[p]
-	return what, known
+	ref, known = o.of[p]
+	return ref, known
 }

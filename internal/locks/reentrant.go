@@ -131,8 +131,8 @@ func (l *library) permitsRenewed(p *lock.Permits) {
 		}
 	} else if _, seen := l.events.takeAbout(lock.Renewed, p); !seen {
 		return // as for a hold
-	} else if what, known := l.permits.owner(p); known {
-		l.notify(client.Reply{Event: history.Renewed, Key: what.Key, Owner: what.Owner, Deadline: p.Deadline()})
+	} else if ref, known := l.permits.owner(p); known {
+		l.notify(client.Reply{Event: history.Renewed, Key: ref.Key, Owner: ref.Owner, Deadline: p.Deadline()})
 	}
 }
 
@@ -147,19 +147,19 @@ func (l *library) report(h client.Hold, until time.Time) {
 // permitsLost reports the loss of p, for a client that learns of it from a callback.
 func (l *library) permitsLost(p *lock.Permits) {
 	_, seen := l.events.takeAbout(lock.Lost, p) // as for a hold
-	if what, known := l.permits.takeLost(p); known && seen && !l.contexts {
-		l.report(what, p.Deadline())
+	if ref, known := l.permits.takeLost(p); known && seen && !l.contexts {
+		l.report(ref, p.Deadline())
 	}
 }
 
 // watch reports the loss of h, even if it is lost already, unless the options of package lock do.
-func (l *library) watch(h held, what client.Hold) {
+func (l *library) watch(h held, ref client.Hold) {
 	switch h := h.(type) {
 	case *lock.Permits:
-		lost := l.permits.add(h, what)
+		lost := l.permits.add(h, ref)
 		switch {
 		case lost && !l.contexts:
-			l.report(what, h.Deadline())
+			l.report(ref, h.Deadline())
 		case !l.contexts:
 			return // see permitsLost
 		}
@@ -170,7 +170,7 @@ func (l *library) watch(h held, what client.Hold) {
 	go func() {
 		<-h.Done()
 		if errors.Is(h.Err(), lock.ErrLost) && l.ended(h) {
-			l.report(what, h.Deadline())
+			l.report(ref, h.Deadline())
 		}
 	}()
 }
@@ -206,8 +206,8 @@ func (l *library) Acquire(ctx context.Context, a client.Acquire) (client.Grant, 
 }
 
 // Renew renews the innermost hold, or asks to renew the last one, which has ended.
-func (l *library) Renew(ctx context.Context, what client.Hold, lease time.Duration) (client.Grant, error) {
-	h, _ := l.holds.innermost(what)
+func (l *library) Renew(ctx context.Context, ref client.Hold, lease time.Duration) (client.Grant, error) {
+	h, _ := l.holds.innermost(ref)
 	if h == nil {
 		return client.Grant{}, client.ErrNotHeld
 	}
@@ -218,16 +218,16 @@ func (l *library) Renew(ctx context.Context, what client.Hold, lease time.Durati
 }
 
 // Release releases the innermost hold, or asks to release the last one again.
-func (l *library) Release(ctx context.Context, what client.Hold) (int, error) {
-	h, id := l.holds.innermost(what)
+func (l *library) Release(ctx context.Context, ref client.Hold) (int, error) {
+	h, id := l.holds.innermost(ref)
 	if h == nil {
 		return 0, client.ErrNotHeld
 	}
-	early := l.checkContext(h, what.Owner)
+	early := l.checkContext(h, ref.Owner)
 	s, scoped := h.(*scope)
 	release := func(ctx context.Context) error { return l.releaseHeld(ctx, h) }
 	if scoped {
-		release = func(context.Context) error { return l.leave(s, what) }
+		release = func(context.Context) error { return l.leave(s, ref) }
 	}
 	err := release(ctx)
 	if err == nil || lock.Definite(err) {

@@ -17,12 +17,12 @@ func (l *library) closeAndOpen(ctx context.Context) error {
 	if err := l.lock.Close(ctx); err != nil {
 		return err
 	}
-	wrong := l.closedHolds(func(what client.Hold, h held) { l.report(what, h.Deadline()) })
+	wrong := l.closedHolds(func(ref client.Hold, h held) { l.report(ref, h.Deadline()) })
 	return errors.Join(wrong, l.openAgain())
 }
 
 // closedHolds checks that all holds have ended with the client, and calls each for every hold.
-func (l *library) closedHolds(each func(what client.Hold, h held)) (wrong error) {
+func (l *library) closedHolds(each func(ref client.Hold, h held)) (wrong error) {
 	for _, e := range l.holds.endAll() {
 		if e.hold.Err() == nil || e.hold.Context().Err() == nil || !isDone(e.hold) {
 			wrong = errors.Join(wrong, contradiction("the client was closed, and a hold of %q lasts", e.id.Key))
@@ -80,9 +80,9 @@ func (l *library) acquireUntilClosed(ctx context.Context, a client.Acquire, afte
 		l.settle()
 	}
 	o, err := l.closeDuring(context.WithoutCancel(ctx), a, connsFirst, returned)
-	lasts := l.closedHolds(func(what client.Hold, h held) {
-		if what.Owner != a.Owner { // the caller never got the hold of the acquire itself
-			l.report(what, h.Deadline())
+	lasts := l.closedHolds(func(ref client.Hold, h held) {
+		if ref.Owner != a.Owner { // the caller never got the hold of the acquire itself
+			l.report(ref, h.Deadline())
 		}
 	})
 	if connsFirst {

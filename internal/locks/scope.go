@@ -164,19 +164,19 @@ func (l *library) checkScope(s *scope, a client.Acquire) error {
 }
 
 // leave ends the hold of a function, which fails or panics if that is asked for.
-func (l *library) leave(s *scope, what client.Hold) error {
+func (l *library) leave(s *scope, ref client.Hold) error {
 	why := error(nil)
 	switch {
-	case what.Failed && isEven(what.Owner):
+	case ref.Failed && isEven(ref.Owner):
 		why = errScopeEnd
-	case what.Failed:
+	case ref.Failed:
 		why = errScopePanic
 	}
 	err := s.end(why)
 	if errors.Is(err, client.ErrContradiction) || errors.Is(err, errLeft) {
 		return err
 	}
-	event, seen := l.events.takeOf(eventID{lock.Released, what.Key, what.Owner})
+	event, seen := l.events.takeOf(eventID{lock.Released, ref.Key, ref.Owner})
 	switch {
 	case !seen:
 		return contradiction("the function has ended, but the observer got no event for the release")

@@ -74,15 +74,15 @@ func (l *library) drain(ctx context.Context, a client.Acquire) (client.Grant, er
 }
 
 // forcePermits releases the last permits of a hold of this client.
-func (l *library) forcePermits(ctx context.Context, what client.Hold) (bool, error) {
-	n := what.Permits
-	what.Permits = 0
-	h, _ := l.holds.innermost(what)
+func (l *library) forcePermits(ctx context.Context, ref client.Hold) (bool, error) {
+	n := ref.Permits
+	ref.Permits = 0
+	h, _ := l.holds.innermost(ref)
 	p, is := h.(*lock.Permits)
 	if !is || n < 1 {
 		return false, nil
 	}
 	ids := p.IDs()
-	held, err := l.semaphore(l.lock, client.Acquire{Key: what.Key}).ForceRelease(ctx, ids[max(0, len(ids)-n):]...)
+	held, err := l.semaphore(l.lock, client.Acquire{Key: ref.Key}).ForceRelease(ctx, ids[max(0, len(ids)-n):]...)
 	return held > 0, err
 }

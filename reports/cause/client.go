@@ -91,7 +91,7 @@ func (q *inquiry) lateWrite() *Cause {
 func findForeignRelease(q *inquiry) *Cause {
 	switch {
 	case q.p == nil:
-		return q.releasedAnother()
+		return q.wrongReleaseCause()
 	case q.p.Outlived():
 		return nil
 	}
@@ -103,11 +103,11 @@ func findForeignRelease(q *inquiry) *Cause {
 		ended, validity := q.r.Validity(mine), q.r.ValidityName(mine)
 		if f := q.r.FaultIn(mine, mine.From, rel.Call); f != nil {
 			return blame(f, "%[2]s, which %[3]s, past the end of %[4]s at %[1]s, %[5]s", ended, mine, f.During(),
-				validity, q.releasedAnothers(rel))
+				validity, q.wrongReleaseText(rel))
 		}
-		return because("%s, after the end of %s at %s, %s", mine, validity, ended, q.releasedAnothers(rel))
+		return because("%s, after the end of %s at %s, %s", mine, validity, ended, q.wrongReleaseText(rel))
 	}
-	return cmp.Or(q.chainedRelease(), q.lateRelease(), q.strangersRelease())
+	return cmp.Or(q.chainedRelease(), q.lateRelease(), q.releaseByNonHolder())
 }
 
 // releases are the releases between the two grants that succeeded for another owner, each with that owner's last hold;
@@ -139,14 +139,14 @@ func (q *inquiry) chainedRelease() *Cause {
 		return nil
 	}
 	c := blame(f, "%s, granted it at %s, %s; before that, %s %s", mine, mine.GrantedAt(),
-		q.releasedAnothers(rel), evidence.Subject(f.Target), f.During())
+		q.wrongReleaseText(rel), evidence.Subject(f.Target), f.During())
 	c.indirect = true
 	return c
 }
 
-// releasedAnothers says that a release between the two grants succeeded after the lock had been granted to the first
+// wrongReleaseText says that a release between the two grants succeeded after the lock had been granted to the first
 // holder, and how its key was sampled then.
-func (q *inquiry) releasedAnothers(rel *history.Span) evidence.Sentence {
+func (q *inquiry) wrongReleaseText(rel *history.Span) evidence.Sentence {
 	a, b := q.p.A, q.p.B
 	s := evidence.Say("released it at %s", evidence.CallAt(rel))
 	if rel.Call < a.From { // whether the grant came before it is not known
@@ -186,7 +186,7 @@ func findClientClocks(q *inquiry) *Cause {
 	}
 	c := new(Cause)
 	if rel, _ := q.releaseBetween(); rel != nil {
-		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.releasedAnothers(rel), q.p.Early())
+		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.wrongReleaseText(rel), q.p.Early())
 	} else {
 		a, b := q.p.A, q.p.B
 		c.Add("%s was granted it at %s, %s at %s%s", a, a.GrantedAt(), b, b.GrantedAt(), q.p.Early())

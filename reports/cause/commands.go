@@ -110,7 +110,7 @@ func (q *inquiry) lateRelease() *Cause {
 		return nil
 	}
 	return blame(f, "%s, which %s, past the end of %s at %s, %s", mine, f.During(), q.r.ValidityName(mine),
-		q.r.Validity(mine), q.releasedAnothers(rel))
+		q.r.Validity(mine), q.wrongReleaseText(rel))
 }
 
 // findConfirmedLoss: a key was removed while it was held, and the release of that hold succeeded.
@@ -140,7 +140,7 @@ func findConfirmedLoss(q *inquiry) *Cause {
 		return c.blame(f, "%[2]s, granted %[3]s at %[4]s, released it at %[5]s without an error, although the key %[1]s "+
 			"(%[6]s)", how, mine, evidence.Quote(q.v.Key), mine.GrantedAt(), evidence.ReplyAt(rel), f)
 	}
-	if _, _, other := q.releaseOfAnother(); other != nil {
+	if _, _, other := q.wrongRelease(); other != nil {
 		if kept := q.stillKept(other, rel); kept != nil {
 			return q.releasedPast(rel, mine, other).addKept(kept, other)
 		}

@@ -76,10 +76,10 @@ func (q *inquiry) releaseLost(rel *history.Span, master string, promoted, kept *
 	return c.explain(q.r.StepAt(int(rel.Invoked)), seenIn(kept, 8, "%s still has the key, with no expiry", node))
 }
 
-// releasedAnother: a release that succeeded although another client had been granted the lock, and whose key no node is
-// known to have kept.
-func (q *inquiry) releasedAnother() *Cause {
-	rel, mine, other := q.releaseOfAnother()
+// wrongReleaseCause: a release that succeeded although another client had been granted the lock, and whose key no node
+// is known to have kept.
+func (q *inquiry) wrongReleaseCause() *Cause {
+	rel, mine, other := q.wrongRelease()
 	if rel == nil || q.stillKept(other, rel) != nil {
 		return nil
 	}
@@ -93,9 +93,9 @@ func (q *inquiry) releasedAnother() *Cause {
 	return c
 }
 
-// releaseOfAnother is the release that a violation of honesty is about, if another client held the lock throughout, the
+// wrongRelease is the release that a violation of honesty is about, if another client held the lock throughout, the
 // last hold of its owner, and the other client's hold; nil if it is about something else.
-func (q *inquiry) releaseOfAnother() (rel *history.Span, mine, other *evidence.Hold) {
+func (q *inquiry) wrongRelease() (rel *history.Span, mine, other *evidence.Hold) {
 	if q.property != checker.Honesty {
 		return nil, nil, nil
 	}

@@ -111,8 +111,8 @@ func (q *inquiry) shortened(promised, later *history.Span) *Cause {
 	return nil
 }
 
-// strangersRelease: a release between the two grants succeeded for an owner that did not hold the lock.
-func (q *inquiry) strangersRelease() *Cause {
+// releaseByNonHolder: a release between the two grants succeeded for an owner that did not hold the lock.
+func (q *inquiry) releaseByNonHolder() *Cause {
 	a, b := q.p.A, q.p.B
 	for rel, mine := range q.releases() {
 		if rel.Call < a.From || mine != nil && (mine.End != checker.Released || mine.To > a.From) {

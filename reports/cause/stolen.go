@@ -26,7 +26,7 @@ func findStolen(q *inquiry) *Cause {
 			return q.stolen(s, victim, q.r.HoldOf(s.Span))
 		}
 	}
-	if rel, mine, other := q.releaseOfAnother(); rel != nil {
+	if rel, mine, other := q.wrongRelease(); rel != nil {
 		return q.setBack(rel, mine, other)
 	}
 	return cmp.Or(q.renewedAnother(), q.deniedAfterRenewal())

@@ -73,16 +73,16 @@ type Locker[C Client, H Hold] struct {
 // ownedHold is a hold and its request.
 type ownedHold[H Hold] struct {
 	hold H
-	what client.Hold
+	ref  client.Hold
 }
 
 // is reports whether a request is about h; one without a mode is about either.
-func (h ownedHold[H]) is(what client.Hold) bool {
-	own := h.what
-	if what.Mode == "" {
+func (h ownedHold[H]) is(ref client.Hold) bool {
+	own := h.ref
+	if ref.Mode == "" {
 		own.Mode = ""
 	}
-	return native.IDOf(own) == native.IDOf(what) && (what.Permits == 0 || what.Permits == own.Permits)
+	return native.IDOf(own) == native.IDOf(ref) && (ref.Permits == 0 || ref.Permits == own.Permits)
 }
 
 // indexOf is the place of a hold among the granted and not released ones, or negative. l.mu is held.
@@ -99,10 +99,10 @@ func (l *Locker[C, H]) report(event string) func(H) {
 			l.mu.Unlock()
 			return
 		}
-		what := l.holds[i].what
+		ref := l.holds[i].ref
 		l.mu.Unlock()
-		for _, key := range native.KeysOf(what) {
-			l.notify(client.Reply{Event: event, Key: key, Owner: what.Owner, Deadline: h.Deadline()})
+		for _, key := range native.KeysOf(ref) {
+			l.notify(client.Reply{Event: event, Key: key, Owner: ref.Owner, Deadline: h.Deadline()})
 		}
 	}
 }
@@ -176,8 +176,8 @@ func (l *Locker[C, H]) Renew(context.Context, client.Hold, time.Duration) (clien
 }
 
 // Release releases the hold, or asks to release the last one again.
-func (l *Locker[C, H]) Release(ctx context.Context, what client.Hold) (int, error) {
-	h, ok := l.find(what)
+func (l *Locker[C, H]) Release(ctx context.Context, ref client.Hold) (int, error) {
+	h, ok := l.find(ref)
 	if !ok {
 		return 0, client.ErrNotHeld
 	}
@@ -192,12 +192,12 @@ func (l *Locker[C, H]) Release(ctx context.Context, what client.Hold) (int, erro
 }
 
 // find is the latest hold of a request, or else the last such hold that has ended.
-func (l *Locker[C, H]) find(what client.Hold) (ownedHold[H], bool) {
+func (l *Locker[C, H]) find(ref client.Hold) (ownedHold[H], bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, list := range [][]ownedHold[H]{l.holds, l.ended} {
 		for _, h := range slices.Backward(list) {
-			if h.is(what) {
+			if h.is(ref) {
 				return h, true
 			}
 		}
