@@ -74,7 +74,7 @@ func opensSession(l sessionLock) openFunc {
 // Acquire begins a session and acquires the lock in it.
 func (l *sessions) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	began := time.Now()
-	c, err := connect(ctx, l.config, a.Owner)
+	c, err := connect(context.WithoutCancel(ctx), l.config, a.Owner) // the wait is for the lock, not for the session
 	if err != nil {
 		return client.Grant{}, err
 	}

@@ -105,12 +105,8 @@ func (l *table) run(ctx context.Context, statement string, h client.Hold, lease 
 
 // send executes a statement once. l.mu is held.
 func (l *table) send(ctx context.Context, statement string, h client.Hold, lease time.Duration) (client.Grant, error) {
-	if l.conn == nil || l.conn.IsClosed() {
-		c, err := connect(ctx, l.config, "")
-		if err != nil {
-			return client.Grant{}, err
-		}
-		l.conn = c
+	if err := l.session(ctx); err != nil {
+		return client.Grant{}, err
 	}
 	sent := time.Now()
 	var token int64
@@ -126,6 +122,35 @@ func (l *table) send(ctx context.Context, statement string, h client.Hold, lease
 	}
 	return g, err
 }
+
+// session begins a session if there is none, or if it does not answer, and tries again until ctx ends: the server
+// may be starting. l.mu is held.
+func (l *table) session(ctx context.Context) error {
+	if l.conn != nil && !l.conn.IsClosed() {
+		if l.conn.Ping(ctx) == nil {
+			return nil
+		}
+		_ = end(l.conn)
+	}
+	for {
+		c, err := connect(ctx, l.config, "")
+		if err == nil {
+			l.conn = c
+			return nil
+		}
+		select {
+		case <-time.After(longest):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Pauses before another attempt.
+const (
+	shortest = 5 * time.Millisecond
+	longest  = 50 * time.Millisecond
+)
 
 // Acquire tries until the lock is free, with random pauses.
 func (l *table) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
@@ -146,9 +171,8 @@ func (l *table) Acquire(ctx context.Context, a client.Acquire) (client.Grant, er
 
 // pause waits from 5 to 50 ms and reports whether ctx has not ended.
 func (l *table) pause(ctx context.Context) bool {
-	const shortest, longest = 5, 50
 	l.mu.Lock()
-	t := time.NewTimer(time.Duration(shortest+l.random.IntN(longest-shortest+1)) * time.Millisecond)
+	t := time.NewTimer(shortest + time.Duration(l.random.Int64N(int64(longest-shortest))))
 	l.mu.Unlock()
 	defer t.Stop()
 	select {
