@@ -11,7 +11,7 @@ import (
 
 // judgeLosses judges the reported losses, and the losses that were not reported.
 func (c *honestyCheck) judgeLosses() {
-	reported, ofLeases := false, false // ofLeases: of holds for which a lease was requested
+	reported, ofLeases := false, false // ofLeases: that a requested lease had ended
 	for _, n := range refs(c.h.Notices) {
 		if n.F != history.Lost {
 			continue
@@ -19,7 +19,8 @@ func (c *honestyCheck) judgeLosses() {
 		reported = true
 		c.losses++
 		if x, held := c.lastHold(n.Owner, n.Key, n.Time); held && !ofLeases {
-			ofLeases = c.h.Spans[c.holds[x].span].Lease > 0 && !c.reenteredUnleased(&c.holds[x])
+			h := &c.holds[x]
+			ofLeases = c.h.Spans[h.span].Lease > 0 && n.Time >= c.validUntil(h) && !c.reenteredUnleased(h)
 		}
 	}
 	pauses := c.clientPauses()
@@ -79,6 +80,11 @@ func (c *honestyCheck) validUntil(h *hold) time.Duration {
 	if valid < h.until {
 		valid = max(valid, c.longestLeft(h))
 	}
+	if s := &c.h.Spans[h.span]; s.Valid == 0 && len(h.extra().laterPromises) == 0 {
+		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
+		// time of its wait.
+		valid = max(valid, s.Return+s.Lease)
+	}
 	return valid
 }
 
@@ -95,7 +101,7 @@ func (h *hold) lastPromise() time.Duration {
 func (h *hold) longestPromise() time.Duration { return max(h.lastPromise(), h.extra().furthest) }
 
 // judgeLate judges a hold on which its owner relied after its promise, until its client was seen last. ofLeases: the
-// lock has reported the loss of a hold for which a lease was requested.
+// lock has reported a loss because a requested lease had ended.
 func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pauses map[int][]segment) {
 	h := &c.holds[i]
 	s := &c.h.Spans[h.span]
@@ -107,11 +113,6 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, ofLeases bool, pa
 	}
 	until := min(h.until, c.seen()[c.client(h.span)])
 	from := max(valid, h.from)
-	if s.Valid == 0 && len(h.extra().laterPromises) == 0 {
-		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
-		// time of its wait.
-		from = max(from, s.Return+s.Lease)
-	}
 	if c.o.applies(honestPaused) {
 		for _, p := range pauses[c.client(h.span)] {
 			if p.from < until && p.until > from { // it can be reported when the client resumes
