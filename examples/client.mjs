@@ -56,6 +56,7 @@ class Redis {
       const line = this.text.slice(0, end);
       const { resolve, reject } = this.waiting.shift();
       line[0] === '-' ? reject(new Error(line)) : resolve(Number(line.slice(1)));
+      if (line.startsWith('-READONLY')) return this.drop(new Error(line)); // a replica now: the address leads elsewhere
     }
   }
 

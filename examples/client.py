@@ -50,6 +50,8 @@ class Redis:
             raise ConnectionError("connection closed by the server")
         kind, rest = line[:1], line[1:-2]
         if kind == b"-":
+            if rest.startswith(b"READONLY"):
+                self.conn = None  # the server is a replica now: the address leads to the new master
             raise RuntimeError(rest.decode())
         if kind == b"$":
             return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2]
