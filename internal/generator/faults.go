@@ -48,7 +48,7 @@ func tolerances() []tolerance {
 		{fault: "failover", because: dataLost},
 		{fault: "manual-promotion", because: dataLost},
 		{fault: "split-brain", because: dataLost},
-		{fault: "endpoint-change", because: dataLost},
+		{fault: "endpoint-change", because: "connections stay with a server that is a replica then, or a second master"},
 		{fault: "cluster-failover", weight: 2},
 		{fault: "cluster-failover-force", because: dataLost},
 		{fault: "cluster-takeover", because: dataLost},

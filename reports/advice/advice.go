@@ -35,7 +35,7 @@ func For(p checker.Property) []evidence.Advice {
 	return nil
 }
 
-// ofRequests: a holder is stalled or cut off, or requests are executed twice, too late, or for another owner.
+// ofRequests: a holder is stalled or cut off, or requests are executed twice, too late, for another owner, or refused.
 func ofRequests() map[string][]evidence.Advice {
 	return map[string][]evidence.Advice{
 		"stolen": {{
@@ -72,6 +72,11 @@ func ofRequests() map[string][]evidence.Advice {
 			Text: "Store a value that is unique to the hold, and delete the key only if it still has it, in one script " +
 				"(compare and delete).",
 			Cost: "a script instead of DEL",
+		}},
+		"demoted-server": {{
+			Text: "When a server refuses a request because it is a replica (READONLY), close the connection, look the name of " +
+				"the master up again, connect, and send the request again; do so for renewals and releases as well.",
+			Cost: "a new connection for each change of the master",
 		}},
 		"granted-too-late": {{
 			Text: "Count the validity from before the first request, and release the lock if no validity is left (RedLock, " +
@@ -210,8 +215,9 @@ func ofReplies() map[string][]evidence.Advice {
 			Cost: "a request for each acquire that gives up; until it is answered, the outcome of the acquire is unknown",
 		}},
 		"no-lease": {{
-			Text: "Set the lease in the command that takes the lock (`SET key value NX PX lease`; in a semaphore, with each " +
-				"permit), so that the server ends the hold of a client that died or is cut off.",
+			Text: "Set the lease in the command that takes the lock (`SET key value NX PX lease`), so that the server ends " +
+				"the hold of a client that died or is cut off. In a semaphore, store the end of its lease with each permit, and " +
+				"remove those that have ended before you count them.",
 			Cost: "work that takes longer than the lease has to renew it",
 		}},
 		"release-lost-in-failover": {{

@@ -9,10 +9,10 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/overlap"
 )
 
-// Causes that lie with the clients: a holder that stalls or works for too long, a
-// release by a client that does not hold the lock, clocks of clients.
+// Causes that lie with the clients: a stall, work for too long, a release of another client's lock, clocks.
 
 // findStall: the holder was stopped past the end of its validity.
 func findStall(q *inquiry) *Cause { return q.stalled(false) }
@@ -86,8 +86,8 @@ func (q *inquiry) lateWrite() *Cause {
 	return c
 }
 
-// findForeignRelease: between the two grants, a client whose own hold had ended
-// before released the lock, and the key of the first holder was gone after that.
+// findForeignRelease: between the two grants, a client that did not hold the lock released it, and the key of the first
+// holder was gone after that.
 func findForeignRelease(q *inquiry) *Cause {
 	switch {
 	case q.p == nil:
@@ -95,53 +95,79 @@ func findForeignRelease(q *inquiry) *Cause {
 	case q.p.Outlived():
 		return nil
 	}
+	return cmp.Or(q.foreignRelease(), q.chainedRelease())
+}
+
+// foreignRelease is the cause if the hold of that client had ended before, or while its release was kept in flight, or
+// if it had none.
+func (q *inquiry) foreignRelease() *Cause {
 	for rel, mine := range q.releases() {
-		if mine == nil || mine.ValidUntil() == 0 || mine.ValidUntil() > min(q.p.A.From, rel.Call) ||
-			mine.From > q.p.A.From {
+		if mine == nil || mine.ValidUntil() == 0 || mine.ValidUntil() > q.p.A.From || mine.From > q.p.A.From {
 			continue
 		}
+		from, to := mine.From, rel.Call
+		if mine.ValidUntil() > rel.Call {
+			from, to = rel.Call, rel.Return
+		}
 		ended, validity := q.r.Validity(mine), q.r.ValidityName(mine)
-		if f := q.r.FaultIn(mine, mine.From, rel.Call); f != nil {
+		if f := q.r.FaultIn(mine, from, to); f != nil {
 			return blame(f, "%[2]s, which %[3]s, past the end of %[4]s at %[1]s, %[5]s", ended, mine, f.During(),
 				validity, q.wrongReleaseText(rel))
 		}
-		return because("%s, after the end of %s at %s, %s", mine, validity, ended, q.wrongReleaseText(rel))
+		if mine.ValidUntil() <= rel.Call {
+			return because("%s, after the end of %s at %s, %s", mine, validity, ended, q.wrongReleaseText(rel))
+		}
 	}
-	return cmp.Or(q.chainedRelease(), q.lateRelease(), q.releaseByNonHolder())
+	return q.releaseByNonHolder()
 }
 
-// releases are the releases between the two grants that succeeded for another owner, each with that owner's last hold;
-// nil: it had none.
+// releases are the releases between the two grants that succeeded for another owner, or have no reply and were kept in
+// flight until then, each with that owner's last hold; nil: it had none.
 func (q *inquiry) releases() iter.Seq2[*history.Span, *evidence.Hold] {
 	a, b := q.p.A, q.p.B
 	return func(yield func(*history.Span, *evidence.Hold) bool) {
 		for s := range evidence.Each(q.r.History.Spans) {
-			if s.Op == history.OpRelease && s.Outcome == history.OK && s.Key == a.Key && s.Owner != a.Owner &&
-				s.Owner != b.Owner && s.Return > a.From && s.Call < b.From && !yield(s, q.r.LastHold(s.Owner, s.Key, s.Call)) {
+			done := s.Outcome == history.OK || s.Outcome == history.Info && q.heldBack(s)
+			if s.Op == history.OpRelease && done && s.Key == a.Key && s.Owner != a.Owner && s.Owner != b.Owner &&
+				s.Return > a.From && s.Call < b.From && !yield(s, q.r.LastHold(s.Owner, s.Key, s.Call)) {
 				return
 			}
 		}
 	}
 }
 
-// chainedRelease: the key of the first holder was deleted by the release of a
-// client that had lost the lock to it, which again was the work of a client that
-// was paused, or cut off, past its validity.
+// heldBack reports whether a fault kept the request of a client from the servers until between the two grants.
+func (q *inquiry) heldBack(s *history.Span) bool {
+	return nil != evidence.FirstOf(q.r.Faults, func(f *evidence.Fault) bool {
+		return f.On(cluster.ClientName(q.r.ClientIn(s.Process))) && f.CutsOff() && f.Effective(s.Call, q.p.A.From) &&
+			f.Heal > q.p.A.From && f.Heal < q.p.B.From
+	})
+}
+
+// chainedRelease: the key of the first holder was deleted by the release of a client that had lost the lock before, by
+// a foreign release or, again, by a chained one.
 func (q *inquiry) chainedRelease() *Cause {
 	rel, mine := q.releaseBetween()
-	if rel == nil || rel.Call < q.p.A.From || mine.ValidUntil() <= q.p.A.From || q.r.Option(clockSkew) != "" {
+	if q.r.Option(clockSkew) != "" {
 		return nil
 	}
-	f := evidence.FirstOf(q.r.Faults, func(f *evidence.Fault) bool {
-		return evidence.IsClient(f.Target) && (f.CutsOff() || f.Class == history.FaultPauses) && f.Effective(0, mine.From)
-	})
-	if f == nil {
-		return nil
+	before := *q
+	for lost := mine; lost != nil; _, lost = before.releaseBetween() {
+		next := evidence.FirstOf(q.r.Holds, func(h *evidence.Hold) bool {
+			return h.Key == lost.Key && h.Owner != lost.Owner && h.From > lost.From && h.From < lost.To
+		})
+		if next == nil {
+			return nil
+		}
+		before.p = overlap.Between(q.r, q.v, lost, next)
+		if c := before.foreignRelease(); c != nil {
+			c.Sentence = evidence.Say("%s, granted it at %s, %s; before that, %s", mine, mine.GrantedAt(),
+				q.wrongReleaseText(rel), c.Sentence)
+			c.indirect = true
+			return c
+		}
 	}
-	c := blame(f, "%s, granted it at %s, %s; before that, %s %s", mine, mine.GrantedAt(),
-		q.wrongReleaseText(rel), evidence.Subject(f.Target), f.During())
-	c.indirect = true
-	return c
+	return nil
 }
 
 // wrongReleaseText says that a release between the two grants succeeded after the lock had been granted to the first
@@ -149,9 +175,12 @@ func (q *inquiry) chainedRelease() *Cause {
 func (q *inquiry) wrongReleaseText(rel *history.Span) evidence.Sentence {
 	a, b := q.p.A, q.p.B
 	s := evidence.Say("released it at %s", evidence.CallAt(rel))
-	if rel.Call < a.From { // whether the grant came before it is not known
+	switch {
+	case rel.Outcome == history.Info:
+		s.Add(", with an unknown outcome, and %s had been", a)
+	case rel.Call < a.From: // whether the grant came before it is not known
 		s.Add(", with a reply at %s, and %s was", evidence.ReplyAt(rel), a)
-	} else {
+	default:
 		s.Add(" after %s had been", a)
 	}
 	s.Add(" granted it at %s", a.GrantedAt())
@@ -205,4 +234,32 @@ func (q *inquiry) releaseBetween() (*history.Span, *evidence.Hold) {
 		}
 	}
 	return nil, nil
+}
+
+// findUnrecorded: an acquire succeeded while the servers had the lock for another client.
+func findUnrecorded(q *inquiry) *Cause {
+	if q.p == nil || q.p.Outlived() || q.p.ByA.Instead == nil && q.p.ByB.Instead == nil {
+		return nil
+	}
+	c, p := new(Cause), q.p
+	seen := (*history.Sample)(nil)
+	for i, h := range []*evidence.Hold{p.A, p.B} {
+		if i > 0 {
+			c.Add("; ")
+		}
+		g := p.Grant(h)
+		switch g.Instead {
+		case nil:
+			c.Add("%s was granted it at %s%s", h, h.GrantedAt(), p.By(h))
+			continue
+		case seen:
+			c.Add("so did %s, whose acquire succeeded at %s", h, h.GrantedAt())
+		default:
+			c.Add("%s, whose acquire succeeded at %s, believed that it had it; no server recorded it: %s had it for %s at %s",
+				h, h.GrantedAt(), g.Instead.Node, evidence.ClientName(g.Other), g.Instead)
+			c.explain(seenIn(g.Instead, 9, "%s has the key for %s", g.Instead.Node, evidence.ClientName(g.Other)))
+		}
+		seen = g.Instead
+	}
+	return c
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Causes that lie with locks whose operations are several commands, or whose replies hide the server's state.
+// Causes that lie with operations of several commands or executed twice, and replies that hide the server's state.
 
 // findTakenOverTwice: a hold ended while two acquires were in flight, and both were granted.
 func findTakenOverTwice(q *inquiry) *Cause {
@@ -97,22 +97,6 @@ func (q *inquiry) inFlight(before *evidence.Hold, joint string) evidence.Sentenc
 	return evidence.Say("%s the acquires of both were in flight", joint)
 }
 
-// lateRelease: a release that was sent while its hold was valid was kept in flight until the lock had been granted to
-// the first holder, and succeeded all the same.
-func (q *inquiry) lateRelease() *Cause {
-	rel, mine := q.releaseBetween()
-	if rel == nil || q.r.Option(clockSkew) != "" || mine.ValidUntil() == 0 || mine.ValidUntil() <= rel.Call ||
-		mine.ValidUntil() > q.p.A.From {
-		return nil
-	}
-	f := q.r.FaultIn(mine, rel.Call, rel.Return)
-	if f == nil {
-		return nil
-	}
-	return blame(f, "%s, which %s, past the end of %s at %s, %s", mine, f.During(), q.r.ValidityName(mine),
-		q.r.Validity(mine), q.wrongReleaseText(rel))
-}
-
 // findConfirmedLoss: a key was removed while it was held, and the release of that hold succeeded.
 func findConfirmedLoss(q *inquiry) *Cause {
 	if q.p != nil || q.property != checker.Honesty {
@@ -175,4 +159,44 @@ func (q *inquiry) lostKey(node string, mine *evidence.Hold, rel *history.Span) (
 func (c *Cause) addKept(kept *history.Sample, other *evidence.Hold) *Cause {
 	c.Add(", and %s kept it for that client: it still had its key at %s", kept.Node, kept)
 	return c.explain(seenIn(kept, 8, "%s still has the key of %s", kept.Node, other))
+}
+
+// findExecutedTwice: requests were executed twice when one node granted the lock twice, or counted too many holds.
+func findExecutedTwice(q *inquiry) *Cause {
+	from, until := q.v.Start, q.v.End
+	if q.p != nil {
+		from, until = q.p.A.Asked, q.p.B.From
+	}
+	all := q.r.EffectiveFaults(from, until, (*evidence.Fault).Duplicates)
+	if len(all) == 0 {
+		return nil
+	}
+	f := all[0]
+	if q.p != nil {
+		if !q.oneNode() {
+			return nil
+		}
+		return blame(f, "requests of clients were executed twice from %s (%s): %s", f.Took(), f, q.twoGrants(q.node()))
+	}
+	asked, h := q.granted(func(s *history.Span) bool { return q.cites(s.Ended) })
+	if h == nil {
+		return nil
+	}
+	twice := q.countAbove(h)
+	if twice == nil {
+		return nil
+	}
+	return q.countedTwice(f, asked, h, twice, evidence.Say("was executed twice (%s since %s)", f, f.Took()))
+}
+
+// granted is the first successful acquire that ok accepts, and the hold that it began; nil if there is none.
+func (q *inquiry) granted(ok func(*history.Span) bool) (*history.Span, *evidence.Hold) {
+	s := evidence.FirstOf(q.r.History.Spans, func(s *history.Span) bool {
+		return evidence.Taking(s) &&
+			s.Outcome == history.OK && ok(s)
+	})
+	if s == nil {
+		return nil, nil
+	}
+	return s, q.r.LastHold(s.Owner, s.Key, s.Return)
 }

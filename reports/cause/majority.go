@@ -112,31 +112,21 @@ func (q *inquiry) votes(samples []*history.Sample) string {
 
 // findForgottenMajority: of the majority that granted the second hold, some nodes
 // were restarted or emptied after the first was requested.
-func findForgottenMajority(q *inquiry) *Cause {
-	if c, clocks := q.lostMajority(); !clocks {
-		return c
-	}
-	return nil
-}
+func findForgottenMajority(q *inquiry) *Cause { return q.lostMajority(false) }
 
 // findAheadMajority: of the majority that granted the second hold, some nodes that had granted the first had their
 // clocks set forward.
-func findAheadMajority(q *inquiry) *Cause {
-	if c, clocks := q.lostMajority(); clocks {
-		return c
-	}
-	return nil
-}
+func findAheadMajority(q *inquiry) *Cause { return q.lostMajority(true) }
 
-// lostMajority is the cause that lies with the majority that granted the second hold; clocks: with a clock.
-func (q *inquiry) lostMajority() (c *Cause, clocks bool) {
+// lostMajority is the cause that lies with the majority that granted the second hold; ofClock: with one of its clocks.
+func (q *inquiry) lostMajority(ofClock bool) *Cause {
 	if q.p == nil || !q.r.Quorum() || q.p.Outlived() {
-		return nil, false
+		return nil
 	}
 	p := q.p
 	nodes := format.Texts(p.ByB.Seen, func(smp history.Sample) string { return smp.Node })
 	slices.Sort(nodes)
-	c = new(Cause)
+	c, clocks := new(Cause), false
 	var parts []eventText
 	for f := range evidence.Each(q.r.Faults) {
 		hit := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !f.On(n) })
@@ -155,13 +145,13 @@ func (q *inquiry) lostMajority() (c *Cause, clocks bool) {
 		c.Faults = append(c.Faults, f)
 		parts = append(parts, eventText{f.Took().Time, q.forgetting(f)})
 	}
-	if len(c.Faults) == 0 {
-		return nil, false
+	if len(c.Faults) == 0 || clocks != ofClock {
+		return nil
 	}
 	grants := []eventText{q.grantText(p.A), q.grantText(p.B)}
 	c.Text = inOrder(slices.Concat(grants, parts)).Text
 	c.Proofs = inOrder(slices.Concat(parts, grants)).Proofs // the proofs of the cause first
-	return c, clocks
+	return c
 }
 
 // findForgottenEnsemble: a majority of the members lost their disks after the first grant.

@@ -76,6 +76,28 @@ func (q *inquiry) promoted() bool {
 	return p != nil && p.ByA.Node != "" && p.ByB.Node != "" && p.ByA.Node != p.ByB.Node && !p.Outlived()
 }
 
+// findDemoted: a server refused a request because it is a replica, after a fault that moved or demoted a master.
+func findDemoted(q *inquiry) *Cause {
+	refused := evidence.FirstOf(q.r.History.Failures, func(x *history.Failure) bool {
+		return strings.Contains(x.Why, "READONLY") && q.cites(q.r.History.Spans[x.Span].Invoked)
+	})
+	if q.p != nil || refused == nil {
+		return nil
+	}
+	s := &q.r.History.Spans[refused.Span]
+	c := because("the %s of %s by %s, sent at %s, ended with an error at %s, because its connection led to a server that "+
+		"is a replica (READONLY)", s.Op, evidence.Quote(q.v.Key), q.r.Who(s.Process), evidence.CallAt(s),
+		evidence.EventAt(s.Ended, refused.Time)).explain(q.r.StepAt(int(s.Invoked)))
+	f := evidence.LastOf(q.r.Faults, func(f *evidence.Fault) bool {
+		return (f.ActsOn(history.ObjectAddress) || f.Class == history.FaultDemotes) && len(f.Effects) > 0 &&
+			f.EffectTime() <= refused.Time
+	})
+	if f != nil {
+		c.blame(f, "; %s", f.TookEffect())
+	}
+	return c
+}
+
 // takeover is the end of a failover: the new master and the second grant.
 func (q *inquiry) takeover() evidence.Sentence {
 	p := q.p
@@ -164,4 +186,26 @@ func findAheadReplica(q *inquiry) *Cause {
 // second grant; nil if there is none.
 func (q *inquiry) clockAhead(node string) *evidence.Fault {
 	return q.r.ClockAhead(node, q.p.A.Asked, q.p.A.From, q.p.B.From)
+}
+
+// findMovedAddress: the master's address had moved to another node, and a client that still reached the old master was
+// granted the lock by it.
+func findMovedAddress(q *inquiry) *Cause {
+	if !q.promoted() {
+		return nil
+	}
+	p := q.p
+	f := evidence.FirstOf(q.r.Faults, func(f *evidence.Fault) bool {
+		return f.Does(history.FaultMoves, history.ObjectAddress) && f.Inject <= p.A.From && f.Heal >= p.B.From
+	})
+	if f == nil {
+		return nil
+	}
+	old, now, byOld, byNow := p.ByA.Node, p.ByB.Node, p.A, p.B
+	if evidence.FirstOf(q.r.Witness.During(old, 0, f.Inject), evidence.IsMaster) == nil {
+		old, now, byOld, byNow = p.ByB.Node, p.ByA.Node, p.B, p.A
+	}
+	return blame(f, "the master's address moved from %s to %s at %s (%s), but %s still reached %s and was "+
+		"granted it there at %s; %s granted it to %s at %s", old, now, f.Injected(), f, byOld, old, byOld.GrantedAt(), now,
+		byNow, byNow.GrantedAt())
 }

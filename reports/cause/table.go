@@ -70,6 +70,7 @@ func replyMechanisms() []mechanism {
 		{"late-reply-accepted", findLateGrant},
 		{"lease-shortened", findShortened},
 		{"refused-by-own-key", findOwnKey},
+		{"demoted-server", findDemoted},
 		{"taken-over-twice", findTakenOverTwice},
 		{"foreign-data", findForeignData},
 		{"overwritten", findOverwritten},

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
-// Causes of violations that are not about two holders: a lock that is never free
-// again, a waiter that sleeps. And the causes of last resort.
+// Causes of violations that are not about two holders: a lock that is never free again, a waiter that sleeps; and the
+// causes of last resort.
 
-// findNoLease: a client was killed, or its acquire had no reply, and its key stays without an expiry.
+// findNoLease: a hold ended without a release, or an operation had no reply, and the key stays without an expiry.
 func findNoLease(q *inquiry) *Cause {
 	if q.p != nil || q.v.Key == "" || q.r.ByMajority() { // an entry without an expiry there ends with a session
 		return nil
@@ -30,17 +31,18 @@ func findNoLease(q *inquiry) *Cause {
 		}
 		return q.noLease(f, asked, last, kept)
 	}
-	return q.unansweredNoLease()
+	return cmp.Or(q.unansweredNoLease(), q.abandoned())
 }
 
 // keptWithoutExpiry is the last sample before the end of the violation in which a master has the key without an
 // expiry, if it had it in every sample as master since t; else nil. There may be two masters: a node that was
 // restarted is one until it is made a replica.
 func (q *inquiry) keptWithoutExpiry(t time.Duration) *history.Sample {
+	until := max(q.v.End, q.r.History.End)
 	if q.property == checker.Leak {
-		return q.keptWithin(evidence.Interval{From: t, Until: q.v.End}) // then the harness probes the lock, and releases it
+		until = q.v.End // then the harness probes the lock, and releases it
 	}
-	return q.keptWithin(evidence.Interval{From: t, Until: max(q.v.End, q.r.History.End)})
+	return q.keptWithin(evidence.Interval{From: t, Until: until})
 }
 
 // keptWithin is keptWithoutExpiry for the samples of one interval.
@@ -76,22 +78,26 @@ func (q *inquiry) noLease(f *evidence.Fault, asked *history.Span, last *evidence
 	c := &Cause{Faults: []*evidence.Fault{f}}
 	who, key := evidence.TargetName(f.Target), evidence.Quote(q.v.Key)
 	died := evidence.Say("was killed at %s (%s)", f.Took(), f)
-	stays := evidence.Say("%s still had it at %s", kept.Node, kept)
 	if last != nil {
-		c.Add("%[3]s, granted %[4]s at %[5]s, %[1]s, and the key has no expiry: %[2]s", died, stays, who, key,
-			last.GrantedAt())
-		c.explain(q.r.StepAt(int(last.Granted)))
-	} else {
-		held := evidence.Sentence{}
-		if late := q.otherFault(f, asked.Call); late != nil {
-			c.Faults = append(c.Faults, late)
-			held = evidence.Say(", while replies to it were held back (%s from %s)", late, late.Took())
-		}
-		c.Add("%[4]s asked for %[5]s at %[6]s and %[1]s%[3]s, and the key has no expiry: %[2]s", died, stays, held, who, key,
-			evidence.CallAt(asked))
+		c.Add("%[2]s, granted %[3]s at %[4]s, %[1]s", died, who, key, last.GrantedAt())
+		return q.keeps(c, kept, int(last.Granted))
 	}
-	c.Add("%s", q.consequence())
-	return c.explain(seenIn(kept, 8, "%s still has the key of %s, with no expiry", kept.Node, who))
+	held := evidence.Sentence{}
+	if late := q.otherFault(f, asked.Call); late != nil {
+		c.Faults = append(c.Faults, late)
+		held = evidence.Say(", while replies to it were held back (%s from %s)", late, late.Took())
+	}
+	c.Add("%[3]s asked for %[4]s at %[5]s and %[1]s%[2]s", died, held, who, key, evidence.CallAt(asked))
+	return q.keeps(c, kept)
+}
+
+// keeps adds to a cause that a node still has the key, and its consequence.
+func (q *inquiry) keeps(c *Cause, kept *history.Sample, events ...int) *Cause {
+	c.Add(", and the key has no expiry: %s still had it at %s%s", kept.Node, kept, q.consequence())
+	for _, e := range events {
+		c.explain(q.r.StepAt(e))
+	}
+	return c.explain(seenIn(kept, 8, "%s still has the key, with no expiry", kept.Node))
 }
 
 // seenIn is a sample as a step.
@@ -108,7 +114,11 @@ func (q *inquiry) otherFault(f *evidence.Fault, from time.Duration) *evidence.Fa
 
 // consequence describes the violation in the words of a headline.
 func (q *inquiry) consequence() evidence.Sentence {
-	if q.property != checker.Recovery {
+	switch s := q.refused(); {
+	case q.property == checker.WakeUp && s != nil:
+		return evidence.Say("; the %s of %s, sent at %s, was refused at %s", s.Op, q.r.Who(s.Process), evidence.CallAt(s),
+			evidence.ReplyAt(s))
+	case q.property != checker.Recovery:
 		return evidence.Sentence{}
 	}
 	p := evidence.FirstOf(q.r.History.Probes, func(p *history.Probe) bool {

@@ -36,11 +36,16 @@ func Of(r *evidence.Run, v *checker.Violation) *Pair {
 	if len(two) < 2 || two[1].From >= two[0].To {
 		return nil // no overlap: a violation of another kind, such as tokens that do not grow
 	}
-	p := &Pair{R: r, V: v, A: two[0], B: two[1], Key: v.Key}
-	p.ValidUntil = p.A.ValidAt(p.B.From)
+	p := Between(r, v, two[0], two[1])
 	if p.Outlived() && v.Class == checker.BrokenPromise && !evidence.Overlaps(r.PropertyOf(v)) {
 		return nil // their overlap is no fault of the lock
 	}
+	return p
+}
+
+// Between is the pair of two holds; a was granted first.
+func Between(r *evidence.Run, v *checker.Violation, a, b *evidence.Hold) *Pair {
+	p := &Pair{R: r, V: v, A: a, B: b, Key: v.Key, ValidUntil: a.ValidAt(b.From)}
 	p.FindNodes()
 	return p
 }
