@@ -20,7 +20,7 @@ type Expectation struct {
 	Why        string
 }
 
-// Allows reports whether an outcome, such as "safe" or "broken promise", is one of those expected.
+// Allows reports whether an outcome, such as "safe" or "broken promise", is an expected one.
 func (e Expectation) Allows(outcome string) bool {
 	return slices.Contains(strings.Split(e.Outcome, " or "), outcome)
 }

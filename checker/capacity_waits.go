@@ -102,8 +102,8 @@ func appendLonger(list []segment, s segment, least time.Duration) []segment {
 }
 
 // waitedWithCapacity visits the acquires that waited for longer than the slack, in one part in which there was room for
-// them, the servers were available and their clients ran: of readers, and for permits. gaveUp are those whose wait ran
-// out.
+// them, the servers were available and their clients ran: of readers, and for permits. gaveUp are acquires whose wait
+// ran out.
 func (v *view) waitedWithCapacity(k *sharedKey, gaveUp map[int32]bool, o Options, visit func(span int32, s segment)) {
 	slack := o.slack()
 	long := slices.DeleteFunc(slices.Clone(k.requests), func(i int32) bool {

@@ -97,8 +97,8 @@ func (f *faultTime) states(word string) bool { return affectsWord(f.affects, wor
 // affectsWord reports whether affects, the list of words of a fault, has word.
 func affectsWord(affects, word string) bool { return slices.Contains(strings.Fields(affects), word) }
 
-// refusesForGood reports whether servers refuse commands for a reason that a retry does not change. A lock that
-// needs no messages ([promise.PollsWithoutMessages]) need not fail if only those are refused.
+// refusesForGood reports whether servers refuse commands for a reason that a retry does not change. A lock that needs
+// no messages ([promise.PollsWithoutMessages]) need not fail if only messages are refused.
 func (f *faultTime) refusesForGood(o Options) bool {
 	return f.states(history.AffectsRights) && !(o.states(promise.PollsWithoutMessages) && onlyMessages(f.affects))
 }
@@ -177,10 +177,10 @@ func (d disturbances) deliveredBy(t time.Duration, client int) time.Duration {
 }
 
 // heldUntil returns the time until which faults at a server or at client that satisfy is may have held a message of t:
-// those in force at t, and those in force when these are over; t if there is none.
+// faults in force at t, and faults in force when these are over; t if there is none.
 func (d disturbances) heldUntil(t time.Duration, client int, is func(*faultTime) bool) time.Duration {
 	first := sort.Search(len(d.times), func(n int) bool { return later(d.times[n].reach, d.slack) >= t })
-	for _, f := range refs(d.times[first:]) { // by their beginnings: one fault may hold messages that another has delivered
+	for _, f := range refs(d.times[first:]) { // by beginning: one may hold messages that another has delivered
 		if f.from > t {
 			break
 		}

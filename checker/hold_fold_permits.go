@@ -26,9 +26,9 @@ func (b *holdFold) acquirePermits(i int32, s *history.Span) {
 	b.begin(i, s, s.Permits)
 }
 
-// releasePermits returns permits of a semaphore, those acquired last first. Permits are alike, so any other choice
-// adds up to the same. From the invocation on the owner does not rely on them, whatever the reply is. Permits of a
-// failed release, which are still at the servers, are returned after all that the owner relies on.
+// releasePermits returns permits of a semaphore, the latest first. Permits are alike, so any other choice adds up to
+// the same. From the invocation on the owner does not rely on them, whatever the reply is. Permits of a failed release,
+// which are still at the servers, are returned after all that the owner relies on.
 func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	kept := s.Outcome == history.Fail && s.Held
 	if s.Outcome == history.Fail && !kept { // the servers no longer know these permits
@@ -139,7 +139,7 @@ func (v *view) outAfter(i int32, t, slack time.Duration) int64 {
 	return n
 }
 
-// eachReturn visits the returns of the permits of hold i: those before its end, and of the rest then.
+// eachReturn visits the returns of the permits of hold i: before its end, and the rest then.
 func (v *view) eachReturn(i int32, visit func(partialReturn)) {
 	rest := int32(v.weight(i))
 	for _, p := range v.parts[i] {

@@ -126,7 +126,7 @@ func (b *holdFold) mayBeForced(acquire *history.Span) bool {
 }
 
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time. One that may take
-// effect at any time from its invocation on leaves nothing to those invoked later.
+// effect at any time from its invocation on leaves nothing to later ones.
 func (b *holdFold) forcedUnknown() {
 	var byKey []promisedHolds
 	unbounded := make(map[int32]bool) // keys
@@ -150,7 +150,7 @@ func (b *holdFold) forcedUnknown() {
 // promisedHolds are the holds of a key in the order of their grants.
 type promisedHolds struct {
 	list   []*hold
-	latest []time.Duration // until when one of those up to this one was promised at most, while its owner relied on it
+	latest []time.Duration // the latest end of the promises up to this one, while its owner relied on it
 }
 
 func (b *holdFold) promisedByKey() []promisedHolds {

@@ -60,7 +60,7 @@ const (
 	honestPromise           // acquits: the promise to the other owner had ended
 	honestSilent            // acquits: a lock that reports no losses: its lease states when the hold ends
 	honestReaders           // acquits: a reader among readers
-	honestRights            // acquits: a permission was revoked, or, of other operations than those, there was a fault
+	honestRights            // acquits: a permission was revoked, or any fault, except of releases and renewals
 )
 
 func honestyRules() []string {

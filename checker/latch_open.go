@@ -191,8 +191,8 @@ func (l *latchKey) current(s segment) (found []*arming) {
 	return found
 }
 
-// generationsOf are the generations that an operation can mean: the generation that it names or, if it names none,
-// those current while it was in flight.
+// generationsOf are the generations that an operation can mean: the generation that it names or, if it names none, the
+// ones current while it was in flight.
 func (v *view) generationsOf(l *latchKey, i int32) []*arming {
 	s := &v.h.Spans[i]
 	if s.Token == 0 {

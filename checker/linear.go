@@ -18,7 +18,7 @@ type flaw struct {
 	segment
 }
 
-// sweep finds every flaw of one key that is not a semaphore (see linear_permits.go for those). A flaw is certain; and
+// sweep finds every flaw of one key that is not a semaphore (for these, see linear_permits.go). A flaw is certain; and
 // if the key is exact and has none, a legal order exists, by these arguments:
 //
 // Holds: as in exclusion.go, up to the end of the core. Of readers and writers only pairs with a writer count: to

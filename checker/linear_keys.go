@@ -17,8 +17,8 @@ type keyOps struct {
 	busy           []int32         // tries that failed because the lock was held
 	undone         []segment       // when failed acquires, or the remains of lost holds, may have held the lock
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
-	unknownNoLease time.Duration   // the same, of those without a lease
-	unknownLeased  []time.Duration // when those with a lease were invoked
+	unknownNoLease time.Duration   // the same, of acquires without a lease
+	unknownLeased  []time.Duration // when acquires with a lease were invoked
 	ownLeases      bool            // the lock has a lease where none is requested, or is a semaphore
 	orphans        []int32
 	renumbered     []int32      // re-entries with another token than their hold's

@@ -21,7 +21,7 @@ const maxDrawn = 300
 var ErrNothingToShow = errors.New("the history has no lock operations to show")
 
 // WriteLinearization writes porcupine's page about the key of the worst violation in j, or else the first key: all of
-// its operations if they are few, else those around the violation. Faults and reported losses are annotations. The
+// its operations if they are few, else the ones around the violation. Faults and reported losses are annotations. The
 // page needs no network.
 func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 	v, err := safeView(h, j.HoldOptions())

@@ -134,14 +134,14 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 	return w
 }
 
-// crowd are those who held permits when one of them was granted its own, in the order of their grants.
+// crowd are the holders of permits when one of them was granted its own, in the order of their grants.
 type crowd struct {
 	names, owners []string
 	clients       []int
 	permits       int64
 }
 
-// crowdAt are those who held permits when hold y began, and y itself.
+// crowdAt are the holders of permits when hold y began, and y itself.
 func (v *view) crowdAt(y int32, o Options) (c crowd) {
 	last := &v.holds[y]
 	for i, h := range refsAt(v.holds, v.byKey[last.key]) {

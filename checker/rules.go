@@ -29,7 +29,7 @@ func (o Options) excusedBy(rule int, segments []segment) []segment {
 	return segments
 }
 
-// forProperty is o with only those rules switched off that belong to p.
+// forProperty is o with only the rules of p switched off.
 func (o Options) forProperty(p Property) Options {
 	if o.off.of != p {
 		o.off = disabledRules{}

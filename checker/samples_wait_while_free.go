@@ -130,7 +130,7 @@ func (q *freeAtServers) grantsOf(key int32) (at []time.Duration) {
 }
 
 // hinderedTimes are the times in which an earlier request may have kept a waiter from a free key, in a queue or as a
-// writer that waits, and those in which the operations alone show that the key was free.
+// writer that waits, and the times in which the operations alone show that the key was free.
 func (q *freeAtServers) hinderedTimes(key int32) (all []segment) {
 	d := q.freeTimes()
 	for _, g := range d.gaps {

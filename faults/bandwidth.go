@@ -7,8 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// bandwidth limits throughput: bytes queue behind those sent before. The connections of one pair of ends share the
-// limit.
+// bandwidth limits throughput: bytes queue behind earlier ones. The connections of one pair of ends share the limit.
 var bandwidthSpec = slow(func(env Env, s Spec) cluster.Rule {
 	return cluster.Rule{Rate: max(1, int64(1000*time.Second/s.amount(env)))}
 }).spec(Spec{

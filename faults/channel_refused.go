@@ -3,7 +3,7 @@ package faults
 import "github.com/lockchaos/lockchaos/history"
 
 // channel-refused takes the channels of one lock from the clients' user: of several subscriptions on one connection,
-// the server refuses those with NOPERM and confirms the others. Subscribers of these channels are disconnected, and
+// the server refuses them with NOPERM and confirms the others. Subscribers of these channels are disconnected, and
 // nobody can publish to them.
 var channelRefusedSpec = aclFault(otherChannels, rules("allchannels"), Spec{
 	Name:      "channel-refused",

@@ -122,7 +122,7 @@ func (m *migration) nodeWith(slot int64, ranges any) string {
 	return ""
 }
 
-// slots are those to move, in order.
+// slots are the slots to move, in order.
 func (m *migration) slots() []int64 {
 	return slices.Sorted(maps.Keys(m.source))
 }

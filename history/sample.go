@@ -27,7 +27,7 @@ type Received struct {
 	Dials    int            `json:"dials"`              // attempts to connect, also failed ones
 	Open     int            `json:"open,omitempty"`     // connections now
 	Channels int            `json:"channels,omitempty"` // subscriptions now, over all connections
-	Commands int            `json:"commands,omitempty"` // requests that were received; those in scripts do not count
+	Commands int            `json:"commands,omitempty"` // received requests, except commands of scripts
 	Keys     map[string]int `json:"keys,omitempty"`     // the commands that name a key of the run, by key
 }
 

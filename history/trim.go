@@ -32,7 +32,7 @@ func (b *Builder) Trim(span func(i int32, s *Span) bool, notice func(n *Notice) 
 	b.trimOwners()
 }
 
-// kept are those elements of a list, by index, that satisfy keeps.
+// kept are the elements of a list that satisfy keeps, by index.
 func kept[T any](list []T, keeps func(i int32, v *T) bool) []T {
 	all := list[:0:0]
 	for i := range list {

@@ -43,7 +43,7 @@ type ownerKey struct {
 	name   string
 }
 
-// owners are those in a context, the last one first.
+// owners are the owners in a context, the last one first.
 type owners struct {
 	lock  ownerKey
 	owner string

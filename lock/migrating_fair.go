@@ -45,7 +45,7 @@ func (q *movingQueue) leave(ctx context.Context) error {
 	return err
 }
 
-// wakeFirst wakes the first in the queue, whether it is alive or not: those behind it poll.
+// wakeFirst wakes the first in the queue, whether it is alive or not: the waiters behind it poll.
 func (q *movingQueue) wakeFirst(ctx context.Context) {
 	value, _ := q.node.Do(ctx, wire.Call{Command: []any{"lindex", q.list, 0}})
 	if entry, ok := value.(string); ok {

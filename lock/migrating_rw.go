@@ -45,7 +45,7 @@ func (s *rwStore) acquireMigrating(ctx context.Context, c claim) (grant, error) 
 
 // endedHolds returns the holds whose leases have ended by the set of leases, and how often deadlines in the hash have
 // been moved to it. The set expires with the last lease in it: without it, all holds that were in the hash before have
-// ended, except those whose deadline is there too.
+// ended, except holds whose deadline is there too.
 func (s *rwStore) endedHolds(ctx context.Context, c claim) (adopted int64, ended []any, err error) {
 	holds, err := s.node.onKey(ctx, leasesScript, c.key, "holds")
 	if err != nil {

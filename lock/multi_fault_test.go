@@ -148,7 +148,7 @@ func TestCrossSlotCounted(t *testing.T) {
 	}
 }
 
-// TestMultiReleaseAtOnce: all locks are released before the first reply, also those whose releases waited behind others
+// TestMultiReleaseAtOnce: all locks are released before the first reply, even if their releases waited behind others
 // for a reply that does not come. No reply is given up meanwhile: the client would wait a minute for it.
 func TestMultiReleaseAtOnce(t *testing.T) {
 	t.Parallel()

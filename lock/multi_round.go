@@ -181,7 +181,7 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 	sent := time.Now()
 	value, err := b.client.node.DoSafe(ctx, b.call())
 	if err != nil {
-		// The script may have taken some before it met one that it cannot take.
+		// The script may have taken some before it met a lock that it cannot take.
 		b.uncertain = b.uncertain || outcomeOf(err) != wire.NotExecuted && !errors.Is(err, ErrCrossSlot)
 		if isMigrating(err) && !b.atomic { // they are taken one after the other
 			err = &requestError{wire.Rejected, err}

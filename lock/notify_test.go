@@ -42,8 +42,8 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	}
 }
 
-// The mark of a waiter is deleted with the hash that it was left in: the next holder still
-// notifies those who still wait, in all clients.
+// The mark of a waiter is deleted with the hash that it was left in: the next holder still notifies the remaining
+// waiters, in all clients.
 func TestMarksOutliveHandovers(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)

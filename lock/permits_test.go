@@ -23,9 +23,8 @@ func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, 
 	return c.PermitSemaphore("pool"), s, rdb
 }
 
-// The permits of a dead holder go to a waiter when their lease expires; those without a
-// lease when they are released by force (also redisson#4462, #2213).
-// Regression: redisson#2045
+// The permits of a dead holder go to a waiter when their lease expires; permits without a lease when they are released
+// by force (also redisson#4462, #2213). Regression: redisson#2045
 func TestPermitsOfTheDeadComeBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -134,7 +134,7 @@ type tally struct {
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
 	rejected      int
-	reentered     int          // of those rejected, because the owner has the lock
+	reentered     int          // of the rejected ones, because the owner has the lock
 	why           error        // of the last rejection
 	sure          map[int]bool // masters that certainly do not keep the claim
 }

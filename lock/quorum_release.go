@@ -124,7 +124,7 @@ func (q *quorum) releaseLast(node int, limit time.Duration) {
 	}
 }
 
-// releaseTogether releases claims on a master, and returns those to be tried again.
+// releaseTogether releases claims on a master, and returns the claims to be tried again.
 func (q *quorum) releaseTogether(node int, some []lateRelease, limit time.Duration) []lateRelease {
 	ctx, cancel := context.WithTimeout(q.bg.Context, limit)
 	defer cancel()

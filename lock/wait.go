@@ -203,8 +203,8 @@ func (w *waitLoop) settle(t turn) {
 	w.owesRetry = false
 }
 
-// sleep waits until woken or for d. A waiter that becomes the first in the meantime sleeps no longer than the first
-// one does, because those behind rely on it, and not beyond the time at which its request is due. It reports false
+// sleep waits until woken or for d. A waiter that becomes the first in the meantime sleeps no longer than the first one
+// does, because the waiters behind rely on it, and not beyond the time at which its request is due. It reports false
 // when ctx or the client has ended or it backs off, unless its next request was sent for it. A wake-up that came before
 // that is left for the next waiter.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool {

@@ -30,7 +30,7 @@ func (v Variation) Seed(seed uint64) uint64 {
 
 // Plan is the faults of a run, with every random choice made.
 type Plan struct {
-	Steps []Step // as the scenario lists them; each is armed when those before it were injected
+	Steps []Step // in the order of the scenario; each is armed when the earlier ones were injected
 	Drawn []Step // random steps, ordered by their instants; each is armed from the start
 	// Optional steps are as the scenario lists them; each is armed from the start.
 	Optional []Step

@@ -50,7 +50,7 @@ func checkTogether(c *mistakes, s Scenario) {
 	}
 }
 
-// plannedSteps are the listed steps without mistakes. Each is armed when those before it were injected, so it is not
+// plannedSteps are the listed steps without mistakes. Each is armed when the ones before it were injected, so it is not
 // injected before them.
 func plannedSteps(s Scenario) (all []plannedStep) {
 	var from time.Duration

@@ -11,7 +11,7 @@ import (
 )
 
 // latch uses count-down latches again and again: each client one on its own key, where every reply can be predicted,
-// and all clients those on shared keys, with more participants than the count.
+// and all clients the ones on shared keys, with more participants than the count.
 var latchSpec = workload.Spec{
 	Name: workload.Latch,
 	Doc: "every client in a loop: arm a latch, wait without success, count it down for several participants, some of " +

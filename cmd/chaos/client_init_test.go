@@ -27,7 +27,7 @@ func notRun(t *testing.T, dir, stdout, why string) {
 	}
 }
 
-// TestClientThatCannotBeSetUp: the error says how the client ended and what it printed last, and the exit code is the
+// TestClientThatCannotBeSetUp: the error has the end and the last output of the client, and the exit code is the
 // environment's.
 func TestClientThatCannotBeSetUp(t *testing.T) {
 	needRedis(t)

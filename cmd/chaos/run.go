@@ -291,7 +291,7 @@ func asExpected(s streams, out *runner.Outcome) error {
 // change is a flag of which a value changes the scenario.
 type change struct{ flag, value, path, yaml string }
 
-// changes are those flags, without --set.
+// changes are these flags, without --set.
 func (o runOptions) changes() (all []change) {
 	if o.lock != "" {
 		all = append(all, change{"lock", o.lock, "lock", strconv.Quote(o.lock)})

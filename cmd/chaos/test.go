@@ -193,7 +193,7 @@ func (o *testOptions) check(ctx context.Context, s streams) error {
 	return nil
 }
 
-// exploreFor simulates generated scenarios, and shrinks those with a violation.
+// exploreFor simulates generated scenarios, and shrinks the ones with a violation.
 func exploreFor(s streams) evaluation.ExploreFunc {
 	return func(ctx context.Context, o explore.Options) (evaluation.Explored, error) {
 		o.Jobs = min(o.Jobs, runtime.NumCPU())

@@ -9,7 +9,7 @@ import (
 )
 
 // strays are the live processes of a family that have left its process group, with setsid for example: the descendants
-// of its leader, and those whose parent has exited but which inherited the mark, a variable as name=value.
+// of its leader, and processes whose parent has exited but which inherited the mark, a variable as name=value.
 func strays(leader int, mark string) []Identity {
 	name, want, marked := strings.Cut(mark, "=")
 	if !marked {

@@ -233,7 +233,7 @@ func Words(all []any) []string {
 	return format.Texts(all, func(word any) string { return fmt.Sprint(word) })
 }
 
-// TTLs are the remaining times to live of those keys that exist; see [Inventory].
+// TTLs are the remaining times to live of the existing keys; see [Inventory].
 func TTLs(ask Ask, names []string) (map[string]time.Duration, error) {
 	keys := make(map[string]time.Duration, len(names))
 	if len(names) == 0 {

@@ -135,8 +135,8 @@ func (c *Corpus) write(folder, name string, v any) error {
 	return nil
 }
 
-// each reads every record in a folder but those in skip. A file that is not JSON, such as the part that a file system
-// kept of the last write of a lost machine, is left out: its shard writes it again.
+// each reads every record in a folder except skip. A file that is not JSON, such as the part that a file system kept of
+// the last write of a lost machine, is left out: its shard writes it again.
 func each[T any](c *Corpus, folder string, skip map[string]bool, add func(T)) error {
 	entries, err := os.ReadDir(filepath.Join(c.dir, folder))
 	if err != nil {

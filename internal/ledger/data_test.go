@@ -14,7 +14,7 @@ import (
 )
 
 // TestDataDirWithoutLedger: a sweep removes the data directory of a dead program although nothing names it, with the
-// process that runs in it, and leaves those alone that have a live owner or none.
+// process that runs in it, and leaves directories alone that have a live owner or none.
 func TestDataDirWithoutLedger(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	live, err := (*Ledger)(nil).NewDataDir()

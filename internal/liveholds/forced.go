@@ -10,7 +10,7 @@ import (
 // forces are the forced releases of one key that may end holds. A hold that was requested before one returned may have
 // been ended by it.
 type forces struct {
-	pending []force       // in flight, or of unknown outcome: those may take effect at any time
+	pending []force       // in flight, or of unknown outcome: these may take effect at any time
 	by      time.Duration // until when a successful forced release may have ended a requested hold
 }
 

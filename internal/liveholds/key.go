@@ -122,7 +122,7 @@ func (k *keyHolds) find(owner string, reader bool) int {
 	return other
 }
 
-// release leaves one level or, of a semaphore, returns permits, those acquired last first.
+// release leaves one level or, of a semaphore, returns permits, the latest first.
 func (k *keyHolds) release(r *request) {
 	left := 1
 	if k.semaphore {

@@ -47,7 +47,7 @@ type acquired[T any] struct {
 // minRest is for how long a hold is to last when the acquire returns.
 const minRest = 400 * time.Millisecond
 
-// isTwice chooses the acquires that are made twice: some of those by which an owner that may hold the lock several
+// isTwice chooses the acquires that are made twice: some acquires by which an owner that may hold the lock several
 // times waits for its first hold.
 func (l *library) isTwice(a client.Acquire) bool {
 	lease := cmp.Or(a.Lease, l.lease) // of the first hold, while the second is waited for

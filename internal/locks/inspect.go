@@ -56,7 +56,7 @@ func inspectVotes(ctx context.Context, l *library, key string) (string, client.G
 }
 
 // inspectAnonymous inspects a mutex whose owners have no names at the server: it knows only the owners of this client
-// and those whose names are in the metadata.
+// and owners whose names are in the metadata.
 func inspectAnonymous(ctx context.Context, l *library, key string) (string, client.Grant, error) {
 	return l.inspected(ctx, key, func(s lock.State) (string, error) {
 		name, ours := l.holds.ownerNamed(key, s.Owner)

@@ -30,7 +30,7 @@ func noRoom(err error) (reason syscall.Errno, text, advice string) {
 	return 0, "", ""
 }
 
-// JoinUnwritten makes one error of those parts of err (see [errors.Join]) that say that a disk has no room for a file:
+// JoinUnwritten makes one error of the parts of err (see [errors.Join]) that say that a disk has no room for a file:
 // its reason, the names of the files, and advice. It comes first, and wraps the reason, a [syscall.Errno]. Without such
 // parts it is err.
 func JoinUnwritten(err error) error {

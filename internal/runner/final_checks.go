@@ -43,7 +43,7 @@ func (s *stage) finalChecks(ctx context.Context) {
 	}
 }
 
-// waitUntilFree waits until every hold was released or has expired, except those without a lease, and at most until
+// waitUntilFree waits until every hold was released or has expired, except holds without a lease, and at most until
 // every lease of the workload has ended: a key that lives longer is for the checkers to judge. An acquire of unknown
 // outcome counts as a hold, even if no server shows one. At a fair lock it also waits until the queue has only live
 // waiters. False: the leases are too long to wait for, or a fault has set the clocks that end them, or ctx has ended.

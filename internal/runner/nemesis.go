@@ -328,8 +328,8 @@ func (n *nemesis) missedRequest(a *active) string {
 	}
 }
 
-// heal heals all faults in force, except those with healLast if all is false. It is called after run, however the run
-// ends.
+// heal heals all faults in force, except the ones with healLast if all is false. It is called after run, however the
+// run ends.
 func (n *nemesis) heal(ctx context.Context, all bool) {
 	n.mu.Lock()
 	list := slices.Clone(n.active)

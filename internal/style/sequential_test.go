@@ -10,8 +10,8 @@ import (
 )
 
 // TestSequentialPackagesHaveNoGoroutine: the race detector may leave out the packages that the Makefile names
-// SEQUENTIAL. Their tests skip nothing with -short but what LONG_TESTS has, so that make test and make test-all
-// together run all of them.
+// SEQUENTIAL. Their tests skip nothing with -short but the LONG_TESTS, so that make test and make test-all together run
+// all of them.
 func TestSequentialPackagesHaveNoGoroutine(t *testing.T) {
 	packages := strings.Fields(strings.Join(makeVariable(t, "SEQUENTIAL"), " "))
 	if len(packages) == 0 {

@@ -22,7 +22,7 @@ type Trend struct {
 	Alert    string  `json:"alert,omitempty"` // a verdict that changed and was reproduced
 }
 
-// Trends are one for each scenario and backend, those with an alert first.
+// Trends are one for each scenario and backend, alerts first.
 func (h History) Trends() []Trend {
 	var known []Record
 	for _, n := range h.nights(maxNights) {

@@ -170,7 +170,7 @@ func (c *claim) makeParents(ctx context.Context) error {
 	return nil
 }
 
-// makeParent creates the node of a lock and those above it. The node of the lock is a container (ZooKeeper 3.5.3 or
+// makeParent creates the node of a lock and its parents. The node of the lock is a container (ZooKeeper 3.5.3 or
 // newer): servers remove it when it has been empty for a while.
 func (c *claim) makeParent(ctx context.Context, dir string) error {
 	for at := 1; at > 0; {
@@ -261,8 +261,8 @@ func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
 	})
 }
 
-// removeAll removes the nodes, also those whose creation is still to be answered, until that is certain or the session
-// has ended.
+// removeAll removes the nodes, even if their creation is still to be answered, until that is certain or the session has
+// ended.
 func (c *claim) removeAll() error {
 	ctx := context.Background()
 	if c.pending != nil {

@@ -193,7 +193,7 @@ func (p *Pair) instead(h *evidence.Hold) (*history.Sample, int) {
 	return nil, 0
 }
 
-// overwrites reports whether samples show that a hold of the lock replaced another one that was in force.
+// overwrites reports whether samples show that a hold of the lock replaced another one in force.
 func (p *Pair) overwrites() bool {
 	return slices.ContainsFunc(p.R.Kept.Replacing(), func(s *kept.Stay) bool {
 		was := s.Replaced

@@ -74,7 +74,7 @@ type browseWrites struct {
 	Key      column `json:"key"`
 	Token    tokens `json:"token"`
 	Older    column `json:"older"` // 1: than a token that the resource had seen
-	MaxSeen  tokens `json:"seen"`  // of those
+	MaxSeen  tokens `json:"seen"`  // of these
 	Read     column `json:"read"`
 	Found    column `json:"found"` // minus read
 	Accepted column `json:"accepted"`

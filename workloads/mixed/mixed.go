@@ -89,7 +89,7 @@ func ofClient(p workload.Params, i int) workload.Params {
 	return p
 }
 
-// sequenceNames are the names in Sequences, which is one list; others: those are left out.
+// sequenceNames are the names in Sequences, which is one list; others: the omitted ones.
 func sequenceNames(p workload.Params) (names []string, others bool) {
 	list, others := strings.CutPrefix(p.Sequences, allBut)
 	for name := range strings.SplitSeq(list, ",") {
@@ -122,7 +122,7 @@ func checkSequences(p workload.Params) error {
 type mix struct {
 	workload.Actor
 	// spoiled: a forced release of the client's own key has an unknown outcome. It may take effect at any time, so grants
-	// of that key cannot be judged, and the client makes plain sequences instead of those with forced releases.
+	// of that key cannot be judged, and the client makes plain sequences instead of forced releases.
 	spoiled bool
 }
 

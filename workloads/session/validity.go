@@ -16,7 +16,7 @@ import (
 type validity struct {
 	mu    sync.Mutex
 	holds map[heldBy]*heldUntil // nil: the lock reports losses
-	over  map[heldBy]bool       // those whose validity has ended
+	over  map[heldBy]bool       // holds whose validity has ended
 
 	promised, unpromised bool // whether there was a grant with a validity, and one with a lease and without a validity
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
-// This file is about the rounds of workload waiters in which those who have waited longest give up just when the lock
-// is released to them, or when its lease ends: the others must be woken, or know when to ask, in their place. In
-// another kind of round several leases end one after the other, and each of the waiters has to know the next.
+// This file is about the rounds of workload waiters in which the longest waiters give up just when the lock is released
+// to them, or when its lease ends: the others must be woken, or know when to ask, in their place. In another kind of
+// round several leases end one after the other, and each of the waiters has to know the next.
 
 const (
 	// deserting is for how long after the release the first waiters still leave: a message, a request and its reply
@@ -66,7 +66,7 @@ func (c *contender) lapse(r ledRound) {
 }
 
 // lapseReaders is a round in which two clients read, one of them with a long lease. It releases, and the other leaves
-// its hold to its short lease: those who wait to write have to learn that it ends sooner than the first one would have.
+// its hold to its short lease: waiting writers have to learn that it ends sooner than the first one would have.
 func (c *contender) lapseReaders(r ledRound) {
 	switch r.place {
 	case 0:

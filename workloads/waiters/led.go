@@ -137,8 +137,8 @@ func (c *contender) straggle(r ledRound) {
 	}
 }
 
-// squeeze is a round in which a single permit is released while the first waiter wants all: it is of use only to those
-// behind it, if the lock lets them pass.
+// squeeze is a round in which a single permit is released while the first waiter wants all: it is of use only to the
+// waiters behind it, if the lock lets them pass.
 func (c *contender) squeeze(r ledRound) {
 	a := c.Patient(c.NewWrite())
 	keep := workload.Grain + c.Random(c.Params.Hold)

@@ -101,8 +101,8 @@ func (c *contender) takePart() {
 // hold waits until it is served.
 func (c *contender) hold(a client.Acquire) { c.Use(a, c.keep) }
 
-// keep is for how long a lock is held. If others may hold it as well, it is sometimes so long that those who could
-// should be served before it ends.
+// keep is for how long a lock is held. If others may hold it as well, it is sometimes so long that other possible
+// holders should be served before it ends.
 func (c *contender) keep() {
 	shared := c.Can.Has(promise.ReadWrite) || c.Can.Has(promise.Permits)
 	if c.PauseInHold(); shared && c.Chance(3) {
@@ -228,6 +228,6 @@ func (c *contender) awaitLatch() {
 	}
 	c.Session.CountDown(c.Context, c.Key, c.NewOwner(), 0)
 	if c.Chance(2) {
-		c.Session.Arm(c.Context, c.Key, 1) // those who wait have waited for the one before
+		c.Session.Arm(c.Context, c.Key, 1) // the waiters have waited for the one before
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/network"
 )
 
-// What follows, in the files bus*.go, is Redis' cluster.c (7.0): failure detection, failover auth and slot
-// ownership. All nodes know each other from the start, and the slots of a master stay together, except those in
-// bus_slots.go. Times are in milliseconds of the cluster.
+// What follows, in the files bus*.go, is Redis' cluster.c (7.0): failure detection, failover auth and slot ownership.
+// All nodes know each other from the start, and the slots of a master stay together, except slots in bus_slots.go.
+// Times are in milliseconds of the cluster.
 const (
 	slots         = 16384
 	busCron       = 100

@@ -41,8 +41,8 @@ func (w *world) writes(c redis.UniversalClient, limit time.Duration) time.Durati
 	return limit
 }
 
-// TestFailoverTakesAsLongAsOnRealServers: on those, 0.79 to 1.03 s until a
-// replica is master after the kill, and 1.9 to 2.1 s until a client can write.
+// TestFailoverTakesAsLongAsOnRealServers: on real ones, 0.79 to 1.03 s until a replica is master after the kill, and
+// 1.9 to 2.1 s until a client can write.
 func TestFailoverTakesAsLongAsOnRealServers(t *testing.T) {
 	for seed := range uint64(10) {
 		cfg := sentinels()

@@ -17,7 +17,7 @@ import (
 // mostClients is the size from which a scenario measures load rather than correctness.
 const mostClients = 50
 
-// topologyWord begins the reason of a scenario whose topology is not one of those to test.
+// topologyWord begins the reason of a scenario whose topology is not to be tested.
 const topologyWord = "topology "
 
 // startTime is about the time that a run needs in addition to its scenario's duration.

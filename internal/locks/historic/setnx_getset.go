@@ -4,7 +4,7 @@ package historic
 // the lock if the value it got back had expired too. So only one client wins.
 //
 // The flaw: the clocks of clients decide. A client whose clock is ahead acquires a lock that is held. And the losers
-// have written as well: they extend the lease of the winner, or make it believe in one that does not exist.
+// have written as well: they extend the lease of the winner, or make it believe in a lease that does not exist.
 
 import (
 	"context"

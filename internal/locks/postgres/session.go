@@ -78,7 +78,7 @@ func (l *sessions) Acquire(ctx context.Context, a client.Acquire) (client.Grant,
 	if err != nil {
 		return client.Grant{}, err
 	}
-	// the server ends the wait, and this context only one that the server does not end
+	// the server ends the wait; this context ends it only if the server does not
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.Wait+native.RequestTimeout)
 	defer cancel()
 	if err := l.take(ctx, c, a, began); err != nil {

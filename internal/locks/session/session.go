@@ -1,4 +1,4 @@
-// Package session describes the locks on PostgreSQL, and describes and drives those of packages lock/zookeeper and
+// Package session describes the locks on PostgreSQL, and describes and drives the locks of packages lock/zookeeper and
 // lock/etcd, whose holds end with the session of their client. Read [Backend] first.
 package session
 

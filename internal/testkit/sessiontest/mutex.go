@@ -62,7 +62,7 @@ func testMutex(t *testing.T, s *Proxied) {
 	s.WaitForEntries(t, "orders", 0)
 }
 
-// testWaiterGivesUp: an acquire whose context ends leaves no entry, and does not disturb those behind it.
+// testWaiterGivesUp: an acquire whose context ends leaves no entry, and does not disturb the waiters behind it.
 func testWaiterGivesUp(t *testing.T, s *Proxied) {
 	mutex := func() Lock { return s.Client(t, Options{}).Mutex("orders") }
 	first := Acquire(t, mutex().Acquire, "a")

@@ -23,7 +23,7 @@ const (
 type Kind struct {
 	Word string // in the names of its entries
 	// Turn reports whether it is the turn of entry own, and otherwise for which entry to wait. The names are in order. If
-	// Last, those between the last one before own and own are enough.
+	// Last, the names between the last one before own and own are enough.
 	Turn func(own string, names []string) Turn
 	Last bool
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // TestPipeWhoseSendersHang: calls behind senders that hang go out over another connection, without a further call over
-// one more, and with further calls over as many as there may be. What waits behind those was never sent: a caller that
+// one more, and with further calls over as many as there may be. Calls behind these were never sent: a caller that
 // leaves knows that for certain.
 func TestPipeWhoseSendersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 	ReadOnly                          // reads keys, and changes none
 	DenyOOM                           // refused when memory is full
 	Fast                              // of constant or logarithmic time
-	Admin                             // for those who run the server
+	Admin                             // for operators of the server
 	PubSub                            // pub/sub
 	NoScript                          // not allowed in scripts
 	Blocking                          // may block
