@@ -65,7 +65,7 @@ func (c *claim) create(ctx context.Context) (first bool, err error) {
 		return reply, err
 	})
 	if err != nil {
-		if !unanswered(err) && !c.unsure { // refused
+		if !unanswered(err) && !full(err) && !c.unsure { // refused
 			c.asked = false
 		}
 		return false, c.session.explain(err)
@@ -86,6 +86,10 @@ func (c *claim) create(ctx context.Context) (first bool, err error) {
 	}
 	return first, nil
 }
+
+// full reports whether the database of the servers is full. The request that uses up its quota is executed and has this
+// answer, too; a deletion is executed without it.
+func full(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) }
 
 func absent(key string) clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(key), "=", 0) }
 
@@ -116,20 +120,23 @@ func (c *claim) announce(e entry) {
 
 // remove deletes the keys until that is answered or the session ends, as release does without proof.
 func (c *claim) remove(ctx context.Context) error {
-	_, _, err := c.removal(ctx, "")
+	_, _, err := c.removal(ctx, "", false)
 	return err
 }
 
 // release repeats the deletion of the keys until it is answered or the session ends, and reports whether they
 // existed; false: one did not, or the lease has ended. The deletion writes a mark with the id of the hold, which
-// proves an earlier request whose reply was lost. The id of the claim may be reused if no request of this claim can
-// still be executed.
+// proves an earlier request whose reply was lost; a full database has no room for one. The id of the claim may be
+// reused if no request of this claim can still be executed.
 func (c *claim) release(ctx context.Context) (was bool, err error) {
 	mark := c.session.marks.Take()
 	if mark == "" {
 		mark = c.session.client.o.Root + ".released/" + c.id
 	}
-	reply, tries, err := c.removal(ctx, mark)
+	reply, tries, err := c.removal(ctx, mark, true)
+	if full(err) {
+		reply, tries, err = c.removal(ctx, mark, false)
+	}
 	if err != nil || reply == nil {
 		return false, err
 	}
@@ -147,11 +154,13 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 // proof is the value that the release of the claim writes to a mark: no other claim has this id and revision.
 func (c *claim) proof() string { return c.id + "@" + strconv.FormatInt(c.revision, 10) }
 
-// removal deletes the keys, and returns how many requests it needed. If the keys exist as they were created, it
-// writes a mark ("": none); otherwise the first response is that mark. If a creation was not answered, a barrier key
-// stays until the lease ends, so the creation can no longer be executed. If it returns neither a reply nor an error,
-// the lease has ended, and the keys with it.
-func (c *claim) removal(ctx context.Context, mark string) (reply *clientv3.TxnResponse, tries int, err error) {
+// removal deletes the keys, and returns how many requests it needed. If the keys exist as they were created, it may
+// write a mark; otherwise the first response is that mark ("": there is none). If a creation was not answered, a
+// barrier key stays until the lease ends, so the creation can no longer be executed. If it returns neither a reply nor
+// an error, the lease has ended, and the keys with it.
+func (c *claim) removal(
+	ctx context.Context, mark string, write bool,
+) (reply *clientv3.TxnResponse, tries int, err error) {
 	var all []clientv3.Cmp
 	var do, first []clientv3.Op
 	for _, e := range c.entries {
@@ -163,8 +172,11 @@ func (c *claim) removal(ctx context.Context, mark string) (reply *clientv3.TxnRe
 		do = append(do, put(c.barrier, ""))
 	}
 	then := slices.Clone(do)
+	if write {
+		then = append(then, put(mark, c.proof()))
+	}
 	if mark != "" {
-		then, first = append(then, put(mark, c.proof())), []clientv3.Op{clientv3.OpGet(mark)}
+		first = append(first, clientv3.OpGet(mark))
 	}
 	reply, err = repeat(ctx, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
 		tries++

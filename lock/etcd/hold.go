@@ -88,7 +88,7 @@ func (h *Hold) lose() {
 		return
 	}
 	if c := h.claim; h.core.Lose() && len(c.entries) > 1 {
-		c.session.Tasks.Go(func() { _ = c.remove(c.session.Context()) })
+		c.session.Remove(func() error { return c.remove(c.session.Context()) })
 	}
 }
 
@@ -122,8 +122,8 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 
 // Release releases the hold. It works with a context that has ended, and takes no longer than Options.Timeout. Its
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
-// and [lock.ErrUnknown] if no server answered: the release is retried in the background until one does, or until the
-// lease ends.
+// and [lock.ErrUnknown] if no server answered or if the servers refused it: the release is retried in the background
+// until one executes it, or until the lease ends.
 func (h *Hold) Release(ctx context.Context) error {
 	remove := func(ctx context.Context) (bool, error) {
 		h.unwatch()

@@ -32,11 +32,11 @@ type backend struct {
 
 func startServer(t testing.TB) *sessiontest.Proxied { return sessiontest.Behind(t, startBackend(t)) }
 
-// startBackend starts a server of its own for a test.
-func startBackend(t testing.TB) *backend { return startMembers(t, 1) }
+// startBackend starts a server of its own for a test, with more options of its command line.
+func startBackend(t testing.TB, options ...string) *backend { return startMembers(t, 1, options...) }
 
 // startMembers starts a cluster. The first member is the one of Addr; admin is connected to all.
-func startMembers(t testing.TB, members int) *backend {
+func startMembers(t testing.TB, members int, options ...string) *backend {
 	t.Helper()
 	name := os.Getenv("LOCKCHAOS_ETCD")
 	if name == "" {
@@ -56,11 +56,11 @@ func startMembers(t testing.TB, members int) *backend {
 	}
 	for i := range members {
 		client := "http://" + addrs[i]
-		cmd := exec.Command(program, fmt.Sprintf("--name=n%d", i), "--data-dir="+t.TempDir(), "--logger=zap",
-			"--log-outputs=/dev/null", "--listen-client-urls="+client, "--advertise-client-urls="+client,
+		cmd := exec.Command(program, append(options, fmt.Sprintf("--name=n%d", i), "--data-dir="+t.TempDir(),
+			"--logger=zap", "--log-outputs=/dev/null", "--listen-client-urls="+client, "--advertise-client-urls="+client,
 			"--listen-peer-urls="+peers[i], "--initial-advertise-peer-urls="+peers[i],
 			"--initial-cluster="+strings.Join(cluster, ","), "--heartbeat-interval=20",
-			fmt.Sprintf("--election-timeout=%d", members*100))
+			fmt.Sprintf("--election-timeout=%d", members*100))...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

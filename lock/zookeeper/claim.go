@@ -267,11 +267,13 @@ func (c *claim) removeAll() error {
 	ctx := context.Background()
 	if c.pending != nil {
 		paths, err := await(ctx, c.session, c.pending)
+		if errors.Is(err, sessions.ErrEnded) {
+			return err
+		}
+		c.pending = nil
 		switch {
 		case err == nil:
 			c.created(paths)
-		case errors.Is(err, sessions.ErrEnded):
-			return err
 		case !interrupted(err):
 			return nil // an answer: nothing was created
 		}

@@ -94,7 +94,7 @@ func (h *Hold) lose() {
 	s.forget(h.claim.nodes)
 	h.core.Lose()
 	if len(h.claim.nodes) > 1 {
-		s.Tasks.Go(func() { _ = h.claim.remove(s.Context()) })
+		s.Remove(func() error { return h.claim.remove(s.Context()) })
 	}
 }
 
@@ -127,8 +127,8 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 
 // Release releases the hold. It works with a context that has ended, and takes no longer than Options.Timeout. Its
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
-// and [lock.ErrUnknown] if no server answered: the release is retried in the background until one does, or until the
-// session ends.
+// and [lock.ErrUnknown] if no server answered or if the servers refused it: the release is retried in the background
+// until one executes it, or until the session ends.
 func (h *Hold) Release(ctx context.Context) error {
 	remove := func(ctx context.Context) (bool, error) {
 		h.claim.session.forget(h.claim.nodes)

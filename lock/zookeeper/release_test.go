@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -152,5 +154,46 @@ func TestMarksAreReused(t *testing.T) {
 	}
 	for range many {
 		release()
+	}
+}
+
+// TestRefusedRemovals: the servers refuse the requests of a release, and of the undoing of a try, because of wrong
+// rights. The node is removed as soon as they are right, while the session that has created it lives.
+func TestRefusedRemovals(t *testing.T) {
+	b := startBackend(t)
+	const locked, free = zk.PermRead | zk.PermCreate | zk.PermAdmin, zk.PermAll
+	c := open(t, b.addr, Options{})
+	m := c.Mutex("orders")
+	allow := func(permissions int32) {
+		t.Helper()
+		if _, err := b.admin.SetACL(defaultRoot+"/orders", zk.WorldACL(permissions), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, fail := range map[string]func(held *Hold) error{
+		"release": func(held *Hold) error { return held.Release(t.Context()) },
+		"undo": func(*Hold) error {
+			_, err := m.TryAcquire(t.Context(), "b")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := sessiontest.Acquire(t, m.Acquire, "a")
+			allow(locked)
+			if err := fail(h); !errors.Is(err, lock.ErrUnknown) {
+				t.Errorf("got %v, want ErrUnknown", err)
+			}
+			allow(free)
+			if name == "undo" {
+				sessiontest.Release(t, h)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), sessiontest.Timeout)
+			defer cancel()
+			other, err := open(t, b.addr, Options{}).Mutex("orders").Acquire(ctx, "other")
+			if err != nil {
+				t.Fatalf("nobody holds the lock, and it is not granted: %v", err)
+			}
+			sessiontest.Release(t, other)
+		})
 	}
 }

@@ -50,7 +50,7 @@ func (h *Hold) Begin() error {
 			return nil
 		}
 	}
-	h.session.remove(h)
+	h.session.forget(h)
 	h.cancel(why)
 	return why
 }
@@ -74,7 +74,7 @@ func (h *Hold) AwaitWatch() bool {
 func (h *Hold) Lose() bool {
 	ended := h.endBy(lock.ErrLost)
 	if ended {
-		h.session.remove(h)
+		h.session.forget(h)
 	}
 	return ended
 }
@@ -121,7 +121,7 @@ func (h *Hold) endBy(why error) bool {
 // Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false: they
 // were gone. The context of remove has the values of ctx, but does not end with it. Release waits for remove no
 // longer than Timeout. Its error is the reason why the hold had already ended, [lock.ErrLost] if remove returns
-// false, and [lock.ErrUnknown] if remove has not returned or has failed.
+// false, and [lock.ErrUnknown] if remove has not returned or has failed, and is repeated in the background.
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
 	if err := h.Err(); err != nil {
 		return err
@@ -129,12 +129,12 @@ func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bo
 	if !h.endBy(lock.ErrReleased) {
 		return h.Err()
 	}
-	h.session.remove(h)
+	h.session.forget(h)
 	var was bool
-	err, answered := inTime(h.session, func() (err error) {
+	err, answered := h.session.within(h.session.Remove(func() (err error) {
 		was, err = remove(context.WithoutCancel(ctx))
 		return err
-	})
+	}))
 	switch {
 	case !answered:
 		return fmt.Errorf("%w: no %s server has answered for %v", lock.ErrUnknown, h.session.Service, h.session.Timeout)

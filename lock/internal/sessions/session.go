@@ -206,32 +206,56 @@ func (s *Session) add(h *Hold) bool {
 	return s.why == nil
 }
 
-func (s *Session) remove(h *Hold) {
+func (s *Session) forget(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.holds, h)
 }
 
-// Undo removes the possible entries of a failed acquire, in the background if it takes longer than Timeout, and returns
-// the error of the acquire.
+// Undo calls remove, which removes the keys or nodes of an acquire that failed with this error, and returns the error
+// of the acquire. It waits no longer than Timeout.
 func (s *Session) Undo(why error, remove func() error) error {
-	if err, removed := inTime(s, remove); removed && err == nil {
+	if err, answered := s.within(s.Remove(remove)); answered && err == nil {
 		return undoneError{why}
 	}
 	return fmt.Errorf("%w: %w", lock.ErrUnknown, why)
 }
 
-// inTime calls do as a task. False: it has not returned before Timeout.
-func inTime[T any](s *Session, do func() T) (value T, returned bool) {
-	done := make(chan T, 1)
-	s.Tasks.Go(func() { done <- do() })
+// The pauses between removals that the servers refuse: each is twice as long as the one before it.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// Remove calls do, which removes keys or nodes of the session, as a task, and sends its error. A removal that fails is
+// repeated until it succeeds or the session ends: servers may refuse it for a while (too many requests, a full disk,
+// wrong rights), and they keep the keys or nodes as long as the session lives.
+func (s *Session) Remove(do func() error) (first <-chan error) {
+	answer := make(chan error, 1)
+	s.Tasks.Go(func() {
+		err := do()
+		answer <- err
+		for pause := firstPause; err != nil; pause = min(2*pause, lastPause) {
+			select {
+			case <-time.After(pause):
+				err = do()
+			case <-s.Done():
+				return
+			}
+		}
+	})
+	return answer
+}
+
+// within waits for a value. False: there was none before Timeout.
+func (s *Session) within(answer <-chan error) (err error, answered bool) {
 	timer := time.NewTimer(s.Timeout)
 	defer timer.Stop()
 	select {
-	case value = <-done:
-		return value, true
+	case err = <-answer:
+		return err, true
 	case <-timer.C:
-		return value, false
+		return nil, false
 	}
 }
 
