@@ -29,7 +29,7 @@ func serverFaults() []Spec {
 		manualPromotionSpec, splitBrainSpec, endpointChangeSpec, clusterFailoverSpec, clusterFailoverForceSpec,
 		clusterTakeoverSpec, slotMigrationSpec, readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, queueDeletedSpec, foreignWaiterSpec, nodeDeletedSpec,
-		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,
+		flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec, writesRefusedSpec,
 		scriptFlushSpec, snapshotsFailingSpec,
 		busyScriptSpec, connectionLimitSpec,
 		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec, channelRefusedSpec, scriptsRefusedSpec,

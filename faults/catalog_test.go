@@ -98,6 +98,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 var asymmetric = []string{
 	"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover", "client-crash", "restart-empty",
 	"key-deleted", "queue-deleted", "node-deleted", "flushall", "script-flush", "pubsub-cut", "eviction", "memory-full",
+	"writes-refused",
 	"foreign-data", "foreign-waiter", "manual-promotion",
 	"rights-revoked", "subscribe-refused", "channel-refused", "scripts-refused", "snapshots-failing",
 	"slot-migration", "busy-script", "connection-limit",
@@ -106,7 +107,7 @@ var asymmetric = []string{
 // waitForWork are the faults that wait for something to break.
 var waitForWork = []string{
 	"key-deleted", "queue-deleted", "node-deleted", "flushall", "pubsub-cut", "eviction", "foreign-data",
-	"foreign-waiter",
+	"foreign-waiter", "writes-refused",
 }
 
 // TestEveryFaultUndoesWhatItDid: injected at its default target on a cluster with every ability, and healed twice, a

@@ -64,6 +64,16 @@ func (c *command) Heal(ctx context.Context) (string, error) {
 	return nothingToUndo(ctx)
 }
 
+// undoneBy is the command as a fault in force, which ends when undo has undone it.
+func (c *command) undoneBy(undo func(ctx context.Context) (how string, err error)) *injection {
+	return &injection{observe: c.Observe, undo: func(ctx context.Context) (string, error) {
+		if _, err := c.Heal(ctx); err != nil {
+			return "", err
+		}
+		return undo(ctx)
+	}}
+}
+
 // number runs a command whose reply is a number; 0 for any other reply.
 func number(ctx context.Context, a cluster.Admin, node string, args ...any) (int64, error) {
 	reply, err := a.Do(ctx, node, args...)

@@ -35,16 +35,10 @@ var foreignDataSpec = Spec{
 		for i, key := range env.Keys {
 			f.keys = append(f.keys, &foreignKey{name: key, hash: i%2 == 1})
 		}
-		write := newCommand(target, func(ctx context.Context) (string, bool, error) {
+		return newCommand(target, func(ctx context.Context) (string, bool, error) {
 			n, err := f.write(ctx)
 			return "data at " + format.Count(n, "key"), n > 0, err
-		})
-		return &injection{observe: write.Observe, undo: func(ctx context.Context) (string, error) {
-			if _, err := write.Heal(ctx); err != nil {
-				return "", err
-			}
-			return f.remove(ctx)
-		}}, nil
+		}).undoneBy(f.remove), nil
 	},
 }
 

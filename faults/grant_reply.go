@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -107,7 +106,7 @@ func (g *grantReply) Observe(ctx context.Context) (string, error) {
 }
 
 // step looks at one node. It reports whether the reply to a grant is held or lost.
-func (g *grantReply) step(ctx context.Context, n *grantNode, request Request, asks bool) (done bool) {
+func (g *grantReply) step(ctx context.Context, n *grantNode, request cluster.Acquire, asks bool) (done bool) {
 	begun := time.Now()
 	traffic, err := g.links.Traffic(n.link.Link, n.link.Dir)
 	if err != nil {
@@ -169,28 +168,4 @@ func (g *grantReply) Heal(ctx context.Context) (string, error) {
 	}
 	g.healed = true
 	return how, passAll(g.links, g.held())
-}
-
-// Request is an acquire in flight.
-type Request struct {
-	Key, Owner string
-	Counted    int  // holds of the owner that its client knows of
-	Alone      bool // no other client requests the key, and no client holds it
-}
-
-// GrantedIn reports whether a server's keys show that the request was granted: its owner holds more than its client
-// knows of, or, for a lock that stores another name for its owner, another owner holds the key than before and only
-// this client has requested it.
-func (r Request) GrantedIn(now, before map[string]history.KeyState) bool {
-	k, held := now[r.Key]
-	switch was := before[r.Key]; {
-	case !held:
-		return false
-	case k.Owner == r.Owner && r.Owner != "":
-		return r.Counted == 0 || k.Count > r.Counted
-	case slices.Contains(k.Owners, r.Owner):
-		return r.Counted == 0
-	default:
-		return r.Alone && (k.Owner != was.Owner || k.Permits > was.Permits)
-	}
 }

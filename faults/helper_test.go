@@ -197,8 +197,8 @@ func (c clientState) Waiter() (int, bool) { return c.waiter, c.waiter >= 0 }
 func (c clientState) Keys() []string      { return []string{"orders"} }
 
 // Acquiring is the waiter's request.
-func (c clientState) Acquiring(client int) (Request, bool) {
-	return Request{Key: "orders", Owner: "a", Alone: c.alone}, client == c.waiter
+func (c clientState) Acquiring(client int) (cluster.Acquire, bool) {
+	return cluster.Acquire{Key: "orders", Owner: "a", Alone: c.alone}, client == c.waiter
 }
 
 // inject injects and fails the test if that does not work.

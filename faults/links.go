@@ -89,9 +89,7 @@ func difference(now, before []cluster.Traffic) []cluster.Traffic {
 }
 
 // counted is an effect that shows as soon as the counter of any link is above zero.
-func counted(
-	counter func(cluster.Traffic) int64, noun, what string,
-) func([]cluster.Traffic) (string, bool) {
+func counted(counter func(cluster.Traffic) int64, noun, what string) func([]cluster.Traffic) (string, bool) {
 	return func(since []cluster.Traffic) (string, bool) {
 		var n int64
 		for _, t := range since {

@@ -47,11 +47,8 @@ func delayingFsyncs(s Spec) Spec {
 			observe: func(ctx context.Context) (string, error) {
 				return await(ctx, "an fsync that is delayed", func() (string, bool) {
 					now, err := d.fsyncs(ctx)
-					if err != nil {
-						return "", false
-					}
 					i := slices.IndexFunc(d.nodes, func(node string) bool { return now[node] > before[node] })
-					if i < 0 {
+					if err != nil || i < 0 {
 						return "", false
 					}
 					return d.nodes[i] + " " + effect, true

@@ -190,7 +190,7 @@ func (s Spec) missingEnd(end string, t cluster.Topology, clients int) string {
 type ClientState interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to hold it
 	Waiter() (client int, ok bool)
-	Acquiring(client int) (r Request, ok bool)
+	Acquiring(client int) (r cluster.Acquire, ok bool)
 	Keys() []string // names of the locks
 }
 

@@ -71,11 +71,15 @@ type Admin interface {
 	Do(ctx context.Context, node string, args ...any) (any, error)
 }
 
-// Entries deletes the entries of lock holders at the servers of an ensemble, as an operator does, past the gates.
+// Entries acts on the nodes or keys of locks at the servers of an ensemble, as an operator does, past the gates.
 type Entries interface {
 	// DeleteHeld asks node for the nodes (ZooKeeper) or keys (etcd) of the holders of a lock, deletes them, and returns
 	// how many it has deleted.
 	DeleteHeld(ctx context.Context, node, lock string) (int, error)
+	// SetWritable makes the servers refuse requests for a lock until it is called again with true. ZooKeeper refuses
+	// creations and deletions, by the rights of the lock's node. An etcd cluster whose database is full refuses puts, of
+	// all locks, and still deletes. False: the lock has no node.
+	SetWritable(ctx context.Context, node, lock string, writable bool) (changed bool, err error)
 }
 
 // Network disconnects servers from their network, as a pulled cable does: packets are lost and nothing is reset, so

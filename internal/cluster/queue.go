@@ -10,6 +10,16 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
+// NodeRights are the permissions (ACL, world:anyone) of the node of a lock on ZooKeeper: all of them, or without
+// writing it, and creating and deleting nodes below it.
+func NodeRights(writable bool) int32 {
+	const read, admin, all = 1, 16, 31
+	if writable {
+		return all
+	}
+	return read | admin
+}
+
 // QueueState derives the state of a lock from the names of its nodes on ZooKeeper, and which of them hold it. Of a
 // semaphore only the sums are known to samples.
 func QueueState(names []string) (state history.KeyState, holders []string) {

@@ -64,6 +64,7 @@ func tolerances() []tolerance {
 		{fault: "eviction", because: dataLost},
 		{fault: "foreign-data", weight: 1, needs: promise.DistinguishesNotOwner},
 		{fault: "memory-full", weight: 2},
+		{fault: "writes-refused", weight: 2},
 		{fault: "script-flush", weight: 3, needs: promise.Scripts},
 		{fault: "snapshots-failing", weight: 1},
 		{fault: "busy-script", weight: 3},

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/liveholds"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -137,9 +137,9 @@ func (t *tracker) askedNow(client int, a asked) {
 }
 
 // request is the known part of a client's acquire, which is in flight. t.mu is held.
-func (t *tracker) request(client int) faults.Request {
+func (t *tracker) request(client int) cluster.Acquire {
 	a := t.asked[client]
-	r := faults.Request{
+	r := cluster.Acquire{
 		Key: a.key, Owner: a.owner, Alone: len(t.live.Of(a.key)) == 0 && t.acquiring[a.key] == 1,
 	}
 	if h, ok := t.live.Find(a.key, a.owner); ok {
@@ -149,11 +149,11 @@ func (t *tracker) request(client int) faults.Request {
 }
 
 // Acquiring is the acquire of a client that is in flight.
-func (t *tracker) Acquiring(client int) (faults.Request, bool) {
+func (t *tracker) Acquiring(client int) (cluster.Acquire, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !isAcquire(t.asked[client].f) {
-		return faults.Request{}, false
+		return cluster.Acquire{}, false
 	}
 	return t.request(client), true
 }

@@ -178,6 +178,28 @@ func (r *Reader) DeleteHeld(ctx context.Context, lock string) (int, error) {
 	return deleted, nil
 }
 
+// SetWritable raises or ends the alarm that the database is full: then the members refuse puts.
+func (r *Reader) SetWritable(ctx context.Context, _ string, writable bool) (changed bool, err error) {
+	if r.err != nil {
+		return false, r.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandWait)
+	defer cancel()
+	maintenance := etcdserverpb.NewMaintenanceClient(r.conn)
+	status, err := maintenance.Status(ctx, &etcdserverpb.StatusRequest{})
+	if err != nil {
+		return false, err
+	}
+	action := etcdserverpb.AlarmRequest_ACTIVATE
+	if writable {
+		action = etcdserverpb.AlarmRequest_DEACTIVATE
+	}
+	_, err = maintenance.Alarm(ctx, &etcdserverpb.AlarmRequest{
+		Action: action, MemberID: status.Header.MemberId, Alarm: etcdserverpb.AlarmType_NOSPACE,
+	})
+	return err == nil, err
+}
+
 // Replace removes the member at that address from the cluster, if it is there, and adds one.
 func (r *Reader) Replace(ctx context.Context, peerURL string) error {
 	if r.err != nil {

@@ -6,7 +6,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -181,9 +180,4 @@ func (r *Reader) Keys(ctx context.Context) (map[string]time.Duration, error) {
 		return err
 	})
 	return found, err
-}
-
-// DeleteHeld is not supported.
-func (*Reader) DeleteHeld(context.Context, string) (int, error) {
-	return 0, fmt.Errorf("PostgreSQL has no node or key for each holder: %w", errors.ErrUnsupported)
 }

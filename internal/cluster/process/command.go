@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
+	"github.com/lockchaos/lockchaos/internal/cluster/line"
 )
 
 // commandSoftware is servers of kind [cluster.Command]: programs of the user, which the harness knows from the topology
@@ -138,7 +139,7 @@ func (c commandSoftware) ping(ctx context.Context, s *server) error {
 		return logContains(s.logFile, ready.Log)
 	default:
 		port := s.location.Port + slices.Index(c.topology.PortNames(), ready.TCP)
-		conn, err := dial(ctx, s.location.at(port), "")
+		conn, err := line.Dial(ctx, s.location.at(port), "")
 		if err == nil {
 			_ = conn.Close()
 		}

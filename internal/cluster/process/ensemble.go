@@ -18,9 +18,13 @@ type ensembleReader interface {
 	Sample(ctx context.Context, keys []string) (history.Sample, error)
 	// Keys are the nodes or keys of all locks, as lock/node. They stay until they are deleted or their session ends.
 	Keys(ctx context.Context) (map[string]time.Duration, error)
-	// DeleteHeld deletes the nodes or keys of the holders of a lock, and returns how many there were.
-	DeleteHeld(ctx context.Context, lock string) (int, error)
 	Close()
+}
+
+// entryReader is a reader of servers that have a node or key for each holder of a lock; see [cluster.Entries].
+type entryReader interface {
+	DeleteHeld(ctx context.Context, lock string) (int, error)
+	SetWritable(ctx context.Context, lock string, writable bool) (changed bool, err error)
 }
 
 // form starts all members at once and waits until each serves clients.

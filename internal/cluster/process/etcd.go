@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/etcdreader"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/cluster/line"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -124,7 +125,7 @@ func (e etcdSoftware) replace(s *server) error {
 
 // ping connects: a member without a majority does not serve clients, but listens.
 func (etcdSoftware) ping(ctx context.Context, s *server) error {
-	conn, err := dial(ctx, s.location.target(), "")
+	conn, err := line.Dial(ctx, s.location.target(), "")
 	if err == nil {
 		_ = conn.Close()
 	}

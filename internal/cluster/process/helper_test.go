@@ -73,8 +73,8 @@ func dialFrom(t *testing.T, c *Cluster, client int, node string) *admin {
 		t.Fatal(err)
 	}
 	a := newAdmin(s.gate.Addr(), c.password)
-	a.source, a.wait = c.Endpoints(client).Source, adminWait
-	t.Cleanup(a.close)
+	a.Source, a.Wait = c.Endpoints(client).Source, adminWait
+	t.Cleanup(a.Close)
 	return a
 }
 

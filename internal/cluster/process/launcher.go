@@ -81,11 +81,11 @@ const maxSocketPath = 107
 
 // checkSocket rejects a directory in which the path of the server's socket is too long.
 func (s *server) checkSocket() error {
-	if s.location.Socket == "" || len(s.admin.addr) <= maxSocketPath {
+	if s.location.Socket == "" || len(s.admin.Addr) <= maxSocketPath {
 		return nil
 	}
 	return fmt.Errorf("%w: the path of socket %s is too long: set TMPDIR to a path of at most %d bytes",
-		cluster.ErrEnvironment, s.admin.addr, len(os.TempDir())+maxSocketPath-len(s.admin.addr))
+		cluster.ErrEnvironment, s.admin.Addr, len(os.TempDir())+maxSocketPath-len(s.admin.Addr))
 }
 
 // target is the address that the gate connects to.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/line"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
@@ -81,7 +82,7 @@ func TestConnectionSurvivesReconnect(t *testing.T) {
 	wantReply(t, a, "SET k 1", "OK")
 	must(t, c.Disconnect(t.Context(), "n1"))
 	replied := make(chan error, 1)
-	patient, cancel := context.WithTimeout(t.Context(), commandWait)
+	patient, cancel := context.WithTimeout(t.Context(), line.Wait)
 	defer cancel()
 	go func() {
 		_, err := a.do(patient, []string{"APPEND", "k", "2"})

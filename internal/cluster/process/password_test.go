@@ -30,7 +30,7 @@ func TestPassword(t *testing.T) {
 				if refused, ok := do(t, a, "INFO").(resp.Error); !ok || !strings.HasPrefix(string(refused), "NOAUTH") {
 					t.Errorf("%s replies without a password: %v", s.name, refused)
 				}
-				a.close()
+				a.Close()
 			}
 			info, err := os.Stat(s.conf)
 			must(t, err)

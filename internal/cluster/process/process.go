@@ -53,6 +53,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/etcdreader"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
+	"github.com/lockchaos/lockchaos/internal/cluster/zookeeperreader"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
@@ -303,7 +304,7 @@ func (c *Cluster) Close(context.Context) error {
 	c.close.Do(func() {
 		errs := concurrently(slices.Concat(c.nodes, c.sentinels), func(s *server) error {
 			err := errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
-			s.admin.close()
+			s.admin.Close()
 			if s.reader != nil {
 				s.reader.Close()
 			}
@@ -347,7 +348,7 @@ func (c *Cluster) newServer(h Host) *server {
 	s.software = c.software
 	switch c.topology.Kind {
 	case cluster.ZooKeeper:
-		s.reader = newZKReader(s.location.target())
+		s.reader = zookeeperreader.New(s.location.target())
 	case cluster.Etcd:
 		s.reader = etcdreader.New(s.location.target())
 	case cluster.Postgres:

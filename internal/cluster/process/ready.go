@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/line"
 )
 
 // waitReplicas waits until every replica is connected to its master and in sync,
@@ -54,7 +55,7 @@ func (c *Cluster) waitReplicas(ctx context.Context) error {
 // is replicated and leaves no key.
 func (c *Cluster) missingAcks(ctx context.Context, master *server, want int) string {
 	replies, err := master.admin.do(ctx, []string{"PUBLISH", "lockchaos:start", ""},
-		[]string{"WAIT", strconv.Itoa(want), strconv.FormatInt(commandWait.Milliseconds()/2, 10)})
+		[]string{"WAIT", strconv.Itoa(want), strconv.FormatInt(line.Wait.Milliseconds()/2, 10)})
 	if err != nil {
 		return err.Error()
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/line"
 )
 
 // slots is the number of hash slots (redis.io, Cluster specification).
@@ -16,8 +18,8 @@ const slots = 16384
 // long comes from a busy machine.
 func (c *Cluster) join(ctx context.Context) error {
 	for _, s := range c.nodes {
-		s.admin.wait = startWait
-		defer func() { s.admin.wait = commandWait }()
+		s.admin.Wait = startWait
+		defer func() { s.admin.Wait = line.Wait }()
 	}
 	masters := c.topology.MasterCount()
 	for i, s := range c.nodes {

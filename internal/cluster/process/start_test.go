@@ -79,9 +79,9 @@ func TestRolesAndEndpoints(t *testing.T) {
 			}
 			for _, addr := range append(e.Addrs, e.Sentinels...) {
 				a := newAdmin(addr, e.Password)
-				a.source = e.Source
+				a.Source = e.Source
 				wantReply(t, a, "PING", "PONG")
-				a.close()
+				a.Close()
 			}
 		})
 	}
@@ -115,7 +115,7 @@ exec %s "$@"
 func TestSentinelAnnouncesGates(t *testing.T) {
 	c := up(t, sentinel)
 	a := newAdmin(c.Endpoints(0).Sentinels[0], c.password)
-	defer a.close()
+	defer a.Close()
 	want := []any{"127.0.2.1", fmt.Sprint(c.port)}
 	if diff := cmp.Diff(want, do(t, a, "SENTINEL get-master-addr-by-name "+masterName)); diff != "" {
 		t.Errorf("master (-want +got):\n%s", diff)

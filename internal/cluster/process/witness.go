@@ -63,14 +63,30 @@ func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.D
 
 // DeleteHeld deletes the nodes or keys of the holders of a lock; see [cluster.Entries].
 func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
-	err = c.with("deleting from", node, func(s *server) (err error) {
-		if s.reader == nil {
-			return fmt.Errorf("these servers have no node or key for each holder: %w", errors.ErrUnsupported)
-		}
-		deleted, err = s.reader.DeleteHeld(ctx, lock)
+	err = c.withReader("deleting from", node, func(r entryReader) (err error) {
+		deleted, err = r.DeleteHeld(ctx, lock)
 		return err
 	})
 	return deleted, err
+}
+
+// SetWritable is described at [cluster.Entries].
+func (c *Cluster) SetWritable(ctx context.Context, node, lock string, writable bool) (changed bool, err error) {
+	err = c.withReader("changing the rights at", node, func(r entryReader) (err error) {
+		changed, err = r.SetWritable(ctx, lock, writable)
+		return err
+	})
+	return changed, err
+}
+
+func (c *Cluster) withReader(doing, node string, do func(entryReader) error) error {
+	return c.with(doing, node, func(s *server) error {
+		r, ok := s.reader.(entryReader)
+		if !ok {
+			return fmt.Errorf("these servers have no node or key for each holder: %w", errors.ErrUnsupported)
+		}
+		return do(r)
+	})
 }
 
 // keys blocks the server while it lists them.

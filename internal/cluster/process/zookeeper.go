@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/cluster/zookeeperreader"
 )
 
 // classArchive is the class-data archive (java(1), -XX:SharedArchiveFile) that scripts/zookeeper adds to the jar files.
@@ -130,9 +132,14 @@ func classPath(library string) string {
 }
 
 func (zookeeperSoftware) ping(ctx context.Context, s *server) error {
-	reply, err := fourLetters(ctx, s.location.target(), "ruok")
+	reply, err := zookeeperreader.FourLetters(ctx, s.location.target(), "ruok")
 	if err == nil && reply != "imok" {
 		err = fmt.Errorf("ruok: %q", reply)
 	}
 	return err
+}
+
+// time is that of the leader; the time of others is not known.
+func (zookeeperSoftware) time(ctx context.Context, s *server) (time.Time, error) {
+	return s.reader.(*zookeeperreader.Reader).Time(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/topology"
 
@@ -26,7 +27,7 @@ func TestKeysOfAFollowerBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	follower := followers[0]
-	conn, _, err := zk.Connect([]string{leader.location.target()}, readerSession,
+	conn, _, err := zk.Connect([]string{leader.location.target()}, 10*time.Second,
 		zk.WithLogInfo(false), zk.WithDialer(net.DialTimeout))
 	if err != nil {
 		t.Fatal(err)

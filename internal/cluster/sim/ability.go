@@ -75,9 +75,21 @@ func (c *Cluster) withDisk(ctx context.Context, doing, name string, do func(*net
 // DeleteHeld deletes the nodes of the holders of a lock from an ensemble; see [cluster.Entries].
 func (c *Cluster) DeleteHeld(ctx context.Context, node, lock string) (deleted int, err error) {
 	if c.ensemble == nil {
-		return 0, fmt.Errorf("deleting from %s: %w: it is not a member of an ensemble", node, errors.ErrUnsupported)
+		return 0, errNoEnsemble(node)
 	}
 	return c.ensemble.DeleteHeld(ctx, node, lock)
+}
+
+// SetWritable is described at [cluster.Entries].
+func (c *Cluster) SetWritable(ctx context.Context, node, lock string, writable bool) (changed bool, err error) {
+	if c.ensemble == nil {
+		return false, errNoEnsemble(node)
+	}
+	return c.ensemble.SetWritable(ctx, node, lock, writable)
+}
+
+func errNoEnsemble(node string) error {
+	return fmt.Errorf("%s is not a member of an ensemble: %w", node, errors.ErrUnsupported)
 }
 
 // Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: its writes to the append-only file survive, fsynced or not.

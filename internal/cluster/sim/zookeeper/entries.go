@@ -39,6 +39,35 @@ func (e *Ensemble) DeleteHeld(ctx context.Context, node, lock string) (deleted i
 	return deleted, nil
 }
 
+// SetWritable is described at [cluster.Entries]. It returns when the change is committed.
+func (e *Ensemble) SetWritable(ctx context.Context, node, lock string, writable bool) (changed bool, err error) {
+	m := e.reading(ctx, node)
+	defer e.world.Mu.Unlock()
+	leader := e.leader()
+	if m == nil || leader == nil {
+		return false, fmt.Errorf("changing the rights at %s: %w", node, cluster.ErrDown)
+	}
+	path := topology.ZooKeeperRoot + "/" + lock
+	version := func() int32 {
+		_, stat, _ := leader.tree.Get(path)
+		return stat.Aversion
+	}
+	if !there(leader, path) {
+		return false, nil
+	}
+	before := version()
+	leader.lead.propose(znode.Request{
+		Op: znode.OpSetACL, Path: path, Version: -1,
+		ACL: []znode.ACL{{Perms: cluster.NodeRights(writable), Scheme: "world", ID: "anyone"}},
+	}, noSession, origin{})
+	done := func() bool { return version() != before }
+	e.world.Poll(e.world.Now()+caughtUpWait, func() bool { return done() || leader.lead == nil })
+	if !done() {
+		return false, fmt.Errorf("changing the rights of %s: %w", path, cluster.ErrDown)
+	}
+	return true, nil
+}
+
 func there(m *member, path string) bool {
 	_, _, found := m.tree.Get(path)
 	return found

@@ -1,4 +1,4 @@
-package process
+package zookeeperreader
 
 import (
 	"context"
@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
 )
 
-// time writes a node and reads when that was: the leader gives each transaction its own time. So only the time of
-// the leader can be read.
-func (zookeeperSoftware) time(ctx context.Context, s *server) (at time.Time, err error) {
-	r := s.reader.(*zkReader)
+// Time writes a node and reads when that was: the leader gives each transaction its own time. So only the time of the
+// leader can be read.
+func (r *Reader) Time(ctx context.Context) (at time.Time, err error) {
 	err = r.locked(ctx, func() error {
 		if r.is != "master" {
-			return fmt.Errorf("%w: %s is not the leader", errors.ErrUnsupported, s.name)
+			return fmt.Errorf("%w: it is not the leader", errors.ErrUnsupported)
 		}
 		at, err = r.written()
 		return err
@@ -27,7 +27,7 @@ func (zookeeperSoftware) time(ctx context.Context, s *server) (at time.Time, err
 const clockNode = "/lockchaos-clock"
 
 // written writes clockNode and returns the time of that transaction.
-func (r *zkReader) written() (time.Time, error) {
+func (r *Reader) written() (time.Time, error) {
 	for {
 		var set jute.Message
 		set.AppendString(clockNode)
@@ -48,10 +48,7 @@ func (r *zkReader) written() (time.Time, error) {
 		var create jute.Message
 		create.AppendString(clockNode)
 		create.AppendBytes(nil)
-		create.AppendInt(1) // one ACL: world, all permissions
-		create.AppendInt(allRights)
-		create.AppendString("world")
-		create.AppendString("anyone")
+		appendRights(&create, cluster.NodeRights(true))
 		create.AppendInt(0) // persistent
 		switch _, code, err = r.exchange(opCreate, create); {
 		case err != nil:
@@ -67,11 +64,10 @@ const (
 	opCreate      = 1
 	opSetData     = 5
 	errNodeExists = -110
-	allRights     = 31
 )
 
 // exchange sends one request and reads the reply to it.
-func (r *zkReader) exchange(op int32, request jute.Message) (reply jute.Message, code int32, err error) {
+func (r *Reader) exchange(op int32, request jute.Message) (reply jute.Message, code int32, err error) {
 	r.xid++
 	var b jute.Message
 	b.AppendInt(r.xid)

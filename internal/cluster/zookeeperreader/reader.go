@@ -1,4 +1,8 @@
-package process
+// Package zookeeperreader reads the locks of one ZooKeeper server for the harness, past its gate. It is no lock and no
+// client under test.
+//
+// Read [Reader] first.
+package zookeeperreader
 
 import (
 	"context"
@@ -8,29 +12,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/topology"
-
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
+	"github.com/lockchaos/lockchaos/internal/cluster/line"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/topology"
 )
 
-// zkReader is the harness's own session at one ZooKeeper server. It speaks enough of the protocol (zookeeper.jute) to
+// Reader is the harness's own session at one ZooKeeper server. It speaks enough of the protocol (zookeeper.jute) to
 // read. The server ends the session's connection when it is no longer leader or follower, so the role is read once per
 // connection.
-type zkReader struct {
-	line
-	is  string // role on this connection
-	xid int32
+type Reader struct {
+	line line.Line
+	is   string // role on this connection
+	xid  int32
 }
 
-func newZKReader(addr string) *zkReader { return &zkReader{line: newLine(addr)} }
+// New returns a reader of the server at addr, which connects when it is first used. The caller closes it.
+func New(addr string) *Reader { return &Reader{line: line.New(addr)} }
 
 // Of the protocol.
 const (
 	opDelete       = 2
 	opGetData      = 4
+	opSetACL       = 7
 	opSync         = 9
 	opGetChildren2 = 12
 	errNoNode      = -101
@@ -38,19 +44,19 @@ const (
 	passwordSize   = 16
 )
 
-// readerSession is the timeout of the sessions. A lost connection is not resumed, so the timeout ends its session.
-const readerSession = 10 * time.Second
+// session is the timeout of the sessions. A lost connection is not resumed, so the timeout ends its session.
+const session = 10 * time.Second
 
-// fourLetters is the reply to a command such as srvr (ZooKeeper administrator's guide, four letter words).
-func fourLetters(ctx context.Context, addr, command string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandWait)
+// FourLetters is the reply to a command such as srvr (ZooKeeper administrator's guide, four letter words).
+func FourLetters(ctx context.Context, addr, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, line.Wait)
 	defer cancel()
-	conn, err := dial(ctx, addr, "")
+	conn, err := line.Dial(ctx, addr, "")
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	defer limit(ctx, conn)()
+	defer line.Limit(ctx, conn)()
 	if _, err := io.WriteString(conn, command); err != nil {
 		return "", err
 	}
@@ -70,8 +76,8 @@ func modes(mode string) string {
 }
 
 // locked calls do with a session, alone.
-func (r *zkReader) locked(ctx context.Context, do func() error) error {
-	return r.alone(ctx, "reading from", func(ctx context.Context, fresh bool) error {
+func (r *Reader) locked(ctx context.Context, do func() error) error {
+	return r.line.Alone(ctx, "reading from", func(ctx context.Context, fresh bool) error {
 		if fresh {
 			if err := r.connect(ctx); err != nil {
 				return err
@@ -82,11 +88,11 @@ func (r *zkReader) locked(ctx context.Context, do func() error) error {
 }
 
 // connect begins a session, and reads the role.
-func (r *zkReader) connect(ctx context.Context) error {
+func (r *Reader) connect(ctx context.Context) error {
 	var b jute.Message
 	b.AppendInt(0) // protocol version
 	b.AppendLong(0)
-	b.AppendInt(int32(readerSession.Milliseconds()))
+	b.AppendInt(int32(session.Milliseconds()))
 	b.AppendLong(0) // a new session
 	b.AppendBytes(make([]byte, passwordSize))
 	b.AppendBool(false) // not read-only
@@ -96,7 +102,7 @@ func (r *zkReader) connect(ctx context.Context) error {
 	if _, err := r.receive(); err != nil {
 		return err
 	}
-	text, err := fourLetters(ctx, r.addr, "srvr")
+	text, err := FourLetters(ctx, r.line.Addr, "srvr")
 	if err != nil {
 		return err
 	}
@@ -108,14 +114,14 @@ func (r *zkReader) connect(ctx context.Context) error {
 	return nil
 }
 
-func (r *zkReader) send(body jute.Message) error {
-	_, err := r.conn.Write(body.Frame())
+func (r *Reader) send(body jute.Message) error {
+	_, err := r.line.Conn.Write(body.Frame())
 	return err
 }
 
-func (r *zkReader) receive() (jute.Message, error) {
+func (r *Reader) receive() (jute.Message, error) {
 	var size [4]byte
-	if _, err := io.ReadFull(r.in, size[:]); err != nil {
+	if _, err := io.ReadFull(r.line.In, size[:]); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(size[:])
@@ -123,13 +129,13 @@ func (r *zkReader) receive() (jute.Message, error) {
 		return nil, fmt.Errorf("a reply of %d bytes", n)
 	}
 	body := make(jute.Message, n)
-	_, err := io.ReadFull(r.in, body)
+	_, err := io.ReadFull(r.line.In, body)
 	return body, err
 }
 
 // ask sends one request for each path and reads the replies; the body is nil where the node does not exist. The zxid
 // belongs to the last write that the server has applied.
-func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid int64, err error) {
+func (r *Reader) ask(op int32, paths []string) (bodies []jute.Message, zxid int64, err error) {
 	for _, path := range paths {
 		var b jute.Message
 		r.xid++
@@ -166,8 +172,8 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 }
 
 // Keys are the nodes of all locks, with every write that was committed before: a follower may be behind, and would show
-// recently removed nodes as left behind.
-func (r *zkReader) Keys(ctx context.Context) (found map[string]time.Duration, err error) {
+// what was removed just now as left behind.
+func (r *Reader) Keys(ctx context.Context) (found map[string]time.Duration, err error) {
 	const root = topology.ZooKeeperRoot
 	err = r.locked(ctx, func() error {
 		if _, _, err := r.ask(opSync, []string{root}); err != nil {
@@ -189,7 +195,7 @@ func (r *zkReader) Keys(ctx context.Context) (found map[string]time.Duration, er
 	return found, err
 }
 
-func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error) {
+func (r *Reader) list(paths []string) (names [][]string, zxid int64, err error) {
 	bodies, zxid, err := r.ask(opGetChildren2, paths)
 	if err != nil {
 		return nil, 0, err
@@ -209,7 +215,7 @@ func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error
 // Sample is the role of the server, and the first nodes of locks, by key: the holders of mutexes. Keys without nodes
 // are left out. The error says why the server does not serve clients. It always asks the server something: only then
 // a connection that the server has ended is noticed.
-func (r *zkReader) Sample(ctx context.Context, keys []string) (s history.Sample, err error) {
+func (r *Reader) Sample(ctx context.Context, keys []string) (s history.Sample, err error) {
 	paths := []string{topology.ZooKeeperRoot}
 	for _, key := range keys {
 		paths = append(paths, topology.ZooKeeperRoot+"/"+key)
@@ -251,7 +257,7 @@ func (r *zkReader) Sample(ctx context.Context, keys []string) (s history.Sample,
 }
 
 // DeleteHeld deletes the nodes of the holders of a lock, and returns how many there were.
-func (r *zkReader) DeleteHeld(ctx context.Context, lock string) (deleted int, err error) {
+func (r *Reader) DeleteHeld(ctx context.Context, lock string) (deleted int, err error) {
 	dir := topology.ZooKeeperRoot + "/" + lock
 	err = r.locked(ctx, func() error {
 		names, _, err := r.list([]string{dir})
@@ -273,6 +279,30 @@ func (r *zkReader) DeleteHeld(ctx context.Context, lock string) (deleted int, er
 	return deleted, err
 }
 
+// SetWritable sets the rights of the node of a lock. False: there is no such node.
+func (r *Reader) SetWritable(ctx context.Context, lock string, writable bool) (changed bool, err error) {
+	err = r.locked(ctx, func() error {
+		var b jute.Message
+		b.AppendString(topology.ZooKeeperRoot + "/" + lock)
+		appendRights(&b, cluster.NodeRights(writable))
+		b.AppendInt(-1) // any version
+		_, code, err := r.exchange(opSetACL, b)
+		if changed = err == nil && code == 0; !changed && err == nil && code != errNoNode {
+			err = fmt.Errorf("setting the rights of %s: error %d", lock, code)
+		}
+		return err
+	})
+	return changed, err
+}
+
+// appendRights appends a list of one ACL, of world:anyone.
+func appendRights(b *jute.Message, rights int32) {
+	b.AppendInt(1)
+	b.AppendInt(rights)
+	b.AppendString("world")
+	b.AppendString("anyone")
+}
+
 // addHolder adds a reply to getData, with data and stat, to the state of a lock.
 func addHolder(state history.KeyState, body jute.Message) history.KeyState {
 	owner, czxid := body.Text(), body.Long()
@@ -286,4 +316,4 @@ func addHolder(state history.KeyState, body jute.Message) history.KeyState {
 }
 
 // Close ends the session.
-func (r *zkReader) Close() { r.close() }
+func (r *Reader) Close() { r.line.Close() }
