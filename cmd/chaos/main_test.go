@@ -140,6 +140,9 @@ func TestRunCheckReport(t *testing.T) {
 	if code, stdout, _ := chaos("check", dir); code != exitUnsafe || !strings.Contains(stdout, "UNSAFE") {
 		t.Errorf("check: %d %s", code, stdout)
 	}
+	if code, stdout, _ := chaos("check", dir, "--property", "lease-exclusion", "--property", "honesty"); code != exitSafe {
+		t.Errorf("check of the promises of the lock: %d %s", code, stdout) // the lease was outlived
+	}
 	judgedAgain(t, dir)
 	file := filepath.Join(dir, "history.jsonl")
 	if code, stdout, _ := chaos("check", file, "--json", "--property", "exclusion"); code != exitUnsafe ||
