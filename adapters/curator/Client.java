@@ -46,6 +46,8 @@ public final class Client extends Protocol<Client.Hold> {
 
     private String servers;
     private CuratorFramework zk;
+    private int session; // ms
+    private boolean used; // a lock was requested
 
     public static void main(String[] args) throws Exception {
         serve(new Client(), args);
@@ -61,7 +63,16 @@ public final class Client extends Protocol<Client.Hold> {
         System.setProperty("zookeeper.clientCnxnSocket", "org.apache.zookeeper.SourceSocket");
         System.setProperty("zookeeper.sasl.client", "false");
         warmUp();
+        session = millis(setup.path("options").path("session").asText("4s"));
+        zk = connect(session);
         return can(CAN.get(kind));
+    }
+
+    /** What an option such as 1500ms or 12s says. */
+    private static int millis(String duration) {
+        boolean whole = !duration.endsWith("ms");
+        double number = Double.parseDouble(duration.substring(0, duration.length() - (whole ? 1 : 2)));
+        return (int) (whole ? number * 1000 : number);
     }
 
     /** Loads the classes, which takes seconds on a busy machine: a cold first acquire would look like a lost wake-up. */
@@ -71,7 +82,7 @@ public final class Client extends Protocol<Client.Hold> {
         perform(request);
         perform(request.deepCopy().put("op", "release"));
         zk.close();
-        zk = null;
+        used = false;
     }
 
     private CuratorFramework connect(int session) throws Exception {
@@ -94,12 +105,17 @@ public final class Client extends Protocol<Client.Hold> {
         }
     }
 
-    /** The session is as long as the first lease. */
+    /** A session as long as the first lease. */
     private synchronized CuratorFramework zk(JsonNode request) throws Exception {
-        if (zk == null) {
-            int lease = (int) request.path("lease_ms").asDouble();
-            zk = connect(lease > 0 ? lease : 4000);
+        int lease = (int) request.path("lease_ms").asDouble();
+        if (!used && lease > 0 && lease != session) {
+            if (zk != null) {
+                zk.close();
+            }
+            session = lease;
+            zk = connect(lease);
         }
+        used = true;
         return zk;
     }
 

@@ -1,6 +1,7 @@
 """kazoo's locks on ZooKeeper: client.py lock | lock-unwatched | read-write | semaphore."""
 import socket
 import sys
+import uuid
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import LockTimeout
@@ -39,9 +40,12 @@ class Client(protocol.Client):
             self.can = ["try", "watchdog", "wakes", "permits", "keeps-grants"]
 
     def init(self, endpoints, options):
-        """Connects: on a busy machine that takes seconds, and in a first acquire it would look like a lost wake-up."""
+        """Connects and acquires another lock: a cold first acquire would look like a lost wake-up."""
         self.endpoints = endpoints
         self.connect(seconds(options.get("session", "10s")))
+        lock = self.recipe({"key": "warm-up-" + uuid.uuid4().hex, "owner": "warm-up"})
+        lock.acquire(timeout=10)
+        lock.release()
 
     def connect(self, session):
         handler = FromSource()
