@@ -24,7 +24,8 @@ func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, 
 }
 
 // The permits of a dead holder go to a waiter when their lease expires; permits without a lease when they are released
-// by force (also redisson#4462, #2213). Regression: redisson#2045
+// by force (also redisson#4462, #2213).
+// Regression: redisson#2045
 func TestPermitsOfTheDeadComeBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
