@@ -25,7 +25,7 @@ func setWritable(t *testing.T, c *Cluster, writable bool) {
 	})
 }
 
-// TestSetWritableOnZooKeeper: nodes below the node of a lock are neither created nor deleted until it is writable again.
+// TestSetWritableOnZooKeeper: nodes below that of a lock are neither created nor deleted until it is writable again.
 func TestSetWritableOnZooKeeper(t *testing.T) {
 	skipEnsemble(t)
 	c := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper})
