@@ -56,6 +56,7 @@ func Chapters() []Chapter {
 		{"load", "Everyday load, and random faults"},
 		{"zookeeper", "ZooKeeper"},
 		{"etcd", "etcd"},
+		{"sql", "PostgreSQL"},
 	}
 }
 

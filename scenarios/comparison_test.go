@@ -22,53 +22,60 @@ type compared struct {
 type comparison struct {
 	what   string
 	faults []string // which the scenarios inject, and no others
-	cells  [4]string
+	cells  [5]string
 }
 
 // comparedLocks are the columns.
-func comparedLocks() [4]compared {
-	return [4]compared{
+func comparedLocks() [5]compared {
+	return [5]compared{
 		{"Redis", "reentrant", []string{cluster.Single, cluster.Replicated, cluster.Sentinel}},
 		{"RedLock, five masters", "redlock", []string{cluster.Quorum}},
 		{"ZooKeeper, three members", "zk-mutex", []string{cluster.ZooKeeper}},
 		{"etcd, three members", "etcd-mutex", []string{cluster.Etcd}},
+		{"PostgreSQL, one server", "sql-lease", []string{cluster.Postgres}},
 	}
 }
 
 func comparisons() []comparison {
-	const noScenario = "no scenario"
+	const noScenario, noPower = "no scenario", "no scenario: the disks of this fault need root, which PostgreSQL refuses"
 	return []comparison{
-		{"the master or leader is killed", []string{"kill", "replication-hold"}, [4]string{
-			"failover", "redlock-two-masters-down", "zk-failover", "etcd-failover",
+		{"the master or leader is killed", []string{"kill", "replication-hold", "restart"}, [5]string{
+			"failover", "redlock-two-masters-down", "zk-failover", "etcd-failover", "sql-restart",
 		}},
-		{"the leader stalls and comes back", []string{"pause-node"}, [4]string{
-			noScenario, noScenario, "zk-leader-paused", "etcd-leader-paused",
+		{"the leader stalls and comes back", []string{"pause-node"}, [5]string{
+			noScenario, noScenario, "zk-leader-paused", "etcd-leader-paused", noScenario,
 		}},
-		{"the holder stalls past its lease", []string{"pause-client"}, [4]string{
-			"gc-pause", "redlock-fenced-pause", "zk-gc-pause", "etcd-gc-pause",
+		{"the holder stalls past its lease", []string{"pause-client"}, [5]string{
+			"gc-pause", "redlock-fenced-pause", "zk-gc-pause", "etcd-gc-pause", "sql-fenced-pause",
 		}},
-		{"the holder is cut off", []string{"partition"}, [4]string{
+		{"the holder is cut off", []string{"partition"}, [5]string{
 			"partitioned-holder", "redlock-partitioned-holder", "zk-partitioned-holder", "etcd-partitioned-holder",
+			"sql-partitioned-holder",
 		}},
-		{"servers come back with empty disks", []string{"restart-empty", "restart", "kill", "pause-node"}, [4]string{
+		{"servers come back with empty disks", []string{"restart-empty", "restart", "kill", "pause-node"}, [5]string{
 			"master-restart-empty", "redlock-restart-empty", "zk-disks-lost",
 			"no scenario: a member with an empty disk is replaced, which needs a majority",
+			noScenario,
 		}},
-		{"power loss without fsync", []string{"power-loss", "partition", "kill"}, [4]string{
+		{"power loss without fsync", []string{"power-loss", "partition", "kill"}, [5]string{
 			"power-loss-single", "redlock-everysec", "zk-power-loss-unsynced", "etcd-power-loss-unsynced",
+			noPower,
 		}},
-		{"power loss with fsync", []string{"power-loss", "partition", "kill"}, [4]string{
-			noScenario, "redlock-always", "zk-power-loss", "etcd-power-loss",
+		{"power loss with fsync", []string{"power-loss", "partition", "kill"}, [5]string{
+			noScenario, "redlock-always", "zk-power-loss", "etcd-power-loss", noPower,
 		}},
-		{"a reply to an acquire is lost", []string{"reply-lost", "grant-reply-lost"}, [4]string{
+		{"a reply to an acquire is lost", []string{"reply-lost", "grant-reply-lost"}, [5]string{
 			"reply-lost-acquire", "redlock-reply-lost", "zk-reply-lost-acquire", "etcd-reply-lost-acquire",
+			noScenario,
 		}},
-		{"a reply to a release is lost", []string{"reply-lost"}, [4]string{
+		{"a reply to a release is lost", []string{"reply-lost"}, [5]string{
 			"reply-lost-release", noScenario, "zk-reply-lost-release", "etcd-reply-lost-release",
+			noScenario,
 		}},
-		{"a server's clock jumps", []string{"clock-jump", "restart-empty"}, [4]string{
+		{"a server's clock jumps", []string{"clock-jump", "restart-empty"}, [5]string{
 			"clock-jump", "redlock-clock-jump", "zk-clock-jump",
 			"no scenario: the harness cannot set the clock of a Go program",
+			"sql-clock-jump",
 		}},
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Against is the advice against a mechanism of package cause, the best first; nil: there is none.
 func Against(mechanism string) []evidence.Advice {
-	for _, all := range []map[string][]evidence.Advice{ofRequests(), ofTakeovers(), ofNodes(), ofReplies()} {
+	for _, all := range []map[string][]evidence.Advice{ofRequests(), ofTakeovers(), ofNodes(), ofReplies(), ofTables()} {
 		if list := all[mechanism]; list != nil {
 			return list
 		}
@@ -268,6 +268,42 @@ func ofReplies() map[string][]evidence.Advice {
 				"before overwriting or deleting it.",
 			Cost: "a script instead of a single command",
 		}},
+	}
+}
+
+// OfTables begins the name of a mechanism whose advice is another one if a relational database has the locks.
+const OfTables = "table-"
+
+// ofTables: the same mechanisms, and one of sessions, where a relational database has the locks.
+func ofTables() map[string][]evidence.Advice {
+	lease := evidence.Advice{
+		Text: "Keep the hold in a row with an owner, the end of a lease and a token, which one statement compares and " +
+			"replaces: it outlives the connection and the server, and its holder knows when it ends.",
+		Cost: "waiters poll; work that takes longer than the lease has to renew it",
+	}
+	return map[string][]evidence.Advice{
+		"session-ended": {lease, {
+			Text: "Otherwise let the work ask the session before each step whether it still exists, and keep the timeouts of " +
+				"idle sessions longer than the longest work.",
+			Cost: "a statement for each step, and a rest of the danger: the session may end after the answer",
+		}},
+		OfTables + "forgotten-in-restart": {lease, {
+			Text: "After the restore of a backup, or on a new server, keep clients away for longer than the longest lease, " +
+				"and let the tokens continue above the last one.",
+			Cost: "no lock is granted meanwhile",
+		}},
+		OfTables + "client-clocks": {{
+			Text: "Let the database compare and set the end of the lease with its own clock (`clock_timestamp()`): then " +
+				"clocks of clients do not have to agree.",
+			Cost: "none: it is the same statement",
+		}},
+		OfTables + "expired-early": {{
+			Text: "The database counts leases on its wall clock: slew clocks (`chronyd`, `ntpd -x`) and never step them while " +
+				"locks are held.",
+			Cost: "a clock that is far off takes a long time to correct",
+		}},
+		OfTables + "no-lease":    {lease},
+		OfTables + "left-behind": {lease},
 	}
 }
 

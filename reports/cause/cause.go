@@ -1,6 +1,6 @@
 // Package cause finds the cause of a violation: the mechanism by which the lock broke, the faults that are part of it,
-// and advice against it. A mechanism is a row of a table; it is recognized by the history, the samples and the class of
-// the faults, never by the name of a fault or a scenario.
+// and advice against it. A mechanism is a row of a table; it is recognized by the history, the samples and the class
+// of the faults, never by the name of a fault or a scenario.
 //
 // Read [Find] first.
 package cause
@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/advice"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/overlap"
@@ -77,6 +78,10 @@ func Find(r *evidence.Run, v *checker.Violation, property checker.Property, p *o
 	for _, m := range mechanisms() {
 		if c := m.find(&inquiry{r: r, v: v, property: property, p: p}); c != nil {
 			c.mechanism = m
+			tables := advice.OfTables + m.Name
+			if r.Manifest.Topology.Kind == cluster.Postgres && advice.Against(tables) != nil {
+				c.advisedAs = tables
+			}
 			return c
 		}
 	}

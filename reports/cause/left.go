@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -36,34 +35,13 @@ func findLeftBehind(q *inquiry) *Cause {
 			asked.Op, evidence.Quote(q.v.Key), evidence.ClientName(c), evidence.CallAt(asked), lost, f.Took(), f, left)
 		found.Of = &c
 		found.explain(q.r.StepAt(int(asked.Invoked)))
-		if kept := q.keptBy(c, f.EffectTime()); kept != nil {
+		if kept := q.r.KeptBy(c, q.v.Key, evidence.Interval{From: f.EffectTime(), Until: q.v.End}); kept != nil {
 			found.Add(": %s still had it at %s, and it %s", kept.Node, kept, q.r.Ends())
 			found.explain(seenIn(kept, 9, "%s still has the key of %s", kept.Node, evidence.ClientName(c)))
 		}
 		return found
 	}
 	return nil
-}
-
-// keptBy is the last sample by the end of the violation in which a node has the key without an expiry, if the key was
-// this client's in each sample since t; nil if there is none.
-func (q *inquiry) keptBy(client int, t time.Duration) (kept *history.Sample) {
-	for _, node := range q.r.Witness.Nodes {
-		var last *history.Sample
-		for x := range evidence.Each(q.r.Witness.During(node, t, q.v.End)) {
-			k, held := x.Keys[q.v.Key]
-			if held && k.TTL < 0 && q.r.HeldBy(q.v.Key, x).Client == client {
-				last = x
-			} else if last != nil {
-				last = nil
-				break
-			}
-		}
-		if last != nil && (kept == nil || last.Time > kept.Time) {
-			kept = last
-		}
-	}
-	return kept
 }
 
 // lostReplies are the faults that drop a client's replies, injected by the end of the violation, each with the client;
@@ -108,7 +86,7 @@ func (q *inquiry) unansweredNoLease() *Cause {
 	if last := q.unreleased(); last != nil && last.End == checker.ReleaseUnknown {
 		kept := q.keptWithoutExpiry(last.From)
 		if kept == nil { // the release took effect late, or the lock was granted again meanwhile
-			kept = q.keptWithin(evidence.Interval{From: last.From, Until: q.v.End - q.r.Witness.Gap})
+			kept = q.r.KeptWithoutExpiry(q.v.Key, evidence.Interval{From: last.From, Until: q.v.End - q.r.Witness.Gap})
 		}
 		if kept != nil && kept.Time >= q.v.Start {
 			return q.unansweredRelease(last, kept)
@@ -176,7 +154,7 @@ func (q *inquiry) abandoned() *Cause {
 	if last == nil {
 		return nil
 	}
-	kept := q.keptWithin(evidence.Interval{From: last.ValidUntil(), Until: q.v.End})
+	kept := q.r.KeptWithoutExpiry(q.v.Key, evidence.Interval{From: last.ValidUntil(), Until: q.v.End})
 	if kept == nil || kept.Sent <= last.ValidUntil() {
 		return nil
 	}

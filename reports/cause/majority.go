@@ -238,7 +238,7 @@ func (q *inquiry) restarted(f *evidence.Fault, n int) evidence.Sentence {
 	if f.HealEvent >= 0 && f.Heal <= q.p.B.From && f.Heal > f.EffectTime() {
 		s.Add(" and %s at %s", f.Back(n), f.Healed())
 	}
-	s.Add(" (%s%s)%s", f, q.persistence(), q.unsynced(f))
+	s.Add(" (%s%s)%s", f, q.r.Persistence(), q.unsynced(f))
 	return s
 }
 

@@ -67,20 +67,6 @@ func findRestart(q *inquiry) *Cause {
 	return c
 }
 
-// persistence is how servers keep their data, where the scenario says so.
-func (q *inquiry) persistence() string {
-	options := q.r.Manifest.Topology.Options
-	switch {
-	case options["appendonly"] == "yes" && options["appendfsync"] != "":
-		return ", `appendfsync " + options["appendfsync"] + "`"
-	case options["forceSync"] == "no":
-		return ", `forceSync=no`"
-	case options["unsafe-no-fsync"] == "yes":
-		return ", `--unsafe-no-fsync`"
-	}
-	return ""
-}
-
 // findDeleted: the key was removed from a Redis server.
 func findDeleted(q *inquiry) *Cause {
 	if q.r.ByMajority() {
@@ -216,7 +202,7 @@ func (q *inquiry) slowGrant(a, other *evidence.Hold) *Cause {
 	c := because("%[2]s was granted %[3]s at %[4]s and promised it until %[5]s, but its lease ended %[1]s", ends, a,
 		it, a.GrantedAt(), promise)
 	for _, f := range q.r.EffectiveFaults(a.Asked, a.From, (*evidence.Fault).DelaysReplies) {
-		c.blame(f, "; %s from %s (%s)", hitText(f, q.r), f.Took(), f)
+		c.blame(f, "; %s from %s (%s)", f.Hit(q.r), f.Took(), f)
 	}
 	if other != nil {
 		c.Add("; %s was granted it at %s", other, other.GrantedAt())
@@ -229,15 +215,6 @@ func (q *inquiry) holder() *evidence.Hold {
 	return evidence.FirstOf(q.r.Holds, func(h *evidence.Hold) bool {
 		return q.cites(h.Granted, q.r.History.Spans[h.Span].Invoked) && q.about(h.Key)
 	})
-}
-
-// hitText is the nodes that a fault hit, and its effect on them.
-func hitText(f *evidence.Fault, r *evidence.Run) string {
-	nodes := f.Nodes(r)
-	if len(nodes) == 0 {
-		return evidence.Subject(f.Target) + " " + f.Predicate(1)
-	}
-	return evidence.List(nodes) + " " + f.Predicate(len(nodes))
 }
 
 // keptShorter are the ends of a hold's lease at the nodes that kept it for less time

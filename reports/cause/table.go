@@ -51,6 +51,7 @@ func nodeMechanisms() []mechanism {
 		// That of ZooKeeper and etcd, which evict nothing and have no FLUSHALL.
 		{"key-removed", findDeletedNode},
 		{"expired-early", findEarlyExpiry},
+		{"session-ended", findSessionEnded},
 		{"client-clocks", findClientClocks},
 		{"outlived-lease", findOutlived},
 		{"owner-name-reused", findReusedName},

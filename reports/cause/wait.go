@@ -42,24 +42,7 @@ func (q *inquiry) keptWithoutExpiry(t time.Duration) *history.Sample {
 	if q.property == checker.Leak {
 		until = q.v.End // then the harness probes the lock, and releases it
 	}
-	return q.keptWithin(evidence.Interval{From: t, Until: until})
-}
-
-// keptWithin is keptWithoutExpiry for the samples of one interval.
-func (q *inquiry) keptWithin(w evidence.Interval) *history.Sample {
-	var kept *history.Sample
-	for _, node := range q.r.Witness.Nodes {
-		samples := q.r.Witness.During(node, w.From, w.Until)
-		without := evidence.FirstOf(samples, func(x *history.Sample) bool {
-			k, held := x.Keys[q.v.Key]
-			return evidence.IsMaster(x) && (!held || k.TTL >= 0)
-		})
-		last := evidence.LastOf(samples, evidence.IsMaster)
-		if without == nil && last != nil && (kept == nil || last.Time > kept.Time) {
-			kept = last
-		}
-	}
-	return kept
+	return q.r.KeptWithoutExpiry(q.v.Key, evidence.Interval{From: t, Until: until})
 }
 
 // lastAcquire is the last acquire of the key by a client, and the hold that it

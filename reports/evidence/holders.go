@@ -242,3 +242,42 @@ func (r *Run) SameHolder(key string) func(a, b *history.Sample) bool {
 		return !x || r.HeldBy(key, a) == r.HeldBy(key, b)
 	}
 }
+
+// KeptWithoutExpiry is the last sample of an interval in which a master has the key without an expiry, if every sample
+// as master of the interval has it; nil if there is none.
+func (r *Run) KeptWithoutExpiry(key string, w Interval) *history.Sample {
+	var kept *history.Sample
+	for _, node := range r.Witness.Nodes {
+		samples := r.Witness.During(node, w.From, w.Until)
+		without := FirstOf(samples, func(x *history.Sample) bool {
+			k, held := x.Keys[key]
+			return IsMaster(x) && (!held || k.TTL >= 0)
+		})
+		last := LastOf(samples, IsMaster)
+		if without == nil && last != nil && (kept == nil || last.Time > kept.Time) {
+			kept = last
+		}
+	}
+	return kept
+}
+
+// KeptBy is the last sample of an interval in which a node has the key without an expiry, if the key was this client's
+// in each sample of the interval; nil if there is none.
+func (r *Run) KeptBy(client int, key string, w Interval) (kept *history.Sample) {
+	for _, node := range r.Witness.Nodes {
+		var last *history.Sample
+		for x := range Each(r.Witness.During(node, w.From, w.Until)) {
+			k, held := x.Keys[key]
+			if held && k.TTL < 0 && r.HeldBy(key, x).Client == client {
+				last = x
+			} else if last != nil {
+				last = nil
+				break
+			}
+		}
+		if last != nil && (kept == nil || last.Time > kept.Time) {
+			kept = last
+		}
+	}
+	return kept
+}

@@ -22,6 +22,15 @@ func (f *Fault) Predicate(n int) string {
 	return plural(f.Verb, n)
 }
 
+// Hit is the nodes that a fault hit, and its effect on them.
+func (f *Fault) Hit(r *Run) string {
+	nodes := f.Nodes(r)
+	if len(nodes) == 0 {
+		return Subject(f.Target) + " " + f.Predicate(1)
+	}
+	return List(nodes) + " " + f.Predicate(len(nodes))
+}
+
 // plural is a predicate of one subject with n subjects.
 func plural(predicate string, n int) string {
 	if n <= 1 {

@@ -34,6 +34,20 @@ func (r *Run) Entry() string {
 	return "key"
 }
 
+// Persistence is how servers keep their data, where the scenario says so.
+func (r *Run) Persistence() string {
+	options := r.Manifest.Topology.Options
+	switch {
+	case options["appendonly"] == "yes" && options["appendfsync"] != "":
+		return ", `appendfsync " + options["appendfsync"] + "`"
+	case options["forceSync"] == "no":
+		return ", `forceSync=no`"
+	case options["unsafe-no-fsync"] == "yes":
+		return ", `--unsafe-no-fsync`"
+	}
+	return ""
+}
+
 // Option is an option of the lock in the scenario as run; "" if it has no value.
 func (r *Run) Option(name string) string { return r.Manifest.Option(name) }
 
