@@ -82,7 +82,7 @@ func run(ctx context.Context, c config) error {
 	return nil
 }
 
-// partLimit is for how long one part may take: several times what it needs on a busy machine.
+// partLimit is the longest time of one part: several times its time on a busy machine.
 const partLimit = 15 * time.Minute
 
 // bounded is f, or an error after limit: a library under test may hang in a call that has no context.

@@ -17,7 +17,7 @@ import (
 // round is the result of one subject in one round.
 type round struct {
 	perSecond, perGrant float64       // grants per second; commands per grant
-	p50, p99, max       time.Duration // max is that of all rounds
+	p50, p99, max       time.Duration // max is over all rounds
 	starved             int           // goroutines that were never granted the lock, or not again; the worst round counts
 	goroutines          int
 	heap                uint64 // bytes more than before
@@ -64,8 +64,8 @@ type load struct {
 	drain time.Duration
 }
 
-// How long after the end of a round waiters may still be granted the lock. One that is not has starved,
-// as has one that was never granted it.
+// How long after the end of a round waiters may still be granted the lock. A waiter without a grant by then has
+// starved.
 const (
 	drainContended = 15 * time.Second // longer than any limit of a subject
 	drainFree      = 2 * time.Second  // without contention
@@ -270,8 +270,7 @@ func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load
 	return got, nil
 }
 
-// ratio is the median over the rounds of a's grants divided by b's: what slows the machine down for a while slows
-// down both.
+// ratio is the median over the rounds of a's grants divided by b's: a short slowdown of the machine slows down both.
 func ratio(a, b []round) float64 {
 	all := make([]float64, len(a))
 	for i := range a {

@@ -43,7 +43,7 @@ type subject struct {
 type opener func(addr string) (subject, error)
 
 // requests are the commands that count as requests of a subject. INFO also counts commands that scripts call, so set
-// (used in scripts of redislock and rueidislock) and publish (in those of lockchaos) are excluded.
+// (used in scripts of redislock and rueidislock) and publish (in scripts of lockchaos) are excluded.
 var requests = map[string]bool{
 	"eval": true, "evalsha": true, "subscribe": true, "unsubscribe": true, "ssubscribe": true, "sunsubscribe": true,
 }
@@ -175,7 +175,7 @@ func open(addr string, openers ...opener) ([]subject, error) {
 	return all, nil
 }
 
-// closeAll closes subjects, and stops waiting for one that hangs after stuckAfter.
+// closeAll closes subjects, and stops waiting for a hanging one after stuckAfter.
 func closeAll(all []subject) {
 	for _, s := range all {
 		closed := make(chan struct{})

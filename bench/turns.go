@@ -11,9 +11,9 @@ import (
 // blockOfPairs is how many pairs a lock makes before the next one has its turn.
 const blockOfPairs = 10
 
-// turns measures acquire and release by one goroutine, a few pairs of each lock in turn and in random order, so that
-// what slows the machine down for a while slows all of them alike. Rounds of a second, as in part pairs, differ by more
-// than these locks do.
+// turns measures acquire and release by one goroutine, a few pairs of each lock in turn and in random order, so that a
+// short slowdown of the machine slows all of them alike. Rounds of a second, as in part pairs, differ by more than
+// these locks do.
 func turns(ctx context.Context, srv *server, c config) error {
 	all, err := open(srv.addr, rawScripts, ours, redislockEvery("redislock", 100*time.Millisecond), redsyncSubject)
 	if err != nil {

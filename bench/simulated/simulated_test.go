@@ -49,7 +49,7 @@ func explore(t *testing.T, lock simtest.Lock, all []expectation) {
 	}
 }
 
-// rival is what the clients of all libraries share. A client of a run requests one thing at a time.
+// rival has the common parts of the clients of all libraries. A client of a run requests one thing at a time.
 type rival struct {
 	rdbs []*redis.Client
 	rand *rand.Rand
