@@ -69,6 +69,27 @@ func TestReaderThatDiesBeforeASlotHasMoved(t *testing.T) {
 	release(t, w)
 }
 
+// TestReaderThatDiesBesideOneThatLeaves: as in TestReaderThatDiesBeforeASlotHasMoved, but the later reader has released
+// the lock before the slot has moved, so that the hash has no deadline at all.
+func TestReaderThatDiesBesideOneThatLeaves(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rdb := startRedis(t).Dial(t)
+	c := newTestClient(t, rdb, patient)
+	dead := claim{key: "moved", owner: "dead", id: "1", lease: 300}
+	if g, err := c.readers.acquire(ctx, dead); err != nil || !g.ok {
+		t.Fatalf("the first read: %+v, %v", g, err)
+	}
+	live := claim{key: "moved", owner: "live", id: "2", lease: time.Hour.Milliseconds()}
+	if g, err := c.readers.acquireMigrating(ctx, live); err != nil || !g.ok {
+		t.Fatalf("the second read: %+v, %v", g, err)
+	}
+	if _, err := c.readers.releaseMigrating(ctx, live); err != nil {
+		t.Fatal(err)
+	}
+	release(t, acquire(t, c.RW("moved").Write())) // when the lease of the dead reader has ended
+}
+
 // TestDeadWriterWhoseReadMoved: the set of leases expires with the lease of a write, while the hash has the deadline of
 // a longer read of the same owner, which was granted in a migration. The write does not keep readers out.
 func TestDeadWriterWhoseReadMoved(t *testing.T) {

@@ -46,13 +46,14 @@ local function movedDeadlines(lock)
 end
 
 -- Moves the deadlines in the hash to the set of leases. The first write needs no memory. A hold without any deadline has
--- ended: the set expired when the last lease in it ended, while later ones were in the hash. If all leases have ended in
--- this millisecond, in which the hash still exists, the set has to last until the script has removed the holds.
+-- ended: the set expired when the last lease in it ended, while later ones were in the hash, which may have been released
+-- since. If all leases have ended in this millisecond, in which the hash still exists, the set has to last until the
+-- script has removed the holds.
 local function adopt(lock, leases)
-  local list = movedDeadlines(lock)
-  if #list == 0 then
+  if redis.pcall('HEXISTS', lock, 'moved') ~= 1 then
     return
   end
+  local list = movedDeadlines(lock)
   redis.call('HDEL', lock, 'moved')
   redis.call('HINCRBY', lock, 'adopted', 1)
   for _, entry in ipairs(list) do
@@ -67,4 +68,5 @@ local function adopt(lock, leases)
   end
   local last = redis.call('ZREVRANGE', leases, 0, 0, 'WITHSCORES')
   redis.call('PEXPIREAT', leases, string.format('%d', math.max(tonumber(last[2]), now + 1)))
+  redis.call('PEXPIRE', lock, redis.call('PTTL', leases)) -- it lasted as long as a hold that was released
 end
