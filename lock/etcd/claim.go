@@ -31,6 +31,7 @@ type claim struct {
 	revision int64  // of their creation; 0: it is not known
 	asked    bool   // their creation was sent
 	unsure   bool   // a creation was not answered: it may be executed at any later time
+	removing bool   // a deletion was not answered: it may be executed at any later time
 }
 
 // newClaim makes a claim. It uses the keys of an earlier one again if it can: servers keep the names of deleted keys in
@@ -120,7 +121,7 @@ func (c *claim) announce(e entry) {
 
 // remove deletes the keys until that is answered or the session ends, as release does without proof.
 func (c *claim) remove(ctx context.Context) error {
-	_, _, err := c.removal(ctx, "", false)
+	_, err := c.removal(ctx, "", false)
 	return err
 }
 
@@ -133,16 +134,16 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 	if mark == "" {
 		mark = c.session.client.o.Root + ".released/" + c.id
 	}
-	reply, tries, err := c.removal(ctx, mark, true)
+	reply, err := c.removal(ctx, mark, true)
 	if full(err) {
-		reply, tries, err = c.removal(ctx, mark, false)
+		reply, err = c.removal(ctx, mark, false)
 	}
 	if err != nil || reply == nil {
 		return false, err
 	}
 	c.session.marks.Keep(mark)
 	if reply.Succeeded {
-		if tries == 1 && !c.unsure {
+		if !c.unsure && !c.removing {
 			c.session.ids.Keep(c.id)
 		}
 		return true, nil
@@ -154,13 +155,11 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 // proof is the value that the release of the claim writes to a mark: no other claim has this id and revision.
 func (c *claim) proof() string { return c.id + "@" + strconv.FormatInt(c.revision, 10) }
 
-// removal deletes the keys, and returns how many requests it needed. If the keys exist as they were created, it may
-// write a mark; otherwise the first response is that mark ("": there is none). If a creation was not answered, a
-// barrier key stays until the lease ends, so the creation can no longer be executed. If it returns neither a reply nor
-// an error, the lease has ended, and the keys with it.
-func (c *claim) removal(
-	ctx context.Context, mark string, write bool,
-) (reply *clientv3.TxnResponse, tries int, err error) {
+// removal deletes the keys. If they exist as they were created, it may write a mark; otherwise the first response is
+// that mark ("": there is none). If a creation was not answered, a barrier key stays until the lease ends, so the
+// creation can no longer be executed. If it returns neither a reply nor an error, the lease has ended, and the keys
+// with it.
+func (c *claim) removal(ctx context.Context, mark string, write bool) (*clientv3.TxnResponse, error) {
 	var all []clientv3.Cmp
 	var do, first []clientv3.Op
 	for _, e := range c.entries {
@@ -178,12 +177,13 @@ func (c *claim) removal(
 	if mark != "" {
 		first = append(first, clientv3.OpGet(mark))
 	}
-	reply, err = repeat(ctx, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
-		tries++
-		return kv.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
+	reply, err := repeat(ctx, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
+		reply, err := kv.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
+		c.removing = c.removing || unanswered(err)
+		return reply, err
 	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // the keys can no longer be created either
-		return nil, tries, nil
+		return nil, nil //nolint:nilnil // documented
 	}
-	return reply, tries, err
+	return reply, err
 }

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
@@ -62,6 +64,42 @@ func TestRefusedRemovals(t *testing.T) {
 			other := open(t, b.addr, Options{})
 			sessiontest.Release(t, acquireWithin(t, other, "orders"))
 		})
+	}
+}
+
+// TestKeyOfAnUnansweredDeletion: a deletion is not answered, the next one is refused, and the third is executed. The
+// first may still be executed, and would delete the key of another hold, so the key is not used again.
+func TestKeyOfAnUnansweredDeletion(t *testing.T) {
+	b := startBackend(t)
+	var deletions atomic.Int32
+	c := openWith(t, b.addr, Options{}, grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
+		in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		if txn, ok := in.(*etcdserverpb.TxnRequest); ok && len(txn.Failure) > 0 &&
+			txn.Failure[len(txn.Failure)-1].GetRequestDeleteRange() != nil {
+			switch deletions.Add(1) {
+			case 1:
+				return status.Error(codes.Unavailable, "the request is lost")
+			case 2:
+				return rpctypes.ErrGRPCRequestTooManyRequests
+			}
+		}
+		return call(ctx, method, in, out, conn, o...)
+	}))
+	h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrUnknown) {
+		t.Errorf("release: %v, want ErrUnknown", err)
+	}
+	sessiontest.Release(t, acquireWithin(t, c, "orders"))
+	if err := c.Close(t.Context()); err != nil { // waits for the background
+		t.Fatal(err)
+	}
+	for id := h.claim.session.ids.Take(); id != ""; id = h.claim.session.ids.Take() {
+		if id == h.claim.id {
+			t.Error("the key is used again although a request of its release was not answered")
+		}
+	}
+	if n := deletions.Load(); n < 3 {
+		t.Errorf("%d deletions were sent", n)
 	}
 }
 

@@ -121,7 +121,8 @@ func (h *Hold) endBy(why error) bool {
 // Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false: they
 // were gone. The context of remove has the values of ctx, but does not end with it. Release waits for remove no
 // longer than Timeout. Its error is the reason why the hold had already ended, [lock.ErrLost] if remove returns
-// false, and [lock.ErrUnknown] if remove has not returned or has failed, and is repeated in the background.
+// false, and [lock.ErrUnknown] if remove has not returned or has failed. A removal that failed is
+// repeated in the background.
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
 	if err := h.Err(); err != nil {
 		return err

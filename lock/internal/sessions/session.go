@@ -227,9 +227,9 @@ const (
 	lastPause  = time.Second
 )
 
-// Remove calls do, which removes keys or nodes of the session, as a task, and sends its error. A removal that fails is
-// repeated until it succeeds or the session ends: servers may refuse it for a while (too many requests, a full disk,
-// wrong rights), and they keep the keys or nodes as long as the session lives.
+// Remove calls do, which removes keys or nodes of the session, as a task, and sends its first error. A removal that
+// fails is repeated until it succeeds or the session ends: servers may refuse it for a while (too many requests, a full
+// disk, wrong rights), and they keep the keys or nodes as long as the session lives.
 func (s *Session) Remove(do func() error) (first <-chan error) {
 	answer := make(chan error, 1)
 	s.Tasks.Go(func() {
