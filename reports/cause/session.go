@@ -12,7 +12,7 @@ import (
 // findSessionEnded: the hold, which has no lease, ended with the session of its client, whose connection a fault cut,
 // or of which the server had heard nothing for longer than its timeout.
 func findSessionEnded(q *inquiry) *Cause {
-	if q.node() == "" || q.p.ValidUntil > 0 {
+	if q.node() == "" || q.p.ValidUntil > 0 || q.r.Manifest.Topology.Kind != cluster.Postgres {
 		return nil
 	}
 	a, b := q.p.A, q.p.B
@@ -44,7 +44,7 @@ func (q *inquiry) idleTimeout() string {
 	for _, option := range []string{"idle_in_transaction_session_timeout", "idle_session_timeout"} {
 		idle := q.r.Manifest.Topology.Options[option]
 		n, err := strconv.Atoi(idle)
-		if err == nil && n > 0 && q.p.B.To-q.p.A.Asked >= time.Duration(n)*time.Millisecond {
+		if err == nil && n > 0 && q.p.B.From-q.p.A.Asked >= time.Duration(n)*time.Millisecond {
 			return option + ": " + idle
 		}
 	}

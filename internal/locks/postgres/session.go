@@ -60,8 +60,9 @@ type sessions struct {
 	sessionLock
 	config *pgx.ConnConfig
 
-	mu    sync.Mutex
-	holds map[native.HoldID]*pgx.Conn
+	mu     sync.Mutex
+	holds  map[native.HoldID]*pgx.Conn
+	closed bool
 }
 
 func opensSession(l sessionLock) openFunc {
@@ -74,7 +75,7 @@ func opensSession(l sessionLock) openFunc {
 // Acquire begins a session and acquires the lock in it.
 func (l *sessions) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	began := time.Now()
-	c, err := connect(context.WithoutCancel(ctx), l.config, a.Owner) // the wait is for the lock, not for the session
+	c, err := connect(context.WithoutCancel(ctx), l.config, a.Owner) // the end of the wait does not end this
 	if err != nil {
 		return client.Grant{}, err
 	}
@@ -87,6 +88,10 @@ func (l *sessions) Acquire(ctx context.Context, a client.Acquire) (client.Grant,
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		_ = end(c)
+		return client.Grant{}, native.ErrNoSession
+	}
 	id := native.IDOf(a.Hold())
 	if former := l.holds[id]; former != nil { // the server ended its session
 		_ = end(former)
@@ -157,6 +162,7 @@ func (l *sessions) Release(ctx context.Context, h client.Hold) (int, error) {
 func (l *sessions) Close(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.closed = true
 	var errs []error
 	for id, c := range l.holds { // in any order: they are independent
 		errs = append(errs, end(c))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ type table struct {
 	config *pgx.ConnConfig
 	now    func() time.Time // the client's clock
 
-	mu     sync.Mutex // held for one statement at a time
+	mu     sync.Mutex // held for one statement at a time, and while a session begins
 	conn   *pgx.Conn  // nil before the first request
 	random *rand.Rand
 	leases map[native.HoldID]time.Duration // of the holds that were granted and not released
@@ -92,10 +93,10 @@ var errNoEffect = errors.New("no effect")
 // run executes a statement about the row of a hold. It sends it again, in a new session, if the old one had ended
 // before anything was sent.
 func (l *table) run(ctx context.Context, statement string, h client.Hold, lease time.Duration) (client.Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, native.RequestTimeout)
-	defer cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, native.RequestTimeout)
+	defer cancel()
 	g, err := l.send(ctx, statement, h, lease)
 	if pgconn.SafeToRetry(err) {
 		g, err = l.send(ctx, statement, h, lease)
@@ -126,6 +127,9 @@ func (l *table) send(ctx context.Context, statement string, h client.Hold, lease
 // session begins a session if there is none, or if it does not answer, and tries again until ctx ends: the server
 // may be starting. l.mu is held.
 func (l *table) session(ctx context.Context) error {
+	if err := ctx.Err(); err != nil { // it says nothing about the session
+		return fmt.Errorf("%w: %w", native.ErrNoSession, err)
+	}
 	if l.conn != nil && !l.conn.IsClosed() {
 		if l.conn.Ping(ctx) == nil {
 			return nil
