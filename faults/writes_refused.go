@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// writes-refused makes the servers of an ensemble refuse the requests that acquire and release locks. Sessions and
-// leases continue: a client that does not repeat a refused release keeps the lock for as long as it lives.
+// writes-refused makes the servers of an ensemble refuse requests that acquire or release locks. Sessions and leases
+// continue: a client that does not repeat a refused release keeps the lock for as long as it lives.
 var writesRefusedSpec = Spec{
 	Name:       "writes-refused",
 	Doc:        "ZooKeeper refuses writes below the nodes of locks (rights); etcd all but deletions (full database).",

@@ -27,8 +27,8 @@ func TestPlannedFaultNotInjected(t *testing.T) {
 			s := load(t, "redlock-two-masters-down", untilDone, "faults="+c.faults)
 			for try := 1; ; try++ {
 				out := runUntil(t, options(t, s), func(text string) bool { return strings.Contains(text, c.until) })
-				exercised := out.Judgement.Result(checker.Exercised) // on a busy machine others may be undecided too
-				if out.Judgement.Verdict == checker.Inconclusive && exercised != nil &&
+				exercised := out.Judgement.Result(checker.Exercised) // a busy machine may decide others
+				if out.Judgement.Verdict != checker.Safe && exercised != nil &&
 					exercised.Outcome == checker.Undecided && strings.Contains(exercised.Summary, "was not injected") &&
 					strings.Contains(exercised.Summary, c.why) {
 					return
