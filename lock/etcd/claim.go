@@ -31,7 +31,7 @@ type claim struct {
 	revision int64  // of their creation; 0: it is not known
 	asked    bool   // their creation was sent
 	unsure   bool   // a creation was not answered: it may be executed at any later time
-	removing bool   // a deletion was not answered: it may be executed at any later time
+	deleting bool   // a deletion was not answered: it may be executed at any later time
 }
 
 // newClaim makes a claim. It uses the keys of an earlier one again if it can: servers keep the names of deleted keys in
@@ -143,7 +143,7 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 	}
 	c.session.marks.Keep(mark)
 	if reply.Succeeded {
-		if !c.unsure && !c.removing {
+		if !c.unsure && !c.deleting {
 			c.session.ids.Keep(c.id)
 		}
 		return true, nil
@@ -179,7 +179,7 @@ func (c *claim) removal(ctx context.Context, mark string, write bool) (*clientv3
 	}
 	reply, err := repeat(ctx, c.session, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
 		reply, err := kv.Txn(ctx).If(all...).Then(then...).Else(append(first, do...)...).Commit()
-		c.removing = c.removing || unanswered(err)
+		c.deleting = c.deleting || unanswered(err)
 		return reply, err
 	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // the keys can no longer be created either

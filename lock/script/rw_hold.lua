@@ -47,8 +47,8 @@ end
 
 -- Moves the deadlines in the hash to the set of leases. The first write needs no memory. A hold without any deadline has
 -- ended: the set expired when the last lease in it ended, while later ones were in the hash, which may have been released
--- since. If all leases have ended in this millisecond, in which the hash still exists, the set has to last until the
--- script has removed the holds.
+-- since. If all leases have ended in this millisecond, the keys last until the script has removed the holds, which wakes
+-- waiters.
 local function adopt(lock, leases)
   if redis.pcall('HEXISTS', lock, 'moved') ~= 1 then
     return

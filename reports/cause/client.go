@@ -202,7 +202,7 @@ func (q *inquiry) gone(node string, h *evidence.Hold, until, sent time.Duration)
 	})
 }
 
-// clockSkew is the option of historic locks that sets the clocks of clients apart.
+// clockSkew is the option of locks that sets the clocks of clients apart (native.OptionSkew).
 const clockSkew = "clock_skew"
 
 // findClientClocks: the clocks of clients differ, and the key of the first holder

@@ -133,6 +133,23 @@ func (r *Reader) receive() (jute.Message, error) {
 	return body, err
 }
 
+// exchange sends one request and reads the reply to it.
+func (r *Reader) exchange(op int32, request jute.Message) (reply jute.Message, code int32, err error) {
+	r.xid++
+	var b jute.Message
+	b.AppendInt(r.xid)
+	b.AppendInt(op)
+	if err := r.send(append(b, request...)); err != nil {
+		return nil, 0, err
+	}
+	if reply, err = r.receive(); err != nil {
+		return nil, 0, err
+	}
+	reply.Int()
+	reply.Long()
+	return reply, reply.Int(), nil
+}
+
 // ask sends one request for each path and reads the replies; the body is nil where the node does not exist. The zxid
 // belongs to the last write that the server has applied.
 func (r *Reader) ask(op int32, paths []string) (bodies []jute.Message, zxid int64, err error) {

@@ -187,13 +187,18 @@ func (l *table) pause(ctx context.Context) bool {
 	}
 }
 
-// remember keeps the lease of a hold; 0: it has ended.
+// remember keeps the lease of a hold.
 func (l *table) remember(h client.Hold, lease time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.leases[native.IDOf(h)] = lease; lease == 0 {
-		delete(l.leases, native.IDOf(h))
-	}
+	l.leases[native.IDOf(h)] = lease
+}
+
+// forget forgets the lease of a hold that has ended.
+func (l *table) forget(h client.Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.leases, native.IDOf(h))
 }
 
 // leaseOf is the lease of a hold; 0: it is not known.
@@ -223,7 +228,7 @@ func (l *table) Release(ctx context.Context, h client.Hold) (int, error) {
 		err = client.ErrNotHeld
 	}
 	if err == nil || errors.Is(err, client.ErrNotHeld) {
-		l.remember(h, 0)
+		l.forget(h)
 	}
 	return 0, err
 }

@@ -65,20 +65,3 @@ const (
 	opSetData     = 5
 	errNodeExists = -110
 )
-
-// exchange sends one request and reads the reply to it.
-func (r *Reader) exchange(op int32, request jute.Message) (reply jute.Message, code int32, err error) {
-	r.xid++
-	var b jute.Message
-	b.AppendInt(r.xid)
-	b.AppendInt(op)
-	if err := r.send(append(b, request...)); err != nil {
-		return nil, 0, err
-	}
-	if reply, err = r.receive(); err != nil {
-		return nil, 0, err
-	}
-	reply.Int()
-	reply.Long()
-	return reply, reply.Int(), nil
-}
