@@ -43,7 +43,11 @@ func (v *view) judgeTimeBounds(o Options, found *findings) {
 		switch {
 		case s.Part || v.wasClosed(m.Span), m.Timeout && !v.repliedLateOrCrashed(s, m.Time): // see [view.unreturned]
 		case m.Time > m.Over:
-			b.judge(finding{rule: notReturned, y: m.Span, start: m.Over, end: m.Time, note: lateAnswer}, 2*o.slack())
+			over := m.Over
+			for _, p := range within(b.clientPauses()[b.client(m.Span)], segment{s.Call, s.Call}) {
+				over = later(over, p.until-s.Call) // the client was asked after a stall
+			}
+			b.judge(finding{rule: notReturned, y: m.Span, start: over, end: m.Time, note: lateAnswer}, 2*o.slack())
 		case m.Over-m.Time > unusedWait && b.waits(s) && b.in(segment{v.lastUse(m.Span), m.Time}, m.Span, delaying()):
 			found.add(finding{rule: waitUnused, x: none, y: m.Span, start: m.Time, end: m.Over, note: m.Code})
 		}
