@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/lab/disturbed"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
 
@@ -20,6 +21,7 @@ const stoppedFor = 3 * time.Second
 
 // TestStoppedHarness: SIGSTOP of the harness, as Ctrl-Z has it, convicts no lock.
 func TestStoppedHarness(t *testing.T) {
+	race.SkipLong(t, "it runs eleven scenarios on real servers")
 	for _, scenario := range []string{
 		"contention", "stuck-holder", "swarm-single", "failover-wait-all", "redlock-contention", "watchdog-dead-client",
 		"wait-starved", "min-replicas", "permits-dead-client", "reply-lost-release", "message-lost",
@@ -30,6 +32,7 @@ func TestStoppedHarness(t *testing.T) {
 
 // TestStoppedClient: SIGSTOP of a client that no fault of the run has sent convicts no lock.
 func TestStoppedClient(t *testing.T) {
+	race.SkipLong(t, "it runs five scenarios on real servers")
 	for _, scenario := range []string{
 		"contention", "mixed", "mixed-permits", "redlock-contention", "crowded-process",
 	} {
@@ -40,9 +43,6 @@ func TestStoppedClient(t *testing.T) {
 // testStopped runs a scenario with a disturbance: it is not unsafe, and its history has a note of the stall.
 func testStopped(t *testing.T, scenario string, d disturbed.Disturbance, note string) {
 	t.Run(scenario, func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("NOT RUN: takes a minute; run without -short")
-		}
 		needRedis(t)
 		t.Parallel()
 		r := runDisturbed(t, scenario, d)

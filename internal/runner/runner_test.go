@@ -21,6 +21,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/locks/openable"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -111,12 +112,12 @@ const (
 	manyClients     = 50
 )
 
-// onRealServers are the scenarios that the tests run on real servers, one of each family, and with -short one of each
-// topology. All scenarios run in virtual time (TestScenariosEndOnSimAsTheyExpect), and make scenarios runs all of them
-// on real servers, several times.
+// onRealServers are the scenarios that the tests run on real servers, one of each family, and with -short or the race
+// detector one of each topology. All scenarios run in virtual time (TestScenariosEndOnSimAsTheyExpect), and make
+// scenarios runs all of them on real servers, several times.
 func onRealServers() []string {
 	names := []string{"failover", "power-loss-single", "redlock-two-masters-down", "cluster-failover"}
-	if testing.Short() {
+	if race.Short() {
 		return names
 	}
 	return append(names, "split-brain", "gc-pause", "fenced-pause", "clock-jump", "reply-lost-acquire", "key-deleted",
