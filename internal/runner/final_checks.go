@@ -83,7 +83,7 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 
 func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 	for _, n := range s.cluster.Nodes() {
-		seen := s.witness.sampler.Sample(ctx, n.Name, keys)
+		seen := s.witness.Sample(ctx, n.Name, keys)
 		for _, key := range seen.Keys { // in any order: one is enough
 			if seen.Role == "master" && (key.TTL >= 0 || key.Session != "") {
 				return true
@@ -106,7 +106,7 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 	}
 	kept, expire := s.keptKeys()
 	for _, n := range s.cluster.Nodes() {
-		if s.witness.sampler.Sample(ctx, n.Name, nil).Role != "master" {
+		if s.witness.Sample(ctx, n.Name, nil).Role != "master" {
 			continue // it is behind: the release of a moment ago has not reached it, or it is down
 		}
 		keys, err := inventory.Keys(ctx, n.Name)
@@ -193,7 +193,7 @@ func (s *stage) permitsLeft(ctx context.Context, key string) {
 	sharded := s.cluster.Topology().Kind == cluster.Sharded
 	taken := -1
 	for _, n := range s.cluster.Nodes() {
-		seen := s.witness.sampler.Sample(ctx, n.Name, []string{key})
+		seen := s.witness.Sample(ctx, n.Name, []string{key})
 		permits := seen.Keys[key].Permits // 0: none is taken, or the node does not have the key
 		if seen.Role == "master" && (permits > 0 || !sharded) && (taken < 0 || permits < taken) {
 			taken = permits

@@ -328,3 +328,12 @@ func TestReleaseThatReplicasLack(t *testing.T) {
 		t.Errorf("%s: %s", leak.Outcome, leak.Summary)
 	}
 }
+
+// TestNoSamplesAfterClosing: a lock on ZooKeeper gives up its holds when its client is closed, and no sample shows that
+// as a broken promise.
+func TestNoSamplesAfterClosing(t *testing.T) {
+	s := load(t, "zk-leader-paused", "workload.kind=waiters", "workload.hold=1ms", "workload.think=2s")
+	if out, _ := simulate(t, s, 865772, 0); out.Judgement.Verdict == checker.Unsafe {
+		t.Error(out.Judgement.Sentence)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/refusals"
+	"github.com/lockchaos/lockchaos/internal/runner/witness"
 	"github.com/lockchaos/lockchaos/internal/stalls"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -47,7 +48,7 @@ type stage struct {
 	record   *history.Recorder
 	track    *tracker
 	nemesis  *nemesis
-	witness  *witness
+	witness  *witness.Witness
 	notes    notes
 	mu       sync.Mutex
 
@@ -130,22 +131,19 @@ func (s *stage) openRecords() error {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
 	s.clock, s.record = &stalls.Clock{History: clock}, history.NewRecorder(&notingErrors{events, s.endEarly}, clock)
-	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling,
-		s.run.params.PerInstance)
+	s.witness, err = witness.New(witness.Config{
+		Cluster: s.cluster, Params: s.run.params, Clock: clock, How: s.run.Backend.Facts().Sampling, Out: samples,
+		Changed: s.noteNodeChange, Sampled: s.track.sampled,
+	})
 	if err != nil {
 		return err
 	}
-	s.witness = w
-	w.changed, w.sampled = s.noteNodeChange, s.track.sampled
 	s.record.OnEvent = func(e history.Event) {
 		s.track.add(e)
 		if s.elections.Add(e); s.run.Event != nil {
 			s.run.Event(&e)
 		}
-		w.keys.add(e.Key, e.Time)
-		if e.Process == history.Nemesis {
-			w.noteFault(e.Time)
-		}
+		s.witness.Noticed(&e)
 	}
 	s.notes.begin(s.record)
 	s.nemesis = &nemesis{
@@ -189,7 +187,7 @@ func (s *stage) noteNodeChange(before, now history.Sample) {
 	case now.Up && now.Role == "slave" && before.Role == "master":
 		f, v.Detail = history.NodeDemoted, now.Node+" reports that it is a replica"
 	case before.Up && !now.Up:
-		f, v.Detail, v.Lasted = history.NodeSilent, now.Node+" does not reply", s.witness.silentFor(now.Node)
+		f, v.Detail, v.Lasted = history.NodeSilent, now.Node+" does not reply", s.witness.SilentFor(now.Node)
 	case !before.Up && now.Up:
 		f, v.Detail = history.NodeReplies, now.Node+" replies again"
 	default:
@@ -201,8 +199,8 @@ func (s *stage) noteNodeChange(before, now history.Sample) {
 // startWork starts the workload, the plan of faults and the witness.
 func (s *stage) startWork() {
 	r := s.run
-	var witness, plan, work context.Context
-	witness, s.stopWitness = context.WithCancel(context.Background())
+	var sampling, plan, work context.Context
+	sampling, s.stopWitness = context.WithCancel(context.Background())
 	plan, s.stopFaults = context.WithCancel(context.Background())
 	work, s.cancelWork = context.WithCancel(context.Background())
 	guard := session.NewGuard(r.params.Fenced)
@@ -210,12 +208,12 @@ func (s *stage) startWork() {
 	for range s.clients {
 		s.restarts = append(s.restarts, make(chan client.Client, 1))
 	}
-	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
-	s.observers.Go(func() { s.watchStalls(witness) })
+	s.observers.Go(func() { s.witness.Run(sampling, r.Backend) })
+	s.observers.Go(func() { s.watchStalls(sampling) })
 	if links, ok := s.cluster.(cluster.Links); ok && !r.Backend.Facts().Deterministic {
 		watch := refusals.Watch{Links: links, Clients: r.params.Clients, Clock: s.clock.History, Note: s.noPassword,
 			End: s.endEarly, Granted: func() bool { return s.track.snapshot().Grants > 0 }}
-		s.observers.Go(func() { watch.Run(witness) })
+		s.observers.Go(func() { watch.Run(sampling) })
 	}
 	s.observers.Go(func() {
 		defer close(s.faultsDone)
@@ -295,7 +293,7 @@ func (s *stage) waitForClients(ctx context.Context, timeout time.Duration) bool 
 }
 
 // recordError is the error that kept events or samples from being recorded.
-func (s *stage) recordError() error { return errors.Join(s.record.Err(), s.witness.err) }
+func (s *stage) recordError() error { return errors.Join(s.record.Err(), s.witness.Err()) }
 
 // close stops everything that was started, in whatever state it is.
 func (s *stage) close(ctx context.Context) error {
@@ -320,7 +318,7 @@ func (s *stage) close(ctx context.Context) error {
 	s.notes.end()
 	if s.stopWitness != nil {
 		s.observers.Wait()
-		s.run.samples = s.witness.kept
+		s.run.samples = s.witness.Kept()
 		s.run.manifest.Slept, s.run.manifest.Late = s.lateness.Slept, s.lateness.Late
 		s.run.manifest.Elected = s.elections.Text()
 	}

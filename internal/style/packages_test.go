@@ -27,7 +27,6 @@ func largePackages() map[string]int {
 		"internal/cluster/sim":        3600,
 		"internal/cluster/sim/engine": 8400,
 		"internal/locks":              3400,
-		"internal/runner":             2620,
 		"lock":                        6900,
 	}
 }

@@ -1,10 +1,9 @@
-package runner
+package witness
 
 import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -35,14 +34,14 @@ func TestSilentNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var now, silent time.Duration
 			replies := false
-			w := &witness{
-				clock: func() time.Duration { return now }, latest: map[string]history.Sample{},
-				reported: map[string]history.Sample{}, missed: map[string]int{}, silent: map[string]time.Duration{},
-				sampled: func(history.Sample) {}, requests: requestLog{perInstance: 1, nodes: map[string]*nodeRequests{}},
+			w := &Witness{
+				Config: Config{Clock: func() time.Duration { return now }, Sampled: func(history.Sample) {}},
+				latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, missed: map[string]int{},
+				silent: map[string]time.Duration{}, requests: requestLog{perInstance: 1, nodes: map[string]*nodeRequests{}},
 			}
-			w.changed = func(before, s history.Sample) {
+			w.Changed = func(before, s history.Sample) {
 				if before.Up && !s.Up {
-					silent = w.silentFor(s.Node)
+					silent = w.SilentFor(s.Node)
 				}
 				replies = replies || !before.Up && s.Up
 			}
@@ -58,14 +57,5 @@ func TestSilentNodes(t *testing.T) {
 				t.Errorf("silent for %v, replies again %v; want %v and %v", silent, replies, c.silent, c.replies)
 			}
 		})
-	}
-}
-
-// TestNoSamplesAfterClosing: a lock on ZooKeeper gives up its holds when its client is closed, and no sample shows that
-// as a broken promise.
-func TestNoSamplesAfterClosing(t *testing.T) {
-	s := load(t, "zk-leader-paused", "workload.kind=waiters", "workload.hold=1ms", "workload.think=2s")
-	if out, _ := simulate(t, s, 865772, 0); out.Judgement.Verdict == checker.Unsafe {
-		t.Error(out.Judgement.Sentence)
 	}
 }

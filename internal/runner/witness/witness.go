@@ -1,4 +1,7 @@
-package runner
+// Package witness samples the servers of a run, and records the samples that show a change.
+//
+// Read [Witness] first.
+package witness
 
 import (
 	"context"
@@ -13,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
 // Which samples are recorded, see [backend.Sampling].
@@ -22,67 +26,95 @@ const (
 	keepAround = 2 * time.Second        // all samples, after an event of the nemesis
 )
 
-// witness samples every node throughout a run and records the samples.
-type witness struct {
-	cluster  cluster.Cluster
-	sampler  cluster.Witness
-	keys     *activeKeys
-	clock    func() time.Duration
-	sampling backend.Sampling
-	changed  func(before, now history.Sample) // called when the role or reachability of a node has changed
-	sampled  func(history.Sample)             // called with each sample
+// Config is what a witness works with.
+type Config struct {
+	Cluster cluster.Cluster
+	Params  workload.Params      // of the clients, see [Witness.Noticed]
+	Clock   func() time.Duration // of the history
+	How     backend.Sampling
+	Out     io.Writer                        // of the witness file; nil: samples are kept in memory
+	Changed func(before, now history.Sample) // called when the role or reachability of a node has changed
+	Sampled func(history.Sample)             // called with each sample
+}
+
+// Witness samples every node throughout a run and records the samples. Its methods may be called concurrently, but for
+// Err and Kept, which are valid when Run has returned.
+type Witness struct {
+	Config
+	sampler cluster.Witness
+	keys    *activeKeys
 
 	mu        sync.Mutex
-	out       io.Writer        // nil: samples are kept in memory
 	keepUntil time.Duration    // record all samples until then
 	kept      []history.Sample // the recorded samples, if there is no file
 	err       error
 	latest    map[string]history.Sample // by node
-	reported  map[string]history.Sample // by node, the last one given to changed
+	reported  map[string]history.Sample // by node, the last one given to Changed
 	missed    map[string]int            // by node, samples in a row without a reply
 	silent    map[string]time.Duration  // by node, when the first of these was sent
 	requests  requestLog
 }
 
-func newWitness(
-	c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how backend.Sampling, perInstance int,
-) (*witness, error) {
-	sampler, ok := c.(cluster.Witness)
+// New returns a witness of a cluster; an error if its nodes cannot be sampled.
+func New(c Config) (*Witness, error) {
+	sampler, ok := c.Cluster.(cluster.Witness)
 	if !ok {
 		return nil, errors.New("this backend cannot sample nodes")
 	}
-	return &witness{
-		cluster: c, sampler: sampler, keys: keys, clock: clock, out: w, sampling: how,
+	return &Witness{
+		Config: c, sampler: sampler, keys: newActiveKeys(c.Params),
 		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, missed: map[string]int{},
 		silent:   map[string]time.Duration{},
-		requests: requestLog{perInstance: perInstance, nodes: map[string]*nodeRequests{}},
-		changed:  func(_, _ history.Sample) {}, sampled: func(history.Sample) {},
+		requests: requestLog{perInstance: c.Params.PerInstance, nodes: map[string]*nodeRequests{}},
 	}, nil
 }
 
-// run samples all nodes until ctx ends, each in a goroutine of its own: a node that does not reply must not delay the
+// Sample samples these keys of one node, and records nothing.
+func (w *Witness) Sample(ctx context.Context, node string, keys []string) history.Sample {
+	return w.sampler.Sample(ctx, node, keys)
+}
+
+// Noticed takes the next event of the history: keys that clients use are sampled, and after an event of the nemesis all
+// samples are recorded for a while.
+func (w *Witness) Noticed(e *history.Event) {
+	w.keys.add(e.Key, e.Time)
+	if e.Process != history.Nemesis {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keepUntil = e.Time + keepAround
+}
+
+// Err is the error that kept samples from being recorded.
+func (w *Witness) Err() error { return w.err }
+
+// Kept are the recorded samples; nil if they are in a file.
+func (w *Witness) Kept() []history.Sample { return w.kept }
+
+// Run samples all nodes until ctx ends, each in a goroutine of its own: a node that does not reply must not delay the
 // others.
-func (w *witness) run(ctx context.Context, t backend.Time) {
+func (w *Witness) Run(ctx context.Context, t backend.Time) {
 	var wg sync.WaitGroup
-	for i, n := range w.cluster.Nodes() {
+	for i, n := range w.Cluster.Nodes() {
 		ctx := t.Actor(ctx, fmt.Sprintf("witness-%d", i))
 		wg.Go(func() { w.watch(ctx, n.Name, t) })
 	}
 	wg.Wait()
 }
 
-func (w *witness) watch(ctx context.Context, node string, t backend.Time) {
-	tick := time.NewTicker(w.sampling.Every)
+func (w *Witness) watch(ctx context.Context, node string, t backend.Time) {
+	tick := time.NewTicker(w.How.Every)
 	defer tick.Stop()
 	var kept time.Duration
 	for {
 		t.Turn(ctx)
-		sent := w.clock()
+		sent := w.Clock()
 		s := w.sampler.Sample(ctx, node, w.keys.at(sent))
 		if ctx.Err() != nil {
 			return
 		}
-		s.Node, s.Sent, s.Time = node, sent, w.clock()
+		s.Node, s.Sent, s.Time = node, sent, w.Clock()
 		if w.add(s, s.Time-kept >= keepEvery) {
 			kept = s.Time
 		}
@@ -95,19 +127,19 @@ func (w *witness) watch(ctx context.Context, node string, t backend.Time) {
 }
 
 // add records s if it shows a change or is due, and reports whether it did.
-func (w *witness) add(s history.Sample, due bool) (recorded bool) {
+func (w *Witness) add(s history.Sample, due bool) (recorded bool) {
 	w.mu.Lock()
 	before, known := w.latest[s.Node]
 	w.latest[s.Node] = s
-	recorded = !known || differs(before, s) || due || !w.sampling.Thin || s.Time < w.keepUntil
+	recorded = !known || differs(before, s) || due || !w.How.Thin || s.Time < w.keepUntil
 	if recorded {
 		w.write(s)
 	}
 	reported, changed := w.change(s)
 	w.mu.Unlock()
-	w.sampled(s)
+	w.Sampled(s)
 	if changed {
-		w.changed(reported, s)
+		w.Changed(reported, s)
 	}
 	return recorded
 }
@@ -117,7 +149,7 @@ func (w *witness) add(s history.Sample, due bool) (recorded bool) {
 const silentAfter = 3
 
 // change compares s with the last sample of its node that was reported. A node counts as up until it was sampled.
-func (w *witness) change(s history.Sample) (reported history.Sample, changed bool) {
+func (w *Witness) change(s history.Sample) (reported history.Sample, changed bool) {
 	reported, known := w.reported[s.Node]
 	if !known {
 		reported = history.Sample{Node: s.Node, Up: true, Role: s.Role}
@@ -139,33 +171,26 @@ func (w *witness) change(s history.Sample) (reported history.Sample, changed boo
 	return reported, changed
 }
 
-// silentFor is how long a node that does not reply has not.
-func (w *witness) silentFor(node string) time.Duration {
+// SilentFor is how long a node that does not reply has not.
+func (w *Witness) SilentFor(node string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.clock() - w.silent[node]
+	return w.Clock() - w.silent[node]
 }
 
-func (w *witness) write(s history.Sample) {
+func (w *Witness) write(s history.Sample) {
 	s.Received = w.requests.changes(s)
-	if w.out == nil {
+	if w.Out == nil {
 		w.kept = append(w.kept, s)
 		return
 	}
 	line, err := json.Marshal(s)
 	if err == nil {
-		_, err = w.out.Write(append(line, '\n'))
+		_, err = w.Out.Write(append(line, '\n'))
 	}
 	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("writing the witness file: %w", err)
 	}
-}
-
-// noteFault records all samples for a while.
-func (w *witness) noteFault(now time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.keepUntil = now + keepAround
 }
 
 // differs reports whether anything but the passing of time distinguishes b from a.

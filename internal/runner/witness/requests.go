@@ -1,4 +1,4 @@
-package runner
+package witness
 
 import (
 	"maps"
