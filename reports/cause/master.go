@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/overlap"
 )
@@ -189,21 +190,29 @@ func (q *inquiry) clockAhead(node string) *evidence.Fault {
 }
 
 // findMovedAddress: the master's address had moved to another node, and a client that still reached the old master was
-// granted the lock by it.
+// granted the lock by it. It is the target of the fault where no sample shows which nodes granted the lock.
 func findMovedAddress(q *inquiry) *Cause {
-	if !q.promoted() {
+	p := q.p
+	if p == nil || p.Outlived() || p.ByA.Node != "" && p.ByA.Node == p.ByB.Node {
 		return nil
 	}
-	p := q.p
 	f := evidence.FirstOf(q.r.Faults, func(f *evidence.Fault) bool {
 		return f.Does(history.FaultMoves, history.ObjectAddress) && f.Inject <= p.A.From && f.Heal >= p.B.From
 	})
 	if f == nil {
 		return nil
 	}
-	old, now, byOld, byNow := p.ByA.Node, p.ByB.Node, p.A, p.B
-	if evidence.FirstOf(q.r.Witness.During(old, 0, f.Inject), evidence.IsMaster) == nil {
-		old, now, byOld, byNow = p.ByB.Node, p.ByA.Node, p.B, p.A
+	old, now := q.r.Witness.SoleMaster(f.Inject), q.r.Witness.Only(func(node string) bool {
+		return q.r.Witness.Promotion(node, f.Inject, p.B.From) != nil
+	})
+	stale := func(h *evidence.Hold) bool { return f.On(cluster.ClientName(h.Client)) }
+	byOld, byNow := p.A, p.B
+	if p.Grant(byNow).Node == old || stale(byNow) {
+		byOld, byNow = p.B, p.A
+	}
+	shown := p.Grant(byOld).Node == old && p.Grant(byNow).Node == now
+	if old == "" || now == "" || !shown && (!stale(byOld) || stale(byNow)) {
+		return nil
 	}
 	return blame(f, "the master's address moved from %s to %s at %s (%s), but %s still reached %s and was "+
 		"granted it there at %s; %s granted it to %s at %s", old, now, f.Injected(), f, byOld, old, byOld.GrantedAt(), now,

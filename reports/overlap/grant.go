@@ -101,8 +101,8 @@ func (p *Pair) granter(seen []history.Sample, t time.Duration) string {
 }
 
 // changed is the only master where the key changed as by a grant, between the last two samples before the reply and the
-// first one after it: the key appeared, has another owner, or more permits, and its value is not known to be another
-// hold's. It is used for locks whose value does not name the owner. Empty: none, or several.
+// first one after it: the key appeared, has another owner, more permits, or a longer lease, and its value is not known
+// to be another hold's. It is used for locks whose value does not name the owner. Empty: none, or several.
 func (p *Pair) changed(h *evidence.Hold) string {
 	w := &p.R.Witness
 	return w.Only(func(node string) bool {
@@ -117,11 +117,13 @@ func (p *Pair) changed(h *evidence.Hold) string {
 	})
 }
 
-// grantedBetween reports whether the key appeared, has another owner or more permits in the later of two samples.
+// grantedBetween reports whether, in the later of two samples, the key appeared, or has another owner, more permits or a
+// longer lease.
 func (p *Pair) grantedBetween(before, after *history.Sample, h *evidence.Hold) bool {
 	was, had := before.Keys[p.Key]
 	is, has := after.Keys[p.Key]
-	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits) && !p.isOther(after, h)
+	granted := !had || was.Owner != is.Owner || is.Permits > was.Permits || is.TTL > was.TTL
+	return has && granted && !p.isOther(after, h)
 }
 
 // isOther reports whether the value of the key in a sample belongs to another hold.
