@@ -117,7 +117,7 @@ func TestFiles(t *testing.T) {
 			Runs: tally.Runs{All: 10, Safe: 8, Unsafe: 2},
 			Findings: []Finding{
 				{Own: true, Cause: "stolen", Class: checker.BrokenPromise, Sentence: "Client 1 took `orders` <script>", Runs: 2, Of: 10,
-					Seen: []tally.Seen{{Scenario: "mixed", Runs: 1, Of: 3}, {Scenario: "gc-pause", Runs: 1, Of: 1}}, Repeat: "chaos run --scenario mixed", Run: "runs/mixed/1",
+					Seen: []tally.Seen{{Scenario: "mixed", Runs: 1, Of: 3}, {Scenario: "gc-pause", Runs: 1, Of: 1}}, Repeat: "chaos run --lock 'exec:./my lock'", Run: "runs/mixed/1",
 					Advice: []tally.Advice{{Text: "Compare before you renew"}}},
 				{Cause: "stalled-holder", Sentence: "Client 2 was paused", Runs: 1, Of: 10, Seen: []tally.Seen{{Scenario: "fenced-pause", Runs: 1, Of: 1}},
 					Because: "fault pause-client"},
@@ -154,7 +154,7 @@ func TestFiles(t *testing.T) {
 		JSONFile:    {`"cause": "stolen"`, `"because": "fault pause-client"`},
 		summaryFile: {"## ✕ chaos test", "State watchdog in the reply to init", "### Your lock", "stolen (broken promise)", "Compare before you renew", "### Holds"},
 		PageFile: {"<p>Change the lock as the first", "<code>orders</code> &lt;script&gt;", `href="runs/mixed/1/report.html"`, "Compare before you renew",
-			"need not survive fault pause-client", "31 probes", "--topology sentinel"},
+			"need not survive fault pause-client", "31 probes", "--topology sentinel", "<span>&#39;exec:./my lock&#39;</span>"},
 	} {
 		for _, want := range has {
 			if !strings.Contains(files[name], want) {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/page"
 )
 
@@ -14,7 +15,8 @@ var pageText string
 
 // Page writes an HTML page that loads nothing; it links to the reports of the runs that were kept.
 func (r Report) Page(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"marked": page.Codes}).Parse(pageText)
+	functions := template.FuncMap{"marked": page.Codes, "words": format.ShellWords}
+	t, err := template.New("page").Funcs(functions).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("parsing the template of the page: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -182,6 +183,11 @@ func ShellWord(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// ShellWords are the words of a command line; those that [ShellWord] has quoted stay whole, with their quotes.
+func ShellWords(line string) []string {
+	return regexp.MustCompile(`(?:'[^']*'|\\.|[^ ])+`).FindAllString(line, -1)
 }
 
 // WriteJSON writes v as indented JSON to w.

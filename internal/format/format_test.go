@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,17 @@ func TestCapitalize(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestShellWords: the words of a command line are those of which it was made, and nothing is lost of any other text.
+func TestShellWords(t *testing.T) {
+	words := []string{"chaos", "run", ShellWord("exec:python3 my lock.py"), ShellWord("it's here"), ShellWord("")}
+	if got := ShellWords(strings.Join(words, " ")); !slices.Equal(got, words) {
+		t.Errorf("words %q, want %q", got, words)
+	}
+	if got := ShellWords(`it's \`); !slices.Equal(got, []string{"it's", `\`}) {
+		t.Errorf("words %q", got)
 	}
 }
 

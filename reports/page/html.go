@@ -87,7 +87,7 @@ func Write(r *evidence.Run, w io.Writer) error {
 		"client": evidence.ClientName, "codes": Codes,
 		"color":    func(client int) string { return timeline.Palette(timeline.ColorOf(r, client)) },
 		"duration": format.Duration, "instant": format.Instant,
-		"words": func(s string) []string { return strings.Split(s, " ") },
+		"words": format.ShellWords,
 	}).ParseFS(templates, "templates/page.tmpl")
 	if err != nil {
 		return fmt.Errorf("parsing the page template: %w", err)
