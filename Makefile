@@ -39,7 +39,7 @@ suite: build ## run every scenario on simulated servers against its expected ver
 QUICK := -short -vet=off -parallel 32 -timeout 30m
 
 # The packages whose tests take longest are named before the others and start first: none runs alone at the end.
-LONGEST := ./internal/runner ./internal/testkit/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper ./cmd/chaos
+LONGEST := ./cmd/chaos ./internal/runner ./internal/testkit/locktest ./reports ./lock ./internal/cluster/process ./lock/zookeeper
 
 # Most packages wait for servers: six at a time keep two cores busy.
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests

@@ -7,7 +7,6 @@ import (
 
 func TestDoctorLock(t *testing.T) {
 	needRedis(t)
-	t.Setenv(asProgram, "1") // for the clients
 	code, stdout, stderr := chaos("doctor", "--lock", "reentrant", "--json")
 	if code != exitSafe {
 		t.Errorf("reentrant: exit code %d\n%s%s", code, stdout, stderr)

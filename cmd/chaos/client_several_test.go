@@ -34,7 +34,6 @@ func TestClientsOfOneProcess(t *testing.T) {
 // begins, and a suite skips it. A scenario that needs none runs.
 func TestClientWithoutAPromise(t *testing.T) {
 	needRedis(t)
-	t.Setenv(asProgram, "1") // for the runs of the suite
 	const lock = "exec:python3 ../../examples/client.py"
 	out := t.TempDir()
 	code, stdout, stderr := chaos("run", "--scenario", "readers-writer-pause", "--out", out, "--lock", lock)

@@ -42,7 +42,6 @@ func TestSignalBeforeTheStart(t *testing.T) {
 	}
 	for _, command := range []string{"run", "explore"} {
 		cmd := exec.Command(os.Args[0], command, "--scenario", silent, "--out", t.TempDir())
-		cmd.Env = append(os.Environ(), asProgram+"=1")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 // TestExploreShrinkReplay goes from many seeds to one small run that can be replayed.
 func TestExploreShrinkReplay(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	code, stdout, stderr := chaos("explore", "--scenario", "failover", "--seeds", "3", "--first-seed", "1", "--jobs", "2",
 		"--check-determinism", "2", "--out", out, "--json")
@@ -104,6 +105,7 @@ func TestExploreRefuses(t *testing.T) {
 // TestExploreGenerated: seeds of a lock are explored without a scenario, and one of them is run by its name. A corpus
 // counts seeds only of explorations with the same flags.
 func TestExploreGenerated(t *testing.T) {
+	t.Parallel()
 	corpus := t.TempDir()
 	explore := func(args ...string) string {
 		code, stdout, stderr := chaos(append([]string{"explore", "--lock", "mutex", "--seeds", "2", "--first-seed", "1",

@@ -22,7 +22,7 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	}
 	temp = t.TempDir()
 	cmd = exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temp)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	return cmd, temp
 }
 

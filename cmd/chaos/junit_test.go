@@ -14,7 +14,6 @@ import (
 // there are none.
 func TestSimulatedInCI(t *testing.T) {
 	race.Skip(t)
-	t.Setenv(asProgram, "1") // for the children of the suite
 	t.Setenv("PATH", t.TempDir())
 	for ci, want := range map[string]bool{"true": true, "": false} {
 		t.Setenv("CI", ci)

@@ -16,7 +16,6 @@ import (
 func limited(t *testing.T, limit string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	c := exec.Command("sh", append([]string{"-c", "ulimit " + limit + ` && exec "$0" "$@"`, os.Args[0]}, args...)...)
-	c.Env = append(os.Environ(), asProgram+"=1")
 	var out, err strings.Builder
 	c.Stdout, c.Stderr = &out, &err
 	_ = c.Run() // the exit code says more

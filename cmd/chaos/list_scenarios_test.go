@@ -16,6 +16,7 @@ import (
 
 // TestListScenarios: stories are listed by default, probes with --all, and every flag leaves out scenarios.
 func TestListScenarios(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		flags      string
 		with, less string // names that are listed, and names that are not
@@ -83,6 +84,7 @@ func TestListMistakes(t *testing.T) {
 // README are scenarios.
 func TestScenarioTables(t *testing.T) {
 	race.Skip(t)
+	t.Parallel()
 	all, err := scenarios.Catalog()
 	if err != nil {
 		t.Fatal(err)

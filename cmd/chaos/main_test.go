@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,10 +24,6 @@ import (
 // TestMain makes the test binary behave as chaos when it is started as a child:
 // chaos run starts its own executable as client.
 func TestMain(m *testing.M) {
-	children := []string{"client", "search", "worker"}
-	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && slices.Contains(children, os.Args[1]) {
-		os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
-	}
 	if len(os.Args) == 2 && os.Args[1] == stalls {
 		endStalled("virtual time is blocked: a goroutine waits")
 	}
@@ -36,6 +31,12 @@ func TestMain(m *testing.M) {
 		abortBySignal()
 		go func() { panic("a defect") }()
 		select {}
+	}
+	if os.Getenv(asProgram) != "" {
+		os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	}
+	if err := os.Setenv(asProgram, "1"); err != nil { // for the children of tests
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -266,7 +267,6 @@ func TestInterrupt(t *testing.T) {
 	needRedis(t)
 	out := t.TempDir()
 	cmd := exec.Command(os.Args[0], "run", "--scenario", "failover", "--duration", "5m", "--out", out)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
 	var stderr, stdout bytes.Buffer
 	cmd.Stderr, cmd.Stdout = &stderr, &stdout
 	if err := cmd.Start(); err != nil {
@@ -316,6 +316,7 @@ func TestHelp(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	race.Skip(t)
+	t.Parallel()
 	var all strings.Builder
 	for _, c := range catalogs() {
 		code, stdout, stderr := chaos("list", c.name)

@@ -82,6 +82,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 // TestUsageErrors: an error names the flag as it was given and the correct form, and quotes only text that the user
 // wrote.
 func TestUsageErrors(t *testing.T) {
+	t.Parallel()
 	mine := filepath.Join(t.TempDir(), "mine.yaml")
 	wrong := strings.Replace(quickScenario, "lock: reentrant", "lock: reentrent", 1)
 	if err := os.WriteFile(mine, []byte(wrong), 0o644); err != nil {

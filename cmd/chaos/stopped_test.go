@@ -72,7 +72,7 @@ func runDisturbed(t *testing.T, scenario string, d disturbed.Disturbance) *distu
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := d.Disturb(t.Context(), disturbed.Run{Program: []string{self}, Env: append(os.Environ(), asProgram+"=1"),
+	r, err := d.Disturb(t.Context(), disturbed.Run{Program: []string{self}, Env: os.Environ(),
 		Scenario: scenario, Seed: 1, Out: t.TempDir()})
 	if errors.Is(err, disturbed.ErrNotRun) {
 		t.Skip("NOT RUN:", err)

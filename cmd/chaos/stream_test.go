@@ -134,7 +134,6 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, "check", "--stream", "--follow", path)
-	c.Env = append(os.Environ(), asProgram+"=1")
 	out, errs := &output{more: make(chan struct{}, 1)}, &output{more: make(chan struct{}, 1)}
 	c.Stdout, c.Stderr = out, errs
 	if err := c.Start(); err != nil {

@@ -16,7 +16,6 @@ import (
 
 // TestSuite: a suite on simulated servers, a suite with an unexpected verdict, and its shards.
 func TestSuite(t *testing.T) {
-	t.Setenv(asProgram, "1") // for its children
 	out := t.TempDir()
 	if code, stdout, stderr := chaos("suite", "--backend", "sim", "--seed", "1", "--out", out,
 		"--filter", "failover|gc-pause|contention,topology=s*"); code != exitSafe || !strings.HasPrefix(stdout, "3 of 3 runs") {
@@ -55,7 +54,6 @@ func TestSuite(t *testing.T) {
 
 // TestSuiteFullDisk: results that cannot be written are printed, and the error is the environment's.
 func TestSuiteFullDisk(t *testing.T) {
-	t.Setenv(asProgram, "1")
 	out := t.TempDir()
 	if err := os.Symlink("/dev/full", filepath.Join(out, suite.JSONFile+".new")); err != nil {
 		t.Fatal(err)
@@ -69,7 +67,6 @@ func TestSuiteFullDisk(t *testing.T) {
 
 // TestIndex: the results of a suite become a page; adding them twice changes nothing.
 func TestIndex(t *testing.T) {
-	t.Setenv(asProgram, "1") // for the children of the suite
 	out, nights := t.TempDir(), filepath.Join(t.TempDir(), "nights")
 	if code, _, stderr := chaos("suite", "gc-pause", "--backend", "sim", "--repeat", "2", "--out", out); code != exitSafe {
 		t.Fatal(stderr)
@@ -130,6 +127,7 @@ func TestIndexWaits(t *testing.T) {
 // TestSuiteUsage: flags that cannot be meant.
 func TestSuiteUsage(t *testing.T) {
 	race.Skip(t)
+	t.Parallel()
 	for want, args := range map[string][]string{
 		"INDEX from 1 to COUNT":  {"--shard", "3/2"},
 		"inconclusive=N":         {"--retry", "unsafe=2"},
@@ -153,7 +151,6 @@ func TestSuiteUsage(t *testing.T) {
 
 // TestSuiteLock: another lock replaces each scenario's, and scenarios that it cannot run are skipped.
 func TestSuiteLock(t *testing.T) {
-	t.Setenv(asProgram, "1")
 	code, stdout, stderr := chaos("suite", "contention", "mixed-fenced", "redlock-contention", "--backend", "sim",
 		"--lock", "fair", "--out", t.TempDir(), "--json", "--seed", "1")
 	var got struct {
@@ -181,7 +178,6 @@ func TestSuiteLock(t *testing.T) {
 
 // TestSuiteGenerated: a scenario that a seed draws for the lock is a row like any other.
 func TestSuiteGenerated(t *testing.T) {
-	t.Setenv(asProgram, "1")
 	code, stdout, stderr := chaos("suite", "generated-5", "--lock", "mutex", "--backend", "sim", "--seed", "1", "--json",
 		"--out", t.TempDir())
 	var got suite.Suite

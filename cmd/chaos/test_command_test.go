@@ -22,7 +22,7 @@ import (
 
 // TestLock: a lock with a known bug has it as a finding of its own, a correct one has none.
 func TestLock(t *testing.T) {
-	t.Setenv(asProgram, "1") // for its children
+	t.Parallel()
 	run := func(lock string, more ...string) (code int, r evaluation.Report, out string) {
 		t.Helper()
 		out = t.TempDir()
@@ -53,7 +53,7 @@ func TestLock(t *testing.T) {
 // TestRepeatOfSimulatedFinding: the command that repeats a finding of generated scenarios makes the same run, also if
 // the test draws from some topologies of the lock only.
 func TestRepeatOfSimulatedFinding(t *testing.T) {
-	t.Setenv(asProgram, "1") // for the workers
+	t.Parallel()
 	lock, err := generator.Find("set-nx-ex")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestRepeatOfSimulatedFinding(t *testing.T) {
 	lock.Kinds = []string{cluster.Replicated}
 	out := t.TempDir()
 	report, err := evaluation.Run(t.Context(), evaluation.Options{
-		Lock: lock, Seed: 1, Jobs: 1, Time: time.Minute, Out: out, Command: []string{"not run"},
+		Lock: lock, Seed: 1, Jobs: 1, Time: time.Minute, FailFast: true, Out: out, Command: []string{"not run"},
 		Missing: func(suite.Scenario) string { return "only generated scenarios" },
 		Explore: func(ctx context.Context, o explore.Options) (evaluation.Explored, error) {
 			o.Seeds = 20
@@ -135,7 +135,6 @@ duration: 5s
 // command that repeats the run starts the same ones.
 func TestLockOnOwnServers(t *testing.T) {
 	needRedis(t)
-	t.Setenv(asProgram, "1")
 	client, err := os.ReadFile("../../examples/client.py")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +200,6 @@ func TestLockUsage(t *testing.T) {
 // TestLockClient: a program that is no client is not tested, and the exit code is the environment's.
 func TestLockClient(t *testing.T) {
 	needRedis(t)
-	t.Setenv(asProgram, "1")
 	out := t.TempDir()
 	code, stdout, stderr := chaos("test", "--lock", "exec:false", "--time", "5s", "--out", out)
 	const refused = "the client failed its checks: the lock was not tested"

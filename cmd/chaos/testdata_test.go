@@ -11,6 +11,7 @@ import (
 // TestCheckJudgesTheTestdata: the command reads the histories that the checkers are tested with.
 func TestCheckJudgesTheTestdata(t *testing.T) {
 	race.Skip(t)
+	t.Parallel()
 	paths, err := filepath.Glob("../../checker/testdata/*.history")
 	if err != nil || len(paths) < 50 {
 		t.Fatalf("%d histories, %v", len(paths), err)
