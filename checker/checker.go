@@ -75,7 +75,7 @@ const (
 // Violation is one proven violation of a property.
 type Violation struct {
 	Rule     string        `json:"rule"`              // the rule that was violated, as a sentence
-	Text     string        `json:"text"`              // what happened, as a sentence with clients and times
+	Text     string        `json:"text"`              // the event, as a sentence with clients and times
 	Class    Class         `json:"class,omitempty"`   // empty where no lease is involved
 	Key      string        `json:"key,omitempty"`     //
 	Clients  []int         `json:"clients,omitempty"` // who was involved, first holder first
@@ -91,9 +91,9 @@ type Result struct {
 	Property   Property         `json:"property"`
 	Outcome    Outcome          `json:"outcome"`
 	Summary    string           `json:"summary"`              // one sentence for the user
-	Total      int              `json:"total"`                // violations, also those that were not kept
+	Total      int              `json:"total"`                // violations, also ones that were not kept
 	Violations []Violation      `json:"violations,omitempty"` // the longest first, at most Options.Keep
-	Counts     map[string]int64 `json:"counts,omitempty"`     // what was examined, by name
+	Counts     map[string]int64 `json:"counts,omitempty"`     // the examined items, by name
 }
 
 // Options of a judgement. The zero value means exact clocks and default limits.

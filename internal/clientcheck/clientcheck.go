@@ -28,7 +28,7 @@ import (
 type Finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`         // what was expected and what came
+	Detail string `json:"detail"`         // the expected and the actual reply
 	Last   bool   `json:"last,omitempty"` // the check failed so that the others could not be made: the lock cannot be tested
 }
 

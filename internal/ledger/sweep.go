@@ -23,7 +23,7 @@ const endWait = 5 * time.Second
 
 // Report has the findings and actions of a sweep.
 type Report struct {
-	Swept   []Swept  `json:"swept"`   // dead runs, and what they had left behind
+	Swept   []Swept  `json:"swept"`   // dead runs, and their leftovers
 	Running []string `json:"running"` // live runs, not touched
 	Orphans []string `json:"orphans"` // removed although in no ledger: data directories, containers, networks
 }
@@ -54,7 +54,7 @@ type Swept struct {
 	Unmounted  []string `json:"unmounted,omitempty"`  // mounts removed
 	Networks   []string `json:"networks,omitempty"`   // network namespaces and devices removed
 	Containers []string `json:"containers,omitempty"` // containers and their networks removed from an engine
-	Failed     []string `json:"failed,omitempty"`     // what failed, and why; the ledger is kept then
+	Failed     []string `json:"failed,omitempty"`     // failures, with their reasons; the ledger is kept then
 }
 
 // summary is the counts for people: the main ones always, others if not zero.

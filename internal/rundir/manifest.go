@@ -89,7 +89,7 @@ type Manifest struct {
 	// Slept is how long the machine slept during the run, or how far its clock was set forward. Real servers end leases
 	// by that clock.
 	Slept time.Duration `json:"slept_ns,omitempty"`
-	// Late is how late a timer of the harness ran at most, without stalls: the machine was so busy that those of the
+	// Late is how late a timer of the harness ran at most, without stalls: the machine was so busy that timers of the
 	// clients may have been as late.
 	Late time.Duration `json:"late_ns,omitempty"`
 	// Elected names the server that was promoted because the harness did not run; "": none. Such a failover may lose a
@@ -101,7 +101,7 @@ type Manifest struct {
 type Twin struct {
 	Scenario string          `json:"scenario"`
 	Summary  string          `json:"summary"`       // of that scenario
-	Set      []string        `json:"set,omitempty"` // what it overrides
+	Set      []string        `json:"set,omitempty"` // its overrides
 	Seed     uint64          `json:"seed"`
 	Verdict  checker.Verdict `json:"verdict"`
 	Sentence string          `json:"sentence"` // why

@@ -19,9 +19,9 @@ const Format = 2
 type Suite struct {
 	Format  int    `json:"format"`
 	Version string `json:"chaos"`   // of this program
-	Backend string `json:"backend"` // as requested; a row has the one that was used
+	Backend string `json:"backend"` // as requested; a row has the used one
 	Filter  string `json:"filter,omitempty"`
-	Lock    string `json:"lock,omitempty"` // instead of that of each scenario
+	Lock    string `json:"lock,omitempty"` // instead of each scenario's
 
 	Libraries bool `json:"libraries,omitempty"` // the rows are of the locks of other libraries
 
@@ -49,7 +49,7 @@ type Row struct {
 	Class       checker.Class   `json:"class,omitempty"`
 	Outcome     Outcome         `json:"outcome"`
 	Why         []string        `json:"why,omitempty"` // for any outcome but AsExpected
-	Exercised   bool            `json:"exercised"`     // the run tested what it is for (property exercised)
+	Exercised   bool            `json:"exercised"`     // the run tested its subject (property exercised)
 	Seconds     float64         `json:"seconds"`       // of all attempts
 	Attempts    []Attempt       `json:"attempts,omitempty"`
 	Quarantine  string          `json:"quarantine,omitempty"` // owner and end: the row does not decide the exit code

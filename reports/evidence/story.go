@@ -29,5 +29,5 @@ type Step struct {
 type Advice struct {
 	Text     string `json:"text"`
 	Measured bool   `json:"measured"`       // this run's data shows it; false: general advice
-	Cost     string `json:"cost,omitempty"` // what it costs
+	Cost     string `json:"cost,omitempty"` // its cost
 }

@@ -33,7 +33,7 @@ type RunDiff struct {
 	// FirstEvent is the first line of the histories that differs; nil: they are equal, or one is not deterministic.
 	FirstEvent *eventPair `json:"first_event,omitempty"`
 	Equal      bool       `json:"histories_equal"` // byte for byte; false also if one is not deterministic
-	// Worse: the verdict, a property or a threshold of b is worse than that of a. Latencies alone never are: they depend
+	// Worse: the verdict, a property or a threshold of b is worse than a's. Latencies alone never are: they depend
 	// on the machine, so limit them with thresholds.
 	Worse bool `json:"worse"`
 }

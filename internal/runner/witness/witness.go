@@ -26,7 +26,7 @@ const (
 	keepAround = 2 * time.Second        // all samples, after an event of the nemesis
 )
 
-// Config is what a witness works with.
+// Config are the settings of a witness.
 type Config struct {
 	Cluster cluster.Cluster
 	Params  workload.Params      // of the clients, see [Witness.Noticed]
