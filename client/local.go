@@ -17,8 +17,8 @@ type Local struct {
 	native  *native
 	hooks   Hooks
 	queue   chan *call
-	raw     chan notice // of the lock
-	notices chan Reply  // notices after their hook
+	raw     chan *notice // of the lock
+	notices chan Reply   // notices after their hook
 	cancel  context.CancelFunc
 	idle    chan struct{} // closed when the lock is closed
 	done    chan struct{} // closed after the last notice
@@ -36,7 +36,7 @@ type notice struct {
 }
 
 // text orders the notices of one instant.
-func (n notice) text() string { return fmt.Sprint(n.Event, n.Op, n.Key, n.Owner) }
+func (n *notice) text() string { return fmt.Sprint(n.Event, n.Op, n.Key, n.Owner) }
 
 // call is a request that waits for its reply.
 type call struct {
@@ -66,7 +66,7 @@ func NewLocal(mono func() int64, hooks Hooks, row Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
 		hooks: hooks, queue: make(chan *call, 16), cancel: cancel,
-		raw: make(chan notice, rawNotices), notices: make(chan Reply, noticeQueue),
+		raw: make(chan *notice, rawNotices), notices: make(chan Reply, noticeQueue),
 		idle: make(chan struct{}), done: make(chan struct{}), dead: make(chan struct{}),
 	}
 	l.native = newNative(l.notify, mono, func(string) (Spec, error) { return row, nil })
@@ -90,7 +90,7 @@ func (l *Local) serve(ctx context.Context) {
 
 func (l *Local) notify(r Reply) {
 	select {
-	case l.raw <- notice{r, l.native.mono()}:
+	case l.raw <- &notice{r, l.native.mono()}:
 	case <-l.done: // the lock was closed
 	}
 }
@@ -114,7 +114,7 @@ func (l *Local) reply(c *call, reply Reply) {
 func (l *Local) forward() {
 	defer close(l.done)
 	defer close(l.notices)
-	var pending []notice
+	var pending []*notice
 	for idle := false; !idle || len(pending) > 0 || len(l.raw) > 0; {
 		if len(pending) == 0 && !idle {
 			select {
@@ -131,7 +131,7 @@ func (l *Local) forward() {
 		for len(l.raw) > 0 {
 			pending = append(pending, <-l.raw)
 		}
-		slices.SortStableFunc(pending, func(a, b notice) int {
+		slices.SortStableFunc(pending, func(a, b *notice) int {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.text(), b.text()))
 		})
 		select {

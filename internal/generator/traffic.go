@@ -107,7 +107,11 @@ func loop(kind string) func(d *draw) {
 			p.Writers = 1 + d.IntN(2)
 		}
 		d.share(30)
-		d.Duration = d.between(4*time.Second, 12*time.Second)
+		longest := 12 * time.Second
+		if p.Hold < 40*ms { // the same few situations again, in runs that take the longest to simulate
+			longest /= 3
+		}
+		d.Duration = d.between(longest/3, longest)
 	}
 }
 
