@@ -12,8 +12,8 @@ import (
 )
 
 // Wait bounds one exchange if the context has no earlier deadline. The servers are on this machine; one that does not
-// reply within this time hangs.
-const Wait = time.Second
+// reply within this time, which is longer than most stalls of a busy machine, hangs.
+const Wait = 5 * time.Second
 
 // Line is the connection to one server. It may be used concurrently; exchanges are serialized.
 type Line struct {
