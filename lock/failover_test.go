@@ -106,7 +106,7 @@ func TestClusterFailover(t *testing.T) {
 	})
 	eventually(t, testTimeout, "the replica is in sync", func() bool { return replicaReady(s) })
 	hooks := newHooks()
-	o := hooks.options(10 * time.Second) // a failover takes long on a busy machine
+	o := hooks.options(30 * time.Second) // a failover takes long on a busy machine
 	o.PollMax = 2 * testTimeout          // only a message serves a waiter in time
 	c := newTestClient(t, rdb, o)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
@@ -116,10 +116,11 @@ func TestClusterFailover(t *testing.T) {
 		served[kind] = acquireLater(ctx, t, tt.of(c, name))
 		waitSubscribed(t, c, tagged(name, tt.channel))
 	}
-	eventually(t, testTimeout, "the failover is accepted", func() bool {
-		return s.Do(ctx, "CLUSTER", "FAILOVER").Err() == nil
-	})
+	accepted := time.Time{}
 	eventually(t, testTimeout, "the spare node is the master", func() bool {
+		if time.Since(accepted) > 6*time.Second && s.Do(ctx, "CLUSTER", "FAILOVER").Err() == nil {
+			accepted = time.Now() // a replica gives up a failover that takes longer than five seconds
+		}
 		role, err := s.Do(ctx, "ROLE").Slice()
 		return err == nil && role[0] == "master"
 	})
@@ -127,7 +128,7 @@ func TestClusterFailover(t *testing.T) {
 		<-hooks.renewed
 	}
 	renewed := map[*Hold]bool{}
-	for len(renewed) < len(held) { // each at the new master
+	for len(renewed) < len(held) && len(hooks.lost) == 0 { // each at the new master
 		renewed[within(t, testTimeout, "renewal of every hold", hooks.renewed)] = true
 	}
 	for kind, h := range held {

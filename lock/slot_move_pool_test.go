@@ -39,8 +39,8 @@ func TestTryBehindWaiterWhileSlotMigrates(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	servers, rdb := startCluster(t)
-	c := newTestClient(t, rdb, Options{Lease: time.Minute, Timeout: testTimeout})
-	s := c.FairSemaphore("fair", WithTotal(3))
+	o := Options{Lease: time.Minute, Timeout: testTimeout, PollMax: time.Hour} // the waiter keeps its place in a stall
+	s := newTestClient(t, rdb, o).FairSemaphore("fair", WithTotal(3))
 	m := startMove(t, servers, "fair")
 	h, err := s.TryAcquire(ctx, 2)
 	if err != nil {

@@ -291,6 +291,7 @@ func TestLostHandshakesAreRepeated(t *testing.T) {
 	t.Parallel()
 	c := up(t, cluster.Topology{Kind: cluster.Sharded})
 	for _, s := range c.nodes {
+		s.admin.Wait = adminWait
 		must(t, s.execute(t.Context(), []string{"CLUSTER", "RESET", "SOFT"}))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startWait)

@@ -119,6 +119,7 @@ func servedAfterOthersLeft(t *testing.T, s *fixture) {
 func heldByOthers(t *testing.T, s *fixture) {
 	hash := []any{"HSET", s.name, "23aed3a8-5a0c-4f5b-9f3a-0c3c1c2b7a11:1", "1"}
 	for _, set := range [][]any{{"SET", s.name, "value of redsync"}, hash} {
+		s.awaitReleased(t)
 		s.servers.doAll(t, "hold the lock", set...)
 		s.servers.doAll(t, "give it a lease", "PEXPIRE", s.name, long.Milliseconds())
 		s.mustBeHeld(t, s.a)

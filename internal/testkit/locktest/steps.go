@@ -65,13 +65,19 @@ func (s *fixture) mustBeHeld(t *testing.T, l Locker) {
 	}
 }
 
-// mustBeFree checks that l can acquire the lock at once. A release on several masters returns when a majority has
-// confirmed it; the others, which may keep the lock or a refused claim for a little longer, are waited for.
-func (s *fixture) mustBeFree(t *testing.T, l Locker) {
+// awaitReleased waits until the lock is free at every master. A release on several masters returns when a majority has
+// confirmed it; the others may keep the lock or a refused claim for a little longer.
+func (s *fixture) awaitReleased(t *testing.T) {
 	t.Helper()
 	if s.spec.Topology == Quorum {
 		Eventually(t, timeout, "no master keeps the lock", func() bool { return s.holders(t) == 0 })
 	}
+}
+
+// mustBeFree checks that l can acquire the lock at once.
+func (s *fixture) mustBeFree(t *testing.T, l Locker) {
+	t.Helper()
+	s.awaitReleased(t)
 	h, err := l.TryAcquire(context.Background(), s.name, s.longLease())
 	if err != nil {
 		t.Fatalf("the lock is not free: %v", err)
