@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/kept"
 	"github.com/lockchaos/lockchaos/promise"
 )
 
@@ -25,53 +26,50 @@ func aboutHold(op history.Op) bool {
 
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func (c *honestyCheck) judgeAnswers() {
-	suspects, ofClient, forced := make(map[ownerKey][]int32), make(map[ownerKey]int), c.forced()
-	for _, s := range refsAt(c.h.Spans, c.rare) {
-		if s.Denied {
-			suspects[ownerKey{s.Owner, s.Key}] = nil
-		}
-	}
-	if len(forced) > 0 {
-		for _, s := range refs(c.h.Spans) {
-			if _, is := forced[s.Key]; is && (s.Op == history.OpRenew || s.Op == history.OpRelease) {
-				suspects[ownerKey{s.Owner, s.Key}] = nil
-			}
-		}
-	}
-	lost := make(map[ownerKey][]int32) // notices
+	forced, lost := c.forced(), make(map[ownerKey][]int32) // notices
 	for i, n := range refs(c.h.Notices) {
 		if n.F == history.Lost && n.Left == 0 {
 			at := ownerKey{n.Owner, n.Key}
-			suspects[at], lost[at] = nil, append(lost[at], i)
+			lost[at] = append(lost[at], i)
 		}
 	}
-	if len(suspects) == 0 {
+	if len(forced)+len(lost) == 0 && !c.hasRare(func(s *history.Span) bool { return s.Denied }) {
 		return
 	}
+	var list []int32
 	for i, s := range refs(c.h.Spans) {
-		at := ownerKey{s.Owner, s.Key}
-		list, is := suspects[at]
-		if !is || !aboutHold(s.Op) {
-			continue
+		if aboutHold(s.Op) {
+			list = append(list, i)
 		}
-		client := c.client(i)
-		if first, known := ofClient[at]; known && first != client {
-			client = anyClient // it is not known which of them holds the lock
-		}
-		ofClient[at], suspects[at] = client, append(list, i)
 	}
-	for at, list := range suspects { // in any order: findings are sorted
-		if ofClient[at] == anyClient || c.issueOrder[at.owner] != ordSequential || !c.oneHold(at.key, list) {
-			continue
+	ops := kept.NewOperations(c.h, list)
+	for owner := range int32(len(c.h.Owners)) {
+		for own := range ops.ByKey(owner) {
+			at := ownerKey{owner, c.h.Spans[own[0]].Key}
+			c.judgeAnswersTo(at, own, forced[at.key], lost[at])
 		}
-		if c.ownerOrder[at.owner] == ordSequential { // else it may have had a hold that it did not know of
-			c.revivals(list, lost[at])
+	}
+}
+
+// judgeAnswersTo judges the replies to one owner at one key.
+func (c *honestyCheck) judgeAnswersTo(at ownerKey, list, forced, lost []int32) {
+	suspect, client := len(lost) > 0, c.client(list[0])
+	for i, s := range refsAt(c.h.Spans, list) {
+		suspect = suspect || s.Denied || len(forced) > 0 && (s.Op == history.OpRenew || s.Op == history.OpRelease)
+		if c.client(i) != client {
+			return // it is not known which of them holds the lock
 		}
-		c.judgeForced(list, forced[at.key])
-		for _, i := range list {
-			if c.h.Spans[i].Denied {
-				c.judgeDenied(i)
-			}
+	}
+	if !suspect || client == anyClient || c.issueOrder[at.owner] != ordSequential || !c.oneHold(at.key, list) {
+		return
+	}
+	if c.ownerOrder[at.owner] == ordSequential { // else it may have had a hold that it did not know of
+		c.revivals(list, lost)
+	}
+	c.judgeForced(list, forced)
+	for _, i := range list {
+		if c.h.Spans[i].Denied {
+			c.judgeDenied(i)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (b *holdFold) loseLevel(n *history.Notice) {
 // acquiring counts the acquires of the notice's owner and key that have no reply yet.
 func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 	if b.acquires == nil {
-		b.acquires = acquiresAround(b.h)
+		b.acquires = b.acquiresAround()
 	}
 	list := b.acquires[ownerKey{n.Owner, n.Key}]
 	next, _ := slices.BinarySearchFunc(list, n.Index, func(i, at int32) int {
@@ -80,18 +80,13 @@ func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 }
 
 // acquiresAround lists the acquires, by owner and key, where an owner lost one of several levels.
-func acquiresAround(h *history.History) map[ownerKey][]int32 {
+func (v *view) acquiresAround() map[ownerKey][]int32 {
 	acquires := make(map[ownerKey][]int32)
-	for _, n := range refs(h.Notices) {
+	for _, n := range refs(v.h.Notices) {
 		if n.F == history.Lost && n.Left > 0 {
 			acquires[ownerKey{n.Owner, n.Key}] = nil
 		}
 	}
-	for i, s := range refs(h.Spans) {
-		at := ownerKey{s.Owner, s.Key}
-		if some, concerned := acquires[at]; concerned && isAcquire(s.Op) {
-			acquires[at] = append(some, i)
-		}
-	}
+	v.listSpans(acquires, func(s *history.Span) bool { return isAcquire(s.Op) })
 	return acquires
 }

@@ -247,11 +247,11 @@ func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
 	return none
 }
 
-// force applies a forced release, s, to the holds of one owner.
-func (l *ownerLedger) force(i int32, s *history.Span, spans []history.Span) {
-	depth := int32(-1)
-	if n := len(l.ops); s.Outcome == history.OK && n > 0 && l.depths[n-1] >= 0 && spans[l.ops[n-1]].Return <= s.Call {
+// force applies forced release i to the holds of one owner.
+func (l *ownerLedger) force(i int32, spans []history.Span) {
+	depth, last := int32(-1), l.ops[len(l.ops)-1]
+	if spans[i].Outcome == history.OK && last.depth >= 0 && spans[last.span].Return <= spans[i].Call {
 		depth = 0
 	}
-	l.ops, l.depths = append(l.ops, i), append(l.depths, depth)
+	l.ops = append(l.ops, ledgerOp{i, depth})
 }

@@ -69,8 +69,8 @@ func (c *honestyCheck) noticedActs() map[ownerKey]*ownerActs {
 }
 
 // listSpans appends to each of lists the operations of its owner and key that satisfy is, in the order of their calls.
-func (c *honestyCheck) listSpans(lists map[ownerKey][]int32, is func(s *history.Span) bool) {
-	for i, s := range refs(c.h.Spans) {
+func (v *view) listSpans(lists map[ownerKey][]int32, is func(s *history.Span) bool) {
+	for i, s := range refs(v.h.Spans) {
 		at := ownerKey{s.Owner, s.Key}
 		if list, wanted := lists[at]; wanted && is(s) {
 			lists[at] = append(list, i)

@@ -27,17 +27,17 @@ func keepError(rest time.Duration, o Options) time.Duration {
 // nodeSamples are the samples of a history by node.
 type nodeSamples struct {
 	*view
-	kept   []keptKey                   // see valuesIn
-	first  []int32                     // by sample: its first place in kept
-	nodes  [][]int32                   // samples of one node that replied as a master, in the order of time
-	others [][]int32                   // by the same index: its samples since the first of these in which it was no master
-	owners map[string]int32            // index into History.Owners
+	kept   []keptKey // see valuesIn
+	first  []int32   // by sample: its first place in kept
+	nodes  [][]int32 // samples of one node that replied as a master, in the order of time
+	others [][]int32 // by the same index: its samples since the first of these in which it was no master
+	values *kept.Values
 	stored map[nodeKey]bool            // the node has stored the key for an owner, known or not
 	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
 
-	wrongHolds func() []wrongHold               // see [nodeSamples.findWrongHolds]
-	ledgers    func() map[ownerKey]*ownerLedger // of the owners that samples name
-	naming     func() []naming                  // see [nodeSamples.findNaming]
+	wrongHolds func() []wrongHold // see [nodeSamples.findWrongHolds]
+	ledgers    func() *ownerLedgers
+	naming     func() []naming // see [nodeSamples.findNaming]
 }
 
 // keptKey is a key that a sample has.
@@ -46,6 +46,7 @@ type keptKey struct {
 	names      bool          // it names one at least
 	shared     bool          // it has a list of owners
 	rest       time.Duration // of the lease; negative: no expiry
+	count      int32         // of a lock without modes; 0: not known
 }
 
 type nodeKey struct{ node, key int32 }
@@ -61,16 +62,13 @@ func (n naming) compare(m naming) int {
 
 // readSamples reads the samples; nil if there are none that can be read.
 func (v *view) readSamples(o Options) *nodeSamples {
-	if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
+	if len(v.h.Samples) == 0 || v.kept() == nil {
 		return nil
 	}
-	s := &nodeSamples{view: v, first: make([]int32, len(v.h.Samples)+1), owners: make(map[string]int32, len(v.h.Owners)),
-		named: make(map[nodeKey][]time.Duration), stored: make(map[nodeKey]bool)}
+	s := &nodeSamples{view: v, first: make([]int32, len(v.h.Samples)+1), values: v.kept(),
+		kept: make([]keptKey, 0, len(v.h.Samples)), named: make(map[nodeKey][]time.Duration), stored: make(map[nodeKey]bool)}
 	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
 	s.ledgers, s.naming = sync.OnceValue(s.newLedgers), sync.OnceValue(s.findNaming)
-	for i, name := range v.h.Owners {
-		s.owners[name] = int32(i)
-	}
 	s.read()
 	return s
 }
@@ -142,11 +140,14 @@ func (s *nodeSamples) keep(x *history.Sample) {
 			continue
 		}
 		k := keptKey{key: int32(key), owner: none, shared: len(state.Owners) > 0, rest: state.TTL}
-		if owner, known := s.owners[state.Owner]; known {
+		if state.Mode == "" {
+			k.count = int32(state.Count)
+		}
+		if owner, known := s.values.Owner(state.Owner); known {
 			k.owner, k.names = owner, true
 		}
 		k.names = k.names || slices.ContainsFunc(state.Owners, func(name string) bool {
-			_, known := s.owners[name]
+			_, known := s.values.Owner(name)
 			return known
 		})
 		s.kept = append(s.kept, k)
@@ -179,7 +180,7 @@ func (s *nodeSamples) findNaming() (all []naming) {
 					continue
 				}
 				for _, name := range s.h.Samples[i].Keys[s.h.Keys[k.key]].Owners {
-					if owner, known := s.owners[name]; known && owner != k.owner {
+					if owner, known := s.values.Owner(name); known && owner != k.owner {
 						at.owner = owner
 						all = append(all, at)
 					}

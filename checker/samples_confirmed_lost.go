@@ -16,15 +16,16 @@ func (c *honestyCheck) judgeConfirmedLost() {
 	if s == nil || c.o.MayBeDown > 0 {
 		return
 	}
-	for at, l := range s.ledgers() { // in any order: findings are sorted
+	for _, l := range refs(s.ledgers().all) {
 		for n := 1; n < len(l.ops); n++ {
-			op, before := &s.h.Spans[l.ops[n]], &s.h.Spans[l.ops[n-1]]
+			op, before := &s.h.Spans[l.ops[n].span], &s.h.Spans[l.ops[n-1].span]
 			if op.Op != history.OpRelease && op.Op != history.OpRenew || op.Outcome != history.OK || op.Part ||
-				l.depths[n-1] < 1 || !granted(before) {
+				l.ops[n-1].depth < 1 || !granted(before) {
 				continue
 			}
-			if x := s.lostBetween(at, before.Call, segment{before.Return, op.Call}, c.o); x != nil {
-				c.found.add(finding{rule: confirmedLost, x: none, y: l.ops[n], start: x.Time, end: op.Return, note: x.Node})
+			if x := s.lostBetween(l.ownerKey, before.Call, segment{before.Return, op.Call}, c.o); x != nil {
+				c.found.add(finding{rule: confirmedLost, x: none, y: l.ops[n].span, start: x.Time, end: op.Return,
+					note: x.Node})
 			}
 		}
 	}

@@ -19,16 +19,17 @@ func (c *honestyCheck) judgeDeniedGrants() {
 	if s == nil || !c.o.states(promise.RetriesRelease1500ms) || c.quorum || c.o.MayBeDown > 0 {
 		return
 	}
-	for at, l := range s.ledgers() { // in any order: findings are sorted
-		x := &c.h.Spans[l.ops[0]]
+	for _, l := range refs(s.ledgers().all) {
+		x := &c.h.Spans[l.ops[0].span]
 		if !isAcquire(x.Op) || x.Outcome != history.Fail || x.Undone || x.Part ||
-			len(l.ops) > 1 && c.h.Spans[l.ops[1]].Call <= x.Return {
+			len(l.ops) > 1 && c.h.Spans[l.ops[1].span].Call <= x.Return {
 			continue
 		}
 		during := segment{x.Call, x.Return}
-		seen := s.firstNamed(at, during)
+		seen := s.firstNamed(l.ownerKey, during)
 		if seen != nil && !c.releasedIn(x, during) && !c.touched(c.dis, during) {
-			c.found.add(finding{rule: deniedGrant, x: none, y: l.ops[0], start: seen.Time, end: x.Return, note: seen.Node})
+			c.found.add(finding{rule: deniedGrant, x: none, y: l.ops[0].span, start: seen.Time, end: x.Return,
+				note: seen.Node})
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // nothing is left that could withdraw it, and a queue keeps its entry until that lapses.
 func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger, o Options) (wrongHold, bool) {
 	n := len(l.ops) - 1
-	k.kind, k.span = heldLeftBehind, l.ops[n]
+	k.kind, k.span = heldLeftBehind, l.ops[n].span
 	last := &s.h.Spans[k.span]
 	if last.Outcome != history.Info || !o.states(promise.RetriesRelease1500ms) || o.MayBeDown > 0 ||
 		s.client(k.span) != l.client || s.wasClosed(k.span) {
@@ -30,7 +30,7 @@ func (s *nodeSamples) leftBehind(x *history.Sample, k wrongHold, l *ownerLedger,
 	}
 	before, want := int32(0), int32(0)
 	if n > 0 {
-		before = l.depths[n-1]
+		before = l.ops[n-1].depth
 	}
 	switch k.since = s.h.Unknown[u].Time; last.Op {
 	case history.OpAcquire, history.OpTry:

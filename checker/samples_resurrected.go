@@ -27,7 +27,6 @@ func (c *honestyCheck) judgeResurrected() {
 		return
 	}
 	done := make(map[ownerKey]bool)
-	all := c.lastRequests()
 	for i, n := range refs(c.h.Notices) {
 		at := ownerKey{n.Owner, n.Key}
 		if n.F != history.Lost || n.Left > 0 || done[at] || c.h.Limit(n.Key) != 0 ||
@@ -35,40 +34,33 @@ func (c *honestyCheck) judgeResurrected() {
 			continue
 		}
 		done[at] = true
-		r, requested := all[at]
-		if !requested || r.grant != r.last || c.h.Spans[r.grant].Return >= n.Time {
+		grant := c.onlyRequest(seen.ledgers().of(at))
+		if grant == none || c.h.Spans[grant].Return >= n.Time {
 			continue
 		}
-		if b, is := seen.resurrected(i, r.grant, c.all, c.o); is {
-			c.found.add(finding{rule: resurrected, x: none, y: r.grant, start: n.Time, end: b.seen, note: b})
+		if b, is := seen.resurrected(i, grant, c.all, c.o); is {
+			c.found.add(finding{rule: resurrected, x: none, y: grant, start: n.Time, end: b.seen, note: b})
 		}
 	}
 }
 
-// ownerRequests are spans of one owner at one key.
-type ownerRequests struct {
-	grant int32 // the first one; none: there is none
-	last  int32 // the last acquire or try
-}
-
-// lastRequests are the requests of all owners that have requested a lock.
-func (c *honestyCheck) lastRequests() map[ownerKey]ownerRequests {
-	all := make(map[ownerKey]ownerRequests)
-	for i, s := range refs(c.h.Spans) {
-		if !isAcquire(s.Op) {
-			continue
-		}
-		at := ownerKey{s.Owner, s.Key}
-		r, known := all[at]
-		if !known {
-			r.grant = none
-		}
-		if r.last = i; s.Outcome == history.OK && r.grant == none {
-			r.grant = r.last
-		}
-		all[at] = r
+// onlyRequest is the first grant of an owner, if it is the last acquire or try; none: it is not, or there is none.
+func (v *view) onlyRequest(l *ownerLedger) int32 {
+	grant, last := none, none
+	if l == nil {
+		return none
 	}
-	return all
+	for _, op := range l.ops {
+		if s := &v.h.Spans[op.span]; isAcquire(s.Op) {
+			if last = op.span; s.Outcome == history.OK && grant == none {
+				grant = last
+			}
+		}
+	}
+	if grant != last {
+		return none
+	}
+	return grant
 }
 
 // resurrected reports whether more nodes than may be down have a hold again that was reported as lost.

@@ -43,6 +43,7 @@ func (t traffic) benchmark(b *testing.B, events int, o Options) time.Duration {
 	}
 	took := (cpuTime(b) - begin) / time.Duration(b.N)
 	b.ReportMetric(took.Seconds(), "cpu-s/judgement")
+	o.values = h.Samples
 	var slowest Property
 	longest := time.Duration(0)
 	for _, s := range Catalog() {

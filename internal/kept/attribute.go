@@ -10,8 +10,8 @@ import (
 
 // attribute finds the acquire whose hold a value is: by the name of its owner, or by the time at which it appeared.
 func (v *Values) attribute(s *Stay) {
-	if s.owner = v.named(s.Value); s.owner != None {
-		s.Span = v.lastOf(s.owner, s.Key, s.First.Time)
+	if s.of.owner != None {
+		s.Span = v.lastOf(s.of.owner, s.Key, s.First.Time)
 		if s.Span != None {
 			s.Client = v.client(s.Span)
 		}
@@ -23,11 +23,10 @@ func (v *Values) attribute(s *Stay) {
 	}
 	s.Client = v.client(s.Span)
 	v.granted[s.Span] = s
-	at := keyValue{s.Key, s.Value}
-	if c, known := v.clients[at]; known && c != s.Client {
-		v.clients[at] = None
+	if s.of.known && s.of.client != s.Client {
+		s.of.client = None
 	} else {
-		v.clients[at] = s.Client
+		s.of.client, s.of.known = s.Client, true
 	}
 }
 
@@ -35,12 +34,12 @@ func (v *Values) attribute(s *Stay) {
 // value that replaced the value of an unreleased hold belongs to that hold: some locks store the time of the last
 // renewal. Any other value, such as one common to all holds, may be from an acquire without a reply.
 func (v *Values) inherit(s *Stay) {
-	if s.Client != None || s.owner != None {
+	if s.Client != None || s.of.owner != None {
 		return
 	}
-	c, known := v.clients[keyValue{s.Key, s.Value}]
+	c, known := s.of.client, s.of.known
 	if r := s.Replaced; known && c != None {
-		for _, other := range v.of()[keyValue{s.Key, s.Value}] {
+		for _, other := range s.of.stays {
 			if other.First.Time < s.First.Time && other.Span != None {
 				s.Span = other.Span
 			}
@@ -82,7 +81,7 @@ func (v *Values) unanswered(s *Stay) int {
 // findTurns finds the turns of all stays.
 func (v *Values) findTurns() {
 	for _, s := range v.stays {
-		if s.Span != None && s.owner == None && v.h.Spans[s.Span].Outcome == history.OK {
+		if s.Span != None && s.of.owner == None && v.h.Spans[s.Span].Outcome == history.OK {
 			v.follow(s)
 		}
 	}
@@ -112,18 +111,33 @@ func (v *Values) follow(s *Stay) {
 	}
 }
 
-// named is the owner that a value names, also as part of a longer id; None: there is none.
-func (v *Values) named(value string) int32 {
-	owner, known := v.owners[value]
+// number is the number of a value. An owner that is named as part of a longer id counts as named.
+func (v *Values) number(value string) int32 {
+	n, known := v.numbers[value]
 	if known {
-		return owner
+		return n
 	}
-	owner = None
+	n = int32(len(v.named))
+	owner := None
 	if len(v.h.Owners) <= MaxSearched {
-		owner = int32(slices.IndexFunc(v.h.Owners, func(name string) bool { return PartOf(value, name) }))
+		owner = slices.IndexFunc(v.h.Owners, func(name string) bool { return PartOf(value, name) })
 	}
-	v.owners[value] = owner
-	return owner
+	v.numbers[value], v.named = n, append(v.named, int32(owner))
+	return n
+}
+
+// Owner is the index of an owner by its name, and whether the history has it.
+func (v *Values) Owner(name string) (i int32, known bool) {
+	i, known = v.numbers[name]
+	return i, known && int(i) < len(v.h.Owners)
+}
+
+// at is a value at a key; nil: no master kept it.
+func (v *Values) at(key int32, value string) *keptValue {
+	if n, known := v.numbers[value]; known {
+		return v.values[keyValue{key, n}]
+	}
+	return nil
 }
 
 // lastOf is the last acquire of an owner that had been invoked by t; None: there is none.
@@ -142,7 +156,7 @@ func (v *Values) lastOf(owner, key int32, t time.Duration) int32 {
 // None: there is none, or it is not certain.
 func (v *Values) appeared(s *Stay) int32 {
 	all := v.grantedIn(s, s.Last.Time)
-	if _, known := v.clients[keyValue{s.Key, s.Value}]; len(all) == 0 && !known && s.After != nil && !v.mayBeRenewed(s) {
+	if len(all) == 0 && !s.of.known && s.After != nil && !v.mayBeRenewed(s) {
 		all = v.grantedIn(s, s.After.Time)
 	}
 	if len(all) < 2 {
@@ -241,12 +255,12 @@ func (v *Values) Replacing() (all []*Stay) {
 
 // stayAt is the last stay of a value at a key that had begun by t, or else the first one; nil: no master kept it.
 func (v *Values) stayAt(key int32, value string, t time.Duration) *Stay {
-	list := v.of()[keyValue{key, Bare(value)}]
-	n := sort.Search(len(list), func(n int) bool { return list[n].First.Time > t })
-	if len(list) == 0 {
+	x := v.at(key, Bare(value))
+	if x == nil {
 		return nil
 	}
-	return list[max(n-1, 0)]
+	n := sort.Search(len(x.stays), func(n int) bool { return x.stays[n].First.Time > t })
+	return x.stays[max(n-1, 0)]
 }
 
 // Whose returns the acquire of the hold to which a value belongs at an instant, and its client; None: not known.
@@ -271,10 +285,13 @@ func (v *Values) Whose(key, value string, t time.Duration) (span int32, client i
 // At is the stay that a sample of a master belongs to; nil: it has no value at the key, or a shared one.
 func (v *Values) At(x *history.Sample, key int32) *Stay {
 	value, single := valueOf(x.Keys[v.h.Keys[key]])
-	list := v.of()[keyValue{key, value}]
-	n := sort.Search(len(list), func(n int) bool { return list[n].First.Time > x.Time })
-	for n--; single && n >= 0; n-- {
-		if s := list[n]; s.Node == x.Node && x.Time <= s.Last.Time {
+	kept := v.at(key, value)
+	if !single || kept == nil {
+		return nil
+	}
+	n := sort.Search(len(kept.stays), func(n int) bool { return kept.stays[n].First.Time > x.Time })
+	for n--; n >= 0; n-- {
+		if s := kept.stays[n]; s.Node == x.Node && x.Time <= s.Last.Time {
 			return s
 		}
 	}
@@ -287,11 +304,11 @@ func (v *Values) Identifies(s *Stay) bool {
 	switch {
 	case s == nil || s.Span == None:
 		return false
-	case s.owner != None:
+	case s.of.owner != None:
 		return true
 	}
 	other := func(t *Stay) bool { return t.Span != s.Span }
-	return !slices.ContainsFunc(v.of()[keyValue{s.Key, s.Value}], other) &&
+	return !slices.ContainsFunc(s.of.stays, other) &&
 		slices.ContainsFunc(v.stays, func(t *Stay) bool { return t.Key == s.Key && t.Value != s.Value })
 }
 

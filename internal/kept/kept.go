@@ -54,7 +54,7 @@ type Stay struct {
 	rest        time.Duration   // of its lease, in Last
 	restarts    []restart       // in the order of time
 	turns       []turn          // after Span, in the order of time
-	owner       int32           // index into History.Owners, as named by Value; None: none
+	of          *keptValue      // Value at Key
 	Span        int32           // index into History.Spans: the acquire whose hold the value is; None: not known
 	Client      int             // whose value it is; None: not known
 }
@@ -86,19 +86,19 @@ type Values struct {
 	h       *history.History
 	stays   []*Stay          // in the order of First, then of keys
 	keys    map[string]int32 // index into History.Keys
-	owners  map[string]int32 // index into History.Owners; None: the value names none
+	numbers map[string]int32 // of values; that of an owner's name is its index into History.Owners
+	named   []int32          // by number: index of the owner that the value names; None: it names none
+	values  map[keyValue]*keptValue
 	nodes   map[string]*node // while samples are read
 	grants  [][]int32        // by key: acquires that succeeded, in the order of their replies
 	open    [][]int32        // by key: acquires of unknown outcome, in their order
-	last    operations       // acquires that did not fail
-	given   operations       // releases that succeeded
-	granted map[int32]*Stay  // by acquire: the value that appeared with its grant
-	clients map[keyValue]int // whose value it is; None: of several
+	last    Operations       // acquires that did not fail
+	given   Operations       // releases that succeeded
+	granted []*Stay          // by acquire: the value that appeared with its grant
 
 	// found when needed, once
-	of       func() map[keyValue][]*Stay // in the order of stays
-	shown    func() map[int32][]*Stay    // by acquire, in the same order
-	followed func()                      // the turns of all stays
+	shown    func() map[int32][]*Stay // by acquire, in the order of stays
+	followed func()                   // the turns of all stays
 }
 
 // node has the stays of a node that have not ended, and its last sample.
@@ -108,18 +108,25 @@ type node struct {
 }
 
 type keyValue struct {
-	key   int32
-	value string
+	key, value int32 // value: its number
+}
+
+// keptValue is a value at a key.
+type keptValue struct {
+	owner  int32   // index into History.Owners, as named by the value; None: none
+	client int     // if it is known: whose value it is; None: of several
+	known  bool    // it appeared with a grant
+	stays  []*Stay // in their order
 }
 
 // Find reads samples, which are in the order of time.
 func Find(h *history.History, samples []history.Sample) *Values {
-	v := &Values{h: h, keys: map[string]int32{}, owners: make(map[string]int32, len(h.Owners)),
+	v := &Values{h: h, keys: map[string]int32{}, numbers: make(map[string]int32, len(h.Owners)),
 		nodes: map[string]*node{}, grants: make([][]int32, len(h.Keys)), open: make([][]int32, len(h.Keys)),
-		granted: map[int32]*Stay{}, clients: map[keyValue]int{}}
-	v.of, v.shown, v.followed = sync.OnceValue(v.byValue), sync.OnceValue(v.byAcquire), sync.OnceFunc(v.findTurns)
+		values: make(map[keyValue]*keptValue), granted: make([]*Stay, len(h.Spans))}
+	v.shown, v.followed = sync.OnceValue(v.byAcquire), sync.OnceFunc(v.findTurns)
 	for i, name := range h.Owners {
-		v.owners[name] = int32(i)
+		v.numbers[name], v.named = int32(i), append(v.named, int32(i))
 	}
 	for i, name := range h.Keys {
 		v.keys[name] = int32(i)
@@ -134,21 +141,13 @@ func Find(h *history.History, samples []history.Sample) *Values {
 		return cmp.Or(cmp.Compare(a.First.Time, b.First.Time), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Node, b.Node))
 	})
 	for _, s := range v.stays {
+		s.of.stays = append(s.of.stays, s)
 		v.attribute(s)
 	}
 	for _, s := range v.stays {
 		v.inherit(s)
 	}
 	return v
-}
-
-func (v *Values) byValue() map[keyValue][]*Stay {
-	all := map[keyValue][]*Stay{}
-	for _, s := range v.stays {
-		at := keyValue{s.Key, s.Value}
-		all[at] = append(all[at], s)
-	}
-	return all
 }
 
 func (v *Values) byAcquire() map[int32][]*Stay {
@@ -179,7 +178,7 @@ func (v *Values) index() {
 			}
 		}
 	}
-	v.last, v.given = newOperations(v.h, last), newOperations(v.h, given)
+	v.last, v.given = NewOperations(v.h, last), NewOperations(v.h, given)
 	for _, list := range v.grants {
 		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(v.h.Spans[a].Return, v.h.Spans[b].Return) })
 	}
@@ -219,6 +218,11 @@ func (v *Values) read(x *history.Sample) {
 
 // begin begins a stay.
 func (v *Values) begin(n *node, s *Stay) {
+	at := keyValue{s.Key, v.number(s.Value)}
+	if s.of = v.values[at]; s.of == nil {
+		s.of = &keptValue{owner: v.named[at.value]}
+		v.values[at] = s.of
+	}
 	s.Node, s.Last, s.Before, s.Span, s.Client = s.First.Node, s.First, n.last, None, None
 	n.now[s.Key], v.stays = s, append(v.stays, s)
 }
