@@ -211,7 +211,7 @@ func inject(t *testing.T, s Spec, e Env, target string) Injection {
 	return in
 }
 
-// takesEffect waits for the effect. A Sentinel that did not run for two seconds acts on nothing for half a minute (TILT).
+// takesEffect waits for the effect. A Sentinel that has not run for two seconds does nothing for half a minute (TILT).
 func takesEffect(t *testing.T, in Injection) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

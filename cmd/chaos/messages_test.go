@@ -83,11 +83,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 // wrote.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
-	mine := filepath.Join(t.TempDir(), "mine.yaml")
-	wrong := strings.Replace(quickScenario, "lock: reentrant", "lock: reentrent", 1)
-	if err := os.WriteFile(mine, []byte(wrong), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	mine := writeScenario(t, strings.Replace(quickScenario, "lock: reentrant", "lock: reentrent", 1))
 	run := func(more ...string) []string { return append([]string{"run", "--scenario", "failover"}, more...) }
 	clean := func(prefix string) []string { return []string{"clean", "--target", "redis://h", "--prefix", prefix} }
 	for _, c := range []struct {
