@@ -163,9 +163,9 @@ func TestDifferential(t *testing.T) {
 
 func tokensOf(h *history.History) (text string) {
 	for _, s := range h.Spans {
-		text += fmt.Sprintf("owner %d op %d [%d,%d] type %d token %d permits %d write %v busy %v\n",
+		text += fmt.Sprintf("owner %d op %d [%d,%d] type %d token %d permits %d write %v busy %v valid %d lease %d\n",
 			s.Owner, s.Op, s.Call, s.Return,
-			s.Outcome, s.Token, s.Permits, s.Write, s.Busy)
+			s.Outcome, s.Token, s.Permits, s.Write, s.Busy, s.Valid, s.Lease)
 	}
 	return text
 }

@@ -165,7 +165,7 @@ func (c *holdCounts) findUncertain() {
 func (c *holdCounts) overRelease(i int32) {
 	s := &c.h.Spans[i]
 	last, before := c.lastHold(s.Owner, s.Key, s.Call)
-	if !before || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 {
+	if !before || c.holds[last].span > i || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 {
 		return
 	}
 	if c.regranted[ownerKey{s.Owner, s.Key}] || c.counted > 0 {

@@ -55,6 +55,9 @@ func (v *view) extentSumsOf(holds []int32) extentSums {
 	r.lastEnd[0], r.nextCall[len(holds)] = -1, never
 	for n, i := range holds {
 		r.lastEnd[n+1] = max(r.lastEnd[n], v.holds[i].freeBy)
+		if v.holds[i].extra().maybeLeft {
+			r.lastEnd[n+1] = never
+		}
 	}
 	for n := len(holds) - 1; n >= 0; n-- {
 		r.nextCall[n] = min(r.nextCall[n+1], v.holds[holds[n]].asked)

@@ -21,16 +21,20 @@ type naiveHold struct {
 	back                time.Duration // release returned; never if that is not certain
 	token               uint64
 	nested              bool // entered again
+	unsure              bool // the outcome of a release is unknown
 	reported            bool // it was lost, and the lock said so
 	span                *history.Span
 }
 
-// keptUntil is until when a server may keep a hold whose loss was reported: a lease may be a twentieth longer than its
-// promise.
+// keptUntil is the time until which a server may keep a hold whose loss was reported: its lease counts from the grant; an
+// unknown one may be a twentieth longer than its promise.
 func (s *naiveHold) keptUntil() time.Duration {
 	last := s.promises[len(s.promises)-1].until
 	if !s.reported || last == never || s.span.Valid == 0 {
 		return 0
+	}
+	if s.span.Lease > 0 {
+		return max(last, s.span.Return+s.span.Lease)
 	}
 	return last + (s.span.Valid-s.span.Call)/20
 }
@@ -117,9 +121,10 @@ func naiveHolds(h *history.History) []*naiveHold {
 				o.now[1].until, o.depth[1] = s.Call, 0
 			}
 		default:
+			o.now[m].unsure = o.now[m].unsure || s.Outcome != history.OK
 			if o.depth[m]--; o.depth[m] == 0 {
 				o.now[m].until = s.Call
-				if s.Outcome == history.OK {
+				if !o.now[m].unsure {
 					o.now[m].back = s.Return
 				}
 			}
