@@ -14,17 +14,19 @@ import (
 // says, so it is inconclusive.
 func TestPlannedFaultNotInjected(t *testing.T) {
 	needRedis(t)
-	for name, c := range map[string]struct{ faults, until, why string }{
-		"trigger that never fires": {`[{when: lost, fault: kill, target: n1}]`, `"f":"acquire"`,
+	const quorum, oneMaster = "redlock-two-masters-down", "contention"
+	for name, c := range map[string]struct{ scenario, faults, until, why string }{
+		"trigger that never fires": {quorum, `[{when: lost, fault: kill, target: n1}]`, `"f":"acquire"`,
 			"its trigger, lost, never fired"},
-		"the same target twice": {`[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`,
+		"the same target twice": {oneMaster, `[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`,
 			`"phase":"missed"`, "already controls"},
-		"one injected, one missed": {`[{when: acquired, fault: kill, target: n1}, {when: promoted, fault: kill, target: n2}]`,
+		"one injected, one missed": {
+			quorum, `[{when: acquired, fault: kill, target: n1}, {when: promoted, fault: kill, target: n2}]`,
 			`"phase":"effect"`, "its trigger, promoted, never fired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := load(t, "redlock-two-masters-down", untilDone, "faults="+c.faults)
+			s := load(t, c.scenario, untilDone, "faults="+c.faults)
 			for try := 1; ; try++ {
 				out := runUntil(t, options(t, s), func(text string) bool { return strings.Contains(text, c.until) })
 				exercised := out.Judgement.Result(checker.Exercised) // a busy machine may decide others
