@@ -216,10 +216,23 @@ func (d *draw) namesHolds() bool {
 // Clients of workload mixed may have one while they wait for another, and keep some until the lease ends.
 func (d *draw) releasesEarly() bool { return d.Workload.Kind != workload.Mixed }
 
+// latest is how late a request may arrive. A lock with a timeout remembers a release for twice as long: an acquire that
+// arrives after that creates a hold for nobody.
+func (d *draw) latest() time.Duration {
+	timeout, err := time.ParseDuration(d.Options["timeout"])
+	if err != nil {
+		return history.Infinity
+	}
+	return timeout * 3 / 2
+}
+
+// optionPoll is the option of locks for the longest sleep of a waiter before it asks again.
+const optionPoll = "poll"
+
 // polls reports whether a waiter that missed a message asks again before the checkers call it forgotten. Without polls
 // it does so when the lease that it waits for would have ended.
 func (d *draw) polls() bool {
-	poll, err := time.ParseDuration(d.Options["poll"])
+	poll, err := time.ParseDuration(d.Options[optionPoll])
 	return err == nil && poll <= 500*ms
 }
 
@@ -311,7 +324,7 @@ func (d *draw) step(t tolerance) scenarios.Step {
 	if a := row.Amount; a != nil {
 		step.Amount = pick(d, a.Default, a.Default/4, 2*a.Default)
 		if t.amounts != nil {
-			step.Amount = pick(d, t.amounts...)
+			step.Amount = min(pick(d, t.amounts...), d.latest())
 		}
 	}
 	return step

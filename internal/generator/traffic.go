@@ -85,7 +85,10 @@ func (d *draw) rounds() {
 	}
 	p.Hold = pick(d, 60*ms, 60*ms, 350*ms)
 	p.Think, p.Wait = pick(d, 4*time.Second, 6*time.Second), 3*time.Second
-	p.Lease = d.lease(time.Second)
+	p.Lease = d.lease(pick(d, time.Second, 10*time.Second, 10*time.Second))
+	if d.polls() && d.chance(75) { // a waiter that asks again soon needs no message, nor one of a lease that ends soon
+		d.Options[optionPoll] = "20s"
+	}
 	d.share(60)
 	d.Duration = time.Duration(4+d.IntN(3)) * p.Think
 }
@@ -111,7 +114,7 @@ func loop(kind string) func(d *draw) {
 		if p.Hold < 40*ms { // the same few situations again, in runs that take the longest to simulate
 			longest /= 3
 		}
-		d.Duration = d.between(longest/3, longest)
+		d.Duration = d.between((longest / 3).Truncate(ms), longest)
 	}
 }
 
