@@ -26,8 +26,8 @@ type naiveHold struct {
 	span                *history.Span
 }
 
-// keptUntil is the time until which a server may keep a hold whose loss was reported: its lease counts from the grant; an
-// unknown one may be a twentieth longer than its promise.
+// keptUntil is the time until which a server may keep a hold whose loss was reported: its lease counts from the grant;
+// an unknown one may be a twentieth longer than its promise.
 func (s *naiveHold) keptUntil() time.Duration {
 	last := s.promises[len(s.promises)-1].until
 	if !s.reported || last == never || s.span.Valid == 0 {
