@@ -36,6 +36,15 @@ func (q *movingQueue) comesNext(ctx context.Context) (bool, error) {
 	return err == nil && len(alive.List) == 0, err
 }
 
+// mayQueue is the error of a request that may follow one that queued the waiter: even if it was not sent itself, the
+// attempt has to be undone.
+func (q *movingQueue) mayQueue(err error) error {
+	if q.keep == 0 || err != nil && isFinal(err) {
+		return err
+	}
+	return afterGrant(err)
+}
+
 // leave removes the waiter.
 func (q *movingQueue) leave(ctx context.Context) error {
 	_, err := q.node.onKey(ctx, movingQueueScript, q.list, q.me, "leave")
@@ -74,12 +83,12 @@ func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error
 			return grant{}, err
 		}
 		if next, err := q.comesNext(ctx); err != nil || !next {
-			return grant{why: ErrHeld, ttl: pollUnsubscribed}, err
+			return grant{why: ErrHeld, ttl: pollUnsubscribed}, q.mayQueue(err)
 		}
 	}
 	g, err := s.single.acquireMigrating(ctx, c)
 	if err != nil || !g.ok || q.keep == 0 {
-		return g, err
+		return g, q.mayQueue(err)
 	}
 	return g, afterGrant(q.leave(ctx))
 }

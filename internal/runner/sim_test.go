@@ -337,3 +337,18 @@ func TestNoSamplesAfterClosing(t *testing.T) {
 		t.Error(out.Judgement.Sentence)
 	}
 }
+
+// TestWaitEndsWhileSlotMigrates: a waiter whose time ends between two requests of one attempt leaves the queue. In
+// these runs its time ended after the request that queued it. It stayed first in the queue until its heartbeat had
+// expired, and nobody was granted the lock meanwhile.
+func TestWaitEndsWhileSlotMigrates(t *testing.T) {
+	s := load(t, "mixed-migration", "lock=multi-kinds", "options={replicas: all}", "expect=safe", "duration=1029ms",
+		"workload={kind: mixed, clients: 3, keys: 1, hold: 40ms, think: 10ms, lease: 1s, wait: 500ms, "+
+			"sequences: 'plain, readers, nested'}",
+		"faults=[{after: 187ms, when: releasing, delay: 59ms, fault: slot-migration, target: n3, for: 700ms, optional: true}]")
+	for _, seed := range []uint64{400066, 400075, 400090} {
+		if out, _ := simulate(t, s, seed, 0); out.Judgement.Verdict != checker.Safe {
+			t.Errorf("seed %d: %s", seed, out.Judgement.Sentence)
+		}
+	}
+}
