@@ -97,10 +97,11 @@ func (f *faultTime) states(word string) bool { return affectsWord(f.affects, wor
 // affectsWord reports whether affects, the list of words of a fault, has word.
 func affectsWord(affects, word string) bool { return slices.Contains(strings.Fields(affects), word) }
 
-// refusesForGood reports whether servers refuse commands for a reason that a retry does not change. A lock that needs
-// no messages ([promise.PollsWithoutMessages]) need not fail if only messages are refused.
+// refusesForGood reports whether servers refuse commands for a reason that a retry does not change: a lack of rights, or
+// another program's data. A lock that needs no messages ([promise.PollsWithoutMessages]) may do without their rights.
 func (f *faultTime) refusesForGood(o Options) bool {
-	return f.states(history.AffectsRights) && !(o.states(promise.PollsWithoutMessages) && onlyMessages(f.affects))
+	return f.class == history.FaultPlants || f.states(history.AffectsRights) &&
+		!(o.states(promise.PollsWithoutMessages) && onlyMessages(f.affects))
 }
 
 // disturbances are faults and events that may explain a lock's behavior, so that it is not held against the lock.
@@ -192,8 +193,7 @@ func (d disturbances) heldUntil(t time.Duration, client int, is func(*faultTime)
 	return t
 }
 
-// findPauses finds, by client, the times in which a fault stopped it or its connections, or the harness did not
-// run.
+// findPauses finds, by client, the times in which a fault stopped it or its connections, or the harness did not run.
 func (v *view) findPauses() map[int][]segment {
 	return v.clientTimes(func(*faultTime) bool { return true })
 }
