@@ -91,9 +91,9 @@ type Result struct {
 	Property   Property         `json:"property"`
 	Outcome    Outcome          `json:"outcome"`
 	Summary    string           `json:"summary"`              // one sentence for the user
-	Total      int              `json:"total"`                // violations, also ones that were not kept
+	Total      int              `json:"total"`                // number of violations, including ones that were not kept
 	Violations []Violation      `json:"violations,omitempty"` // the longest first, at most Options.Keep
-	Counts     map[string]int64 `json:"counts,omitempty"`     // the examined items, by name
+	Counts     map[string]int64 `json:"counts,omitempty"`     // numbers of examined items, by name
 }
 
 // Options of a judgement. The zero value means exact clocks and default limits.

@@ -97,8 +97,8 @@ func (f *faultTime) states(word string) bool { return affectsWord(f.affects, wor
 // affectsWord reports whether affects, the list of words of a fault, has word.
 func affectsWord(affects, word string) bool { return slices.Contains(strings.Fields(affects), word) }
 
-// refusesForGood reports whether servers refuse commands for a reason that a retry does not change: a lack of rights, or
-// another program's data. A lock that needs no messages ([promise.PollsWithoutMessages]) may do without their rights.
+// refusesForGood reports whether servers refuse commands for a reason that a retry does not change: rights are lacking,
+// or another program wrote data. Locks that need no messages ([promise.PollsWithoutMessages]) need no rights to them.
 func (f *faultTime) refusesForGood(o Options) bool {
 	return f.class == history.FaultPlants || f.states(history.AffectsRights) &&
 		!(o.states(promise.PollsWithoutMessages) && onlyMessages(f.affects))

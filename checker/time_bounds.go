@@ -45,7 +45,7 @@ func (v *view) judgeTimeBounds(o Options, found *findings) {
 		case m.Time > m.Over:
 			over := m.Over
 			for _, p := range within(b.clientPauses()[b.client(m.Span)], segment{s.Call, s.Call}) {
-				over = later(over, p.until-s.Call) // the client was asked after a stall
+				over = max(over, later(m.Over, p.until-s.Call)) // the client was asked after a stall
 			}
 			b.judge(finding{rule: notReturned, y: m.Span, start: over, end: m.Time, note: lateAnswer}, 2*o.slack())
 		case m.Over-m.Time > unusedWait && b.waits(s) && b.in(segment{v.lastUse(m.Span), m.Time}, m.Span, delaying()):

@@ -140,19 +140,24 @@ func TestWatchdogOfTheNodeExample(t *testing.T) {
 	h := performUntil(t, `(?s)"f":"renewed".*"f":"lost"`, "node client.mjs", "options={lease_ms: 900}", "workload.lease=0s",
 		"workload.hold=2500ms", "duration=5m", "expect=null",
 		"faults=[{when: renewed, fault: pause-client, target: holder, for: 1500ms}]")
-	renewed, lost := 0, 0
+	renewed, whole, lost := 0, 0, 0
 	for _, n := range h.Notices {
 		switch n.F {
 		case history.Renewed:
 			renewed++
-			if left := n.Valid - n.Time; n.Valid == 0 || left > 950*time.Millisecond { // less if it was recorded late
+			left := n.Valid - n.Time
+			if n.Valid == 0 || left > 950*time.Millisecond { // less if it was recorded late
 				t.Errorf("event %d: renewed for %v", n.Index, left)
+			}
+			if left > 450*time.Millisecond {
+				whole++
 			}
 		case history.Lost:
 			lost++
 		}
 	}
-	if renewed < 1 || lost < 1 { // the pause begins with a renewal
-		t.Errorf("%d renewals and %d losses reported, want both", renewed, lost)
+	if whole < 1 || lost < 1 { // the pause begins with a renewal
+		t.Errorf("%d renewals, %d of them for more than half of the lease, and %d losses reported, want both", renewed, whole,
+			lost)
 	}
 }

@@ -32,20 +32,19 @@ func TestTakeOversOfRealServers(t *testing.T) {
 	becomes(t, c, "master", "master", "master", "slave", "slave", "slave")
 }
 
-// takesOver repeats a takeover until it takes effect. On a busy machine a replica gives up one that takes longer than
-// five seconds (CLUSTER_MF_TIMEOUT in Redis' cluster.h), or refuses it because it counts its master as failed.
+// takesOver repeats a takeover until it takes effect. On a busy machine a replica gives up a takeover that takes longer
+// than five seconds (CLUSTER_MF_TIMEOUT in Redis' cluster.h), or refuses it because it counts its master as failed.
 func takesOver(t *testing.T, c *process.Cluster, row Spec, node string) Injection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var in Injection
 	for why := error(nil); ctx.Err() == nil; {
-		if in != nil && role(t, c, node) == "master" {
-			return in // it was late
+		var err error
+		if in == nil || role(t, c, node) != "master" { // it may be late
+			in, err = row.Inject(ctx, Env{Cluster: c}, node)
 		}
-		again, err := row.Inject(ctx, Env{Cluster: c}, node)
 		if err == nil {
-			in = again
 			limited, cancel := context.WithTimeout(ctx, 6*time.Second)
 			_, err = in.Observe(limited)
 			cancel()

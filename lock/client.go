@@ -47,12 +47,10 @@ type Client struct {
 
 // store is where locks of one kind are kept. All errors are *requestError.
 type store interface {
-	// acquire asks for c once. On several masters it cleans up after itself, and c
-	// cannot be granted later.
+	// acquire asks for c once. On several masters it cleans up after itself, and c cannot be granted later.
 	acquire(ctx context.Context, c claim) (grant, error)
-	// release releases c, whether it was granted or not, and keeps it from being
-	// granted later. It may be sent again. left is how many holds the owner has left,
-	// or codeNotHeld or codeNotOwner.
+	// release releases c, whether it was granted or not, and keeps it from being granted later. It may be sent again.
+	// left is how many holds the owner has left, or codeNotHeld or codeNotOwner.
 	release(ctx context.Context, c claim) (left int, err error)
 	// renew extends claims of this kind, all of them to their own lease.
 	renew(ctx context.Context, claims []claim) []renewal
@@ -99,11 +97,9 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	return c, nil
 }
 
-// NewQuorum makes a client whose locks are held by a majority of rdbs, which
-// must be independent masters, an odd number of at least three (RedLock). Its
-// locks have no fencing token, because counters on several masters drift apart
-// (Kleppmann 2016), and its waiters poll with random delays. The client does not
-// close rdbs.
+// NewQuorum makes a client whose locks are held by a majority of rdbs, which must be independent masters, an odd number
+// of at least three (RedLock). Its locks have no fencing token, because counters on several masters drift apart
+// (Kleppmann 2016), and its waiters poll with random delays. The client does not close rdbs.
 func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	if len(rdbs) < 3 || len(rdbs)%2 == 0 {
 		return nil, fmt.Errorf("make lock client: got %d masters; an odd number of at least three is needed", len(rdbs))

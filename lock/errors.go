@@ -11,8 +11,7 @@ import (
 var (
 	// ErrHeld says that another owner has the lock.
 	ErrHeld = errors.New("the lock is held by another owner")
-	// ErrLost says that the hold ended before it was released: its lease expired, or
-	// its key was removed.
+	// ErrLost says that the hold ended before it was released: its lease expired, or its key was removed.
 	ErrLost = errors.New("the hold was lost")
 	// ErrNotOwner says that by now another owner has the lock. It comes with ErrLost.
 	ErrNotOwner = errors.New("another owner has the lock by now")
@@ -23,8 +22,7 @@ var (
 	ErrTooFewReplicas = errors.New("too few replicas have the grant")
 	// ErrReleased says that the hold was released before.
 	ErrReleased = errors.New("the hold was released")
-	// ErrUnknown says that the operation may or may not have happened: it was sent,
-	// and no reply came. See [Definite].
+	// ErrUnknown says that the operation may or may not have happened: it was sent, and no reply came. See [Definite].
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrNoQuorum says that too few masters replied for a majority.
 	ErrNoQuorum = errors.New("too few masters replied")

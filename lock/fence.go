@@ -43,8 +43,7 @@ func (f *Fence) Do(token int64, use func() error) error {
 	return use()
 }
 
-// RedisFence guards a resource that is in Redis: the check and the use are one script.
-// Several goroutines may use it.
+// RedisFence guards a resource that is in Redis: the check and the use are one script. Several goroutines may use it.
 type RedisFence struct {
 	rdb redis.UniversalClient
 	key string
@@ -56,10 +55,9 @@ func NewRedisFence(rdb redis.UniversalClient, key string) *RedisFence {
 	return &RedisFence{rdb: rdb, key: key}
 }
 
-// Run runs source, a Lua script of the resource with its keys and args, unless the guard
-// has seen a greater token: then the error is [ErrStale]. An empty source only presents
-// the token. The script runs once at most: rdb's own MaxRetries does not apply, and the
-// error is [ErrUnknown] if no reply came.
+// Run runs source, a Lua script of the resource with its keys and args, unless the guard has seen a greater token: then
+// the error is [ErrStale]. An empty source only presents the token. The script runs once at most: rdb's own MaxRetries
+// does not apply, and the error is [ErrUnknown] if no reply came.
 func (f *RedisFence) Run(ctx context.Context, token int64, source string, keys []string, args ...any) (any, error) {
 	if token <= 0 {
 		return nil, errNoToken

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// leaseKeeper is the client's side of a hold of any kind: until when it is valid,
-// whether and why it has ended, and the context that ends with it. The watchdog
-// renews it, or a timer ends it at its deadline.
+// leaseKeeper is the client's side of a hold of any kind: until when it is valid, whether and why it has ended, and the
+// context that ends with it. The watchdog renews it, or a timer ends it at its deadline.
 type leaseKeeper struct {
 	client     *Client
 	holder     holder
@@ -70,9 +69,8 @@ func ownerIn(ctx context.Context, lock ownerKey) string {
 	return o.owner
 }
 
-// begin starts the lease that a was granted and registers the hold everywhere. It
-// comes before the caller of a knows of the hold, so that no release can come
-// earlier (redisson#7272).
+// begin starts the lease that a was granted and registers the hold everywhere. It comes before the caller of a knows of
+// the hold, so that no release can come earlier (redisson#7272).
 func (k *leaseKeeper) begin(ctx context.Context, a *attempt, h holder) {
 	k.client, k.holder, k.claim, k.acquireCtx = a.client, h, a.claim, ctx
 	k.lease, k.auto = a.lease, a.auto
@@ -166,8 +164,7 @@ func (k *leaseKeeper) Err() error {
 	return k.over
 }
 
-// renew extends the hold to lease from now on, and retries until there is a
-// reply or ctx or the hold ends.
+// renew extends the hold to lease from now on, and retries until there is a reply or ctx or the hold ends.
 func (k *leaseKeeper) renew(ctx context.Context, lease time.Duration) error {
 	for {
 		if err := k.Err(); err != nil {
@@ -196,8 +193,7 @@ func (k *leaseKeeper) renewOnce(ctx context.Context, lease time.Duration) error 
 	return k.settle(r, lease)
 }
 
-// settle applies the reply to a renewal. A reply that comes after the end of the
-// hold changes nothing.
+// settle applies the reply to a renewal. A reply that comes after the end of the hold changes nothing.
 func (k *leaseKeeper) settle(r renewal, lease time.Duration) error {
 	if !r.kept {
 		k.lose()
@@ -243,8 +239,7 @@ func (k *leaseKeeper) finishRelease(before error, left int) error {
 	return nil
 }
 
-// end ends the hold on this side, once, and returns why it had ended before.
-// No renewal is sent after it has returned.
+// end ends the hold on this side, once, and returns why it had ended before. No renewal is sent after it has returned.
 func (k *leaseKeeper) end(why error) (before error) {
 	k.client.dog.remove(k)
 	k.mu.Lock()

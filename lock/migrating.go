@@ -99,7 +99,8 @@ func (n *node) refuseReleased(ctx context.Context, tombstone string) error {
 	return err
 }
 
-// afterGrant is the error of a request that follows a grant: the lock is held, and the acquire may be sent again.
+// afterGrant is the error of a request that follows a grant or an entry in a queue: the acquire may be sent again, or
+// has to be undone.
 func afterGrant(err error) error {
 	if err == nil {
 		return nil

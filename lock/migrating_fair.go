@@ -33,13 +33,18 @@ func (q *movingQueue) comesNext(ctx context.Context) (bool, error) {
 		return err == nil, err
 	}
 	alive, err := q.node.onKey(ctx, movingQueueScript, q.waiters, append([]any{q.me, "alive"}, before.List...)...)
-	return err == nil && len(alive.List) == 0, err
+	return err == nil && len(alive.List) == 0, q.queued(err)
 }
 
-// mayQueue is the error of a request that may follow one that queued the waiter: even if it was not sent itself, the
-// attempt has to be undone.
-func (q *movingQueue) mayQueue(err error) error {
-	if q.keep == 0 || err != nil && isFinal(err) {
+// queued marks the error of a request that follows the one that queued the waiter: even if it was not sent, or was
+// refused, the attempt has to be undone.
+func (q *movingQueue) queued(err error) error {
+	switch {
+	case err == nil || q.keep == 0 || errors.Is(err, ErrClosed):
+		return err
+	case outcomeOf(err) == wire.Rejected:
+		return &requestError{wire.Broken, err}
+	case isFinal(err):
 		return err
 	}
 	return afterGrant(err)
@@ -83,12 +88,12 @@ func (s *fairStore) acquireMigrating(ctx context.Context, c claim) (grant, error
 			return grant{}, err
 		}
 		if next, err := q.comesNext(ctx); err != nil || !next {
-			return grant{why: ErrHeld, ttl: pollUnsubscribed}, q.mayQueue(err)
+			return grant{why: ErrHeld, ttl: pollUnsubscribed}, err
 		}
 	}
 	g, err := s.single.acquireMigrating(ctx, c)
 	if err != nil || !g.ok || q.keep == 0 {
-		return g, q.mayQueue(err)
+		return g, q.queued(err)
 	}
 	return g, afterGrant(q.leave(ctx))
 }

@@ -52,7 +52,7 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 	if s.fair && held == nil && int64(c.permits) <= total.Int(0) {
 		next, err := q.comesNext(ctx)
 		if err != nil || !next && q.keep > 0 {
-			return []any{int64(codeRefused), int64(0), int64(0), int64(0)}, q.mayQueue(err)
+			return []any{int64(codeRefused), int64(0), int64(0), int64(0)}, err
 		}
 		if !next { // a try: its error says whether enough permits are free
 			args = append(args, "queued")
@@ -62,7 +62,7 @@ func (s *permitStore) acquireMigrating(ctx context.Context, c claim) (any, error
 		Script: s.node.kinds.permit.movingAcquire, Keys: []string{permitsKey(c.key)}, Args: args,
 	})
 	if err != nil {
-		return nil, q.mayQueue(err)
+		return nil, q.queued(err)
 	}
 	r, err := decode(value, 1)
 	if err != nil || r.Code != wire.CodeOK {

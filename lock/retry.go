@@ -8,12 +8,10 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// tries is how often a request is sent that must not wait: a connection of the
-// pool may have died unnoticed.
+// tries is how often a request is sent that must not wait: a connection of the pool may have died unnoticed.
 const tries = 3
 
-// undoGrace is for how long the caller of an acquire that has failed waits for
-// proof that nothing is left behind.
+// undoGrace is for how long the caller of an acquire that has failed waits for proof that nothing is left behind.
 const undoGrace = 250 * time.Millisecond
 
 // retrier sends a request until there is a reply, or its context ends. The request
@@ -54,8 +52,7 @@ func (*endless) Done() <-chan struct{} { return nil }
 // Err implements context.Context.
 func (*endless) Err() error { return nil }
 
-// next reports whether to send the request again, which failed with err, and else
-// returns the error of all tries.
+// next reports whether to send the request again, which failed with err, and else returns the error of all tries.
 func (r *retrier) next(err error) (again bool, final error) {
 	if err != nil {
 		r.uncertain = r.uncertain || outcomeOf(err).MayHaveHappened()

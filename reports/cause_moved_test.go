@@ -10,8 +10,8 @@ import (
 )
 
 // movedAddressRun: the master's address moves from n1 to n2 at 0.1 s, but not for the target. Client 0 is granted the
-// lock by n1, and client 1 by n2, just after client 1 has released it there. The value is what servers store for an
-// owner; empty: they are not known to store anything.
+// lock by n1, and client 1 by n2, just after client 1 has released it there. value returns the value that servers store
+// for an owner; empty: none is known.
 func movedAddressRun(target string, value func(owner string) string) *synth {
 	s := newSynth("moved", "orders", 3, cluster.Topology{Kind: cluster.Replicated, Replicas: 2}, 2)
 	s.fault(100, "endpoint-change", history.FaultValue{ID: 1, Phase: history.Injected, Target: target})

@@ -168,7 +168,7 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 }
 
 func TestOutputOfCleanFitsItsSchema(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // for no run of another test
+	t.Setenv("TMPDIR", t.TempDir()) // without leftovers of other tests
 	_, stdout, stderr := chaos("clean", "--json")
 	if stdout == "" {
 		t.Fatal(stderr)

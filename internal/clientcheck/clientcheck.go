@@ -28,7 +28,7 @@ import (
 type Finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`         // the expected and the actual reply
+	Detail string `json:"detail"`         // the result of the check, with the expected and the actual reply if it failed
 	Last   bool   `json:"last,omitempty"` // the check failed so that the others could not be made: the lock cannot be tested
 }
 

@@ -35,7 +35,7 @@ const (
 type Topology struct {
 	Kind    string `json:"kind" yaml:"kind"`                           // one of the constants above
 	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
-	// Replicas is the number for the one master (0 is 2), or for each master (cluster: 0 is 1; quorum: 0 is none).
+	// Replicas is how many replicas the one master has (0 is 2), or each master (cluster: 0 is 1; quorum: 0 is none).
 	Replicas  int `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Sentinels int `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
 	// SentinelQuorum is how many Sentinels must agree that the master is down before one of them asks for the votes of a

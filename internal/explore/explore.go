@@ -42,7 +42,7 @@ type Report struct {
 	Unsafe       int            `json:"unsafe"`
 	Inconclusive int            `json:"inconclusive"`
 	Failed       int            `json:"failed"`
-	Varied       int            `json:"varied"`     // runs that vary a run that reached a new state
+	Varied       int            `json:"varied"`     // variations of runs that reached a new state
 	Priorities   int            `json:"priorities"` // runs whose messages were delivered by priorities
 	Virtual      time.Duration  `json:"virtual_ns"`
 	Took         time.Duration  `json:"took_ns"`

@@ -185,7 +185,7 @@ func ShellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// ShellWords are the words of a command line; those that [ShellWord] has quoted stay whole, with their quotes.
+// ShellWords splits a command line at its spaces. A word that [ShellWord] has quoted stays whole, with its quotes.
 func ShellWords(line string) []string {
 	return regexp.MustCompile(`(?:'[^']*'|\\.|[^ ])+`).FindAllString(line, -1)
 }

@@ -96,7 +96,7 @@ func TestCapitalize(t *testing.T) {
 	}
 }
 
-// TestShellWords: the words of a command line are those of which it was made, and nothing is lost of any other text.
+// TestShellWords: a command line splits into its words, and other text loses only its spaces.
 func TestShellWords(t *testing.T) {
 	words := []string{"chaos", "run", ShellWord("exec:python3 my lock.py"), ShellWord("it's here"), ShellWord("")}
 	if got := ShellWords(strings.Join(words, " ")); !slices.Equal(got, words) {

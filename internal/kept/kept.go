@@ -86,7 +86,7 @@ type Values struct {
 	h       *history.History
 	stays   []*Stay          // in the order of First, then of keys
 	keys    map[string]int32 // index into History.Keys
-	numbers map[string]int32 // of values; that of an owner's name is its index into History.Owners
+	numbers map[string]int32 // of values; the number of an owner's name is its index into History.Owners
 	named   []int32          // by number: index of the owner that the value names; None: it names none
 	values  map[keyValue]*keptValue
 	nodes   map[string]*node // while samples are read
@@ -114,7 +114,7 @@ type keyValue struct {
 // keptValue is a value at a key.
 type keptValue struct {
 	owner  int32   // index into History.Owners, as named by the value; None: none
-	client int     // if it is known: whose value it is; None: of several
+	client int     // the client whose value it is, if known is set; None: several clients
 	known  bool    // it appeared with a grant
 	stays  []*Stay // in their order
 }

@@ -21,7 +21,7 @@ type Item struct {
 	Chapter    string   `json:"chapter,omitempty"` // of a story
 	Family     string   `json:"family,omitempty"`  // of a probe
 	Summary    string   `json:"summary"`
-	Production string   `json:"production,omitempty"` // the meaning of a story in production
+	Production string   `json:"production,omitempty"` // the equivalent of a story in production
 	Source     string   `json:"source"`               // of the claim that is tested
 	Lock       string   `json:"lock"`
 	Others     []string `json:"others,omitempty"` // other locks, which some of the clients use
@@ -30,7 +30,7 @@ type Item struct {
 	Faults     []string `json:"faults,omitempty"`
 	Verdict    string   `json:"verdict"`         // the expected one
 	Class      string   `json:"class,omitempty"` // of the expected verdict; several are separated by " or "
-	Twin       string   `json:"twin,omitempty"`  // the scenario that would have prevented the violation
+	Twin       string   `json:"twin,omitempty"`  // the scenario that shows how to prevent the violation
 	Duration   string   `json:"duration"`        // how long clients start new operations, such as 3.5s
 }
 

@@ -22,7 +22,7 @@ type Diagnosis struct {
 	Feature  string `json:"feature"`
 	OK       bool   `json:"ok"`
 	Required bool   `json:"required"` // by every scenario on real servers
-	Detail   string `json:"detail"`   // the version, or the missing part
+	Detail   string `json:"detail"`   // the result: a version or a path, or the reason why it failed
 	UsedFor  string `json:"used_for"`
 	Fix      string `json:"fix"` // the way to add it
 }

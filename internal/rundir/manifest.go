@@ -101,7 +101,7 @@ type Manifest struct {
 type Twin struct {
 	Scenario string          `json:"scenario"`
 	Summary  string          `json:"summary"`       // of that scenario
-	Set      []string        `json:"set,omitempty"` // its overrides
+	Set      []string        `json:"set,omitempty"` // settings that it overrides
 	Seed     uint64          `json:"seed"`
 	Verdict  checker.Verdict `json:"verdict"`
 	Sentence string          `json:"sentence"` // why

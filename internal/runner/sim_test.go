@@ -339,8 +339,8 @@ func TestNoSamplesAfterClosing(t *testing.T) {
 }
 
 // TestWaitEndsWhileSlotMigrates: a waiter whose time ends between two requests of one attempt leaves the queue. In
-// these runs its time ended after the request that queued it. It stayed first in the queue until its heartbeat had
-// expired, and nobody was granted the lock meanwhile.
+// these runs its time ends after the request that queues it. Before, it stayed first in the queue until its heartbeat
+// expired, and nobody was granted the lock.
 func TestWaitEndsWhileSlotMigrates(t *testing.T) {
 	s := load(t, "mixed-migration", "lock=multi-kinds", "options={replicas: all}", "expect=safe", "duration=1029ms",
 		"workload={kind: mixed, clients: 3, keys: 1, hold: 40ms, think: 10ms, lease: 1s, wait: 500ms, "+

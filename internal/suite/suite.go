@@ -19,9 +19,9 @@ const Format = 2
 type Suite struct {
 	Format  int    `json:"format"`
 	Version string `json:"chaos"`   // of this program
-	Backend string `json:"backend"` // as requested; a row has the used one
+	Backend string `json:"backend"` // as requested; each row names the backend of its run
 	Filter  string `json:"filter,omitempty"`
-	Lock    string `json:"lock,omitempty"` // instead of each scenario's
+	Lock    string `json:"lock,omitempty"` // replaces the lock of each scenario
 
 	Libraries bool `json:"libraries,omitempty"` // the rows are of the locks of other libraries
 

@@ -190,7 +190,7 @@ func (q *inquiry) clockAhead(node string) *evidence.Fault {
 }
 
 // findMovedAddress: the master's address had moved to another node, and a client that still reached the old master was
-// granted the lock by it. It is the target of the fault where no sample shows which nodes granted the lock.
+// granted the lock by it. If no sample shows which nodes granted the lock, that client is the target of the fault.
 func findMovedAddress(q *inquiry) *Cause {
 	p := q.p
 	if p == nil || p.Outlived() || p.ByA.Node != "" && p.ByA.Node == p.ByB.Node {
@@ -203,15 +203,17 @@ func findMovedAddress(q *inquiry) *Cause {
 		return nil
 	}
 	old, now := q.r.Witness.SoleMaster(f.Inject), q.r.Witness.Only(func(node string) bool {
-		return q.r.Witness.Promotion(node, f.Inject, p.B.From) != nil
+		return q.r.Witness.Promotion(node, f.Inject, p.B.To) != nil
 	})
 	stale := func(h *evidence.Hold) bool { return f.On(cluster.ClientName(h.Client)) }
 	byOld, byNow := p.A, p.B
 	if p.Grant(byNow).Node == old || stale(byNow) {
 		byOld, byNow = p.B, p.A
 	}
-	shown := p.Grant(byOld).Node == old && p.Grant(byNow).Node == now
-	if old == "" || now == "" || !shown && (!stale(byOld) || stale(byNow)) {
+	atOld, atNow := p.Grant(byOld).Node, p.Grant(byNow).Node
+	contradicted := atOld == now || atNow == old
+	shown := atOld == old && atNow == now
+	if old == "" || now == "" || contradicted || !shown && (!stale(byOld) || stale(byNow)) {
 		return nil
 	}
 	return blame(f, "the master's address moved from %s to %s at %s (%s), but %s still reached %s and was "+

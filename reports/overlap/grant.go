@@ -117,8 +117,8 @@ func (p *Pair) changed(h *evidence.Hold) string {
 	})
 }
 
-// grantedBetween reports whether the key appeared by the later of two samples, or has another owner, more permits or a
-// longer lease there.
+// grantedBetween reports whether, from one sample to the next, the key appeared or got another owner, more permits or a
+// longer lease.
 func (p *Pair) grantedBetween(before, after *history.Sample, h *evidence.Hold) bool {
 	was, had := before.Keys[p.Key]
 	is, has := after.Keys[p.Key]

@@ -104,7 +104,7 @@ func must(t *testing.T, err error) {
 }
 
 // waitFor polls with a deadline: servers send no event. On a busy machine a Sentinel that did not run for two seconds
-// acts on nothing for half a minute (TILT in Redis' sentinel.c), several times perhaps.
+// acts on nothing for half a minute (TILT in Redis' sentinel.c), perhaps several times.
 func waitFor(t *testing.T, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -108,7 +108,7 @@ type Finding struct {
 	Advice   []Advice         `json:"advice,omitempty"`   // changes first, then measured facts
 	Runs     int              `json:"runs"`               // that show it
 	Of       int              `json:"of"`                 // all runs of the test
-	Seen     []Seen           `json:"seen"`               // by scenario, the kept run's first
+	Seen     []Seen           `json:"seen"`               // by scenario; first the scenario of the run that is kept
 	Scenario string           `json:"scenario"`           // of the run that is kept
 	Seed     uint64           `json:"seed"`               // of that run
 	Run      string           `json:"run,omitempty"`      // directory of that run, relative to test.json

@@ -37,8 +37,8 @@ type Config struct {
 	Sampled func(history.Sample)             // called with each sample
 }
 
-// Witness samples every node throughout a run and records the samples. Its methods may be called concurrently, but for
-// Err and Kept, which are valid when Run has returned.
+// Witness samples every node throughout a run and records the samples. Its methods may be called concurrently, except
+// Err and Kept, which are valid after Run has returned.
 type Witness struct {
 	Config
 	sampler cluster.Witness
@@ -171,7 +171,7 @@ func (w *Witness) change(s history.Sample) (reported history.Sample, changed boo
 	return reported, changed
 }
 
-// SilentFor is how long a node that does not reply has not.
+// SilentFor is the time for which a node has not replied.
 func (w *Witness) SilentFor(node string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
