@@ -43,6 +43,21 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	release(t, w)
 }
 
+// readBeforeAndInMigration acquires "moved" for two readers: one that dies, with a short lease, before a migration of the
+// slot, and one that lives, during the migration.
+func readBeforeAndInMigration(t *testing.T, c *Client) (dead, live claim) {
+	t.Helper()
+	dead = claim{key: "moved", owner: "dead", id: "1", lease: 300}
+	if g, err := c.readers.acquire(t.Context(), dead); err != nil || !g.ok {
+		t.Fatalf("the first read: %+v, %v", g, err)
+	}
+	live = claim{key: "moved", owner: "live", id: "2", lease: time.Hour.Milliseconds()}
+	if g, err := c.readers.acquireMigrating(t.Context(), live); err != nil || !g.ok {
+		t.Fatalf("the second read: %+v, %v", g, err)
+	}
+	return dead, live
+}
+
 // TestReaderThatDiesBeforeASlotHasMoved: the set of leases expires with the lease of a dead reader, while the hash has
 // the deadline of a later one, which was granted the lock in a migration. The dead one does not keep writers out.
 func TestReaderThatDiesBeforeASlotHasMoved(t *testing.T) {
@@ -50,14 +65,7 @@ func TestReaderThatDiesBeforeASlotHasMoved(t *testing.T) {
 	ctx := t.Context()
 	rdb := startRedis(t).Dial(t)
 	c := newTestClient(t, rdb, patient)
-	dead := claim{key: "moved", owner: "dead", id: "1", lease: 300}
-	if g, err := c.readers.acquire(ctx, dead); err != nil || !g.ok {
-		t.Fatalf("the first read: %+v, %v", g, err)
-	}
-	live := claim{key: "moved", owner: "live", id: "2", lease: time.Hour.Milliseconds()}
-	if g, err := c.readers.acquireMigrating(ctx, live); err != nil || !g.ok {
-		t.Fatalf("the second read: %+v, %v", g, err)
-	}
+	dead, live := readBeforeAndInMigration(t, c)
 	eventually(t, testTimeout, "the end of the leases", func() bool { return rdb.Exists(ctx, leasesKey(dead)).Val() == 0 })
 	if left, err := c.readers.release(ctx, live); err != nil || left != 0 {
 		t.Fatalf("release: %d, %v", left, err)
@@ -73,18 +81,9 @@ func TestReaderThatDiesBeforeASlotHasMoved(t *testing.T) {
 // the lock before the slot has moved, so that the hash has no deadline at all.
 func TestReaderThatDiesBesideOneThatLeaves(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	rdb := startRedis(t).Dial(t)
-	c := newTestClient(t, rdb, patient)
-	dead := claim{key: "moved", owner: "dead", id: "1", lease: 300}
-	if g, err := c.readers.acquire(ctx, dead); err != nil || !g.ok {
-		t.Fatalf("the first read: %+v, %v", g, err)
-	}
-	live := claim{key: "moved", owner: "live", id: "2", lease: time.Hour.Milliseconds()}
-	if g, err := c.readers.acquireMigrating(ctx, live); err != nil || !g.ok {
-		t.Fatalf("the second read: %+v, %v", g, err)
-	}
-	if _, err := c.readers.releaseMigrating(ctx, live); err != nil {
+	c := newTestClient(t, startRedis(t).Dial(t), patient)
+	_, live := readBeforeAndInMigration(t, c)
+	if _, err := c.readers.releaseMigrating(t.Context(), live); err != nil {
 		t.Fatal(err)
 	}
 	release(t, acquire(t, c.RW("moved").Write())) // when the lease of the dead reader has ended
