@@ -43,8 +43,8 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	release(t, w)
 }
 
-// readBeforeAndInMigration acquires "moved" for two readers: one that dies, with a short lease, before a migration of the
-// slot, and one that lives, during the migration.
+// readBeforeAndInMigration acquires "moved" for two readers: one that dies, with a short lease, before a migration of
+// the slot, and one that lives, during the migration.
 func readBeforeAndInMigration(t *testing.T, c *Client) (dead, live claim) {
 	t.Helper()
 	dead = claim{key: "moved", owner: "dead", id: "1", lease: 300}
