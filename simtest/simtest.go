@@ -63,7 +63,7 @@ type Config struct {
 	Set        []string          // changes of the scenario, path=value, as for chaos run --set; not for Test
 	Options    map[string]string // of the lock; nil: the scenario's. Promises of the lock are in Lock.Can alone
 	Seeds      int               // number of runs; 0 is 20; not for Test
-	Time       time.Duration     // of Test; 0 is 30 s. With -test.short it is 5 s, and it ends before the test's deadline
+	Time       time.Duration     // of Test; 0 is 30 s. At most 5 s with -test.short; ends before the test's deadline
 	First      uint64            // seed of the first run; the others follow
 	// Out is the directory for the first run of each verdict, and for an example of each finding of Test with its
 	// scenario. "": none is kept, but Test uses [testing.T.ArtifactDir] with -test.artifacts.

@@ -63,8 +63,8 @@ type tester struct {
 
 // Test tests l against its stated promises: for [Config.Time], it runs the scenarios of the catalog that fit them, and
 // then generated ones. Each cause of violations that a correct lock does not have fails a sub-test of its name, with
-// advice and the code that repeats the run; causes that any lock of this kind has are logged, as is a summary. It also
-// fails t if too little was tested to decide.
+// advice and the code that repeats the run; causes that any lock of this kind has are logged, as is a summary. If a
+// slow machine makes too few runs in that time, it makes some more. It also fails t if too little was tested to decide.
 func Test(t *testing.T, c Config, l Lock) Result {
 	t.Helper()
 	if c.Scenario != "" || c.Set != nil || c.Seeds != 0 {
@@ -91,12 +91,18 @@ func Test(t *testing.T, c Config, l Lock) Result {
 func (c Config) duration(t *testing.T) time.Duration {
 	d := cmp.Or(c.Time, 30*time.Second)
 	if testing.Short() {
-		d = 5 * time.Second
+		d = min(d, 5*time.Second)
 	}
 	if end, limited := t.Deadline(); limited {
 		d = min(d, time.Until(end)*3/4)
 	}
 	return d
+}
+
+// beforeDeadline reports whether more time is left before the deadline of the test than has passed.
+func (e *tester) beforeDeadline() bool {
+	end, limited := e.t.Deadline()
+	return !limited || time.Until(end) > time.Since(e.began)
 }
 
 // left reports whether a part of the time is left.
@@ -120,9 +126,10 @@ func (e *tester) stories(all []scenarios.Scenario) {
 	}
 }
 
-// generated spends the rest of the time on generated scenarios.
+// generated spends the rest of the time on generated scenarios, and more if that is needed to decide.
 func (e *tester) generated() {
-	for seed := e.c.First; e.left(runShare) || e.left(1) && len(e.tally.Own()) == 0; seed++ {
+	undecided := func() bool { return len(e.tally.Own()) == 0 && (e.left(1) || e.tally.Few() && e.beforeDeadline()) }
+	for seed := e.c.First; e.left(runShare) || undecided(); seed++ {
 		e.run("", seed)
 	}
 }

@@ -39,6 +39,14 @@ func TestOwnLock(t *testing.T) {
 	}
 }
 
+// TestTimeOfASlowMachine: a machine on which the time suffices for no run makes as many as a result needs.
+func TestTimeOfASlowMachine(t *testing.T) {
+	r := simtest.Test(t, simtest.Config{Time: time.Nanosecond}, plainKind.lock(""))
+	if n := len(r.Runs); n < 3 || n > 6 {
+		t.Errorf("%d runs, want 3 to 6", n)
+	}
+}
+
 // TestFindingsFail: a bug fails the sub-test with the name of its cause, which says how to repeat it.
 func TestFindingsFail(t *testing.T) {
 	test := exec.Command(os.Args[0], "-test.run=^TestOwnLock$", "-test.v")

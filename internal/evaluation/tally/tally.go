@@ -176,6 +176,9 @@ func (r Result) Accepted() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.Own || f.Accepted == "" })
 }
 
+// Few reports whether too little was tested, and a few more runs may change that.
+func (r Result) Few() bool { return r.TooLittle() && r.Runs.All < 2*minDecided }
+
 // TooLittle reports whether too few runs are safe or unsafe for a result.
 func (r Result) TooLittle() bool {
 	decided := r.Runs.Safe + r.Runs.Unsafe
