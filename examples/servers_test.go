@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
+	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/expect"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -83,4 +84,31 @@ func TestNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	runOn(t, s, "python3", "nats-server")
+}
+
+// TestFileLock: a lock without servers. A process that is stopped keeps its lock.
+func TestFileLock(t *testing.T) {
+	t.Chdir("..")
+	s, err := scenarios.Load("examples/servers/flock.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	_, page := runOn(t, s, "python3")
+	if !strings.Contains(page, "No rows KEY AT: the topology has no servers") {
+		t.Error("the page does not say that there are no servers")
+	}
+}
+
+// TestPostgreSQL: an advisory lock is lost with the connection of its session.
+func TestPostgreSQL(t *testing.T) {
+	if _, err := installed.Postgres(t.Context()); err != nil {
+		t.Skipf("NOT RUN: %v", err)
+	}
+	t.Chdir("..")
+	s, err := scenarios.Load("examples/servers/postgresql.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runOn(t, s, "python3")
 }

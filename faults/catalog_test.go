@@ -64,7 +64,7 @@ func (s Spec) on(kind string) bool {
 	if s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis() {
 		return false
 	}
-	if s.NotOn[kind] != "" {
+	if s.NotOn[kind] != "" || kind == cluster.None && !s.WholeProcess {
 		return false
 	}
 	return s.Topologies == nil || slices.Contains(s.Topologies, kind)

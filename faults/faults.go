@@ -165,24 +165,27 @@ func (s Spec) amount(env Env) time.Duration {
 
 // WrongTopology returns why that kind of topology cannot have the fault; "" if it can.
 func (s Spec) WrongTopology(kind string) string {
-	if s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis() {
+	switch why := s.NotOn[kind]; {
+	case kind == cluster.None && !s.WholeProcess:
+		return "it acts on servers or on connections to them"
+	case s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis():
 		return "it acts on " + s.OnlyRedis + ", which only Redis servers have here"
-	}
-	if why := s.NotOn[kind]; why != "" {
+	case why != "" || s.Topologies == nil || slices.Contains(s.Topologies, kind):
 		return why
-	}
-	if s.Topologies == nil || slices.Contains(s.Topologies, kind) {
-		return ""
 	}
 	return "it needs topology " + strings.Join(s.Topologies, " or ")
 }
 
 // WrongServers returns why the servers of t cannot have the fault; "" if they can.
 func (s Spec) WrongServers(t cluster.Topology) string {
-	if why := s.WrongTopology(t.Kind); why != "" || !s.Samples {
-		return why
+	why := s.WrongTopology(t.Kind)
+	if s.Samples {
+		why = cmp.Or(why, t.LacksSamples())
 	}
-	return t.LacksSamples()
+	if t.Given() {
+		why = cmp.Or(why, s.Foreign("", t, false))
+	}
+	return why
 }
 
 // WrongSettings returns why servers with these settings cannot have the fault; "" if they can.
@@ -205,11 +208,7 @@ func (s Spec) WrongSettings(settings map[string]string) string {
 
 // Check returns, before anything is broken, why cluster c cannot have the fault.
 func (s Spec) Check(c cluster.Cluster) error {
-	why := s.WrongTopology(c.Topology().Kind)
-	if why == "" {
-		why = cmp.Or(s.Lacks(c), s.WrongSettings(c.Topology().Options))
-	}
-	if why != "" {
+	if why := cmp.Or(s.WrongTopology(c.Topology().Kind), s.Lacks(c), s.WrongSettings(c.Topology().Options)); why != "" {
 		return fmt.Errorf("fault %s: %s", s.Name, why)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,26 @@ func TestForeign(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("failover %v (-want +got):\n%s", allowed, diff)
+		}
+	}
+}
+
+// TestGivenServers lists every fault of servers of any kind that run already, and of a lock without servers.
+func TestGivenServers(t *testing.T) {
+	clients := []string{"pause-client", "client-crash", "client-restart"}
+	for want, top := range map[string]cluster.Topology{
+		"": {Kind: cluster.None},
+		"partition partition-one-way latency jitter bandwidth slow-node packet-late packet-lost connection-reset " +
+			"silent-connections reply-lost reply-late ": {Kind: cluster.Command, Addrs: []string{"a:1", "b:1"}},
+	} {
+		var got []string
+		for _, row := range Catalog() {
+			if row.WrongServers(top.Defaults()) == "" {
+				got = append(got, row.Name)
+			}
+		}
+		if diff := cmp.Diff(append(strings.Fields(want), clients...), got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", top, diff)
 		}
 	}
 }

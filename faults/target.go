@@ -169,7 +169,8 @@ func missingRole(target Target, t cluster.Topology) string {
 	case target != Master && (t.Size() == 1 || t.Replicas == 0 && t.Redis()):
 		return "topology " + t.Kind + " has no replica"
 	case t.Kind == cluster.Command && t.Size() > 1 && t.Role == nil:
-		return fmt.Sprintf("target %s needs topology.role, a program that prints the role of a server", target)
+		return fmt.Sprintf("target %s needs topology.role, a program that prints the role of a server; or name a server, "+
+			"such as n1", target)
 	}
 	return ""
 }

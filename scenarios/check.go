@@ -338,7 +338,11 @@ func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 			name, format.Count(n, "client"))
 		return
 	}
-	if why := row.MissingTarget(target, s.Topology.Defaults(), s.Workload.Defaults().Clients); why != "" {
+	why := row.MissingTarget(target, s.Topology.Defaults(), s.Workload.Defaults().Clients)
+	if why == "" && s.Topology.Given() {
+		why = row.Foreign(target, s.Topology.Defaults(), false)
+	}
+	if why != "" {
 		c.add(targetPath, "fault %s: %s", name, why)
 	}
 }

@@ -146,6 +146,8 @@ func topologyKeys() []Key {
 			Doc: "settings of the data servers: directives of redis.conf, such as `appendfsync: always`, keys of zoo.cfg, " +
 				"flags of etcd, or settings of PostgreSQL"},
 		{Path: "topology.nodes", Default: "1 (command)", Doc: "number of servers that `run` starts"},
+		{Path: "topology.addrs", Doc: "`HOST:PORT` of servers that run already (command), instead of `run`; `chaos run " +
+			"--target tcp://HOST:PORT` sets it (docs/how-to/target.md)"},
 		{Path: "topology.run", Doc: "command line of one server of your own, which stays in the foreground (command), with " +
 			"placeholders such as `{host}` and `{port.client}` (docs/how-to/servers.md)"},
 		{Path: "topology.env", Doc: "environment variables of each server of your own, by name, with placeholders"},

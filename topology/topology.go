@@ -17,7 +17,8 @@ const (
 	ZooKeeper  = "zookeeper"  // an ensemble of ZooKeeper servers
 	Etcd       = "etcd"       // a cluster of etcd members
 	Postgres   = "postgres"   // one PostgreSQL server
-	Command    = "command"    // programs of the user: servers of any kind
+	Command    = "command"    // programs of the user, or servers that run already: of any kind
+	None       = "none"       // no servers: the lock brings its own, or needs none
 )
 
 // ZooKeeperRoot is the parent of the locks of native clients in ZooKeeper: the lock of key is at ZooKeeperRoot/key.

@@ -133,7 +133,7 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	if err != nil {
 		return errors.Join(err, o.notStarted(o.lock, err))
 	}
-	if err := o.checkServers(); err != nil {
+	if scenario, err = o.target.on(scenario, o.backend); err != nil {
 		return errors.Join(err, o.notStarted(scenario.LockText(), err))
 	}
 	if o.dryRun {
@@ -149,15 +149,6 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 		measurePrevention(ctx, s, scenario, out)
 	}
 	return rundir.JoinUnwritten(errors.Join(err, publish(ctx, s, out, o, err)))
-}
-
-// checkServers refuses flags about servers that no run accepts, on any machine.
-func (o runOptions) checkServers() error {
-	if o.target.url != "" && o.backend != autoBackend {
-		return usage(errors.New("--backend and --target exclude each other"))
-	}
-	_, err := o.target.address()
-	return errors.Join(err, known("--backend: unknown backend", o.backend, backendNames()))
 }
 
 // notStarted writes the JUnit file of a run that could not be started, if one was asked for.
@@ -207,12 +198,12 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	}
 	var on backend.Backend
 	flags, why := o.target.repeat(), "servers that the run did not start, chosen with --target"
-	if o.target.url != "" {
+	if o.target.url != "" && !scenario.Topology.Given() {
 		on, scenario, err = o.target.backend(ctx, o, options, scenario)
 	} else {
 		var spec backend.Spec
 		if spec, why, err = chooseBackend(o.backend, scenario); err == nil {
-			on, flags = spec.New(options), spec.RepeatFlags(options)
+			on, flags = spec.New(options), append(flags, spec.RepeatFlags(options)...)
 		}
 	}
 	if err != nil {

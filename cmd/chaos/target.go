@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/backend"
 	"github.com/lockchaos/lockchaos/internal/backend/servers"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/target"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -40,7 +41,7 @@ const allowFailover = "failover"
 func (t *targetFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&t.url, "target", "", "use servers of your own: `URL` redis://HOST, rediss://HOST, "+
-		"sentinel://HOST/MASTER or cluster://HOST (docs/how-to/target.md)")
+		"sentinel://HOST/MASTER, cluster://HOST or tcp://HOST:PORT (docs/how-to/target.md)")
 	f.StringVar(&t.passwordFile, "target-password-file", "", "`FILE` with the password of the target (default: $"+
 		passwordVariable+")")
 	f.StringVar(&t.ca, "target-ca", "",
@@ -65,7 +66,22 @@ func (t targetFlags) address() (a target.Address, err error) {
 			return a, usage(fmt.Errorf("--allow: %q is not %s", what, allowFailover))
 		}
 	}
+	if words := t.repeat(); a.Kind == cluster.Command && len(words) > 2 {
+		return a, usage(fmt.Errorf("%s is for Redis: bytes to and from tcp:// are passed on as they are", words[2]))
+	}
 	return a, nil
+}
+
+// on is s on the servers of --target, and refuses flags about servers that no run accepts, on any machine.
+func (t targetFlags) on(s scenarios.Scenario, backend string) (scenarios.Scenario, error) {
+	if t.url != "" && backend != autoBackend {
+		return s, usage(errors.New("--backend and --target exclude each other"))
+	}
+	a, err := t.address()
+	if err == nil && a.Kind == cluster.Command {
+		s, err = servers.AtAddresses(s, a.Topology(), "--target "+t.url)
+	}
+	return s, errors.Join(usage(err), known("--backend: unknown backend", backend, backendNames()))
 }
 
 // config is the configuration by the flags; the keys of the run begin with prefix.
@@ -139,7 +155,7 @@ func (t targetFlags) repeat() (words []string) {
 func (t targetFlags) backend(
 	ctx context.Context, o runOptions, options backend.Options, s scenarios.Scenario,
 ) (backend.Backend, scenarios.Scenario, error) {
-	cfg, err := t.config(target.NewPrefix())
+	cfg, err := t.config(cluster.NewPrefix())
 	if err != nil {
 		return nil, s, err
 	}
@@ -151,7 +167,7 @@ func (t targetFlags) backend(
 }
 
 // examplePrefix is how the keys of a run begin at a target.
-const examplePrefix = target.AllPrefixes + "ab12cd34ef:"
+const examplePrefix = cluster.AllPrefixes + "ab12cd34ef:"
 
 // cleanTarget removes the keys that a killed run has left at a target.
 func cleanTarget(ctx context.Context, s streams, t targetFlags, prefix string, asJSON bool) error {
@@ -159,9 +175,11 @@ func cleanTarget(ctx context.Context, s streams, t targetFlags, prefix string, a
 	switch {
 	case err != nil:
 		return err
+	case cfg.Address.Kind == cluster.Command:
+		return usage(errors.New("--target: chaos does not know the commands of servers at tcp://, so it cannot remove keys"))
 	case prefix == "":
 		return usage(fmt.Errorf("--target needs the --prefix of the run, such as %s (see keys in run.json)", examplePrefix))
-	case !target.IsPrefix(prefix):
+	case !cluster.IsPrefix(prefix):
 		return usage(fmt.Errorf("--prefix %q is not the prefix of a run, such as %s (see keys in run.json): chaos clean "+
 			"removes no other keys", prefix, examplePrefix))
 	}

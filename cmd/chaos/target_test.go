@@ -19,7 +19,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
-	"github.com/lockchaos/lockchaos/internal/cluster/target"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
@@ -152,7 +151,7 @@ func TestTarget(t *testing.T) {
 			t.Errorf("a forbidden command reached the target: %q", words)
 		}
 		for _, key := range keys {
-			if !strings.Contains(key, target.AllPrefixes) {
+			if !strings.Contains(key, cluster.AllPrefixes) {
 				t.Errorf("%q has a key without the prefix of the run", words)
 			}
 		}

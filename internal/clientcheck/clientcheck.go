@@ -171,8 +171,10 @@ func (c *checks) perform(ctx context.Context) {
 		return
 	}
 	c.refusals(ctx)
-	c.source()
-	c.outcomes(ctx)
+	if len(c.cluster.Nodes()) > 0 { // without servers there are no connections
+		c.source()
+		c.outcomes(ctx)
+	}
 	renewals := c.renewals(ctx)
 	c.tries(ctx)
 	c.shared(ctx)

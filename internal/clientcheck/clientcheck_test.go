@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/locks"
 )
 
@@ -33,6 +34,28 @@ var broken = []struct{ name, old, new, check, detail string }{ //nolint:gocheckn
 		`json.dumps({"id": request["id"], "client": request.get("client"), **reply})`,
 		"several clients in one process", "one waited while the other worked"},
 	{"no client", "import socket", "raise SystemExit('no license')", "init", "exited"},
+}
+
+// TestWithoutServers: a lock that needs no server has no connections to check.
+func TestWithoutServers(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("NOT RUN: needs python3 on the PATH")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	row, err := locks.Lookup("exec:python3 ../../examples/servers/flock_client.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Run(t.Context(), Options{Lock: row, InitTimeout: 5 * time.Minute,
+		Servers: &cluster.Topology{Kind: cluster.None}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range result.Findings {
+		if !f.OK {
+			t.Errorf("%+v", f)
+		}
+	}
 }
 
 func TestBrokenClients(t *testing.T) {

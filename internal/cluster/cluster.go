@@ -29,6 +29,7 @@ const (
 	Etcd       = topology.Etcd
 	Postgres   = topology.Postgres
 	Command    = topology.Command
+	None       = topology.None
 )
 
 // Topology describes the servers to start. The zero value is invalid; see Validate.
@@ -49,7 +50,8 @@ type Topology struct {
 
 	// What follows is for kind command.
 
-	Nodes int `json:"nodes,omitempty" yaml:"nodes,omitempty"` // how many servers; 0 is 1
+	Nodes int      `json:"nodes,omitempty" yaml:"nodes,omitempty"` // how many servers; 0 is 1, or the number of Addrs
+	Addrs []string `json:"addrs,omitempty" yaml:"addrs,omitempty"` // host:port of servers that run already; nil: Run starts them
 	// Run starts a server in the foreground: a program and its arguments, split as by a shell, with placeholders; see
 	// [Placeholders].
 	Run    string            `json:"run,omitempty" yaml:"run,omitempty"`

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mattn/go-shellwords"
 )
@@ -28,13 +30,14 @@ var placeholder = regexp.MustCompile(`\{([a-z0-9]+)(?:\.([a-z0-9_-]+))?\}`)
 const Placeholders = "{host} and {port.NAME} (where the server listens; port client is for clients, others are " +
 	"yours), {gate.NAME} (host:port under which others know that port: behind it connections are cut and delayed), " +
 	"{peers.NAME} (the gates of all servers, separated by commas), {n2.NAME} (the gate of server n2), {disk} (its " +
-	"directory for data), {name} (n1, n2, …) and {number} (1, 2, …)"
+	"directory for data), {name} (n1, n2, …), {number} (1, 2, …) and {here} (the directory in which chaos was started)"
 
 // Values are the values of placeholders for one server of kind command.
 type Values struct {
 	Number int    // from 1
 	Host   string // that it listens at
 	Disk   string
+	Here   string              // the working directory of the run
 	Ports  map[string]int      // by name
 	Gates  map[string][]string // host:port of the gates of all servers, n1 first, by the name of the port
 }
@@ -48,6 +51,8 @@ func (v Values) Expand(text string) string {
 			return v.Host
 		case "disk":
 			return v.Disk
+		case "here":
+			return v.Here
 		case "name":
 			return "n" + strconv.Itoa(v.Number)
 		case "number":
@@ -151,13 +156,16 @@ func (t Topology) texts() []text {
 
 // LacksSamples is why nothing shows who holds a lock at the servers of t; "" if samples do.
 func (t Topology) LacksSamples() string {
-	if t.Kind == Command && t.Sample == nil {
+	switch {
+	case t.Given():
+		return "nothing shows who holds a lock at servers that the run did not start"
+	case t.Kind == Command && t.Sample == nil:
 		return "it needs topology.sample, a program that prints who holds the locks"
 	}
 	return ""
 }
 
-// program is the name of the servers' program.
+// program is the name of the servers' program; of servers that run already it is not known.
 func (t Topology) program() string {
 	words, err := SplitWords(t.Run)
 	if err != nil {
@@ -175,8 +183,8 @@ func (t Topology) Text() string {
 // checkCommand checks the fields for kind command alone.
 func (t Topology) checkCommand() error {
 	if t.Kind != Command {
-		if t.Nodes != 0 || t.Run != "" || t.Env != nil || t.Ready != nil || t.Role != nil || t.Sample != nil {
-			return fmt.Errorf("nodes, run, env, ready, role and sample are for topology command, not %s: leave them out",
+		if t.Nodes != 0 || t.Addrs != nil || t.ofRun() {
+			return fmt.Errorf("nodes, addrs, run, env, ready, role and sample are for topology command, not %s: leave them out",
 				cmp.Or(t.Kind, "without a kind"))
 		}
 		return nil
@@ -187,8 +195,12 @@ func (t Topology) checkCommand() error {
 	if t.Nodes < 1 || t.Nodes > maxNodes {
 		return wrong("nodes", "it has 1 to %d nodes, not %d", maxNodes, t.Nodes)
 	}
+	if t.Addrs != nil {
+		return t.checkAddrs()
+	}
 	if t.Run == "" {
-		return wrong("run", "it needs run: the command line of a server, such as my-server --port {port.client}")
+		return wrong("run", "it needs run: the command line of a server, such as my-server --port {port.client}; or addrs: "+
+			"the addresses of servers that run already")
 	}
 	for _, text := range t.texts() {
 		if _, err := SplitWords(text.value); text.command && err != nil {
@@ -204,13 +216,47 @@ func (t Topology) checkCommand() error {
 	return t.checkReady()
 }
 
+// ofRun reports whether t has a field for servers that are started.
+func (t Topology) ofRun() bool {
+	return t.Run != "" || t.Env != nil || t.Ready != nil || t.Role != nil || t.Sample != nil
+}
+
+// checkAddrs checks the addresses of servers that run already. An error does not have their text: a user may take them
+// for a URL, and write a password there.
+func (t Topology) checkAddrs() error {
+	if t.ofRun() || t.Nodes != len(t.Addrs) {
+		return wrong("addrs", "with addrs the servers run already: leave out nodes, run, env, ready, role and sample")
+	}
+	for i, addr := range t.Addrs {
+		if !IsHostPort(addr) {
+			return wrong("addrs", "address %d is not HOST:PORT", i+1)
+		}
+		if slices.Contains(t.Addrs[:i], addr) {
+			return wrong("addrs", "address %d is there twice", i+1)
+		}
+	}
+	return nil
+}
+
+// IsHostPort reports whether addr is HOST:PORT, with the number of a port.
+func IsHostPort(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	n, number := strconv.Atoi(port)
+	return err == nil && number == nil && host != "" && !strings.ContainsFunc(host, notOfHost) && n >= 1 && n <= 65535
+}
+
+// notOfHost reports whether r is in no host name and no address: a letter, a digit, or punctuation of IPv6 is.
+func notOfHost(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
+}
+
 func (t Topology) checkPlaceholders(text string) error {
 	for _, words := range placeholder.FindAllStringSubmatch(text, -1) {
 		whole, name, port := words[0], words[1], words[2]
 		ofPort := slices.Contains([]string{"port", "gate", "peers"}, name)
 		n := nodeNumber(name)
 		switch {
-		case slices.Contains([]string{"host", "disk", "name", "number"}, name):
+		case slices.Contains([]string{"host", "disk", "here", "name", "number"}, name):
 			if port != "" {
 				return fmt.Errorf("%s is {%s}", whole, name)
 			}

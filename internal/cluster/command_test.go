@@ -8,12 +8,12 @@ import (
 
 // TestExpand: each placeholder, and a directory with a space, which stays one word.
 func TestExpand(t *testing.T) {
-	v := Values{Number: 2, Host: "127.0.1.2", Disk: "/a b/n2", Ports: map[string]int{"client": 7000, "peer": 7001},
+	v := Values{Number: 2, Host: "127.0.1.2", Disk: "/a b/n2", Here: "/h", Ports: map[string]int{"client": 7000, "peer": 7001},
 		Gates: map[string][]string{"client": {"g1:7000", "g2:7000"}, "peer": {"g1:7001", "g2:7001"}}}
 	got, err := v.Words(`srv --at {host}:{port.client} --name={name}/{number} '--say=a b' --me {gate.peer} --all {peers.peer} ` +
-		`--first x://{n1.peer} --data {disk}/x {} {"a":1}`)
+		`--first x://{n1.peer} --data {disk}/x {here}/y {} {"a":1}`)
 	want := []string{"srv", "--at", "127.0.1.2:7000", "--name=n2/2", "--say=a b", "--me", "g2:7001", "--all",
-		"g1:7001,g2:7001", "--first", "x://g1:7001", "--data", "/a b/n2/x", "{}", "{a:1}"}
+		"g1:7001,g2:7001", "--first", "x://g1:7001", "--data", "/a b/n2/x", "/h/y", "{}", "{a:1}"}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\n%q\n%q", err, got, want)
 	}
@@ -49,6 +49,16 @@ func TestCommandTopology(t *testing.T) {
 		"empty role":   {with(func(t *Topology) { t.Role = &Program{} }), "name of a program"},
 		"masters":      {with(func(t *Topology) { t.Masters = 2 }), "nodes, not masters"},
 		"other kind":   {Topology{Kind: Single, Run: "srv"}, "for topology command, not single"},
+		"given":        {Topology{Kind: Command, Addrs: []string{"a.example:1", "[::1]:2"}}, ""},
+		"no port":      {Topology{Kind: Command, Addrs: []string{"a:1", "b"}}, "address 2 is not HOST:PORT"},
+		"no host":      {Topology{Kind: Command, Addrs: []string{":1"}}, "address 1 is not HOST:PORT"},
+		"port 0":       {Topology{Kind: Command, Addrs: []string{"a:0"}}, "address 1 is not HOST:PORT"},
+		"twice":        {Topology{Kind: Command, Addrs: []string{"a:1", "a:1"}}, "address 2 is there twice"},
+		"run and addr": {with(func(t *Topology) { t.Addrs = []string{"a:1", "b:1"} }), "the servers run already"},
+		"addrs of one": {Topology{Kind: Single, Addrs: []string{"a:1"}}, "for topology command, not single"},
+		"none":         {Topology{Kind: None}, ""},
+		"none, nodes":  {Topology{Kind: None, Nodes: 1}, "for topology command, not none"},
+		"none, master": {Topology{Kind: None, Masters: 1}, "topology none has no servers"},
 		"many ports": {with(func(t *Topology) {
 			t.Run = "srv {port.a}{port.b}{port.c}{port.d}{port.e}{port.f}{port.g}{port.h}"
 		}), "at most 8 ports"},

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -22,7 +23,8 @@ func Topologies() []TopologySpec {
 		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
 		{Etcd, "an etcd cluster of members (3 or 5): a leader and followers."},
 		{Postgres, "one PostgreSQL server."},
-		{Command, "servers of your own: nodes (1), each started with a command line that you give."},
+		{Command, "servers of your own: nodes (1), each started with a command line that you give, or running already."},
+		{None, "no servers: the lock brings its own, or needs none; only clients fail."},
 	}
 }
 
@@ -51,7 +53,7 @@ func (t Topology) Defaults() Topology {
 	case ZooKeeper, Etcd:
 		set(&t.Members, 3)
 	case Command:
-		set(&t.Nodes, 1)
+		set(&t.Nodes, max(1, len(t.Addrs)))
 	}
 	return t
 }
@@ -89,6 +91,10 @@ func (t Topology) Validate() error {
 	}
 	switch t.Kind {
 	case Command:
+	case None:
+		if t.Masters != 0 || t.Replicas != 0 {
+			return errors.New("topology none has no servers: leave out masters and replicas")
+		}
 	case ZooKeeper, Etcd:
 		if t.Masters != 0 || t.Replicas != 0 || t.Members != 3 && t.Members != 5 {
 			return fmt.Errorf("topology %s has 3 or 5 members, not %d, and no masters or replicas", t.Kind, t.Members)
@@ -130,6 +136,8 @@ func (t Topology) Validate() error {
 func (t Topology) Size() int {
 	t = t.Defaults()
 	switch {
+	case t.Kind == None:
+		return 0
 	case t.Kind == Command:
 		return min(max(t.Nodes, 0), maxNodes)
 	case t.Ensemble():
@@ -152,7 +160,19 @@ func (t Topology) Voters() int {
 }
 
 // Redis reports whether the servers are Redis servers whose commands the harness knows.
-func (t Topology) Redis() bool { return !t.Ensemble() && t.Kind != Command && t.Kind != Postgres }
+func (t Topology) Redis() bool {
+	return !t.Ensemble() && t.Kind != Command && t.Kind != Postgres && t.Kind != None
+}
+
+// Given reports whether nothing is known of the servers but their addresses: they run already, or there are none. Only
+// clients and their connections can have faults.
+func (t Topology) Given() bool { return len(t.Addrs) > 0 || t.Kind == None }
+
+// StandsFor reports whether the user's servers can take the place of those that a scenario is for: the only one, or
+// the members of an ensemble.
+func (t Topology) StandsFor(kind string) bool {
+	return kind == Single || kind == ZooKeeper && t.Size() > 1 || kind == t.Kind
+}
 
 // Ensemble reports whether the servers are members that decide by majority: ZooKeeper's or etcd's.
 func (t Topology) Ensemble() bool { return t.Kind == ZooKeeper || t.Kind == Etcd }

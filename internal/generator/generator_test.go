@@ -125,6 +125,30 @@ func TestDrawForServersOfTheUser(t *testing.T) {
 	}
 }
 
+// TestDrawForGivenServers: only clients and their connections have faults; without servers, only clients.
+func TestDrawForGivenServers(t *testing.T) {
+	for _, own := range []cluster.Topology{
+		{Kind: cluster.Command, Addrs: []string{"a:1"}}, {Kind: cluster.Command, Addrs: []string{"a:1", "b:1", "c:1", "d:1"}},
+		{Kind: cluster.None},
+	} {
+		l := find(t, "exec:./lock")
+		l.Servers, l.Can = &own, promise.Try|promise.KeepsGrants
+		drawn := map[string]bool{}
+		for seed := range uint64(300) {
+			s, err := l.Draw(seed) // it checks the scenario
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range s.FaultNames() {
+				drawn[name] = true
+			}
+		}
+		if drawn["kill"] || drawn["partition"] != (own.Kind == cluster.Command) || !drawn["client-crash"] {
+			t.Errorf("%+v: %v", own, slices.Sorted(maps.Keys(drawn)))
+		}
+	}
+}
+
 // TestNoHolderIsPausedBeyondItsLease: a client that may have the lock is paused briefly, and without other faults.
 func TestNoHolderIsPausedBeyondItsLease(t *testing.T) {
 	holders, waiters := 0, 0

@@ -11,16 +11,17 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// On limits l to some topologies: kinds, or one file with servers of the user. None: l is not limited.
+// On limits l to some topologies: kinds, or one for [OwnServers]. Without any, l is not limited.
 func (l *Lock) On(topologies []string) (err error) {
-	if i := slices.IndexFunc(topologies, func(t string) bool { return strings.ContainsAny(t, "./") }); i >= 0 {
+	own := func(t string) bool { return t == cluster.None || strings.ContainsAny(t, "./") }
+	if i := slices.IndexFunc(topologies, own); i >= 0 {
 		if l.Servers, err = OwnServers(topologies[i]); err != nil {
 			return err
 		}
 		if len(topologies) > 1 {
 			return fmt.Errorf("a client speaks to one kind of server: leave out all but %s", topologies[i])
 		}
-		topologies = []string{cluster.Command}
+		topologies = []string{l.Servers.Kind}
 	}
 	kinds := format.Texts(cluster.Topologies(), func(row cluster.TopologySpec) string { return row.Name })
 	for _, kind := range topologies {
@@ -39,13 +40,16 @@ func (l *Lock) On(topologies []string) (err error) {
 	return nil
 }
 
-// OwnServers are the servers of the user in the file of a scenario.
+// OwnServers are the servers of the user in the file of a scenario, or none.
 func OwnServers(file string) (*cluster.Topology, error) {
+	if file == cluster.None {
+		return &cluster.Topology{Kind: file}, nil
+	}
 	s, err := scenarios.Load(file)
 	switch {
 	case err != nil:
 		return nil, err
-	case s.Topology.Kind != cluster.Command:
+	case s.Topology.Kind != cluster.Command && s.Topology.Kind != cluster.None:
 		return nil, fmt.Errorf("%s is for topology %s, which needs no file: a file describes servers of your own "+
 			"(topology %s)", file, s.Topology.Kind, cluster.Command)
 	}

@@ -99,6 +99,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err := r.setLock(); err != nil {
 		return nil, err
 	}
+	if o.Scenario.Topology.Given() { // others may use the same servers, and other runs on this machine the same files
+		r.params.Prefix = cluster.NewPrefix()
+	}
 	r.startClock()
 	if err := r.records.create(o, r.started); err != nil {
 		return nil, err

@@ -15,6 +15,10 @@ func (r *Run) ByMajority() bool { return r.Manifest.Topology.Ensemble() }
 // Unsampled is why no sample shows who held a lock at the servers, for the end of a sentence; "" if samples do.
 func (r *Run) Unsampled() string {
 	switch {
+	case r.Manifest.Topology.Kind == cluster.None:
+		return "the topology has no servers"
+	case r.Manifest.Topology.Given():
+		return "the run did not start the servers, and nothing shows who holds locks there"
 	case len(r.Samples) == 0:
 		return "nodes were not sampled"
 	case r.Manifest.Topology.LacksSamples() != "":

@@ -21,6 +21,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/target"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -40,6 +41,9 @@ func Process() backend.Spec {
 func processMissing(s scenarios.Scenario) string {
 	if runtime.GOOS != "linux" {
 		return "it needs Linux, to stop processes and to identify connections"
+	}
+	if s.Topology.Given() {
+		return ""
 	}
 	if !s.Topology.Redis() {
 		if err := process.Missing(s.Topology); err != nil {
@@ -105,7 +109,10 @@ const programEvery = 50 * time.Millisecond
 // started completes the facts.
 func (b *processBackend) started(e backend.Env, versions map[string]string) {
 	every := backend.SampleEvery
-	if e.Topology.Role != nil || e.Topology.Sample != nil {
+	switch {
+	case e.Topology.Given():
+		every = targetSampleEvery
+	case e.Topology.Role != nil || e.Topology.Sample != nil:
 		every = programEvery
 	}
 	b.facts.Versions, b.facts.Sampling = versions, backend.Sampling{Every: every, Thin: e.Duration > keepAll}
@@ -114,6 +121,10 @@ func (b *processBackend) started(e backend.Env, versions map[string]string) {
 func (b *processBackend) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
 	if err := checkLimits(e); err != nil {
 		return nil, err
+	}
+	if e.Topology.Given() {
+		b.started(e, nil)
+		return target.OpenGiven(ctx, e.Topology, strangersOf(e))
 	}
 	c, err := process.Start(ctx, process.Config{
 		Topology: e.Topology, Requirements: e.Requirements, Dir: e.Dir.File(rundir.LogsDir),

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,8 +33,7 @@ func OnTarget(
 	ctx context.Context, o backend.Options, cfg target.Config, failover bool, s scenarios.Scenario, seed uint64,
 ) (backend.Backend, scenarios.Scenario, error) {
 	if len(s.Topology.Options) > 0 {
-		return nil, s, fmt.Errorf("%w: topology.options cannot be set on servers that the run did not start",
-			ErrTargetRefused)
+		return nil, s, errOptions
 	}
 	if s.Topology.SentinelQuorum != 0 { // before Defaults, which sets it
 		return nil, s, fmt.Errorf("%w: topology.sentinel_quorum cannot be set on Sentinels that the run did not start",
@@ -63,8 +63,24 @@ func OnTarget(
 	return b, s, nil
 }
 
+// AtAddresses is s on servers of any kind that run already, as a flag with that text asks for.
+func AtAddresses(s scenarios.Scenario, own cluster.Topology, flag string) (scenarios.Scenario, error) {
+	switch {
+	case !own.StandsFor(s.Topology.Kind):
+		return s, fmt.Errorf("%w: scenario %s is for topology %s; servers of any kind stand for those of topology %s, and "+
+			"several also for those of topology %s", ErrTargetRefused, s.Name, s.Topology.Kind, cluster.Single,
+			cluster.ZooKeeper)
+	case len(s.Topology.Options) > 0:
+		return s, errOptions
+	}
+	return scenarios.Parse([]byte(s.YAML()), scenarios.Override{As: flag, Path: "topology", Value: own.Text()})
+}
+
 // ErrTargetRefused: the scenario needs an action that is not allowed on servers that the run did not start.
-var ErrTargetRefused = fmt.Errorf("--target")
+var ErrTargetRefused = errors.New("--target")
+
+var errOptions = fmt.Errorf("%w: topology.options cannot be set on servers that the run did not start",
+	ErrTargetRefused)
 
 // refuse checks every step of the plan.
 func refuse(s scenarios.Scenario, failover bool, seed uint64) error {

@@ -79,9 +79,9 @@ func (c *Cluster) identifyByProcess(from, listen netip.AddrPort, to string) stri
 
 // values are the values of placeholders at s.
 func (c commandSoftware) values(s *server) cluster.Values {
-	v := cluster.Values{
-		Number: s.I, Host: s.location.IP.String(), Disk: s.disk, Ports: map[string]int{}, Gates: map[string][]string{},
-	}
+	here, _ := os.Getwd() // without one, no relative path of the user's is valid
+	v := cluster.Values{Number: s.I, Host: s.location.IP.String(), Disk: s.disk, Here: here,
+		Ports: map[string]int{}, Gates: map[string][]string{}}
 	for i, name := range c.topology.PortNames() {
 		v.Ports[name] = s.location.Port + i
 		for _, other := range c.nodes {

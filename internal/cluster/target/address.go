@@ -8,14 +8,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Address is where a user's servers are, without any secret.
 type Address struct {
-	Kind     string   // cluster.Single, Sentinel, Sharded or Quorum
+	Kind     string   // cluster.Single, Sentinel, Sharded, Quorum, or Command: servers of any kind
 	Servers  []string // host:port; of Sentinel: the Sentinels
 	Master   string   // Sentinel: name of the master
 	Username string   // ACL user; "": default
@@ -36,13 +35,13 @@ var errPasswordInURL = errors.New("a password does not belong in a URL: set CHAO
 	"--target-password-file")
 
 // ParseAddress reads a URL: redis://[USER@]HOST[:PORT][/DB], rediss://… with TLS, several hosts separated by commas for
-// a quorum, sentinel://HOST[:PORT],…[/MASTER] and cluster://HOST[:PORT],…, the last two with ?tls=true. An error never
-// has the text of the URL, which may contain a password.
+// a quorum, sentinel://HOST[:PORT],…[/MASTER] and cluster://HOST[:PORT],…, the last two with ?tls=true; or
+// tcp://HOST:PORT,… for servers of any kind. An error never has the text of the URL, which may contain a password.
 func ParseAddress(text string) (Address, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
-		return Address{}, errors.New("the target is not a URL: it must begin with redis://, rediss://, sentinel:// or " +
-			"cluster://")
+		return Address{}, errors.New("the target is not a URL: it must begin with redis://, rediss://, sentinel://, " +
+			"cluster:// or tcp://")
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -68,8 +67,15 @@ func ParseAddress(text string) (Address, error) {
 		a.Kind, port = cluster.Sentinel, sentinelPort
 	case "cluster":
 		a.Kind = cluster.Sharded
+	case "tcp":
+		if a.Username != "" || tail != "" {
+			return Address{}, errors.New("tcp://HOST:PORT has neither a user nor a path nor options: bytes are passed on as " +
+				"they are")
+		}
+		a.Kind, a.Servers = cluster.Command, strings.Split(authority, ",")
+		return a, a.Topology().Validate()
 	default:
-		return Address{}, fmt.Errorf("unknown scheme %q: use redis, rediss, sentinel or cluster", scheme)
+		return Address{}, fmt.Errorf("unknown scheme %q: use redis, rediss, sentinel, cluster or tcp", scheme)
 	}
 	if a.Servers, err = hosts(authority, port); err != nil {
 		return Address{}, err
@@ -78,6 +84,11 @@ func ParseAddress(text string) (Address, error) {
 		a.Kind = cluster.Quorum
 	}
 	return a, errors.Join(a.readPath(strings.Trim(path.Path, "/")), a.readQuery(path.Query()))
+}
+
+// Topology is that of servers of any kind: their addresses.
+func (a Address) Topology() cluster.Topology {
+	return cluster.Topology{Kind: a.Kind, Addrs: a.Servers}.Defaults()
 }
 
 // hosts are the addresses in a list, with the port where one has none.
@@ -90,18 +101,13 @@ func hosts(list, port string) (all []string, err error) {
 		if err != nil { // without a port
 			name, number = strings.Trim(host, "[]"), port
 		}
-		n, err := strconv.Atoi(number)
-		if name == "" || strings.ContainsFunc(name, notOfHost) || err != nil || n < 1 || n > 65535 {
-			return nil, errors.New("a host of the target is not HOST or HOST:PORT")
+		if addr := net.JoinHostPort(name, number); cluster.IsHostPort(addr) {
+			all = append(all, addr)
+			continue
 		}
-		all = append(all, net.JoinHostPort(name, number))
+		return nil, errors.New("a host of the target is not HOST or HOST:PORT")
 	}
 	return all, nil
-}
-
-// notOfHost reports whether r is in no host name and no address: a letter, a digit, or punctuation of IPv6 is.
-func notOfHost(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
 }
 
 // readPath reads the name of the master, or the number of the database.

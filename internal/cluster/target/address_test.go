@@ -21,6 +21,7 @@ func TestParseAddress(t *testing.T) {
 		"sentinel://a,b:1":            {Kind: cluster.Sentinel, Servers: []string{"a:26379", "b:1"}, Master: "mymaster"},
 		"sentinel://a/m?tls=true":     {Kind: cluster.Sentinel, Servers: []string{"a:26379"}, Master: "m", TLS: true},
 		"sentinel://a/m?db=3":         {Kind: cluster.Sentinel, Servers: []string{"a:26379"}, Master: "m", Database: 3},
+		"tcp://a:1,[::1]:2":           {Kind: cluster.Command, Servers: []string{"a:1", "[::1]:2"}},
 		"cluster://me@a:7000,b?tls=1": {Kind: cluster.Sharded, Servers: []string{"a:7000", "b:6379"}, Username: "me", TLS: true},
 	} {
 		got, err := ParseAddress(text)
@@ -50,6 +51,12 @@ func TestBadAddress(t *testing.T) {
 		"cluster://h/1":                   "no database",
 		"cluster://h?tls=" + secret:       "invalid value",
 		"sentinel://h/m?db=-1":            "invalid value",
+		"tcp://h:" + secret:               "HOST:PORT",
+		"tcp://h":                         "HOST:PORT",
+		"tcp://me@h:1":                    "neither a user",
+		"tcp://me:" + secret + "@h:1":     "CHAOS_TARGET_PASSWORD",
+		"tcp://h:1/" + secret:             "neither a user",
+		"tcp://h:1,h:1":                   "twice",
 		"redis://h/%zz" + secret:          "not valid",
 		"redis://%zz:" + secret + "@h":    "CHAOS_TARGET_PASSWORD",
 		"redis://me%3A" + secret + "@h:1": "CHAOS_TARGET_PASSWORD",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,8 +28,9 @@ type Secrets struct {
 type server struct {
 	name, addr string
 	dial       gate.Dialer
-	own        *redis.Client
+	own        *redis.Client // nil: it is none of Redis
 	gate       *gate.Gate
+	refuses    atomic.Bool // the last connection to a server of [Given] failed
 }
 
 // wait bounds one exchange of the harness with a server.

@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,22 +16,6 @@ const (
 	sampleWait = 500 * time.Millisecond
 	cleanWait  = 30 * time.Second
 )
-
-// AllPrefixes begins the keys of every run.
-const AllPrefixes = "lockchaos:"
-
-// NewPrefix is the prefix of a new run's keys; no other run has it.
-func NewPrefix() string { return AllPrefixes + strings.ToLower(rand.Text()[:nameLength]) + ":" }
-
-// nameLength is the length of the part of a prefix that is drawn for each run: letters and digits.
-const nameLength = 10
-
-// IsPrefix reports whether a run may have that prefix, as [NewPrefix] makes it.
-func IsPrefix(prefix string) bool {
-	rest, begins := strings.CutPrefix(prefix, AllPrefixes)
-	name, ends := strings.CutSuffix(rest, ":")
-	return begins && ends && len(name) == nameLength && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
-}
 
 // Keys are the run's keys at a node with their remaining time to live; see [cluster.Inventory]. Keys of others are
 // never read.
@@ -59,7 +42,7 @@ func (t *Target) scan(ctx context.Context, s *server) ([]string, error) {
 // RemoveKeys removes the keys of the run from every master and returns their names. It looks again until there are
 // none: a request that was on its way may have been executed since.
 func (t *Target) RemoveKeys(ctx context.Context) (removed []string, err error) {
-	if !IsPrefix(t.prefix) {
+	if !cluster.IsPrefix(t.prefix) {
 		return nil, fmt.Errorf("only the keys of a run are removed: %q is not the prefix of one", t.prefix)
 	}
 	for round, found := 0, true; found || round < 2; round++ {

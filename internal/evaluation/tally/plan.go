@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/generator"
 	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -89,14 +88,13 @@ func fitting(name string, lock generator.Lock) (s scenarios.Scenario, why string
 	return s, s.NotFor(lock.Can)
 }
 
-// wrongServers is why s is not for the servers on which a lock is tested. Those of the user stand for the server of
-// topology single, and several of them also for the members of an ensemble.
+// wrongServers is why s is not for the servers on which a lock is tested.
 func wrongServers(s scenarios.Scenario, lock generator.Lock) string {
 	kind := s.Topology.Kind
 	switch own := lock.Servers; {
 	case own == nil && !slices.Contains(lock.Kinds, kind):
 		return topologyWord + kind
-	case own != nil && kind != cluster.Single && (kind != cluster.ZooKeeper || own.Size() == 1):
+	case own != nil && !own.StandsFor(kind):
 		return "it is for topology " + kind
 	}
 	return ""

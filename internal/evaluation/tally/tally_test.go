@@ -32,6 +32,16 @@ func onServers(nodes int) generator.Lock {
 		Servers: &cluster.Topology{Kind: cluster.Command, Nodes: nodes, Run: "server {port.client} {peers.peer}"}}
 }
 
+// withoutServers is a program that brings its own.
+func withoutServers(t *testing.T) generator.Lock {
+	t.Helper()
+	l := lockNamed(t, "exec:./lock", promise.Try)
+	if err := l.On([]string{cluster.None}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 func names(list []scenarios.Scenario) (all []string) {
 	for _, s := range list {
 		all = append(all, s.Name)
@@ -59,8 +69,11 @@ func TestPlan(t *testing.T) {
 		{"a server of your own", onServers(1), []string{"server-down", "power-loss-single", "gc-pause"},
 			[]string{"zk-rolling-restart"}, "fault memory-full: it acts on a memory limit, which only Redis " +
 				"servers have here, and this is topology command", "memory-full"},
+		{"no servers", withoutServers(t), []string{"gc-pause", "contention"}, []string{"server-down"},
+			"fault kill: it acts on servers or on connections to them, and this is topology none", "server-down"},
 		{"three of them", onServers(3), []string{"gc-pause", "zk-rolling-restart"}, []string{"failover"},
-			"fault kill: target master needs topology.role, a program that prints the role of a server", "zk-failover"},
+			"fault kill: target master needs topology.role, a program that prints the role of a server; or name a server, " +
+				"such as n1", "zk-failover"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			list, unfit := Plan(test.lock)
