@@ -46,6 +46,7 @@ func Chapters() []Chapter {
 		{"redlock", "RedLock: a majority of independent masters"},
 		{"cluster", "Redis Cluster"},
 		{"clients", "Clients that stall or die"},
+		{"leaders", "Leader election"},
 		{"clocks", "Clocks"},
 		{"disks", "Disks, restarts and power failures"},
 		{"servers", "Data that disappears, and servers at their limits"},

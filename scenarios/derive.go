@@ -26,7 +26,7 @@ type Expected struct {
 //	permits                     the lock has permits
 //	readers-writer              the lock has modes, and the workload uses them
 //	fencing                     the lock is fenced, or the guarded resource is; another lock may have tokens as well
-//	damage                      mutex and readers-writer write in each critical section, mixed writes in some
+//	damage                      mutex, leader and readers-writer write in each critical section, mixed writes in some
 //	honesty                     always; of a latch only if it is also released or renewed
 //	hold-count                  replies have counts, or mixed enters a lock twice; another lock may count as well
 //	recovery                    always: at the end of a run, a client acquires each key
@@ -190,7 +190,7 @@ func (d derivation) damage(exclusive bool) Expected {
 	switch {
 	case exclusive && d.runs("mixed"):
 		return may("some sequences of workload mixed write")
-	case exclusive && d.runs("mutex", "readers-writer"):
+	case exclusive && d.runs("mutex", "leader", "readers-writer"):
 		return always("each holder writes")
 	}
 	return applies(false, "", "no client writes")

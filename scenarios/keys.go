@@ -178,6 +178,8 @@ func workloadKeys() []Key {
 		{Path: "workload.hold", Default: p.Hold.String(), Doc: "length of a critical section"},
 		{Path: "workload.jitter", Default: "0s", Doc: "random time, up to this, added to each hold and think"},
 		{Path: "workload.think", Default: "0s", Doc: "pause after a release"},
+		{Path: "workload.term", Default: "0s",
+			Doc: "how long a leader leads before it resigns; 0: to the end of the run (leader)"},
 		{Path: "workload.lease", Default: "0s", Doc: "requested lease; 0: the lock renews its lease itself"},
 		{Path: "workload.wait", Default: p.Wait.String(), Doc: "how long an acquire waits"},
 		{Path: "workload.ramp", Default: "0s", Doc: "time over which the clients start"},

@@ -16,7 +16,9 @@ import (
 
 // Catalog is every workload.
 func Catalog() []workload.Spec {
-	return []workload.Spec{mutexSpec, readersWriterSpec, semaphoreSpec, mixed.Spec(), latchSpec, waiters.Spec()}
+	return []workload.Spec{
+		mutexSpec, readersWriterSpec, semaphoreSpec, mixed.Spec(), latchSpec, waiters.Spec(), leaderSpec,
+	}
 }
 
 // Lookup finds a workload by name.

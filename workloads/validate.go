@@ -24,10 +24,10 @@ func Validate(p workload.Params) error {
 	if err := errors.Join(validatePermits(p), validateWriters(p), validateSequences(row, p)); err != nil {
 		return err
 	}
-	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp) < 0 {
+	if min(p.Hold, p.Jitter, p.Think, p.Term, p.Lease, p.Wait, p.Ramp) < 0 {
 		return fmt.Errorf("workload: durations must not be negative")
 	}
-	if longest := max(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp); longest > workload.MaxDuration {
+	if longest := max(p.Hold, p.Jitter, p.Think, p.Term, p.Lease, p.Wait, p.Ramp); longest > workload.MaxDuration {
 		return fmt.Errorf("workload: %v is longer than the limit of %v", longest, workload.MaxDuration)
 	}
 	if p.Lease > 0 && p.Lease < time.Millisecond {

@@ -14,6 +14,7 @@ const (
 	Mixed         = "mixed"
 	Latch         = "latch"
 	Waiters       = "waiters"
+	Leader        = "leader"
 )
 
 // Params are a scenario's workload section. The zero value of a field stands for its default.
@@ -24,6 +25,7 @@ type Params struct {
 	Hold    time.Duration `yaml:"hold,omitempty"`    // length of the critical section; default 100 ms
 	Jitter  time.Duration `yaml:"jitter,omitempty"`  // random time, up to this, added to each Hold and Think
 	Think   time.Duration `yaml:"think,omitempty"`   // pause after a release
+	Term    time.Duration `yaml:"term,omitempty"`    // how long a leader leads; 0: to the end of the run
 	Lease   time.Duration `yaml:"lease,omitempty"`   // 0: the lock renews its lease itself
 	Wait    time.Duration `yaml:"wait,omitempty"`    // acquire timeout; default 10 s
 	Ramp    time.Duration `yaml:"ramp,omitempty"`    // time over which the clients start; 0: all at once
@@ -101,14 +103,18 @@ func (p Params) key(name string) string {
 	return p.Prefix + name
 }
 
-// SharedKeys are the keys that all clients use. A single key is named orders.
+// SharedKeys are the keys that all clients use. A single key is named orders, or leadership in workload leader.
 func (p Params) SharedKeys() []string {
+	name := "orders"
+	if p.Kind == Leader {
+		name = "leadership"
+	}
 	if p.Keys == 1 {
-		return []string{p.key("orders")}
+		return []string{p.key(name)}
 	}
 	keys := make([]string, p.Keys)
 	for i := range keys {
-		keys[i] = p.key(fmt.Sprintf("orders-%d", i))
+		keys[i] = p.key(fmt.Sprintf("%s-%d", name, i))
 	}
 	return keys
 }
