@@ -2,7 +2,6 @@ package examples
 
 import (
 	"flag"
-	"fmt"
 	"os/exec"
 	"slices"
 	"testing"
@@ -17,20 +16,21 @@ var every = flag.Bool("every", false, "TestSameVerdicts: run every story of its 
 // TestSameVerdicts: a Redis that the harness knows by its command line alone gives the verdicts of topology single,
 // with the same lock. Without -every, two stories run: a safe one and an unsafe one.
 func TestSameVerdicts(t *testing.T) {
-	for _, program := range []string{"python3", "redis-server"} {
+	for _, program := range []string{"python3", "redis-server", "redis-cli"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("NOT RUN: needs %s on the PATH", program)
 		}
 	}
-	sample := ""
+	programs := ""
 	if *every { // twenty processes a second
-		sample = ", sample: {command: \"python3 {here}/testdata/redis_sample.py {host} {port.client}\"}"
+		programs = ", sample: {command: \"python3 {here}/testdata/redis_sample.py {host} {port.client}\"}, " +
+			"clock: {command: \"sh -c 'printf %d.%06d $(redis-cli -h {host} -p {port.client} TIME)'\"}"
 	}
 	for _, story := range []struct{ name, options string }{
 		{"gc-pause", ""}, {"reply-lost-release", ""},
 		{"gc-pause-replies", ""}, {"overstayed-lease", ""}, {"partitioned-holder", ""}, {"reply-lost-acquire", ""},
 		{"setnx-crash", ""}, {"silent-connections", ""}, {"compare-and-delete", ""}, {"mixed", ""}, {"plain-del", ""},
-		{"release-unwatched", ""},
+		{"release-unwatched", ""}, {"clock-jump", ""},
 		{"expiry-while-down", "--appendonly yes --appendfsync always"},
 		{"server-down", "--appendonly yes --appendfsync always"},
 		{"power-loss-single", "--appendonly yes --appendfsync no"},
@@ -42,8 +42,8 @@ func TestSameVerdicts(t *testing.T) {
 			if !*every {
 				t.Parallel()
 			}
-			own := fmt.Sprintf("topology={kind: command, run: \"redis-server --port {port.client} --bind {host} --dir {disk} "+
-				"--save '' --protected-mode no %s\"%s}", story.options, sample)
+			own := "topology={kind: command, run: \"redis-server --port {port.client} --bind {host} --dir {disk} --save '' " +
+				"--protected-mode no " + story.options + "\"" + programs + "}"
 			const lock = "lock='exec:python3 client.py'"
 			want, got := verdict(t, story.name, lock), verdict(t, story.name, lock, own)
 			if want != got {

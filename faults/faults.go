@@ -182,17 +182,20 @@ func (s Spec) WrongServers(t cluster.Topology) string {
 	if s.Samples {
 		why = cmp.Or(why, t.LacksSamples())
 	}
+	if s.Requires.Clocks {
+		why = cmp.Or(why, t.LacksClock())
+	}
 	if t.Given() {
 		why = cmp.Or(why, s.Foreign("", t, false))
 	}
 	return why
 }
 
-// WrongSettings returns why servers with these settings cannot have the fault; "" if they can.
-func (s Spec) WrongSettings(settings map[string]string) string {
+// WrongSettings returns why servers with the settings of t cannot have the fault; "" if they can, or none is known.
+func (s Spec) WrongSettings(t cluster.Topology) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
 		allowed := s.Settings[name]
-		if slices.Contains(allowed, settings[name]) {
+		if t.Kind == cluster.Command || slices.Contains(allowed, t.Options[name]) {
 			continue
 		}
 		var values []string
@@ -208,7 +211,7 @@ func (s Spec) WrongSettings(settings map[string]string) string {
 
 // Check returns, before anything is broken, why cluster c cannot have the fault.
 func (s Spec) Check(c cluster.Cluster) error {
-	if why := cmp.Or(s.WrongTopology(c.Topology().Kind), s.Lacks(c), s.WrongSettings(c.Topology().Options)); why != "" {
+	if why := cmp.Or(s.WrongTopology(c.Topology().Kind), s.Lacks(c), s.WrongSettings(c.Topology())); why != "" {
 		return fmt.Errorf("fault %s: %s", s.Name, why)
 	}
 	return nil

@@ -18,8 +18,7 @@ type gated struct {
 // only on the run's own clients and their connections. failover: their owner has allowed failovers.
 func (s Spec) Foreign(target string, t cluster.Topology, failover bool) (why string) {
 	c := gated{planned: planned{t}}
-	switch s.Name {
-	case failoverSpec.Name, clusterFailoverSpec.Name:
+	if s.Name == failoverSpec.Name || s.Name == clusterFailoverSpec.Name {
 		if !failover {
 			return "it needs --allow failover"
 		}

@@ -61,6 +61,18 @@ func TestGivenServers(t *testing.T) {
 	}
 }
 
+// TestClocksOfServersOfTheUser are changed if a program prints them, or no effect could be observed.
+func TestClocksOfServersOfTheUser(t *testing.T) {
+	own := cluster.Topology{Kind: cluster.Command, Run: "server"}
+	if why := clockJumpSpec.WrongServers(own); !strings.Contains(why, "topology.clock") {
+		t.Errorf("without a program: %q", why)
+	}
+	own.Clock = &cluster.Program{Command: "program"}
+	if why := clockJumpSpec.WrongServers(own); why != "" {
+		t.Errorf("with a program: %q", why)
+	}
+}
+
 // TestForeignTargets: traffic between servers passes no gate of the run.
 func TestForeignTargets(t *testing.T) {
 	sentinel := cluster.Topology{Kind: cluster.Sentinel, Replicas: 4}.Defaults()

@@ -16,14 +16,14 @@ import (
 // which a reply waits, or, with everysec, an acknowledged write.
 var slowDiskSpec = delayingFsyncs(Spec{
 	Name:       "slow-disk",
-	Doc:        "makes each fsync of a server's append-only file take `amount` until healed.",
+	Doc:        "makes each fsync of a server take `amount` until healed.",
 	Source:     "redis.io, Diagnosing latency issues: latency due to AOF and disk I/O",
 	Class:      history.FaultDelays,
 	Object:     history.ObjectFsyncs,
 	Verb:       "had its fsyncs delayed",
 	Targets:    []Target{Master, Deciding, Node, Nodes, Minority, Majority},
 	Amount:     &Amount{"how long an fsync takes", time.Second, time.Millisecond, time.Minute},
-	Topologies: []string{cluster.Single, cluster.Quorum},
+	Topologies: []string{cluster.Single, cluster.Quorum, cluster.Command},
 	Settings:   map[string][]string{"appendonly": {"yes"}, "appendfsync": {"always", "everysec", ""}},
 	Resources:  ofEachNode("the disk of "),
 	Requires:   cluster.Requirements{Disks: true},
@@ -40,7 +40,9 @@ func delayingFsyncs(s Spec) Spec {
 			return nil, err
 		}
 		effect := "waits for an fsync before it replies"
-		if env.Cluster.Topology().Options["appendfsync"] != "always" {
+		if t := env.Cluster.Topology(); t.Kind == cluster.Command {
+			effect = "waits for an fsync"
+		} else if t.Options["appendfsync"] != "always" {
 			effect = "has acknowledged writes that wait for an fsync"
 		}
 		in := &injection{

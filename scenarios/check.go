@@ -317,7 +317,7 @@ func checkFault(c *mistakes, path string, s Scenario, name, target string) {
 		c.add(path, "fault %s: %s, and this is topology %s", name, why, s.Topology.Kind)
 		return
 	}
-	if why := row.WrongSettings(s.Topology.Options); why != "" {
+	if why := row.WrongSettings(s.Topology); why != "" {
 		c.add(path, "fault %s: %s", name, why)
 		return
 	}

@@ -146,6 +146,9 @@ func topologyKeys() []Key {
 			Doc: "settings of the data servers: directives of redis.conf, such as `appendfsync: always`, keys of zoo.cfg, " +
 				"flags of etcd, or settings of PostgreSQL"},
 		{Path: "topology.nodes", Default: "1 (command)", Doc: "number of servers that `run` starts"},
+		{Path: "topology.clock", Doc: "how to learn the time of a server of your own, for faults of clocks (command)"},
+		{Path: "topology.clock.command", Doc: "a program that prints the time of the server in seconds since 1970, such as " +
+			"`1795937400.25`"},
 		{Path: "topology.addrs", Doc: "`HOST:PORT` of servers that run already (command), instead of `run`; `chaos run " +
 			"--target tcp://HOST:PORT` sets it (docs/how-to/target.md)"},
 		{Path: "topology.run", Doc: "command line of one server of your own, which stays in the foreground (command), with " +

@@ -59,6 +59,7 @@ type Topology struct {
 	Ready  *Readiness        `json:"ready,omitempty" yaml:"ready,omitempty"`   // when a server serves clients; nil: when it accepts connections
 	Role   *Program          `json:"role,omitempty" yaml:"role,omitempty"`     // prints leader or follower; nil: roles are unknown
 	Sample *Program          `json:"sample,omitempty" yaml:"sample,omitempty"` // prints who holds the locks; nil: unknown
+	Clock  *Program          `json:"clock,omitempty" yaml:"clock,omitempty"`   // prints the time of a server, in seconds since 1970; nil: unknown
 }
 
 // Readiness is when a server of kind command serves clients: one of four conditions. Texts have placeholders.

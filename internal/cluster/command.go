@@ -151,6 +151,9 @@ func (t Topology) texts() []text {
 	if p := t.Sample; p != nil {
 		texts = append(texts, text{"sample.command", p.Command, true})
 	}
+	if p := t.Clock; p != nil {
+		texts = append(texts, text{"clock.command", p.Command, true})
+	}
 	return texts
 }
 
@@ -161,6 +164,14 @@ func (t Topology) LacksSamples() string {
 		return "nothing shows who holds a lock at servers that the run did not start"
 	case t.Kind == Command && t.Sample == nil:
 		return "it needs topology.sample, a program that prints who holds the locks"
+	}
+	return ""
+}
+
+// LacksClock is why the clocks of the servers of t cannot be read, so that no effect on them is seen; "" if they can.
+func (t Topology) LacksClock() string {
+	if t.Kind == Command && t.Clock == nil {
+		return "it needs topology.clock, a program that prints the time of a server"
 	}
 	return ""
 }
@@ -184,8 +195,8 @@ func (t Topology) Text() string {
 func (t Topology) checkCommand() error {
 	if t.Kind != Command {
 		if t.Nodes != 0 || t.Addrs != nil || t.ofRun() {
-			return fmt.Errorf("nodes, addrs, run, env, ready, role and sample are for topology command, not %s: leave them out",
-				cmp.Or(t.Kind, "without a kind"))
+			return fmt.Errorf("nodes, addrs, run, env, ready, role, sample and clock are for topology command, not %s: leave "+
+				"them out", cmp.Or(t.Kind, "without a kind"))
 		}
 		return nil
 	}
@@ -218,14 +229,14 @@ func (t Topology) checkCommand() error {
 
 // ofRun reports whether t has a field for servers that are started.
 func (t Topology) ofRun() bool {
-	return t.Run != "" || t.Env != nil || t.Ready != nil || t.Role != nil || t.Sample != nil
+	return t.Run != "" || t.Env != nil || t.Ready != nil || t.Role != nil || t.Sample != nil || t.Clock != nil
 }
 
 // checkAddrs checks the addresses of servers that run already. An error does not have their text: a user may take them
 // for a URL, and write a password there.
 func (t Topology) checkAddrs() error {
 	if t.ofRun() || t.Nodes != len(t.Addrs) {
-		return wrong("addrs", "with addrs the servers run already: leave out nodes, run, env, ready, role and sample")
+		return wrong("addrs", "with addrs the servers run already: leave out nodes, run, env, ready, role, sample and clock")
 	}
 	for i, addr := range t.Addrs {
 		if !IsHostPort(addr) {

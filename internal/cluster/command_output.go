@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +24,18 @@ func RoleNamed(word string) string {
 		return "slave"
 	}
 	return ""
+}
+
+// maxSeconds is far in the future; milliseconds since 1970 are more.
+const maxSeconds = 1 << 40
+
+// ParseSeconds reads seconds since 1970, as the program of topology.clock prints them.
+func ParseSeconds(out []byte) (time.Time, error) {
+	seconds, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64)
+	if err != nil || !(math.Abs(seconds) < maxSeconds) {
+		return time.Time{}, fmt.Errorf("topology.clock printed %.60q, not seconds since 1970", bytes.TrimSpace(out))
+	}
+	return time.UnixMicro(int64(seconds * 1e6)), nil
 }
 
 // printedHold is a lock in the output of topology.sample.

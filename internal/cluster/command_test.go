@@ -46,6 +46,7 @@ func TestCommandTopology(t *testing.T) {
 		"ready twice":  {with(func(t *Topology) { t.Ready = &Readiness{TCP: "client", Log: "x"} }), "ready is one of"},
 		"ready empty":  {with(func(t *Topology) { t.Ready = &Readiness{} }), "ready is one of"},
 		"ready port":   {with(func(t *Topology) { t.Ready = &Readiness{TCP: "web"} }), "client, peer"},
+		"empty clock":  {with(func(t *Topology) { t.Clock = &Program{} }), "name of a program"},
 		"empty role":   {with(func(t *Topology) { t.Role = &Program{} }), "name of a program"},
 		"masters":      {with(func(t *Topology) { t.Masters = 2 }), "nodes, not masters"},
 		"other kind":   {Topology{Kind: Single, Run: "srv"}, "for topology command, not single"},
@@ -71,6 +72,17 @@ func TestCommandTopology(t *testing.T) {
 	}
 }
 
+// TestOptionsOfCommand: options that the harness knows belong to other servers.
+func TestOptionsOfCommand(t *testing.T) {
+	for _, kind := range []string{Command, None} {
+		for _, name := range []string{"forceSync", "appendonly"} {
+			if err := (Topology{Kind: kind}).CheckOption(name, "no"); err == nil || !strings.Contains(err.Error(), "no options") {
+				t.Errorf("%s: %s: %v", kind, name, err)
+			}
+		}
+	}
+}
+
 // TestCommandOutput: the output of programs of the user, and nonsense, whose error names the mistake.
 func TestCommandOutput(t *testing.T) {
 	for out, want := range map[string]string{
@@ -87,6 +99,14 @@ func TestCommandOutput(t *testing.T) {
 	keys, err := ParseHolders([]byte(`{"a": {"owners": ["y", "x"]}}`))
 	if err != nil || keys["a"].Owner != "x" || keys["a"].TTL >= 0 {
 		t.Errorf("%+v, %v", keys, err)
+	}
+	if at, err := ParseSeconds([]byte("1795937400.25\n")); err != nil || at.UnixMilli() != 1795937400250 {
+		t.Errorf("%v, %v", at, err)
+	}
+	for _, out := range []string{"", "noon", "1795937400250", "NaN"} {
+		if at, err := ParseSeconds([]byte(out)); err == nil {
+			t.Errorf("%q was read as %v", out, at)
+		}
 	}
 	if role := RoleNamed(" Standby\n"); role != "slave" {
 		t.Errorf("role %q", role)

@@ -20,8 +20,11 @@ func (t Topology) CheckDirective(name, value string) error {
 // CheckOption refuses options that the servers of t would refuse: unknown ones (ErrUnknownOption), and values of
 // another type or out of bounds.
 func (t Topology) CheckOption(name, value string) error {
-	if t.Redis() {
+	switch {
+	case t.Redis():
 		return CheckOption(name, value)
+	case t.Kind == Command || t.Kind == None:
+		return fmt.Errorf("topology %s has no options: a server of your own has its settings in its command line", t.Kind)
 	}
 	return t.checkEnsembleOption(name, value)
 }

@@ -155,9 +155,12 @@ func (d Draft) expectText(b *strings.Builder) {
 	}
 }
 
-// settings are the server settings that the fault needs, sorted by name.
+// settings are the server settings that the fault needs, sorted by name. Servers of the user have none.
 func (d Draft) settings() (all []scenarios.Override) {
 	row, _ := faults.Lookup(d.Fault) // an unknown fault has none
+	if d.topology() == cluster.Command {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(row.Settings)) {
 		all = append(all, scenarios.Override{
 			As: name, Path: "topology.options." + name, Value: strconv.Quote(row.Settings[name][0]),

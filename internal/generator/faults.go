@@ -148,7 +148,7 @@ func (d *draw) survives(t tolerance) bool {
 		return false
 	}
 	row, err := faults.Lookup(t.fault)
-	return err == nil && row.WrongServers(d.Topology) == "" && row.WrongSettings(d.Topology.Options) == "" &&
+	return err == nil && row.WrongServers(d.Topology) == "" && row.WrongSettings(d.Topology) == "" &&
 		(!row.WholeProcess || d.Workload.PerProcess <= 1) &&
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }

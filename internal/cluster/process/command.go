@@ -182,7 +182,7 @@ func (c commandSoftware) output(ctx context.Context, s *server, line string, mor
 	ctx, cancel := context.WithTimeout(ctx, programWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], more...)...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+	cmd.Dir, cmd.Env = s.dir, slices.DeleteFunc(append(os.Environ(), s.env...), ofClock)
 	cmd.WaitDelay = time.Second // for a child of its own that keeps the output open
 	var message bytes.Buffer
 	cmd.Stderr = &message
@@ -227,7 +227,11 @@ func (commandSoftware) keys(context.Context, *server) (map[string]time.Duration,
 	return nil, errors.ErrUnsupported
 }
 
-// time is not known.
-func (commandSoftware) time(context.Context, *server) (time.Time, error) {
-	return time.Time{}, errors.ErrUnsupported
+// time is as the program of the topology prints it.
+func (c commandSoftware) time(ctx context.Context, s *server) (at time.Time, err error) {
+	out, err := c.output(ctx, s, c.topology.Clock.Command, nil)
+	if err == nil {
+		at, err = cluster.ParseSeconds(out)
+	}
+	return at, err
 }

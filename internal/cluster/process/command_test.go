@@ -80,6 +80,24 @@ func TestCommandWithoutPrograms(t *testing.T) {
 	must(t, c.Resume(t.Context(), "n1"))
 }
 
+// TestCommandClock: a server of the user reads a clock that is set, and programs that ask it do not.
+func TestCommandClock(t *testing.T) {
+	top := ownRedis()
+	top.Nodes, top.Clock = 1, &cluster.Program{Command: `sh -c 'printf %d.%06d $(redis-cli -h {host} -p {port.client} TIME)'`}
+	c := startWith(t, top, cluster.Requirements{Clocks: true})
+	must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Offset: 24 * time.Hour}))
+	for program, want := range map[string]time.Duration{top.Clock.Command: 24 * time.Hour, "date +%s": 0} {
+		c.topology.Clock = &cluster.Program{Command: program}
+		if ahead, err := c.ReadClock(t.Context(), "n1"); err != nil || (ahead-want).Abs() > time.Hour {
+			t.Errorf("%s: %v ahead, want %v: %v", program, ahead, want, err)
+		}
+	}
+	c.topology.Clock = &cluster.Program{Command: "echo noon"}
+	if _, err := c.ReadClock(t.Context(), "n1"); err == nil {
+		t.Error("noon is a time")
+	}
+}
+
 // TestCommandFails: a server that ends, and a program that is missing, are named with the end of the log.
 func TestCommandFails(t *testing.T) {
 	for run, want := range map[string]string{

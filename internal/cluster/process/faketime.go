@@ -53,7 +53,7 @@ func (c *Cluster) addFaketime() error {
 		file := filepath.Join(s.dir, "faketime")
 		s.clock = &faketime{file: file}
 		s.env = []string{
-			"LD_PRELOAD=" + lib + ":" + libc, "FAKETIME_TIMESTAMP_FILE=" + file, "FAKETIME_NO_CACHE=1",
+			preload + lib + ":" + libc, "FAKETIME_TIMESTAMP_FILE=" + file, "FAKETIME_NO_CACHE=1",
 			"DONT_FAKE_MONOTONIC=1",
 		}
 	}

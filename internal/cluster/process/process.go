@@ -144,7 +144,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		case need.Network:
 			err = fmt.Errorf("%w: servers of topology %s have no networks of their own here", cluster.ErrEnvironment,
 				cfg.Topology.Kind)
-		case need.Clocks && (cfg.Topology.Kind == cluster.Etcd || cfg.Topology.Kind == cluster.Command):
+		case need.Clocks && cfg.Topology.Kind == cluster.Etcd:
 			err = fmt.Errorf("%w: the clocks of servers of topology %s cannot be set", cluster.ErrEnvironment,
 				cfg.Topology.Kind)
 		case need.Disks && cfg.Topology.Kind == cluster.Postgres:

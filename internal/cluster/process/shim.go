@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -22,6 +23,7 @@ var shimSource []byte
 
 // Shim is the name of the library in a server's directory.
 const Shim = "skew.so"
+const preload = "LD_PRELOAD="
 
 // shimWait bounds the compiler, which takes 0.1 s.
 const shimWait = 30 * time.Second
@@ -60,10 +62,13 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 		if err := os.Link(shim, own); err != nil {
 			return err
 		}
-		s.env = append(s.env, "LD_PRELOAD="+s.inside(own), "LOCKCHAOS_CLOCK="+s.inside(string(page)))
+		s.env = append(s.env, preload+s.inside(own), "LOCKCHAOS_CLOCK="+s.inside(string(page)))
 	}
 	return nil
 }
+
+// ofClock reports whether a variable of the environment names the library.
+func ofClock(variable string) bool { return strings.HasPrefix(variable, preload) }
 
 // pageClock is the page of memory, a file, that one server reads its clock from.
 type pageClock string
