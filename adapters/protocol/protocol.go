@@ -42,6 +42,8 @@ type endpoints struct {
 	MasterName string   `json:"master_name"`
 	Source     string   `json:"source"`
 	Password   string   `json:"password"`
+
+	Options map[string]string `json:"-"` // of the scenario's lock
 }
 
 type reply struct {
@@ -155,6 +157,7 @@ func serve(open func(endpoints) locker) {
 		var err error
 		switch q.Op {
 		case "init":
+			q.Setup.Endpoints.Options = q.Setup.Options
 			s.l = open(q.Setup.Endpoints)
 			a.Can = s.l.can()
 		case "close":
