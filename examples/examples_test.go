@@ -42,10 +42,7 @@ func performUntil(t *testing.T, seen, command string, set ...string) *history.Hi
 		t.Fatal(err)
 	}
 	s.InitTimeout = 5 * time.Minute // a program takes long to start on a busy machine
-	out := runUntil(t, s, seen)
-	for try := 1; len(unexpected(out)) > 0 && rerun.Again(t, try, out.Dir.Path); try++ {
-		out = runUntil(t, s, seen)
-	}
+	out := runSettled(t, s, seen)
 	for _, wrong := range unexpected(out) {
 		t.Error(wrong)
 	}
@@ -65,6 +62,16 @@ func performUntil(t *testing.T, seen, command string, set ...string) *history.Hi
 		t.Logf("%s: %s", out.Judgement.Verdict, out.Judgement.Sentence)
 	}
 	return h
+}
+
+// runSettled is runUntil, repeated if the run is not as expected and its record has the reason: see package rerun.
+func runSettled(t *testing.T, s scenarios.Scenario, seen string) *runner.Outcome {
+	t.Helper()
+	out := runUntil(t, s, seen)
+	for try := 1; len(unexpected(out)) > 0 && rerun.Again(t, try, out.Dir.Path); try++ {
+		out = runUntil(t, s, seen)
+	}
+	return out
 }
 
 // runUntil runs a scenario, and interrupts the run when its history matches an expression; empty: never.

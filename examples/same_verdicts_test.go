@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -53,16 +52,12 @@ func TestSameVerdicts(t *testing.T) {
 	}
 }
 
-// verdict is that of a story with these overrides, which it repeats if it is not as expected and the machine stalled.
+// verdict is that of a story with these overrides.
 func verdict(t *testing.T, name string, set ...string) checker.Verdict {
 	t.Helper()
 	s, err := scenarios.Load(name, scenarios.Sets(set)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := runUntil(t, s, "")
-	for try := 1; len(unexpected(out)) > 0 && rerun.Again(t, try, out.Dir.Path); try++ {
-		out = runUntil(t, s, "")
-	}
-	return out.Judgement.Verdict
+	return runSettled(t, s, "").Judgement.Verdict
 }

@@ -1,17 +1,12 @@
 package examples
 
 import (
-	"context"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/backend"
-	"github.com/lockchaos/lockchaos/internal/backend/servers"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
-	"github.com/lockchaos/lockchaos/internal/expect"
-	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -24,13 +19,8 @@ func runOn(t *testing.T, s scenarios.Scenario, programs ...string) (checker.Judg
 			t.Skipf("NOT RUN: needs %s on the PATH", program)
 		}
 	}
-	out, err := runner.Run(context.Background(), runner.Options{
-		Scenario: s, Seed: 1, Backend: servers.Process().New(backend.Options{}), Out: t.TempDir(), Version: "test",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, wrong := range expect.Unexpected(out.Judgement, out.Manifest.Expect) {
+	out := runSettled(t, s, "")
+	for _, wrong := range unexpected(out) {
 		t.Error(wrong)
 	}
 	run, err := reports.Load(out.Dir)
