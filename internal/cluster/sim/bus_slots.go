@@ -150,10 +150,16 @@ func (n *node) moveSlot(slot int, move slotMove) {
 	had := n.slotOwner(slot) == n.Index
 	n.bus.slots.moved[slot] = move
 	if had && move.owner != n.Index {
-		n.afterCommands = append(n.afterCommands, func() {
-			n.server.EndShardSubscriptions(func(channel string) bool { return keySlot([]byte(channel)) == slot })
-		})
+		n.endSubscriptions(func(s int) bool { return s == slot })
 	}
+}
+
+// endSubscriptions ends the subscriptions to the channels of slots that the node, or its master, no longer has
+// (removeChannelsInSlot).
+func (n *node) endSubscriptions(of func(slot int) bool) {
+	n.afterCommands = append(n.afterCommands, func() {
+		n.server.EndShardSubscriptions(func(channel string) bool { return of(keySlot([]byte(channel))) })
+	})
 }
 
 // ownMoves are the moved slots of a node, for its header.

@@ -161,6 +161,9 @@ func (n *node) claim(owner int, shards []int, config int64, sendUpdate bool) {
 			continue
 		}
 		b.owner[s], b.ownerAt[s] = owner, config
+		if was == me || was == n.masterIndex() && was >= 0 {
+			n.endSubscriptions(func(slot int) bool { return n.slotOwner(slot) == owner })
+		}
 		if was == me && len(n.owned()) == 0 || was == n.masterIndex() && was >= 0 {
 			n.follow(n.cluster.nodes[owner].Addr)
 			n.repl.saved = n.repl.master

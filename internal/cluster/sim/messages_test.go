@@ -78,7 +78,17 @@ func (a *audience) record() ([]string, error) {
 			a.log = append(a.log, fmt.Sprintf("subscriber %d of kind %d got %v", j+1, i, got))
 		}
 	}
-	return a.log, nil
+	return a.log, a.failOver(a.nodes[4], shard[0])
+}
+
+// failOver makes a replica take over, and records the end of the subscription at its master, which loses the slot.
+func (a *audience) failOver(replica *redis.Client, shard *redis.PubSub) error {
+	if err := replica.Do(a.ctx, "CLUSTER", "FAILOVER").Err(); err != nil {
+		return err
+	}
+	m, err := shard.ReceiveTimeout(a.ctx, 10*time.Second)
+	a.log = append(a.log, fmt.Sprintf("after the failover: %v", m))
+	return err
 }
 
 // subscribe subscribes at every node to the channel and to the shard channel, which only a shard has.
@@ -159,7 +169,7 @@ func simulatedMessages(t *testing.T) (log []string) {
 }
 
 // TestMessagesReachAllNodesOfACluster: PUBLISH reaches the subscribers of every node, and SPUBLISH its shard's
-// (cluster.c, clusterPropagatePublish).
+// (cluster.c, clusterPropagatePublish), whose subscriptions end when a replica takes over (removeChannelsInSlot).
 func TestMessagesReachAllNodesOfACluster(t *testing.T) {
 	log := simulatedMessages(t)
 	const everywhere = "[n1 n2 n3 n4 n5 n6 script of n1 script of n2 script of n3 script of n4 script of n5 script of n6]"
@@ -172,6 +182,9 @@ func TestMessagesReachAllNodesOfACluster(t *testing.T) {
 		if want := fmt.Sprintf("subscriber %d of kind 1 got [n2 n5]", i+1); !slices.Contains(log, want) {
 			t.Errorf("not in the log: %s", want)
 		}
+	}
+	if want := "after the failover: sunsubscribe: " + keyAt(2); !slices.Contains(log, want) {
+		t.Errorf("not in the log: %s", want)
 	}
 	if t.Failed() {
 		t.Log(strings.Join(log, "\n"))
