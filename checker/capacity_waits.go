@@ -149,18 +149,24 @@ func (v *view) waitedWithCapacity(k *sharedKey, gaveUp map[int32]bool, o Options
 	}
 }
 
-// servedBefore are the instants during the wait of s, an acquire at a fair lock, at which an earlier acquire ended.
-// Only then s may be the next, and a waiter that no message reaches learns that when it polls.
-func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (instants []segment) {
-	for _, x := range refsAt(v.h.Spans, k.requests) {
+// servedBefore are the instants during the wait of s, an acquire at a fair lock, at which an earlier acquire ended, and
+// the times in which an earlier one waited for a client that a fault disturbed. Only then s may be the next, and a
+// waiter that no message reaches learns that when it polls.
+func (v *view) servedBefore(k *sharedKey, s *history.Span, o Options) (times []segment) {
+	dis := v.disturbances(o)
+	for i, x := range refsAt(v.h.Spans, k.requests) {
 		if x.Call > later(s.Call, o.queueDelay()) {
 			break
 		}
-		if x != s && x.Op == history.OpAcquire && x.Return > s.Call && x.Return < s.Return {
-			instants = append(instants, segment{x.Return, x.Return})
+		switch until := v.queuedUntil(i, dis); {
+		case x == s || x.Op != history.OpAcquire || until <= s.Call:
+		case dis.mayAffect(segment{x.Call, until}, v.client(i), history.AffectsTraffic, history.AffectsClients):
+			times = append(times, segment{x.Call, until})
+		case x.Return > s.Call && x.Return < s.Return:
+			times = append(times, segment{x.Return, x.Return})
 		}
 	}
-	return instants
+	return times
 }
 
 // maxSizes is for how many numbers of permits the gaps of a key are computed.

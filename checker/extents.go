@@ -164,18 +164,18 @@ func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 
 // addHandedOver adds the time in which a lock with a queue may keep a grant that it handed over to the waiter of
 // acquire i, which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is
-// added if samples show no such grant or, without samples, if it is unknown how long the lock keeps a waiter. A lock
-// that does not state that it is fair has a queue if samples show a grant to an acquire that had already ended.
+// added if samples show no such grant (of permits, they name no owner) or, without samples, if it is unknown how long
+// the lock keeps a waiter. A lock that does not state that it is fair has a queue if samples show a grant to an acquire
+// that had already ended.
 func (e *extents) addHandedOver(i int32) {
 	s := &e.h.Spans[i]
 	if s.Op != history.OpAcquire || s.Outcome != history.Info && !(e.fair && e.mayLinger(i, e.faults)) {
 		return
 	}
 	until, seen := e.dequeued(i), e.samples()
-	if seen == nil && (!e.fair || e.poll == 0) {
+	if named := seen != nil && e.h.Limit(s.Key) == 0; !named && (!e.fair || e.poll == 0 && seen == nil) {
 		return
-	}
-	if seen != nil {
+	} else if named {
 		x := seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until})
 		if x == nil || !e.fair && !seen.sampledBetween(x.Node, segment{e.lastRequest(i), x.Time}) {
 			return

@@ -89,25 +89,16 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	convict(keysLeft, len(l.Keys) > 0)
 	convict(permitsLeft, l.Permits > 0)
 	convict(renewalsLeft, l.Renewals > 0)
-	waiting := 0
-	if o.applies(leakWaiting) {
-		waiting = v.waitingAt(l.Key, l.Time, 0)
-	}
-	convict(waitersLeft, l.Waiters > waiting)
+	convict(waitersLeft, l.Waiters > 0 && (!o.applies(leakWaiting) || l.Waiters > v.waitingAt(l.Key, l.Time, 0)))
 	return true
 }
 
 // waitingAt is how many acquires of a key may still be in flight at t, or were within slack before.
 func (v *view) waitingAt(key int32, t, slack time.Duration) (n int) {
-	crashed := make(map[int]bool)
-	for _, x := range refs(v.h.Notices) {
-		if x.F == history.Crash && x.Time <= t-slack {
-			crashed[x.Process.Client(v.h.Clients)] = true
-		}
-	}
+	crashed := v.crashes()
 	for _, s := range refs(v.h.Spans) {
-		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t-slack &&
-			!crashed[s.Process.Client(v.h.Clients)] {
+		at, dead := crashed[s.Process.Client(v.h.Clients)]
+		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t-slack && (!dead || at > t-slack) {
 			n++
 		}
 	}

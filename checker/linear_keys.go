@@ -42,9 +42,11 @@ func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
 	count := make([]int32, len(keys)) // a list that grows would need more memory
 	ownLeases := v.lapses != nil
-	forced := make(map[int32]bool) // by key: it may have been released by force
+	// By key: it may have been released by force, or a try for all permits may have got some.
+	forced := make(map[int32]bool)
 	for _, s := range refs(v.h.Spans) {
-		if s.Op == history.OpForceRelease && s.Outcome != history.Fail {
+		if s.Op == history.OpForceRelease && s.Outcome != history.Fail ||
+			s.Op == history.OpTry && s.Outcome == history.Info && s.Permits > 1 && s.Permits == s.Asked {
 			forced[s.Key] = true
 		}
 		if isLockOp(s) {
@@ -98,7 +100,7 @@ func (v *view) keyedOps() []keyOps {
 		k.permits = v.h.Limit(k.key)
 		_, resized := v.resizes()[k.key]
 		lapsed := v.lapses != nil && len(v.lapses.after[k.key]) > 0
-		// the model has one size, no forced release, and no permits whose lease ended at an unknown time
+		// the model has one size, no part of a request, and no permits whose lease ended at an unknown time
 		if resized || k.permits > 0 && (forced[k.key] || lapsed) {
 			k.permits = history.UnknownLimit
 		}

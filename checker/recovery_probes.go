@@ -70,7 +70,7 @@ func (v *view) mayQueue(key int32, t time.Duration, o Options) bool {
 // neverFreed reports whether everything that can hold a key at t was lost more than slack before, without a lease that
 // ends it: by a crash, a reported loss, or a refused release or renewal. lost is when the latest of these was lost. A
 // lease that no client stated may be seen at the servers. A release that failed with an error which is no answer of the
-// lock had no effect: its owner has not lost the lock, and may release it again.
+// lock, or ended with an unknown outcome, may have had no effect: its owner has not certainly lost the lock.
 func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration, never bool) {
 	e := v.freeTimes().extents
 	lose := func(at, end time.Duration) (unexplained bool) {
@@ -83,7 +83,6 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 			return 0, false
 		}
 	}
-	crashed := v.crashes()
 	for _, x := range e.possible[key] {
 		if x.until <= t {
 			continue
@@ -92,7 +91,7 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 			return 0, false
 		}
 		s := &v.h.Spans[x.last]
-		at, exited := crashed[s.Process.Client(v.h.Clients)]
+		at, exited := e.crashed[s.Process.Client(v.h.Clients)]
 		if !exited || at < s.Call || !lose(at, x.until) {
 			return 0, false
 		}
@@ -100,11 +99,12 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 	return lost, !v.leasedBeyond(key, t)
 }
 
-// releaseFailed reports whether a hold ended with a release that failed, with an error which is no answer of the lock.
+// releaseFailed reports whether a release of a hold got no answer of the lock, and so may have had no effect.
 func (v *view) releaseFailed(h *hold) bool {
 	return slices.ContainsFunc(v.h.Failures, func(f history.Failure) bool {
 		s := &v.h.Spans[f.Span]
-		return s.Invoked == h.endEvent && s.Op == history.OpRelease && s.Outcome == history.Fail
+		return s.Op == history.OpRelease && (s.Invoked == h.endEvent && s.Outcome == history.Fail ||
+			s.Outcome == history.Info && s.Owner == h.owner && s.Key == h.key)
 	})
 }
 
