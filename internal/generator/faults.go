@@ -39,22 +39,25 @@ type tolerance struct {
 func tolerances() []tolerance {
 	const dataLost = "it removes stored grants, or moves their keys to a server that never had them"
 	return []tolerance{
-		{fault: "kill", weight: 2, only: []string{cluster.Single, cluster.ZooKeeper}, durable: true},
-		{fault: "restart", weight: 2, only: []string{cluster.Single, cluster.Quorum, cluster.ZooKeeper}, durable: true},
+		{fault: "kill", weight: 8, only: []string{cluster.Single, cluster.ZooKeeper}, durable: true},
+		{fault: "restart", weight: 8, only: []string{cluster.Single, cluster.Quorum, cluster.ZooKeeper}, durable: true},
 		{fault: "restart-empty", because: dataLost},
-		{fault: "power-loss", weight: 2, only: []string{cluster.Single, cluster.Quorum}, durable: true},
+		{fault: "power-loss", weight: 6, only: []string{cluster.Single, cluster.Quorum}, durable: true},
 		{fault: "slow-disk", weight: 2, durable: true},
 		{fault: "pause-node", weight: 3, brief: true},
 		{fault: "failover", because: dataLost},
 		{fault: "manual-promotion", because: dataLost},
 		{fault: "split-brain", because: dataLost},
 		{fault: "endpoint-change", because: "connections stay with a server that is a replica then, or a second master"},
-		{fault: "cluster-failover", weight: 2},
+		{fault: "cluster-failover", weight: 8},
 		{fault: "cluster-failover-force", because: dataLost},
 		{fault: "cluster-takeover", because: dataLost},
-		{fault: "slot-migration", weight: 12},
+		{fault: "slot-migration", weight: 60},
 		{fault: "read-only-demotion", because: dataLost},
-		{fault: "clock-jump", because: "a lease ends by the clock of its server"},
+		{
+			fault: clockJump, weight: 3, early: true, amounts: []time.Duration{-100 * ms, -time.Second, -time.Minute},
+			only: []string{cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded, cluster.Quorum},
+		},
 		{fault: "clock-drift", weight: 2, amounts: []time.Duration{5 * ms, 9 * ms}},
 		{fault: "key-deleted", because: dataLost},
 		{fault: "queue-deleted", weight: 2, needs: promise.Fair | promise.CountWaiters},
@@ -98,17 +101,17 @@ func tolerances() []tolerance {
 		},
 		{fault: "request-duplicated", because: "a copy of a request arrives long after the reply to its client"},
 		{fault: "message-lost", weight: 8, needs: promise.Wakes, polled: true},
-		{fault: "replication-hold", weight: 2, needs: promise.AwaitsReplicas},
-		{fault: "replication-lag", weight: 2, needs: promise.AwaitsReplicas},
-		{fault: "wait-starved", weight: 2, needs: promise.AwaitsReplicas},
+		{fault: "replication-hold", weight: 10, needs: promise.AwaitsReplicas},
+		{fault: "replication-lag", weight: 6, needs: promise.AwaitsReplicas},
+		{fault: "wait-starved", weight: 10, needs: promise.AwaitsReplicas},
 		{fault: "unplug", because: "it needs real network interfaces"},
 		{fault: pauseClient, weight: 6, lacks: promise.Unleased, early: true},
-		{fault: "client-crash", weight: 5, lacks: promise.Unleased},
+		{fault: "client-crash", weight: 10, lacks: promise.Unleased},
 		{fault: "client-restart", because: "its owners have the same names again, and may find a hold that they left behind"},
 	}
 }
 
-const pauseClient = "pause-client"
+const pauseClient, clockJump = "pause-client", "clock-jump"
 
 // takeover is the time for which a master may be silent without being replaced, less a margin.
 const takeover = 300 * ms
@@ -149,6 +152,7 @@ func (d *draw) survives(t tolerance) bool {
 	}
 	row, err := faults.Lookup(t.fault)
 	return err == nil && row.WrongServers(d.Topology) == "" && row.WrongSettings(d.Topology) == "" &&
+		(row.Least == nil && !row.HealLast || !d.outworks()) && // it may last for as long as the run
 		(!row.WholeProcess || d.Workload.PerProcess <= 1) &&
 		(d.Workload.PerInstance <= 1 || slices.ContainsFunc(row.TargetWords(), func(t string) bool { return !ofClients(t) }))
 }
@@ -194,7 +198,8 @@ func NotSurvived(s scenarios.Scenario, can promise.Set) (fault, why string) {
 }
 
 // largest is the largest amount of a fault in a scenario.
-func largest(s scenarios.Scenario, row faults.Spec) (amount time.Duration) {
+func largest(s scenarios.Scenario, row faults.Spec) time.Duration {
+	amount := -history.Infinity
 	for _, step := range s.Faults {
 		if step.Fault == row.Name {
 			amount = max(amount, cmp.Or(step.Amount, row.Amount.Default))
@@ -215,7 +220,7 @@ func (d *draw) namesHolds() bool {
 
 // releasesEarly reports whether each client has one lock at a time, and releases it in the first half of its lease.
 // Clients of workload mixed may have one while they wait for another, and keep some until the lease ends.
-func (d *draw) releasesEarly() bool { return d.Workload.Kind != workload.Mixed }
+func (d *draw) releasesEarly() bool { return d.Workload.Kind != workload.Mixed && !d.outworks() }
 
 // latest is how late a request may arrive. A lock with a timeout remembers a release for twice as long: an acquire that
 // arrives after that creates a hold for nobody.
@@ -235,156 +240,4 @@ const optionPoll = "poll"
 func (d *draw) polls() bool {
 	poll, err := time.ParseDuration(d.Options[optionPoll])
 	return err == nil && poll <= 500*ms
-}
-
-// drawFaults draws up to maxFaults faults, each once or several times.
-func (d *draw) drawFaults() {
-	possible := slices.DeleteFunc(tolerances(), func(t tolerance) bool { return !d.survives(t) })
-	n := pick(d, 0, 1, 1, 1, 1, 2, 2, 2, 3, maxFaults)
-	for range n {
-		if len(possible) == 0 {
-			return
-		}
-		t := weighted(d, possible, func(t tolerance) int { return t.weight })
-		d.addFault(t)
-	}
-	slices.SortStableFunc(d.Faults, func(a, b scenarios.Step) int { return cmp.Compare(a.After, b.After) })
-	for i := len(d.Faults) - 1; i >= 0 && d.Check() != nil; i-- { // two that control the same resource
-		d.Faults = slices.Delete(d.Faults, i, i+1)
-	}
-	d.boundPauses()
-}
-
-// boundPauses limits pauses, so that no client is paused beyond the end of its lease, which no lock survives. A holder
-// may be paused for a quarter of a lease, since it has half of one left. Beside other faults, which may have delayed
-// the grant or prevented renewals, and for longer, only waiters are paused.
-func (d *draw) boundPauses() {
-	names := d.FaultNames()
-	alone := !slices.ContainsFunc(names, func(name string) bool { return name != pauseClient })
-	for i := range d.Faults {
-		if step := &d.Faults[i]; step.Fault == pauseClient && !d.can.Has(promise.Latch) &&
-			!(alone && step.For <= d.shortestLease()/4) {
-			step.Target = string(faults.Waiter)
-		}
-	}
-}
-
-// shortestLease is the lease that clients request, or that the lock has if they request none: at least a second, unless
-// an option says otherwise.
-func (d *draw) shortestLease() time.Duration {
-	return cmp.Or(d.Workload.Lease, d.OptionLease(), time.Second)
-}
-
-// addFault adds a fault, and some of the time repeats it.
-func (d *draw) addFault(t tolerance) {
-	step := d.step(t)
-	gap := step.For + d.between(200*ms, 2*time.Second)
-	times := pick(d, 1, 1, 2, 4)
-	for range times {
-		if step.After+step.For >= d.Duration-200*ms {
-			return
-		}
-		d.Faults = append(d.Faults, d.shortened(step, t))
-		step.After += gap
-		if d.chance(50) {
-			step.Target, step.Delay = d.target(t), d.delay(step.When)
-		}
-	}
-}
-
-// shortened limits the duration of a step that acts on a node.
-func (d *draw) shortened(step scenarios.Step, t tolerance) scenarios.Step {
-	most := d.longest()
-	if !t.brief || most == 0 || ofClients(step.Target) {
-		return step
-	}
-	step.For = min(step.For, most)
-	if d.Topology.Kind == cluster.ZooKeeper { // a delay of its messages holds up all that follow
-		step.Amount = min(step.Amount, most)
-	}
-	return step
-}
-
-// step draws one step with the fault.
-func (d *draw) step(t tolerance) scenarios.Step {
-	row, _ := faults.Lookup(t.fault) // survives has looked it up
-	step := scenarios.Step{Fault: t.fault, After: d.between(100*ms, d.Duration*2/3), Optional: true}
-	step.Target = d.target(t)
-	if when := d.phase(); when != "" {
-		step.When, step.Delay = when, d.delay(when)
-	}
-	if !row.OneShot || d.chance(60) {
-		step.For = d.length(t)
-	}
-	if row.HealLast && !slices.Contains(t.only, cluster.Single) {
-		step.For = 0
-	}
-	if row.Least != nil { // a lock learns of each broken connection only when it next uses it
-		step.For = 0
-	}
-	if a := row.Amount; a != nil {
-		step.Amount = pick(d, a.Default, a.Default/4, 2*a.Default)
-		if t.amounts != nil {
-			step.Amount = min(pick(d, t.amounts...), d.latest())
-		}
-	}
-	return step
-}
-
-// target draws the node or the client that the fault hits. Clients that share connections share their faults, so one
-// of them alone is no target then.
-func (d *draw) target(t tolerance) string {
-	for {
-		if target := d.DrawTarget(t.fault, d.Rand); d.Workload.PerInstance <= 1 || !ofClients(target) {
-			return target
-		}
-	}
-}
-
-// phase draws the moment of an operation at which a fault is to strike; "": none.
-func (d *draw) phase() string {
-	if d.can.Has(promise.Latch) {
-		return ""
-	}
-	phases := []string{
-		"", scenarios.Requested, scenarios.Requested, scenarios.Waiting, scenarios.Granted, scenarios.Acquired,
-		scenarios.Acquired, scenarios.Acquired, scenarios.Releasing, scenarios.Releasing, scenarios.Released,
-	}
-	if d.Topology.LacksSamples() != "" {
-		phases = slices.DeleteFunc(phases, func(phase string) bool { return phase == scenarios.Granted })
-	}
-	if d.can.Has(promise.Renew) || d.can.Has(promise.Watchdog) && d.Workload.Lease == 0 {
-		phases = append(phases, scenarios.Renewed)
-	}
-	return pick(d, phases...)
-}
-
-// delay draws the time from the phase to the fault.
-func (d *draw) delay(when string) time.Duration {
-	if when == "" || d.chance(50) {
-		return 0
-	}
-	hold := d.Workload.Defaults().Hold
-	return d.between(ms, pick(d, 5*ms, hold, 2*hold, max(hold, d.Workload.Lease)))
-}
-
-// length draws how long the fault lasts: shorter or longer than a lease or a wait.
-func (d *draw) length(t tolerance) time.Duration {
-	lease := cmp.Or(d.Workload.Lease, time.Second)
-	length := pick(d, 50*ms, 200*ms, 700*ms, 1500*ms, 2500*ms, lease/2, lease*3/2)
-	length = min(length, d.Duration/2, 6*time.Second).Truncate(ms)
-	if t.fault == pauseClient && d.chance(50) { // short enough for a holder, see boundPauses
-		length = min(length, d.shortestLease()/4).Truncate(ms)
-	}
-	return length
-}
-
-// ofClients reports whether a target is clients, or links of clients.
-func ofClients(target string) bool {
-	for _, word := range []faults.Target{faults.Holder, faults.Waiter, "client:"} {
-		if strings.HasPrefix(target, string(word)) {
-			return true
-		}
-	}
-	return false
 }

@@ -86,7 +86,8 @@ const maxFaults = 4
 type draw struct {
 	*rand.Rand
 	scenarios.Scenario
-	can promise.Set // of the lock with the options of the scenario
+	can   promise.Set // of the lock with the options of the scenario
+	kinds int         // how many kinds of fault there are
 }
 
 // Draw returns the scenario of a seed, with overrides: the same one for the same lock, kinds and seed. It is valid. The
@@ -105,6 +106,7 @@ func (l Lock) Draw(seed uint64, overrides ...scenarios.Override) (scenarios.Scen
 		d.drawTopology(l.Kinds)
 	}
 	d.drawOptions(l.Spec)
+	d.kinds = pick(d, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, maxFaults)
 	if d.drawTraffic(); l.Alone {
 		d.Workload.PerProcess, d.Workload.PerInstance = 0, 0
 	}

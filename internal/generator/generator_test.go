@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/promise"
+	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
@@ -176,6 +177,92 @@ func TestNoHolderIsPausedBeyondItsLease(t *testing.T) {
 	}
 	if holders == 0 || waiters == 0 {
 		t.Errorf("%d pauses of holders and %d of waiters were drawn", holders, waiters)
+	}
+}
+
+// TestFaultsLeaveTimeForRenewals: while holders depend on renewals, a fault ends long before the lease, and the next
+// one begins after a renewal.
+func TestFaultsLeaveTimeForRenewals(t *testing.T) {
+	renewed := 0
+	for _, name := range []string{"reentrant", "permits", "redlock", "zk-mutex"} {
+		l := find(t, name)
+		for seed := range uint64(1000) {
+			s, err := l.Draw(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := draw{Scenario: s, can: l.Can}
+			if !d.outworks() {
+				continue
+			}
+			for i, step := range s.Faults {
+				row, err := faults.Lookup(step.Fault)
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case step.For > d.renewedLease()/4, step.For == 0 && !row.OneShot,
+					i > 0 && step.After-s.Faults[i-1].After-s.Faults[i-1].For < d.renewedLease():
+					t.Errorf("seed %d of %s prevents renewals:\n%s", seed, name, s.YAML())
+				}
+			}
+			if len(s.Faults) > 0 {
+				renewed++
+			}
+		}
+	}
+	if renewed < 20 {
+		t.Errorf("faults were drawn for %d runs whose holders depend on renewals", renewed)
+	}
+}
+
+// TestDrawReachesSituations: each of these combinations is in at least 1 % of the scenarios of a lock.
+func TestDrawReachesSituations(t *testing.T) {
+	has := func(s scenarios.Scenario, fault string) bool { return slices.Contains(s.FaultNames(), fault) }
+	situations := map[string]func(s scenarios.Scenario) bool{
+		"rounds without faults, in which only a message wakes": func(s scenarios.Scenario) bool {
+			return s.Workload.Kind == workload.Waiters && len(s.Faults) == 0 && s.Options[optionPoll] == "20s"
+		},
+		"rounds on a cluster whose slots migrate": func(s scenarios.Scenario) bool {
+			return s.Workload.Kind == workload.Waiters && has(s, "slot-migration")
+		},
+		"holds that outlast several renewals": func(s scenarios.Scenario) bool {
+			return s.Workload.Kind == workload.Mutex && s.Workload.Lease == 0 && s.OptionLease() > 0 &&
+				s.Workload.Hold > s.OptionLease()
+		},
+		"many clients of one program": func(s scenarios.Scenario) bool { return s.Workload.PerInstance > 8 },
+		"more keys than clients":      func(s scenarios.Scenario) bool { return s.Workload.Keys > s.Workload.Clients },
+		"a fault that is repeated to the end": func(s scenarios.Scenario) bool {
+			return len(s.Faults) > 4 && len(slices.Compact(s.FaultNames())) == 1
+		},
+		"a slow network throughout": func(s scenarios.Scenario) bool {
+			return slices.ContainsFunc(s.Faults, func(f scenarios.Step) bool {
+				return f.Fault == "latency" && f.After+f.For == 0
+			})
+		},
+		"a client that dies while it waits": func(s scenarios.Scenario) bool {
+			return slices.ContainsFunc(s.Faults, func(f scenarios.Step) bool {
+				return f.Fault == "client-crash" && f.Target == string(faults.Waiter)
+			})
+		},
+	}
+	const seeds = 1000
+	drawn := map[string]int{}
+	l := find(t, "reentrant")
+	for seed := range uint64(seeds) {
+		s, err := l.Draw(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, is := range situations {
+			if is(s) {
+				drawn[name]++
+			}
+		}
+	}
+	for name := range situations {
+		if drawn[name] < seeds/100 {
+			t.Errorf("%d of %d scenarios have %s", drawn[name], seeds, name)
+		}
 	}
 }
 

@@ -47,11 +47,12 @@ func (t tolerance) survivors() string {
 		holds bool
 		text  string
 	}{
+		{t.fault == clockJump, "backward, by at most a quarter of a lease: it ends by the clock of its server"},
 		{t.durable, "servers write each grant to disk (`appendfsync: always`)"},
 		{t.brief, fmt.Sprintf("on a node of `sentinel` or `cluster`: for at most %v; of `zookeeper`: for at most a "+
 			"quarter of a session", takeover)},
 		{t.polled, "option `poll` is at most 500 ms"},
-		{t.early, "workload `waiters` or a plain loop, and no holder is paused beyond its lease"},
+		{t.early, "workload `waiters` or a plain loop, whose holders release in the first half of their lease"},
 		{row.Least != nil, "until the end of the run, because a lock learns of each broken connection when it uses it"},
 		{t.repeated, "no forced releases, no guarded resource"},
 	} {

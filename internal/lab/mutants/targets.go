@@ -30,7 +30,11 @@ const generated = "generated"
 func DrawnTargets() (Targets, error) {
 	all := Targets{}
 	for _, kind := range kinds() {
-		for _, name := range locksOf(kind) {
+		names := locksOf(kind)
+		if kind == "non-reentrant" {
+			names = append(names, refusing()...)
+		}
+		for _, name := range names {
 			l, err := generator.Find(name)
 			if err != nil {
 				return nil, err
