@@ -124,7 +124,7 @@ bench-shapes: ## judges histories of up to a million events of every shape: proc
 bench: setup ## the benchmarks whose numbers are in the docs
 	go test -run '^$$' -bench . -benchmem ./...
 
-rivals-simulated: ## redsync and bsm/redislock explored on simulated servers (ten minutes)
+rivals-simulated: ## redsync, bsm/redislock and client-go explored on simulated servers (ten minutes)
 	cd bench/simulated && GOFLAGS=-mod=mod go test . -timeout 60m -v -seeds 150
 
 bench-ensembles: build ## locks on ZooKeeper and etcd compared with go-zookeeper's, Curator's and etcd's own: pairs per second, N rounds (5)

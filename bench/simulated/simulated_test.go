@@ -26,7 +26,8 @@ var (
 // expectation is how the runs of a scenario end.
 type expectation struct {
 	scenario string
-	unsafe   bool // at least one run is; otherwise none
+	set      []string // changes of the scenario
+	unsafe   bool     // at least one run is; otherwise none
 }
 
 // silent keeps go-redis from logging each connection that a fault refuses.
@@ -39,7 +40,7 @@ func explore(t *testing.T, lock simtest.Lock, all []expectation) {
 	for _, e := range all {
 		t.Run(e.scenario, func(t *testing.T) {
 			began := time.Now()
-			r := simtest.Run(t, simtest.Config{Scenario: e.scenario, Seeds: *seeds, First: *first, Out: *keep}, lock)
+			r := simtest.Run(t, simtest.Config{Scenario: e.scenario, Set: e.set, Seeds: *seeds, First: *first, Out: *keep}, lock)
 			t.Logf("%d safe, %d unsafe, %d inconclusive in %.1f s: %s", r.Safe, r.Unsafe, r.Inconclusive,
 				time.Since(began).Seconds(), r.Sentence)
 			if e.unsafe != (r.Unsafe > 0) {
@@ -56,14 +57,18 @@ type rival struct {
 	held map[string]any // by owner
 }
 
-func newRival(s client.Setup) *rival {
+func newRival(s client.Setup, change ...func(*redis.Options)) *rival {
 	r := &rival{rand: newRand(s.Seed), held: make(map[string]any)}
 	for _, addr := range s.Endpoints.Addrs {
-		r.rdbs = append(r.rdbs, redis.NewClient(&redis.Options{
+		o := redis.Options{
 			Addr: addr, Dialer: s.Dial, Password: s.Endpoints.Password,
 			// its probe would be a request more
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		}))
+		}
+		for _, f := range change {
+			f(&o)
+		}
+		r.rdbs = append(r.rdbs, redis.NewClient(&o))
 	}
 	return r
 }
