@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +62,33 @@ func TestDirectCallIsBounded(t *testing.T) {
 	cancel()
 	if err := within(t, testTimeout, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
+	}
+}
+
+// A release ends with its timeout although go-redis dials a server that is not heard, for as long as it takes.
+func TestReleaseDoesNotWaitForDial(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	var hang atomic.Bool
+	letGo := make(chan struct{})
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, DialerRetries: 1,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if hang.Load() {
+				<-letGo
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}})
+	defer rdb.Close()
+	defer close(letGo)
+	c := newTestClient(t, rdb, Options{})
+	h := acquire(t, c.Mutex("m"), WithLease(time.Hour))
+	c.o.Timeout = 500 * time.Millisecond
+	hang.Store(true)
+	s.Dial(t).ClientKillByFilter(t.Context(), "TYPE", "normal")
+	released := make(chan error, 1)
+	go func() { released <- h.Release(context.Background()) }()
+	if err := within(t, testTimeout, "the end of the release", released); err == nil {
+		t.Error("released, want an error: the server was not reached")
 	}
 }
 

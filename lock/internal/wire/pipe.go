@@ -35,6 +35,7 @@ type Pipe struct {
 	busy         bool        // a caller is sending its call itself
 	slow         bool        // no caller does: the last reply was slow, or connections are crowded
 	asked        time.Time   // when a caller last asked whether they are crowded
+	alarm        *alarm      // of the caller that sends its call itself; nil: none yet
 }
 
 // Request is a call in a pipe.
@@ -74,7 +75,9 @@ func (p *Pipe) do(ctx context.Context, c Call) Answer {
 		}
 	}
 	if !c.Queued && p.beginDirect(ctx, &c) {
-		return p.sendDirect(ctx, c)
+		if a := p.sendDirect(ctx, c); !errors.Is(a.Err, errNoConnection) {
+			return a
+		}
 	}
 	r := p.enqueue(c)
 	if r == nil {
@@ -202,14 +205,13 @@ func (p *Pipe) leaveDirect(slow bool) {
 	p.bg.Done()
 }
 
-// sendDirect sends c from the goroutine of its caller.
+// sendDirect sends c from the goroutine of its caller. With errNoConnection it was not sent.
 func (p *Pipe) sendDirect(ctx context.Context, c Call) Answer {
 	rdb := p.rdb
-	if bounded(ctx) {
+	ends := bounded(ctx)
+	if ends {
 		rdb = p.brief
-	}
-	if l, ok := ctx.(*LazyTimeout); ok {
-		ctx = l.Context // the read timeout comes first
+		ctx = direct{ctx, p.setAlarm()}
 	}
 	sent := time.Now()
 	var a Answer
@@ -217,6 +219,9 @@ func (p *Pipe) sendDirect(ctx context.Context, c Call) Answer {
 		a = SendOne(ctx, rdb, &c)
 	} else {
 		a = p.send(ctx, []Call{c})[0]
+	}
+	if ends {
+		p.stopAlarm()
 	}
 	p.leaveDirect(time.Since(sent) >= directTimeout)
 	return a

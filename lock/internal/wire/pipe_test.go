@@ -118,3 +118,50 @@ func TestSlowReplyEndsDirectCalls(t *testing.T) {
 		}
 	})
 }
+
+// dialer has a connection after a while, or fails with the error of a context that ended before.
+type dialer time.Duration
+
+func (d dialer) Process(ctx context.Context, cmd redis.Cmder) error {
+	select {
+	case <-ctx.Done():
+		cmd.SetErr(ctx.Err())
+	case <-time.After(time.Duration(d)):
+		cmd.(noRetry).SetVal("reply")
+	}
+	return cmd.Err()
+}
+
+// TestDirectCallWithoutConnection: a caller that sends its call itself passes it to a sender if there is no connection
+// after directTimeout, and leaves at the end of its context. Later calls, which find a connection, are sent once.
+func TestDirectCallWithoutConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []time.Duration
+		begun := time.Now()
+		p := &Pipe{bg: tasks.New(context.Canceled), rdb: dialer(time.Hour), brief: dialer(time.Hour),
+			send: func(ctx context.Context, calls []Call) []Answer {
+				sent = append(sent, time.Since(begun))
+				<-time.After(time.Second)
+				return make([]Answer, len(calls))
+			}}
+		ctx := &LazyTimeout{Context: t.Context(), End: begun.Add(5 * directTimeout)}
+		a := p.do(ctx, Call{Script: NewScript("return 1"), Keys: []string{"k"}})
+		if took := time.Since(begun); took != 5*directTimeout || Classify(a.Err).Outcome != Unknown {
+			t.Errorf("after %v: %v, want that the outcome is unknown after %v", took, a.Err, 5*directTimeout)
+		}
+		if len(sent) != 1 || sent[0] != directTimeout {
+			t.Errorf("sent after %v, want once after %v", sent, directTimeout)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		p.slow, p.rdb, p.brief = false, dialer(directTimeout*2/5), dialer(directTimeout*2/5)
+		for range 3 { // the second and the third use the alarm of the first
+			if a := p.do(t.Context(), Call{Script: NewScript("return 1"), Keys: []string{"k"}}); a.Err != nil {
+				t.Error(a.Err)
+			}
+		}
+		if len(sent) != 1 {
+			t.Errorf("sent after %v, want that later calls are sent by their callers", sent)
+		}
+	})
+}
