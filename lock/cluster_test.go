@@ -63,6 +63,7 @@ func TestCluster(t *testing.T) {
 	t.Run("renewed-in-all-slots", func(t *testing.T) { clusterRenews(t, rdb) })
 	t.Run("waiter-is-woken", func(t *testing.T) { clusterWakes(t, rdb) })
 	t.Run("messages-stay-with-the-slot", func(t *testing.T) { clusterShards(t, rdb, servers) })
+	t.Run("subscribed-after-a-pause", func(t *testing.T) { clusterShardsAfterPause(t, rdb, servers) })
 	t.Run("forced-release-wakes", func(t *testing.T) { clusterForces(t, rdb) })
 	t.Run("slot-moves-under-the-waiter", func(t *testing.T) { clusterWaiterMoves(t, rdb, servers) })
 	t.Run("slot-moves-with-replicas", func(t *testing.T) { clusterMovesWithReplicas(t, rdb, servers) })
@@ -95,6 +96,78 @@ func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
 	}
 	if len(s.lost) != 0 {
 		t.Errorf("%d holds were lost", len(s.lost))
+	}
+}
+
+// A client whose first requests met servers that did not reply subscribes its waiters at the node of the slot like any.
+func clusterShardsAfterPause(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
+	ctx, c := context.Background(), newTestClient(t, rdb, Options{PollMax: time.Hour})
+	for _, s := range servers {
+		if err := s.Dial(t).ClientPause(ctx, 1500*time.Millisecond).Err(); err != nil { // longer than a probe waits
+			t.Fatal(err)
+		}
+	}
+	h := acquire(t, c.FairMutex("paused"))
+	served := acquireLater(ctx, t, c.FairMutex("paused"))
+	master, err := rdb.MasterForKey(ctx, "paused")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, testTimeout, "a subscription at the node of the slot", func() bool {
+		return len(master.PubSubShardChannels(ctx, "{paused}*").Val()) > 0
+	})
+	release(t, h)
+	release(t, within(t, testTimeout, "the waiter", served))
+}
+
+// Where servers have no SSUBSCRIBE, as before Redis 7.0, messages go to all nodes.
+func TestClusterWithoutShardChannels(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := locktest.StartServerAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-port", portOf(freeAddr(t)),
+		"--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", "")
+	admin := s.Dial(t)
+	if err := admin.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, testTimeout, "the cluster is complete", func() bool {
+		return strings.Contains(admin.ClusterInfo(ctx).Val(), "cluster_state:ok")
+	})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr}})
+	defer rdb.Close()
+	o := Options{PollMax: time.Hour, Observe: func(e Event) {
+		if e.Kind == Polling {
+			t.Errorf("waiters poll: %v", e.Err)
+		}
+	}}
+	here := newTestClient(t, rdb, o)
+	for _, there := range []*Client{newTestClient(t, rdb, o), here} {
+		for name, acquire := range map[string]func(c *Client) (releaser, error){
+			"plain": func(c *Client) (releaser, error) { return taken(c.Mutex("plain").Acquire(ctx)) },
+			"fair":  func(c *Client) (releaser, error) { return taken(c.FairMutex("fair").Acquire(ctx)) },
+		} {
+			h, err := acquire(here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() {
+				h, err := acquire(there)
+				if err == nil {
+					err = h.Release(ctx)
+				}
+				served <- err
+			}()
+			eventually(t, testTimeout, "a subscription of "+name, func() bool {
+				return len(admin.PubSubChannels(ctx, "*{"+name+"}*").Val()) > 0
+			})
+			if err := h.Release(ctx); err != nil {
+				t.Error(err)
+			}
+			if err := within(t, testTimeout, "the waiter of "+name, served); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

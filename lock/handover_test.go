@@ -100,7 +100,7 @@ func TestHandOverMeetsTheEnd(t *testing.T) {
 	handedOver := 0
 	for range 2000 {
 		w := &waitLoop{client: c, channel: "meets", mode: chained}
-		w.waiter, _ = c.queues.Join(w.channel, false, true)
+		w.waiter, _ = c.queues.Join(w.channel, true)
 		ctx, cancel := context.WithCancel(context.Background())
 		awake := make(chan bool)
 		go func() { awake <- w.sleep(ctx, time.Hour, prepared{}) }()

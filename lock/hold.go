@@ -80,7 +80,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 	plain := cl.store == c.store && c.single
 	if plain {
 		if q := c.queues; q.InUse() && q.Waiting(cl.freeChannel()) > 0 {
-			cl.publish = q.NotifyMode(context.Background()) // probed before, by the waiters
+			cl.publish = q.NotifyMode()
 			cl.handOver = h.mayHandOver(cl.freeChannel())
 		}
 		cl.oldTombstones = c.oldTombstones.take(cl.key)

@@ -162,7 +162,7 @@ func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.Do(ctx, wire.Call{
 		Script: redissonScript.release,
 		Keys:   keys,
-		Args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.NotifyMode(ctx)), c.freeChannel()},
+		Args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.NotifyMode()), c.freeChannel()},
 	})
 	if isMigrating(err) {
 		return s.releaseMigrating(ctx, c)
@@ -175,7 +175,7 @@ func (s *redissonStore) releaseMigrating(ctx context.Context, c claim) (int, err
 		return decodeRelease(s.node.Do(ctx, wire.Call{
 			Script: redissonScript.release,
 			Keys:   []string{c.key},
-			Args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.NotifyMode(ctx)), c.freeChannel()},
+			Args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.NotifyMode()), c.freeChannel()},
 		}))
 	})
 	if err == nil && left == 0 {

@@ -137,7 +137,7 @@ func (r *round) acquireBundle(ctx context.Context, g group, bound *multiBackoff)
 	}
 	id, mode := c.random.ID(), wait.NotifyNone
 	if r.wait {
-		mode = c.queues.NotifyMode(ctx)
+		mode = c.queues.NotifyMode()
 	}
 	for _, p := range g.parts {
 		owner := r.owner(ctx, c, p.key)

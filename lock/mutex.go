@@ -35,7 +35,7 @@ func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error)
 		a.claim.setOnly = a.sleepsFirst && a.mode == chained
 	}
 	if err == nil && a.mode == chained {
-		a.claim.notify = m.client.queues.NotifyMode(ctx)
+		a.claim.notify = m.client.queues.NotifyMode()
 		if m.client.queues.InUse() {
 			a.channel = a.claim.freeChannel()
 			a.claim.plain = a.claim.plain && m.client.queues.Waiting(a.channel) == 0

@@ -188,9 +188,8 @@ func (w *waitLoop) join(channel string) bool {
 		return false
 	}
 	w.leave()
-	sharded := w.client.queues.NotifyMode(context.Background()) == wait.NotifyShard
 	var relies bool
-	w.waiter, relies = w.client.queues.Join(channel, sharded, w.mode == chained)
+	w.waiter, relies = w.client.queues.Join(channel, w.mode == chained)
 	w.owesRetry = w.mode == chained && !relies
 	return !relies
 }

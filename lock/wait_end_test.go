@@ -31,7 +31,7 @@ func TestEndHasPrecedence(t *testing.T) {
 				t.Fatalf("%s: background.sleep reports a wake-up after the end", name)
 			}
 			w := &waitLoop{client: c, channel: "ends", mode: chained}
-			w.waiter, _ = c.queues.Join(w.channel, false, true)
+			w.waiter, _ = c.queues.Join(w.channel, true)
 			w.waiter.WakeUp()
 			if w.sleep(end.ctx, time.Hour, prepared{}) {
 				t.Fatalf("%s: the waiter sends another request after the end", name)

@@ -43,9 +43,7 @@ if count > 1 then
 end
 redis.call('DEL', KEYS[1], unpack(KEYS, 3))
 keep(0)
-if ARGV[4] == 'W' then
-  redis.pcall('SPUBLISH', ARGV[5], '0')
-else
+if ARGV[4] ~= 'W' or type(redis.pcall('SPUBLISH', ARGV[5], '0')) == 'table' then
   redis.pcall('PUBLISH', ARGV[5], '0')
 end
 return 0

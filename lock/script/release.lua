@@ -45,11 +45,12 @@ if lock[1] == '1' and lock[2] then
   if lock[3] or ARGV[4] then
     local marks = (lock[3] or '') .. (ARGV[4] or '')
     local channel = ARGV[5] or string.sub(KEYS[2], 1, -#'tombstone:' - #hold - 1) .. 'free'
-    if string.find(marks, 'w', 1, true) then
-      redis.pcall('PUBLISH', channel, '0')
-    end
+    local all = string.find(marks, 'w', 1, true)
     if string.find(marks, 'W', 1, true) then
-      redis.pcall('SPUBLISH', channel, '0')
+      all = type(redis.pcall('SPUBLISH', channel, '0')) == 'table' or all
+    end
+    if all then
+      redis.pcall('PUBLISH', channel, '0')
     end
   end
   return 0

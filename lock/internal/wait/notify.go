@@ -18,44 +18,22 @@ const (
 	NotifyShard   NotifyMode = 'W' // SPUBLISH: to the nodes of the slot (Redis 7.0)
 )
 
-// What is known of a cluster.
-const (
-	modeUnknown int32 = iota
-	modePublish
-	modeShard
-)
-
-// NotifyMode is how waiters of this client are notified. The first waiter probes whether the cluster has SPUBLISH; a
-// cluster that does not reply within a second counts as without it, for as long as the client lives.
-func (s *Queues) NotifyMode(ctx context.Context) NotifyMode {
-	if s.cluster == nil {
+// NotifyMode is how waiters of this client are notified: in a cluster by SPUBLISH, until a server says that it has no
+// SSUBSCRIBE.
+func (s *Queues) NotifyMode() NotifyMode {
+	if s.cluster == nil || s.unsharded.Load() {
 		return notifyPublish
 	}
-	if s.mode.Load() == modeUnknown {
-		s.probe(ctx)
-	}
-	if s.mode.Load() == modeShard {
-		return NotifyShard
-	}
-	return notifyPublish
+	return NotifyShard
 }
 
-// probe waits for the result of the probe, and starts it if it was not started.
-func (s *Queues) probe(ctx context.Context) {
-	if s.probing.CompareAndSwap(false, true) {
-		started := s.bg.Start(func() {
-			defer close(s.probed)
-			list, err := s.cluster.Do(s.bg.Context, "COMMAND", "INFO", "SSUBSCRIBE", "SPUBLISH").Slice()
-			if err == nil && len(list) == 2 && list[0] != nil && list[1] != nil {
-				s.mode.CompareAndSwap(modeUnknown, modeShard)
-			}
-		})
-		if !started { // the client is closed
-			close(s.probed)
-		}
-	}
-	if s.bg.Sleep(ctx, time.Second, s.probed) || ctx.Err() == nil {
-		s.mode.CompareAndSwap(modeUnknown, modePublish)
+// subscribeUnsharded lets all channels be subscribed with SUBSCRIBE, because a server has no SSUBSCRIBE.
+func (s *Queues) subscribeUnsharded() {
+	s.unsharded.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.channels {
+		q.sharded = false
 	}
 }
 

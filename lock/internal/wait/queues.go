@@ -31,16 +31,14 @@ import (
 // One goroutine, the subscriber, does all I/O except reading; the mutex is never
 // held during I/O.
 type Queues struct {
-	rdb      redis.UniversalClient
-	cluster  *redis.ClusterClient // rdb, if it is one
-	bg       *tasks.Group
-	random   *random.Source
-	timeout  time.Duration
-	changed  chan struct{} // the subscriber has something to do
-	probing  atomic.Bool   // see probe
-	probed   chan struct{} // closed when the probe is done
-	mode     atomic.Int32  // the result of the probe
-	reported atomic.Bool   // a refusal was reported, and no subscription was confirmed since
+	rdb       redis.UniversalClient
+	cluster   *redis.ClusterClient // rdb, if it is one
+	bg        *tasks.Group
+	random    *random.Source
+	timeout   time.Duration
+	changed   chan struct{} // the subscriber has something to do
+	unsharded atomic.Bool   // a server of the cluster has no SSUBSCRIBE
+	reported  atomic.Bool   // a refusal was reported, and no subscription was confirmed since
 
 	Report func(channel string, err error)            // that waiters poll, because a subscription was refused
 	order  func(server string, command func() string) // see Options.Order; may be nil
@@ -82,7 +80,6 @@ func NewQueues(rdb redis.UniversalClient, bg *tasks.Group, r *random.Source, tim
 	return &Queues{
 		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: timeout, order: order,
 		changed:  make(chan struct{}, 1),
-		probed:   make(chan struct{}),
 		channels: make(map[string]*queue),
 	}
 }
@@ -90,12 +87,12 @@ func NewQueues(rdb redis.UniversalClient, bg *tasks.Group, r *random.Source, tim
 // Join appends a waiter to the queue of a channel. The caller must send a request after that and before it sleeps,
 // and must call leave in the end. A chained waiter need not send that request if it relies on another wake-up: by the
 // waiters before it, or, if the first subscription is not confirmed yet, by the confirmation.
-func (s *Queues) Join(channel string, sharded, chained bool) (w *Waiter, relies bool) {
+func (s *Queues) Join(channel string, chained bool) (w *Waiter, relies bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.channels[channel]
 	if q == nil {
-		q = &queue{channel: channel, sharded: sharded}
+		q = &queue{channel: channel, sharded: s.NotifyMode() == NotifyShard}
 		s.channels[channel] = q
 		s.count.Add(1)
 		s.startSubscriber()

@@ -29,7 +29,7 @@ func TestRefusalWakesThoseThatPoll(t *testing.T) {
 		channel := "{k}" + hold
 		var all []*Waiter
 		for range 3 {
-			w, _ := queues.Join(channel, false, false)
+			w, _ := queues.Join(channel, false)
 			if hold != "" {
 				queues.SetHold(w, hold)
 			}

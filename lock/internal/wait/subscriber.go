@@ -223,7 +223,11 @@ func (s *subscriber) read(c *subConn) {
 	for {
 		got, err := c.pubsub.Receive(ctx)
 		if channel, refused := c.refusal(err); refused {
-			s.queues.refused(channel, err)
+			if c.sharded && !redis.HasErrorPrefix(err, "NOPERM") { // no such command
+				s.queues.subscribeUnsharded()
+			} else {
+				s.queues.refused(channel, err)
+			}
 			s.queues.notifySubscriber()
 			continue
 		}
