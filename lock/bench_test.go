@@ -92,9 +92,9 @@ func TestPairAllocates(t *testing.T) {
 			release(t, h)
 		}))
 	}
-	most := 19.0
+	most := 21.0
 	if race.Enabled { // then a sync.Pool drops some of its items on purpose
-		most = 20
+		most = 22
 	}
 	if n > most {
 		t.Errorf("%v allocations for an acquire and a release, want %v or fewer", n, most)
