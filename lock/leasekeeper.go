@@ -160,8 +160,15 @@ func (k *leaseKeeper) Deadline() time.Time {
 // Err is why the hold has ended: [ErrLost], [ErrReleased] or [ErrClosed]; nil while it lasts.
 func (k *leaseKeeper) Err() error {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.over
+	why, late := k.over, !k.deadline.IsZero() && !time.Now().Before(k.deadline)
+	k.mu.Unlock()
+	if why == nil && late { // the timer has not noticed yet, as after a pause of the process
+		if why = k.end(ErrLost); why == nil {
+			k.client.bg.Start(k.holder.onLost)
+			why = ErrLost
+		}
+	}
+	return why
 }
 
 // renew extends the hold to lease from now on, and retries until there is a reply or ctx or the hold ends.

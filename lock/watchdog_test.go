@@ -36,6 +36,25 @@ func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) T
 	panic("unreachable")
 }
 
+// TestErrAfterPause: the error of a hold whose deadline has passed says so before its timer runs, as after a pause of
+// the process.
+func TestErrAfterPause(t *testing.T) {
+	t.Parallel()
+	s := newHooks()
+	c := newTestClient(t, startRedis(t).Dial(t), s.options(time.Minute))
+	h := acquire(t, c.Mutex("paused"), WithLease(time.Hour))
+	if err := h.Err(); err != nil {
+		t.Errorf("error %v while the hold lasts", err)
+	}
+	h.mu.Lock()
+	h.deadline = time.Now()
+	h.mu.Unlock()
+	if err := h.Err(); !errors.Is(err, ErrLost) || context.Cause(h.Context()) != err || !isClosed(h.Done()) {
+		t.Errorf("error %v, cause %v, want ErrLost", err, context.Cause(h.Context()))
+	}
+	within(t, testTimeout, "the call of OnLost", s.lost)
+}
+
 func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)
