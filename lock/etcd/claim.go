@@ -41,9 +41,9 @@ func newClaim(s *session, q *queue, owner string) *claim {
 	if id == "" {
 		id = rand.Text()
 	}
-	c := &claim{session: s, owner: owner, id: id, barrier: root + ".undone/" + id}
+	c := &claim{session: s, owner: owner, id: id, barrier: root + "/.undone/" + id}
 	for _, name := range q.names {
-		c.entries = append(c.entries, entry{root + "/" + name + "/", id + "-" + q.kind.Word})
+		c.entries = append(c.entries, entry{root + "/" + name + "//", id + "-" + q.kind.Word})
 	}
 	return c
 }
@@ -132,7 +132,7 @@ func (c *claim) remove(ctx context.Context) error {
 func (c *claim) release(ctx context.Context) (was bool, err error) {
 	mark := c.session.marks.Take()
 	if mark == "" {
-		mark = c.session.client.o.Root + ".released/" + c.id
+		mark = c.session.client.o.Root + "/.released/" + c.id
 	}
 	reply, err := c.removal(ctx, mark, true)
 	if full(err) {

@@ -30,7 +30,10 @@ type Options struct {
 	// There is one connection to each endpoint that the etcd client has at Open. The client's KV must never be
 	// replaced or wrapped, for example by package namespace: first attempts would bypass the wrapper.
 	LeaderFirst bool
-	Root        string // prefix of the keys, such as /locks/billing; empty: /locks
+	// Root begins the names of all keys, followed by a slash: a user of etcd needs a role with the rights to read and
+	// write the prefix /locks/ for the root /locks. Empty: /locks. Locks of different roots are different, even if a root
+	// begins with another one. It must not have two slashes in a row.
+	Root string
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
 	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
@@ -64,6 +67,8 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 	switch {
 	case c == nil:
 		return nil, errors.New("open an etcd lock client: no etcd client given")
+	case strings.Contains(o.Root+"/", "//"):
+		return nil, fmt.Errorf("open an etcd lock client: root %q has two slashes in a row", o.Root)
 	case o.Lease < 0 || o.Timeout < 0 || o.Margin < 0 || o.Margin >= o.Lease:
 		return nil, fmt.Errorf("open an etcd lock client: lease %v, margin %v, timeout %v: want positive times, and a "+
 			"margin less than the lease", o.Lease, o.Margin, o.Timeout)

@@ -97,6 +97,6 @@ func (s *session) leads(ctx context.Context, m *member) bool {
 	if err != nil || status.Leader != status.Header.GetMemberId() {
 		return false
 	}
-	read, err := m.kv.Get(ctx, s.client.o.Root, clientv3.WithCountOnly())
+	read, err := m.kv.Get(ctx, s.client.o.Root+"/", clientv3.WithCountOnly())
 	return err == nil && read.Header.GetMemberId() == status.Leader
 }

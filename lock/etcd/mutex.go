@@ -11,7 +11,7 @@ import (
 // is an owner of its own. It is not reentrant.
 type Mutex struct{ queue queue }
 
-// Mutex returns the lock of that name: the keys that begin with Options.Root/name/. The name must have no slash.
+// Mutex returns the lock of that name: the keys that begin with Options.Root/name//. The name must have no slash.
 func (c *Client) Mutex(name string) *Mutex {
 	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
 }

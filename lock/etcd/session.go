@@ -25,7 +25,8 @@ type session struct {
 	id    clientv3.LeaseID
 	lease time.Duration
 
-	term uint64 // of the leader, for keepAlive; 0: it is not known
+	term   uint64  // of the leader, for keepAlive; 0: it is not known
+	stream *stream // of keepAlive; nil: there is none
 
 	leader   atomic.Pointer[member]
 	marks    sessions.Names // keys that releases write
@@ -126,17 +127,47 @@ func (s *session) answered(limit time.Duration, again bool) {
 	s.patience.Store(int64(limit))
 }
 
+// stream carries the keepalives of a session: with a stream for each, each would be authenticated anew.
+type stream struct {
+	etcdserverpb.Lease_LeaseKeepAliveClient
+	end    context.CancelFunc
+	inTime func() bool // false: ctx of the request has ended, and the stream with it
+}
+
+// keepalives is the stream of the session, which ends with ctx unless inTime is called before.
+func (s *session) keepalives(ctx context.Context) (*stream, error) {
+	if s.stream != nil {
+		s.stream.inTime = context.AfterFunc(ctx, s.stream.end)
+		return s.stream, nil
+	}
+	whole, end := context.WithCancel(s.Context())
+	inTime := context.AfterFunc(ctx, end)
+	client, err := etcdserverpb.NewLeaseClient(s.client.etcd.ActiveConnection()).LeaseKeepAlive(whole)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	s.stream = &stream{client, end, inTime}
+	return s.stream, nil
+}
+
 // renew sends one keepalive. It counts if the leader that answered it was not replaced before a linearizable read that
 // follows. Terms only grow: if the previous such read, the reply and this read have the same term, it was current all
 // the time.
 func (s *session) renew(limit time.Duration) (counted bool, err error) {
 	ctx, cancel := context.WithTimeout(s.Context(), limit)
 	defer cancel()
-	sent := time.Now()
-	stream, err := etcdserverpb.NewLeaseClient(s.client.etcd.ActiveConnection()).LeaseKeepAlive(ctx)
+	stream, err := s.keepalives(ctx)
 	if err != nil {
 		return false, err
 	}
+	defer func() {
+		if !stream.inTime() || err != nil { // a later reply could be taken for one to the next request
+			stream.end()
+			s.stream = nil
+		}
+	}()
+	sent := time.Now()
 	if err := stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(s.id)}); err != nil {
 		return false, err
 	}
@@ -147,7 +178,7 @@ func (s *session) renew(limit time.Duration) (counted bool, err error) {
 	case reply.TTL <= 0:
 		return false, rpctypes.ErrLeaseNotFound
 	}
-	read, err := s.client.etcd.Get(ctx, s.client.o.Root, clientv3.WithCountOnly())
+	read, err := s.client.etcd.Get(ctx, s.client.o.Root+"/", clientv3.WithCountOnly())
 	if err != nil {
 		return false, err
 	}

@@ -73,10 +73,10 @@ func readQueue(key string, local bool) *etcdserverpb.RequestOp {
 	}}}
 }
 
-// queueNames are the keys of a lock without their common prefix.
+// queueNames are the keys of a lock without their common prefix: the keys of package lock/etcd have one more slash.
 func queueNames(lock string, kvs []*mvccpb.KeyValue) []string {
 	return format.Texts(kvs, func(kv *mvccpb.KeyValue) string {
-		return strings.TrimPrefix(string(kv.Key), queuePrefix(lock))
+		return strings.TrimLeft(strings.TrimPrefix(string(kv.Key), queuePrefix(lock)), "/")
 	})
 }
 
@@ -149,7 +149,9 @@ func (r *Reader) Keys(ctx context.Context) (map[string]time.Duration, error) {
 	}
 	found := make(map[string]time.Duration, len(reply.Kvs))
 	for _, kv := range reply.Kvs {
-		found[strings.TrimPrefix(string(kv.Key), root)] = -1
+		if name := strings.TrimPrefix(string(kv.Key), root); !strings.HasPrefix(name, ".") { // no mark of package lock/etcd
+			found[name] = -1
+		}
 	}
 	return found, nil
 }
@@ -168,8 +170,8 @@ func (r *Reader) DeleteHeld(ctx context.Context, lock string) (int, error) {
 	}
 	_, holders := cluster.OrderedQueueState(queueNames(lock, found.Kvs))
 	deleted := 0
-	for _, name := range holders {
-		reply, err := kv.DeleteRange(ctx, &etcdserverpb.DeleteRangeRequest{Key: []byte(queuePrefix(lock) + name)})
+	for i := range holders { // the first ones
+		reply, err := kv.DeleteRange(ctx, &etcdserverpb.DeleteRangeRequest{Key: found.Kvs[i].Key})
 		if err != nil {
 			return deleted, err
 		}

@@ -1,0 +1,96 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// TestUserOfOnePrefix: the documented role suffices for every kind, and for undoing an acquire. A session
+// authenticates for its stream of keepalives once.
+func TestUserOfOnePrefix(t *testing.T) {
+	t.Parallel()
+	b := startBackend(t)
+	ctx, admin := t.Context(), b.admin
+	_, err := admin.UserAdd(ctx, "root", "pw")
+	steps := []func() error{
+		func() error { _, err := admin.UserGrantRole(ctx, "root", "root"); return err },
+		func() error { _, err := admin.RoleAdd(ctx, "locks"); return err },
+		func() error {
+			_, err := admin.RoleGrantPermission(ctx, "locks", "/locks/", clientv3.GetPrefixRangeEnd("/locks/"),
+				clientv3.PermissionType(clientv3.PermReadWrite))
+			return err
+		},
+		func() error { _, err := admin.UserAdd(ctx, "app", "pw"); return err },
+		func() error { _, err := admin.UserGrantRole(ctx, "app", "locks"); return err },
+		func() error { _, err := admin.AuthEnable(ctx); return err },
+	}
+	for _, step := range steps {
+		err = errors.Join(err, step())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{b.addr}, Username: "app", Password: "pw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = etcd.Close() }()
+	renewed := make(chan *Hold, 100)
+	c, err := Open(etcd, Options{Lease: 12 * time.Second, OnRenewed: func(h *Hold) { renewed <- h }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.Background()) }()
+
+	h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+	if _, err := c.Mutex("orders").TryAcquire(ctx, "b"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a second owner: %v, want ErrHeld", err)
+	}
+	left, leave := context.WithCancel(ctx)
+	leave()
+	if _, err := c.Mutex("orders").Acquire(left, "b"); err == nil || errors.Is(err, lock.ErrUnknown) {
+		t.Errorf("a waiter that leaves: %v, want an error that is certain", err)
+	}
+	sessiontest.Release(t, h)
+	sessiontest.Release(t, sessiontest.Acquire(t, c.RW("table").Read().Acquire, "a"))
+	permits, err := c.Semaphore("pool", 3).Acquire(ctx, "a", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.authentications(t)
+	for range 3 {
+		<-renewed
+	}
+	if n := b.authentications(t) - before; n > 1 {
+		t.Errorf("%d authentications for three keepalives", n)
+	}
+	sessiontest.Release(t, permits)
+}
+
+// authentications is how often clients have authenticated.
+func (b *backend) authentications(t *testing.T) (n int) {
+	t.Helper()
+	metrics, err := b.metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(metrics) {
+		if strings.HasPrefix(line, "grpc_server_started_total") && strings.Contains(line, `grpc_method="Authenticate"`) {
+			words := strings.Fields(line)
+			n, err = strconv.Atoi(words[len(words)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return n
+}
