@@ -20,10 +20,10 @@ func (c *claim) announce(n *node) {
 	})
 }
 
-// inOrder are names in the order of their numbers. Numbers wrap at 2³¹: the difference to the number of own, which is
+// inOrder sorts names by their numbers. Numbers wrap at 2³¹: the difference to the number of own, which is
 // among them, says which is earlier (kazoo#606).
 func inOrder(own string, names []string) []string {
-	names, at := slices.Clone(names), numberOf(own)
+	at := numberOf(own)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(numberOf(a)-at, numberOf(b)-at) })
 	return names
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -20,8 +21,10 @@ type queue struct {
 	kind   queues.Kind
 }
 
-// turn is the place of a node among all nodes of its lock.
+// turn is the place of a node among all nodes of its lock. Other children of the node of the lock do not count, such as
+// locks of a client whose root it is.
 func (q *queue) turn(own string, names []string) queues.Turn {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !queues.IsEntry(name) })
 	return q.kind.Turn(own, inOrder(own, names))
 }
 

@@ -131,3 +131,19 @@ func TestBadInput(t *testing.T) {
 	}
 	sessiontest.BadNames(t, sessiontest.ClientOf(c, c.Close), "", ".", "..", "a/b", marksName)
 }
+
+// TestNestedRoots: a lock and the locks of a root that has its name do not exclude each other.
+func TestNestedRoots(t *testing.T) {
+	addr := startZooKeeper(t)
+	outer, inner := open(t, addr, Options{}), open(t, addr, Options{Root: "/locks/billing"})
+	invoice := sessiontest.Acquire(t, inner.Mutex("invoice-7").Acquire, "a")
+	billing, err := outer.Mutex("billing").TryAcquire(t.Context(), "b")
+	if err != nil {
+		t.Fatalf("a free lock whose name is a root: %v", err)
+	}
+	if _, err := inner.Mutex("invoice-8").TryAcquire(t.Context(), "c"); err != nil {
+		t.Errorf("a free lock below a held one: %v", err)
+	}
+	sessiontest.Release(t, billing)
+	sessiontest.Release(t, invoice)
+}

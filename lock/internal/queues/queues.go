@@ -156,6 +156,14 @@ func wordOf(name string) string {
 	return word
 }
 
+// IsEntry reports whether an entry of any kind has this name.
+func IsEntry(name string) bool {
+	word := wordOf(name)
+	n, total, permits := strings.Cut(word, "of")
+	_, err := strconv.Atoi(n + total)
+	return word == lockWord || word == readWord || permits && err == nil
+}
+
 // weightOf is the number of permits that an entry requests; an entry for no permits counts as all.
 func weightOf(name string, total int) int {
 	n, _, _ := strings.Cut(wordOf(name), "of")

@@ -94,3 +94,22 @@ func (b *backend) authentications(t *testing.T) (n int) {
 	}
 	return n
 }
+
+// TestNestedRoots: a lock and the locks of a root that has its name do not exclude each other.
+func TestNestedRoots(t *testing.T) {
+	b := startBackend(t)
+	outer, inner := open(t, b.addr, Options{}), open(t, b.addr, Options{Root: "/locks/billing"})
+	invoice := sessiontest.Acquire(t, inner.Mutex("invoice-7").Acquire, "a")
+	billing, err := outer.Mutex("billing").TryAcquire(t.Context(), "b")
+	if err != nil {
+		t.Fatalf("a free lock whose name is a root: %v", err)
+	}
+	if _, err := inner.Mutex("invoice-8").TryAcquire(t.Context(), "c"); err != nil {
+		t.Errorf("a free lock below a held one: %v", err)
+	}
+	sessiontest.Release(t, billing)
+	sessiontest.Release(t, invoice)
+	if _, err := Open(b.admin, Options{Root: "/locks//billing"}); err == nil {
+		t.Error("a root with two slashes in a row is accepted")
+	}
+}
