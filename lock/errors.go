@@ -17,8 +17,7 @@ var (
 	ErrNotOwner = errors.New("another owner has the lock by now")
 	// ErrReentered says that the owner already holds the lock, and the acquire is not a re-entry ([WithReentry]).
 	ErrReentered = errors.New("the owner holds the lock already")
-	// ErrTooFewReplicas says that the grant did not reach as many replicas as [Options].Replicas requires; it was
-	// undone.
+	// ErrTooFewReplicas says that the grant did not reach as many replicas as [Options].Replicas requires; it was undone.
 	ErrTooFewReplicas = errors.New("too few replicas have the grant")
 	// ErrReleased says that the hold was released before.
 	ErrReleased = errors.New("the hold was released")

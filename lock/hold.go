@@ -42,9 +42,8 @@ func (h *Hold) Owner() string { return h.claim.owner }
 // a quorum, only holds that were granted to this client count.
 func (h *Hold) Count() int { return int(h.count.Load()) }
 
-// Renew extends the hold to its full lease from now on. Its error is [ErrLost]
-// if the hold has ended, and [ErrUnknown] if no reply came before ctx or the hold
-// ended; until its Deadline the hold lasts even so.
+// Renew extends the hold to its full lease from now on. Its error is [ErrLost] if the hold has ended, and [ErrUnknown]
+// if no reply came before ctx or the hold ended; until its Deadline the hold lasts even so.
 func (h *Hold) Renew(ctx context.Context) error {
 	return failed("renew", "lock", h.claim.name, h.renew(ctx, h.lease))
 }

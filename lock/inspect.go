@@ -18,8 +18,7 @@ type State struct {
 	Token int64
 	// Metadata is the text of [WithMetadata]; empty: none.
 	Metadata string
-	// Remaining is how long the lock stays held unless it is renewed; negative: forever, because its expiry was
-	// removed.
+	// Remaining is how long the lock stays held unless it is renewed; negative: forever, because its expiry was removed.
 	Remaining time.Duration
 	// Waiting is the number of waiters of this client; waiters of other clients are not known.
 	Waiting int
@@ -78,8 +77,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 // lock is a claim of no hold.
 func (m *Mutex) lock() claim { return claim{key: m.key, layout: m.client.o.Layout} }
 
-// everywhere runs a script that belongs to no hold on all masters and returns the
-// replies, at least from a majority.
+// everywhere runs a script that belongs to no hold on all masters and returns the replies, at least from a majority.
 func (m *Mutex) everywhere(ctx context.Context, s wire.Script) ([]wire.Reply, error) {
 	if err := checkName(m.key); err != nil {
 		return nil, err

@@ -46,9 +46,8 @@ type CountDownOptions struct {
 	Generation uint64
 }
 
-// TrySetCount arms a latch that is open or does not exist, with a count of n, at
-// least one, and returns its generation. Its error is [ErrArmed] if it is still
-// counting.
+// TrySetCount arms a latch that is open or does not exist, with a count of n, at least one, and returns its generation.
+// Its error is [ErrArmed] if it is still counting.
 func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err error) {
 	started := l.client.startTime()
 	if err = checkCount(n, 1, maxCount); err == nil {
@@ -97,9 +96,8 @@ func latchState(r wire.Reply, err error) LatchState {
 	return LatchState{Count: int(r.Int(0)), Generation: uint64(r.Int(1))}
 }
 
-// Wait waits until the latch is open, for the generation that it finds. Its error
-// is [ErrAbsent] if the latch does not exist, or is deleted meanwhile, [ErrRearmed]
-// if it was deleted and armed again, and the end of ctx.
+// Wait waits until the latch is open, for the generation that it finds. Its error is [ErrAbsent] if the latch does not
+// exist, or is deleted meanwhile, [ErrRearmed] if it was deleted and armed again, and the end of ctx.
 func (l *Latch) Wait(ctx context.Context) error { return l.WaitGeneration(ctx, 0) }
 
 // WaitGeneration is Wait for one generation, as TrySetCount and CountDown returned it; 0 is the current one. It returns

@@ -49,8 +49,7 @@ func (l *Locker) Lock() {
 	l.hold = h
 }
 
-// TryLock takes the lock if it is free and reports whether it did. It does not panic:
-// an error is returned by Err.
+// TryLock takes the lock if it is free and reports whether it did. It does not panic: an error is returned by Err.
 func (l *Locker) TryLock() bool {
 	h, err := l.mutex.TryAcquire(l.ctx, l.options())
 	l.mu.Lock()

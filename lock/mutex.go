@@ -192,8 +192,7 @@ func (c *Client) newOwner() string {
 	return c.random.ID()
 }
 
-// leaseOf is the lease of a hold that asks for lease, 0: for the client's, and
-// whether the watchdog renews it.
+// leaseOf is the lease of a hold that asks for lease, 0: for the client's, and whether the watchdog renews it.
 func (c *Client) leaseOf(lease time.Duration) (time.Duration, bool, error) {
 	if lease == 0 {
 		return c.o.Lease, true, nil

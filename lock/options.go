@@ -41,10 +41,9 @@ type Options struct {
 	// Rand is the source of owner ids and delays; nil is a source seeded by the system. One goroutine at a time uses it.
 	// Two clients must not have sources with the same seed: their owners would be the same.
 	Rand rand.Source
-	// Order, in a simulation, lets goroutines that can run at one instant of virtual time
-	// through one by one, sorted by server and then by command, so that the same seed gives the same run. It is called
-	// before a goroutine sends a command, or, with a nil command, before an action that depends on other goroutines. Nil
-	// outside of simulations.
+	// Order, in a simulation, lets goroutines that can run at one instant of virtual time through one by one, sorted by
+	// server and then by command, so that the same seed gives the same run. It is called before a goroutine sends a
+	// command, or, with a nil command, before an action that depends on other goroutines. Nil outside of simulations.
 	Order func(server string, command func() string)
 	// OnRenewed is called after each renewal by the watchdog; the new end of validity
 	// is h.Deadline. It must return at once.
@@ -115,8 +114,7 @@ func checkLease(lease time.Duration) error {
 	return nil
 }
 
-// tombstoneTTL is for how many milliseconds a server keeps the reply to a release:
-// longer than a client retries it.
+// tombstoneTTL is for how many milliseconds a server keeps the reply to a release: longer than a client retries it.
 func (o Options) tombstoneTTL() int64 { return milliseconds(2 * o.Timeout) }
 
 // nodeLimit bounds a request to one of several masters (the Redis documentation on
@@ -139,6 +137,5 @@ func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// AllReplicas is for [Options].Replicas: every replica that is connected when the
-// lock is granted, and at least one.
+// AllReplicas is for [Options].Replicas: every replica that is connected when the lock is granted, and at least one.
 const AllReplicas = -1

@@ -10,8 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// Permits are permits of a semaphore, from Acquire until Release. Several
-// goroutines may use it.
+// Permits are permits of a semaphore, from Acquire until Release. Several goroutines may use it.
 type Permits struct {
 	leaseKeeper
 	pool pool
@@ -24,9 +23,8 @@ func (p *Permits) Count() int { return p.claim.permits }
 // [PermitSemaphore], one for all of them of a [Semaphore].
 func (p *Permits) IDs() []string { return p.pool.store.ids(p.claim) }
 
-// Renew extends the permits to their full lease from now on. Its error is
-// [ErrLost] if they are no longer held, and [ErrUnknown] if no reply came. It does
-// nothing for permits without a lease.
+// Renew extends the permits to their full lease from now on. Its error is [ErrLost] if they are no longer held, and
+// [ErrUnknown] if no reply came. It does nothing for permits without a lease.
 func (p *Permits) Renew(ctx context.Context) error { return p.Extend(ctx, p.lease) }
 
 // Extend is Renew with another lease, only this time. It never shortens the lease.

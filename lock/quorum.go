@@ -52,13 +52,12 @@ func broadcast[T any](ctx context.Context, q *quorum, bg *tasks.Group, limit tim
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
-		if !q.health[i].admit() {
+		if !q.admit(i) {
 			votes <- vote[T]{node: i, err: &requestError{wire.NotExecuted, errSilent}}
 			continue
 		}
 		started := bg.Start(func() {
-			// Silent masters time out one after the other: the result does not depend on
-			// which of several timers fires first.
+			// Silent masters time out one after the other: the result does not depend on which of several timers fires first.
 			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
 			defer cancel()
 			value, err := request(limited, i)

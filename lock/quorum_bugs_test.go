@@ -116,7 +116,7 @@ func TestEmptyMasterIsClaimedAgain(t *testing.T) {
 	release(t, h)
 }
 
-// A master that does not reply delays nothing: many holds are renewed in time.
+// A master that does not reply delays nothing: many holds are renewed in time, and few requests wait for it.
 // Regression: redsync#140, Redisson's watchdog (a dead shard delays the others)
 // Regression: redsync over go-redis (a deaf master delays the rest)
 func TestSilentMasterDelaysNothing(t *testing.T) {
@@ -134,6 +134,12 @@ func TestSilentMasterDelaysNothing(t *testing.T) {
 	c := newQuorumClient(t, rdbs, o)
 	release(t, acquire(t, c.Mutex("warm")))
 	m.servers[2].Stop(t)
+	for range maxBehind { // each leaves two requests behind
+		release(t, acquire(t, c.Mutex("again")))
+	}
+	if n := c.quorum.health[2].inFlight.Load(); n > maxBehind {
+		t.Errorf("%d requests wait for the master that does not reply", n)
+	}
 	var holds []*Hold
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		holds = append(holds, acquire(t, c.Mutex(name)))

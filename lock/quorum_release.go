@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
@@ -11,22 +12,39 @@ import (
 // health is whether a master of a quorum replies.
 type health struct {
 	mu       sync.Mutex
-	inFlight int
+	inFlight atomic.Int64
 	silent   bool // a request timed out, and no reply has come since
 }
 
-// maxProbes is how many requests at a time a master gets that does not reply. Each user who tries again would
-// leave another goroutine behind there.
-const maxProbes = 8
+const (
+	// maxProbes is how many requests at a time a master gets that does not reply. Each user who tries again would leave
+	// another goroutine behind there.
+	maxProbes = 8
+	// maxBehind is how many requests a master may have without a reply while the others have fewer than half as many:
+	// users have moved on with a majority.
+	maxBehind = 256
+)
 
-// admit counts a request as sent, unless too many are without a reply: then it reports false.
-func (h *health) admit() bool {
+// admit counts a request to a master as sent, unless too many are without a reply: then it reports false.
+func (q *quorum) admit(node int) bool {
+	h := &q.health[node]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.silent && h.inFlight >= maxProbes {
+	if h.silent && h.inFlight.Load() >= maxProbes {
 		return false
 	}
-	h.inFlight++
+	if n := h.inFlight.Load(); n >= maxBehind {
+		most := int64(0)
+		for i := range q.health {
+			if i != node {
+				most = max(most, q.health[i].inFlight.Load())
+			}
+		}
+		if n > 2*most {
+			return false
+		}
+	}
+	h.inFlight.Add(1)
 	return true
 }
 
@@ -34,7 +52,7 @@ func (h *health) admit() bool {
 func (h *health) done(err error, stopped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.inFlight--
+	h.inFlight.Add(-1)
 	if !stopped {
 		h.silent = err != nil && outcomeOf(err) == wire.Unknown
 	}
@@ -47,7 +65,7 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 		switch {
 		case except[i]:
 			continue
-		case !q.health[i].admit():
+		case !q.admit(i):
 			q.releaseLater(c, i)
 			votes <- vote[int]{node: i, err: &requestError{wire.Unknown, errSilent}}
 			continue

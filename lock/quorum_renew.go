@@ -75,8 +75,7 @@ func (b *ballot) count(node int, r renewal) {
 	}
 }
 
-// decided reports whether a majority keeps every claim, so that no further reply
-// changes the result.
+// decided reports whether a majority keeps every claim, so that no further reply changes the result.
 func (q *quorum) decided(ballots []ballot) bool {
 	for _, b := range ballots {
 		if b.kept < q.need() {

@@ -33,8 +33,7 @@ func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim
 	return renewApart(ctx, n, claims, request, func(i int) int { return i })
 }
 
-// renewMigrating sends the requests again that were refused because a slot migrates, each claim in one of its
-// own.
+// renewMigrating sends the requests again that were refused because a slot migrates, each claim in one of its own.
 func renewMigrating(ctx context.Context, n *node, claims []claim, alone func(claim) wire.Call, out []renewal) {
 	var refused []claim
 	var at []int

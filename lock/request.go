@@ -52,9 +52,8 @@ func (c *Client) runOn(ctx context.Context, what wire.Call, n int) (wire.Reply, 
 	return decode(value, n)
 }
 
-// request runs a script whose tombstone makes it count once, so that it is retried
-// until there is a reply, with at least n integers. With keep, its writes are to reach
-// replicas.
+// request runs a script whose tombstone makes it count once, so that it is retried until there is a reply, with at
+// least n integers. With keep, its writes are to reach replicas.
 func (c *Client) request(ctx context.Context, what wire.Call, n int, keep bool) (wire.Reply, error) {
 	send := c.node.Do
 	if keep {

@@ -62,8 +62,7 @@ func (r *retrier) next(err error) (again bool, final error) {
 	}
 	r.last = err
 	if err != nil {
-		// What too few replicas have is sent again: the reply is the same, and WAIT
-		// waits for all that was written before.
+		// What too few replicas have is sent again: the reply is the same, and WAIT waits for all that was written before.
 		o := outcomeOf(err)
 		if o != wire.Rejected && o != wire.Broken && r.client.pause(&r.ctx, r.client.backoff()) {
 			return true, nil

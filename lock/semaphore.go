@@ -6,8 +6,7 @@ package lock
 // wait for replicas. It is not fair: a waiter for few permits may overtake a waiter for many. It is kept on one master.
 // Several goroutines may use it.
 //
-// A semaphore named pool is the hash pool, in which free + the sum of all h: is
-// always total:
+// A semaphore named pool is the hash pool, in which free + the sum of all h: is always total:
 //
 //	kind      "semaphore"
 //	total     permits there are; it has no expiry

@@ -16,8 +16,7 @@ const pollUnsubscribed = 200 * time.Millisecond
 type waitMode uint8
 
 const (
-	// polling retries after random delays, which part clients that split the vote
-	// of several masters.
+	// polling retries after random delays, which part clients that split the vote of several masters.
 	polling waitMode = iota
 	// spinning retries after random delays that start short.
 	spinning

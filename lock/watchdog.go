@@ -167,8 +167,7 @@ func (w *watchdog) collect(now time.Time) (due []*leaseKeeper, next time.Time) {
 	return due, next
 }
 
-// dismiss reports whether k has been renewed for as long as it may be; then it
-// ends with its lease.
+// dismiss reports whether k has been renewed for as long as it may be; then it ends with its lease.
 func (w *watchdog) dismiss(k *leaseKeeper, now time.Time) bool {
 	w.mu.Lock()
 	over := !k.renewal.last.IsZero() && !now.Before(k.renewal.last)
@@ -202,8 +201,7 @@ func (w *watchdog) send(holds []*leaseKeeper) {
 	})
 }
 
-// settle applies the reply for k: the next renewal is in a third of the lease, or
-// soon if there was no reply.
+// settle applies the reply for k: the next renewal is in a third of the lease, or soon if there was no reply.
 func (w *watchdog) settle(k *leaseKeeper, r renewal) {
 	due := r.sent.Add(k.lease / 3)
 	if r.err != nil {

@@ -66,12 +66,13 @@ func TestUserOfOnePrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := b.authentications(t)
-	for range 3 {
+	const most = 10 // renewals; a busy machine may lose the stream between some of them
+	for n, before := 0, -1; b.authentications(t) != before; n++ {
+		if n == most {
+			t.Fatalf("a client has authenticated between each two of %d keepalives", most)
+		}
+		before = b.authentications(t)
 		<-renewed
-	}
-	if n := b.authentications(t) - before; n > 1 {
-		t.Errorf("%d authentications for three keepalives", n)
 	}
 	sessiontest.Release(t, permits)
 }

@@ -151,7 +151,9 @@ func (b *backend) Entries(ctx context.Context, lock string) (keys []string, err 
 		return nil, err
 	}
 	for _, kv := range found.Kvs {
-		keys = append(keys, string(kv.Key))
+		if key := string(kv.Key); !strings.HasPrefix(key, defaultRoot+"/.") { // no mark
+			keys = append(keys, key)
+		}
 	}
 	return keys, nil
 }

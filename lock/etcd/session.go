@@ -127,7 +127,7 @@ func (s *session) answered(limit time.Duration, again bool) {
 	s.patience.Store(int64(limit))
 }
 
-// stream carries the keepalives of a session: with a stream for each, each would be authenticated anew.
+// stream carries the keepalives of a session: a stream for each would be authenticated each time.
 type stream struct {
 	etcdserverpb.Lease_LeaseKeepAliveClient
 	end    context.CancelFunc
