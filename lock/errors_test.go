@@ -2,11 +2,13 @@ package lock
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,6 +31,7 @@ func TestClassify(t *testing.T) {
 		{redis.ErrPoolTimeout, wire.NotExecuted},
 		{redis.ErrClosed, wire.Rejected},
 		{errors.New("redis: all sentinels specified in configuration are unreachable: x"), wire.NotExecuted},
+		{&tls.CertificateVerificationError{Err: errors.New("unknown authority")}, wire.NotExecuted},
 		{io.EOF, wire.Unknown},
 		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, wire.Unknown},
 		{context.DeadlineExceeded, wire.Unknown},
@@ -89,6 +92,46 @@ func TestErrorsNameTheLock(t *testing.T) {
 	} {
 		if err := try(); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A hold that has ended is lost, whatever another program stores at its key by then.
+func TestReleaseAfterForeignData(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t).Dial(t)
+	ctx, c := context.Background(), newTestClient(t, rdb, Options{})
+	long := WithLease(time.Hour)
+	ended := func(k *leaseKeeper) {
+		k.mu.Lock()
+		k.deadline = time.Now()
+		k.mu.Unlock()
+		if err := k.Err(); !errors.Is(err, ErrLost) {
+			t.Errorf("error %v at the deadline, want ErrLost", err)
+		}
+	}
+	mutex, fair, rw := acquire(t, c.Mutex("mutex"), long), acquire(t, c.FairMutex("fair"), long), c.RW("rw").Write()
+	writer, err := rw.Acquire(ctx, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	permits, err := c.PermitSemaphore("permits", WithTotal(1)).Acquire(ctx, 1, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, h := range map[string]struct {
+		*leaseKeeper
+		releaser
+	}{
+		"mutex": {&mutex.leaseKeeper, mutex}, "fair": {&fair.leaseKeeper, fair}, "rw": {&writer.leaseKeeper, writer},
+		"permits": {&permits.leaseKeeper, permits},
+	} {
+		ended(h.leaseKeeper)
+		if err := rdb.Set(ctx, kind, "of another program", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.releaser.Release(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("%s: %v, want ErrLost", kind, err)
 		}
 	}
 }

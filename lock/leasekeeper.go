@@ -232,6 +232,14 @@ func (k *leaseKeeper) beginRelease() (before, err error) {
 	return before, err
 }
 
+// replyAfter is the reply to a release. After the end of the hold, the key may be another program's.
+func replyAfter(before error, left int, err error) (int, error) {
+	if errors.Is(before, ErrLost) && errors.Is(err, ErrForeign) {
+		return codeNotOwner, nil
+	}
+	return left, err
+}
+
 // finishRelease is called with the reply of the server, left, and returns the result of the release.
 func (k *leaseKeeper) finishRelease(before error, left int) error {
 	k.mu.Lock()

@@ -333,3 +333,16 @@ func TestUselessOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestPauseHasAFloor: no option makes a waiter send requests without a pause.
+func TestPauseHasAFloor(t *testing.T) {
+	t.Parallel()
+	c := newTestClient(t, startRedis(t).Dial(t), Options{PollMax: 1})
+	if c.o.PollMax != time.Millisecond {
+		t.Errorf("poll limit %v, want 1ms", c.o.PollMax)
+	}
+	w := &waitLoop{client: c, retryDelay: func(int) time.Duration { return 0 }}
+	if d := w.delay(0, turn{}, nil); d != time.Millisecond {
+		t.Errorf("a delay of %v, want 1ms", d)
+	}
+}

@@ -45,8 +45,8 @@ func (p *Permits) Release(ctx context.Context) error {
 	started := p.client.startTime()
 	before, err := p.beginRelease()
 	if err == nil {
-		var left int
-		if left, err = p.client.giveBack(ctx, p.claim); err == nil {
+		left, failure := p.client.giveBack(ctx, p.claim)
+		if left, err = replyAfter(before, left, failure); err == nil {
 			err = p.finishRelease(before, left)
 		}
 	}

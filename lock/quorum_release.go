@@ -20,8 +20,8 @@ const (
 	// maxProbes is how many requests at a time a master gets that does not reply. Each user who tries again would leave
 	// another goroutine behind there.
 	maxProbes = 8
-	// maxBehind is how many requests a master may have without a reply while the others have fewer than half as many:
-	// users have moved on with a majority.
+	// maxBehind is how many requests a master may have without a reply while all others together have fewer: users have
+	// moved on with a majority.
 	maxBehind = 256
 )
 
@@ -34,13 +34,11 @@ func (q *quorum) admit(node int) bool {
 		return false
 	}
 	if n := h.inFlight.Load(); n >= maxBehind {
-		most := int64(0)
+		all := int64(0)
 		for i := range q.health {
-			if i != node {
-				most = max(most, q.health[i].inFlight.Load())
-			}
+			all += q.health[i].inFlight.Load()
 		}
-		if n > 2*most {
+		if 2*n > all {
 			return false
 		}
 	}

@@ -255,7 +255,7 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 	case err != nil:
 		d = w.client.backoff()
 	case w.retryDelay != nil:
-		d = w.retryDelay(n + 1)
+		d = max(w.retryDelay(n+1), minPause)
 	case w.mode == spinning: // full jitter, and no more than the other owner has left
 		limit = min(time.Millisecond<<min(n, 7), limit)
 		if t.ttl > 0 {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -63,8 +64,9 @@ func Classify(err error) *Error {
 	}
 	var server redis.Error
 	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
-	case strings.HasPrefix(err.Error(), "redis: all sentinels"): // no connection was made
+	case strings.HasPrefix(err.Error(), "redis: all sentinels"), errors.As(err, &certificate): // no connection was made
 		return &Error{Outcome: NotExecuted, Err: err}
 	case errors.As(err, &server):
 		return classifyServer(err)

@@ -152,7 +152,7 @@ func TestDirectCallWithoutConnection(t *testing.T) {
 		if len(sent) != 1 || sent[0] != directTimeout {
 			t.Errorf("sent after %v, want once after %v", sent, directTimeout)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		p.slow, p.rdb, p.brief = false, dialer(directTimeout*2/5), dialer(directTimeout*2/5)
 		for range 3 { // the second and the third use the alarm of the first
