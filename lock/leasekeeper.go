@@ -165,7 +165,7 @@ func (k *leaseKeeper) Err() error {
 	if why == nil && late { // the timer has not noticed yet, as after a pause of the process
 		if why = k.end(ErrLost); why == nil {
 			k.client.bg.Start(k.holder.onLost)
-			why = ErrLost
+			return ErrLost
 		}
 	}
 	return why

@@ -30,17 +30,12 @@ func (q *quorum) admit(node int) bool {
 	h := &q.health[node]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.silent && h.inFlight.Load() >= maxProbes {
-		return false
+	n, all := h.inFlight.Load(), int64(0)
+	for i := range q.health {
+		all += q.health[i].inFlight.Load()
 	}
-	if n := h.inFlight.Load(); n >= maxBehind {
-		all := int64(0)
-		for i := range q.health {
-			all += q.health[i].inFlight.Load()
-		}
-		if 2*n > all {
-			return false
-		}
+	if h.silent && n >= maxProbes || n >= maxBehind && 2*n > all {
+		return false
 	}
 	h.inFlight.Add(1)
 	return true

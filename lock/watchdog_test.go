@@ -49,7 +49,7 @@ func TestErrAfterPause(t *testing.T) {
 	h.mu.Lock()
 	h.deadline = time.Now()
 	h.mu.Unlock()
-	if err := h.Err(); !errors.Is(err, ErrLost) || context.Cause(h.Context()) != err || !isClosed(h.Done()) {
+	if err := h.Err(); !errors.Is(err, ErrLost) || !errors.Is(context.Cause(h.Context()), ErrLost) || !isClosed(h.Done()) {
 		t.Errorf("error %v, cause %v, want ErrLost", err, context.Cause(h.Context()))
 	}
 	within(t, testTimeout, "the call of OnLost", s.lost)
