@@ -64,7 +64,7 @@ type tester struct {
 // Test tests l against its stated promises: for [Config.Time], it runs the scenarios of the catalog that fit them, and
 // then generated ones. Each cause of violations that a correct lock does not have fails a sub-test of its name, with
 // advice and the code that repeats the run; causes that any lock of this kind has are logged, as is a summary. If a
-// slow machine makes too few runs in that time, it makes some more. It also fails t if too little was tested to decide.
+// slow machine makes too few runs in that time, Test runs more. It also fails t if too little was tested to decide.
 func Test(t *testing.T, c Config, l Lock) Result {
 	t.Helper()
 	if c.Scenario != "" || c.Set != nil || c.Seeds != 0 {

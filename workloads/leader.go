@@ -41,7 +41,7 @@ func leaderClient(ctx context.Context, stop <-chan struct{}, e workload.Env) {
 	}
 }
 
-// lead works as the leader until its term or the run is over. It returns false if the leader knows before that it has
+// lead works as the leader until its term or the run is over. It returns false if the leader learns earlier that it has
 // lost the lock.
 func lead(a *workload.Actor, h session.Hold) bool {
 	began, term := time.Now(), a.Params.Term

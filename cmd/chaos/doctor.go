@@ -36,8 +36,8 @@ before the first scenario. Exit code 0 if the clients conform to the protocol, 1
 		},
 	}
 	c.Flags().StringVar(&lock, "lock", "", "check the client of a lock: a name of chaos list locks, or exec:COMMAND")
-	c.Flags().StringVar(&topology, "topology", "", "with --lock: a scenario `FILE` with servers of your own, or none "+
-		"(default: one server that the lock runs on)")
+	c.Flags().StringVar(&topology, "topology", "", "with --lock: a scenario `FILE` with servers of your own, or the word "+
+		"none (default: one server that the lock runs on)")
 	c.Flags().DurationVar(&initTimeout, "init-timeout", 0, "with --lock: how long to wait for the client's reply to init")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c

@@ -72,7 +72,7 @@ func (t targetFlags) address() (a target.Address, err error) {
 	return a, nil
 }
 
-// on is s on the servers of --target, and refuses flags about servers that no run accepts, on any machine.
+// on puts s on the servers of --target. It refuses wrong flags about servers before it looks at the machine.
 func (t targetFlags) on(s scenarios.Scenario, backend string) (scenarios.Scenario, error) {
 	if t.url != "" && backend != autoBackend {
 		return s, usage(errors.New("--backend and --target exclude each other"))

@@ -87,7 +87,7 @@ type draw struct {
 	*rand.Rand
 	scenarios.Scenario
 	can   promise.Set // of the lock with the options of the scenario
-	kinds int         // how many kinds of fault there are
+	kinds int         // how many kinds of fault to draw
 }
 
 // Draw returns the scenario of a seed, with overrides: the same one for the same lock, kinds and seed. It is valid. The

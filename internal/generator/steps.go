@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/workloads/workload"
 )
 
-// drawFaults draws the faults, each once or several times, some of them on a slow network.
+// drawFaults draws the faults, each once or several times; some runs have a slow network.
 func (d *draw) drawFaults() {
 	possible := slices.DeleteFunc(tolerances(), func(t tolerance) bool { return !d.survives(t) })
 	if d.outworks() {
@@ -47,9 +47,8 @@ func (d *draw) distance() scenarios.Step {
 }
 
 // boundPauses limits pauses, so that no client is paused beyond the end of its lease, which no lock survives. A holder
-// may be paused for a quarter of a lease, since it has half of one left. Beside other faults, which may have delayed
-// the grant or prevented renewals, in rounds, which have short leases of their own, and for longer, only waiters are
-// paused.
+// may be paused for a quarter of a lease, since it has half of one left. Only waiters are paused for longer, in rounds
+// (short leases of their own), and beside other faults, which may have delayed the grant or prevented renewals.
 func (d *draw) boundPauses() {
 	names := d.FaultNames()
 	alone := !slices.ContainsFunc(names, func(name string) bool { return name != pauseClient })

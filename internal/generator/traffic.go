@@ -91,7 +91,7 @@ func (d *draw) rounds() {
 	p.Think, p.Wait = pick(d, 4*time.Second, 6*time.Second), 3*time.Second
 	p.Lease = d.lease(pick(d, time.Second, 10*time.Second, 10*time.Second))
 	if d.Options[optionPoll] != "" && d.can.Has(promise.Wakes) && d.chance(80) {
-		d.Options[optionPoll] = "20s" // a waiter that asks again soon needs no message, nor one of a lease that ends soon
+		d.Options[optionPoll] = "20s" // with short polls or leases, a waiter needs no message
 	}
 	d.share(60)
 	d.Duration = time.Duration(4+d.IntN(3)) * p.Think
@@ -107,7 +107,7 @@ func loop(kind string) func(d *draw) {
 		p.Think, p.Jitter = min(pick(d, 0, 5*ms, p.Hold, 5*p.Hold), 4*time.Second), pick(d, 0, 0, p.Hold/2)
 		p.Wait = pick(d, 250*ms, time.Second, 3*time.Second, 10*time.Second)
 		p.Lease = d.lease(2 * (p.Hold + p.Jitter))
-		if p.Hold <= 100*ms && d.chance(15) { // clients seldom meet: what is left of a request is in nobody's way, and stays
+		if p.Hold <= 100*ms && d.chance(15) { // clients seldom meet: remains of a request are in nobody's way, and stay
 			p.Keys = 2 * p.Clients
 		}
 		if kind == workload.Semaphore {
@@ -140,7 +140,7 @@ func (d *draw) latches() {
 }
 
 // lease draws the lease that clients request: 0 for a lock without leases, and perhaps for a lock that renews them. It
-// is at least least, so that no holder works beyond it.
+// is no shorter than least, so that no holder works beyond it.
 func (d *draw) lease(least time.Duration) time.Duration {
 	if d.can.Any(promise.Unleased|promise.Latch) || d.can.Has(promise.Watchdog) && d.chance(40) {
 		return 0

@@ -86,7 +86,7 @@ func ParseAddress(text string) (Address, error) {
 	return a, errors.Join(a.readPath(strings.Trim(path.Path, "/")), a.readQuery(path.Query()))
 }
 
-// Topology is that of servers of any kind: their addresses.
+// Topology has the addresses of servers of any kind.
 func (a Address) Topology() cluster.Topology {
 	return cluster.Topology{Kind: a.Kind, Addrs: a.Servers}.Defaults()
 }

@@ -28,7 +28,7 @@ type Secrets struct {
 type server struct {
 	name, addr string
 	dial       gate.Dialer
-	own        *redis.Client // nil: it is none of Redis
+	own        *redis.Client // nil: not a Redis server
 	gate       *gate.Gate
 	refuses    atomic.Bool // the last connection to a server of [Given] failed
 }

@@ -59,7 +59,7 @@ var (
 	_ cluster.Inventory = (*Target)(nil)
 )
 
-// Discover asks the servers which there are. The caller closes the target, and calls Gates before clients connect.
+// Discover asks the servers which there are. The caller closes the target, and calls OpenGates before clients do.
 // Errors wrap [cluster.ErrEnvironment].
 func Discover(ctx context.Context, cfg Config) (*Target, error) {
 	t := &Target{address: cfg.Address, secrets: cfg.Secrets, prefix: cfg.Prefix}
