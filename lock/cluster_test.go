@@ -158,8 +158,9 @@ func TestClusterWithoutShardChannels(t *testing.T) {
 				}
 				served <- err
 			}()
-			eventually(t, testTimeout, "a subscription of "+name, func() bool {
-				return len(admin.PubSubChannels(ctx, "*{"+name+"}*").Val()) > 0
+			channel := map[string]string{"plain": "{plain}:free", "fair": "{fair}:grant"}[name]
+			eventually(t, testTimeout, "a waiter and a subscription of "+name, func() bool {
+				return there.queues.Waiting(channel) > 0 && len(admin.PubSubChannels(ctx, channel).Val()) > 0
 			})
 			if err := h.Release(ctx); err != nil {
 				t.Error(err)

@@ -91,7 +91,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 		r = new(retrier)
 	}
 	left, err := r.giveBack(ctx, c, cl)
-	if left, err = replyAfter(before, left, err); err != nil {
+	if left, err = h.replyAfter(before, left, err); err != nil {
 		return err
 	}
 	h.count.Store(int64(max(left, 0)))

@@ -233,8 +233,9 @@ func (k *leaseKeeper) beginRelease() (before, err error) {
 }
 
 // replyAfter is the reply to a release. After the end of the hold, the key may be another program's.
-func replyAfter(before error, left int, err error) (int, error) {
-	if errors.Is(before, ErrLost) && errors.Is(err, ErrForeign) {
+func (k *leaseKeeper) replyAfter(before error, left int, err error) (int, error) {
+	d := k.Deadline()
+	if (errors.Is(before, ErrLost) || !d.IsZero() && !time.Now().Before(d)) && errors.Is(err, ErrForeign) {
 		return codeNotOwner, nil
 	}
 	return left, err

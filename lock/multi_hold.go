@@ -68,6 +68,9 @@ func (m *MultiHold) Done() <-chan struct{} { return m.done }
 
 // Err is like [Hold.Err].
 func (m *MultiHold) Err() error {
+	for _, h := range m.holds {
+		_ = h.base().Err() // ends all if a deadline has passed
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.over

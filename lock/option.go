@@ -97,9 +97,9 @@ func WithTries(n int) Option {
 	return func(s *settings) { s.tries, s.given = n, s.given|optTries }
 }
 
-// WithRetryDelay limits how long a waiter sleeps after try number 1, 2 and so on found the lock held, to 1 ms or more.
-// A release wakes the waiter earlier, unless it polls ([WithPolling], [NewQuorum]). After an error the library's own
-// delay applies. f must be safe for concurrent use.
+// WithRetryDelay limits how long a waiter sleeps after try number 1, 2 and so on found the lock held; less than 1 ms
+// counts as 1 ms. A release wakes the waiter earlier, unless it polls ([WithPolling], [NewQuorum]). After an error the
+// library's own delay applies. f must be safe for concurrent use.
 func WithRetryDelay(f func(try int) time.Duration) Option {
 	return func(s *settings) { s.delay, s.given = f, s.given|optRetryDelay }
 }

@@ -13,7 +13,7 @@ type Options struct {
 	// the hold ends. 0 is 30 s; at least 10 ms.
 	Lease time.Duration
 	// PollMax is how long the first waiter sleeps at most before it retries, in case the message that the lock is free
-	// was lost; the second sleeps up to twice as long, and so on. 0 is 1 s; at least 1 ms.
+	// was lost; the second sleeps up to twice as long, and so on. 0 is 1 s; less than 1 ms is 1 ms.
 	PollMax time.Duration
 	// Timeout bounds work that must be done even if the caller's context has ended: a release, and the undoing of an
 	// acquire of unknown outcome. 0 is 5 s.
@@ -63,7 +63,7 @@ type Options struct {
 const (
 	defaultLease   = 30 * time.Second
 	defaultPollMax = time.Second
-	minPause       = time.Millisecond // between two requests of a waiter, as options choose it
+	minPause       = time.Millisecond // the shortest that an option can set between two requests of a waiter
 	defaultTimeout = 5 * time.Second
 	minLease       = 10 * time.Millisecond
 	maxLease       = 10 * 365 * 24 * time.Hour

@@ -46,7 +46,7 @@ func (p *Permits) Release(ctx context.Context) error {
 	before, err := p.beginRelease()
 	if err == nil {
 		left, failure := p.client.giveBack(ctx, p.claim)
-		if left, err = replyAfter(before, left, failure); err == nil {
+		if left, err = p.replyAfter(before, left, failure); err == nil {
 			err = p.finishRelease(before, left)
 		}
 	}

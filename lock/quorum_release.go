@@ -20,8 +20,8 @@ const (
 	// maxProbes is how many requests at a time a master gets that does not reply. Each user who tries again would leave
 	// another goroutine behind there.
 	maxProbes = 8
-	// maxBehind is how many requests a master may have without a reply while all others together have fewer: users have
-	// moved on with a majority.
+	// maxBehind is how many requests may wait for a master that has more of them than all other masters together: users
+	// have moved on with a majority.
 	maxBehind = 256
 )
 

@@ -30,9 +30,9 @@ type Options struct {
 	// There is one connection to each endpoint that the etcd client has at Open. The client's KV must never be
 	// replaced or wrapped, for example by package namespace: first attempts would bypass the wrapper.
 	LeaderFirst bool
-	// Root begins the names of all keys, followed by a slash: a user of etcd needs a role with the rights to read and
-	// write the prefix /locks/ for the root /locks. Empty: /locks. Locks of different roots are different, even if a root
-	// begins with another one. It must not have two slashes in a row.
+	// Root begins the names of all keys, followed by a slash: for the root /locks, a user of etcd needs a role that may
+	// read and write the prefix /locks/. Empty: /locks. Locks of different roots are different, even if one root begins
+	// with the other. Root must not have two slashes in a row.
 	Root string
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
 	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.

@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/internal/testkit/sessiontest"
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -56,8 +57,17 @@ func TestUserOfOnePrefix(t *testing.T) {
 		t.Errorf("a second owner: %v, want ErrHeld", err)
 	}
 	left, leave := context.WithCancel(ctx)
+	gone := make(chan error, 1)
+	go func() {
+		_, err := c.Mutex("orders").Acquire(left, "b")
+		gone <- err
+	}()
+	locktest.Eventually(t, sessiontest.Timeout, "a waiter has a key", func() bool {
+		keys, err := etcd.Get(ctx, "/locks/orders/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		return err == nil && keys.Count == 2
+	})
 	leave()
-	if _, err := c.Mutex("orders").Acquire(left, "b"); err == nil || errors.Is(err, lock.ErrUnknown) {
+	if err := <-gone; err == nil || errors.Is(err, lock.ErrUnknown) {
 		t.Errorf("a waiter that leaves: %v, want an error that is certain", err)
 	}
 	sessiontest.Release(t, h)
@@ -72,6 +82,9 @@ func TestUserOfOnePrefix(t *testing.T) {
 			t.Fatalf("a client has authenticated between each two of %d keepalives", most)
 		}
 		before = b.authentications(t)
+		for len(renewed) > 0 {
+			<-renewed
+		}
 		<-renewed
 	}
 	sessiontest.Release(t, permits)

@@ -162,7 +162,7 @@ func (s *session) renew(limit time.Duration) (counted bool, err error) {
 		return false, err
 	}
 	defer func() {
-		if !stream.inTime() || err != nil { // a later reply could be taken for one to the next request
+		if !stream.inTime() || err != nil || !counted { // a later reply could be taken for one to the next request
 			stream.end()
 			s.stream = nil
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
 
 // announce writes a node that has its permits, which wakes the one behind it: that may fit, too, and has to watch all
@@ -26,6 +28,17 @@ func inOrder(own string, names []string) []string {
 	at := numberOf(own)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(numberOf(a)-at, numberOf(b)-at) })
 	return names
+}
+
+// isEntry reports whether a request has this name, with the number of ten digits that the server has appended.
+func isEntry(name string) bool {
+	const parts, digits = 3, 10
+	words := strings.SplitN(name, "-", parts)
+	if len(words) < parts || len(words[2]) < digits || !queues.IsEntry(name) {
+		return false
+	}
+	_, err := strconv.ParseInt(words[2], 10, 32)
+	return err == nil
 }
 
 // numberOf is the number that the server has appended to a name: ID-WORD-NUMBER. One of others counts as the first.

@@ -24,7 +24,7 @@ type queue struct {
 // turn is the place of a node among all nodes of its lock. Other children of the node of the lock do not count, such as
 // locks of a client whose root it is.
 func (q *queue) turn(own string, names []string) queues.Turn {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !queues.IsEntry(name) })
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isEntry(name) })
 	return q.kind.Turn(own, inOrder(own, names))
 }
 

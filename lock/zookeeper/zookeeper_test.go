@@ -136,7 +136,7 @@ func TestBadInput(t *testing.T) {
 func TestNestedRoots(t *testing.T) {
 	addr := startZooKeeper(t)
 	outer, inner := open(t, addr, Options{}), open(t, addr, Options{Root: "/locks/billing"})
-	invoice := sessiontest.Acquire(t, inner.Mutex("invoice-7").Acquire, "a")
+	invoice := sessiontest.Acquire(t, inner.Mutex("invoice-lock").Acquire, "a")
 	billing, err := outer.Mutex("billing").TryAcquire(t.Context(), "b")
 	if err != nil {
 		t.Fatalf("a free lock whose name is a root: %v", err)

@@ -159,9 +159,10 @@ func wordOf(name string) string {
 // IsEntry reports whether an entry of any kind has this name.
 func IsEntry(name string) bool {
 	word := wordOf(name)
-	n, total, permits := strings.Cut(word, "of")
-	_, err := strconv.Atoi(n + total)
-	return word == lockWord || word == readWord || permits && err == nil
+	n, total, _ := strings.Cut(word, "of")
+	_, bad := strconv.Atoi(n)
+	_, worse := strconv.Atoi(total)
+	return word == lockWord || word == readWord || bad == nil && worse == nil
 }
 
 // weightOf is the number of permits that an entry requests; an entry for no permits counts as all.

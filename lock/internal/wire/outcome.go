@@ -66,7 +66,7 @@ func Classify(err error) *Error {
 	var dial *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case strings.HasPrefix(err.Error(), "redis: all sentinels"), errors.As(err, &certificate): // no connection was made
+	case strings.HasPrefix(err.Error(), "redis: all sentinels"), errors.As(err, &certificate): // nothing was sent
 		return &Error{Outcome: NotExecuted, Err: err}
 	case errors.As(err, &server):
 		return classifyServer(err)
