@@ -24,11 +24,16 @@ func led(t *testing.T, n int, change func(*workloadtest.Client, *workload.Env)) 
 	e := workloadtest.Env(c, tape, 0, 3, 1)
 	e.Params.Kind, e.Params.Lease, e.Can = workload.Leader, 0, promise.ReportsLoss
 	change(c, &e)
-	go e.Session.Listen()
+	listened := make(chan struct{})
+	go func() {
+		e.Session.Listen()
+		close(listened)
+	}()
 	leaderClient(t.Context(), workloadtest.StopAfter(c, n), e)
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+	<-listened
 	var ops []string
 	for _, r := range c.Requests {
 		ops = append(ops, r.Op)

@@ -149,11 +149,11 @@ func TestDirectCallWithoutConnection(t *testing.T) {
 		if took := time.Since(begun); took != 5*directTimeout || Classify(a.Err).Outcome != Unknown {
 			t.Errorf("after %v: %v, want that the outcome is unknown after %v", took, a.Err, 5*directTimeout)
 		}
+		<-time.After(time.Second)
+		synctest.Wait()
 		if len(sent) != 1 || sent[0] != directTimeout {
 			t.Errorf("sent after %v, want once after %v", sent, directTimeout)
 		}
-		<-time.After(time.Second)
-		synctest.Wait()
 		p.slow, p.rdb, p.brief = false, dialer(directTimeout*2/5), dialer(directTimeout*2/5)
 		for range 3 { // the second and the third use the alarm of the first
 			if a := p.do(t.Context(), Call{Script: NewScript("return 1"), Keys: []string{"k"}}); a.Err != nil {
