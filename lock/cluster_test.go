@@ -22,7 +22,7 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 	var servers []*server
 	var addrs []string
 	for i := range 3 {
-		s := locktest.StartServerAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		s := locktest.StartServerAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-node-timeout", "6000",
 			"--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i), "--cluster-port", portOf(freeAddr(t)))
 		servers, addrs = append(servers, s), append(addrs, s.Addr)
 	}
