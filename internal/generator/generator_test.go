@@ -99,6 +99,22 @@ func TestDrawReachesEverything(t *testing.T) {
 	}
 }
 
+// drawnFaults are the faults that 300 seeds draw for a lock. Drawing checks each scenario.
+func drawnFaults(t *testing.T, l Lock) map[string]bool {
+	t.Helper()
+	drawn := map[string]bool{}
+	for seed := range uint64(300) {
+		s, err := l.Draw(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range s.FaultNames() {
+			drawn[name] = true
+		}
+	}
+	return drawn
+}
+
 // TestDrawForServersOfTheUser: they are killed only if the lock promises to keep its grants then, and nothing is drawn
 // that needs Redis, or a program that prints a role or the holder of a lock.
 func TestDrawForServersOfTheUser(t *testing.T) {
@@ -110,16 +126,7 @@ func TestDrawForServersOfTheUser(t *testing.T) {
 			if keeps {
 				l.Can |= promise.KeepsGrants
 			}
-			drawn := map[string]bool{}
-			for seed := range uint64(300) {
-				s, err := l.Draw(seed) // it checks the scenario
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, name := range s.FaultNames() {
-					drawn[name] = true
-				}
-			}
+			drawn := drawnFaults(t, l)
 			if drawn["kill"] != keeps || !drawn["partition"] || !drawn["client-crash"] || drawn["grant-reply-lost"] {
 				t.Errorf("%d servers, keeps-grants %v: %v", nodes, keeps, slices.Sorted(maps.Keys(drawn)))
 			}
@@ -135,16 +142,7 @@ func TestDrawForGivenServers(t *testing.T) {
 	} {
 		l := find(t, "exec:./lock")
 		l.Servers, l.Can = &own, promise.Try|promise.KeepsGrants
-		drawn := map[string]bool{}
-		for seed := range uint64(300) {
-			s, err := l.Draw(seed) // it checks the scenario
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range s.FaultNames() {
-				drawn[name] = true
-			}
-		}
+		drawn := drawnFaults(t, l)
 		if drawn["kill"] || drawn["partition"] != (own.Kind == cluster.Command) || !drawn["client-crash"] {
 			t.Errorf("%+v: %v", own, slices.Sorted(maps.Keys(drawn)))
 		}
