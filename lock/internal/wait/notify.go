@@ -27,25 +27,15 @@ func (s *Queues) NotifyMode() NotifyMode {
 	return NotifyShard
 }
 
-// subscribeUnsharded lets all channels be subscribed with SUBSCRIBE, because a server has no SSUBSCRIBE.
-func (s *Queues) subscribeUnsharded() {
-	s.unsharded.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, q := range s.channels {
-		q.sharded = false
-	}
-}
-
 // wantedAt are the channels to be subscribed, by the address of the master that
 // has their slots; empty: any server, for messages that go to all nodes.
 func (s *Queues) wantedAt(ctx context.Context, now time.Time) (map[string]map[string]bool, error) {
 	out := make(map[string]map[string]bool)
 	var failed error
-	wanted := s.wanted(now)
-	for _, channel := range slices.Sorted(maps.Keys(wanted)) {
+	sharded := s.NotifyMode() == NotifyShard
+	for _, channel := range slices.Sorted(maps.Keys(s.wanted(now))) {
 		addr := ""
-		if wanted[channel] {
+		if sharded {
 			master, err := s.cluster.MasterForKey(ctx, channel)
 			if err != nil {
 				failed = err

@@ -52,7 +52,6 @@ type Queues struct {
 // queue is the waiters for one channel.
 type queue struct {
 	channel   string
-	sharded   bool      // its messages stay with the cluster slot
 	live      bool      // the server has confirmed the subscription
 	wasLive   bool      // it did so before, so that more than one message may have been lost
 	denied    time.Time // when the server last refused the subscription; zero: it has not
@@ -92,7 +91,7 @@ func (s *Queues) Join(channel string, chained bool) (w *Waiter, relies bool) {
 	defer s.mu.Unlock()
 	q := s.channels[channel]
 	if q == nil {
-		q = &queue{channel: channel, sharded: s.NotifyMode() == NotifyShard}
+		q = &queue{channel: channel}
 		s.channels[channel] = q
 		s.count.Add(1)
 		s.startSubscriber()
@@ -326,8 +325,7 @@ func (s *Queues) broken(channels map[string]bool) {
 	}
 }
 
-// wanted are the channels to be subscribed, and whether their messages stay with the slot; channels without waiters for
-// a while are dropped.
+// wanted are the channels to be subscribed; channels without waiters for a while are dropped.
 func (s *Queues) wanted(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,7 +337,7 @@ func (s *Queues) wanted(now time.Time) map[string]bool {
 			continue
 		}
 		if q.denied.IsZero() || now.Sub(q.denied) > refusedFor {
-			channels[channel] = q.sharded
+			channels[channel] = true
 		}
 	}
 	return channels

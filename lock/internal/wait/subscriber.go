@@ -224,7 +224,7 @@ func (s *subscriber) read(c *subConn) {
 		got, err := c.pubsub.Receive(ctx)
 		if channel, refused := c.refusal(err); refused {
 			if c.sharded && !redis.HasErrorPrefix(err, "NOPERM") { // no such command
-				s.queues.subscribeUnsharded()
+				s.queues.unsharded.Store(true)
 			} else {
 				s.queues.refused(channel, err)
 			}
