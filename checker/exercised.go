@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,45 +39,55 @@ func exercisedRules() []string {
 // the client, had a request about it in flight. If the only faults pause clients, some pause has to outlast a lease.
 // A client that ended although no fault had killed it did not do the rest of its work.
 func checkExercised(v *view, o Options) Result {
-	contended, granted := v.contended(), len(v.holds)
-	noun := "grant"
+	contended, granted, noun := 0, len(v.holds), "grant"
+	v.contended(func(*hold) { contended++ })
 	if latches := v.latches(); latches != nil {
 		passed, waited := v.awaits(latches)
 		contended, granted, noun = contended+waited, granted+passed, "await"
 	}
 	seen := v.faults(o)
-	injected, silent, landed := seen.injected, seen.withoutEffect, seen.whileHeld
-	r := Result{Property: Exercised, Outcome: Holds, Counts: map[string]int64{
-		"operations": int64(len(v.h.Spans)), "grants": int64(granted), "contended_grants": int64(contended),
-		"faults": int64(injected), "faults_with_effect": int64(injected - len(silent)), "faults_while_held": int64(landed),
-	}}
+	injected, landed := seen.injected, seen.whileHeld
+	missing := v.missingOfFaults(seen, o)
+	if text := v.unaskedLosses(o); text != "" && o.applies(grantsLost) {
+		missing = append(missing, text)
+	}
+	r := o.exercised(v.h, noun, map[string]int64{"operations": int64(len(v.h.Spans)), "grants": int64(granted),
+		"contended_grants": int64(contended), "faults": int64(injected), "faults_while_held": int64(landed),
+		"faults_with_effect": int64(injected - len(seen.withoutEffect))}, missing)
+	if injected > 0 && r.Outcome == Holds {
+		with := either(injected == 1, " with an effect", ", each with an effect")
+		r.Summary += fmt.Sprintf("; %s%s, %d while the lock was held", format.Count(injected, "fault"), with, landed)
+	}
+	if seen.late > 0 && r.Outcome == Holds {
+		r.Summary += fmt.Sprintf("; %d more came too late to count", seen.late)
+	}
+	return r
+}
+
+// exercised is the result of [Exercised] by the counts of a history, and the evidence about faults that it lacks.
+func (o Options) exercised(h *history.History, noun string, c map[string]int64, byFaults []string) Result {
+	r := Result{Property: Exercised, Outcome: Holds, Counts: c}
+	contended, granted := int(c["contended_grants"]), int(c["grants"])
 	var missing []string
-	if why := noOperations(v.h); why != "" {
+	if why := noOperations(h); why != "" && c["operations"] == int64(len(h.Spans)) { // a stream has trimmed none
 		if o.applies(nothingDone) {
 			missing = append(missing, why)
 		}
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
-		missing = append(missing, fewContendedText(v.h, noun, contended, granted, need))
-	}
-	missing = append(missing, v.missingOfFaults(seen, o)...)
-	if text := v.unaskedLosses(o); text != "" && o.applies(grantsLost) {
+		text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", noun, contended, granted, need)
+		if len(clientfailures.Describe(h)) == 0 {
+			text += ": use more clients or a longer run"
+		}
 		missing = append(missing, text)
 	}
-	if ended := clientfailures.Ended(v.h); len(missing) > 0 || len(ended) > 0 && o.applies(clientEnded) {
-		r.Outcome = Undecided
-		r.Total = len(missing) + len(ended)
-		missing = append(clientfailures.Describe(v.h), missing...)
+	missing = append(missing, byFaults...)
+	if ended := clientfailures.Ended(h); len(missing) > 0 || len(ended) > 0 && o.applies(clientEnded) {
+		r.Outcome, r.Total = Undecided, len(missing)+len(ended)
+		missing = append(clientfailures.Describe(h), missing...)
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r
 	}
 	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, noun), contended)
-	if injected > 0 {
-		with := either(injected == 1, " with an effect", ", each with an effect")
-		r.Summary += fmt.Sprintf("; %s%s, %d while the lock was held", format.Count(injected, "fault"), with, landed)
-	}
-	if seen.late > 0 {
-		r.Summary += fmt.Sprintf("; %d more came too late to count", seen.late)
-	}
 	return r
 }
 
@@ -108,15 +117,6 @@ func (v *view) missingOfFaults(seen faultEffects, o Options) (missing []string) 
 	return missing
 }
 
-// fewContendedText says that too few grants were contended, and the remedy unless clients ended.
-func fewContendedText(h *history.History, noun string, contended, granted, need int) string {
-	text := fmt.Sprintf("too few contended %ss, %d of %d (at least %d needed)", noun, contended, granted, need)
-	if len(clientfailures.Describe(h)) == 0 {
-		text += ": use more clients or a longer run"
-	}
-	return text
-}
-
 // threshold reads an option of which 0 is the default and less means none.
 func threshold(option, standard int) int {
 	switch {
@@ -128,18 +128,17 @@ func threshold(option, standard int) int {
 	return option
 }
 
-// contended counts the holds during which another owner requested the lock: the lock had to refuse or delay a request
+// contended finds the holds during which another owner requested the lock: the lock had to refuse or delay a request
 // that was in flight at some instant of the hold.
-func (v *view) contended() int {
-	attempts := v.attempts()
-	total := 0
-	for key, holds := range v.byKey {
-		byEnd := holds
-		sooner := func(i, j int32) int { return cmp.Compare(v.holds[i].until, v.holds[j].until) }
-		if !slices.IsSortedFunc(holds, sooner) {
-			byEnd = slices.Clone(holds)
-			slices.SortFunc(byEnd, sooner)
+func (v *view) contended(found func(*hold)) {
+	attempts := make([][]int32, len(v.byKey)) // the requests for each key, in the order of their invocations
+	for i, s := range refs(v.h.Spans) {
+		if isAcquire(s.Op) {
+			attempts[s.Key] = append(attempts[s.Key], i)
 		}
+	}
+	for key, holds := range v.byKey {
+		byEnd := v.sorted(holds, func(h *hold) time.Duration { return h.until })
 		var asked latestTwo // of those invoked before the end of the hold
 		n := 0
 		for _, x := range refsAt(v.holds, byEnd) {
@@ -152,22 +151,10 @@ func (v *view) contended() int {
 				n++
 			}
 			if asked.without(x.owner) > x.from {
-				total++
+				found(x)
 			}
 		}
 	}
-	return total
-}
-
-// attempts are the requests for each key, in the order of their invocations.
-func (v *view) attempts() [][]int32 {
-	byKey := make([][]int32, len(v.byKey))
-	for i, s := range refs(v.h.Spans) {
-		if isAcquire(s.Op) {
-			byKey[s.Key] = append(byKey[s.Key], i)
-		}
-	}
-	return byKey
 }
 
 // latestTwo remembers the latest end that was added, and the latest one of another owner.
@@ -176,30 +163,26 @@ type latestTwo struct{ first, second ofOwner }
 type ofOwner struct {
 	owner int32
 	end   time.Duration
-	set   bool
 }
 
 func (l *latestTwo) add(owner int32, end time.Duration) {
-	switch {
-	case !l.first.set || end > l.first.end:
-		if l.first.set && l.first.owner != owner {
+	switch x := (ofOwner{owner, end}); {
+	case end > l.first.end:
+		if l.first.owner != owner {
 			l.second = l.first
 		}
-		l.first = ofOwner{owner, end, true}
-	case owner != l.first.owner && (!l.second.set || end > l.second.end):
-		l.second = ofOwner{owner, end, true}
+		l.first = x
+	case owner != l.first.owner && end > l.second.end:
+		l.second = x
 	}
 }
 
-// without is the latest end of any other owner; -1 if there is none.
+// without is the latest end of any other owner; 0 if there is none.
 func (l *latestTwo) without(owner int32) time.Duration {
-	switch {
-	case l.first.set && l.first.owner != owner:
+	if l.first.owner != owner {
 		return l.first.end
-	case l.second.set:
-		return l.second.end
 	}
-	return -1
+	return l.second.end
 }
 
 // noOperations says that a history has no operations, or none on a lock; "": it has some.

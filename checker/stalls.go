@@ -136,22 +136,25 @@ func (v *view) writtenStalled(touch int32) bool {
 		(v.stalled(h, h.longestPromise()) || v.lossReported(h) && v.stalled(h, h.until))
 }
 
-// doubtStall notes which violations that a stream has found a stall may excuse, because it is noted at its end.
-func (s *Stream) doubtStall(f *history.Fault) {
-	if f.Stalled() {
-		s.doubt(f.Time-f.Lasted, (&faultTime{target: f.Target}).client()) // the harness is anyClient
+// doubtLate notes which violations of a stream an event may excuse that is about an earlier time: a stall is noted at
+// its end, a loss may be reported long after it, and a busy machine delays that report.
+func (s *Stream) doubtLate(e *history.Event) {
+	h, late := s.b.History(), s.o.ReportDelay
+	if e.Value != nil {
+		late = later(late, e.Value.Age)
 	}
-}
-
-// doubtLoss notes which violations that a stream has found a reported loss may excuse, because it was sent before.
-func (s *Stream) doubtLoss(e *history.Event) {
-	if e.F == history.Lost && e.Value != nil && e.Value.Age > 0 {
-		s.doubt(e.Time-min(e.Value.Age, e.Time), e.Process.Client(s.b.History().Clients))
+	if e.F == history.Lost && late > 0 {
+		s.doubt(max(0, e.Time-late), e.Process.Client(h.Clients))
+	}
+	if n := len(h.Faults) - 1; n >= 0 && h.Faults[n].Index == int32(e.Index) && h.Faults[n].Stalled() {
+		f := &h.Faults[n]
+		s.doubt(f.Time-f.Lasted, (&faultTime{target: f.Target}).client()) // the harness is anyClient
 	}
 }
 
 // doubt notes the outlived leases of a client that began at since or later, until the stream finds them again.
 func (s *Stream) doubt(since time.Duration, client int) {
+	s.belated = true
 	for _, found := range s.found {
 		for n, w := range found.list {
 			if w.Class == OutlivedLease && since <= w.Start && (client == anyClient || slices.Contains(w.Clients, client)) {

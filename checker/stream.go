@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/internal/liveholds"
 )
 
 // streamBatch is how many operations a [Stream] takes before it judges them.
@@ -31,24 +30,25 @@ type Stream struct {
 	specs         []Spec
 	found         map[Property]*foundViolations
 	unreported    []Violation
-	contention    *liveholds.Contention
-	limit         int // operations kept before it judges and trims
-	before        int // operations that were trimmed
+	limit         int                                         // operations kept before it judges and trims
+	trimmed       struct{ operations, grants, contended int } // how many
 	unknownOwners map[string]bool
 	unknownWhy    map[string]unknownCause
 	readers       map[string][]string // by key: its first readers
 	unsized       map[string]bool     // semaphores whose size was unknown while they were held
 	last          []Result            // of the latest judgement
 	applied       map[Property]bool
+	belated       bool           // an event was about an earlier time
+	contended     map[int32]bool // by the request of a grant that was not trimmed
+	grants        int
 }
 
 // foundViolations are the violations of one property so far.
 type foundViolations struct {
-	list []Violation
-	at   map[[2]int]int // index in list, by identity
-	more int            // not kept
-
-	doubted map[int]bool // by index in list: a later notice may excuse it
+	list    []Violation
+	at      map[[2]int]int // index in list, by identity
+	more    int            // not kept
+	doubted map[int]bool   // by index in list: a later notice may excuse it
 }
 
 // Streamed are the properties that a [Stream] judges. Of [Exercised] it judges only the contention.
@@ -61,7 +61,7 @@ func NewStream(o Options, clients int) *Stream {
 	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
 		unknownOwners: make(map[string]bool), unknownWhy: make(map[string]unknownCause),
 		readers: make(map[string][]string), unsized: make(map[string]bool),
-		applied: make(map[Property]bool), contention: liveholds.NewContention(clients)}
+		applied: make(map[Property]bool), contended: make(map[int32]bool)}
 	s.o.Keep = maxKept
 	s.b.History().Clients = clients
 	if len(s.o.Only) == 0 {
@@ -85,13 +85,8 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	if err := s.b.Add(e, line); err != nil {
 		return err
 	}
-	s.contention.Add(e)
-	h := s.b.History()
-	if n := len(h.Faults); n > 0 && h.Faults[n-1].Index == int32(e.Index) {
-		s.doubtStall(&h.Faults[n-1])
-	}
-	s.doubtLoss(e)
-	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
+	s.doubtLate(e)
+	if h := s.b.History(); len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
 		s.trim()
 	}
@@ -149,6 +144,7 @@ func (s *Stream) look(over bool) {
 			v.endNow()
 		}
 	}
+	s.countGrants(v, over)
 }
 
 // endNow ends belief in the holds that have not ended where it is certain: now, or where a release without a reply
@@ -210,7 +206,7 @@ func (s *Stream) Judgement() Judgement {
 	s.look(true)
 	h := s.b.History()
 	j := s.o.judgementOf(h)
-	j.Spans = s.before + len(h.Spans)
+	j.Spans = s.trimmed.operations + len(h.Spans)
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}
@@ -257,7 +253,7 @@ func (s *Stream) result(p Property) Result {
 		r.Outcome = NotApplicable // it was applied to a semaphore of one permit, which has more by now
 		r.Summary = "all keys are semaphores, which do not exclude: see permits"
 	case s.applied[p]:
-		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.contention.Grants, "grant")
+		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.grants, "grant")
 	}
 	return r
 }

@@ -1,34 +1,50 @@
 package checker
 
-import (
-	"fmt"
-	"strings"
+// countGrants counts the grants of a view, and notes which of them were contended so far. Unless the run is over, a
+// request in flight may end at this very instant, as a grant of this instant begins.
+func (s *Stream) countGrants(v *view, over bool) {
+	s.grants = s.trimmed.grants + len(v.holds)
+	v.contended(func(x *hold) {
+		if over || x.from < v.h.End {
+			s.contended[v.h.Spans[x.span].Invoked] = true
+		}
+	})
+}
 
-	"github.com/lockchaos/lockchaos/internal/clientfailures"
-	"github.com/lockchaos/lockchaos/internal/format"
-)
+// trimGrants counts the grants that are about to be trimmed.
+func (s *Stream) trimGrants(k *retention) {
+	for _, x := range refs(k.holds) {
+		span := &k.h.Spans[x.span]
+		if k.keepsSpan(x.span, span) {
+			continue
+		}
+		if s.trimmed.grants++; s.contended[span.Invoked] {
+			s.trimmed.contended++
+			delete(s.contended, span.Invoked)
+		}
+	}
+}
 
 // exercised is the result of [Exercised], of which a stream judges only the contention.
 func (s *Stream) exercised(spans int) Result {
-	c, h := s.contention, s.b.History()
-	r := Result{Property: Exercised, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
-		"grants": int64(c.Grants), "contended_grants": int64(c.Contended)}}
-	need := threshold(s.o.MinContendedGrants, 2)
-	switch why := noOperations(h); {
-	case why != "" && len(h.Spans) == spans: // none was trimmed
-		r.Outcome, r.Summary = Undecided, "the run tested too little: "+why
-	case c.Contended < need || len(clientfailures.Ended(h)) > 0:
-		r.Outcome = Undecided
-		why := clientfailures.Describe(h)
-		if c.Contended < need {
-			why = append(why, fewContendedText(h, "grant", c.Contended, c.Grants, need))
-		}
-		r.Summary = "the run tested too little: " + strings.Join(why, "; ")
-	default:
-		r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(c.Grants, "grant"), c.Contended)
-	}
-	if len(h.Faults) > 0 {
+	r := s.o.forProperty(Exercised).exercised(s.b.History(), "grant", map[string]int64{"operations": int64(spans),
+		"grants": int64(s.grants), "contended_grants": int64(s.trimmed.contended + len(s.contended))}, nil)
+	if len(s.b.History().Faults) > 0 {
 		r.Summary += "; the effect of faults is not judged in a stream"
 	}
 	return r
+}
+
+// Unsure says why the verdict of j, a judgement of the stream, may not be that of [Judge] on the whole history by the
+// same properties, without samples of servers; "": it is the same.
+func (s *Stream) Unsure(j Judgement) string {
+	switch {
+	case j.Verdict == Inconclusive:
+		return "a stream leaves it undecided (" + j.Sentence + ")"
+	case j.Verdict == Safe && len(s.b.History().Faults) > 0:
+		return "a stream does not judge whether faults took effect"
+	case j.Verdict == Safe && s.belated:
+		return "a stream does not know which requests met a hold whose loss was reported later"
+	}
+	return ""
 }

@@ -44,8 +44,7 @@ func (s *Stream) trim() {
 		return
 	}
 	k := retention{view: v, chains: make(map[ownerKey][]chain), open: make(map[ownerKey]bool),
-		first:  make(map[int32]int32),
-		oldest: math.MaxInt32}
+		first: make(map[int32]int32), oldest: math.MaxInt32}
 	k.pending(s.o.ClockError)
 	k.findOverlapping()
 	k.link()
@@ -53,9 +52,10 @@ func (s *Stream) trim() {
 	k.recent()
 	k.tokens()
 	k.compact()
+	s.trimGrants(&k)
 	was := len(h.Spans)
 	s.b.Trim(k.keepsSpan, k.keepsNotice, k.keepsTouch)
-	s.before += was - len(h.Spans)
+	s.trimmed.operations += was - len(h.Spans)
 	s.limit = max(streamBatch, 3*len(h.Spans), 3*len(h.Notices), 3*len(h.Touches), len(h.Keys))
 }
 

@@ -14,8 +14,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
-// streamed judges events as a stream that trims after every so many.
-func streamed(t *testing.T, events []history.Event, o Options, every int) Judgement {
+// streamed judges events as a stream that trims after every so many, and says why the verdict may not be the whole
+// history's.
+func streamed(t *testing.T, events []history.Event, o Options, every int) (j Judgement, unsure string) {
 	t.Helper()
 	s := NewStream(o, 0)
 	for i := range events {
@@ -27,7 +28,8 @@ func streamed(t *testing.T, events []history.Event, o Options, every int) Judgem
 			s.trim()
 		}
 	}
-	return s.Judgement()
+	j = s.Judgement()
+	return j, s.Unsure(j)
 }
 
 // differs returns how a stream's judgement differs from the whole history's; vague says that the stream left properties
@@ -52,8 +54,14 @@ func differs(whole, stream Judgement) (diff string, vague bool) {
 // TestStreamOfTestdata compares every history of testdata, trimming after each event.
 func TestStreamOfTestdata(t *testing.T) {
 	EachOfTestdata(t, func(file, text string) {
-		if strings.Contains(text, "\n#! ") || strings.HasPrefix(text, "#! ") {
-			return // options of TestHistoriesOfTestdata; of a stream only permits matter, see below
+		var o Options
+		if _, options, is := strings.Cut("\n"+text, "\n#! "); is {
+			options, _, _ = strings.Cut(options, "\n")
+			delay, known := strings.CutPrefix(options, "report-delay=")
+			var err error
+			if o.ReportDelay, err = time.ParseDuration(delay); !known || err != nil {
+				return // other options of TestHistoriesOfTestdata; of a stream only permits matter, see below
+			}
 		}
 		if strings.Contains(text, " lapsed\n") {
 			return // a stream has judged the hold before: it leaves its owner undecided
@@ -62,24 +70,41 @@ func TestStreamOfTestdata(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareStream(t, file, events, Options{}, 1)
-		compareStream(t, file, events, Options{}, 3)
+		compareStream(t, file, events, o, 1)
+		compareStream(t, file, events, o, 3)
 	})
 }
 
-func compareStream(t *testing.T, name string, events []history.Event, o Options, every int) (Judgement, bool) {
+// compared are the judgement of a whole history, and how its stream differs.
+type compared struct {
+	whole Judgement
+	vague bool // see differs
+	sure  bool // the stream has the verdict of the whole
+}
+
+func compareStream(t *testing.T, name string, events []history.Event, o Options, every int) (c compared) {
 	t.Helper()
-	o.Search = -1
+	o.Search, o.Only = -1, Streamed()
 	h, err := history.Build(events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Judge(h, o)
-	diff, vague := differs(whole, streamed(t, events, o, every))
+	c.whole = Judge(h, o)
+	j, unsure := streamed(t, events, o, every)
+	diff, vague := differs(c.whole, j)
+	c.vague, c.sure = vague, unsure == ""
+	if c.sure && j.Verdict != c.whole.Verdict {
+		diff = fmt.Sprintf("it is sure of %s: %s, and the whole is %s: %s", j.Verdict, j.Sentence, c.whole.Verdict,
+			c.whole.Sentence)
+	}
+	contended := func(j Judgement) int64 { return j.Result(Exercised).Counts["contended_grants"] }
+	if c.sure && j.Verdict == Safe && contended(j) > contended(c.whole) {
+		diff = fmt.Sprintf("it counts %d contended grants, the whole %d", contended(j), contended(c.whole))
+	}
 	if diff != "" {
 		t.Errorf("%s, forgetting after every %d: %s\n%s", name, every, diff, jsonLines(events))
 	}
-	return whole, vague
+	return c
 }
 
 // jsonLines is events as JSON lines.
@@ -99,6 +124,7 @@ func TestStreamOfRandom(t *testing.T) {
 		seeds = 600
 	}
 	convicted, acquitted, vague := make(map[Property]int), make(map[Property]int), 0
+	sure := make(map[Verdict]int)
 	for kind := search.PlainMutex; kind < search.Unmodelled; kind++ {
 		d := newSketcher(kind)
 		for seed := range seeds {
@@ -107,15 +133,18 @@ func TestStreamOfRandom(t *testing.T) {
 				h.Limits = []int32{d.permits}
 			}
 			events := eventsOf(h)
-			whole, unsure := compareStream(t, fmt.Sprintf("%s, seed %d", kind, seed), events,
+			c := compareStream(t, fmt.Sprintf("%s, seed %d", kind, seed), events,
 				Options{ClockError: time.Duration(seed / 4 % 3)}, 1+int(seed%4))
 			if t.Failed() {
 				return
 			}
-			if unsure {
+			if c.vague {
 				vague++
 			}
-			for _, r := range whole.Results {
+			if c.sure {
+				sure[c.whole.Verdict]++
+			}
+			for _, r := range c.whole.Results {
 				switch r.Outcome {
 				case Violated:
 					convicted[r.Property]++
@@ -125,7 +154,11 @@ func TestStreamOfRandom(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("convicted %v, acquitted %v, left undecided by the stream alone %d", convicted, acquitted, vague)
+	t.Logf("convicted %v, acquitted %v, left undecided by the stream alone %d, sure of %v", convicted, acquitted, vague,
+		sure)
+	if sure[Safe] < 100 || sure[Unsafe] < 100 {
+		t.Errorf("the stream was sure of only %v", sure)
+	}
 	for _, p := range Streamed() {
 		if p != Exercised && (convicted[p] < 100 || acquitted[p] < 100) {
 			t.Errorf("%s: %d histories convicted and %d acquitted: the test shows too little", p, convicted[p], acquitted[p])
@@ -276,11 +309,30 @@ func TestStreamOfLapsedLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := streamed(t, events, Options{}, 1)
+		j, _ := streamed(t, events, Options{}, 1)
 		for _, p := range []Property{Exclusion, LeaseExclusion} {
 			if r := j.Result(p); r.Outcome != want {
 				t.Errorf("%q: %s is %s: %s", lapsed, p, r.Outcome, r.Summary)
 			}
+		}
+	}
+}
+
+// TestStreamOfLateReport: a stream judges an overlap before a report shows that a busy machine was late to end it. It
+// convicts only if the report is later than that.
+func TestStreamOfLateReport(t *testing.T) {
+	text := "client 0 acquire k 1.0-1.1 ok owner=a lease=1s valid=900ms\nclient 1 acquire k 1.2-2.01 ok owner=b\n" +
+		"client 2 acquire k 2.015-2.02 fail owner=c code=held\nclient 0 lost k %s owner=a\n" +
+		"client 1 release k 3-4 ok owner=b\n"
+	for lost, want := range map[string]Outcome{"2.03": Undecided, "2.08": Violated} {
+		events, _, err := foreign.ReadTextEvents(strings.NewReader(fmt.Sprintf(text, lost)), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := compareStream(t, lost, events, Options{ReportDelay: 50 * time.Millisecond}, 1)
+		j, _ := streamed(t, events, Options{ReportDelay: 50 * time.Millisecond}, 1)
+		if r := j.Result(Exclusion); r.Outcome != want || c.sure != (want == Violated) {
+			t.Errorf("%s: %s, sure %v: %s", lost, r.Outcome, c.sure, r.Summary)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package liveholds knows who holds which key while a run is in progress. Triggers of faults, explored states and
-// streamed judgements need that; the checkers find the holds of a whole history more exactly (checker.FindHolds), and a
+// Package liveholds knows who holds which key while a run is in progress. Triggers of faults and explored states
+// need that; the checkers find the holds of a whole history more exactly (checker.FindHolds), and a
 // test there compares the two.
 //
 // Read [Holds] first.
@@ -21,10 +21,9 @@ type Hold struct {
 	Granted int64         // index of the event that completed the acquire
 	Valid   time.Duration // end of the last promise; history.Infinity if it has none
 
-	depth     int           // acquires that were not released; of a semaphore permits
-	asked     time.Duration // when it was requested
-	since     time.Duration // when it was granted
-	contended bool          // another owner requested the lock during the hold, see [Contention]
+	depth int           // acquires that were not released; of a semaphore permits
+	asked time.Duration // when it was requested
+	since time.Duration // when it was granted
 }
 
 // Count is how often the owner has acquired the lock and not yet released it.
@@ -118,39 +117,34 @@ func (l *Holds) Conflict(key string) bool {
 }
 
 // Add applies the next event.
-func (l *Holds) Add(e *history.Event) { l.add(e) }
-
-// add applies the next event. It returns the key and the owner that it is about, if it is about any, and
-// whether it began a hold: then that is the last one of the key.
-func (l *Holds) add(e *history.Event) (k *keyHolds, owner string, granted bool) {
+func (l *Holds) Add(e *history.Event) {
 	switch {
 	case e.Process == history.Nemesis, e.F == history.Work, e.F == history.Touch:
-		return nil, "", false
+		return
 	case e.F == history.Crash:
 		client := e.Process.Client(l.clients)
 		for _, k := range l.keys { // order does not matter: each is treated alike
 			k.end(func(h *Hold) bool { return h.Client == client })
 		}
-		return nil, "", false
+		return
 	case e.Type == history.Invoke:
-		k, owner = l.invoke(e)
-		return k, owner, false
+		l.invoke(e)
+		return
 	case e.F == history.Lost, e.F == history.Renewed:
-		if k = l.keys[e.Key]; k != nil {
+		if k := l.keys[e.Key]; k != nil {
 			k.notice(e, func() int { return l.acquiring(k, e) })
 		}
-		return nil, "", false
+		return
 	}
 	r, known := l.requestOf(e)
 	if !known {
-		return nil, "", false
+		return
 	}
-	k = l.keys[r.key]
-	granted = k.complete(e, &r, e.Process.Client(l.clients))
-	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.asking) == 0 && len(k.forces.pending) == 0 {
+	k := l.keys[r.key]
+	k.complete(e, &r, e.Process.Client(l.clients))
+	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.forces.pending) == 0 {
 		delete(l.keys, r.key)
 	}
-	return k, r.owner, granted
 }
 
 // acquiring counts the acquires of the notice's owner and key that have no reply yet.
@@ -168,7 +162,7 @@ func (l *Holds) acquiring(k *keyHolds, notice *history.Event) (n int) {
 
 func isAcquiring(f string) bool { return f == history.Acquire || f == history.Try }
 
-func (l *Holds) invoke(e *history.Event) (*keyHolds, string) {
+func (l *Holds) invoke(e *history.Event) {
 	k := l.keys[e.Key]
 	if k == nil {
 		k = &keyHolds{owners: make(map[history.Process]string)}
@@ -194,7 +188,6 @@ func (l *Holds) invoke(e *history.Event) (*keyHolds, string) {
 	}
 	*list = append(*list, r)
 	k.requests++
-	return k, r.owner
 }
 
 // requestOf removes the request that an event completes: the latest of the same process, operation and key.

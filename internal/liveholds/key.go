@@ -17,8 +17,6 @@ type keyHolds struct {
 	requests  int // in flight
 	forces    forces
 	lost      map[ownerMode]bool // holds that were reported lost, and not released since; nil: none
-
-	asking map[history.Process]string // owners whose acquire has no reply, see [Contention]
 }
 
 // ownerMode is an owner that reads or writes.
@@ -44,14 +42,14 @@ func (k *keyHolds) owner(e *history.Event) string {
 }
 
 // complete applies the reply to a request.
-func (k *keyHolds) complete(e *history.Event, r *request, client int) (granted bool) {
+func (k *keyHolds) complete(e *history.Event, r *request, client int) {
 	if e.Value != nil && e.Value.Owner != "" {
 		r.owner = k.owner(e)
 	}
 	ok, missing := e.Type == history.OK, e.Type == history.Fail && !e.Held
 	switch {
 	case ok && isAcquiring(e.F):
-		return k.grant(e, r, client)
+		k.grant(e, r, client)
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
 	case e.F == history.ForceRelease:
@@ -63,7 +61,6 @@ func (k *keyHolds) complete(e *history.Event, r *request, client int) (granted b
 			return h.Owner == r.owner && (k.semaphore || h.Reader == r.releasedReader || h.Reader && !r.reader)
 		})
 	}
-	return false
 }
 
 // forced ends the holds that a forced release has ended: all, or the holds of one owner. Holds of others stay if the
@@ -88,12 +85,12 @@ func (k *keyHolds) forced(r *request, e *history.Event) {
 }
 
 // grant begins a hold or enters one again.
-func (k *keyHolds) grant(e *history.Event, r *request, client int) (begun bool) {
+func (k *keyHolds) grant(e *history.Event, r *request, client int) {
 	valid := r.promised(e)
 	if at := k.find(r.owner, r.reader); at >= 0 && !k.semaphore && k.holds[at].Reader == r.reader {
 		k.holds[at].depth++
 		k.holds[at].promise(e.Time, valid)
-		return false
+		return
 	}
 	h := Hold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
 		asked: r.time, since: e.Time}
@@ -104,7 +101,6 @@ func (k *keyHolds) grant(e *history.Event, r *request, client int) (begun bool) 
 		h.Permits, h.depth = r.permits, r.permits
 	}
 	k.holds = append(k.holds, h)
-	return true
 }
 
 // find is the index of the latest hold of an owner, in the given mode or else in the other; -1 if it has none.
