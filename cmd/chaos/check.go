@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +25,8 @@ const historyArg = "a history file, a run directory, or - for standard input"
 type checkOptions struct {
 	historyFlags
 	json, stream, follow bool
-	rewrite              bool // verdict.json of a run directory
+	rewrite              bool  // verdict.json of a run directory
+	large                int64 // see judgeLarge
 }
 
 func newCheck(s streams) *cobra.Command {
@@ -59,13 +61,17 @@ command line or unreadable history, 69 environment (disk full, no permission), 7
 		Args: oneArg(historyArg),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.rewrite = !changesJudgement(c)
+			if o.large = largeHistory; c.Flags().Changed("stream") {
+				o.large = math.MaxInt64
+			}
 			return check(s, args[0], o)
 		},
 	}
 	o.judgingFlags.add(c)
 	o.readingFlags.add(c)
 	c.Flags().BoolVar(&o.stream, "stream", false,
-		"judge while reading, in bounded memory; properties: "+strings.Join(streamedNames(), ", "))
+		"judge while reading, in bounded memory; properties: "+strings.Join(streamedNames(), ", ")+
+			" (default: a large file, if --property names only these)")
 	c.Flags().BoolVar(&o.follow, "follow", false, "with --stream: at the end of the file, wait for more until Ctrl-C")
 	c.Flags().BoolVar(&o.json, "json", false, "print the judgement as a JSON object")
 	return c
@@ -78,7 +84,9 @@ func check(s streams, path string, o checkOptions) error {
 	case o.follow:
 		return usage(errors.New("--follow needs --stream"))
 	}
-	suggestStream(s, path, o, largeHistory)
+	if j, done := judgeLarge(s, path, o); done {
+		return printJudged(s, j, o.json)
+	}
 	r, err := readJudged(s, path, &o.historyFlags)
 	if err != nil {
 		return err
@@ -146,7 +154,8 @@ type judged struct {
 	checker.Judgement
 	Format  foreign.Format       `json:"format"`
 	Assumed []foreign.Assumption `json:"assumed,omitempty"`
-	Key     string               `json:"key,omitempty"` // path at which keys were found in the values
+	Stream  bool                 `json:"stream,omitempty"` // it was judged as a stream
+	Key     string               `json:"key,omitempty"`    // path at which keys were found in the values
 	Others  []otherReading       `json:"other_readings,omitempty"`
 }
 

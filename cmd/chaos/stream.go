@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,34 +22,44 @@ import (
 	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/tail"
 )
-
-// pollEvery is how often a file is polled at its end.
-const pollEvery = 100 * time.Millisecond
 
 // maxHead is how much of a stream is read at most to detect its format.
 const maxHead = 64 << 10
 
-// checkStream judges a history while it is written.
+// checkStream judges a history while it is written, until an interrupt.
 func checkStream(s streams, path string, o checkOptions) error {
-	reading, options, err := o.of(manifestOf(path))
-	if err != nil {
-		return err
-	}
 	if err := streamable(o); err != nil {
 		return usage(err)
 	}
-	in, err := openInput(s, path)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	j, _, err := judgeStream(ctx, s, path, o)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	if reading.Clients == 0 {
-		reading.Clients = in.clients
+	err = printJudged(s, j, o.json)
+	if !o.json {
+		fmt.Fprintf(s.out, "judged as a stream, without %s (chaos check without --stream judges them)\n",
+			strings.Join(notStreamed(), ", "))
 	}
-	reading.Progress = &in.events
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	return err
+}
+
+// judgeStream judges a history as a stream, and says why the whole check may have another verdict; "": it has not.
+// With --stream it prints each violation as soon as it is certain.
+func judgeStream(ctx context.Context, s streams, path string, o checkOptions) (j judged, unsure string, err error) {
+	reading, options, err := o.of(manifestOf(path))
+	if err != nil {
+		return j, "", err
+	}
+	in, err := openInput(s, path)
+	if err != nil {
+		return j, "", err
+	}
+	defer in.Close()
+	reading.Clients, reading.Progress = cmp.Or(reading.Clients, in.clients), &in.events
 	judging := checker.NewStream(options, reading.Clients)
 	line := console.ShowStatus(s.err, in.status)
 	defer line.End()
@@ -60,21 +71,21 @@ func checkStream(s streams, path string, o checkOptions) error {
 	noteWaiting := sync.OnceFunc(func() {
 		s.note("end of file; waiting for more (Ctrl-C stops and judges what was read)")
 	})
-	r := &following{ctx: ctx, r: &counting{in.pipe, &in.done}, more: growing(path, o.follow), idle: func() {
+	r := &tail.Reader{Context: ctx, File: &counting{in.pipe, &in.done}, More: growing(path, o.follow), Idle: func() {
 		printViolations()
 		noteWaiting()
 	}}
 	head, err := detectHead(r, &reading)
 	if err != nil {
-		return badPath(fmt.Errorf("reading %s: %w", in.name, err))
+		return j, "", badPath(fmt.Errorf("reading %s: %w", in.name, err))
 	}
 	next := time.Now().Add(time.Second)
-	whole := io.MultiReader(bytes.NewReader(head), r)
-	source, err := foreign.ReadEvents(whole, in.name, reading, func(e *history.Event, number int) error {
+	all := io.MultiReader(bytes.NewReader(head), r)
+	source, err := foreign.ReadEvents(all, in.name, reading, func(e *history.Event, number int) error {
 		if err := judging.Add(e, number); err != nil {
 			return err
 		}
-		if now := time.Now(); in.events.Load()%256 == 0 && now.After(next) {
+		if now := time.Now(); o.stream && in.events.Load()%256 == 0 && now.After(next) {
 			next = now.Add(time.Second)
 			printViolations()
 		}
@@ -82,20 +93,20 @@ func checkStream(s streams, path string, o checkOptions) error {
 	})
 	line.End()
 	if err != nil {
-		return badPath(err)
-	}
-	if o.explain {
-		explain(s, reading, source)
+		return j, "", badPath(err)
 	}
 	judging.SetProcessNames(source.ProcessNames)
-	j := judged{Judgement: manifestOf(path).Downgrade(judging.Judgement()), Format: source.Format, Assumed: reading.Assume}
-	j.Problems = append(j.Problems, source.Problems...)
-	err = printJudged(s, j, o.json)
-	if !o.json {
-		fmt.Fprintf(s.out, "judged as a stream, without %s (chaos check without --stream judges them)\n",
-			strings.Join(notStreamed(), ", "))
+	j = judged{Judgement: judging.Judgement(), Format: source.Format, Assumed: reading.Assume, Stream: true}
+	unsure = judging.Unsure(j.Judgement)
+	if len(source.Affected)+len(reading.Assume) > 0 || source.Keys.Path != "" {
+		unsure = "a stream does not find other readings"
 	}
-	return err
+	if o.explain && (o.stream || unsure == "") {
+		explain(s, reading, source)
+	}
+	j.Judgement = manifestOf(path).Downgrade(j.Judgement)
+	j.Problems = append(j.Problems, source.Problems...)
+	return j, unsure, nil
 }
 
 func streamedNames() []string {
@@ -131,36 +142,6 @@ func growing(path string, follow bool) func() bool {
 	return func() bool {
 		m, err := dir.ReadManifest()
 		return err == nil && m.State == rundir.Running
-	}
-}
-
-// following reads a file that grows: at its end it waits for more.
-type following struct {
-	ctx  context.Context
-	r    io.Reader
-	more func() bool
-	idle func() // called before each wait
-	last bool   // no more will be added
-}
-
-func (f *following) Read(b []byte) (int, error) {
-	for {
-		n, err := f.r.Read(b)
-		if n > 0 || err != nil && !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		if f.last || f.ctx.Err() != nil {
-			return 0, io.EOF
-		}
-		f.last = !f.more() // read the rest that was written before the run ended
-		if f.last {
-			continue
-		}
-		f.idle()
-		select {
-		case <-f.ctx.Done():
-		case <-time.After(pollEvery):
-		}
 	}
 }
 
