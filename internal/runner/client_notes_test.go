@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // strayClient is a client on standard input and output that keeps to the protocol, connects to the server from an
@@ -77,9 +80,9 @@ func TestStrayClient(t *testing.T) {
 }
 
 // forgetfulClient is a client on standard input and output that does not authenticate. It writes the password that it
-// was given to a file.
+// was given to a file. With a second argument it tries again until its wait is over, and says that the lock is held.
 const forgetfulClient = `
-import json, socket, sys
+import json, socket, sys, time
 for line in sys.stdin:
     r, reply = json.loads(line), {"type": "ok"}
     if r["op"] == "init":
@@ -90,6 +93,12 @@ for line in sys.stdin:
     if r["op"] == "acquire":
         connection.sendall(b"SET orders x\r\n")
         reply = {"type": "fail", "code": "error", "error": connection.recv(1000).decode()}
+        end = time.monotonic() + r["wait_ms"] / 1000
+        while len(sys.argv) > 2 and time.monotonic() < end:
+            connection.sendall(b"SET orders x\r\n")
+            connection.recv(1000)
+            time.sleep(0.05)
+            reply = {"type": "fail", "code": "held"}
     print(json.dumps({"id": r["id"], **reply}), flush=True)
     if r["op"] == "close":
         break
@@ -151,5 +160,23 @@ func TestClientWithoutPassword(t *testing.T) {
 	})
 	if err != nil || files < 4 {
 		t.Errorf("looked at %d files: %v", files, err)
+	}
+}
+
+// TestSilentClientWithoutPassword: a run ends early if servers refuse all of its clients, also if these report nothing
+// but that the lock is held.
+func TestSilentClientWithoutPassword(t *testing.T) {
+	needRedis(t)
+	script := filepath.Join(t.TempDir(), "client.py")
+	if err := os.WriteFile(script, []byte(forgetfulClient), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Run(t.Context(), options(t, load(t, "contention", "workload.clients=2", untilDone, "expect=null",
+		"lock=exec:python3 "+script+" "+filepath.Join(t.TempDir(), "secret")+" silent")))
+	if !errors.Is(err, cluster.ErrEnvironment) || !strings.Contains(err.Error(), "no client has authenticated") {
+		t.Fatalf("the run ended with %v", err)
+	}
+	if v := out.Judgement.Verdict; v == checker.Safe || v == checker.Unsafe {
+		t.Errorf("it is judged as %s", v)
 	}
 }
