@@ -144,11 +144,11 @@ const connections = 4
 // requests of their client just before, if they are more than the allowance of their kind. One that took longer than
 // the slack is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too,
 // and so is a wait that is over; histories of other suites do not state it. A refusal may have an unknown outcome,
-// or a code of the client's own; so tries, locks on a quorum, and releases and renewals after the promise are not
-// judged. A lock that was never granted, or a client that never authenticated, has not been set up for these
-// servers.
+// or a code of the client's own; so tries, and releases and renewals after the promise are not judged. On a quorum
+// all operations of a kind have to fail. A lock that was never granted, or a client that never authenticated, has
+// not been set up for these servers.
 func (c *honestyCheck) judgeFailuresOfHealthy() {
-	if c.quorum || len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
+	if len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
 		return f.Name == history.NoPassword
 	}) {
 		return
@@ -169,15 +169,16 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 				note: f.Why})
 		}
 	}
-	if len(failed) == 0 {
-		return
-	}
 	total := make(map[history.Op]int)
 	for _, s := range refs(c.h.Spans) {
 		total[s.Op]++
 	}
 	for op, all := range failed { // findings are sorted
-		if len(all) < max(2, min(enoughFailures, total[op])) || len(all)*failureShare < total[op] {
+		enough := max(2, min(enoughFailures, total[op]), (total[op]+failureShare-1)/failureShare)
+		if c.quorum { // its masters may reply too late to some without a fault
+			enough = max(2, total[op])
+		}
+		if len(all) < enough {
 			continue
 		}
 		for _, f := range all {
