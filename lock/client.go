@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockchaos/lockchaos/lock/internal/inflight"
 	"github.com/lockchaos/lockchaos/lock/internal/random"
 	"github.com/lockchaos/lockchaos/lock/internal/tasks"
 	"github.com/lockchaos/lockchaos/lock/internal/wait"
@@ -118,7 +119,7 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
 	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: tasks.New(ErrClosed)}
-	q.health, q.late = make([]health, len(rdbs)), make([]lateReleases, len(rdbs))
+	q.inFlight, q.late = inflight.New(len(rdbs)), make([]lateReleases, len(rdbs))
 	scripts := newMutexScripts(c.o)
 	for _, rdb := range rdbs {
 		q.nodes = append(q.nodes, &single{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/lock/internal/owned"
 	"github.com/lockchaos/lockchaos/lock/internal/wait"
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
@@ -53,6 +54,9 @@ func flags(nonReentrant bool, mode wait.NotifyMode) string {
 	}
 	return string(out)
 }
+
+// owned is the lock of the owner.
+func (c *claim) owned() owned.Lock { return owned.Lock{Key: c.key, Owner: c.owner} }
 
 func (c claim) tokenKey() string {
 	if c.layout == Redisson {

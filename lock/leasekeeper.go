@@ -78,7 +78,7 @@ func (k *leaseKeeper) begin(ctx context.Context, a *attempt, h holder) {
 		k.deadline = a.granted.sent.Add(validity(k.lease))
 	}
 	if q := k.client.quorum; q != nil {
-		q.known.add(k.claim, 1)
+		q.known.Add(k.claim.owned(), 1)
 	}
 	if k.lease > 0 && !k.auto {
 		k.arm()
@@ -272,7 +272,7 @@ func (k *leaseKeeper) end(why error) (before error) {
 		return before
 	}
 	if q := k.client.quorum; q != nil {
-		q.known.add(k.claim, -1)
+		q.known.Add(k.claim.owned(), -1)
 	}
 	if cancel != nil {
 		cancel(why)

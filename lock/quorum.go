@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/internal/inflight"
+	"github.com/lockchaos/lockchaos/lock/internal/owned"
 	"github.com/lockchaos/lockchaos/lock/internal/random"
 	"github.com/lockchaos/lockchaos/lock/internal/tasks"
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
@@ -19,10 +21,11 @@ type quorum struct {
 	bg       *tasks.Group
 	o        Options
 	random   *random.Source
-	known    knownHolds
+	known    owned.Holds
 	releases *tasks.Group // in flight; Close waits for them
-	health   []health     // of each master
-	late     []lateReleases
+	inFlight *inflight.Masters
+	late     []lateReleases // of each master
+	unsure   owned.Withdrawn
 	servers  servers
 }
 
@@ -52,7 +55,7 @@ func broadcast[T any](ctx context.Context, q *quorum, bg *tasks.Group, limit tim
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
-		if !q.admit(i) {
+		if !q.inFlight.Admit(i) {
 			votes <- vote[T]{node: i, err: &requestError{wire.NotExecuted, errSilent}}
 			continue
 		}
@@ -61,11 +64,11 @@ func broadcast[T any](ctx context.Context, q *quorum, bg *tasks.Group, limit tim
 			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
 			defer cancel()
 			value, err := request(limited, i)
-			q.health[i].done(err, ctx.Err() != nil)
+			q.ended(ctx, i, err)
 			votes <- vote[T]{i, value, err}
 		})
 		if !started {
-			q.health[i].done(nil, true)
+			q.inFlight.Stopped(i)
 			votes <- vote[T]{node: i, err: &requestError{wire.Rejected, ErrClosed}}
 		}
 	}
@@ -81,9 +84,13 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	if err := q.checkServers(ctx, c); err != nil {
 		return grant{}, err
 	}
-	sent := time.Now()
+	sent, lease := time.Now(), time.Duration(c.lease)*time.Millisecond
 	votes, stop := broadcast(ctx, q, q.bg, q.nodeLimit(c), func(ctx context.Context, i int) (grant, error) {
-		return q.nodes[i].acquire(ctx, c)
+		g, err := q.nodes[i].acquire(ctx, c)
+		if errors.Is(err, ErrReentered) && q.known.Count(c.owned()) == 0 && q.unsure.Has(c.owned()) {
+			return grant{ttl: lease}, nil // perhaps the master has an earlier claim of this client only
+		}
+		return g, err
 	})
 	t := tally{sure: make(map[int]bool)}
 	g, err := q.decide(ctx, c, &t, votes, sent)
@@ -113,7 +120,7 @@ func (q *quorum) decide(ctx context.Context, c claim, t *tally, votes <-chan vot
 	case len(t.errs) > spare:
 		return grant{}, q.fail(c, t, t.noQuorum(len(q.nodes)))
 	case t.granted < q.need():
-		own := q.known.count(c.key, c.owner) > 0 // then no other owner has it, and the missing replies decide
+		own := q.known.Count(c.owned()) > 0 // then no other owner has it, and the missing replies decide
 		if own && len(t.errs) > 0 && t.held <= spare {
 			return grant{}, q.fail(c, t, t.noQuorum(len(q.nodes)))
 		}
@@ -124,7 +131,7 @@ func (q *quorum) decide(ctx context.Context, c claim, t *tally, votes <-chan vot
 	case time.Since(sent) >= validity(lease):
 		return grant{}, q.fail(c, t, errors.New("a majority replied after the lease had expired"))
 	}
-	return grant{ok: true, granted: granted{count: q.known.count(c.key, c.owner) + 1, sent: sent}}, nil
+	return grant{ok: true, granted: granted{count: q.known.Count(c.owned()) + 1, sent: sent}}, nil
 }
 
 // tally counts the replies to a claim.
@@ -207,7 +214,11 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 			certain++
 		}
 	}
-	if unsure := len(q.nodes) - certain; certain < q.need() {
+	unsure := len(q.nodes) - certain
+	if unsure > 0 {
+		q.unsure.Add(c.owned(), time.Duration(c.lease)*time.Millisecond)
+	}
+	if certain < q.need() {
 		err := fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure)
 		return &requestError{wire.Unknown, err}
 	}
@@ -237,7 +248,7 @@ func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 		}
 		switch {
 		case released >= q.need():
-			return q.known.count(c.key, c.owner), nil
+			return q.known.Count(c.owned()), nil
 		case notHeld > len(q.nodes)-q.need():
 			return why, nil
 		}

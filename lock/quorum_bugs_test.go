@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/lock/internal/inflight"
 )
 
 // slowMasters are masters behind proxies, and a client of the lock on them.
@@ -134,10 +135,10 @@ func TestSilentMasterDelaysNothing(t *testing.T) {
 	c := newQuorumClient(t, rdbs, o)
 	release(t, acquire(t, c.Mutex("warm")))
 	m.servers[2].Stop(t)
-	for range maxBehind { // each leaves two requests behind
+	for range inflight.MaxBehind { // each leaves two requests behind
 		release(t, acquire(t, c.Mutex("again")))
 	}
-	if n := c.quorum.health[2].inFlight.Load(); n > maxBehind {
+	if n := c.quorum.inFlight.Waiting(2); n > inflight.MaxBehind {
 		t.Errorf("%d requests wait for the master that does not reply", n)
 	}
 	var holds []*Hold
@@ -215,6 +216,29 @@ func TestQuorumOwnerHasItAlready(t *testing.T) {
 		t.Errorf("a second acquire of the owner: %v", err)
 	}
 	release(t, h)
+}
+
+// A claim whose withdrawal did not reach a majority is no hold of its owner: the next acquire waits for its end.
+func TestUnconfirmedWithdrawalIsNoHold(t *testing.T) {
+	t.Parallel()
+	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
+	mine := []Option{WithOwner("x"), WithLease(time.Minute)}
+	release(t, acquire(t, c.Mutex("q"), mine...))
+	scripts := c.quorum.nodes[0].scripts
+	first, last := scripts.acquire.Name.(string), scripts.release.Name.(string)
+	for i, p := range proxies[:2] {
+		eventually(t, testTimeout, "a master knows both scripts", func() bool {
+			known := direct[i].ScriptExists(t.Context(), first, last).Val()
+			return len(known) == 2 && known[0] && known[1]
+		})
+		p.DropReplies(1, first)
+		p.DropRequests(last)
+	}
+	for range 2 {
+		if _, err := c.Mutex("q").TryAcquire(t.Context(), mine...); err == nil || errors.Is(err, ErrReentered) {
+			t.Errorf("while a majority may have the claim: %v", err)
+		}
+	}
 }
 
 // A release has reached a majority but not the third master, which keeps the old hold for

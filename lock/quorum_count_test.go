@@ -17,19 +17,19 @@ func TestKnownHoldsEndWithTheHold(t *testing.T) {
 		}
 	}
 	inner := acquire(t, c.Mutex("k"), WithOwner(outer.Owner()), WithReentry(), WithLease(time.Minute))
-	if n := c.quorum.known.count("k", outer.Owner()); n != 2 || outer.Count() != 1 || inner.Count() != 2 {
+	if n := c.quorum.known.Count(outer.claim.owned()); n != 2 || outer.Count() != 1 || inner.Count() != 2 {
 		t.Errorf("%d holds known, counts %d and %d, want 2, 1 and 2", n, outer.Count(), inner.Count())
 	}
 	release(t, inner)
-	if n := c.quorum.known.count("k", outer.Owner()); n != 1 || inner.Count() != 1 {
+	if n := c.quorum.known.Count(outer.claim.owned()); n != 1 || inner.Count() != 1 {
 		t.Errorf("%d holds known and count %d after a release, want 1", n, inner.Count())
 	}
 	outer.lose()
 	if err := outer.Release(t.Context()); err == nil {
 		t.Error("a lost hold was released without an error")
 	}
-	if n := len(c.quorum.known.holds); n != 0 {
-		t.Errorf("%d owners known after all holds have ended, want none", n)
+	if n := c.quorum.known.Count(outer.claim.owned()); n != 0 {
+		t.Errorf("%d holds known after all have ended, want none", n)
 	}
 }
 

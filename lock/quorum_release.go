@@ -3,52 +3,19 @@ package lock
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// health is whether a master of a quorum replies.
-type health struct {
-	mu       sync.Mutex
-	inFlight atomic.Int64
-	silent   bool // a request timed out, and no reply has come since
-}
-
-const (
-	// maxProbes is how many requests at a time a master gets that does not reply. Each user who tries again would leave
-	// another goroutine behind there.
-	maxProbes = 8
-	// maxBehind is how many requests may wait for a master that has more of them than all other masters together: users
-	// have moved on with a majority.
-	maxBehind = 256
-)
-
-// admit counts a request to a master as sent, unless too many are without a reply: then it reports false.
-func (q *quorum) admit(node int) bool {
-	h := &q.health[node]
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n, all := h.inFlight.Load(), int64(0)
-	for i := range q.health {
-		all += q.health[i].inFlight.Load()
+// ended counts a request to a master that was admitted as ended, with its error; ctx has ended if nobody waited for its
+// reply.
+func (q *quorum) ended(ctx context.Context, node int, err error) {
+	if ctx.Err() != nil {
+		q.inFlight.Stopped(node)
+		return
 	}
-	if h.silent && n >= maxProbes || n >= maxBehind && 2*n > all {
-		return false
-	}
-	h.inFlight.Add(1)
-	return true
-}
-
-// done is called with the error of a request that was admitted; stopped: its reply was not waited for.
-func (h *health) done(err error, stopped bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.inFlight.Add(-1)
-	if !stopped {
-		h.silent = err != nil && outcomeOf(err) == wire.Unknown
-	}
+	q.inFlight.Done(node, err == nil || outcomeOf(err) != wire.Unknown)
 }
 
 // giveBack releases c on every master that is not in except, and again on masters that do not reply.
@@ -58,7 +25,7 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 		switch {
 		case except[i]:
 			continue
-		case !q.admit(i):
+		case !q.inFlight.Admit(i):
 			q.releaseLater(c, i)
 			votes <- vote[int]{node: i, err: &requestError{wire.Unknown, errSilent}}
 			continue
@@ -67,14 +34,14 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
 			defer cancel()
 			left, err := q.nodes[i].release(limited, c)
-			q.health[i].done(err, ctx.Err() != nil)
+			q.ended(ctx, i, err)
 			if err != nil && !q.releaseLater(c, i) { // Close waits for this goroutine
 				q.releaseLast(i, limit)
 			}
 			votes <- vote[int]{i, left, err}
 		})
 		if !started {
-			q.health[i].done(nil, true)
+			q.inFlight.Stopped(i)
 			votes <- vote[int]{node: i, err: &requestError{wire.Rejected, ErrClosed}}
 		}
 	}

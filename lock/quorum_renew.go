@@ -18,7 +18,8 @@ func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	limit := q.o.nodeLimit(time.Duration(shortest) * time.Millisecond)
 	sent := time.Now()
 	votes, _ := broadcast(ctx, q, q.bg, limit, func(ctx context.Context, i int) ([]renewal, error) {
-		return q.nodes[i].renew(ctx, claims), nil
+		renewed := q.nodes[i].renew(ctx, claims)
+		return renewed, renewed[0].err // they are sent together
 	})
 	ballots := make([]ballot, len(claims))
 	seen := 0

@@ -1,0 +1,74 @@
+// Package owned remembers which locks of a quorum owners have, and may have, by the requests of this client.
+package owned
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Lock is a lock of one owner.
+type Lock struct{ Key, Owner string }
+
+// Holds are the holds that this client was granted and that have not ended. Their number is the hold count of a
+// quorum. The counts of the masters are unreliable, because a master may have missed a hold or the undoing of a
+// claim, so every master of a majority may be wrong. Holds that another client was granted for the same owner are not
+// included. The zero value is ready, and safe for concurrent use.
+type Holds struct {
+	mu    sync.Mutex
+	count map[Lock]int
+}
+
+// Add adds n holds, or removes them if n is negative.
+func (h *Holds) Add(l Lock, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count == nil {
+		h.count = make(map[Lock]int)
+	}
+	if h.count[l] += n; h.count[l] <= 0 {
+		delete(h.count, l)
+	}
+}
+
+// Count is how many holds of a lock its owner has.
+func (h *Holds) Count(l Lock) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count[l]
+}
+
+// MaxWithdrawn is how many withdrawn claims are kept.
+const MaxWithdrawn = 1024
+
+// Withdrawn are the claims that this client withdrew without a reply of every master, until their leases end. A master
+// that still has one takes another claim of its owner for a re-entry. The zero value is ready, and safe for concurrent
+// use.
+type Withdrawn struct {
+	mu   sync.Mutex
+	list []withdrawn // oldest first
+}
+
+type withdrawn struct {
+	Lock
+	until time.Time
+}
+
+// Add adds a claim that was withdrawn now.
+func (w *Withdrawn) Add(l Lock, lease time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	for len(w.list) > 0 && (len(w.list) >= MaxWithdrawn || now.After(w.list[0].until)) {
+		w.list = w.list[1:]
+	}
+	w.list = append(w.list, withdrawn{l, now.Add(lease)})
+}
+
+// Has reports whether a master may still have a claim for l.
+func (w *Withdrawn) Has(l Lock) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	return slices.ContainsFunc(w.list, func(o withdrawn) bool { return o.Lock == l && now.Before(o.until) })
+}
