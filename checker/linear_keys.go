@@ -123,7 +123,8 @@ func (k *keyOps) count(i int32, s *history.Span, of programOrder, why unknownCau
 	if of != ordSequential && !s.Busy && s.Op != history.OpRelease {
 		k.mode(s)
 	}
-	if s.Undone {
+	// Or an earlier request of a try was granted, its reply was lost, and its lease ended.
+	if s.Undone || s.Op == history.OpTry && s.Valid > 0 && s.Return-s.Call > max(s.Lease, s.Valid-s.Return) {
 		k.undone = append(k.undone, segment{s.Call, s.Return})
 	}
 	switch {
