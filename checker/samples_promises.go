@@ -140,18 +140,18 @@ func (s *nodeSamples) breaksPromise(
 func (s *nodeSamples) breaksPromiseAt(
 	node int, h *hold, p receivedPromise, until time.Duration, o Options,
 ) (u unkeptPromise, fails, keeps bool) {
-	home := s.named[nodeKey{int32(node), h.key}] != nil
-	if !home { // its samples do not name owners, but show that a held key became free
-		for _, i := range s.between(node, h.asked, p.at) {
-			is, _ := s.presenceOf(i, h.owner, h.key)
-			home = home || is == unnamed
-		}
+	named := s.named[nodeKey{int32(node), h.key}] != nil
+	home := named
+	for _, i := range s.between(node, h.asked, p.at) { // samples without names show that a held key became free
+		is, _ := s.presenceOf(i, h.owner, h.key)
+		home = home || is == unnamed
 	}
 	for i, x := range refsAt(s.h.Samples, s.between(node, p.at, until)) {
 		is, rest := s.presenceOf(i, h.owner, h.key)
 		u = unkeptPromise{receivedPromise: p, seen: x.Time, node: x.Node}
 		if is == absent && o.MayBeDown == 0 &&
-			(s.movedFrom(node, h.key, x.Time) || !keeps && s.unseenMaster(node, h.key, p.at, x.Time)) {
+			(s.movedFrom(node, h.key, x.Time) || !keeps && s.unseenMaster(node, h.key, p.at, x.Time) || !named &&
+				s.heldElsewhere(node, h.key, x.Time, o.slack())) {
 			continue
 		}
 		if is == absent {
