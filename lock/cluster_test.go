@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -336,6 +337,21 @@ func clusterMovesWithReplicas(t *testing.T, rdb *redis.ClusterClient, servers []
 		if _, err := c.Mutex("copied").TryAcquire(context.Background()); !errors.Is(err, ErrTooFewReplicas) {
 			t.Errorf("%s: error %v, want ErrTooFewReplicas", owner, err)
 		}
+	}
+	const more = 10
+	connections := func() int {
+		n, err := strconv.Atoi(m.to.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := connections()
+	for range more {
+		_, _ = c.Mutex("copied").TryAcquire(context.Background())
+	}
+	if n := connections() - before; n >= more {
+		t.Errorf("%d connections for %d redirected requests", n, more)
 	}
 	m.finish()
 }

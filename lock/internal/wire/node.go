@@ -55,6 +55,7 @@ func NewNode(rdb redis.UniversalClient, bg *tasks.Group, o Options) *Node {
 	n.cluster, _ = rdb.(*redis.ClusterClient)
 	if o.Replicas != 0 {
 		n.replicas = &replicas{rdb: rdb, need: o.Replicas, timeout: o.ReplicaTimeout}
+		context.AfterFunc(bg.Context, n.replicas.close)
 	}
 	n.first = n.newPipes(Addresses(rdb))
 	if c, ok := rdb.(*redis.Client); ok && c.Options().ContextTimeoutEnabled {

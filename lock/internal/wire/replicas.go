@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +16,20 @@ type replicas struct {
 	rdb     redis.UniversalClient
 	need    int // negative: all that are connected, at least one
 	timeout time.Duration
+
+	mu        sync.Mutex
+	importing []*redis.Client // of masters to which slots migrate; go-redis has no client for an address
+	closed    bool
+}
+
+// close ends the connections that are not go-redis' own.
+func (r *replicas) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.importing {
+		_ = c.Close()
+	}
+	r.importing, r.closed = nil, true
 }
 
 // send is the send function of a pipe. A grant that too few replicas have comes with an error of the outcome
@@ -37,7 +52,7 @@ func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 		}
 		a := r.sendOn(ctx, master, []Call{c}, false)[0]
 		if addr, asked := redis.IsAskError(a.Err); asked {
-			a = r.sendTo(ctx, cluster, *master.Options(), addr, c)
+			a = r.sendOn(ctx, r.importer(cluster, *master.Options(), addr), []Call{c}, true)[0]
 		}
 		if a.Err != nil && redis.HasErrorPrefix(a.Err, "MOVED") {
 			cluster.ReloadState(ctx)
@@ -47,12 +62,16 @@ func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 	return out
 }
 
-// sendTo sends a call to the master at addr, to which the slot of its key migrates (ASK). o are the options of another
-// node. go-redis has no client for an address, and does not know a master without slots: so the connection lasts for
-// this call.
-func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o redis.Options, addr string,
-	c Call) Answer {
-	o.Addr, o.NodeAddress, o.PoolSize, o.MinIdleConns = addr, addr, 1, 0
+// importer is the client of the master at addr, to which a slot migrates (ASK). o are the options of another node.
+func (r *replicas) importer(cluster *redis.ClusterClient, o redis.Options, addr string) *redis.Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.importing {
+		if c.Options().Addr == addr {
+			return c
+		}
+	}
+	o.Addr, o.NodeAddress, o.MinIdleConns = addr, addr, 0
 	// In the options of a client 0 means none, in the options for a new one the default.
 	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
 		if *limit == 0 {
@@ -62,9 +81,11 @@ func (r *replicas) sendTo(ctx context.Context, cluster *redis.ClusterClient, o r
 	if o.MaxRetries == 0 {
 		o.MaxRetries = -1
 	}
-	importing := cluster.Options().NewClient(&o)
-	defer importing.Close()
-	return r.sendOn(ctx, importing, []Call{c}, true)[0]
+	c := cluster.Options().NewClient(&o)
+	if r.importing = append(r.importing, c); r.closed {
+		_ = c.Close()
+	}
+	return c
 }
 
 // refuse is the answer to calls that are not sent.
