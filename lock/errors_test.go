@@ -135,3 +135,41 @@ func TestReleaseAfterForeignData(t *testing.T) {
 		}
 	}
 }
+
+// A waiter that gives up behind a lock of another library was never granted anything, and leaves no place in a queue.
+func TestWaiterLeavesForeignLock(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t).Dial(t)
+	ctx, c := context.Background(), newTestClient(t, rdb, Options{})
+	brief := WithWait(100 * time.Millisecond)
+	for kind, wait := range map[string]func() error{
+		"mutex": func() error { _, err := c.Mutex("mutex").Acquire(ctx, brief); return err },
+		"fair":  func() error { _, err := c.FairMutex("fair").Acquire(ctx, brief); return err },
+	} {
+		if err := rdb.Set(ctx, kind, "of another library", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait(); !errors.Is(err, ErrHeld) || !Definite(err) {
+			t.Errorf("%s: %v, want a definite ErrHeld", kind, err)
+		}
+	}
+	acquire(t, c.FairMutex("queued"), WithLease(time.Hour))
+	waits, giveUp := context.WithCancel(ctx)
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := c.FairMutex("queued").Acquire(waits)
+		gaveUp <- err
+	}()
+	queued := func() bool { return rdb.Exists(ctx, queueKeys("queued")...).Val() > 0 }
+	eventually(t, testTimeout, "a waiter is queued", queued)
+	if err := rdb.Set(ctx, "queued", "of another library", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	giveUp()
+	if err := <-gaveUp; !errors.Is(err, ErrHeld) || !Definite(err) {
+		t.Errorf("queued: %v, want a definite ErrHeld", err)
+	}
+	if queued() {
+		t.Error("the waiter is still queued")
+	}
+}

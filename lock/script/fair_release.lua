@@ -9,16 +9,17 @@
 local hold, ttl, owner = ARGV[1], ARGV[2], ARGV[3]
 local me = hold .. ' ' .. owner
 
--- All that may be refused comes before the first write, and a replica that lags refuses at the first
+-- All that may be refused by a server comes before the first write, and a replica that lags refuses at the first
 -- write instead of replying from what it does not know yet.
 redis.call('LLEN', KEYS[3])
 if type(redis.pcall('HLEN', KEYS[1])) == 'table' then
   widen(KEYS[1], prefixOf(KEYS[2], hold), owner)
 end
-redis.call('HLEN', KEYS[1])
+-- A waiter leaves also a lock that another library has by now.
 if leave(me) then
   wakeFirst()
 end
+redis.call('HLEN', KEYS[1])
 
 if redis.call('HDEL', KEYS[1], 'h:' .. hold) == 1 then
   local left = redis.call('HINCRBY', KEYS[1], 'count', -1)
