@@ -32,6 +32,8 @@ type claim struct {
 	notify       wait.NotifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
 	handed       *wait.Handed    // it was sent already; nil: it was not
 
+	fresh bool // for a renewal: over a new connection
+
 	// For a release.
 	publish       wait.NotifyMode // publish even without a mark; notifyNone: do not
 	words         *words          // it was granted by SET; nil: by a script

@@ -69,7 +69,11 @@ func renewApart(ctx context.Context, n *node, claims []claim, request func([]cla
 	}
 	sent := time.Now()
 	out := make([]renewal, len(claims))
-	for i, a := range n.DoAll(ctx, calls) {
+	send := n.DoAll
+	if claims[0].fresh {
+		send = n.DoFresh
+	}
+	for i, a := range send(ctx, calls) {
 		r, err := wire.Reply{}, a.Err
 		if err == nil {
 			r, err = decode(a.Value, len(parts[i]))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
 // watchdog knows every hold of a client and renews the ones that were requested without a lease, each every third of
@@ -32,7 +34,8 @@ type renewalState struct {
 	due      time.Time // zero: it is not renewed
 	last     time.Time // it is not renewed after that; zero: there is no limit
 	inFlight bool      // a renewal was sent
-	retry    bool      // the last one got no reply: the next must not be early
+	retry    bool      // the last one failed: the next must not be early
+	fresh    bool      // the last one got no reply: the next gets a new connection
 }
 
 const (
@@ -129,10 +132,11 @@ func (w *watchdog) loop(first time.Duration) {
 type destination struct {
 	store  store
 	master string // of a cluster
+	fresh  bool   // over a new connection
 }
 
 func (w *watchdog) destination(k *leaseKeeper) destination {
-	d := destination{store: k.claim.store}
+	d := destination{store: k.claim.store, fresh: k.renewal.fresh}
 	if w.client.node != nil {
 		d.master = w.client.node.Master(k.claim.key)
 	}
@@ -190,6 +194,7 @@ func (w *watchdog) send(holds []*leaseKeeper) {
 		for i, k := range holds {
 			k.arm()
 			claims[i] = k.claim
+			claims[i].fresh = k.renewal.fresh // which does not change while a renewal is in flight
 			limit = min(limit, k.lease)
 		}
 		ctx, cancel := context.WithTimeout(w.client.bg.Context, limit/3)
@@ -211,6 +216,7 @@ func (w *watchdog) settle(k *leaseKeeper, r renewal) {
 	_, held := w.holds[k]
 	if held {
 		k.renewal.due, k.renewal.inFlight, k.renewal.retry = due, false, r.err != nil
+		k.renewal.fresh = r.err != nil && outcomeOf(r.err) == wire.Unknown
 	}
 	w.mu.Unlock()
 	if !held || r.err != nil {

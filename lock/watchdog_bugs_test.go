@@ -3,7 +3,9 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,4 +201,36 @@ func TestServerRestartsUnderAWaiter(t *testing.T) {
 		t.Errorf("release of what the old server had: %v, want ErrLost", err)
 	}
 	mustExist(t, again.Dial(t), "restart", false)
+}
+
+// All connections of the pool go silent, and go-redis waits for replies without end: the renewal after the first one
+// without a reply has a connection of its own.
+func TestRenewalOnSilentConnections(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, startRedis(t).Addr)
+	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ReadTimeout: -1, PoolSize: 8})
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
+	var holds []*Hold
+	for range 3 {
+		holds = append(holds, acquire(t, c.Mutex(fmt.Sprint("held-", len(holds)))))
+	}
+	for range 2 { // so that each connection of the pool was used
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { _ = rdb.BLPop(t.Context(), 100*time.Millisecond, "nothing").Err() })
+		}
+		wg.Wait()
+	}
+	p.Silence()
+	for range holds {
+		within(t, 3*watchedLease, "a renewal", s.renewed)
+	}
+	for _, h := range holds {
+		if err := h.Err(); err != nil {
+			t.Errorf("%s: %v", h.Name(), err)
+		}
+	}
+	p.CutConnections() // or Close waits for the replies
 }

@@ -17,6 +17,7 @@ type Proxy struct {
 	Dropped chan struct{} // gets an element for each reply that was dropped or held, and each request that was dropped
 	delay   atomic.Int64
 	sent    atomic.Int64
+	silence atomic.Int64 // how often the connections of that time went silent
 	done    chan struct{}
 
 	mu      sync.Mutex
@@ -112,6 +113,10 @@ func (p *Proxy) CutConnections() {
 	}
 }
 
+// Silence loses whatever is sent on the present connections from now on, as a firewall does that forgets them. New
+// connections work.
+func (p *Proxy) Silence() { p.silence.Add(1) }
+
 // Sent is the number of bytes that clients have sent.
 func (p *Proxy) Sent() int64 { return p.sent.Load() }
 
@@ -136,9 +141,10 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 		p.CutConnections()
 	default:
 	}
+	began := p.silence.Load()
 	var last atomic.Pointer[[]byte] // the last request
 	wg.Go(func() {
-		p.pipe(out, in, func(b []byte) bool {
+		p.pipe(out, in, began, func(b []byte) bool {
 			p.sent.Add(int64(len(b)))
 			seen := bytes.Clone(b)
 			last.Store(&seen)
@@ -151,11 +157,11 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 			return false
 		})
 	})
-	p.pipe(in, out, func(b []byte) bool { return p.forward(last.Load(), b) })
+	p.pipe(in, out, began, func(b []byte) bool { return p.forward(last.Load(), b) })
 }
 
-// pipe forwards bytes from src while allow returns true.
-func (p *Proxy) pipe(dst, src net.Conn, allow func([]byte) bool) {
+// pipe forwards bytes from src while allow returns true. began is the silence of the time when the connection began.
+func (p *Proxy) pipe(dst, src net.Conn, began int64, allow func([]byte) bool) {
 	defer func() {
 		p.mu.Lock()
 		delete(p.conns, dst)
@@ -167,6 +173,9 @@ func (p *Proxy) pipe(dst, src net.Conn, allow func([]byte) bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := src.Read(buf)
+		if p.silence.Load() != began && err == nil {
+			continue
+		}
 		if err != nil || !allow(buf[:n]) {
 			return
 		}

@@ -52,7 +52,7 @@ func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 		}
 		a := r.sendOn(ctx, master, []Call{c}, false)[0]
 		if addr, asked := redis.IsAskError(a.Err); asked {
-			a = r.sendOn(ctx, r.importer(cluster, *master.Options(), addr), []Call{c}, true)[0]
+			a = r.sendOn(ctx, r.importer(cluster, master, addr), []Call{c}, true)[0]
 		}
 		if a.Err != nil && redis.HasErrorPrefix(a.Err, "MOVED") {
 			cluster.ReloadState(ctx)
@@ -62,8 +62,8 @@ func (r *replicas) send(ctx context.Context, calls []Call) []Answer {
 	return out
 }
 
-// importer is the client of the master at addr, to which a slot migrates (ASK). o are the options of another node.
-func (r *replicas) importer(cluster *redis.ClusterClient, o redis.Options, addr string) *redis.Client {
+// importer is the client of the master at addr, to which a slot migrates (ASK). It has the options of another master.
+func (r *replicas) importer(cluster *redis.ClusterClient, other *redis.Client, addr string) *redis.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.importing {
@@ -71,17 +71,9 @@ func (r *replicas) importer(cluster *redis.ClusterClient, o redis.Options, addr 
 			return c
 		}
 	}
-	o.Addr, o.NodeAddress, o.MinIdleConns = addr, addr, 0
-	// In the options of a client 0 means none, in the options for a new one the default.
-	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
-		if *limit == 0 {
-			*limit = -1
-		}
-	}
-	if o.MaxRetries == 0 {
-		o.MaxRetries = -1
-	}
-	c := cluster.Options().NewClient(&o)
+	o := optionsLike(other)
+	o.Addr, o.NodeAddress = addr, addr
+	c := cluster.Options().NewClient(o)
 	if r.importing = append(r.importing, c); r.closed {
 		_ = c.Close()
 	}

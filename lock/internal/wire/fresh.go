@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// DoFresh is [Node.DoAll] for calls to one master, over a connection that is made for them and ends with ctx. The
+// existing connections may all have gone silent, as when a firewall forgets them, and go-redis waits for a reply on
+// each until its read timeout.
+func (n *Node) DoFresh(ctx context.Context, calls []Call) []Answer {
+	var rdb *redis.Client
+	if n.cluster != nil {
+		master, err := n.cluster.MasterForKey(ctx, calls[0].Key())
+		if err != nil {
+			return n.DoAll(ctx, calls)
+		}
+		rdb = n.cluster.Options().NewClient(brief(ctx, master))
+	} else if one, ok := n.Redis.(*redis.Client); ok {
+		rdb = redis.NewClient(brief(ctx, one))
+	} else {
+		return n.DoAll(ctx, calls)
+	}
+	if n.order != nil {
+		n.pipesFor(calls[0].Key()).plain.waitForTurn(calls[0])
+	}
+	replied := make(chan []Answer, 1)
+	started := n.bg.Start(func() {
+		defer rdb.Close()
+		replied <- sendAll(ctx, rdb, calls, false)
+	})
+	if !started {
+		_ = rdb.Close()
+		return n.DoAll(ctx, calls) // refused
+	}
+	out := make([]Answer, len(calls))
+	select {
+	case out = <-replied:
+	case <-ctx.Done(): // a dialer may take longer
+		for i := range out {
+			out[i].Err = &Error{Outcome: Unknown, Err: fmt.Errorf("no reply yet: %w", context.Cause(ctx))}
+		}
+	}
+	for i, a := range out {
+		out[i] = n.Judged(a)
+	}
+	return out
+}
+
+// brief are options like those of c for a connection that is made before ctx ends.
+func brief(ctx context.Context, c *redis.Client) *redis.Options {
+	o := optionsLike(c)
+	o.DialerRetries = 1
+	if end, ends := ctx.Deadline(); ends {
+		o.DialTimeout = max(min(o.DialTimeout, time.Until(end)), time.Millisecond)
+	}
+	return o
+}
+
+// optionsLike are the options for a client of a few connections to the server of c, whose reads end with their context.
+// In the options of a client 0 means no timeout, in the options for a new one the default.
+func optionsLike(c *redis.Client) *redis.Options {
+	o := *c.Options()
+	o.MinIdleConns, o.ContextTimeoutEnabled = 0, true
+	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
+		if *limit == 0 {
+			*limit = -1
+		}
+	}
+	if o.MaxRetries == 0 {
+		o.MaxRetries = -1
+	}
+	return &o
+}
