@@ -41,8 +41,8 @@ func (s *Stdio) ending() (status, lastLine string) {
 }
 
 // exitWait is how long a process whose standard input or output has ended may take to exit before it is killed. The
-// kernel closes the files of a process just before its exit.
-const exitWait = 100 * time.Millisecond
+// kernel closes the files of a process just before its exit, which may take long on a busy machine.
+const exitWait = 2 * time.Second
 
 // end ends a process that can no longer be talked to, and returns why it ended: how it exited, or else cause.
 func (s *Stdio) end(cause string) error {
