@@ -237,10 +237,7 @@ func (a *attempt) takeBack(ctx context.Context, why error) error {
 	absent := false
 	err := a.undo(ctx, why, func(ctx context.Context) error {
 		left, err := a.client.giveBack(ctx, a.claim)
-		absent = left < 0 || errors.Is(err, ErrForeign)
-		if absent {
-			return nil
-		}
+		absent = left < 0
 		return err
 	})
 	if Definite(err) && absent && !a.maybeGranted.mayHaveExpired(time.Now()) {

@@ -208,17 +208,18 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 			certain++
 		}
 	}
-	votes := q.giveBack(context.Background(), c, q.nodeLimit(c), t.sure)
+	if certain == len(q.nodes) {
+		return nil
+	}
+	open := q.unsure.Add(c.owned(), time.Duration(c.lease)*time.Millisecond, len(q.nodes)-certain)
+	confirmed := func() { q.unsure.Confirm(open) }
+	votes := q.giveBack(context.Background(), c, q.nodeLimit(c), t.sure, confirmed)
 	for seen := certain; seen < len(q.nodes) && certain < q.need(); seen++ {
 		if v := <-votes; v.err == nil {
 			certain++
 		}
 	}
-	unsure := len(q.nodes) - certain
-	if unsure > 0 {
-		q.unsure.Add(c.owned(), time.Duration(c.lease)*time.Millisecond)
-	}
-	if certain < q.need() {
+	if unsure := len(q.nodes) - certain; certain < q.need() {
 		err := fmt.Errorf("%d of the masters did not confirm that the claim was withdrawn", unsure)
 		return &requestError{wire.Unknown, err}
 	}
@@ -231,7 +232,7 @@ func (q *quorum) nodeLimit(c claim) time.Duration {
 }
 
 func (q *quorum) release(ctx context.Context, c claim) (int, error) {
-	votes := q.giveBack(context.WithoutCancel(ctx), c, q.nodeLimit(c), nil)
+	votes := q.giveBack(context.WithoutCancel(ctx), c, q.nodeLimit(c), nil, func() {})
 	notHeld, why := 0, codeNotHeld
 	released := 0
 	var errs []string

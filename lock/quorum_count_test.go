@@ -54,7 +54,7 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 	if err := q.bg.Context.Err(); err != nil {
 		t.Errorf("requests are ended while a release is on its way: %v", err)
 	}
-	if v := <-q.giveBack(t.Context(), claim{key: "k", lease: 1000}, time.Second, nil); v.err == nil {
+	if v := <-q.giveBack(t.Context(), claim{key: "k", lease: 1000}, time.Second, nil, func() {}); v.err == nil {
 		t.Error("a release was started that no caller waits for")
 	}
 	q.releases.Done()

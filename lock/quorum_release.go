@@ -18,8 +18,10 @@ func (q *quorum) ended(ctx context.Context, node int, err error) {
 	q.inFlight.Done(node, err == nil || outcomeOf(err) != wire.Unknown)
 }
 
-// giveBack releases c on every master that is not in except, and again on masters that do not reply.
-func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, except map[int]bool) <-chan vote[int] {
+// giveBack releases c on every master that is not in except, and again on masters that do not reply. It calls confirmed
+// for each that replies the first time.
+func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, except map[int]bool,
+	confirmed func()) <-chan vote[int] {
 	votes := make(chan vote[int], len(q.nodes))
 	for i := range q.nodes {
 		switch {
@@ -37,6 +39,9 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, exc
 			q.ended(ctx, i, err)
 			if err != nil && !q.releaseLater(c, i) { // Close waits for this goroutine
 				q.releaseLast(i, limit)
+			}
+			if err == nil {
+				confirmed()
 			}
 			votes <- vote[int]{i, left, err}
 		})

@@ -3,12 +3,13 @@ package lock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock/internal/wire"
+	"github.com/redis/go-redis/v9"
 )
 
 // watchdog knows every hold of a client and renews the ones that were requested without a lease, each every third of
@@ -216,7 +217,8 @@ func (w *watchdog) settle(k *leaseKeeper, r renewal) {
 	_, held := w.holds[k]
 	if held {
 		k.renewal.due, k.renewal.inFlight, k.renewal.retry = due, false, r.err != nil
-		k.renewal.fresh = r.err != nil && outcomeOf(r.err) == wire.Unknown
+		reply := redis.Error(nil)
+		k.renewal.fresh = r.err != nil && !errors.As(r.err, &reply) && !k.renewal.fresh // perhaps only old ones work
 	}
 	w.mu.Unlock()
 	if !held || r.err != nil {

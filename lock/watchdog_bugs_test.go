@@ -212,6 +212,7 @@ func TestRenewalOnSilentConnections(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
+	t.Cleanup(p.CutConnections) // or Close waits for the replies
 	var holds []*Hold
 	for range 3 {
 		holds = append(holds, acquire(t, c.Mutex(fmt.Sprint("held-", len(holds)))))
@@ -224,6 +225,9 @@ func TestRenewalOnSilentConnections(t *testing.T) {
 		wg.Wait()
 	}
 	p.Silence()
+	for len(s.renewed) > 0 { // before that, on a slow machine
+		<-s.renewed
+	}
 	for range holds {
 		within(t, 3*watchedLease, "a renewal", s.renewed)
 	}
@@ -232,5 +236,4 @@ func TestRenewalOnSilentConnections(t *testing.T) {
 			t.Errorf("%s: %v", h.Name(), err)
 		}
 	}
-	p.CutConnections() // or Close waits for the replies
 }

@@ -9,19 +9,22 @@
 local hold, ttl, owner = ARGV[1], ARGV[2], ARGV[3]
 local me = hold .. ' ' .. owner
 
--- All that may be refused by a server comes before the first write, and a replica that lags refuses at the first
+-- All that may be refused comes before the first write, and a replica that lags refuses at the first
 -- write instead of replying from what it does not know yet.
 redis.call('LLEN', KEYS[3])
 if type(redis.pcall('HLEN', KEYS[1])) == 'table' then
   widen(KEYS[1], prefixOf(KEYS[2], hold), owner)
 end
--- A waiter leaves also a lock that another library has by now.
+local kind = redis.pcall('HLEN', KEYS[1])
+local other = type(kind) == 'table' -- as the lock of another library: this hold has ended
+if other and not string.find(kind.err, 'WRONGTYPE', 1, true) then
+  return kind
+end
 if leave(me) then
   wakeFirst()
 end
-redis.call('HLEN', KEYS[1])
 
-if redis.call('HDEL', KEYS[1], 'h:' .. hold) == 1 then
+if not other and redis.call('HDEL', KEYS[1], 'h:' .. hold) == 1 then
   local left = redis.call('HINCRBY', KEYS[1], 'count', -1)
   redis.call('SET', KEYS[2], left, 'PX', ttl)
   if left == 0 then
@@ -37,8 +40,8 @@ if before then
 end
 
 local reply = NOT_HELD
-local holder = redis.call('HGET', KEYS[1], 'owner')
-if holder and holder ~= owner then
+local holder = not other and redis.call('HGET', KEYS[1], 'owner')
+if other or holder and holder ~= owner then
   reply = NOT_OWNER
 end
 redis.call('SET', KEYS[2], reply, 'PX', ttl)

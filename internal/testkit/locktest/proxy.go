@@ -113,8 +113,7 @@ func (p *Proxy) CutConnections() {
 	}
 }
 
-// Silence loses whatever is sent on the present connections from now on, as a firewall does that forgets them. New
-// connections work.
+// Silence makes the present connections lose all bytes, as a firewall does that forgets them. New ones work.
 func (p *Proxy) Silence() { p.silence.Add(1) }
 
 // Sent is the number of bytes that clients have sent.

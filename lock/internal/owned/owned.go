@@ -41,28 +41,41 @@ func (h *Holds) Count(l Lock) int {
 // MaxWithdrawn is how many withdrawn claims are kept.
 const MaxWithdrawn = 1024
 
-// Withdrawn are the claims that this client withdrew without a reply of every master, until their leases end. A master
+// Withdrawn are the claims that this client withdraws, until each master has confirmed it, or for a lease. A master
 // that still has one takes another claim of its owner for a re-entry. The zero value is ready, and safe for concurrent
 // use.
 type Withdrawn struct {
 	mu   sync.Mutex
-	list []withdrawn // oldest first
+	list []*Claim // oldest first
 }
 
-type withdrawn struct {
-	Lock
-	until time.Time
+// Claim is a claim that is withdrawn.
+type Claim struct {
+	lock    Lock
+	until   time.Time
+	masters int // that have not confirmed it
 }
 
-// Add adds a claim that was withdrawn now.
-func (w *Withdrawn) Add(l Lock, lease time.Duration) {
+// Add adds a claim that is withdrawn from so many masters from now on.
+func (w *Withdrawn) Add(l Lock, lease time.Duration, masters int) *Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	for len(w.list) > 0 && (len(w.list) >= MaxWithdrawn || now.After(w.list[0].until)) {
 		w.list = w.list[1:]
 	}
-	w.list = append(w.list, withdrawn{l, now.Add(lease)})
+	c := &Claim{l, now.Add(lease), masters}
+	w.list = append(w.list, c)
+	return c
+}
+
+// Confirm is called for each master that has confirmed that it does not have c.
+func (w *Withdrawn) Confirm(c *Claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.masters--; c.masters == 0 {
+		w.list = slices.DeleteFunc(w.list, func(o *Claim) bool { return o == c })
+	}
 }
 
 // Has reports whether a master may still have a claim for l.
@@ -70,5 +83,5 @@ func (w *Withdrawn) Has(l Lock) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	return slices.ContainsFunc(w.list, func(o withdrawn) bool { return o.Lock == l && now.Before(o.until) })
+	return slices.ContainsFunc(w.list, func(c *Claim) bool { return c.lock == l && now.Before(c.until) })
 }

@@ -23,8 +23,8 @@ func TestWithdrawnEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Withdrawn
 		mine, other := Lock{Key: "k", Owner: "me"}, Lock{Key: "k", Owner: "other"}
-		w.Add(mine, time.Second)
-		w.Add(other, time.Minute)
+		w.Add(mine, time.Second, 1)
+		w.Add(other, time.Minute, 1)
 		if !w.Has(mine) || !w.Has(other) || w.Has(Lock{Key: "other", Owner: "me"}) {
 			t.Error("the claims of the two owners of one lock are not known, or too many are")
 		}
@@ -33,10 +33,25 @@ func TestWithdrawnEndsWithTheLease(t *testing.T) {
 			t.Error("a claim is known after its lease, or not until its end")
 		}
 		for range MaxWithdrawn {
-			w.Add(mine, time.Second)
+			w.Add(mine, time.Second, 1)
 		}
 		if !w.Has(mine) || w.Has(other) {
 			t.Errorf("more than the last %d claims are kept, or fewer", MaxWithdrawn)
 		}
 	})
+}
+
+func TestWithdrawnEndsWithTheLastConfirmation(t *testing.T) {
+	var w Withdrawn
+	mine := Lock{Key: "k", Owner: "me"}
+	first, second := w.Add(mine, time.Hour, 2), w.Add(mine, time.Hour, 1)
+	w.Confirm(second)
+	w.Confirm(first)
+	if !w.Has(mine) {
+		t.Error("a claim is forgotten that one of two masters may have")
+	}
+	w.Confirm(first)
+	if w.Has(mine) || len(w.list) > 0 {
+		t.Error("a claim is known that all masters have confirmed to be withdrawn")
+	}
 }

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// DoFresh is [Node.DoAll] for calls to one master, over a connection that is made for them and ends with ctx. The
-// existing connections may all have gone silent, as when a firewall forgets them, and go-redis waits for a reply on
-// each until its read timeout.
+// DoFresh is [Node.DoAll] for calls to one master, over a connection that is made for them. The existing connections
+// may all have gone silent, as when a firewall forgets them, and go-redis waits for a reply on each until its read
+// timeout. It returns when ctx ends; a dialer that ignores ctx, as that for TLS, may take longer, and Close waits for
+// it. The hooks of a *redis.Client do not apply.
 func (n *Node) DoFresh(ctx context.Context, calls []Call) []Answer {
 	var rdb *redis.Client
 	if n.cluster != nil {
@@ -39,7 +41,7 @@ func (n *Node) DoFresh(ctx context.Context, calls []Call) []Answer {
 	out := make([]Answer, len(calls))
 	select {
 	case out = <-replied:
-	case <-ctx.Done(): // a dialer may take longer
+	case <-ctx.Done():
 		for i := range out {
 			out[i].Err = &Error{Outcome: Unknown, Err: fmt.Errorf("no reply yet: %w", context.Cause(ctx))}
 		}
@@ -64,7 +66,10 @@ func brief(ctx context.Context, c *redis.Client) *redis.Options {
 // In the options of a client 0 means no timeout, in the options for a new one the default.
 func optionsLike(c *redis.Client) *redis.Options {
 	o := *c.Options()
-	o.MinIdleConns, o.ContextTimeoutEnabled = 0, true
+	o.MinIdleConns, o.MaxIdleConns, o.ContextTimeoutEnabled = 0, 1, true
+	// These belong to c alone; a second client that registers its handlers at the same processor panics.
+	o.PushNotificationProcessor, o.ClientSideCache, o.ClientSideCacheConfig = nil, nil, nil
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	for _, limit := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
 		if *limit == 0 {
 			*limit = -1
