@@ -64,7 +64,7 @@ func checkExercised(v *view, o Options) Result {
 	return r
 }
 
-// exercised is the result of [Exercised] by the counts of a history, and the evidence about faults that it lacks.
+// exercised is the result of [Exercised] for the counts c of a history; byFaults is the missing evidence about faults.
 func (o Options) exercised(h *history.History, noun string, c map[string]int64, byFaults []string) Result {
 	r := Result{Property: Exercised, Outcome: Holds, Counts: c}
 	contended, granted := int(c["contended_grants"]), int(c["grants"])

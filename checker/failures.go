@@ -130,7 +130,7 @@ func (c *honestyCheck) judgeFailures() {
 }
 
 // Without a fault, at least enoughFailures operations of one kind (or both of two) and at least one in failureShare of
-// them have to fail for a violation.
+// them have to fail for a violation; on a quorum, enoughFailures of them and all of the kind.
 const (
 	enoughFailures = 3
 	failureShare   = 20
@@ -144,9 +144,9 @@ const connections = 4
 // requests of their client just before, if they are more than the allowance of their kind. One that took longer than
 // the slack is not judged, except an acquire, which may have waited: a busy machine is a reason for an error too,
 // and so is a wait that is over; histories of other suites do not state it. A refusal may have an unknown outcome,
-// or a code of the client's own; so tries, and releases and renewals after the promise are not judged. On a quorum
-// all operations of a kind have to fail. A lock that was never granted, or a client that never authenticated, has
-// not been set up for these servers.
+// or a code of the client's own; so tries, and releases and renewals after the promise, are not judged. On a quorum no
+// operation of the kind may have succeeded: its masters may reply too late to some requests without a fault. A lock
+// that was never granted, or a client that never authenticated, has not been set up for these servers.
 func (c *honestyCheck) judgeFailuresOfHealthy() {
 	if len(c.holds) == 0 || slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
 		return f.Name == history.NoPassword
@@ -169,16 +169,14 @@ func (c *honestyCheck) judgeFailuresOfHealthy() {
 				note: f.Why})
 		}
 	}
-	total := make(map[history.Op]int)
+	total, worked := make(map[history.Op]int), make(map[history.Op]bool)
 	for _, s := range refs(c.h.Spans) {
 		total[s.Op]++
+		worked[s.Op] = worked[s.Op] || s.Outcome == history.OK
 	}
 	for op, all := range failed { // findings are sorted
 		enough := max(2, min(enoughFailures, total[op]), (total[op]+failureShare-1)/failureShare)
-		if c.quorum { // its masters may reply too late to some without a fault
-			enough = max(2, total[op])
-		}
-		if len(all) < enough {
+		if len(all) < enough || c.quorum && (worked[op] || len(all) < enoughFailures) {
 			continue
 		}
 		for _, f := range all {

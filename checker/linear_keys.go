@@ -123,7 +123,7 @@ func (k *keyOps) count(i int32, s *history.Span, of programOrder, why unknownCau
 	if of != ordSequential && !s.Busy && s.Op != history.OpRelease {
 		k.mode(s)
 	}
-	// Or an earlier request of a try was granted, its reply was lost, and its lease ended.
+	// A try may also have been granted before: the reply was lost, and the lease of that grant ended.
 	if s.Undone || s.Op == history.OpTry && s.Valid > 0 && s.Return-s.Call > max(s.Lease, s.Valid-s.Return) {
 		k.undone = append(k.undone, segment{s.Call, s.Return})
 	}

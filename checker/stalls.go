@@ -136,7 +136,7 @@ func (v *view) writtenStalled(touch int32) bool {
 		(v.stalled(h, h.longestPromise()) || v.lossReported(h) && v.stalled(h, h.until))
 }
 
-// doubtLate notes which violations of a stream an event may excuse that is about an earlier time: a stall is noted at
+// doubtLate notes the outlived leases found so far that an event about an earlier time may excuse: a stall is noted at
 // its end, a loss may be reported long after it, and a busy machine delays that report.
 func (s *Stream) doubtLate(e *history.Event) {
 	h, late := s.b.History(), s.o.ReportDelay

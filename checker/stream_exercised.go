@@ -1,7 +1,7 @@
 package checker
 
-// countGrants counts the grants of a view, and notes which of them were contended so far. Unless the run is over, a
-// request in flight may end at this very instant, as a grant of this instant begins.
+// countGrants counts the grants of a view, and notes the ones that were contended so far. Unless the run is over, a
+// grant at the present instant is not noted yet: a request in flight may end at that instant too.
 func (s *Stream) countGrants(v *view, over bool) {
 	s.grants = s.trimmed.grants + len(v.holds)
 	v.contended(func(x *hold) {
@@ -35,16 +35,16 @@ func (s *Stream) exercised(spans int) Result {
 	return r
 }
 
-// Unsure says why the verdict of j, a judgement of the stream, may not be that of [Judge] on the whole history by the
-// same properties, without samples of servers; "": it is the same.
+// Unsure returns the reason why the verdict of j, a judgement of the stream, may differ from the verdict of [Judge] on
+// the whole history, with the same properties and without samples of servers; "": it is the same.
 func (s *Stream) Unsure(j Judgement) string {
 	switch {
 	case j.Verdict == Inconclusive:
 		return "a stream leaves it undecided (" + j.Sentence + ")"
 	case j.Verdict == Safe && len(s.b.History().Faults) > 0:
 		return "a stream does not judge whether faults took effect"
-	case j.Verdict == Safe && s.belated:
-		return "a stream does not know which requests met a hold whose loss was reported later"
+	case j.Verdict == Safe && (s.belated || len(s.unknownOwners) > 0):
+		return "a stream does not know which requests met a hold that a later event changes"
 	}
 	return ""
 }

@@ -136,7 +136,7 @@ func TestReleaseAfterForeignData(t *testing.T) {
 	}
 }
 
-// A waiter that gives up behind a lock of another library was never granted anything, and leaves no place in a queue.
+// A waiter that gives up behind a lock of another library was never granted anything, and keeps no place in a queue.
 func TestWaiterLeavesForeignLock(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)

@@ -88,7 +88,7 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	votes, stop := broadcast(ctx, q, q.bg, q.nodeLimit(c), func(ctx context.Context, i int) (grant, error) {
 		g, err := q.nodes[i].acquire(ctx, c)
 		if errors.Is(err, ErrReentered) && q.known.Count(c.owned()) == 0 && q.unsure.Has(c.owned()) {
-			return grant{ttl: lease}, nil // perhaps the master has an earlier claim of this client only
+			return grant{ttl: lease}, nil // perhaps the master has only an earlier claim of this client
 		}
 		return g, err
 	})

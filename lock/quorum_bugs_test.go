@@ -218,7 +218,8 @@ func TestQuorumOwnerHasItAlready(t *testing.T) {
 	release(t, h)
 }
 
-// A claim whose withdrawal did not reach a majority is no hold of its owner: the next acquire waits for its end.
+// A claim whose withdrawal did not reach a majority is no hold of its owner: another try by the owner ends with
+// ErrHeld or an unknown outcome, not with ErrReentered.
 func TestUnconfirmedWithdrawalIsNoHold(t *testing.T) {
 	t.Parallel()
 	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 300 * time.Millisecond})

@@ -8,8 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock/internal/wire"
 )
 
-// ended counts a request to a master that was admitted as ended, with its error; ctx has ended if nobody waited for its
-// reply.
+// ended ends an admitted request to a master, with its error; if ctx has ended, nobody waited for the reply.
 func (q *quorum) ended(ctx context.Context, node int, err error) {
 	if ctx.Err() != nil {
 		q.inFlight.Stopped(node)
@@ -19,7 +18,7 @@ func (q *quorum) ended(ctx context.Context, node int, err error) {
 }
 
 // giveBack releases c on every master that is not in except, and again on masters that do not reply. It calls confirmed
-// for each that replies the first time.
+// for each master that confirms the first request.
 func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, except map[int]bool,
 	confirmed func()) <-chan vote[int] {
 	votes := make(chan vote[int], len(q.nodes))

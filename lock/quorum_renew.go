@@ -19,7 +19,7 @@ func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	sent := time.Now()
 	votes, _ := broadcast(ctx, q, q.bg, limit, func(ctx context.Context, i int) ([]renewal, error) {
 		renewed := q.nodes[i].renew(ctx, claims)
-		return renewed, renewed[0].err // one stands for all: they are sent at once
+		return renewed, renewed[0].err // one error stands for all: they are sent together
 	})
 	ballots := make([]ballot, len(claims))
 	seen := 0

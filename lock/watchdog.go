@@ -36,7 +36,7 @@ type renewalState struct {
 	last     time.Time // it is not renewed after that; zero: there is no limit
 	inFlight bool      // a renewal was sent
 	retry    bool      // the last one failed: the next must not be early
-	fresh    bool      // the last one got no reply: the next gets a new connection
+	fresh    bool      // the last one got no reply over an old connection: the next gets a new one
 }
 
 const (

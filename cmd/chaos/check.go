@@ -71,7 +71,7 @@ command line or unreadable history, 69 environment (disk full, no permission), 7
 	o.readingFlags.add(c)
 	c.Flags().BoolVar(&o.stream, "stream", false,
 		"judge while reading, in bounded memory; properties: "+strings.Join(streamedNames(), ", ")+
-			" (default: a large file, if --property names only these)")
+			" (also without the flag for a large file, if --property names only these and the verdict is the same)")
 	c.Flags().BoolVar(&o.follow, "follow", false, "with --stream: at the end of the file, wait for more until Ctrl-C")
 	c.Flags().BoolVar(&o.json, "json", false, "print the judgement as a JSON object")
 	return c

@@ -98,8 +98,8 @@ func judgeStream(ctx context.Context, s streams, path string, o checkOptions) (j
 	judging.SetProcessNames(source.ProcessNames)
 	j = judged{Judgement: judging.Judgement(), Format: source.Format, Assumed: reading.Assume, Stream: true}
 	unsure = judging.Unsure(j.Judgement)
-	if len(source.Affected)+len(reading.Assume) > 0 || source.Keys.Path != "" {
-		unsure = "a stream does not find other readings"
+	if len(source.Affected)+len(reading.Assume) > 0 || source.Keys.Path != "" || reading.Owner != "" {
+		unsure = "a stream does not find other readings and owners"
 	}
 	if o.explain && (o.stream || unsure == "") {
 		explain(s, reading, source)

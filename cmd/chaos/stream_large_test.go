@@ -77,11 +77,12 @@ func TestLargeIsJudgedAsStream(t *testing.T) {
 		{historyText(t, "two-holders.edn"), both, exitUnsafe, stream},
 		{turns(1, 1, ""), both, exitInconclusive, "in memory: a stream leaves it undecided (the run tested too little"},
 		{turns(8, 1, fault), both, exitInconclusive, "in memory: a stream does not judge whether faults took effect"},
-		{turns(8, 1, lost), both, exitSafe, "in memory: a stream does not know which requests met a hold whose loss"},
+		{turns(8, 1, lost), both, exitSafe, "in memory: a stream does not know which requests met a hold that a"},
 		{turns(8, 1, ""), both + " --permits k=1", exitSafe, "in memory: --permits may name a key that the history lacks"},
 		{turns(8, 1, ""), both + " --property damage", exitSafe, "in memory: --stream cannot judge damage, which"},
 		{turns(8, 1, ""), "", exitSafe, "in memory: a stream cannot judge damage, honesty"},
 		{historyText(t, "etcd.edn"), both + " --dialect etcd", exitSafe, "in memory: a stream does not find other readings"},
+		{turns(8, 1, ""), both + " --owner value.owner", exitSafe, "in memory: a stream does not find other readings"},
 		{"clients 3\nclient 0 acquire k 1-2 ok\n", both, exitInconclusive, ""},
 		{"neither", both, exitUsage, "neither"},
 	}

@@ -1,4 +1,4 @@
-// Package tail reads files that are still written.
+// Package tail reads files that are still being written.
 package tail
 
 import (
@@ -11,7 +11,7 @@ import (
 // pollEvery is how often a file is polled at its end.
 const pollEvery = 100 * time.Millisecond
 
-// Reader reads a file that grows: at its end it waits for more, until the context ends.
+// Reader reads a file that grows: at its end it waits for more, until the context ends or More returns false.
 type Reader struct {
 	Context context.Context
 	File    io.Reader

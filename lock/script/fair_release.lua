@@ -16,7 +16,7 @@ if type(redis.pcall('HLEN', KEYS[1])) == 'table' then
   widen(KEYS[1], prefixOf(KEYS[2], hold), owner)
 end
 local kind = redis.pcall('HLEN', KEYS[1])
-local other = type(kind) == 'table' -- as the lock of another library: this hold has ended
+local other = type(kind) == 'table' -- such as the lock of another library: this hold has ended, or was never granted
 if other and not string.find(kind.err, 'WRONGTYPE', 1, true) then
   return kind
 end

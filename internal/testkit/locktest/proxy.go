@@ -17,7 +17,7 @@ type Proxy struct {
 	Dropped chan struct{} // gets an element for each reply that was dropped or held, and each request that was dropped
 	delay   atomic.Int64
 	sent    atomic.Int64
-	silence atomic.Int64 // how often the connections of that time went silent
+	silence atomic.Int64 // how often Silence was called
 	done    chan struct{}
 
 	mu      sync.Mutex
@@ -113,7 +113,7 @@ func (p *Proxy) CutConnections() {
 	}
 }
 
-// Silence makes the present connections lose all bytes, as a firewall does that forgets them. New ones work.
+// Silence makes the existing connections lose all bytes, as when a firewall forgets them. New ones work.
 func (p *Proxy) Silence() { p.silence.Add(1) }
 
 // Sent is the number of bytes that clients have sent.
@@ -159,7 +159,7 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 	p.pipe(in, out, began, func(b []byte) bool { return p.forward(last.Load(), b) })
 }
 
-// pipe forwards bytes from src while allow returns true. began is the silence of the time when the connection began.
+// pipe forwards bytes from src while allow returns true. began is the value of silence when the connection began.
 func (p *Proxy) pipe(dst, src net.Conn, began int64, allow func([]byte) bool) {
 	defer func() {
 		p.mu.Lock()

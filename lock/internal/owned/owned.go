@@ -1,4 +1,5 @@
-// Package owned remembers which locks of a quorum owners have, and may have, by the requests of this client.
+// Package owned records the holds of owners on a quorum that this client was granted, and the withdrawn claims that
+// masters may still have.
 package owned
 
 import (
@@ -41,9 +42,9 @@ func (h *Holds) Count(l Lock) int {
 // MaxWithdrawn is how many withdrawn claims are kept.
 const MaxWithdrawn = 1024
 
-// Withdrawn are the claims that this client withdraws, until each master has confirmed it, or for a lease. A master
-// that still has one takes another claim of its owner for a re-entry. The zero value is ready, and safe for concurrent
-// use.
+// Withdrawn are the claims that this client withdraws, each until all masters have confirmed the first request, or for
+// a lease; only the last MaxWithdrawn are kept. A master that still has a claim takes another claim of its owner for a
+// re-entry. The zero value is ready, and safe for concurrent use.
 type Withdrawn struct {
 	mu   sync.Mutex
 	list []*Claim // oldest first

@@ -30,7 +30,7 @@ func TestWithdrawnEndsWithTheLease(t *testing.T) {
 		}
 		<-time.After(time.Second)
 		if w.Has(mine) || !w.Has(other) {
-			t.Error("a claim is known after its lease, or not until its end")
+			t.Error("a claim is known after its lease, or another one is forgotten before the end of its lease")
 		}
 		for range MaxWithdrawn {
 			w.Add(mine, time.Second, 1)

@@ -9,10 +9,10 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// DoFresh is [Node.DoAll] for calls to one master, over a connection that is made for them. The existing connections
-// may all have gone silent, as when a firewall forgets them, and go-redis waits for a reply on each until its read
-// timeout. It returns when ctx ends; a dialer that ignores ctx, as that for TLS, may take longer, and Close waits for
-// it. The hooks of a *redis.Client do not apply.
+// DoFresh is [Node.DoAll] for calls to one master, over a new connection. The existing connections may all have gone
+// silent, as when a firewall forgets them, and go-redis waits for a reply on each until its read timeout. DoFresh
+// returns when ctx ends; a dialer that ignores ctx, such as the TLS dialer of go-redis, may take longer, and Close
+// waits for it. The hooks of a *redis.Client do not apply.
 func (n *Node) DoFresh(ctx context.Context, calls []Call) []Answer {
 	var rdb *redis.Client
 	if n.cluster != nil {
@@ -52,7 +52,7 @@ func (n *Node) DoFresh(ctx context.Context, calls []Call) []Answer {
 	return out
 }
 
-// brief are options like those of c for a connection that is made before ctx ends.
+// brief are the options of c, changed for a connection that is made before ctx ends.
 func brief(ctx context.Context, c *redis.Client) *redis.Options {
 	o := optionsLike(c)
 	o.DialerRetries = 1
@@ -63,7 +63,7 @@ func brief(ctx context.Context, c *redis.Client) *redis.Options {
 }
 
 // optionsLike are the options for a client of a few connections to the server of c, whose reads end with their context.
-// In the options of a client 0 means no timeout, in the options for a new one the default.
+// In the options of a client 0 means no timeout or no retries, in the options for a new one the default.
 func optionsLike(c *redis.Client) *redis.Options {
 	o := *c.Options()
 	o.MinIdleConns, o.MaxIdleConns, o.ContextTimeoutEnabled = 0, 1, true

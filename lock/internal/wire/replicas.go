@@ -22,7 +22,7 @@ type replicas struct {
 	closed    bool
 }
 
-// close ends the connections that are not go-redis' own.
+// close ends the connections to importing masters.
 func (r *replicas) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
