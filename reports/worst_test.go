@@ -38,21 +38,24 @@ func TestSlowGrant(t *testing.T) {
 		nodes [5]func(float64) (string, float64)
 		cause string
 		text  string
+		fault string
 	}{
 		{"three of five expire early", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000),
 			lease(2000, 1000), lease(2490, 1020), lease(2490, 1020)}, "granted-too-late",
 			"Client 0 was granted `orders` at 2.500 s and promised " +
 				"it until 3.500 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 " +
-				"were slowed down from 0.910 s (`slow-node`)"},
+				"were slowed down from 1.010 s (`slow-node`)", "slow-node"},
+		{"three of five lost power", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000),
+			lease(2000, 1000), lease(2490, 1020), lease(2490, 1020)}, "fault-between", "", "power-loss"},
 		{"two of five", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000), lease(2490, 1020),
-			lease(2490, 1020), lease(2490, 1020)}, "fault-between", ""},
+			lease(2490, 1020), lease(2490, 1020)}, "fault-between", "", "slow-node"},
 		{"deleted, not expired", [5]func(float64) (string, float64){deleted(2000), deleted(2000), deleted(2000),
-			lease(2490, 1020), lease(2490, 1020)}, "fault-between", ""},
+			lease(2490, 1020), lease(2490, 1020)}, "fault-between", "", "slow-node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newSynth("slow", "orders", 2, cluster.Topology{Kind: cluster.Quorum, Masters: 5}, 5)
-			s.fault(900, "slow-node", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1+n2+n3"})
-			s.fault(910, "slow-node", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1+n2+n3"})
+			s.fault(1000, test.fault, history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1+n2+n3"})
+			s.fault(1010, test.fault, history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1+n2+n3"})
 			s.hold(0, "c0-1-aaaa", 0, holdTimes{requested: 990, from: 2500, to: 3400, valid: 1000})
 			for i, holder := range test.nodes {
 				s.watch(s.m.Nodes[i].Name, "master", 900, 3800, holder)

@@ -219,10 +219,9 @@ func (q *inquiry) holder() *evidence.Hold {
 	})
 }
 
-// keptShorter are the ends of a hold's lease at the nodes that kept it for less time
-// than was promised, and of two holds until before the second grant, as their last
-// samples with it say; none if a majority kept it for longer. Nodes whose clock was
-// changed do not count.
+// keptShorter are the ends of a hold's lease at the nodes that kept it for less time than was promised, and of two
+// holds until before the second grant, as their last samples with it say; none if a majority kept it for longer. Nodes
+// whose clock was changed or whose process ended do not count: one that lost power may have an older lease again.
 func (q *inquiry) keptShorter(a *evidence.Hold, promise evidence.Point) (short []evidence.Point) {
 	w, owner := &q.r.Witness, q.r.OwnerName(a.Owner)
 	until := min(a.To, q.v.End)
@@ -242,7 +241,7 @@ func (q *inquiry) keptShorter(a *evidence.Hold, promise evidence.Point) (short [
 		ended := gone == nil && x.Time >= a.From && (q.p == nil || end < until) ||
 			gone != nil && gone.Time > x.Sent+ttl-wrong // or it was deleted
 		switch {
-		case q.clockChanged(node, a.Asked, until):
+		case q.clockChanged(node, a.Asked, until), q.r.EffectOn(node, a.Asked, until, (*evidence.Fault).EndsProcess) != nil:
 		case ttl >= 0 && ended && end+wrong < promise.Time:
 			short = append(short, evidence.LeaseAt(x, q.v.Key))
 		default:
