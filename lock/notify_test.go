@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,17 +43,55 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	}
 }
 
+// The message of a release is the number of clients that it reaches. A user without the right to count them publishes
+// even so.
+func TestReleaseCountsClients(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	ctx := context.Background()
+	limited, _ := limitedClient(t, s, Options{}, "~*", "&*", "-pubsub")
+	for want, holder := range map[string]*Client{"2": newTestClient(t, s.Dial(t), Options{}), "0": limited} {
+		name := "job" + want
+		channel := "{" + name + "}:free"
+		heard := s.Dial(t).Subscribe(ctx, channel)
+		t.Cleanup(func() { _ = heard.Close() })
+		if _, err := heard.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		there := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
+		h := acquire(t, holder.Mutex(name))
+		served := acquireLater(ctx, t, there.Mutex(name))
+		waitSubscribed(t, there, channel)
+		release(t, h)
+		m, err := heard.ReceiveMessage(ctx)
+		if err != nil || m.Payload != want {
+			t.Errorf("message %v, %v, want %s", m, err, want)
+		}
+		release(t, within(t, testTimeout, "the waiter is served", served))
+	}
+}
+
 // The mark of a waiter is deleted with the hash that it was left in: the next holder still notifies the remaining
-// waiters, in all clients.
+// waiters, in all clients; in many of them after a delay.
 func TestMarksOutliveHandovers(t *testing.T) {
 	t.Parallel()
+	for clients, waiters := range map[int]int{4: 10, 50: 2} {
+		t.Run(strconv.Itoa(clients), func(t *testing.T) {
+			t.Parallel()
+			waitersAreServed(t, clients, waiters)
+		})
+	}
+}
+
+func waitersAreServed(t *testing.T, clients, waiters int) {
+	t.Helper()
 	s := startRedis(t)
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
-	for range 4 {
+	for range clients {
 		c := newTestClient(t, s.Dial(t), Options{PollMax: time.Hour})
-		for range 10 {
+		for range waiters {
 			wg.Go(func() {
 				for range 5 {
 					h, err := c.Mutex("job").Acquire(ctx)

@@ -219,12 +219,21 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 	w.client.queues.FallAsleep(w.waiter, next, prepared)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	defer w.client.queues.Awake(w.waiter)
 	end := time.Now().Add(d)
 	first := w.waiter.First
 	for {
 		select {
-		case <-w.waiter.Wake:
+		case after := <-w.waiter.Wake:
 			w.owesRetry = true
+			if after > 0 {
+				first = nil
+				if deadline, ok := ctx.Deadline(); ok { // there is to be time for the request
+					after = min(after, time.Until(deadline)/2)
+				}
+				timer.Reset(min(after, time.Until(end)))
+				continue
+			}
 			return !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)
 		case <-timer.C:
 			return !w.backsOff() && !w.client.bg.Ended(ctx) || w.client.queues.Awake(w.waiter)

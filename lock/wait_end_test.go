@@ -32,7 +32,7 @@ func TestEndHasPrecedence(t *testing.T) {
 			}
 			w := &waitLoop{client: c, channel: "ends", mode: chained}
 			w.waiter, _ = c.queues.Join(w.channel, true)
-			w.waiter.WakeUp()
+			w.waiter.WakeUp(0)
 			if w.sleep(end.ctx, time.Hour, prepared{}) {
 				t.Fatalf("%s: the waiter sends another request after the end", name)
 			}

@@ -19,7 +19,13 @@
 -- The first write needs no memory: a server whose memory is full refuses a script whose first write
 -- does, and lets one continue that has written. It also comes before the reply that a hold does not
 -- exist: a replica that lags refuses it. PUBLISH comes last, with pcall: without the right to publish
--- the lock is free even so, and waiters poll.
+-- the lock is free even so, and waiters poll. The message is the number of clients that it reaches on this
+-- server, so that many of them do not send their requests at once.
+local function subscribers(command, channel)
+  local counted = redis.pcall('PUBSUB', command, channel)
+  return string.format('%d', counted[2] or 0)
+end
+
 local field = ARGV[1]
 local hold = string.sub(field, #'h:' + 1)
 local ttl = ARGV[2] or defaultTTL
@@ -47,10 +53,10 @@ if lock[1] == '1' and lock[2] then
     local channel = ARGV[5] or string.sub(KEYS[2], 1, -#'tombstone:' - #hold - 1) .. 'free'
     local all = string.find(marks, 'w', 1, true)
     if string.find(marks, 'W', 1, true) then
-      all = type(redis.pcall('SPUBLISH', channel, '0')) == 'table' or all
+      all = type(redis.pcall('SPUBLISH', channel, subscribers('SHARDNUMSUB', channel))) == 'table' or all
     end
     if all then
-      redis.pcall('PUBLISH', channel, '0')
+      redis.pcall('PUBLISH', channel, subscribers('NUMSUB', channel))
     end
   end
   return 0

@@ -30,7 +30,7 @@ func (s *Queues) HandOver(channel string, send func(next wire.Call) *Handed) boo
 	if w.handed == nil {
 		return false
 	}
-	w.WakeUp()
+	w.WakeUp(0)
 	return true
 }
 
@@ -39,7 +39,7 @@ func (s *Queues) HandOver(channel string, send func(next wire.Call) *Handed) boo
 func (s *Queues) Awake(w *Waiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.asleep = false
+	w.asleep, w.delayed = false, w.delayed && len(w.Wake) > 0
 	return w.handed != nil
 }
 

@@ -64,8 +64,8 @@ type queue struct {
 // lock that was contended will be again, and to subscribe costs a round trip.
 const subscriptionLinger = 5 * time.Second
 
-// Payloads of messages. Any other is the id of the hold that it is for, or, where
-// no waiter is woken by its hold, for the waiter that has waited longest.
+// Payloads of messages. Any other is the id of the hold that it is for, or, where no waiter is woken by its hold, for
+// the waiter that has waited longest: then it may be the number of clients that it reaches.
 const (
 	wakeAllPayload = "*"
 	wakeSomePrefix = "+" // before the number of waiters to wake
@@ -117,7 +117,7 @@ func (s *Queues) JoinExisting(channel string, chained bool) (w *Waiter, others b
 }
 
 func (q *queue) join(chained bool) *Waiter {
-	w := &Waiter{queue: q, Wake: make(chan struct{}, 1), First: make(chan struct{}), chained: chained}
+	w := &Waiter{queue: q, Wake: make(chan time.Duration, 1), First: make(chan struct{}), chained: chained}
 	q.waiters = append(q.waiters, w)
 	if q.waiters[0] == w {
 		close(w.First)
@@ -145,7 +145,7 @@ func (s *Queues) Leave(w *Waiter, served bool, due time.Time) {
 	select {
 	case <-w.Wake:
 		if !served && w.Hold == "" {
-			wakeSome(q.waiters, 1)
+			wakeSome(q.waiters, 1, 0)
 		}
 	default:
 	}
@@ -156,7 +156,7 @@ func (s *Queues) PassOn(w *Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := slices.Index(w.queue.waiters, w); i >= 0 {
-		wakeSome(w.queue.waiters[i+1:], 1)
+		wakeSome(w.queue.waiters[i+1:], 1, 0)
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *Queues) PassOn(w *Waiter) {
 func (s *Queues) FallAsleep(w *Waiter, next wire.Call, prepared bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.asleep = len(w.Wake) == 0
+	w.asleep = len(w.Wake) == 0 || w.delayed
 	w.next, w.prepared = next, prepared
 }
 
@@ -172,7 +172,7 @@ func (s *Queues) FallAsleep(w *Waiter, next wire.Call, prepared bool) {
 func (s *Queues) WakeAll(w *Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wakeSome(w.queue.waiters, len(w.queue.waiters))
+	wakeSome(w.queue.waiters, len(w.queue.waiters), 0)
 }
 
 // Ahead is how many others are before w in its queue.
@@ -232,16 +232,22 @@ func (s *Queues) message(channel, payload string) {
 	number, some := strings.CutPrefix(payload, wakeSomePrefix)
 	switch {
 	case payload == wakeAllPayload:
-		wakeSome(q.waiters, len(q.waiters))
+		wakeSome(q.waiters, len(q.waiters), 0)
 	case some:
 		n, _ := strconv.Atoi(number)
-		wakeSome(q.waiters, max(n, 1))
+		wakeSome(q.waiters, max(n, 1), 0)
 	case q.holds > 0:
 		if i := slices.IndexFunc(q.waiters, func(w *Waiter) bool { return w.Hold == payload }); i >= 0 {
-			q.waiters[i].WakeUp()
+			q.waiters[i].WakeUp(0)
 		}
 	default:
-		wakeSome(q.waiters, 1)
+		n, _ := strconv.Atoi(payload)
+		longest := herdDelay(n)
+		wakeSome(q.waiters, 1, s.random.Between(0, longest))
+		if longest > 0 && len(q.waiters) == 0 { // those who wait must not take this client for one of them
+			q.idleSince = time.Time{}
+			s.notifySubscriber()
+		}
 	}
 }
 
@@ -263,7 +269,7 @@ func (s *Queues) confirmed(channel string) {
 			continue
 		}
 		chained = chained || w.chained
-		w.WakeUp()
+		w.WakeUp(0)
 	}
 }
 
@@ -293,7 +299,7 @@ func (q *queue) deny(t time.Time) {
 	if q.holds > 0 {
 		n = len(q.waiters)
 	}
-	wakeSome(q.waiters, n)
+	wakeSome(q.waiters, n, 0)
 }
 
 // pollUntil makes the waiters of channels poll until then: they are not subscribed, because the server refuses others.
