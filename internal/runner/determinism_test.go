@@ -204,3 +204,48 @@ func TestSameSeedSameRun(t *testing.T) {
 		})
 	}
 }
+
+// Four clients share a session with ZooKeeper. When it is connected again, they may send the same request at one
+// instant; and one may send a request after the session has ended, which go-zookeeper sends or not.
+func TestSharedSessionIsDeterministic(t *testing.T) {
+	for name, of := range map[string]struct {
+		lock, rest string
+		seed       uint64
+		variation  scenarios.Variation
+	}{
+		"equal requests": {lock: "zk-mutex", seed: 106, rest: `
+options: {session: 10s}
+workload: {kind: mutex, clients: 4, keys: 2, hold: 40ms, jitter: 20ms, think: 40ms, lease: 1s, wait: 250ms,
+  per_process: 4, per_instance: 4}
+faults:
+- {after: 1.393s, when: releasing, fault: packet-lost, target: majority, for: 200ms, optional: true}
+- {after: 2.541s, when: releasing, fault: packet-lost, target: n3, for: 200ms, optional: true}
+duration: 3s
+`},
+		"a request at the end": {lock: "zk-semaphore", seed: 202, variation: 1, rest: `
+options: {session: 1s}
+workload: {kind: semaphore, clients: 7, keys: 14, hold: 40ms, think: 200ms, lease: 400ms, wait: 1s, permits: 3}
+faults:
+- {fault: latency, target: all, amount: 2ms, optional: true}
+- {after: 658ms, when: granted, delay: 53ms, fault: kill, target: master, for: 1.5s, optional: true}
+- {after: 1.08s, fault: partition-one-way, target: waiter, for: 700ms, optional: true}
+duration: 3s
+`}} {
+		t.Run(name, func(t *testing.T) {
+			yaml := "name: shared-session\nsummary: clients share a session\ntopology: {kind: zookeeper}\nlock: " +
+				of.lock + of.rest + "expect: safe\n"
+			s, err := scenarios.Parse([]byte(yaml))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Scenario: s, Seed: of.seed, Variation: of.variation}
+			first := tracedRun(t, o)
+			for range 5 * repetitions() {
+				if again := tracedRun(t, o); again != first {
+					first.report(t, again)
+					t.Fatal("the runs differ")
+				}
+			}
+		})
+	}
+}

@@ -43,6 +43,7 @@ type snapshot struct {
 }
 
 func newClaim(s *session, q *queue, owner string) *claim {
+	s.order(func() string { return owner + " " + strings.Join(q.names, " ") })
 	s.mu.Lock()
 	s.claims++
 	id := fmt.Sprintf("%x.%x", uint64(s.id), s.claims)
@@ -58,10 +59,16 @@ func newClaim(s *session, q *queue, owner string) *claim {
 
 func acl() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 
+// connection is for one request of c. In a simulation, the requests of one instant are sent in a certain order.
+func (c *claim) connection(request string) *zk.Conn {
+	c.session.order(func() string { return c.id + " " + request })
+	return c.session.conn
+}
+
 // send creates the nodes, all or none, and returns their paths.
 func (c *claim) send() ([]string, error) {
 	const flags = zk.FlagEphemeral | zk.FlagSequence
-	conn := c.session.conn
+	conn := c.connection("create")
 	if len(c.nodes) == 1 {
 		path, err := conn.Create(c.nodes[0].dir+"/"+c.nodes[0].prefix, c.owner, flags, acl())
 		return []string{path}, err
@@ -122,19 +129,19 @@ func (c *claim) create(ctx context.Context) error {
 // executes the requests of a session in order.
 func (c *claim) ask(ctx context.Context, again <-chan struct{}) ([]string, error) {
 	if len(c.nodes) > 1 {
-		c.pending = start(c.send)
+		c.pending = start(c.session, c.send)
 		return await(ctx, c.session, c.pending)
 	}
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
 	s, n := c.session, c.nodes[0]
 	creation := s.expectCreation(n.dir + "/" + n.prefix)
-	c.pending = start(c.send)
-	look := start(func() (snapshot, error) {
+	c.pending = start(s, c.send)
+	look := start(s, func() (snapshot, error) {
 		if err := sessions.Await(looking, s.Session, creation.sent, nil); err != nil {
 			return snapshot{}, err
 		}
-		names, stat, err := s.conn.Children(n.dir)
+		names, stat, err := c.connection("look").Children(n.dir)
 		if err != nil {
 			return snapshot{}, err
 		}
@@ -182,9 +189,9 @@ func (c *claim) makeParent(ctx context.Context, dir string) error {
 		}
 		_, err := read(ctx, c.session, func() (string, error) {
 			if path == dir {
-				return c.session.conn.CreateContainer(path, nil, zk.FlagContainer, acl())
+				return c.connection("prepare").CreateContainer(path, nil, zk.FlagContainer, acl())
 			}
-			return c.session.conn.Create(path, nil, 0, acl())
+			return c.connection("prepare").Create(path, nil, 0, acl())
 		})
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return fmt.Errorf("create %s: %w", path, err)
@@ -208,7 +215,7 @@ func (c *claim) look(ctx context.Context, n *node) (again <-chan struct{}, names
 // children are the names of all nodes of a lock.
 func (c *claim) children(ctx context.Context, dir string) ([]string, error) {
 	return read(ctx, c.session, func() ([]string, error) {
-		names, _, err := c.session.conn.Children(dir)
+		names, _, err := c.connection("list").Children(dir)
 		return names, err
 	})
 }
@@ -217,7 +224,7 @@ func (c *claim) children(ctx context.Context, dir string) ([]string, error) {
 // servers through the last connection is before the sync, or was refused when the session moved to this one.
 func (c *claim) find(ctx context.Context) (found bool, err error) {
 	dir := c.nodes[0].dir
-	if _, err := read(ctx, c.session, func() (string, error) { return c.session.conn.Sync(dir) }); err != nil {
+	if _, err := read(ctx, c.session, func() (string, error) { return c.connection("sync").Sync(dir) }); err != nil {
 		return false, err
 	}
 	for _, n := range c.nodes {
@@ -238,7 +245,7 @@ func (c *claim) find(ctx context.Context) (found bool, err error) {
 // meanwhile.
 func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{}) error {
 	w, err := watch(ctx, c.session, func() (bool, <-chan zk.Event, error) {
-		_, stat, event, err := c.session.conn.GetW(path)
+		_, stat, event, err := c.connection("watch").GetW(path)
 		if errors.Is(err, zk.ErrNoNode) {
 			return false, nil, nil
 		}
@@ -253,7 +260,7 @@ func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{
 // stat is the status of the first node, which it watches.
 func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
 	return read(ctx, c.session, func() (*zk.Stat, error) {
-		_, stat, _, err := c.session.conn.GetW(c.nodes[0].path()) // which leaves no watch on a node that is not there
+		_, stat, _, err := c.connection("status").GetW(c.nodes[0].path()) // which leaves no watch on a node that is not there
 		if errors.Is(err, zk.ErrNoNode) {
 			err = fmt.Errorf("%w: its node was removed", lock.ErrLost)
 		}
@@ -340,8 +347,8 @@ func (c *claim) sendRelease(ctx context.Context, m mark) (failed int, err error)
 	} else {
 		ops = append(ops, &zk.CreateRequest{Path: m.path, Data: []byte(c.id), Acl: acl(), Flags: zk.FlagEphemeral})
 	}
-	replies, err := await(ctx, c.session, start(func() ([]zk.MultiResponse, error) {
-		return c.session.conn.Multi(ops...)
+	replies, err := await(ctx, c.session, start(c.session, func() ([]zk.MultiResponse, error) {
+		return c.connection("release").Multi(ops...)
 	}))
 	return slices.IndexFunc(replies, func(r zk.MultiResponse) bool { return r.Error != nil }), err
 }
@@ -352,7 +359,7 @@ func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own 
 	id := ""
 	if interruptions > 0 {
 		id, err = read(ctx, c.session, func() (string, error) {
-			data, _, err := c.session.conn.Get(m.path)
+			data, _, err := c.connection("released").Get(m.path)
 			if errors.Is(err, zk.ErrNoNode) {
 				return "", nil
 			}
@@ -375,7 +382,7 @@ func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own 
 func (c *claim) remove(ctx context.Context) error {
 	for _, n := range c.nodes {
 		_, err := read(ctx, c.session, func() (struct{}, error) {
-			return struct{}{}, c.session.conn.Delete(n.path(), -1)
+			return struct{}{}, c.connection("remove").Delete(n.path(), -1)
 		})
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err

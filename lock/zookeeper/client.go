@@ -31,6 +31,9 @@ type Options struct {
 	Root    string // parent of the locks, such as /locks/billing; empty: /locks
 	// Dial replaces net.Dialer. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Order, in a simulation, lets goroutines that can run at one instant of virtual time through one by one, as that of
+	// [lock.Options] does. It is called before each request. Nil outside of simulations.
+	Order func(server string, command func() string)
 	// OnLost is called when a hold is lost, OnRenewed when a server has answered a heartbeat, so that the hold's
 	// Deadline is later. They must not block. OnLost may be called for several holds at once, OnRenewed is called from
 	// one goroutine at a time. nil: nothing is called.

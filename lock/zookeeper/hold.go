@@ -34,7 +34,7 @@ func newHold(ctx context.Context, q *queue, c *claim, owner string) *Hold {
 func (h *Hold) watchFirst() <-chan result[*zk.Stat] {
 	c := h.claim
 	c.session.hold(h, c.nodes)
-	return start(func() (*zk.Stat, error) { return c.stat(h.core.Context()) })
+	return start(h.claim.session, func() (*zk.Stat, error) { return c.stat(h.core.Context()) })
 }
 
 // begin makes the hold valid, once the first node was read, and watches its other nodes, without waiting for that.
@@ -79,7 +79,7 @@ func (h *Hold) watch(path string) {
 	s := h.claim.session
 	s.Tasks.Go(func() {
 		_, err := read(s.Context(), s, func() (*zk.Stat, error) {
-			_, stat, _, err := s.conn.GetW(path)
+			_, stat, _, err := h.claim.connection("watch " + path).GetW(path)
 			return stat, err
 		})
 		if errors.Is(err, zk.ErrNoNode) && h.core.Err() == nil {

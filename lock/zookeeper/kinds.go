@@ -17,7 +17,7 @@ import (
 func (c *claim) announce(n *node) {
 	c.session.Tasks.Go(func() {
 		_, _ = read(context.Background(), c.session, func() (*zk.Stat, error) {
-			return c.session.conn.Set(n.path(), c.owner, -1)
+			return c.connection("announce").Set(n.path(), c.owner, -1)
 		})
 	})
 }

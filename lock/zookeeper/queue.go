@@ -116,7 +116,7 @@ func (p *place) Changed(ctx context.Context, t queues.Turn) error {
 		return p.awaitGone(ctx, p.node.dir+"/"+t.After, p.again)
 	}
 	w, err := watch(ctx, p.session, func() (bool, <-chan zk.Event, error) {
-		names, _, changed, err := p.session.conn.ChildrenW(p.node.dir)
+		names, _, changed, err := p.connection("watch-list").ChildrenW(p.node.dir)
 		t := p.queue.turn(p.node.name, names)
 		return t.Found && !t.Now, changed, err
 	})

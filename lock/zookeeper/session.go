@@ -173,6 +173,13 @@ func (s *session) event(e zk.Event) {
 	}
 }
 
+// order is [Options.Order].
+func (s *session) order(command func() string) {
+	if order := s.client.o.Order; order != nil {
+		order("", command)
+	}
+}
+
 // reconnection is closed at the next connection. It is taken before a request, to be waited for if that fails.
 func (s *session) reconnection() <-chan struct{} {
 	s.mu.Lock()
@@ -205,8 +212,12 @@ type result[T any] struct {
 }
 
 // start calls do, which go-zookeeper may keep waiting for long, in a goroutine of its own. The channel has one result.
-func start[T any](do func() (T, error)) <-chan result[T] {
+func start[T any](s *session, do func() (T, error)) <-chan result[T] {
 	done := make(chan result[T], 1)
+	if s.Ended() { // whether go-zookeeper sends a request after the one that closes the session is random
+		done <- result[T]{err: sessions.ErrEnded}
+		return done
+	}
 	go func() {
 		value, err := do()
 		done <- result[T]{value, err}
@@ -230,7 +241,7 @@ func await[T any](ctx context.Context, s *session, call <-chan result[T]) (value
 func read[T any](ctx context.Context, s *session, do func() (T, error)) (T, error) {
 	for {
 		again := s.reconnection()
-		value, err := await(ctx, s, start(do))
+		value, err := await(ctx, s, start(s, do))
 		if !interrupted(err) {
 			return value, err
 		}

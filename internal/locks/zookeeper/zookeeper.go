@@ -53,7 +53,7 @@ func openZK(l *zkLocker, s client.Setup, lost, renewed func(*zookeeper.Hold)) er
 		return err
 	}
 	l.Lease = zkSession
-	o := zookeeper.Options{Root: topology.ZooKeeperRoot, Dial: dial, OnLost: lost, OnRenewed: renewed}
+	o := zookeeper.Options{Root: topology.ZooKeeperRoot, Dial: dial, Order: s.Order, OnLost: lost, OnRenewed: renewed}
 	if err := session.Options(s.Options, native.OptionSession, &l.Lease, &o.Margin, &o.Timeout); err != nil {
 		return err
 	}
