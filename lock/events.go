@@ -65,14 +65,15 @@ func (c *Client) emit(e Event, started time.Time) {
 		e.Took = time.Since(started)
 	}
 	if c.o.Logger != nil {
-		c.log(e)
+		e.Log(c.o.Logger)
 	}
 	if c.o.Observe != nil {
 		c.o.Observe(e)
 	}
 }
 
-func (c *Client) log(e Event) {
+// Log writes e as a debug message, or as a warning if it is a problem, as Options.Logger does.
+func (e Event) Log(logger *slog.Logger) {
 	level := slog.LevelDebug
 	if e.Kind == Lost || e.Err != nil && !errors.Is(e.Err, ErrHeld) && !errors.Is(e.Err, ErrReleased) {
 		level = slog.LevelWarn
@@ -93,7 +94,7 @@ func (c *Client) log(e Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	c.o.Logger.LogAttrs(context.Background(), level, e.Primitive+" "+string(e.Kind), attrs...)
+	logger.LogAttrs(context.Background(), level, e.Primitive+" "+string(e.Kind), attrs...)
 }
 
 // emitClaim is emit for a hold, or for an attempt to get it.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
@@ -37,6 +39,11 @@ type Options struct {
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
 	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
+	// Observe is called with each event of a lock, or of permits, for metrics, and with [lock.Unreachable] when a
+	// session waits for the servers for two seconds, and then every ten. It must not block. Nil: it is not called.
+	Observe func(lock.Event)
+	// Logger gets the same events as debug messages, and problems as warnings. Nil: nothing is logged.
+	Logger *slog.Logger
 }
 
 const (
@@ -74,7 +81,9 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 			"margin less than the lease", o.Lease, o.Margin, o.Timeout)
 	}
 	client := &Client{etcd: c, o: o}
-	client.sessions.Settings = sessions.Settings{Service: "etcd", Margin: o.Margin, Timeout: o.Timeout}
+	client.sessions.Settings = sessions.Settings{
+		Observer: sessions.Observer{Observe: o.Observe, Logger: o.Logger}, Service: "etcd", Margin: o.Margin, Timeout: o.Timeout,
+	}
 	client.sessions.Open = client.openSession
 	if o.LeaderFirst {
 		if err := client.connect(); err != nil {

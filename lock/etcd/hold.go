@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
@@ -24,7 +25,7 @@ type Hold struct {
 func newHold(ctx context.Context, q *queue, c *claim) *Hold {
 	h := &Hold{queue: q, claim: c}
 	o := &q.client.o
-	h.core = sessions.NewHold(ctx, c.session.Session, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
+	h.core = sessions.NewHold(ctx, c.session.Session, h.event, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
 }
 
@@ -90,6 +91,13 @@ func (h *Hold) lose() {
 	if c := h.claim; h.core.Lose() && len(c.entries) > 1 {
 		c.session.Remove(func() error { return c.remove(c.session.Context()) })
 	}
+}
+
+// event is an event of the hold, without its kind.
+func (h *Hold) event() lock.Event {
+	e := queues.Event(h.Name(), h.Owner(), h.queue.permits)
+	e.Token = h.Token()
+	return e
 }
 
 // Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is

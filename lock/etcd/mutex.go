@@ -13,7 +13,7 @@ type Mutex struct{ queue queue }
 
 // Mutex returns the lock of that name: the keys that begin with Options.Root/name//. The name must have no slash.
 func (c *Client) Mutex(name string) *Mutex {
-	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
+	return &Mutex{queue{c, []string{name}, queues.Exclusive(), 0}}
 }
 
 // Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had the lock all the time,
@@ -41,7 +41,7 @@ type RW struct {
 func (c *Client) RW(name string) *RW { return &RW{c, name} }
 
 // Read returns the side of the readers, which hold the lock together. Their tokens do not order them.
-func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, queues.Shared()}} }
+func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, queues.Shared(), 0}} }
 
 // Write returns the side of the writers.
 func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
@@ -51,7 +51,7 @@ func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
 // all locks or none. A name that is given twice counts once. A transaction of etcd has at most 128 operations (its
 // option max-txn-ops), and one request makes two for each name.
 func (c *Client) Multi(first string, more ...string) *Mutex {
-	return &Mutex{queue{c, queues.Names(first, more), queues.Exclusive()}}
+	return &Mutex{queue{c, queues.Names(first, more), queues.Exclusive(), 0}}
 }
 
 // Semaphore is a number of permits, first come, first served: a small request does not overtake a large one. The
@@ -81,6 +81,6 @@ func (s *Semaphore) acquire(ctx context.Context, owner string, n int, wait bool)
 	if err := queues.CheckPermits(n, s.total); err != nil {
 		return nil, fmt.Errorf("acquire permits of %q: %w", s.name, err)
 	}
-	q := queue{s.client, []string{s.name}, queues.Permits(n, s.total)}
+	q := queue{s.client, []string{s.name}, queues.Permits(n, s.total), n}
 	return q.acquire(ctx, owner, wait)
 }

@@ -15,16 +15,22 @@ import (
 
 // queue is how requests of one kind are served: each has a key in the queue of every lock that it is for.
 type queue struct {
-	client *Client
-	names  []string // of the locks
-	kind   queues.Kind
+	client  *Client
+	names   []string // of the locks
+	kind    queues.Kind
+	permits int // 0: the whole lock
 }
 
 func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, error) {
+	events := &q.client.sessions
+	began, about := events.Now(), queues.Event(q.names[0], owner, q.permits)
 	h, err := q.attempt(ctx, owner, wait)
 	if err != nil {
-		return nil, fmt.Errorf("acquire lock %q: %w", q.names[0], err)
+		err = fmt.Errorf("acquire lock %q: %w", q.names[0], err)
+		events.Acquired(about, 0, err, began)
+		return nil, err
 	}
+	events.Acquired(about, h.Token(), nil, began)
 	return h, nil
 }
 

@@ -130,7 +130,7 @@ func (*backend) Open(t testing.TB, addr string, o sessiontest.Options) sessionte
 	if o.EventsOnly {
 		o.Lease = time.Hour
 	}
-	return clientOf(open(t, addr, Options{Lease: o.Lease, OnLost: func(*Hold) {
+	return clientOf(open(t, addr, Options{Lease: o.Lease, Observe: o.Observe, OnLost: func(*Hold) {
 		if o.OnLost != nil {
 			o.OnLost()
 		}

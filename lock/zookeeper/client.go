@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
@@ -38,6 +40,11 @@ type Options struct {
 	// Deadline is later. They must not block. OnLost may be called for several holds at once, OnRenewed is called from
 	// one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
+	// Observe is called with each event of a lock, or of permits, for metrics, and with [lock.Unreachable] when a
+	// session waits for the servers for two seconds, and then every ten. It must not block. Nil: it is not called.
+	Observe func(lock.Event)
+	// Logger gets the same events as debug messages, and problems as warnings. Nil: nothing is logged.
+	Logger *slog.Logger
 }
 
 const (
@@ -73,7 +80,9 @@ func Open(servers []string, o Options) (*Client, error) {
 		o.Dial = new(net.Dialer).DialContext
 	}
 	c := &Client{servers: slices.Clone(servers), o: o}
-	c.sessions.Settings = sessions.Settings{Service: "ZooKeeper", Margin: o.Margin, Timeout: o.Timeout}
+	c.sessions.Settings = sessions.Settings{
+		Observer: sessions.Observer{Observe: o.Observe, Logger: o.Logger}, Service: "ZooKeeper", Margin: o.Margin, Timeout: o.Timeout,
+	}
 	c.sessions.Open = c.openSession
 	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
@@ -25,7 +26,7 @@ type Hold struct {
 func newHold(ctx context.Context, q *queue, c *claim, owner string) *Hold {
 	h := &Hold{queue: q, claim: c, owner: owner}
 	o := &q.client.o
-	h.core = sessions.NewHold(ctx, c.session.Session, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
+	h.core = sessions.NewHold(ctx, c.session.Session, h.event, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
 }
 
@@ -96,6 +97,13 @@ func (h *Hold) lose() {
 	if len(h.claim.nodes) > 1 {
 		s.Remove(func() error { return h.claim.remove(s.Context()) })
 	}
+}
+
+// event is an event of the hold, without its kind.
+func (h *Hold) event() lock.Event {
+	e := queues.Event(h.Name(), h.Owner(), h.queue.permits)
+	e.Token = h.Token()
+	return e
 }
 
 // Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is

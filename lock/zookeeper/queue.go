@@ -16,9 +16,10 @@ import (
 
 // queue is how requests of one kind are served: each has a node in the queue of every lock that it is for.
 type queue struct {
-	client *Client
-	names  []string // of the locks
-	kind   queues.Kind
+	client  *Client
+	names   []string // of the locks
+	kind    queues.Kind
+	permits int // 0: the whole lock
 }
 
 // turn is the place of a node among all nodes of its lock. Other children of the node of the lock do not count, such as
@@ -29,10 +30,15 @@ func (q *queue) turn(own string, names []string) queues.Turn {
 }
 
 func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, error) {
+	events := &q.client.sessions
+	began, about := events.Now(), queues.Event(q.names[0], owner, q.permits)
 	h, err := q.attempt(ctx, owner, wait)
 	if err != nil {
-		return nil, fmt.Errorf("acquire lock %q: %w", q.names[0], err)
+		err = fmt.Errorf("acquire lock %q: %w", q.names[0], err)
+		events.Acquired(about, 0, err, began)
+		return nil, err
 	}
+	events.Acquired(about, h.Token(), nil, began)
 	return h, nil
 }
 

@@ -66,7 +66,7 @@ func (b *backend) Addr() string { return b.addr }
 // Open makes a client. Its waiters look again only when an event wakes them.
 func (b *backend) Open(t testing.TB, addr string, o sessiontest.Options) sessiontest.Client {
 	t.Helper()
-	c := open(t, addr, Options{Root: b.root, Session: o.Lease, OnLost: func(*Hold) {
+	c := open(t, addr, Options{Root: b.root, Session: o.Lease, Observe: o.Observe, OnLost: func(*Hold) {
 		if o.OnLost != nil {
 			o.OnLost()
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -168,4 +169,50 @@ func testKindsEndWithTheLease(t *testing.T, s *Proxied) {
 	}
 	Release(t, next)
 	Release(t, Acquire(t, other.Multi("x", "y").Acquire, "next"))
+}
+
+// testEvents: a program learns of each grant, refusal, release and loss.
+func testEvents(t *testing.T, s *Proxied) {
+	events := make(chan lock.Event, 100)
+	c := s.Client(t, Options{Observe: func(e lock.Event) {
+		if e.Kind != lock.Renewed { // at any time
+			events <- e
+		}
+	}})
+	expect := func(want lock.Event) {
+		t.Helper()
+		select {
+		case got := <-events:
+			if wrong := !errors.Is(got.Err, want.Err); wrong || (got.Took > 0) != (want.Kind != lock.Lost) {
+				t.Errorf("event %+v, want %+v", got, want)
+			}
+			got.Err, got.Took, want.Err = nil, 0, nil
+			if got != want {
+				t.Errorf("event %+v, want %+v", got, want)
+			}
+		case <-time.After(Timeout):
+			t.Fatalf("no event, want %+v", want)
+		}
+	}
+	h := Acquire(t, c.Mutex("orders").Acquire, "a")
+	a := lock.Event{Kind: lock.Acquired, Primitive: "lock", Name: "orders", Owner: "a", Token: h.Token()}
+	expect(a)
+	if _, err := c.Mutex("orders").TryAcquire(t.Context(), "b"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	expect(lock.Event{Kind: lock.NotAcquired, Primitive: "lock", Name: "orders", Owner: "b", Err: lock.ErrHeld})
+	if err := s.Remove(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	a.Kind, a.Err = lock.Lost, lock.ErrLost
+	expect(a)
+	_ = h.Release(t.Context())
+	a.Kind = lock.Released
+	expect(a)
+	h = Acquire(t, c.Permits("seats", 2, 3).Acquire, "c")
+	p := lock.Event{Kind: lock.Acquired, Primitive: "permits", Name: "seats", Owner: "c", Permits: 2, Token: h.Token()}
+	expect(p)
+	Release(t, h)
+	p.Kind = lock.Released
+	expect(p)
 }

@@ -30,6 +30,7 @@ func Run(t *testing.T, start func(testing.TB) *Proxied) {
 		{"Multi", testMulti},
 		{"MultiConnectionLost", testMultiConnectionLost},
 		{"KindsEndWithTheLease", testKindsEndWithTheLease},
+		{"Events", testEvents},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, start(t)) })
 	}

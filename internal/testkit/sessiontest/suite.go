@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
+	"github.com/lockchaos/lockchaos/lock"
 )
 
 const (
@@ -54,6 +55,7 @@ type Options struct {
 	Lease      time.Duration
 	EventsOnly bool // an event wakes a waiter, and not also the time
 	OnLost     func()
+	Observe    func(lock.Event)
 }
 
 // Client is a client of the package under test.

@@ -141,6 +141,15 @@ func Names(first string, more []string) []string {
 	return names
 }
 
+// Event is an event of a request for a lock, or for permits if there are any, without its kind.
+func Event(name, owner string, permits int) lock.Event {
+	e := lock.Event{Primitive: "lock", Name: name, Owner: owner, Permits: permits}
+	if permits > 0 {
+		e.Primitive = "permits"
+	}
+	return e
+}
+
 // CheckPermits refuses a number of permits that is never free.
 func CheckPermits(n, total int) error {
 	if n < 1 || n > total {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -17,11 +18,16 @@ type Client[S any] struct {
 	session *Session // of current; nil: none was opened yet; it may have ended
 	current S
 	closed  bool
+
+	reported time.Time // when the last event of kind Unreachable came
 }
 
 // Session is the session of new holds, which is opened if there is none. It waits until that has begun.
 func (c *Client[S]) Session(ctx context.Context) (S, error) {
 	var none S
+	began := time.Now()
+	silence := time.NewTimer(unreachableAfter)
+	defer silence.Stop()
 	for {
 		s, own, err := c.latest()
 		if err != nil {
@@ -36,9 +42,27 @@ func (c *Client[S]) Session(ctx context.Context) (S, error) {
 			if why := s.refused(); why != nil {
 				return none, why
 			}
+		case <-silence.C:
+			c.reportUnreachable(began)
+			silence.Reset(unreachableEvery)
 		case <-ctx.Done():
 			return none, fmt.Errorf("no %s server has answered: %w", c.Service, ctx.Err())
 		}
+	}
+}
+
+// reportUnreachable reports that no server has answered a call since it began, unless another call just did.
+func (c *Client[S]) reportUnreachable(began time.Time) {
+	now := time.Now()
+	c.mu.Lock()
+	due := now.Sub(c.reported) >= unreachableEvery
+	if due {
+		c.reported = now
+	}
+	c.mu.Unlock()
+	if due {
+		err := fmt.Errorf("no %s server has answered for %v", c.Service, now.Sub(began).Round(time.Second))
+		c.Report(lock.Event{Kind: lock.Unreachable, Primitive: "wait", Err: err}, time.Time{})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 // Hold is the possession of a lock for as long as a session lasts. Its methods may be called concurrently.
 type Hold struct {
 	session       *Session
+	about         func() lock.Event // without the kind
 	lost, renewed func()
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
@@ -22,10 +23,10 @@ type Hold struct {
 	why   error // it has ended; nil: it lasts
 }
 
-// NewHold returns a hold whose context is a child of ctx, and which is not valid before Begin. It calls lost when it is
-// lost, and renewed when its deadline is later.
-func NewHold(ctx context.Context, s *Session, lost, renewed func()) *Hold {
-	h := &Hold{session: s, lost: lost, renewed: renewed, done: make(chan struct{})}
+// NewHold returns a hold whose context is a child of ctx, and which is not valid before Begin. Its events are about's,
+// without the kind. It calls lost when it is lost, and renewed when its deadline is later.
+func NewHold(ctx context.Context, s *Session, about func() lock.Event, lost, renewed func()) *Hold {
+	h := &Hold{session: s, about: about, lost: lost, renewed: renewed, done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	return h
 }
@@ -113,9 +114,22 @@ func (h *Hold) endBy(why error) bool {
 	h.cancel(why)
 	close(h.done)
 	if begun && why == lock.ErrLost { //nolint:errorlint // it is not wrapped
+		h.report(lock.Lost, why, time.Time{})
 		h.lost()
 	}
 	return true
+}
+
+// extended is called when the deadline of h is later.
+func (h *Hold) extended() {
+	h.report(lock.Renewed, nil, time.Time{})
+	h.renewed()
+}
+
+func (h *Hold) report(kind lock.EventKind, err error, began time.Time) {
+	e := h.about()
+	e.Kind, e.Err = kind, err
+	h.session.Report(e, began)
 }
 
 // Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false: they
@@ -124,6 +138,13 @@ func (h *Hold) endBy(why error) bool {
 // false, and [lock.ErrUnknown] if remove has not returned or has failed. A removal that failed is
 // repeated in the background.
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
+	began := h.session.Now()
+	err := h.release(ctx, remove)
+	h.report(lock.Released, err, began)
+	return err
+}
+
+func (h *Hold) release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
 	if err := h.Err(); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type Session struct {
 
 // Settings are common to the sessions of a client.
 type Settings struct {
+	Observer
 	Service string        // for errors
 	Margin  time.Duration // by how much a session ends before the servers can end it; at most half of its length
 	Timeout time.Duration // of a release, and of the removal after an acquire that failed
@@ -124,7 +125,7 @@ func (s *Session) Heard(sent time.Time, renewal bool) {
 	}
 	s.mu.Unlock()
 	for _, h := range holds {
-		h.renewed()
+		h.extended()
 	}
 }
 

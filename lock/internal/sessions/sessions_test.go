@@ -3,6 +3,8 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +45,7 @@ func (f *fixture) hold(t *testing.T, lost, renewed func()) (*sessions.Hold, *ses
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := sessions.NewHold(t.Context(), s, lost, renewed)
+	h := sessions.NewHold(t.Context(), s, anyEvent, lost, renewed)
 	if err := h.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +53,8 @@ func (f *fixture) hold(t *testing.T, lost, renewed func()) (*sessions.Hold, *ses
 }
 
 func nothing() {}
+
+func anyEvent() lock.Event { return lock.Event{Name: "orders"} }
 
 // pass lets virtual time pass.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // in a bubble
@@ -94,7 +98,7 @@ func TestDeadline(t *testing.T) {
 				t.Errorf("release: %v, want ErrLost", err)
 			}
 		}
-		if err := sessions.NewHold(t.Context(), s, nothing, nothing).Begin(); !errors.Is(err, sessions.ErrEnded) {
+		if err := sessions.NewHold(t.Context(), s, anyEvent, nothing, nothing).Begin(); !errors.Is(err, sessions.ErrEnded) {
 			t.Errorf("a hold of a session that has ended: %v, want ErrEnded", err)
 		}
 		if _, next := f.hold(t, nothing, nothing); next == s || f.opened != 2 {
@@ -115,7 +119,7 @@ func closeClient(t *testing.T, f *fixture) {
 func TestPausedProcess(t *testing.T) {
 	s := sessions.New(&sessions.Settings{Margin: margin})
 	s.Created(time.Now(), length) // nobody watches it
-	h := sessions.NewHold(t.Context(), s, nothing, nothing)
+	h := sessions.NewHold(t.Context(), s, anyEvent, nothing, nothing)
 	if err := h.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,7 @@ func TestPausedProcess(t *testing.T) {
 		t.Errorf("a session as long as the margin ends after %v, want half of it", got)
 	}
 	s.Created(start.Add(-length), length)
-	none := sessions.NewHold(t.Context(), s, func() { t.Error("a hold that has not begun is reported as lost") }, nothing)
+	none := sessions.NewHold(t.Context(), s, anyEvent, func() { t.Error("a hold that has not begun is reported as lost") }, nothing)
 	if err := none.Begin(); !errors.Is(err, sessions.ErrEnded) || none.Context().Err() == nil {
 		t.Errorf("begin: %v, context %v, want ErrEnded", err, none.Context().Err())
 	}
@@ -286,5 +290,51 @@ func TestAwaitRecent(t *testing.T) {
 			t.Errorf("%v after %v, want none after 2 s", err, time.Since(start)-length/2)
 		}
 		closeClient(t, f)
+	})
+}
+
+// TestUnreachable: while no server answers, one event tells, after two seconds and then every ten, however many calls
+// wait.
+func TestUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		begin := make(chan struct{})
+		f.Open = func(s *sessions.Session) (*sessions.Session, error) {
+			s.Tasks.Go(func() {
+				<-begin
+				s.Created(time.Now(), length)
+				s.Begin()
+			})
+			return s, nil
+		}
+		start := time.Now()
+		var at []time.Duration
+		f.Observe = func(e lock.Event) {
+			if e.Kind != lock.Unreachable || e.Err == nil {
+				t.Errorf("event %+v", e)
+			}
+			at = append(at, time.Since(start))
+		}
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				if _, err := f.Session(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		pass(25 * time.Second)
+		close(begin)
+		calls.Wait()
+		if want := []time.Duration{2 * time.Second, 12 * time.Second, 22 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("events at %v, want %v", at, want)
+		}
+		if _, err := f.Session(t.Context()); err != nil {
+			t.Error(err)
+		}
+		pass(25 * time.Second)
+		if len(at) != 3 {
+			t.Errorf("%d events after a server has answered", len(at)-3)
+		}
 	})
 }
