@@ -99,8 +99,8 @@
 //
 //	{orders}:token             the last fencing token; it expires after a day without a grant
 //	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
-//	{orders}:free              the channel that publishes that the lock is free, if a waiter has set notify, and how
-//	                           many clients the message reaches
+//	{orders}:free              the channel of the message that the lock is free, if a waiter has set notify; it has the
+//	                           number of subscribers
 //
 // A Redis user needs permissions for all of them. A name such as lock:{orders} keeps them under lock:, for users with
 // permissions for ~lock:* and &lock:* only. The additional keys and channels of lock:orders begin with {lock: and

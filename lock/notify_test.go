@@ -43,8 +43,7 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	}
 }
 
-// The message of a release is the number of clients that it reaches. A user without the right to count them publishes
-// even so.
+// The message of a release is the number of clients that it reaches. A release without the right to count publishes 0.
 func TestReleaseCountsClients(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -72,7 +71,7 @@ func TestReleaseCountsClients(t *testing.T) {
 }
 
 // The mark of a waiter is deleted with the hash that it was left in: the next holder still notifies the remaining
-// waiters, in all clients; in many of them after a delay.
+// waiters, in all clients; if these are many, after a delay.
 func TestMarksOutliveHandovers(t *testing.T) {
 	t.Parallel()
 	for clients, waiters := range map[int]int{4: 10, 50: 2} {

@@ -228,7 +228,7 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 			w.owesRetry = true
 			if after > 0 {
 				first = nil
-				if deadline, ok := ctx.Deadline(); ok { // there is to be time for the request
+				if deadline, ok := ctx.Deadline(); ok { // leaves time for the request
 					after = min(after, time.Until(deadline)/2)
 				}
 				timer.Reset(min(after, time.Until(end)))
@@ -247,6 +247,7 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration, r requester) bool
 			if w.client.queues.Polls(w.waiter) { // nor does a release by the one before it come as a message
 				left = min(left, pollUnsubscribed)
 			}
+			end = time.Now().Add(left)
 			timer.Reset(left)
 		case <-ctx.Done():
 			return w.client.queues.Awake(w.waiter)

@@ -205,9 +205,9 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// Four clients share a session with ZooKeeper. When it is connected again, they may send the same request at one
-// instant; and one may send a request after the session has ended, which go-zookeeper sends or not.
-func TestSharedSessionIsDeterministic(t *testing.T) {
+// Equal requests: four clients share a session with ZooKeeper, which is connected again. A request at the end:
+// go-zookeeper sends or drops, at random, a request that is made after the session has ended.
+func TestSessionIsDeterministic(t *testing.T) {
 	for name, of := range map[string]struct {
 		lock, rest string
 		seed       uint64
@@ -232,7 +232,7 @@ faults:
 duration: 3s
 `}} {
 		t.Run(name, func(t *testing.T) {
-			yaml := "name: shared-session\nsummary: clients share a session\ntopology: {kind: zookeeper}\nlock: " +
+			yaml := "name: sessions\nsummary: sessions are interrupted\ntopology: {kind: zookeeper}\nlock: " +
 				of.lock + of.rest + "expect: safe\n"
 			s, err := scenarios.Parse([]byte(yaml))
 			if err != nil {

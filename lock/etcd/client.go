@@ -82,7 +82,8 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 	}
 	client := &Client{etcd: c, o: o}
 	client.sessions.Settings = sessions.Settings{
-		Observer: sessions.Observer{Observe: o.Observe, Logger: o.Logger}, Service: "etcd", Margin: o.Margin, Timeout: o.Timeout,
+		Observer: sessions.Observer{Observe: o.Observe, Logger: o.Logger},
+		Service:  "etcd", Margin: o.Margin, Timeout: o.Timeout,
 	}
 	client.sessions.Open = client.openSession
 	if o.LeaderFirst {

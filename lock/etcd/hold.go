@@ -25,7 +25,8 @@ type Hold struct {
 func newHold(ctx context.Context, q *queue, c *claim) *Hold {
 	h := &Hold{queue: q, claim: c}
 	o := &q.client.o
-	h.core = sessions.NewHold(ctx, c.session.Session, h.event, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
+	h.core = sessions.NewHold(
+		ctx, c.session.Session, h.event, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
 }
 

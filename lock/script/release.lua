@@ -19,8 +19,8 @@
 -- The first write needs no memory: a server whose memory is full refuses a script whose first write
 -- does, and lets one continue that has written. It also comes before the reply that a hold does not
 -- exist: a replica that lags refuses it. PUBLISH comes last, with pcall: without the right to publish
--- the lock is free even so, and waiters poll. The message is the number of clients that it reaches on this
--- server, so that many of them do not send their requests at once.
+-- the lock is free even so, and waiters poll. The message is the number of subscribers
+-- at this server: if they are many, they spread their requests.
 local function subscribers(command, channel)
   local counted = redis.pcall('PUBSUB', command, channel)
   return string.format('%d', counted[2] or 0)

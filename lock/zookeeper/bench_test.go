@@ -23,7 +23,7 @@ func BenchmarkAlternate(b *testing.B) {
 	}
 	defer conn.Close()
 	var h *Hold
-	ctx, ours, theirs := b.Context(), c.Mutex("orders"), zk.NewLock(conn, "/theirs/orders", acl())
+	ctx, ours, theirs := b.Context(), c.Mutex("orders"), zk.NewLock(conn, "/theirs/orders", zk.WorldACL(zk.PermAll))
 	sessiontest.Alternate(b,
 		sessiontest.Pair{
 			Name:    "zk-mutex",

@@ -57,25 +57,22 @@ func newClaim(s *session, q *queue, owner string) *claim {
 	return c
 }
 
-func acl() []zk.ACL { return zk.WorldACL(zk.PermAll) }
+func (c *claim) acl() []zk.ACL { return c.session.client.o.ACL }
 
-// connection is for one request of c. In a simulation, the requests of one instant are sent in a certain order.
-func (c *claim) connection(request string) *zk.Conn {
-	c.session.order(func() string { return c.id + " " + request })
-	return c.session.conn
-}
+// request names a request of c, for [session.admit].
+func (c *claim) request(kind string) string { return c.id + " " + kind }
 
 // send creates the nodes, all or none, and returns their paths.
 func (c *claim) send() ([]string, error) {
 	const flags = zk.FlagEphemeral | zk.FlagSequence
-	conn := c.connection("create")
+	conn := c.session.conn
 	if len(c.nodes) == 1 {
-		path, err := conn.Create(c.nodes[0].dir+"/"+c.nodes[0].prefix, c.owner, flags, acl())
+		path, err := conn.Create(c.nodes[0].dir+"/"+c.nodes[0].prefix, c.owner, flags, c.acl())
 		return []string{path}, err
 	}
 	ops := make([]any, len(c.nodes))
 	for i, n := range c.nodes {
-		ops[i] = &zk.CreateRequest{Path: n.dir + "/" + n.prefix, Data: c.owner, Acl: acl(), Flags: flags}
+		ops[i] = &zk.CreateRequest{Path: n.dir + "/" + n.prefix, Data: c.owner, Acl: c.acl(), Flags: flags}
 	}
 	replies, err := conn.Multi(ops...)
 	paths := make([]string, len(replies))
@@ -117,7 +114,7 @@ func (c *claim) create(ctx context.Context) error {
 				return err
 			}
 		default:
-			if !errors.Is(err, sessions.ErrEnded) && ctx.Err() == nil { // an answer: nothing was created
+			if !errors.Is(err, sessions.ErrEnded) && !ended(ctx, err) { // an answer: nothing was created
 				c.pending, c.asked = nil, false
 			}
 			return err
@@ -125,23 +122,29 @@ func (c *claim) create(ctx context.Context) error {
 	}
 }
 
+// ended reports whether err says that ctx has ended.
+func ended(ctx context.Context, err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) }
+
 // ask sends the creation. The request for the queue of a single node follows at once, in the same round trip: a server
 // executes the requests of a session in order.
 func (c *claim) ask(ctx context.Context, again <-chan struct{}) ([]string, error) {
 	if len(c.nodes) > 1 {
-		c.pending = start(c.session, c.send)
+		c.pending = start(c.session, c.request("create"), c.send)
 		return await(ctx, c.session, c.pending)
 	}
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
 	s, n := c.session, c.nodes[0]
 	creation := s.expectCreation(n.dir + "/" + n.prefix)
-	c.pending = start(s, c.send)
-	look := start(s, func() (snapshot, error) {
+	c.pending = start(s, c.request("create"), c.send)
+	look := start(s, c.request("await creation"), func() (snapshot, error) {
 		if err := sessions.Await(looking, s.Session, creation.sent, nil); err != nil {
 			return snapshot{}, err
 		}
-		names, stat, err := c.connection("look").Children(n.dir)
+		if err := s.admit(c.request("look")); err != nil {
+			return snapshot{}, err
+		}
+		names, stat, err := s.conn.Children(n.dir)
 		if err != nil {
 			return snapshot{}, err
 		}
@@ -187,11 +190,11 @@ func (c *claim) makeParent(ctx context.Context, dir string) error {
 		} else {
 			at = 0
 		}
-		_, err := read(ctx, c.session, func() (string, error) {
+		_, err := read(ctx, c.session, c.request("prepare"), func() (string, error) {
 			if path == dir {
-				return c.connection("prepare").CreateContainer(path, nil, zk.FlagContainer, acl())
+				return c.session.conn.CreateContainer(path, nil, zk.FlagContainer, c.acl())
 			}
-			return c.connection("prepare").Create(path, nil, 0, acl())
+			return c.session.conn.Create(path, nil, 0, c.acl())
 		})
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return fmt.Errorf("create %s: %w", path, err)
@@ -214,8 +217,8 @@ func (c *claim) look(ctx context.Context, n *node) (again <-chan struct{}, names
 
 // children are the names of all nodes of a lock.
 func (c *claim) children(ctx context.Context, dir string) ([]string, error) {
-	return read(ctx, c.session, func() ([]string, error) {
-		names, _, err := c.connection("list").Children(dir)
+	return read(ctx, c.session, c.request("list"), func() ([]string, error) {
+		names, _, err := c.session.conn.Children(dir)
 		return names, err
 	})
 }
@@ -224,7 +227,8 @@ func (c *claim) children(ctx context.Context, dir string) ([]string, error) {
 // servers through the last connection is before the sync, or was refused when the session moved to this one.
 func (c *claim) find(ctx context.Context) (found bool, err error) {
 	dir := c.nodes[0].dir
-	if _, err := read(ctx, c.session, func() (string, error) { return c.connection("sync").Sync(dir) }); err != nil {
+	_, err = read(ctx, c.session, c.request("sync"), func() (string, error) { return c.session.conn.Sync(dir) })
+	if err != nil {
 		return false, err
 	}
 	for _, n := range c.nodes {
@@ -244,8 +248,8 @@ func (c *claim) find(ctx context.Context) (found bool, err error) {
 // awaitGone waits until a node is gone, or was written by announce, or may be, because the connection was lost
 // meanwhile.
 func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{}) error {
-	w, err := watch(ctx, c.session, func() (bool, <-chan zk.Event, error) {
-		_, stat, event, err := c.connection("watch").GetW(path)
+	w, err := watch(ctx, c.session, c.request("watch"), func() (bool, <-chan zk.Event, error) {
+		_, stat, event, err := c.session.conn.GetW(path)
 		if errors.Is(err, zk.ErrNoNode) {
 			return false, nil, nil
 		}
@@ -259,8 +263,8 @@ func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{
 
 // stat is the status of the first node, which it watches.
 func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
-	return read(ctx, c.session, func() (*zk.Stat, error) {
-		_, stat, _, err := c.connection("status").GetW(c.nodes[0].path()) // which leaves no watch on a node that is not there
+	return read(ctx, c.session, c.request("status"), func() (*zk.Stat, error) {
+		_, stat, _, err := c.session.conn.GetW(c.nodes[0].path()) // which leaves no watch on a node that is not there
 		if errors.Is(err, zk.ErrNoNode) {
 			err = fmt.Errorf("%w: its node was removed", lock.ErrLost)
 		}
@@ -345,10 +349,10 @@ func (c *claim) sendRelease(ctx context.Context, m mark) (failed int, err error)
 	if m.there {
 		ops = append(ops, &zk.SetDataRequest{Path: m.path, Data: []byte(c.id), Version: -1})
 	} else {
-		ops = append(ops, &zk.CreateRequest{Path: m.path, Data: []byte(c.id), Acl: acl(), Flags: zk.FlagEphemeral})
+		ops = append(ops, &zk.CreateRequest{Path: m.path, Data: []byte(c.id), Acl: c.acl(), Flags: zk.FlagEphemeral})
 	}
-	replies, err := await(ctx, c.session, start(c.session, func() ([]zk.MultiResponse, error) {
-		return c.connection("release").Multi(ops...)
+	replies, err := await(ctx, c.session, start(c.session, c.request("release"), func() ([]zk.MultiResponse, error) {
+		return c.session.conn.Multi(ops...)
 	}))
 	return slices.IndexFunc(replies, func(r zk.MultiResponse) bool { return r.Error != nil }), err
 }
@@ -358,8 +362,8 @@ func (c *claim) sendRelease(ctx context.Context, m mark) (failed int, err error)
 func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own bool, err error) {
 	id := ""
 	if interruptions > 0 {
-		id, err = read(ctx, c.session, func() (string, error) {
-			data, _, err := c.connection("released").Get(m.path)
+		id, err = read(ctx, c.session, c.request("released"), func() (string, error) {
+			data, _, err := c.session.conn.Get(m.path)
 			if errors.Is(err, zk.ErrNoNode) {
 				return "", nil
 			}
@@ -381,8 +385,8 @@ func (c *claim) releasedBy(ctx context.Context, m mark, interruptions int) (own 
 // remove deletes the nodes, if they are there, until that is answered.
 func (c *claim) remove(ctx context.Context) error {
 	for _, n := range c.nodes {
-		_, err := read(ctx, c.session, func() (struct{}, error) {
-			return struct{}{}, c.connection("remove").Delete(n.path(), -1)
+		_, err := read(ctx, c.session, c.request("remove"), func() (struct{}, error) {
+			return struct{}{}, c.session.conn.Delete(n.path(), -1)
 		})
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
@@ -31,10 +33,15 @@ type Options struct {
 	// until they are certain or the session ends. 0: 5 s.
 	Timeout time.Duration
 	Root    string // parent of the locks, such as /locks/billing; empty: /locks
+	// Auth is the identity of each session. Nil: none.
+	Auth *Auth
+	// ACL are the rights for the nodes that the client creates, the parents of a lock among them. Every client of a lock
+	// needs all rights for them. Nil: all rights, for the identity of Auth, and without one for everybody.
+	ACL []zk.ACL
 	// Dial replaces net.Dialer. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Order, in a simulation, lets goroutines that can run at one instant of virtual time through one by one, as that of
-	// [lock.Options] does. It is called before each request. Nil outside of simulations.
+	// [lock.Options] does. It is called before each request, and before a request is numbered. Nil outside of simulations.
 	Order func(server string, command func() string)
 	// OnLost is called when a hold is lost, OnRenewed when a server has answered a heartbeat, so that the hold's
 	// Deadline is later. They must not block. OnLost may be called for several holds at once, OnRenewed is called from
@@ -45,6 +52,12 @@ type Options struct {
 	Observe func(lock.Event)
 	// Logger gets the same events as debug messages, and problems as warnings. Nil: nothing is logged.
 	Logger *slog.Logger
+}
+
+// Auth is an identity at the servers.
+type Auth struct {
+	Scheme      string // of an authentication provider of the servers, such as digest
+	Credentials []byte // for digest: user:password
 }
 
 const (
@@ -76,12 +89,19 @@ func Open(servers []string, o Options) (*Client, error) {
 	case !strings.HasPrefix(o.Root, "/"):
 		return nil, fmt.Errorf("open a ZooKeeper client: root %q does not begin with a slash", o.Root)
 	}
+	if o.ACL == nil {
+		o.ACL = zk.WorldACL(zk.PermAll)
+		if o.Auth != nil {
+			o.ACL = zk.AuthACL(zk.PermAll)
+		}
+	}
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}
 	c := &Client{servers: slices.Clone(servers), o: o}
 	c.sessions.Settings = sessions.Settings{
-		Observer: sessions.Observer{Observe: o.Observe, Logger: o.Logger}, Service: "ZooKeeper", Margin: o.Margin, Timeout: o.Timeout,
+		Observer: sessions.Observer{Observe: o.Observe, Logger: o.Logger},
+		Service:  "ZooKeeper", Margin: o.Margin, Timeout: o.Timeout,
 	}
 	c.sessions.Open = c.openSession
 	return c, nil

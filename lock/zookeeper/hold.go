@@ -26,7 +26,8 @@ type Hold struct {
 func newHold(ctx context.Context, q *queue, c *claim, owner string) *Hold {
 	h := &Hold{queue: q, claim: c, owner: owner}
 	o := &q.client.o
-	h.core = sessions.NewHold(ctx, c.session.Session, h.event, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
+	h.core = sessions.NewHold(
+		ctx, c.session.Session, h.event, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
 }
 
@@ -35,7 +36,7 @@ func newHold(ctx context.Context, q *queue, c *claim, owner string) *Hold {
 func (h *Hold) watchFirst() <-chan result[*zk.Stat] {
 	c := h.claim
 	c.session.hold(h, c.nodes)
-	return start(h.claim.session, func() (*zk.Stat, error) { return c.stat(h.core.Context()) })
+	return start(c.session, c.request("stat"), func() (*zk.Stat, error) { return c.stat(h.core.Context()) })
 }
 
 // begin makes the hold valid, once the first node was read, and watches its other nodes, without waiting for that.
@@ -79,8 +80,8 @@ func (h *Hold) abandon() {
 func (h *Hold) watch(path string) {
 	s := h.claim.session
 	s.Tasks.Go(func() {
-		_, err := read(s.Context(), s, func() (*zk.Stat, error) {
-			_, stat, _, err := h.claim.connection("watch " + path).GetW(path)
+		_, err := read(s.Context(), s, h.claim.request("watch "+path), func() (*zk.Stat, error) {
+			_, stat, _, err := s.conn.GetW(path)
 			return stat, err
 		})
 		if errors.Is(err, zk.ErrNoNode) && h.core.Err() == nil {

@@ -16,8 +16,8 @@ import (
 // before it now.
 func (c *claim) announce(n *node) {
 	c.session.Tasks.Go(func() {
-		_, _ = read(context.Background(), c.session, func() (*zk.Stat, error) {
-			return c.connection("announce").Set(n.path(), c.owner, -1)
+		_, _ = read(context.Background(), c.session, c.request("announce"), func() (*zk.Stat, error) {
+			return c.session.conn.Set(n.path(), c.owner, -1)
 		})
 	})
 }

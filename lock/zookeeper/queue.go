@@ -121,8 +121,8 @@ func (p *place) Changed(ctx context.Context, t queues.Turn) error {
 	if !t.Any {
 		return p.awaitGone(ctx, p.node.dir+"/"+t.After, p.again)
 	}
-	w, err := watch(ctx, p.session, func() (bool, <-chan zk.Event, error) {
-		names, _, changed, err := p.connection("watch-list").ChildrenW(p.node.dir)
+	w, err := watch(ctx, p.session, p.request("watch-list"), func() (bool, <-chan zk.Event, error) {
+		names, _, changed, err := p.session.conn.ChildrenW(p.node.dir)
 		t := p.queue.turn(p.node.name, names)
 		return t.Found && !t.Now, changed, err
 	})
@@ -140,8 +140,8 @@ type watched struct {
 	event <-chan zk.Event
 }
 
-func watch(ctx context.Context, s *session, do func() (bool, <-chan zk.Event, error)) (watched, error) {
-	return read(ctx, s, func() (watched, error) {
+func watch(ctx context.Context, s *session, request string, do func() (bool, <-chan zk.Event, error)) (watched, error) {
+	return read(ctx, s, request, func() (watched, error) {
 		wait, event, err := do()
 		return watched{wait, event}, err
 	})

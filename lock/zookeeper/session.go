@@ -22,12 +22,13 @@ type session struct {
 	conn   *zk.Conn
 	marks  sessions.Names // of releases
 
-	mu        sync.Mutex
-	id        int64                // 0: the servers have not created it
-	claims    uint64               // made in it
-	again     chan struct{}        // closed and replaced at each connection
-	held      map[string]*Hold     // by the paths of its nodes, from before it begins until it is released
-	creations map[string]*creation // by the path that was requested, of creations that are not answered
+	mu         sync.Mutex
+	id         int64                // 0: the servers have not created it
+	claims     uint64               // made in it
+	identified bool                 // the servers know the identity of Options.Auth
+	again      chan struct{}        // closed and replaced at each connection
+	held       map[string]*Hold     // by the paths of its nodes, from before it begins until it is released
+	creations  map[string]*creation // by the path that was requested, of creations that are not answered
 }
 
 // creation is the request that creates one node.
@@ -91,12 +92,15 @@ func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 		s.pause(servers.wait())
 		return s.dial(network, addr)
 	}
+	s.mu.Lock() // no event comes before s.conn is set
 	conn, _, err := zk.Connect(c.servers, c.o.Session, zk.WithDialer(dial), zk.WithHostProvider(servers),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithEventCallback(s.event), zk.WithMaxConnBufferSize(requestSize))
 	if err != nil {
+		s.mu.Unlock()
 		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
 	}
 	s.conn = conn
+	s.mu.Unlock()
 	s.Tasks.Go(func() {
 		s.Watch()
 		conn.Close() // at the servers too
@@ -169,7 +173,27 @@ func (s *session) event(e zk.Event) {
 		defer s.mu.Unlock()
 		close(s.again)
 		s.again = make(chan struct{})
+		if s.client.o.Auth == nil || s.identified {
+			s.Begin()
+		} else {
+			s.Tasks.Go(s.identify)
+		}
+	}
+}
+
+// identify begins the session once the servers know the identity of the client; go-zookeeper repeats it after each
+// later connection. If this one is lost before, the next one tries again.
+func (s *session) identify() {
+	auth := s.client.o.Auth
+	err := s.conn.AddAuth(auth.Scheme, auth.Credentials)
+	switch {
+	case err == nil:
+		s.mu.Lock()
+		s.identified = true
+		s.mu.Unlock()
 		s.Begin()
+	case !interrupted(err):
+		s.End(fmt.Errorf("identify with scheme %s: %w", auth.Scheme, err))
 	}
 }
 
@@ -211,14 +235,25 @@ type result[T any] struct {
 	err   error
 }
 
-// start calls do, which go-zookeeper may keep waiting for long, in a goroutine of its own. The channel has one result.
-func start[T any](s *session, do func() (T, error)) <-chan result[T] {
-	done := make(chan result[T], 1)
-	if s.Ended() { // whether go-zookeeper sends a request after the one that closes the session is random
-		done <- result[T]{err: sessions.ErrEnded}
-		return done
+// admit is called before each request. In a simulation, requests of one instant are sent in the order of their names.
+// Its error says that the session has ended: go-zookeeper may or may not send a request after the one that closes it.
+func (s *session) admit(request string) error {
+	s.order(func() string { return request })
+	if s.Ended() {
+		return sessions.ErrEnded
 	}
+	return nil
+}
+
+// start admits a request and calls do, which go-zookeeper may keep waiting for long, in a goroutine of its own. The
+// channel has one result.
+func start[T any](s *session, request string, do func() (T, error)) <-chan result[T] {
+	done := make(chan result[T], 1)
 	go func() {
+		if err := s.admit(request); err != nil {
+			done <- result[T]{err: err}
+			return
+		}
 		value, err := do()
 		done <- result[T]{value, err}
 	}()
@@ -238,10 +273,10 @@ func await[T any](ctx context.Context, s *session, call <-chan result[T]) (value
 }
 
 // read calls do until it is answered, again at each new connection. What it does must be harmless to repeat.
-func read[T any](ctx context.Context, s *session, do func() (T, error)) (T, error) {
+func read[T any](ctx context.Context, s *session, request string, do func() (T, error)) (T, error) {
 	for {
 		again := s.reconnection()
-		value, err := await(ctx, s, start(s, do))
+		value, err := await(ctx, s, start(s, request, do))
 		if !interrupted(err) {
 			return value, err
 		}

@@ -34,8 +34,7 @@ func (s *Queues) HandOver(channel string, send func(next wire.Call) *Handed) boo
 	return true
 }
 
-// Awake is called when w no longer sleeps for a reason of its own, as the end of its context: nothing is handed over to
-// it from then on. It reports whether something was.
+// Awake is called when w stops sleeping: nothing is handed over to it from then on. It reports whether something was.
 func (s *Queues) Awake(w *Waiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

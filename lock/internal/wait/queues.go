@@ -64,8 +64,8 @@ type queue struct {
 // lock that was contended will be again, and to subscribe costs a round trip.
 const subscriptionLinger = 5 * time.Second
 
-// Payloads of messages. Any other is the id of the hold that it is for, or, where no waiter is woken by its hold, for
-// the waiter that has waited longest: then it may be the number of clients that it reaches.
+// Payloads of messages. Any other is the id of a hold, and wakes its waiter. Where no waiter waits for its hold, it
+// wakes the first waiter, and may be the number of clients that it reaches.
 const (
 	wakeAllPayload = "*"
 	wakeSomePrefix = "+" // before the number of waiters to wake
@@ -244,7 +244,7 @@ func (s *Queues) message(channel, payload string) {
 		n, _ := strconv.Atoi(payload)
 		longest := herdDelay(n)
 		wakeSome(q.waiters, 1, s.random.Between(0, longest))
-		if longest > 0 && len(q.waiters) == 0 { // those who wait must not take this client for one of them
+		if longest > 0 && len(q.waiters) == 0 { // a release is to count only clients with waiters
 			q.idleSince = time.Time{}
 			s.notifySubscriber()
 		}

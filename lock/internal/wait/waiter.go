@@ -60,9 +60,9 @@ func (w *Waiter) WakeUp(after time.Duration) bool {
 	}
 }
 
-// The clients that a message reaches would send their requests all at once. If there are more than herdFree, say n,
-// each chooses a delay of up to n² times herdSpacing, at most that of herdMax clients. The requests then follow each
-// other after n times herdSpacing, about as long as the server takes to send n messages, and so does the first.
+// Without delays, all clients that a message reaches would send requests at once. If they are more than herdFree, each
+// draws a delay of less than n² times herdSpacing, where n is their number, at most herdMax. The mean interval between
+// requests, and the mean delay of the first, is n times herdSpacing: about the time in which a server sends n messages.
 const (
 	herdFree    = 32
 	herdMax     = 1000

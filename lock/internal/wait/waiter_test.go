@@ -39,8 +39,8 @@ func pending(w *Waiter) time.Duration {
 	}
 }
 
-// A message that reaches many clients makes each of them send one request, after a delay. Whatever else wakes the
-// waiter in the meantime ends the delay.
+// A message that reaches many clients makes each of them send one request, after a delay. Any other wake-up
+// ends the delay.
 func TestMessageToManyClients(t *testing.T) {
 	t.Parallel()
 	queues := newQueues(t)
