@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/backend/simulated"
 	"github.com/lockchaos/lockchaos/internal/console"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/generator"
-	"github.com/lockchaos/lockchaos/internal/locks"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -161,7 +161,7 @@ func (o *suiteOptions) choose(args []string, filter suite.Filter) error {
 		names = scenarios.Names()
 	}
 	if o.Lock != "" {
-		if _, err := locks.Lookup(o.Lock); err != nil {
+		if _, err := adapters.Lookup(o.Lock); err != nil {
 			return fmt.Errorf("--lock: %w%s", err, lockHint(o.Lock))
 		}
 	}

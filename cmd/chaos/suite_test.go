@@ -170,6 +170,10 @@ func TestSuiteLock(t *testing.T) {
 	if got.Lock != "fair" {
 		t.Errorf("the suite is of lock %q", got.Lock)
 	}
+	code, stdout, stderr = chaos("suite", "redlock-contention", "--lock", "redislock/lock", "--out", t.TempDir(), "--json")
+	if code != 0 || !strings.Contains(stdout, "redislock/lock") {
+		t.Errorf("the lock of an adapter: %d %s%s", code, stdout, stderr)
+	}
 	if code, _, stderr := chaos("suite", "--lock", "fiar", "--out", t.TempDir()); code != exitUsage ||
 		!strings.Contains(stderr, "did you mean fair") {
 		t.Errorf("an unknown lock: %d %s", code, stderr)
