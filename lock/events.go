@@ -32,6 +32,8 @@ const (
 // Event is one thing that happened, for metrics and logs.
 type Event struct {
 	Kind EventKind
+	// Context is that of the call which has ended, for its values, such as the parent of a span. Nil: no call caused it.
+	Context context.Context //nolint:containedctx // an event is passed on at once
 	// Primitive is "lock" (of every kind of mutex, and each side of a [RW]), "semaphore", "permits", "latch",
 	// "channel" (of Polling), or "wait" (of Unreachable, for any of them).
 	Primitive string
@@ -45,6 +47,9 @@ type Event struct {
 	Err  error
 }
 
+// noCall is the context of an event that no call has caused.
+var noCall context.Context
+
 // observed reports whether events are wanted.
 func (c *Client) observed() bool { return c.o.Observe != nil || c.o.Logger != nil }
 
@@ -57,10 +62,11 @@ func (c *Client) startTime() time.Time {
 }
 
 // emit reports an event that began then; zero: no call began it. No mutex is held.
-func (c *Client) emit(e Event, started time.Time) {
+func (c *Client) emit(ctx context.Context, e Event, started time.Time) {
 	if !c.observed() {
 		return
 	}
+	e.Context = ctx
 	if !started.IsZero() {
 		e.Took = time.Since(started)
 	}
@@ -78,6 +84,10 @@ func (e Event) Log(logger *slog.Logger) {
 	if e.Kind == Lost || e.Err != nil && !errors.Is(e.Err, ErrHeld) && !errors.Is(e.Err, ErrReleased) {
 		level = slog.LevelWarn
 	}
+	ctx := e.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	attrs := []slog.Attr{slog.String(e.Primitive, e.Name)}
 	if e.Owner != "" {
 		attrs = append(attrs, slog.String("owner", e.Owner))
@@ -94,11 +104,13 @@ func (e Event) Log(logger *slog.Logger) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	logger.LogAttrs(context.Background(), level, e.Primitive+" "+string(e.Kind), attrs...)
+	logger.LogAttrs(ctx, level, e.Primitive+" "+string(e.Kind), attrs...)
 }
 
 // emitClaim is emit for a hold, or for an attempt to get it.
-func (c *Client) emitClaim(kind EventKind, cl *claim, token int64, started time.Time, err error) {
+func (c *Client) emitClaim(
+	ctx context.Context, kind EventKind, cl *claim, token int64, started time.Time, err error,
+) {
 	if !c.observed() {
 		return
 	}
@@ -109,7 +121,7 @@ func (c *Client) emitClaim(kind EventKind, cl *claim, token int64, started time.
 	if s, ok := cl.store.(*permitStore); ok {
 		e.Owner = s.ids(*cl)[0]
 	}
-	c.emit(e, started)
+	c.emit(ctx, e, started)
 }
 
 // unreachableEvery is the least time between two events of the kind Unreachable.
@@ -122,14 +134,14 @@ func (c *Client) reportUnreachable(name string, err error) {
 	if last != 0 && now-last < int64(unreachableEvery) || !c.unreachable.CompareAndSwap(last, now) {
 		return
 	}
-	c.emit(Event{Kind: Unreachable, Primitive: "wait", Name: name, Err: err}, time.Time{})
+	c.emit(noCall, Event{Kind: Unreachable, Primitive: "wait", Name: name, Err: err}, time.Time{})
 }
 
 // reportPolling is called when waiters begin to poll because a subscription was refused.
 func (c *Client) reportPolling(channel string, err error) {
-	c.emit(Event{Kind: Polling, Primitive: "channel", Name: channel, Err: err}, time.Time{})
+	c.emit(noCall, Event{Kind: Polling, Primitive: "channel", Name: channel, Err: err}, time.Time{})
 }
 
-func (l *Latch) emit(kind EventKind, participant string, started time.Time, err error) {
-	l.client.emit(Event{Kind: kind, Primitive: "latch", Name: l.name, Owner: participant, Err: err}, started)
+func (l *Latch) emit(ctx context.Context, kind EventKind, participant string, started time.Time, err error) {
+	l.client.emit(ctx, Event{Kind: kind, Primitive: "latch", Name: l.name, Owner: participant, Err: err}, started)
 }

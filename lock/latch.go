@@ -60,7 +60,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 			generation = uint64(r.Int(0))
 		}
 	}
-	l.emit(Armed, "", started, err)
+	l.emit(ctx, Armed, "", started, err)
 	return generation, failed("arm", "latch", l.name, err)
 }
 
@@ -73,7 +73,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 	started := l.client.startTime()
 	r, err := l.change(ctx, l.client.kinds().latch.count, o.Participant, o.Generation)
 	err = cmp.Or(err, codeError(r))
-	l.emit(Counted, o.Participant, started, err)
+	l.emit(ctx, Counted, o.Participant, started, err)
 	return latchState(r, err), failed("count down", "latch", l.name, err)
 }
 
@@ -116,7 +116,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 		generation = uint64(r.Int(1)) // later ones do not matter
 		return turn{done: r.Code == wire.CodeOK, ttl: -1, why: errCounting}, nil
 	}))
-	l.emit(Passed, "", started, err)
+	l.emit(ctx, Passed, "", started, err)
 	return failed("wait for", "latch", l.name, err)
 }
 

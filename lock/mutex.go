@@ -219,7 +219,7 @@ func (a *attempt) acquire(ctx context.Context, wait bool) error {
 	case a.uncertain: // the quorum withdraws its claims itself
 		err = fmt.Errorf("%w: %w", ErrUnknown, definiteError{err: err})
 	}
-	a.client.emitClaim(NotAcquired, &a.claim, 0, a.started, err)
+	a.client.emitClaim(ctx, NotAcquired, &a.claim, 0, a.started, err)
 	return err
 }
 
@@ -298,6 +298,6 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 	if sentBefore != nil {
 		a.granted.since = sentBefore.Since
 	}
-	c.emitClaim(Acquired, &a.claim, g.token, a.started, nil)
+	c.emitClaim(ctx, Acquired, &a.claim, g.token, a.started, nil)
 	return turn{done: true}, nil
 }

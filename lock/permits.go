@@ -51,19 +51,19 @@ func (p *Permits) Release(ctx context.Context) error {
 		}
 	}
 	err = failed("release permits of", p.pool.store.kind(), p.claim.name, err)
-	p.client.emitClaim(Released, &p.claim, 0, started, err)
+	p.client.emitClaim(ctx, Released, &p.claim, 0, started, err)
 	return err
 }
 
 func (p *Permits) onRenewed() {
-	p.client.emitClaim(Renewed, &p.claim, 0, time.Time{}, nil)
+	p.client.emitClaim(noCall, Renewed, &p.claim, 0, time.Time{}, nil)
 	if p.client.o.OnPermitsRenewed != nil {
 		p.client.o.OnPermitsRenewed(p)
 	}
 }
 
 func (p *Permits) onLost() {
-	p.client.emitClaim(Lost, &p.claim, 0, time.Time{}, ErrLost)
+	p.client.emitClaim(noCall, Lost, &p.claim, 0, time.Time{}, ErrLost)
 	if p.client.o.OnPermitsLost != nil {
 		p.client.o.OnPermitsLost(p)
 	}

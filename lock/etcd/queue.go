@@ -27,10 +27,10 @@ func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, er
 	h, err := q.attempt(ctx, owner, wait)
 	if err != nil {
 		err = fmt.Errorf("acquire lock %q: %w", q.names[0], err)
-		events.Acquired(about, 0, err, began)
+		events.Acquired(ctx, about, 0, err, began)
 		return nil, err
 	}
-	events.Acquired(about, h.Token(), nil, began)
+	events.Acquired(ctx, about, h.Token(), nil, began)
 	return h, nil
 }
 

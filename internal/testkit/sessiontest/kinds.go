@@ -186,7 +186,10 @@ func testEvents(t *testing.T, s *Proxied) {
 			if wrong := !errors.Is(got.Err, want.Err); wrong || (got.Took > 0) != (want.Kind != lock.Lost) {
 				t.Errorf("event %+v, want %+v", got, want)
 			}
-			got.Err, got.Took, want.Err = nil, 0, nil
+			if (got.Context != nil) != (want.Kind != lock.Lost) {
+				t.Errorf("event %s has context %v", got.Kind, got.Context)
+			}
+			got.Err, got.Took, got.Context, want.Err = nil, 0, nil, nil
 			if got != want {
 				t.Errorf("event %+v, want %+v", got, want)
 			}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -13,11 +14,15 @@ type Observer struct {
 	Logger  *slog.Logger
 }
 
+// noCall is the context of an event that no call has caused.
+var noCall context.Context
+
 // Now is the time of a call that will be reported.
 func (o *Observer) Now() time.Time { return time.Now() }
 
-// Report reports an event that a call has caused which began then; zero: no call has.
-func (o *Observer) Report(e lock.Event, began time.Time) {
+// Report reports an event that a call with this context has caused, which began then; nil and zero: no call has.
+func (o *Observer) Report(ctx context.Context, e lock.Event, began time.Time) {
+	e.Context = ctx
 	if !began.IsZero() {
 		e.Took = time.Since(began)
 	}
@@ -30,11 +35,11 @@ func (o *Observer) Report(e lock.Event, began time.Time) {
 }
 
 // Acquired reports an acquire that has ended with err; nil: it was granted with this token.
-func (o *Observer) Acquired(e lock.Event, token int64, err error, began time.Time) {
+func (o *Observer) Acquired(ctx context.Context, e lock.Event, token int64, err error, began time.Time) {
 	if e.Kind, e.Token, e.Err = lock.Acquired, token, err; err != nil {
 		e.Kind = lock.NotAcquired
 	}
-	o.Report(e, began)
+	o.Report(ctx, e, began)
 }
 
 // The first event that no server has answered comes after unreachableAfter, the others after unreachableEvery each.

@@ -114,7 +114,7 @@ func (h *Hold) endBy(why error) bool {
 	h.cancel(why)
 	close(h.done)
 	if begun && why == lock.ErrLost { //nolint:errorlint // it is not wrapped
-		h.report(lock.Lost, why, time.Time{})
+		h.report(noCall, lock.Lost, why, time.Time{})
 		h.lost()
 	}
 	return true
@@ -122,14 +122,14 @@ func (h *Hold) endBy(why error) bool {
 
 // extended is called when the deadline of h is later.
 func (h *Hold) extended() {
-	h.report(lock.Renewed, nil, time.Time{})
+	h.report(noCall, lock.Renewed, nil, time.Time{})
 	h.renewed()
 }
 
-func (h *Hold) report(kind lock.EventKind, err error, began time.Time) {
+func (h *Hold) report(ctx context.Context, kind lock.EventKind, err error, began time.Time) {
 	e := h.about()
 	e.Kind, e.Err = kind, err
-	h.session.Report(e, began)
+	h.session.Report(ctx, e, began)
 }
 
 // Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false: they
@@ -140,7 +140,7 @@ func (h *Hold) report(kind lock.EventKind, err error, began time.Time) {
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
 	began := h.session.Now()
 	err := h.release(ctx, remove)
-	h.report(lock.Released, err, began)
+	h.report(ctx, lock.Released, err, began)
 	return err
 }
 
