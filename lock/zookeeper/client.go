@@ -36,7 +36,7 @@ type Options struct {
 	// Auth is the identity of each session. Nil: none.
 	Auth *Auth
 	// ACL are the rights for the nodes that the client creates, the parents of a lock among them. Every client of a lock
-	// needs all rights for them. Nil: all rights, for the identity of Auth, and without one for everybody.
+	// needs all rights for them. Nil: all rights, for the identity of Auth, and without one for all users.
 	ACL []zk.ACL
 	// Dial replaces net.Dialer. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
