@@ -32,7 +32,8 @@ const (
 // Event is one thing that happened, for metrics and logs.
 type Event struct {
 	Kind EventKind
-	// Context is that of the call which has ended, for its values, such as the parent of a span. Nil: no call caused it.
+	// Context is that of the call that has ended, for its values, such as the parent of a span (example of package
+	// lock/etcd). Nil: no call caused it.
 	Context context.Context //nolint:containedctx // an event is passed on at once
 	// Primitive is "lock" (of every kind of mutex, and each side of a [RW]), "semaphore", "permits", "latch",
 	// "channel" (of Polling), or "wait" (of Unreachable, for any of them).

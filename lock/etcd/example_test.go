@@ -1,4 +1,4 @@
-package lock_test
+package etcd_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // Spans and a histogram of OpenTelemetry, for the locks on all servers. The span of an acquire is a child of the span in
 // the context of the call.
-func ExampleEvent() {
+func Example_spans() {
 	tracer := otel.Tracer("locks")
 	duration, _ := otel.Meter("locks").Float64Histogram("lock.duration", metric.WithUnit("s"))
 	observe := func(e lock.Event) {
