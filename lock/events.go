@@ -49,7 +49,7 @@ type Event struct {
 }
 
 // noCall is the context of an event that no call has caused.
-var noCall context.Context
+func noCall() context.Context { return nil }
 
 // observed reports whether events are wanted.
 func (c *Client) observed() bool { return c.o.Observe != nil || c.o.Logger != nil }
@@ -135,12 +135,12 @@ func (c *Client) reportUnreachable(name string, err error) {
 	if last != 0 && now-last < int64(unreachableEvery) || !c.unreachable.CompareAndSwap(last, now) {
 		return
 	}
-	c.emit(noCall, Event{Kind: Unreachable, Primitive: "wait", Name: name, Err: err}, time.Time{})
+	c.emit(noCall(), Event{Kind: Unreachable, Primitive: "wait", Name: name, Err: err}, time.Time{})
 }
 
 // reportPolling is called when waiters begin to poll because a subscription was refused.
 func (c *Client) reportPolling(channel string, err error) {
-	c.emit(noCall, Event{Kind: Polling, Primitive: "channel", Name: channel, Err: err}, time.Time{})
+	c.emit(noCall(), Event{Kind: Polling, Primitive: "channel", Name: channel, Err: err}, time.Time{})
 }
 
 func (l *Latch) emit(ctx context.Context, kind EventKind, participant string, started time.Time, err error) {

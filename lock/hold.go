@@ -102,14 +102,14 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 }
 
 func (h *Hold) onRenewed() {
-	h.client.emitClaim(noCall, Renewed, &h.claim, h.token, time.Time{}, nil)
+	h.client.emitClaim(noCall(), Renewed, &h.claim, h.token, time.Time{}, nil)
 	if h.client.o.OnRenewed != nil {
 		h.client.o.OnRenewed(h)
 	}
 }
 
 func (h *Hold) onLost() {
-	h.client.emitClaim(noCall, Lost, &h.claim, h.token, time.Time{}, ErrLost)
+	h.client.emitClaim(noCall(), Lost, &h.claim, h.token, time.Time{}, ErrLost)
 	if h.client.o.OnLost != nil {
 		h.client.o.OnLost(h)
 	}

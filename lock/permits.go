@@ -56,14 +56,14 @@ func (p *Permits) Release(ctx context.Context) error {
 }
 
 func (p *Permits) onRenewed() {
-	p.client.emitClaim(noCall, Renewed, &p.claim, 0, time.Time{}, nil)
+	p.client.emitClaim(noCall(), Renewed, &p.claim, 0, time.Time{}, nil)
 	if p.client.o.OnPermitsRenewed != nil {
 		p.client.o.OnPermitsRenewed(p)
 	}
 }
 
 func (p *Permits) onLost() {
-	p.client.emitClaim(noCall, Lost, &p.claim, 0, time.Time{}, ErrLost)
+	p.client.emitClaim(noCall(), Lost, &p.claim, 0, time.Time{}, ErrLost)
 	if p.client.o.OnPermitsLost != nil {
 		p.client.o.OnPermitsLost(p)
 	}

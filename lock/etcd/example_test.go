@@ -15,8 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/lock/zookeeper"
 )
 
-// Spans and a histogram of OpenTelemetry, for the locks on all servers. The span of an acquire is a child of the span in
-// the context of the call.
+// Spans and a histogram of OpenTelemetry, for the locks on all servers. The span of an acquire is a child of the span
+// in the context of the call.
 func Example_spans() {
 	tracer := otel.Tracer("locks")
 	duration, _ := otel.Meter("locks").Float64Histogram("lock.duration", metric.WithUnit("s"))

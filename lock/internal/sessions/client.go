@@ -62,7 +62,7 @@ func (c *Client[S]) reportUnreachable(began time.Time) {
 	c.mu.Unlock()
 	if due {
 		err := fmt.Errorf("no %s server has answered for %v", c.Service, now.Sub(began).Round(time.Second))
-		c.Report(noCall, lock.Event{Kind: lock.Unreachable, Primitive: "wait", Err: err}, time.Time{})
+		c.Report(noCall(), lock.Event{Kind: lock.Unreachable, Primitive: "wait", Err: err}, time.Time{})
 	}
 }
 

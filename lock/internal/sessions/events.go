@@ -15,7 +15,7 @@ type Observer struct {
 }
 
 // noCall is the context of an event that no call has caused.
-var noCall context.Context
+func noCall() context.Context { return nil }
 
 // Now is the time of a call that will be reported.
 func (o *Observer) Now() time.Time { return time.Now() }

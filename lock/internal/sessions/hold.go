@@ -114,7 +114,7 @@ func (h *Hold) endBy(why error) bool {
 	h.cancel(why)
 	close(h.done)
 	if begun && why == lock.ErrLost { //nolint:errorlint // it is not wrapped
-		h.report(noCall, lock.Lost, why, time.Time{})
+		h.report(noCall(), lock.Lost, why, time.Time{})
 		h.lost()
 	}
 	return true
@@ -122,7 +122,7 @@ func (h *Hold) endBy(why error) bool {
 
 // extended is called when the deadline of h is later.
 func (h *Hold) extended() {
-	h.report(noCall, lock.Renewed, nil, time.Time{})
+	h.report(noCall(), lock.Renewed, nil, time.Time{})
 	h.renewed()
 }
 

@@ -293,7 +293,8 @@ func TestAwaitRecent(t *testing.T) {
 	})
 }
 
-// TestUnreachable: while no server answers, an event comes after two seconds and then every ten, however many calls wait.
+// TestUnreachable: while no server answers, an event comes after two seconds and then every ten, however many calls
+// wait.
 func TestUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
