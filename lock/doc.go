@@ -99,7 +99,7 @@
 //
 //	{orders}:token             the last fencing token; it expires after a day without a grant
 //	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
-//	{orders}:free              the channel of the message that the lock is free, if a waiter has set notify; it has the
+//	{orders}:free              carries the message that the lock is free, if a waiter has set notify: its payload is the
 //	                           number of subscribers
 //
 // A Redis user needs permissions for all of them. A name such as lock:{orders} keeps them under lock:, for users with

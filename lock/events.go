@@ -25,7 +25,7 @@ const (
 	// repeated only after a subscription has succeeded.
 	Polling EventKind = "polling"
 	// Unreachable says that an acquire or a wait has had no reply and continues: an address may be wrong, and without a
-	// deadline no error would say so. Err is the last error. The event comes at most every ten seconds.
+	// deadline no error would say so. Err is the last error, if any. The event comes at most every ten seconds.
 	Unreachable EventKind = "unreachable"
 )
 
@@ -39,7 +39,7 @@ type Event struct {
 	// "channel" (of Polling), or "wait" (of Unreachable, for any of them).
 	Primitive string
 	Name      string // of the lock, semaphore or latch
-	Owner     string // of permits: the first id; of the counts of a latch: the participant
+	Owner     string // of permits on Redis: the first id; of the counts of a latch: the participant
 	// Permits is how many were requested; 0: the primitive has none.
 	Permits int
 	Token   int64 // 0: none was minted

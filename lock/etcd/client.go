@@ -39,8 +39,9 @@ type Options struct {
 	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later. They must not block. OnLost may be
 	// called for several holds at once, OnRenewed is called from one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
-	// Observe is called with each event of a lock, or of permits, for metrics, and with [lock.Unreachable] when a
-	// session waits for the servers for two seconds, and then every ten. It must not block. Nil: it is not called.
+	// Observe is called with every event of locks and permits, from several goroutines, and with [lock.Unreachable] when
+	// a call has waited two seconds for a session, then every ten. A hold that is lost at once may be reported as lost
+	// before it is reported as acquired. It must return at once. Nil: it is not called.
 	Observe func(lock.Event)
 	// Logger gets the same events as debug messages, and problems as warnings. Nil: nothing is logged.
 	Logger *slog.Logger

@@ -1,7 +1,6 @@
 package etcd_test
 
 import (
-	"context"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -22,13 +21,13 @@ func Example_spans() {
 	duration, _ := otel.Meter("locks").Float64Histogram("lock.duration", metric.WithUnit("s"))
 	observe := func(e lock.Event) {
 		ctx, end := e.Context, time.Now()
-		if ctx == nil { // no call caused it, such as a loss
-			ctx = context.Background()
+		if ctx == nil { // no call caused it: a renewal or a loss
+			return
 		}
-		about := []attribute.KeyValue{attribute.String("name", e.Name), attribute.String("event", string(e.Kind))}
-		duration.Record(ctx, e.Took.Seconds(), metric.WithAttributes(about...))
+		kind := attribute.String("event", string(e.Kind))
+		duration.Record(ctx, e.Took.Seconds(), metric.WithAttributes(kind))
 		_, span := tracer.Start(ctx, e.Primitive+" "+string(e.Kind),
-			trace.WithTimestamp(end.Add(-e.Took)), trace.WithAttributes(about...))
+			trace.WithTimestamp(end.Add(-e.Took)), trace.WithAttributes(kind, attribute.String("name", e.Name)))
 		if e.Err != nil {
 			span.SetStatus(codes.Error, e.Err.Error())
 		}

@@ -49,3 +49,27 @@ func TestUnknownScheme(t *testing.T) {
 		t.Errorf("%v, want a definite ErrAuthFailed", err)
 	}
 }
+
+// TestSharedRoot: clients of two identities have locks below one root, which a client of another identity has created;
+// a client needs no right to create a root that exists.
+func TestSharedRoot(t *testing.T) {
+	b := startBackend(t)
+	for _, user := range []string{"app", "other"} {
+		c := open(t, b.addr, Options{Root: "/a/b", Auth: &Auth{Scheme: "digest", Credentials: []byte(user + ":secret")}})
+		m := c.Mutex("of-" + user)
+		sessiontest.Release(t, sessiontest.Acquire(t, m.Acquire, user))
+		sessiontest.Release(t, sessiontest.Acquire(t, m.Acquire, user)) // with the mark of the first
+		if err := c.Close(t.Context()); err != nil {                    // which ends with the session
+			t.Fatal(err)
+		}
+		if user == "app" {
+			if _, err := b.admin.SetACL("/", zk.WorldACL(zk.PermRead), -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := open(t, b.addr, Options{Root: "/new"})
+	if _, err := c.Mutex("orders").Acquire(t.Context(), "a"); !errors.Is(err, zk.ErrNoAuth) || !lock.Definite(err) {
+		t.Errorf("a root that may not be created: %v, want a definite ErrNoAuth", err)
+	}
+}

@@ -180,29 +180,6 @@ func (c *claim) makeParents(ctx context.Context) error {
 	return nil
 }
 
-// makeParent creates the node of a lock and its parents. The node of the lock is a container (ZooKeeper 3.5.3 or
-// newer): servers remove it when it has been empty for a while.
-func (c *claim) makeParent(ctx context.Context, dir string) error {
-	for at := 1; at > 0; {
-		path := dir
-		if next := strings.IndexByte(dir[at:], '/'); next >= 0 {
-			path, at = dir[:at+next], at+next+1
-		} else {
-			at = 0
-		}
-		_, err := read(ctx, c.session, c.request("prepare"), func() (string, error) {
-			if path == dir {
-				return c.session.conn.CreateContainer(path, nil, zk.FlagContainer, c.acl())
-			}
-			return c.session.conn.Create(path, nil, 0, c.acl())
-		})
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return fmt.Errorf("create %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
 // look returns the names of all nodes in the queue of n, the first time as seen at its creation, and a channel that is
 // closed when another connection replaces the one that has read them.
 func (c *claim) look(ctx context.Context, n *node) (again <-chan struct{}, names []string, err error) {
@@ -303,7 +280,7 @@ func (c *claim) removeAll() error {
 func (c *claim) release(ctx context.Context) (was bool, err error) {
 	m := mark{path: c.session.marks.Take()}
 	if m.there = m.path != ""; !m.there {
-		m.path = c.session.client.o.Root + "/" + marksName + "/" + c.id
+		m.path = c.marks() + "/" + c.id
 	}
 	for interruptions := 0; ; {
 		again := c.session.reconnection()
@@ -318,7 +295,7 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes) && m.there: // somebody has deleted the mark
 			m.there, err = false, nil
 		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes):
-			err = c.makeParent(ctx, c.session.client.o.Root+"/"+marksName)
+			err = c.makeParent(ctx, c.marks())
 		case errors.Is(err, zk.ErrNodeExists): // somebody has created the mark again
 			m.there, err = true, nil
 		case errors.Is(err, zk.ErrNoNode):
@@ -332,6 +309,9 @@ func (c *claim) release(ctx context.Context) (was bool, err error) {
 
 // marksName is the node below the root whose children are marks. No lock has this name.
 const marksName = ".released"
+
+// marks is the parent of the marks.
+func (c *claim) marks() string { return c.session.client.o.Root + "/" + marksName }
 
 // mark is a node that a release writes. It ends with the session.
 type mark struct {

@@ -33,10 +33,11 @@ type Options struct {
 	// until they are certain or the session ends. 0: 5 s.
 	Timeout time.Duration
 	Root    string // parent of the locks, such as /locks/billing; empty: /locks
-	// Auth is the identity of each session. Nil: none.
+	// Auth is the identity of each session. It is sent in clear text, unless Dial uses TLS. Nil: none.
 	Auth *Auth
-	// ACL are the rights for the nodes that the client creates, the parents of a lock among them. Every client of a lock
-	// needs all rights for them. Nil: all rights, for the identity of Auth, and without one for all users.
+	// ACL is the access list of the node of each lock and of the nodes below it. Every client of a lock needs all rights
+	// for them. Root and its parents, and the node .released below it, are created for all users: create Root before, if
+	// others must not use it. Nil: all rights, for the identity of Auth, and without one for all users.
 	ACL []zk.ACL
 	// Dial replaces net.Dialer. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -47,8 +48,9 @@ type Options struct {
 	// Deadline is later. They must not block. OnLost may be called for several holds at once, OnRenewed is called from
 	// one goroutine at a time. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
-	// Observe is called with each event of a lock, or of permits, for metrics, and with [lock.Unreachable] when a
-	// session waits for the servers for two seconds, and then every ten. It must not block. Nil: it is not called.
+	// Observe is called with every event of locks and permits, from several goroutines, and with [lock.Unreachable] when
+	// a call has waited two seconds for a session, then every ten. A hold that is lost at once may be reported as lost
+	// before it is reported as acquired. It must return at once. Nil: it is not called.
 	Observe func(lock.Event)
 	// Logger gets the same events as debug messages, and problems as warnings. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -86,6 +88,8 @@ func Open(servers []string, o Options) (*Client, error) {
 	case o.Session < time.Millisecond || o.Timeout < 0 || o.Margin < 0 || o.Margin >= o.Session:
 		return nil, fmt.Errorf("open a ZooKeeper client: session %v, margin %v, timeout %v: want positive times, and a "+
 			"margin less than the session", o.Session, o.Margin, o.Timeout)
+	case o.Auth != nil && o.Auth.Scheme == "":
+		return nil, errors.New("open a ZooKeeper client: the identity has no scheme")
 	case !strings.HasPrefix(o.Root, "/"):
 		return nil, fmt.Errorf("open a ZooKeeper client: root %q does not begin with a slash", o.Root)
 	}
@@ -107,7 +111,8 @@ func Open(servers []string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Connect begins the session, so that the first acquire need not wait for it. Its error is [lock.ErrClosed], or ctx's.
+// Connect begins the session, so that the first acquire need not wait for it. Its error is [lock.ErrClosed], ctx's, or
+// [zk.ErrAuthFailed].
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.sessions.Session(ctx)
 	return err

@@ -173,16 +173,17 @@ func (s *session) event(e zk.Event) {
 		defer s.mu.Unlock()
 		close(s.again)
 		s.again = make(chan struct{})
-		if s.client.o.Auth == nil || s.identified {
+		switch {
+		case s.client.o.Auth == nil || s.identified:
 			s.Begin()
-		} else {
+		case !s.Ended():
 			s.Tasks.Go(s.identify)
 		}
 	}
 }
 
 // identify begins the session once the servers know the identity of the client; go-zookeeper repeats it after each
-// later connection. If this one is lost before, the next one tries again.
+// later connection. If the connection is lost before the reply, the next one tries again.
 func (s *session) identify() {
 	auth := s.client.o.Auth
 	err := s.conn.AddAuth(auth.Scheme, auth.Credentials)

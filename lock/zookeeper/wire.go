@@ -81,7 +81,8 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// feed reads from data up to the end of a head or of a message, and returns the rest. w.mu is held.
+// feed reads from data up to the end of a head or of a message, and returns the rest. w.mu is held, but not while began
+// and answered are called: a program may learn of it, and send a request.
 func (w *wire) feed(data []byte) []byte {
 	if w.rest > 0 {
 		n := min(w.rest, len(data))
@@ -104,7 +105,10 @@ func (w *wire) take(head []byte) {
 	if !w.opened {
 		w.opened = true
 		if id := int64(binary.BigEndian.Uint64(head[8:])); id != 0 {
-			w.began(w.hello, id, time.Duration(second)*time.Millisecond)
+			sent := w.hello
+			w.mu.Unlock()
+			w.began(sent, id, time.Duration(second)*time.Millisecond)
+			w.mu.Lock()
 		}
 		return
 	}
@@ -118,7 +122,9 @@ func (w *wire) take(head []byte) {
 	} else {
 		w.sent[first] = list[1:]
 	}
+	w.mu.Unlock()
 	w.answered(list[0], first == pingNumber)
+	w.mu.Lock()
 	if path, ok := w.paths[first]; ok {
 		delete(w.paths, first)
 		if code == 0 {

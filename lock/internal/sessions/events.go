@@ -20,7 +20,7 @@ func noCall() context.Context { return nil }
 // Now is the time of a call that will be reported.
 func (o *Observer) Now() time.Time { return time.Now() }
 
-// Report reports an event that a call with this context has caused, which began then; nil and zero: no call has.
+// Report reports an event caused by a call with this context that began at that time; nil and zero: by no call.
 func (o *Observer) Report(ctx context.Context, e lock.Event, began time.Time) {
 	e.Context = ctx
 	if !began.IsZero() {
@@ -42,7 +42,7 @@ func (o *Observer) Acquired(ctx context.Context, e lock.Event, token int64, err 
 	o.Report(ctx, e, began)
 }
 
-// The first event that no server has answered comes after unreachableAfter, the others after unreachableEvery each.
+// While no server answers, the first event comes after unreachableAfter, and one more after each unreachableEvery.
 const (
 	unreachableAfter = 2 * time.Second
 	unreachableEvery = 10 * time.Second

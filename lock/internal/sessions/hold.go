@@ -23,8 +23,8 @@ type Hold struct {
 	why   error // it has ended; nil: it lasts
 }
 
-// NewHold returns a hold whose context is a child of ctx, and which is not valid before Begin. Its events are about's,
-// without the kind. It calls lost when it is lost, and renewed when its deadline is later.
+// NewHold returns a hold whose context is a child of ctx, and which is not valid before Begin. about returns an event
+// of the hold without its kind. The hold calls lost when it is lost, and renewed when its deadline is later.
 func NewHold(ctx context.Context, s *Session, about func() lock.Event, lost, renewed func()) *Hold {
 	h := &Hold{session: s, about: about, lost: lost, renewed: renewed, done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
