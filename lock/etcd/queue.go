@@ -23,7 +23,7 @@ type queue struct {
 
 func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, error) {
 	events := &q.client.sessions
-	began, about := events.Now(), queues.Event(q.names[0], owner, q.permits)
+	began, about := time.Now(), queues.Event(q.names[0], owner, q.permits)
 	h, err := q.attempt(ctx, owner, wait)
 	if err != nil {
 		err = fmt.Errorf("acquire lock %q: %w", q.names[0], err)

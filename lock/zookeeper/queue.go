@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -31,7 +32,7 @@ func (q *queue) turn(own string, names []string) queues.Turn {
 
 func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, error) {
 	events := &q.client.sessions
-	began, about := events.Now(), queues.Event(q.names[0], owner, q.permits)
+	began, about := time.Now(), queues.Event(q.names[0], owner, q.permits)
 	h, err := q.attempt(ctx, owner, wait)
 	if err != nil {
 		err = fmt.Errorf("acquire lock %q: %w", q.names[0], err)

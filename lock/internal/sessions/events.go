@@ -17,8 +17,8 @@ type Observer struct {
 // noCall is the context of an event that no call has caused.
 func noCall() context.Context { return nil }
 
-// Now is the time of a call that will be reported.
-func (o *Observer) Now() time.Time { return time.Now() }
+// observed reports whether events are wanted.
+func (o *Observer) observed() bool { return o.Observe != nil || o.Logger != nil }
 
 // Report reports an event caused by a call with this context that began at that time; nil and zero: by no call.
 func (o *Observer) Report(ctx context.Context, e lock.Event, began time.Time) {

@@ -127,6 +127,9 @@ func (h *Hold) extended() {
 }
 
 func (h *Hold) report(ctx context.Context, kind lock.EventKind, err error, began time.Time) {
+	if !h.session.observed() { // each heartbeat reports every hold
+		return
+	}
 	e := h.about()
 	e.Kind, e.Err = kind, err
 	h.session.Report(ctx, e, began)
@@ -138,7 +141,7 @@ func (h *Hold) report(ctx context.Context, kind lock.EventKind, err error, began
 // false, and [lock.ErrUnknown] if remove has not returned or has failed. A removal that failed is
 // repeated in the background.
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
-	began := h.session.Now()
+	began := time.Now()
 	err := h.release(ctx, remove)
 	h.report(ctx, lock.Released, err, began)
 	return err
