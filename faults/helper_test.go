@@ -19,6 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
 
 // fake is a cluster with every ability that records the actions on it.
@@ -71,8 +72,7 @@ func (f *fake) do(format string, args ...any) error {
 // done returns the actions since the last call.
 func (f *fake) done() []string {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	defer func() { f.did = nil }()
+	defer func() { f.did = nil; f.mu.Unlock() }()
 	return f.did
 }
 
@@ -256,7 +256,7 @@ func startServersWith(t *testing.T, topology cluster.Topology, e cluster.Require
 	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
 	}
-	if why := process.MissingClocks(); e.Clocks && why != "" {
+	if why := wallclock.Missing(); e.Clocks && why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	if why := process.MissingDisks(); e.Disks && why != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/testkit/rerun"
 )
@@ -18,7 +19,7 @@ import (
 func equippedScenario(t *testing.T) string {
 	t.Helper()
 	faults := "  - {when: acquired, fault: pause-client, target: holder}\n  - {fault: pause-node, target: n3}\n"
-	if process.MissingClocks() == "" {
+	if wallclock.Missing() == "" {
 		faults += "  - {fault: clock-jump, target: n2, amount: 5s}\n"
 	}
 	if why := process.MissingDisks(); why == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
 
 func otherFeatures() []feature {
@@ -18,7 +19,7 @@ func otherFeatures() []feature {
 		"server clocks", "faults clock-jump and clock-drift (a library preloaded into the servers)",
 		"a C compiler (Debian, Ubuntu: apt-get install gcc libc6-dev; Alpine: apk add build-base) or libfaketime",
 		func(context.Context) (string, error) {
-			by, missing := process.ClockMethod()
+			by, missing := wallclock.Method()
 			return lacking(missing, by)
 		},
 	}, {

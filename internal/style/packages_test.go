@@ -23,7 +23,7 @@ func largePackages() map[string]int {
 		"checker":                     17282,
 		"cmd/chaos":                   5400,
 		"faults":                      4100,
-		"internal/cluster/process":    3560,
+		"internal/cluster/process":    3410,
 		"internal/cluster/sim":        3600,
 		"internal/cluster/sim/engine": 8400,
 		"internal/locks":              3400,

@@ -22,6 +22,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/cluster/target"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -70,7 +71,7 @@ func processMissing(s scenarios.Scenario) string {
 // disks.
 func missingRequirements(need cluster.Requirements) (why string) {
 	if need.Clocks {
-		why = process.MissingClocks()
+		why = wallclock.Missing()
 	}
 	if need.Disks && why == "" {
 		why = process.MissingDisks()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
 
 // TestOneServer takes one container through everything that can be done to it.
@@ -156,7 +157,7 @@ func TestClockAndPower(t *testing.T) {
 	options := map[string]string{"appendonly": "yes", "appendfsync": "no"}
 	c, err := Start(t.Context(), Config{
 		Topology:     cluster.Topology{Kind: cluster.Single, Options: options},
-		Requirements: cluster.Requirements{Clocks: process.MissingClocks() == "", Disks: process.MissingDisks() == ""},
+		Requirements: cluster.Requirements{Clocks: wallclock.Missing() == "", Disks: process.MissingDisks() == ""},
 	})
 	must(t, err)
 	t.Cleanup(func() {
@@ -165,7 +166,7 @@ func TestClockAndPower(t *testing.T) {
 	})
 	a := call(t, c, 0, 1)
 	a.wantReply(t, "SET k v PX 20000", "+OK")
-	if why := process.MissingClocks(); why == "" {
+	if why := wallclock.Missing(); why == "" {
 		must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Offset: time.Minute}))
 		a.wantReply(t, "EXISTS k", ":0")
 		must(t, c.SetClock(t.Context(), "n1", cluster.Clock{}))

@@ -21,7 +21,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
 
 // containerServer is a server in its container, from one start to its exit. It is a
@@ -102,7 +102,7 @@ func (l *launcher) checkClockLibrary() error {
 			continue
 		}
 		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.process.PID), "maps"))
-		if err != nil || !bytes.Contains(maps, []byte("/"+process.Shim)) {
+		if err != nil || !bytes.Contains(maps, []byte("/"+wallclock.Library)) {
 			return fmt.Errorf("%w: %s does not load the library that sets clocks (%v): use an image with the C library "+
 				"of this machine (make docker-image), or backend process", cluster.ErrEnvironment, l.image, err)
 		}

@@ -5,61 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
-
-// wallClock sets the wall clock of one server. Its methods are called by one
-// goroutine at a time (under server.mu).
-type wallClock interface {
-	// set makes the clock jump now, also if the server is not running.
-	set(clock cluster.Clock, now time.Time) error
-	// starting is called before each start of the server.
-	starting(now time.Time) error
-	// startUncertainty is how much later than starting the clock may begin to drift.
-	startUncertainty() time.Duration
-	// exited is called when the process has exited.
-	exited(pid int)
-}
-
-// MissingClocks describes the missing parts of this machine for setting servers' clocks; "": none.
-func MissingClocks() string {
-	_, missing := ClockMethod()
-	return missing
-}
-
-// ClockMethod describes how servers' clocks are set on this machine, or the missing parts.
-func ClockMethod() (method, missing string) {
-	if runtime.GOOS != "linux" {
-		return "", "clocks of servers are set by a preloaded library, which needs Linux"
-	}
-	path, err := compiler()
-	if err == nil {
-		return "a library built with " + path, ""
-	}
-	if lib, _, why := findFaketime(); why == "" {
-		return lib + " (slower than the library that a C compiler would build)", ""
-	}
-	return "", fmt.Sprintf("setting servers' clocks needs a C compiler (%v) or libfaketime: "+
-		"Debian, Ubuntu: apt-get install gcc libc6-dev, or libfaketime", err)
-}
 
 // addClocks gives every node a clock that can be set.
 func (c *Cluster) addClocks(ctx context.Context) error {
-	if why := MissingClocks(); why != "" {
+	if why := wallclock.Missing(); why != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
 	}
-	cc, err := compiler()
+	add := func(s *server) (wallclock.Clock, []string, error) { return wallclock.Faketime(s.dir) }
+	cc, err := wallclock.Compiler()
 	switch {
 	case err == nil:
-		return c.buildShim(ctx, cc)
+		library, err := wallclock.Compile(ctx, cc, c.data)
+		if err != nil {
+			return err
+		}
+		add = func(s *server) (wallclock.Clock, []string, error) { return wallclock.Preload(library, s.dir, s.inside) }
 	case !c.topology.Redis():
 		return fmt.Errorf("%w: setting the clocks of topology %s needs a C compiler: Debian, Ubuntu: "+
 			"apt-get install gcc libc6-dev (%w)", cluster.ErrEnvironment, c.topology.Kind, err)
 	}
-	return c.addFaketime()
+	for _, s := range c.nodes {
+		var variables []string
+		if s.clock, variables, err = add(s); err != nil {
+			return err
+		}
+		s.env = append(s.env, variables...)
+	}
+	return nil
 }
 
 // SetClock makes the wall clock of node jump. It returns when [Cluster.ReadClock] returns the new time, or if it is not
@@ -75,7 +52,7 @@ func (s *server) setClock(ctx context.Context, clock cluster.Clock) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set := time.Now()
-	if err := s.clock.set(clock, set); err != nil || !s.responsive() {
+	if err := s.clock.Set(clock, set); err != nil || !s.responsive() {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, clockWait)
@@ -91,7 +68,7 @@ func (s *server) setClock(ctx context.Context, clock cluster.Clock) error {
 		}
 		took := time.Since(sent)
 		want := clock.Offset + time.Duration(clock.Drift*float64(sent.Sub(set)))
-		if off := (offset - want).Abs(); off > clockError+took+driftOver(clock, took+s.clock.startUncertainty()) {
+		if off := (offset - want).Abs(); off > clockError+took+driftOver(clock, took+s.clock.StartUncertainty()) {
 			return fmt.Sprintf("its clock is ahead by %v, not %v", offset, want)
 		}
 		return ""

@@ -18,6 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/cluster/line"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
 
 // commandSoftware is servers of kind [cluster.Command]: programs of the user, which the harness knows from the topology
@@ -182,7 +183,7 @@ func (c commandSoftware) output(ctx context.Context, s *server, line string, mor
 	ctx, cancel := context.WithTimeout(ctx, programWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], more...)...)
-	cmd.Dir, cmd.Env = s.dir, slices.DeleteFunc(append(os.Environ(), s.env...), ofClock)
+	cmd.Dir, cmd.Env = s.dir, slices.DeleteFunc(append(os.Environ(), s.env...), wallclock.Variable)
 	cmd.WaitDelay = time.Second // for a child of its own that keeps the output open
 	var message bytes.Buffer
 	cmd.Stderr = &message

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 )
 
 // startWith starts a cluster with requirements.
@@ -157,10 +158,10 @@ func onlyFaketime(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink(path, filepath.Join(dir, Program)))
 	t.Setenv("PATH", dir)
-	if _, _, missing := findFaketime(); missing != "" {
+	if _, _, missing := wallclock.FindFaketime(); missing != "" {
 		t.Skip("NOT RUN: ", missing)
 	}
-	if by, missing := ClockMethod(); missing != "" || !strings.Contains(by, "libfaketime") {
+	if by, missing := wallclock.Method(); missing != "" || !strings.Contains(by, "libfaketime") {
 		t.Fatalf("clocks are set by %q, %q is missing", by, missing)
 	}
 }
@@ -207,8 +208,8 @@ func TestSetClockWithLateReplies(t *testing.T) {
 // TestMissingClocksNamesBothMethods: where there is neither, the text has both.
 func TestMissingClocksNamesBothMethods(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, missing := ClockMethod()
-	if _, _, none := findFaketime(); none == "" {
+	_, missing := wallclock.Method()
+	if _, _, none := wallclock.FindFaketime(); none == "" {
 		if missing != "" {
 			t.Errorf("libfaketime is installed, yet missing: %s", missing)
 		}

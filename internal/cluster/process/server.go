@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
+	"github.com/lockchaos/lockchaos/internal/cluster/wallclock"
 	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
@@ -35,7 +36,7 @@ type server struct {
 	dir      string // its configuration, and nodes.conf
 	disk     string // its data: a directory below dir
 	conf     string
-	clock    wallClock       // nil: it has this machine's
+	clock    wallclock.Clock // nil: it has this machine's
 	pid      int             // of the last process; 0: unknown
 	env      []string        // in addition to the launcher's own
 	user     *child.User     // that it runs as; nil: this program's
@@ -89,7 +90,7 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	if s.clock != nil {
-		if err := s.clock.starting(time.Now()); err != nil {
+		if err := s.clock.Starting(time.Now()); err != nil {
 			return err
 		}
 	}
@@ -189,7 +190,7 @@ func (s *server) kill() error {
 	<-p.done // for running
 	postgres.RemoveInterlock(postgresData(s))
 	if s.clock != nil {
-		s.clock.exited(s.pid)
+		s.clock.Exited(s.pid)
 		s.pid = 0 // the number may be reused
 	}
 	s.paused.Store(false)

@@ -1,4 +1,4 @@
-package process
+package wallclock
 
 import (
 	"context"
@@ -19,11 +19,11 @@ func TestCompilerLeavesNothingElsewhere(t *testing.T) {
 	if err := os.WriteFile(cc, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{data: t.TempDir()}
-	if err := c.buildShim(context.Background(), cc); !errors.Is(err, cluster.ErrEnvironment) {
+	dir := t.TempDir()
+	if _, err := Compile(context.Background(), cc, dir); !errors.Is(err, cluster.ErrEnvironment) {
 		t.Errorf("a compiler that fails: %v, want %v", err, cluster.ErrEnvironment)
 	}
-	if _, err := os.Stat(filepath.Join(c.data, "object.s")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "object.s")); err != nil {
 		t.Errorf("its temporary file: %v, want it in the data directory", err)
 	}
 }

@@ -1,4 +1,4 @@
-package process
+package wallclock
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ type faketime struct {
 	clock   cluster.Clock
 }
 
-// findFaketime finds the library, and the C library to preload after it.
-func findFaketime() (lib, libc, missing string) {
+// FindFaketime finds the library, and the C library to preload after it.
+func FindFaketime() (lib, libc, missing string) {
 	first := func(patterns ...string) string {
 		for _, pattern := range patterns {
 			if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -43,29 +43,24 @@ func findFaketime() (lib, libc, missing string) {
 	return lib, libc, ""
 }
 
-// addFaketime preloads libfaketime in every node.
-func (c *Cluster) addFaketime() error {
-	lib, libc, missing := findFaketime()
+// Faketime is the clock of a server with that directory, and the environment in which libfaketime sets it.
+func Faketime(dir string) (Clock, []string, error) {
+	lib, libc, missing := FindFaketime()
 	if missing != "" {
-		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, missing)
+		return nil, nil, fmt.Errorf("%w: %s", cluster.ErrEnvironment, missing)
 	}
-	for _, s := range c.nodes {
-		file := filepath.Join(s.dir, "faketime")
-		s.clock = &faketime{file: file}
-		s.env = []string{
-			preload + lib + ":" + libc, "FAKETIME_TIMESTAMP_FILE=" + file, "FAKETIME_NO_CACHE=1",
-			"DONT_FAKE_MONOTONIC=1",
-		}
-	}
-	return nil
+	file := filepath.Join(dir, "faketime")
+	return &faketime{file: file}, []string{
+		preload + lib + ":" + libc, "FAKETIME_TIMESTAMP_FILE=" + file, "FAKETIME_NO_CACHE=1", "DONT_FAKE_MONOTONIC=1",
+	}, nil
 }
 
-func (f *faketime) set(clock cluster.Clock, now time.Time) error {
+func (f *faketime) Set(clock cluster.Clock, now time.Time) error {
 	f.clock, f.setAt = clock, now
 	return f.write()
 }
 
-func (f *faketime) starting(now time.Time) error {
+func (f *faketime) Starting(now time.Time) error {
 	f.started = now
 	if f.setAt.IsZero() {
 		f.setAt = now
@@ -76,7 +71,7 @@ func (f *faketime) starting(now time.Time) error {
 // faketimeStartup is far longer than a server takes from its launch until its clock drifts.
 const faketimeStartup = 2 * time.Second
 
-func (*faketime) startUncertainty() time.Duration { return faketimeStartup }
+func (*faketime) StartUncertainty() time.Duration { return faketimeStartup }
 
 // write writes the clock in the library's format. Its drift counts from the start
 // of the process, ours from when the clock was set: the offset corrects for that.
@@ -90,4 +85,4 @@ func (f *faketime) write() error {
 	return os.Rename(next, f.file) // atomic for the library
 }
 
-func (*faketime) exited(pid int) { ledger.RemoveFaketime(pid) }
+func (*faketime) Exited(pid int) { ledger.RemoveFaketime(pid) }
