@@ -8,18 +8,17 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// failover asks Sentinel to replace a healthy master, as an operator does for maintenance. It has taken effect when
-// another node reports the role of master in ROLE: Sentinel announces it about a second later, and clients learn it
-// later still, which is part of the test.
+// failover asks Sentinel to replace a master, as an operator does. It has taken effect when another node reports the
+// role of master: Sentinel announces it about a second later, and clients learn it later still.
 var failoverSpec = Spec{
 	Name:       "failover",
-	Doc:        "makes Sentinel (in topology replicated: an operator) promote a replica in place of a healthy master.",
+	Doc:        "makes Sentinel (without Sentinels: an operator) promote a replica in place of the master.",
 	Source:     "redis.io, Sentinel: SENTINEL FAILOVER",
 	Class:      history.FaultDemotes,
 	Object:     "role",
 	Verb:       "was failed over",
-	Targets:    []Target{Master},
-	Topologies: []string{cluster.Sentinel, cluster.Replicated},
+	Targets:    []Target{Master, Node},
+	Topologies: []string{cluster.Sentinel, cluster.Replicated, cluster.Postgres},
 	OneShot:    true,
 	Lacks:      lacks[cluster.Promoter]("promote a replica"),
 	Inject: func(ctx context.Context, env Env, old string) (Injection, error) {

@@ -179,6 +179,9 @@ func (s Spec) WrongTopology(kind string) string {
 // WrongServers returns why the servers of t cannot have the fault; "" if they can.
 func (s Spec) WrongServers(t cluster.Topology) string {
 	why := s.WrongTopology(t.Kind)
+	if t.Kind == cluster.Postgres && t.Replicas == 0 && s.Topologies != nil {
+		why = cmp.Or(why, "it needs a standby: topology.replicas: 1")
+	}
 	if s.Samples {
 		why = cmp.Or(why, t.LacksSamples())
 	}

@@ -9,10 +9,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// manual-promotion is an operator's REPLICAOF NO ONE on a replica that Sentinels watch. There are two masters, but only
-// clients that do not ask the Sentinels reach the new one. It no longer replicates; yet Sentinels may choose it in the
-// next failover, because they do not look at the role of a candidate. They make it a replica again after it has
-// reported the role of master for more than 8 s, so there is nothing to undo.
+// manual-promotion is an operator's REPLICAOF NO ONE on a replica that Sentinels watch. Only clients that do not ask
+// the Sentinels reach it. It no longer replicates; yet Sentinels may choose it in the next failover, and make it a
+// replica again after more than 8 s, so there is nothing to undo.
 var manualPromotionSpec = Spec{
 	Name:       "manual-promotion",
 	Doc:        "makes a replica a master (REPLICAOF NO ONE), as an operator does without SENTINEL FAILOVER.",

@@ -6,9 +6,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// replication-hold keeps the master's writes from its replicas while clients and Sentinels still reach every server:
-// the window of asynchronous replication, made long enough to be hit in every run. Stopping the replica would not do:
-// its kernel has already received the bytes.
+// replication-hold keeps the master's writes from its replicas: the window of asynchronous replication, long enough to
+// be hit in every run. Stopping the replica would not do: its kernel has already received the bytes.
 var replicationHoldSpec = linkFault{rule: hold().rule, effect: heldFromAll, healed: hold().healed}.spec(Spec{
 	Name:       "replication-hold",
 	Doc:        "holds the replication stream to all replicas, or to one (n2>n1); healing delivers it late.",
@@ -17,7 +16,7 @@ var replicationHoldSpec = linkFault{rule: hold().rule, effect: heldFromAll, heal
 	Object:     history.ObjectReplication,
 	Verb:       "stopped replicating",
 	Targets:    []Target{Master, Servers},
-	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
+	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded, cluster.Postgres},
 	Resources:  replicationTo,
 })
 

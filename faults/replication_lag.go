@@ -16,7 +16,7 @@ var replicationLagSpec = delay().spec(Spec{
 	Object:     history.ObjectReplication,
 	Verb:       "replicated late",
 	Targets:    []Target{Master, Servers},
-	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
+	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded, cluster.Postgres},
 	Amount:     &Amount{"the delay of replication", 500 * time.Millisecond, time.Millisecond, time.Minute},
 	Resources:  replicationTo,
 })

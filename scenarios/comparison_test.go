@@ -32,15 +32,15 @@ func comparedLocks() [5]compared {
 		{"RedLock, five masters", "redlock", []string{cluster.Quorum}},
 		{"ZooKeeper, three members", "zk-mutex", []string{cluster.ZooKeeper}},
 		{"etcd, three members", "etcd-mutex", []string{cluster.Etcd}},
-		{"PostgreSQL, one server", "sql-lease", []string{cluster.Postgres}},
+		{"PostgreSQL", "sql-lease", []string{cluster.Postgres}},
 	}
 }
 
 func comparisons() []comparison {
 	const noScenario, noPower = "no scenario", "no scenario: the disks of this fault need root, which PostgreSQL refuses"
 	return []comparison{
-		{"the master or leader is killed", []string{"kill", "replication-hold", "restart"}, [5]string{
-			"failover", "redlock-two-masters-down", "zk-failover", "etcd-failover", "sql-restart",
+		{"the master or leader is killed", []string{"kill", "replication-hold", "failover"}, [5]string{
+			"failover", "redlock-two-masters-down", "zk-failover", "etcd-failover", "sql-failover",
 		}},
 		{"the leader stalls and comes back", []string{"pause-node"}, [5]string{
 			noScenario, noScenario, "zk-leader-paused", "etcd-leader-paused", noScenario,
@@ -103,7 +103,7 @@ func (c comparison) cell(t *testing.T, column compared, text string) string {
 		verdict = "**" + verdict + "**"
 	}
 	if s.Expect.Except["fencing"].Outcome == "violated" {
-		verdict += ", tokens decrease"
+		verdict += ", tokens not increasing"
 	}
 	if s.Lock != column.lock {
 		verdict += ", lock `" + s.Lock + "`"

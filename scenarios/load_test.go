@@ -162,6 +162,8 @@ func badTexts() []badText {
 		{"unknown trigger", good("faults:\n  - {when: acqiured, fault: kill}\n")},
 		{"fault on another topology",
 			strings.Replace(good("faults: [{fault: failover}]\n"), "sentinel", "single", 1)},
+		{"failover of a server without a standby", postgres("{kind: postgres}")},
+		{"commits that wait for no standby", postgres("{kind: postgres, options: {synchronous_standby_names: '*'}}")},
 		{"target that the fault does not take", good("faults: [{fault: kill, target: holder}]\n")},
 		{"node that does not exist", good("faults: [{fault: kill, target: n4}]\n")},
 		{"client that does not exist", good("faults: [{fault: pause-client, target: \"client:5\"}]\n")},
@@ -186,6 +188,12 @@ func badTexts() []badText {
 			"duration: 2s\nfaults:\n- {fault: kil}\n- {after: 3s, fault: kill}\nexpect: {verdict: good}\n"},
 		{"more mistakes than are reported", good("faults:\n" + strings.Repeat("- {fault: kil, when: never}\n", 500))},
 	}...)
+}
+
+// postgres is a scenario with a failover, of a lock in that topology.
+func postgres(topology string) string {
+	return "name: a\nabout: x\nsummary: x\ntopology: " + topology + "\nlock: sql-lease\nduration: 10s\n" +
+		"faults: [{fault: failover}]\nexpect: safe\n"
 }
 
 func TestBadScenarios(t *testing.T) {

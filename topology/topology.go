@@ -16,7 +16,7 @@ const (
 	Quorum     = "quorum"     // N independent masters
 	ZooKeeper  = "zookeeper"  // an ensemble of ZooKeeper servers
 	Etcd       = "etcd"       // a cluster of etcd members
-	Postgres   = "postgres"   // one PostgreSQL server
+	Postgres   = "postgres"   // one PostgreSQL server, or a primary and a standby that is promoted by hand
 	Command    = "command"    // programs of the user, or servers that run already: of any kind
 	None       = "none"       // no servers: the lock brings its own, or needs none
 )

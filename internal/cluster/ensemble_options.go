@@ -41,6 +41,9 @@ func (t Topology) OptionNames() []string {
 // NoFsync is the option of etcd with which it fsyncs nothing.
 const NoFsync = "unsafe-no-fsync"
 
+// StandbyNames is the option of PostgreSQL with which commits wait for a standby.
+const StandbyNames = "synchronous_standby_names"
+
 // ensembleOptions are the keys of zoo.cfg, the flags of etcd, or the settings of PostgreSQL, that a topology may set.
 // Addresses, directories and the members are the harness's.
 func (t Topology) ensembleOptions() []Option {
@@ -59,6 +62,7 @@ func (t Topology) ensembleOptions() []Option {
 			number("max_connections", 10), number("deadlock_timeout", 1), number("lock_timeout", 0),
 			number("idle_session_timeout", 0), number("idle_in_transaction_session_timeout", 0),
 			number("tcp_user_timeout", 0), number("client_connection_check_interval", 0),
+			{Name: StandbyNames, Type: optionWord, Words: []string{"*"}},
 		}
 	}
 	return []Option{
@@ -74,6 +78,9 @@ func (t Topology) checkEnsembleOption(name, value string) error {
 	if i < 0 {
 		return fmt.Errorf("%w %q of topology %s, which has %s", ErrUnknownOption, name, t.Kind,
 			strings.Join(t.OptionNames(), ", "))
+	}
+	if name == StandbyNames && t.Replicas == 0 {
+		return fmt.Errorf("option %s needs topology.replicas: 1: without a standby, every commit waits forever", name)
 	}
 	return list[i].check(name, value)
 }

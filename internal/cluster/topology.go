@@ -22,7 +22,7 @@ func Topologies() []TopologySpec {
 		{Quorum, "N independent masters (5), each alone or with replicas, for RedLock."},
 		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
 		{Etcd, "an etcd cluster of members (3 or 5): a leader and followers."},
-		{Postgres, "one PostgreSQL server."},
+		{Postgres, "one PostgreSQL server, or a primary and a hot standby (replicas: 1), promoted by hand."},
 		{Command, "servers of your own: nodes (1), each started with a command line that you give, or running already."},
 		{None, "no servers: the lock brings its own, or needs none; only clients fail."},
 	}
@@ -99,7 +99,11 @@ func (t Topology) Validate() error {
 		if t.Masters != 0 || t.Replicas != 0 || t.Members != 3 && t.Members != 5 {
 			return fmt.Errorf("topology %s has 3 or 5 members, not %d, and no masters or replicas", t.Kind, t.Members)
 		}
-	case Single, Postgres:
+	case Postgres:
+		if t.Masters > 1 || t.Replicas < 0 || t.Replicas > 1 {
+			return fmt.Errorf("topology postgres has one primary and at most one standby, not %d replicas", t.Replicas)
+		}
+	case Single:
 		if t.Masters > 1 || t.Replicas != 0 {
 			return fmt.Errorf("topology %s is one master alone: leave out masters, replicas and sentinels", t.Kind)
 		}

@@ -29,3 +29,16 @@ func TestSentinelQuorum(t *testing.T) {
 		}
 	}
 }
+
+// TestStandby: PostgreSQL has one standby at most, and commits wait only for one that there is.
+func TestStandby(t *testing.T) {
+	for replicas, valid := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
+		pg := Topology{Kind: Postgres, Replicas: replicas}
+		if err := pg.Validate(); (err == nil) != valid {
+			t.Errorf("%d standbys: %v", replicas, err)
+		}
+		if err := pg.CheckOption(StandbyNames, "*"); (err == nil) != (replicas != 0) {
+			t.Errorf("commits that wait for one of %d standbys: %v", replicas, err)
+		}
+	}
+}

@@ -83,10 +83,22 @@ func (r *Reader) with(ctx context.Context, do func(ctx context.Context, c *pgx.C
 const table = `CREATE TABLE IF NOT EXISTS locks (
 	name text PRIMARY KEY, owner text, token bigint NOT NULL DEFAULT 0, expires timestamptz)`
 
-// Prepare makes the table of the locks, if the server does not have it.
+// Prepare makes the table of the locks, if a primary does not have it. It waits for no standby.
 func (r *Reader) Prepare(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, table)
+		standby := false
+		err := c.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&standby)
+		if err == nil && !standby {
+			_, err = c.Exec(ctx, "SET synchronous_commit = local; "+table)
+		}
+		return err
+	})
+}
+
+// Promote asks a standby to become the primary; it returns before the server accepts writes.
+func (r *Reader) Promote(ctx context.Context) error {
+	return r.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SELECT pg_promote(wait => false)")
 		return err
 	})
 }
@@ -119,18 +131,27 @@ SELECT l.name, a.application_name, 0, NULL
   JOIN pg_stat_activity a ON a.pid = p.pid
  WHERE l.owner IS NULL AND a.application_name <> ''`
 
+// state is whether the server is a standby, the end of its write-ahead log, and how many standbys follow it.
+const state = `SELECT pg_is_in_recovery(), pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery()
+	THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END, '0/0')::bigint,
+	(SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming')`
+
 // Sample is the state of the server and the holder of each lock. Locks that nobody holds are left out.
 func (r *Reader) Sample(ctx context.Context, keys []string) (s history.Sample, err error) {
 	s = history.Sample{Up: true, Role: "master"}
 	err = r.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		if len(keys) == 0 {
-			return c.Ping(ctx)
+		standby, b := false, &pgx.Batch{}
+		b.Queue(state).QueryRow(func(row pgx.Row) error { return row.Scan(&standby, &s.Offset, &s.Replicas) })
+		if len(keys) > 0 {
+			b.Queue(holders, keys).Query(func(rows pgx.Rows) (err error) {
+				s.Keys, err = keyStates(rows)
+				return err
+			})
 		}
-		rows, err := c.Query(ctx, holders, keys)
-		if err != nil {
-			return err
+		err := c.SendBatch(ctx, b).Close()
+		if standby {
+			s.Role = "slave"
 		}
-		s.Keys, err = keyStates(rows)
 		return err
 	})
 	return s, err

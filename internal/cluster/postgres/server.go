@@ -42,9 +42,28 @@ func NewDatabase(data, passwordFile string) []string {
 	}
 }
 
+// Copy are the arguments of pg_basebackup for a standby in directory data, from the primary at that address. The
+// password is in the file of environment variable PGPASSFILE.
+func Copy(data string, from netip.AddrPort) []string {
+	return []string{
+		"--pgdata=" + data, "--host=" + from.Addr().String(), "--port=" + strconv.Itoa(int(from.Port())),
+		"--username=" + topology.PostgresUser, "--no-password", "--checkpoint=fast", "--no-sync",
+	}
+}
+
+// Follow are the lines of the configuration file of a standby: its primary.
+func Follow(primary netip.AddrPort, password string) string {
+	return fmt.Sprintf("primary_conninfo = 'host=%s port=%d user=%s password=%s'\n", primary.Addr(), primary.Port(),
+		topology.PostgresUser, password)
+}
+
+// Stand makes the copy of a primary in directory data a standby.
+func Stand(data string) error { return os.WriteFile(filepath.Join(data, "standby.signal"), nil, 0o644) }
+
 // Allow allows connections from loopback addresses, with the password.
 func Allow(data string) error {
-	return os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte("host all all 127.0.0.0/8 scram-sha-256\n"), 0o600)
+	const lines = "host all all 127.0.0.0/8 scram-sha-256\nhost replication all 127.0.0.0/8 scram-sha-256\n"
+	return os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(lines), 0o600)
 }
 
 // User is the user that servers run as, which refuse to run as root. nil: this program's.

@@ -67,7 +67,7 @@ func (c *Cluster) with(doing, node string, do func(*server) error) error {
 func (c *Cluster) Promote(ctx context.Context) error {
 	switch c.topology.Kind {
 	case cluster.Sentinel:
-	case cluster.Replicated:
+	case cluster.Replicated, cluster.Postgres:
 		return c.promoteByHand(ctx)
 	default:
 		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)

@@ -186,6 +186,8 @@ func (c *Cluster) openGate(s *server) (err error) {
 		return c.openPeerGates(s)
 	case cluster.Etcd:
 		return c.openMemberGate(s)
+	case cluster.Postgres:
+		return c.openReplicationGate(s)
 	case cluster.Sharded:
 	default:
 		return nil

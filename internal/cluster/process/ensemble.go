@@ -27,15 +27,26 @@ type entryReader interface {
 	SetWritable(ctx context.Context, lock string, writable bool) (changed bool, err error)
 }
 
-// form starts all members at once and waits until each serves clients.
+// form starts all members at once, a standby of PostgreSQL after the primary that it copies, and waits until each
+// serves clients.
 func (e ensemble) form(ctx context.Context) error {
-	if err := e.launch(ctx, e.nodes); err != nil {
+	first := len(e.nodes)
+	if e.topology.Kind == cluster.Postgres {
+		first = 1
+	}
+	if err := e.launch(ctx, e.nodes[:first]); err != nil {
+		return err
+	}
+	if err := e.launch(ctx, e.nodes[first:]); err != nil {
 		return err
 	}
 	for _, s := range e.nodes {
 		err := poll(ctx, func() string {
-			if !e.sample(ctx, s, nil).Up {
+			switch seen := e.sample(ctx, s, nil); {
+			case !seen.Up:
 				return "it serves no clients"
+			case s.I == 1 && seen.Replicas < e.topology.Replicas:
+				return "no standby follows it"
 			}
 			return ""
 		})

@@ -5,12 +5,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
 )
 
@@ -24,7 +27,13 @@ func newPostgres(c *Cluster) postgresSoftware {
 
 // config is the configuration file of a server.
 func (p postgresSoftware) config(s *server) string {
-	return postgres.Config(p.topology.Options, s.location.IP, s.location.Port)
+	if p.topology.MasterOf(s.I) == 0 {
+		return postgres.Config(p.topology.Options, s.location.IP, s.location.Port)
+	}
+	options := maps.Clone(p.topology.Options)
+	delete(options, cluster.StandbyNames) // when it is promoted, nobody follows it
+	return postgres.Config(options, s.location.IP, s.location.Port) +
+		postgres.Follow(p.nodes[0].location.BusGate, p.password)
 }
 
 func postgresData(s *server) string { return filepath.Join(s.disk, "data") }
@@ -38,7 +47,7 @@ func (p postgresSoftware) prepare(s *server) (args []string, err error) {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(postgresData(s), "PG_VERSION")); err != nil {
-		if err := p.initialize(s); err != nil {
+		if err := p.fill(s); err != nil {
 			return nil, err
 		}
 	}
@@ -57,27 +66,66 @@ func (p postgresSoftware) hand(s *server, paths ...string) error {
 	return errors.Join(errs...)
 }
 
-// initialize makes a new database, whose user has the password of the run.
-func (p postgresSoftware) initialize(s *server) error {
-	secret := filepath.Join(s.disk, "password")
-	if err := os.WriteFile(secret, []byte(p.password+"\n"), 0o600); err != nil {
+// fill makes a new database, whose user has the password of the run, or, for a standby, a copy of the primary.
+func (p postgresSoftware) fill(s *server) error {
+	data, secret := postgresData(s), filepath.Join(s.disk, "password")
+	program, args, line := "initdb", postgres.NewDatabase(data, secret), p.password
+	standby := p.topology.MasterOf(s.I) > 0
+	if standby {
+		program, args, line = "pg_basebackup", postgres.Copy(data, p.nodes[0].location.BusGate), "*:*:*:*:"+p.password
+	}
+	if err := os.WriteFile(secret, []byte(line+"\n"), 0o600); err != nil {
 		return err
 	}
 	defer os.Remove(secret)
 	if err := p.hand(s, secret); err != nil {
 		return err
 	}
-	initdb, err := startChild(p.ledger, child.Spec{
-		Path: filepath.Join(filepath.Dir(p.program), "initdb"), Args: postgres.NewDatabase(postgresData(s), secret),
-		Dir: s.disk, Env: os.Environ(), Stderr: s.logFile, User: s.user,
+	tool, err := startChild(p.ledger, child.Spec{
+		Path: filepath.Join(filepath.Dir(p.program), program), Args: args, Dir: s.disk,
+		Env: append(os.Environ(), "PGPASSFILE="+secret), Stderr: s.logFile, User: s.user,
 	})
 	if err == nil {
-		err = initdb.Wait()
+		err = tool.Wait()
 	}
 	if err != nil {
-		return fmt.Errorf("%w: initdb: %w; its log ends with:\n%s", cluster.ErrEnvironment, err, s.tail())
+		return fmt.Errorf("%w: %s: %w; its log ends with:\n%s", cluster.ErrEnvironment, program, err, s.tail())
 	}
-	return postgres.Allow(postgresData(s))
+	if standby {
+		return postgres.Stand(data)
+	}
+	return postgres.Allow(data)
+}
+
+// offset is the end of the write-ahead log of a standby.
+func (p postgresSoftware) offset(ctx context.Context, s *server) (int64, bool) {
+	seen := p.sample(ctx, s, nil)
+	return seen.Offset, seen.Up && seen.Role == "slave"
+}
+
+// promote returns when the server accepts writes.
+func (p postgresSoftware) promote(ctx context.Context, s *server) error {
+	if err := s.reader.(*postgres.Reader).Promote(ctx); err != nil {
+		return err
+	}
+	return poll(ctx, func() string {
+		if p.sample(ctx, s, nil).Role != "master" {
+			return "it is not promoted yet"
+		}
+		return ""
+	})
+}
+
+// openReplicationGate opens the gate through which the other server follows s.
+func (c *Cluster) openReplicationGate(s *server) (err error) {
+	if c.topology.Replicas > 0 {
+		name := c.nodes[len(c.nodes)-s.I].name
+		s.bus, err = gate.Open(gate.Config{
+			Listen: s.location.BusGate.String(), Target: s.location.target(),
+			Identify: func(netip.AddrPort) string { return name },
+		})
+	}
+	return err
 }
 
 // ping connects, and makes the table of the locks where it is missing.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,13 +15,13 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// postgresUp is up for one PostgreSQL server.
-func postgresUp(t *testing.T) *Cluster {
+// postgresUp is up for a PostgreSQL server and its standbys.
+func postgresUp(t *testing.T, standbys int) *Cluster {
 	t.Helper()
 	if _, err := installed.Postgres(t.Context()); err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
-	return up(t, cluster.Topology{Kind: cluster.Postgres})
+	return up(t, cluster.Topology{Kind: cluster.Postgres, Replicas: standbys})
 }
 
 // session is a session of client 0, through the gate.
@@ -52,7 +53,7 @@ func execute(t *testing.T, conn *pgx.Conn, sql string) {
 // TestPostgresHolders: samples show the holders of advisory locks, of locked rows and of rows with an owner, until they
 // release or their lease ends.
 func TestPostgresHolders(t *testing.T) {
-	c := postgresUp(t)
+	c := postgresUp(t, 0)
 	conn := session(t, c)
 	keys := []string{"advisory", "row", "lease", "over", "free"}
 	execute(t, conn, `SELECT pg_advisory_lock(hashtextextended('advisory', 0))`)
@@ -78,7 +79,7 @@ func TestPostgresHolders(t *testing.T) {
 
 // TestPostgresPaused: while a server is stopped, none of its processes replies, not even an open session's.
 func TestPostgresPaused(t *testing.T) {
-	c := postgresUp(t)
+	c := postgresUp(t, 0)
 	conn := session(t, c)
 	if err := c.Pause(t.Context(), "n1"); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestPostgresPaused(t *testing.T) {
 // TestPostgresKilled: committed data are there after a kill, and sessions are not. A server with an empty disk has a
 // new database.
 func TestPostgresKilled(t *testing.T) {
-	c := postgresUp(t)
+	c := postgresUp(t, 0)
 	conn := session(t, c)
 	execute(t, conn, `INSERT INTO locks VALUES ('kept', 'bob')`)
 	execute(t, conn, `SELECT pg_advisory_lock(hashtextextended('session', 0))`)
@@ -135,6 +136,48 @@ func TestPostgresKilled(t *testing.T) {
 	restart()
 	if s := look(t, c, "n1", "kept"); len(s.Keys) != 0 {
 		t.Errorf("after a restart with an empty disk: %+v", s)
+	}
+}
+
+// TestPostgresStandby: a standby has what its primary has committed, but no lock of a session. When it is promoted, the
+// primary's address leads to it, and commits that replication had held back are lost. A standby with an empty disk is a
+// new copy.
+func TestPostgresStandby(t *testing.T) {
+	c := postgresUp(t, 1)
+	ctx := t.Context()
+	keys := []string{"kept", "lost", "session"}
+	if e := c.Endpoints(0); !slices.Equal(e.Addrs, []string{c.nodes[0].gate.Addr()}) {
+		t.Errorf("clients know %v, want the primary", e.Addrs)
+	}
+	conn := session(t, c)
+	execute(t, conn, `INSERT INTO locks VALUES ('kept', 'bob')`)
+	execute(t, conn, `SELECT pg_advisory_lock(hashtextextended('session', 0))`)
+	waitFor(t, "the standby has the committed row, and no lock of a session", func() bool {
+		s := look(t, c, "n2", keys...)
+		return s.Role == "slave" && len(s.Keys) == 1 && s.Keys["kept"].Owner == "bob"
+	})
+	must(t, c.Kill(ctx, "n2"))
+	must(t, c.Wipe(ctx, "n2"))
+	must(t, c.Restart(ctx, "n2"))
+	waitFor(t, "a copy follows the primary", func() bool { return look(t, c, "n1").Replicas == 1 })
+	if s := look(t, c, "n2", keys...); s.Role != "slave" || len(s.Keys) != 1 {
+		t.Errorf("a standby that was wiped: %+v", s)
+	}
+	must(t, c.SetRule(cluster.Link{From: "n2", To: "n1"}, cluster.Back, cluster.Rule{Mode: cluster.Hold}))
+	execute(t, conn, `INSERT INTO locks VALUES ('lost', 'bob')`)
+	must(t, c.Promote(ctx))
+	if _, err := conn.Exec(ctx, `SELECT 1`); err == nil {
+		t.Error("the connection to the old primary was not reset")
+	}
+	if s := look(t, c, "n2", keys...); s.Role != "master" || len(s.Keys) != 1 || s.Keys["kept"].Owner != "bob" {
+		t.Errorf("the promoted standby: %+v", s)
+	}
+	execute(t, session(t, c), `INSERT INTO locks VALUES ('after', 'alice')`)
+	if s := look(t, c, "n2", "after"); s.Keys["after"].Owner != "alice" {
+		t.Errorf("after a write to the address of the primary: %+v", s)
+	}
+	if err := c.Promote(ctx); !errors.Is(err, cluster.ErrDown) {
+		t.Errorf("promoting where no standby is left: %v", err)
 	}
 }
 

@@ -282,7 +282,7 @@ func (c *Cluster) Endpoints(i int) topology.Endpoints {
 	e := topology.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String(), Password: c.password}
 	if c.topology.Kind != cluster.Sentinel {
 		entries := c.nodes
-		if c.topology.Redis() {
+		if c.topology.Redis() || c.topology.Kind == cluster.Postgres {
 			entries = c.nodes[:c.topology.MasterCount()]
 		}
 		for _, s := range entries {

@@ -12,6 +12,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
+// replicating is software whose replicas can be promoted.
+type replicating interface {
+	// offset is the replication offset of a replica; false if s is none, or does not reply.
+	offset(ctx context.Context, s *server) (int64, bool)
+	// promote makes a replica a master, and returns when it is one.
+	promote(ctx context.Context, s *server) error
+}
+
 // promoteByHand makes the replica with the highest offset a master and moves
 // the master's address to it, as an operator moves a service address:
 // clients and the other replicas follow when they reconnect. The old master, if it
@@ -81,7 +89,7 @@ func (c *Cluster) addressed() *server {
 // moveTo promotes a replica and moves the master's address to it. It returns the server that had it.
 func (c *Cluster) moveTo(ctx context.Context, chosen *server, stale string) (*server, error) {
 	old := c.addressed()
-	if err := chosen.replicaOf(ctx, "NO", "ONE"); err != nil {
+	if err := c.software.(replicating).promote(ctx, chosen); err != nil {
 		return nil, fmt.Errorf("promoting %s by hand: %w", chosen.name, err)
 	}
 	c.address.Lock()
@@ -114,7 +122,10 @@ func (s *server) replicaOf(ctx context.Context, host, port string) error {
 func (c *Cluster) mostData(ctx context.Context) (*server, error) {
 	chosen, most := (*server)(nil), int64(-1)
 	for _, s := range c.nodes {
-		if offset, ok := s.replicationOffset(ctx); ok && offset > most {
+		if !s.responsive() {
+			continue
+		}
+		if offset, ok := c.software.(replicating).offset(ctx, s); ok && offset > most {
 			chosen, most = s, offset
 		}
 	}
@@ -124,12 +135,12 @@ func (c *Cluster) mostData(ctx context.Context) (*server, error) {
 	return chosen, nil
 }
 
-// replicationOffset is the offset of a replica; false if s is none, or does not
-// reply. ROLE no longer has it when the link to the master is down.
-func (s *server) replicationOffset(ctx context.Context) (int64, bool) {
-	if !s.responsive() {
-		return 0, false
-	}
+func (redisSoftware) promote(ctx context.Context, s *server) error {
+	return s.replicaOf(ctx, "NO", "ONE")
+}
+
+// offset asks INFO: ROLE no longer has the offset when the link to the master is down.
+func (redisSoftware) offset(ctx context.Context, s *server) (int64, bool) {
 	text, err := s.info(ctx, "replication", "slave_repl_offset")
 	if err != nil {
 		return 0, false
