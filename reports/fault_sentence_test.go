@@ -2,12 +2,14 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
@@ -29,6 +31,29 @@ func TestFaultWithoutClass(t *testing.T) {
 	}
 	if text := r.Story.Sentence; r.Story.Cause != "lost-in-failover" || strings.Contains(text, "kept from") {
 		t.Errorf("cause %s: %s", r.Story.Cause, text)
+	}
+}
+
+// TestFailoverOfDatabase: the report of a failover of PostgreSQL advises about commits, and if the lock is that of a
+// session, it says that such locks are not replicated.
+func TestFailoverOfDatabase(t *testing.T) {
+	for can, want := range map[promise.Set]string{
+		promise.KeepsGrants: "before its write was seen on any other node",
+		promise.Unleased:    "and locks of sessions are not replicated",
+	} {
+		s := failoverRun("orders")
+		s.m.Topology, s.m.Can = cluster.Topology{Kind: cluster.Postgres, Replicas: 1}, can
+		s.events = slices.DeleteFunc(s.events, func(e history.Event) bool {
+			return e.Value != nil && e.Value.Fault != nil && e.Value.Fault.ID == 1 // replication-hold
+		})
+		r := s.load(t)
+		if text := r.Story.Sentence; r.Story.Cause != "lost-in-failover" || !strings.Contains(text, want) {
+			t.Errorf("cause %s: %s, want %q", r.Story.Cause, text, want)
+		}
+		advice := fmt.Sprint(r.Story.Advice)
+		if !strings.Contains(advice, "synchronous_standby_names") || strings.Contains(advice, "WAIT") {
+			t.Errorf("advice for a database: %s", advice)
+		}
 	}
 }
 

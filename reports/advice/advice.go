@@ -302,6 +302,12 @@ func ofTables() map[string][]evidence.Advice {
 				"locks are held.",
 			Cost: "a clock that is far off takes a long time to correct",
 		}},
+		OfTables + "lost-in-failover": {{
+			Text: "Keep the hold in a row, and let its commit wait for the standby that may be promoted " +
+				"(`synchronous_standby_names`). Locks of sessions, transactions and rows are in the memory of one server and " +
+				"are never replicated.",
+			Cost: "each grant takes a replication round trip, and none is possible while no standby follows the primary",
+		}},
 		OfTables + "no-lease":    {lease},
 		OfTables + "left-behind": {lease},
 	}

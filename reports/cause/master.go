@@ -32,6 +32,8 @@ func findFailover(q *inquiry) *Cause {
 	reached := slices.ContainsFunc(p.ByA.Seen, func(x history.Sample) bool { return x.Node == p.ByB.Node })
 	if hold := q.replicationFault(); hold != nil {
 		c.blame(hold, ", while its writes were kept from %s (%s since %s)", p.ByB.Node, hold, hold.Took())
+	} else if p.Unreplicated && q.r.OfSession() {
+		c.Add(", and locks of sessions are not replicated")
 	} else if p.Unreplicated {
 		c.Add(", before its write was seen on any other node")
 	} else if !reached && len(p.ByA.Seen) > 0 && w.Sampled(p.ByB.Node, p.A.From, p.B.From) {

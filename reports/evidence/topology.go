@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // Quorum reports whether the nodes are independent masters.
@@ -11,6 +12,11 @@ func (r *Run) Quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum 
 
 // ByMajority reports whether the nodes agree on every grant: the members of an ensemble or of etcd.
 func (r *Run) ByMajority() bool { return r.Manifest.Topology.Ensemble() }
+
+// OfSession reports whether the lock ends with a session at a database, which keeps it in memory alone.
+func (r *Run) OfSession() bool {
+	return r.Manifest.Topology.Kind == cluster.Postgres && !r.Manifest.Can.Has(promise.KeepsGrants)
+}
 
 // Unsampled is why no sample shows who held a lock at the servers, for the end of a sentence; "" if samples do.
 func (r *Run) Unsampled() string {
