@@ -76,9 +76,21 @@ func (m *slotMove) finish() {
 	for _, master := range masters {
 		m.must(master.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID))
 	}
-	eventually(m.t, testTimeout, "every master knows the new owner", func() bool {
-		return !slices.ContainsFunc(masters, func(master *redis.Client) bool { return m.owner(master) != m.toID })
+	eventually(m.t, testTimeout, "every master knows the new owner and its epoch", func() bool {
+		return !slices.ContainsFunc(masters, func(master *redis.Client) bool {
+			return m.owner(master) != m.toID || currentEpoch(master) != currentEpoch(m.to)
+		})
 	})
+}
+
+// currentEpoch is the greatest epoch that a master knows. One that takes over a slot adds one to it; if another had
+// done that too, and it had not heard of it, both would have the same epoch, and the one that then chooses a greater
+// one may claim the slot again.
+func currentEpoch(master *redis.Client) string {
+	info := master.ClusterInfo(context.Background()).Val()
+	_, rest, _ := strings.Cut(info, "cluster_current_epoch:")
+	epoch, _, _ := strings.Cut(rest, "\r")
+	return epoch
 }
 
 // owner is the id of the owner of the slot according to a master.
