@@ -40,7 +40,9 @@ func (v *view) findFaults() (all []faultTime) {
 				class: f.Class, unacknowledged: f.Object == history.ObjectAcknowledgements})
 		case f.Phase == history.Healed && in:
 			delete(open, f.ID)
-			all[n].until = f.Time
+			if all[n].until = f.Time; all[n].class == history.FaultDrops {
+				all[n].until = v.noticedBy(all[n].segment)
+			}
 		case f.Phase == history.Noted && explains(f.Name):
 			note := faultTime{segment: segment{f.Time - f.Lasted, f.Time}, target: f.Target, noted: true,
 				changesRoles: changesRoles(f.Name), stall: f.Stalled()}

@@ -27,9 +27,9 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 		by     int // +1: down, -1: available again
 	}
 	var marks []mark
-	open := make(map[int][]string)  // by fault id: the servers that it affects
-	silent := make(map[string]bool) // by node
-	bridged := make(map[int]bool)   // by fault id: waiters ask again by themselves
+	since, open := map[int]time.Duration{}, map[int][]string{} // by fault id: its beginning; the servers that it affects
+	silent := make(map[string]bool)                            // by node
+	bridged := make(map[int]bool)                              // by fault id: waiters ask again by themselves
 	outlasts := func(node string, f *history.Fault) bool { return v.doesNotAffect(f.ID, node, f.Affects, part, o) }
 	for _, f := range refs(v.h.Faults) {
 		_, in := open[f.ID]
@@ -37,7 +37,7 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 		case strings.HasPrefix(f.Target, clientTarget), f.Affects == history.AffectsDelays:
 		case f.Phase == history.Injected && !in:
 			affected := slices.DeleteFunc(targetNodes(f.Target), func(node string) bool { return outlasts(node, f) })
-			open[f.ID] = affected
+			open[f.ID], since[f.ID] = affected, f.Time
 			for _, target := range affected {
 				marks = append(marks, mark{f.Time, target, +1})
 				// Until its end, where it is one again.
@@ -46,11 +46,12 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 				}
 			}
 		case f.Phase == history.Healed && in:
+			over := v.noticedBy(segment{since[f.ID], f.Time})
 			for _, target := range open[f.ID] {
 				if bridged[f.ID] {
 					marks = append(marks, mark{f.Time, target, +1})
 				}
-				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
+				marks = append(marks, mark{later(over, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
 		case f.Phase == history.Noted && isServer(f.Target) && !changesRoles(f.Name) && outlasts(f.Target, f):

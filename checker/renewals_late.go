@@ -1,8 +1,6 @@
 package checker
 
 import (
-	"slices"
-
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/promise"
 )
@@ -44,6 +42,5 @@ func (c *honestyCheck) judgeLateRenewals() {
 // stops reports whether a fault stops the client of a span, or the harness.
 func (c *honestyCheck) stops(f *faultTime, span int32) bool {
 	at := f.client()
-	return f.states(history.AffectsClients) && (at < 0 || at == c.client(span)) ||
-		f.affects == "" && slices.Contains(c.harnessStalls(), f.segment)
+	return f.states(history.AffectsClients) && (at < 0 || at == c.client(span)) || f.stall && at < 0
 }

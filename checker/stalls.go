@@ -14,14 +14,15 @@ import (
 // get no requests, their replies and notices are recorded late, and the network, which passes through the harness,
 // carries nothing. For the checkers everyone was stopped then: the servers were unavailable, and so was every client.
 
-// harnessStalls are the stalls of the harness, in their order.
-func (v *view) harnessStalls() (stalls []segment) {
+// noticedBy is when a fault that was in force during s counts as over: its end, later by the stalls meanwhile, in which
+// no client noticed anything. A connection that is silent for good, say, is found dead only by a client that runs.
+func (v *view) noticedBy(s segment) time.Duration {
 	for _, f := range refs(v.h.Faults) {
-		if f.Stalled() && f.Name == history.HarnessStalled {
-			stalls = append(stalls, segment{f.Time - f.Lasted, f.Time})
+		if from := max(s.from, f.Time-f.Lasted); f.Stalled() && from < min(f.Time, s.until) {
+			s.from, s.until = f.Time, s.until+f.Time-from
 		}
 	}
-	return stalls
+	return s.until
 }
 
 // findStalls finds, by client, the stalls of that client and of the harness, disjoint and in their order.
@@ -106,10 +107,12 @@ func (v *view) endHold(h *hold, end time.Duration) {
 // clientTimes are the times of the clients' faults that satisfy is, by client, and the stalls of the harness, which
 // concern every client.
 func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
-	pauses, stalls := make(map[int][]segment), v.harnessStalls()
+	pauses, stalls := make(map[int][]segment), []segment(nil)
 	for _, f := range refs(v.faultTimes()) {
 		if client := f.client(); client >= 0 && is(f) {
 			pauses[client] = append(pauses[client], f.segment)
+		} else if f.stall && client < 0 {
+			stalls = append(stalls, f.segment)
 		}
 	}
 	if len(stalls) == 0 {
