@@ -1,14 +1,10 @@
 package postgres
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"os"
-	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,78 +12,73 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/database"
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// Config is the configuration file of a server at that address. Shared memory in files needs no removal after a kill.
-func Config(options map[string]string, at netip.Addr, port int) string {
+// Kind is PostgreSQL, whose programs are in one directory.
+type Kind struct{}
+
+var _ database.Kind = Kind{}
+
+// Users are those that packages create, and one that every system has.
+func (Kind) Users() []string { return []string{"postgres", "nobody"} }
+
+// Config sets shared memory in files, which needs no removal after a kill.
+func (Kind) Config(s database.Server) string {
 	settings := map[string]string{
 		"max_connections": "200", "dynamic_shared_memory_type": "mmap", "unix_socket_directories": "",
 		"log_timezone": "UTC", "log_line_prefix": "%m [%p] %q%a ",
 	}
-	maps.Copy(settings, options)
-	settings["listen_addresses"], settings["port"] = at.String(), strconv.Itoa(port)
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		fmt.Fprintf(&b, "%s = '%s'\n", name, settings[name])
+	maps.Copy(settings, s.Options)
+	settings["listen_addresses"], settings["port"] = s.At.Addr().String(), strconv.Itoa(int(s.At.Port()))
+	if s.Primary.IsValid() {
+		delete(settings, cluster.StandbyNames) // when it is promoted, nobody follows it
+		settings["primary_conninfo"] = fmt.Sprintf("host=%s port=%d user=%s password=%s", s.Primary.Addr(),
+			s.Primary.Port(), topology.PostgresUser, s.Password)
 	}
-	return b.String()
+	return database.Lines(settings, "%s = '%s'\n")
 }
 
-// NewDatabase are the arguments of initdb for a new database in directory data, whose user has the password in a file.
-func NewDatabase(data, passwordFile string) []string {
-	return []string{
-		"--pgdata=" + data, "--username=" + topology.PostgresUser, "--pwfile=" + passwordFile,
-		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions",
+// Prepare makes a new database, whose user has the password of the run, or, for a standby, a copy of the primary.
+func (Kind) Prepare(s database.Server, run func(tool child.Spec) error) ([]string, error) {
+	args := []string{"-D", s.Data(), "--config-file=" + s.Conf}
+	if err := s.Hand(s.Disk, s.Conf); err != nil {
+		return nil, err
 	}
-}
-
-// Copy are the arguments of pg_basebackup for a standby in directory data, from the primary at that address. The
-// password is in the file of environment variable PGPASSFILE.
-func Copy(data string, from netip.AddrPort) []string {
-	return []string{
-		"--pgdata=" + data, "--host=" + from.Addr().String(), "--port=" + strconv.Itoa(int(from.Port())),
-		"--username=" + topology.PostgresUser, "--no-password", "--checkpoint=fast", "--no-sync",
+	if _, err := os.Stat(filepath.Join(s.Data(), "PG_VERSION")); err == nil {
+		return args, nil
 	}
-}
-
-// Follow are the lines of the configuration file of a standby: its primary.
-func Follow(primary netip.AddrPort, password string) string {
-	return fmt.Sprintf("primary_conninfo = 'host=%s port=%d user=%s password=%s'\n", primary.Addr(), primary.Port(),
-		topology.PostgresUser, password)
-}
-
-// Stand makes the copy of a primary in directory data a standby.
-func Stand(data string) error { return os.WriteFile(filepath.Join(data, "standby.signal"), nil, 0o644) }
-
-// Allow allows connections from loopback addresses, with the password.
-func Allow(data string) error {
-	const lines = "host all all 127.0.0.0/8 scram-sha-256\nhost replication all 127.0.0.0/8 scram-sha-256\n"
-	return os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(lines), 0o600)
-}
-
-// User is the user that servers run as, which refuse to run as root. nil: this program's.
-func User() (*child.User, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		found, err := user.Lookup(name)
-		if err != nil {
-			continue
+	secret := filepath.Join(s.Disk, "password")
+	defer os.Remove(secret)
+	tool := func(name, password string, args ...string) error {
+		if err := s.Secret(secret, password+"\n"); err != nil {
+			return err
 		}
-		uid, err := strconv.Atoi(found.Uid)
-		gid, err2 := strconv.Atoi(found.Gid)
-		return &child.User{UID: uid, GID: gid}, errors.Join(err, err2)
+		return run(child.Spec{
+			Path: filepath.Join(filepath.Dir(s.Program), name), Args: append(args, "--pgdata="+s.Data(), "--no-sync",
+				"--username="+topology.PostgresUser), Env: []string{"PGPASSFILE=" + secret},
+		})
 	}
-	return nil, fmt.Errorf("%w: PostgreSQL refuses to run as root, and there is no user postgres or nobody",
-		cluster.ErrEnvironment)
+	if s.Primary.IsValid() {
+		if err := tool("pg_basebackup", "*:*:*:*:"+s.Password, "--host="+s.Primary.Addr().String(),
+			"--port="+strconv.Itoa(int(s.Primary.Port())), "--no-password", "--checkpoint=fast"); err != nil {
+			return nil, err
+		}
+		return args, os.WriteFile(filepath.Join(s.Data(), "standby.signal"), nil, 0o644)
+	}
+	if err := tool("initdb", s.Password, "--pwfile="+secret, "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale",
+		"--no-instructions"); err != nil {
+		return nil, err
+	}
+	const local = "host all all 127.0.0.0/8 scram-sha-256\nhost replication all 127.0.0.0/8 scram-sha-256\n"
+	return args, os.WriteFile(filepath.Join(s.Data(), "pg_hba.conf"), []byte(local), 0o600)
 }
 
 // RemoveInterlock removes the piece of shared memory by which a server recognizes another one that still runs on its
-// data, and which outlives a killed server. Its number is in the file of the process number.
-func RemoveInterlock(data string) {
-	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+// disk, and which outlives a killed server. Its number is in the file of the process number.
+func RemoveInterlock(disk string) {
+	text, err := os.ReadFile(filepath.Join(database.Server{Disk: disk}.Data(), "postmaster.pid"))
 	if err != nil {
 		return // no server has been killed there
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// ensemble has the common parts of ZooKeeper, etcd and PostgreSQL.
+// ensemble has the common parts of ZooKeeper, etcd and databases.
 type ensemble struct{ *Cluster }
 
 // ensembleReader is the harness's own session at one member, past the gate.

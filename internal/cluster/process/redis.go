@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
+	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
 )
 
 // software is the program that the servers of a topology run: Redis, ZooKeeper, etcd, PostgreSQL or a program of the
@@ -65,7 +66,7 @@ func newSoftware(c *Cluster, in installed.Software) software {
 	case cluster.Etcd:
 		return etcdSoftware{ensemble{c}}
 	case cluster.Postgres:
-		return newPostgres(c)
+		return newDatabase(c, postgres.Kind{})
 	case cluster.Command:
 		return commandSoftware{c}
 	}

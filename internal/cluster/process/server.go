@@ -49,7 +49,7 @@ type server struct {
 	more     []*gate.Gate   // in front of the other ports of a program of the user, in their order
 	peers    []peerGates    // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
 	admin    *admin         // of a Redis server
-	reader   ensembleReader // of a ZooKeeper, etcd or PostgreSQL server; nil: it is none
+	reader   ensembleReader // of a ZooKeeper or etcd server or a database; nil: it is none
 	software software
 
 	proc   atomic.Pointer[launched] // nil before the first start
@@ -188,7 +188,7 @@ func (s *server) kill() error {
 		return err
 	}
 	<-p.done // for running
-	postgres.RemoveInterlock(postgresData(s))
+	postgres.RemoveInterlock(s.disk)
 	if s.clock != nil {
 		s.clock.Exited(s.pid)
 		s.pid = 0 // the number may be reused
