@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/internal/locks/database"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
 	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
@@ -295,7 +296,7 @@ func TestClientClock(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			a, b := open(t, c, row, 0), open(t, c, row, 1)
 			granted(t, a, request(row, "alice"))
-			b.(*table).now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+			b.(*database.Table).Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 			_, err := acquire(t, b, request(row, "bob"))
 			if taken := row.Name == "sql-lease-client-clock"; taken && err != nil || !taken && !errors.Is(err, lock.ErrHeld) {
 				t.Errorf("bob gets %v", err)
