@@ -14,7 +14,7 @@ help: ## list the targets
 setup: ## install what is missing (Debian, Ubuntu), or print what it is
 	@./scripts/setup
 
-setup-sql: ## install PostgreSQL for scenarios pg-* and sql-* (Debian, Ubuntu), or print that it is missing
+setup-sql: ## install PostgreSQL and MariaDB for scenarios pg-*, sql-* and mysql-* (Debian, Ubuntu), or print what is missing
 	@./scripts/setup sql
 
 build: bin/chaos ## build bin/chaos

@@ -57,7 +57,7 @@ func Chapters() []Chapter {
 		{"load", "Everyday load, and random faults"},
 		{"zookeeper", "ZooKeeper"},
 		{"etcd", "etcd"},
-		{"sql", "PostgreSQL"},
+		{"sql", "PostgreSQL and MySQL"},
 	}
 }
 

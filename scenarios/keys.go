@@ -145,7 +145,7 @@ func topologyKeys() []Key {
 			Doc: "how long a master must be silent before Sentinels replace it (down-after-milliseconds)"},
 		{Path: "topology.options",
 			Doc: "settings of the data servers: directives of redis.conf, such as `appendfsync: always`, keys of zoo.cfg, " +
-				"flags of etcd, or settings of PostgreSQL"},
+				"flags of etcd, or settings of PostgreSQL or MySQL"},
 		{Path: "topology.nodes", Default: "1 (command)", Doc: "number of servers that `run` starts"},
 		{Path: "topology.clock", Doc: "how to learn the time of a server of your own, for faults of clocks (command)"},
 		{Path: "topology.clock.command", Doc: "a program that prints the time of the server in seconds since 1970, such as " +

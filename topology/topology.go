@@ -17,6 +17,7 @@ const (
 	ZooKeeper  = "zookeeper"  // an ensemble of ZooKeeper servers
 	Etcd       = "etcd"       // a cluster of etcd members
 	Postgres   = "postgres"   // one PostgreSQL server, or a primary and a standby that is promoted by hand
+	MySQL      = "mysql"      // one MariaDB or MySQL server
 	Command    = "command"    // programs of the user, or servers that run already: of any kind
 	None       = "none"       // no servers: the lock brings its own, or needs none
 )
@@ -30,13 +31,16 @@ const EtcdRoot = "/locks"
 // PostgresUser is the name of the user and of the database of clients of PostgreSQL.
 const PostgresUser = "postgres"
 
+// MySQLUser is the name of the user and of the database of clients of MariaDB and MySQL.
+const MySQLUser = "lockchaos"
+
 // Endpoints are the addresses of the lock servers, as "host:port".
 type Endpoints struct {
 	Kind       string   `json:"kind"`                  // one of the kinds above
 	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper, etcd, command: all masters or members; sentinel: none; else one
 	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
 	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
-	Password   string   `json:"password,omitempty"`    // of every server and Sentinel (AUTH), of [PostgresUser]; empty: none
+	Password   string   `json:"password,omitempty"`    // of every server and Sentinel (AUTH), of [PostgresUser] or [MySQLUser]; empty: none
 	Source     string   `json:"source,omitempty"`      // IP to connect from: faults identify a client by it; empty: any
 	// Gates are where to connect instead of the addresses that servers announce (MOVED, CLUSTER SLOTS, SENTINEL), by
 	// announced address; nil: the announced addresses are right. One that it lacks must not be used.

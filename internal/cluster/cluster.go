@@ -28,6 +28,7 @@ const (
 	ZooKeeper  = topology.ZooKeeper
 	Etcd       = topology.Etcd
 	Postgres   = topology.Postgres
+	MySQL      = topology.MySQL
 	Command    = topology.Command
 	None       = topology.None
 )
@@ -46,7 +47,7 @@ type Topology struct {
 	// whole milliseconds; 0 is 500 ms.
 	DownAfter time.Duration     `json:"down_after_ns,omitempty" yaml:"down_after,omitempty"`
 	Members   int               `json:"members,omitempty" yaml:"members,omitempty"` // zookeeper, etcd: how many servers; 0 is 3
-	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"` // redis.conf directives of data servers, zoo.cfg keys, etcd flags, or settings of PostgreSQL
+	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"` // redis.conf directives of data servers, zoo.cfg keys, etcd flags, or settings of PostgreSQL or MySQL
 
 	// What follows is for kind command.
 

@@ -44,8 +44,8 @@ const NoFsync = "unsafe-no-fsync"
 // StandbyNames is the option of PostgreSQL with which commits wait for a standby.
 const StandbyNames = "synchronous_standby_names"
 
-// ensembleOptions are the keys of zoo.cfg, the flags of etcd, or the settings of PostgreSQL, that a topology may set.
-// Addresses, directories and the members are the harness's.
+// ensembleOptions are the keys of zoo.cfg, the flags of etcd, or the settings of PostgreSQL or MySQL, that a topology
+// may set. Addresses, directories and the members are the harness's.
 func (t Topology) ensembleOptions() []Option {
 	number := func(name string, low int64) Option {
 		return Option{Name: name, Type: optionInteger, Min: low, Max: math.MaxInt32}
@@ -64,6 +64,19 @@ func (t Topology) ensembleOptions() []Option {
 			number("tcp_user_timeout", 0), number("client_connection_check_interval", 0),
 			{Name: StandbyNames, Type: optionWord, Words: []string{"*"}},
 		}
+	}
+	if t.Kind == MySQL {
+		list := []Option{
+			{Name: "innodb_flush_log_at_trx_commit", Type: optionInteger, Max: 2}, number("max_connections", 10),
+			number("idle_transaction_timeout", 0), // MariaDB
+		}
+		for _, name := range []string{
+			"wait_timeout", "interactive_timeout", "innodb_lock_wait_timeout", "lock_wait_timeout", "connect_timeout",
+			"net_read_timeout", "net_write_timeout", "innodb_flush_log_at_timeout", "thread_cache_size",
+		} {
+			list = append(list, number(name, 1))
+		}
+		return list
 	}
 	return []Option{
 		{Name: "forceSync", Type: optionBool},

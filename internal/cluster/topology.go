@@ -23,6 +23,7 @@ func Topologies() []TopologySpec {
 		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
 		{Etcd, "an etcd cluster of members (3 or 5): a leader and followers."},
 		{Postgres, "one PostgreSQL server, or a primary and a hot standby (replicas: 1), promoted by hand."},
+		{MySQL, "one MariaDB or MySQL server."},
 		{Command, "servers of your own: nodes (1), each started with a command line that you give, or running already."},
 		{None, "no servers: the lock brings its own, or needs none; only clients fail."},
 	}
@@ -103,7 +104,7 @@ func (t Topology) Validate() error {
 		if t.Masters > 1 || t.Replicas < 0 || t.Replicas > 1 {
 			return fmt.Errorf("topology postgres has one primary and at most one standby, not %d replicas", t.Replicas)
 		}
-	case Single:
+	case Single, MySQL:
 		if t.Masters > 1 || t.Replicas != 0 {
 			return fmt.Errorf("topology %s is one master alone: leave out masters, replicas and sentinels", t.Kind)
 		}
@@ -165,8 +166,11 @@ func (t Topology) Voters() int {
 
 // Redis reports whether the servers are Redis servers whose commands the harness knows.
 func (t Topology) Redis() bool {
-	return !t.Ensemble() && t.Kind != Command && t.Kind != Postgres && t.Kind != None
+	return !t.Ensemble() && t.Kind != Command && !t.Database() && t.Kind != None
 }
+
+// Database reports whether the servers are those of a SQL database.
+func (t Topology) Database() bool { return t.Kind == Postgres || t.Kind == MySQL }
 
 // Given reports whether nothing is known of the servers but their addresses: they run already, or there are none. Only
 // clients and their connections can have faults.
@@ -181,7 +185,8 @@ func (t Topology) StandsFor(kind string) bool {
 // Ensemble reports whether the servers are members that decide by majority: ZooKeeper's or etcd's.
 func (t Topology) Ensemble() bool { return t.Kind == ZooKeeper || t.Kind == Etcd }
 
-// Software is the name of the servers' software: redis, zookeeper, etcd or postgres; of kind command the program's.
+// Software is the name of the servers' software: redis, zookeeper, etcd, postgres or mysql; of kind command the
+// program's.
 func (t Topology) Software() string {
 	switch {
 	case t.Redis():

@@ -65,7 +65,7 @@ func Find(name string) (Lock, error) {
 // Simulated is l with the topologies that can be simulated; none for a program of the user.
 func (l Lock) Simulated() Lock {
 	l.Kinds = slices.DeleteFunc(slices.Clone(l.Kinds), func(kind string) bool {
-		return kind == cluster.Etcd || kind == cluster.Postgres
+		return kind == cluster.Etcd || cluster.Topology{Kind: kind}.Database()
 	})
 	if l.Command != nil {
 		l.Kinds = nil

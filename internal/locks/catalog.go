@@ -1,6 +1,6 @@
 // Package locks is the catalog of the locks that `chaos` can drive without a program of the user: the locks of this
-// repository on Redis, ZooKeeper and etcd, the mutexes of two client libraries, locks on PostgreSQL, and the locks of
-// well-known articles.
+// repository on Redis, ZooKeeper and etcd, the mutexes of two client libraries, locks on PostgreSQL and MySQL, and the
+// locks of well-known articles.
 // Each is opened behind the interface of package client.
 //
 // Read [Catalog] first.
@@ -17,9 +17,9 @@ import (
 )
 
 // Catalog returns every lock that has a native client, in the order in which people read it. Locks on ZooKeeper,
-// etcd and PostgreSQL have no Open: see package openable.
+// etcd and databases have no Open: see package openable.
 func Catalog() []client.Spec {
-	others := slices.Concat(session.ZooKeeperRows(), session.EtcdRows(), session.PostgresRows())
+	others := slices.Concat(session.ZooKeeperRows(), session.EtcdRows(), session.DatabaseRows())
 	rows := withoutReentry(slices.Concat(
 		[]client.Spec{reentrantSpec(), redlockSpec()}, kindSpecs(), others, historicSpecs()))
 	for i, row := range rows {

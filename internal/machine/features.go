@@ -45,6 +45,10 @@ func otherFeatures() []feature {
 		"Debian, Ubuntu: apt-get install postgresql; another program: set LOCKCHAOS_POSTGRES to the path of postgres",
 		func(ctx context.Context) (string, error) { return installedVersion(installed.Postgres(ctx)) },
 	}, {
+		"MariaDB or MySQL", "topology mysql: locks mysql-*, and sql-lease and sql-unique there",
+		"Debian, Ubuntu: apt-get install mariadb-server; another program: set LOCKCHAOS_MYSQL to the path of mariadbd",
+		func(ctx context.Context) (string, error) { return installedVersion(installed.MySQL(ctx)) },
+	}, {
 		"network namespaces", "fault unplug on backend process (it disconnects a server from the network)",
 		"run as root, with ip and nsenter (Debian, Ubuntu: apt-get install iproute2 util-linux); or use backend docker",
 		func(context.Context) (string, error) {

@@ -288,13 +288,17 @@ func ofTables() map[string][]evidence.Advice {
 			Cost: "a statement for each step, and a rest of the danger: the session may end after the answer",
 		}},
 		OfTables + "forgotten-in-restart": {lease, {
+			Text: "Let commits wait for the log on disk: `fsync` and `synchronous_commit` of PostgreSQL, " +
+				"`innodb_flush_log_at_trx_commit=1` of MySQL.",
+			Cost: "a write to disk for each grant and each release",
+		}, {
 			Text: "After the restore of a backup, or on a new server, keep clients away for longer than the longest lease, " +
 				"and let the tokens continue above the last one.",
 			Cost: "no lock is granted meanwhile",
 		}},
 		OfTables + "client-clocks": {{
-			Text: "Let the database compare and set the end of the lease with its own clock (`clock_timestamp()`): then " +
-				"clocks of clients do not have to agree.",
+			Text: "Let the database compare and set the end of the lease with its own clock (`clock_timestamp()` of " +
+				"PostgreSQL, `UTC_TIMESTAMP()` of MySQL): then clocks of clients do not have to agree.",
 			Cost: "none: it is the same statement",
 		}},
 		OfTables + "expired-early": {{

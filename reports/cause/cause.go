@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/advice"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/overlap"
@@ -79,7 +78,7 @@ func Find(r *evidence.Run, v *checker.Violation, property checker.Property, p *o
 		if c := m.find(&inquiry{r: r, v: v, property: property, p: p}); c != nil {
 			c.mechanism = m
 			tables := advice.OfTables + m.Name
-			if r.Manifest.Topology.Kind == cluster.Postgres && advice.Against(tables) != nil {
+			if r.Manifest.Topology.Database() && advice.Against(tables) != nil {
 				c.advisedAs = tables
 			}
 			return c

@@ -3,7 +3,6 @@ package cause
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -265,7 +264,7 @@ func (q *inquiry) clockChanged(node string, from, to time.Duration) bool {
 // findSessionEnded: the hold, which has no lease, ended with the session of its client, whose connection a fault cut,
 // or of which the server had heard nothing for longer than its timeout.
 func findSessionEnded(q *inquiry) *Cause {
-	if q.node() == "" || q.p.ValidUntil > 0 || q.r.Manifest.Topology.Kind != cluster.Postgres {
+	if q.node() == "" || q.p.ValidUntil > 0 || !q.r.Manifest.Topology.Database() {
 		return nil
 	}
 	a, b := q.p.A, q.p.B
@@ -294,10 +293,12 @@ func findSessionEnded(q *inquiry) *Cause {
 // idleTimeout is the option by which the server ends the session of a client that is idle for as long as the first
 // holder may have been by the second grant; "": none.
 func (q *inquiry) idleTimeout() string {
-	for _, option := range []string{"idle_in_transaction_session_timeout", "idle_session_timeout"} {
+	unit := map[string]string{cluster.Postgres: "ms", cluster.MySQL: "s"}[q.r.Manifest.Topology.Kind]
+	for _, option := range []string{
+		"idle_in_transaction_session_timeout", "idle_session_timeout", "wait_timeout", "idle_transaction_timeout",
+	} {
 		idle := q.r.Manifest.Topology.Options[option]
-		n, err := strconv.Atoi(idle)
-		if err == nil && n > 0 && q.p.B.From-q.p.A.Asked >= time.Duration(n)*time.Millisecond {
+		if end, err := time.ParseDuration(idle + unit); err == nil && end > 0 && q.p.B.From-q.p.A.Asked >= end {
 			return option + ": " + idle
 		}
 	}

@@ -217,6 +217,8 @@ func optionOwner(t cluster.Topology) string {
 		return "etcd"
 	case cluster.Postgres:
 		return "PostgreSQL"
+	case cluster.MySQL:
+		return "MySQL"
 	}
 	return "redis"
 }

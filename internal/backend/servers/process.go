@@ -32,8 +32,8 @@ import (
 func Process() backend.Spec {
 	return backend.Spec{
 		Name: "process",
-		Doc: "real redis-server, Sentinel, ZooKeeper, etcd or PostgreSQL processes, or servers of your own, on loopback, " +
-			"each client a process of its own.",
+		Doc: "real redis-server, Sentinel, ZooKeeper, etcd, PostgreSQL or MySQL processes, or servers of your own, on " +
+			"loopback, each client a process of its own.",
 		Missing: processMissing,
 		New:     func(o backend.Options) backend.Backend { return newProcessBackend(o) },
 	}

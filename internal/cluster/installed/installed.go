@@ -17,7 +17,7 @@ import (
 type Software struct {
 	Program string // path
 	Version string
-	Library string // ZooKeeper: directory with its jar files
+	Library string // ZooKeeper: directory with its jar files; MariaDB: its program that makes a database
 }
 
 // zooKeeperDir is the environment variable that names the directory with ZooKeeper's jar files; empty: they are where
@@ -89,6 +89,33 @@ func Postgres(ctx context.Context) (in Software, err error) {
 	}
 	in.Version, err = version(ctx, in.Program, "(PostgreSQL) ")
 	return in, err
+}
+
+// mysqlProgram is the environment variable that names the server's program; empty: mariadbd or mysqld on the PATH, or
+// where packages of Linux distributions have it.
+const mysqlProgram = "LOCKCHAOS_MYSQL"
+
+// MySQL finds the server of MariaDB, or else of MySQL, and its version.
+func MySQL(ctx context.Context) (in Software, err error) {
+	if in.Program, err = program(mysqlProgram, "mariadbd", "/usr/libexec/mysqld", "/usr/sbin/mysqld", "mysqld",
+		"/usr/libexec/mariadbd", "/usr/sbin/mariadbd"); err != nil {
+		return in, fmt.Errorf("%w: neither mariadbd nor mysqld found (%w): install MariaDB (Debian, Ubuntu: apt-get install "+
+			"mariadb-server), or set %s to its path", cluster.ErrEnvironment, err, mysqlProgram)
+	}
+	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil {
+		return in, fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)
+	}
+	if in.Version, err = version(ctx, in.Program, "Ver "); err != nil || !strings.Contains(in.Version, "MariaDB") {
+		return in, err
+	}
+	base := filepath.Dir(filepath.Dir(in.Program))
+	const installer = "mariadb-install-db"
+	for _, dir := range []string{filepath.Join(base, "scripts"), filepath.Join(base, "bin"), ""} { // "": on the PATH
+		if in.Library, err = exec.LookPath(filepath.Join(dir, installer)); err == nil {
+			return in, nil
+		}
+	}
+	return in, fmt.Errorf("%w: %s of MariaDB %s not found: %w", cluster.ErrEnvironment, installer, in.Version, err)
 }
 
 // program finds the program that an environment variable names. If it names none, or this name, that is the program

@@ -1,6 +1,6 @@
-// Package process runs real redis-server, ZooKeeper, etcd or PostgreSQL processes, or programs of the user, on
+// Package process runs real redis-server, ZooKeeper, etcd, PostgreSQL or MySQL processes, or programs of the user, on
 // loopback, with a gate in front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd,
-// or PostgreSQL, but no privileges. It is for tests only.
+// or PostgreSQL, or MariaDB or MySQL, but no privileges. It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //
@@ -29,7 +29,7 @@
 // which only their owner can read, and in [Cluster.Endpoints]. The cluster bus of Redis
 // has no authentication: it accepts every program of this machine.
 //
-// The differences between Redis, ZooKeeper, etcd and PostgreSQL are in implementations of software. The parts about
+// The differences between Redis, ZooKeeper, etcd and databases are in implementations of software. The parts about
 // Redis rather than processes are shared with other launchers: see [Launcher].
 package process
 
@@ -52,6 +52,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/etcdreader"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/cluster/mysql"
 	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
 	"github.com/lockchaos/lockchaos/internal/cluster/zookeeperreader"
 	"github.com/lockchaos/lockchaos/internal/ledger"
@@ -147,8 +148,9 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		case need.Clocks && cfg.Topology.Kind == cluster.Etcd:
 			err = fmt.Errorf("%w: the clocks of servers of topology %s cannot be set", cluster.ErrEnvironment,
 				cfg.Topology.Kind)
-		case need.Disks && cfg.Topology.Kind == cluster.Postgres:
-			err = fmt.Errorf("%w: only root has such disks, and PostgreSQL refuses root", cluster.ErrEnvironment)
+		case need.Disks && cfg.Topology.Database():
+			err = fmt.Errorf("%w: only root has such disks, and %s refuses root", cluster.ErrEnvironment,
+				cfg.Topology.Kind)
 		}
 	}
 	if err != nil {
@@ -354,6 +356,8 @@ func (c *Cluster) newServer(h Host) *server {
 	case cluster.Postgres:
 		s.reader = postgres.New(s.location.target(), c.password)
 		s.mark = "LOCKCHAOS_SERVER_DIR=" + s.dir
+	case cluster.MySQL:
+		s.reader = mysql.New(s.location.target(), c.password)
 	}
 	return s
 }

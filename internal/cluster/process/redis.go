@@ -9,11 +9,12 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
+	"github.com/lockchaos/lockchaos/internal/cluster/mysql"
 	"github.com/lockchaos/lockchaos/internal/cluster/postgres"
 )
 
-// software is the program that the servers of a topology run: Redis, ZooKeeper, etcd, PostgreSQL or a program of the
-// user. [server] and [Cluster] have the common parts: processes, gates, disks.
+// software is the program that the servers of a topology run: Redis, ZooKeeper, etcd, PostgreSQL, MySQL or a program
+// of the user. [server] and [Cluster] have the common parts: processes, gates, disks.
 type software interface {
 	// config is the configuration file of s.
 	config(s *server) string
@@ -45,6 +46,8 @@ func findSoftware(ctx context.Context, cfg Config) (in installed.Software, err e
 		return installed.Etcd(ctx)
 	case cluster.Postgres:
 		return installed.Postgres(ctx)
+	case cluster.MySQL:
+		return installed.MySQL(ctx)
 	case cluster.Command:
 		return findProgram(cfg.Topology)
 	}
@@ -67,6 +70,8 @@ func newSoftware(c *Cluster, in installed.Software) software {
 		return etcdSoftware{ensemble{c}}
 	case cluster.Postgres:
 		return newDatabase(c, postgres.Kind{})
+	case cluster.MySQL:
+		return newDatabase(c, mysql.Kind{Installer: in.Library})
 	case cluster.Command:
 		return commandSoftware{c}
 	}

@@ -1,5 +1,5 @@
-// Package session describes the locks on PostgreSQL, and describes and drives the locks of packages lock/zookeeper and
-// lock/etcd, whose holds end with the session of their client. Read [Backend] first.
+// Package session describes the locks in SQL databases, and describes and drives the locks of packages lock/zookeeper
+// and lock/etcd, whose holds end with the session of their client. Read [Backend] first.
 package session
 
 import (
