@@ -118,10 +118,8 @@ func (e *extents) freeAt(i int32) time.Duration {
 // mayHold reports whether acquire s may have been granted without a hold in view: its outcome is unknown, or the holds
 // of its owner are.
 func (v *view) mayHold(s *history.Span) bool {
-	if !isAcquire(s.Op) {
-		return false
-	}
-	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
+	return isAcquire(s.Op) &&
+		(s.Outcome == history.Info || s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
 }
 
 // add adds a time in which a hold may exist.
@@ -138,10 +136,11 @@ func (e *extents) addUnknownAcquire(i int32) {
 	if s.Outcome == history.OK {
 		end = never
 	}
-	if k, ok := e.crashed[e.client(i)]; ok && k >= s.Call {
+	k, dead := e.crashed[e.client(i)]
+	if dead = dead && k >= s.Call; dead {
 		end, lease = min(end, e.faults.deliveredBy(k, e.client(i))), cmp.Or(lease, e.longestLease)
 	}
-	if lease == 0 { // its client is alive, and may renew a possible hold
+	if lease == 0 || !dead && e.renewedItself()[ownerKey{s.Owner, s.Key}] { // its client may renew a possible hold
 		end = never
 	}
 	e.add(s.Key, segment{s.Call, max(later(end, lease), e.enteredAgain(s))}, i, afterUnknownAcquire)

@@ -242,7 +242,8 @@ func (s *nodeSamples) compareHold(x *history.Sample, value keptKey, l *ownerLedg
 		return s.leftBehind(x, k, l, o)
 	case op.depth == 0:
 		k.kind = heldForNobody
-		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
+		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0 &&
+			x.Keys[s.h.Keys[value.key]].Session == "" // a member of an ensemble replies before it applies the latest writes
 		return k, released || x.Sent-last.Return > o.slack()
 	case l.lease > 0 && value.rest >= 0 && x.Sent+value.rest > later(last.Return, l.lease+o.slack()):
 		k.kind = heldTooLongForLease

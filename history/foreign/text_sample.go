@@ -31,7 +31,7 @@ func textSample(samples []history.Sample, fields []string) ([]history.Sample, er
 	key, state := "", history.KeyState{TTL: -1}
 	parts := textFields{
 		"role": &s.Role, "owner": &state.Owner, "count": &state.Count, "ttl": &state.TTL, "permits": &state.Permits,
-		"limit": &state.Limit,
+		"limit": &state.Limit, "session": &state.Session,
 		"readers": func(value string) {
 			state.Owners, state.Mode = strings.Split(value, ","), "read"
 			state.Owner = state.Owners[0]
@@ -48,7 +48,7 @@ func textSample(samples []history.Sample, fields []string) ([]history.Sample, er
 			values = append(values, field)
 		}
 	}
-	err = parts.setAll(values, "a sample; it has role, owner, count, ttl, readers, permits and limit")
+	err = parts.setAll(values, "a sample; it has role, owner, count, ttl, session, readers, permits and limit")
 	if err != nil {
 		return nil, err
 	}
