@@ -278,3 +278,27 @@ func TestCauseOfDeletedNode(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionEndedOnBusyServer: a server that ends idle sessions, and once does not reply in time, has not restarted.
+func TestSessionEndedOnBusyServer(t *testing.T) {
+	for _, test := range []struct{ kind, option, idle, cause string }{
+		{cluster.Postgres, "idle_session_timeout", "1000", "session-ended"},
+		{cluster.Postgres, "idle_session_timeout", "3000", "forgotten-in-restart"},
+		{cluster.MySQL, "wait_timeout", "1", "session-ended"},
+		{cluster.MySQL, "wait_timeout", "3", "forgotten-in-restart"},
+	} {
+		s := newSynth("idle", "orders", 2, cluster.Topology{
+			Kind: test.kind, Options: map[string]string{test.option: test.idle},
+		}, 1)
+		s.hold(0, "c0-1", 0, holdTimes{10, 20, 3000, 0})
+		s.hold(1, "c1-1", 0, holdTimes{900, 1500, 2500, 0})
+		s.watch("n1", "master", 0, 1100, owned("c0-1", 20, 1060, -1))
+		s.watch("n1", "", 1100, 1300, noHolder)
+		s.watch("n1", "master", 1300, 3100, owned("c1-1", 1500, 2500, -1))
+		s.number()
+		s.overlap(checker.BrokenPromise, 0, 1, 1500, 2500)
+		if r := s.load(t); r.Story.Cause != test.cause {
+			t.Errorf("%+v: cause %s: %s", test, r.Story.Cause, r.Story.Sentence)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (q *inquiry) oneNode() bool {
 }
 
 // findRestart: the node that granted the lock restarted without it. A node that did not reply may have been slow, so
-// that it is no restart if a fault explains why the key is gone.
+// that it is no restart if a fault, or a timeout of sessions, explains why the key is gone.
 func findRestart(q *inquiry) *Cause {
 	if q.p == nil {
 		return q.tokenNotNewer(findRestart)
@@ -49,7 +49,7 @@ func findRestart(q *inquiry) *Cause {
 		c.blame(f, ", %s", q.restarted(f, 1))
 		since = f.EffectTime()
 	case down != nil && q.r.EffectOn(node, p.A.Asked, p.B.From, (*evidence.Fault).RemovesKeys) == nil &&
-		q.clockAhead(node) == nil:
+		q.clockAhead(node) == nil && findSessionEnded(q) == nil:
 		c.Add(", did not reply at %s", down)
 	default:
 		return nil
