@@ -42,8 +42,8 @@ func missing(s scenarios.Scenario) string {
 			return "a client that is a program of its own runs in real time; use backend process"
 		}
 	}
-	if !s.Topology.Redis() && s.Topology.Kind != cluster.ZooKeeper {
-		return "there are no simulated servers of topology " + s.Topology.Kind + "; use backend process"
+	if why := unknown(s.Topology); why != "" {
+		return why
 	}
 	if s.Requirements().Network {
 		return "simulated servers cannot be unplugged; use backend process or docker"
@@ -52,6 +52,14 @@ func missing(s scenarios.Scenario) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// unknown returns why servers of topology t cannot be simulated; "" if they can.
+func unknown(t cluster.Topology) string {
+	if t.Redis() || t.Kind == cluster.ZooKeeper {
+		return ""
+	}
+	return "there are no simulated servers of topology " + t.Kind + "; use backend process"
 }
 
 // Sim is the backend sim; see [New].
@@ -157,8 +165,11 @@ func propagateCancel(ctx, outer context.Context, cancel func()) {
 	}
 }
 
-// Start starts the simulated servers.
+// Start starts the simulated servers. The error wraps [cluster.ErrEnvironment] if there are none of the topology.
 func (b *Sim) Start(ctx context.Context, e backend.Env) (cluster.Cluster, error) {
+	if why := unknown(e.Topology); why != "" {
+		return nil, fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
+	}
 	b.epoch = time.Now()
 	b.lock = client.SharesInstances(b.options.Open(e.Lock))
 	seedLibraries(e.Seed)
