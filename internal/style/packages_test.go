@@ -22,7 +22,7 @@ func largePackages() map[string]int {
 	return map[string]int{
 		"checker":                     17282,
 		"cmd/chaos":                   5400,
-		"faults":                      4100,
+		"faults":                      3950,
 		"internal/cluster/process":    3410,
 		"internal/cluster/sim":        3600,
 		"internal/cluster/sim/engine": 8400,
