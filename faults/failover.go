@@ -3,6 +3,8 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -22,16 +24,15 @@ var failoverSpec = Spec{
 	OneShot:    true,
 	Lacks:      lacks[cluster.Promoter]("promote a replica"),
 	Inject: func(ctx context.Context, env Env, old string) (Injection, error) {
+		if slices.Contains(withRole(sampleAll(ctx, env.Cluster), roleReplica), old) {
+			return nil, fmt.Errorf("requesting a failover: %s is a replica; the target is the master to replace", old)
+		}
 		if err := env.Cluster.(cluster.Promoter).Promote(ctx); err != nil {
 			return nil, fmt.Errorf("requesting a failover: %w", err)
 		}
 		observe := awaitRole(env.Cluster, roleMaster, "a promoted replica", func(masters []string) (string, bool) {
-			for _, node := range masters {
-				if node != old {
-					return fmt.Sprintf("%s is master instead of %s", node, old), true
-				}
-			}
-			return "", false
+			other := slices.DeleteFunc(masters, func(node string) bool { return node == old })
+			return fmt.Sprintf("%s is master instead of %s", strings.Join(other, " and "), old), len(other) > 0
 		})
 		return &injection{observe: observe, undo: nothingToUndo}, nil
 	},

@@ -180,7 +180,7 @@ func (s Spec) WrongTopology(kind string) string {
 func (s Spec) WrongServers(t cluster.Topology) string {
 	why := s.WrongTopology(t.Kind)
 	if t.Kind == cluster.Postgres && t.Replicas == 0 && s.Topologies != nil {
-		why = cmp.Or(why, "it needs a standby: topology.replicas: 1")
+		why = cmp.Or(why, "it needs a standby (topology.replicas: 1)")
 	}
 	if s.Samples {
 		why = cmp.Or(why, t.LacksSamples())

@@ -9,9 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// manual-promotion is an operator's REPLICAOF NO ONE on a replica that Sentinels watch. Only clients that do not ask
-// the Sentinels reach it. It no longer replicates; yet Sentinels may choose it in the next failover, and make it a
-// replica again after more than 8 s, so there is nothing to undo.
+// manual-promotion is an operator's REPLICAOF NO ONE on a replica that Sentinels watch, which no longer replicates.
+// They make it a replica again when it has reported the role of master for more than 8 s: there is nothing to undo.
 var manualPromotionSpec = Spec{
 	Name:       "manual-promotion",
 	Doc:        "makes a replica a master (REPLICAOF NO ONE), as an operator does without SENTINEL FAILOVER.",

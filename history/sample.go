@@ -10,7 +10,7 @@ type Sample struct {
 	Node     string              `json:"node"`               // "n1"
 	Up       bool                `json:"up"`                 // the node replied
 	Role     string              `json:"role,omitempty"`     // "master" (leader) or "slave" (replica, follower); empty if it did not reply
-	Offset   int64               `json:"offset,omitempty"`   // replication offset; zxid; revision
+	Offset   int64               `json:"offset,omitempty"`   // replication offset; zxid; revision; end of the write-ahead log
 	Term     uint64              `json:"term,omitempty"`     // etcd: the raft term of the node
 	Replicas int                 `json:"replicas,omitempty"` // connected replicas, on a master
 	Keys     map[string]KeyState `json:"keys,omitempty"`     // by key; a key that is not held is absent

@@ -108,7 +108,8 @@ type Pauser interface {
 }
 
 // Promoter requests a failover in the cluster's own way (SENTINEL FAILOVER). It
-// returns when the request is accepted, before the failover is complete.
+// returns when the request is accepted, before the failover is complete, or, where an
+// operator promotes a replica, when it accepts writes.
 type Promoter interface {
 	Promote(ctx context.Context) error
 }

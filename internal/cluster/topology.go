@@ -102,7 +102,8 @@ func (t Topology) Validate() error {
 		}
 	case Postgres:
 		if t.Masters > 1 || t.Replicas < 0 || t.Replicas > 1 {
-			return fmt.Errorf("topology postgres has one primary and at most one standby, not %d replicas", t.Replicas)
+			return fmt.Errorf("topology postgres has one primary and at most one standby, not %d masters and %d replicas",
+				t.Masters, t.Replicas)
 		}
 	case Single, MySQL:
 		if t.Masters > 1 || t.Replicas != 0 {

@@ -94,7 +94,8 @@ func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 }
 
 // leftovers are, by lock, the keys that should not be there and will not be removed soon; false if this cannot be
-// known.
+// known. A master that a failover has replaced may still have its keys: where all masters are of all keys, each of them
+// has to have a key.
 func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
 	if !ok || s.run.hasProgram() { // a client of the user's own: its permitted leftovers are not known
@@ -105,6 +106,7 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 		left[key] = &history.LeftoverValue{}
 	}
 	kept, expire := s.keptKeys()
+	masters, found := 0, map[string]int{} // by name: how many masters have the key
 	for _, n := range s.cluster.Nodes() {
 		if s.witness.Sample(ctx, n.Name, nil).Role != "master" {
 			continue // it is behind: the release of a moment ago has not reached it, or it is down
@@ -113,12 +115,19 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 		if err != nil {
 			continue // the node is down
 		}
-		for name, ttl := range keys { // in any order: sorted below
+		masters++
+		for name, ttl := range keys { // in any order: counted
 			stays := ttl < 0 || ttl > s.run.params.Lease+keptLong
 			allowed := kept[name] && (ttl >= 0 || !expire[name])
-			if key := lockOf(name, left); stays && key != "" && !allowed && !slices.Contains(left[key].Keys, name) {
-				left[key].Keys = append(left[key].Keys, name)
+			if stays && !allowed {
+				found[name]++
 			}
+		}
+	}
+	several := slices.Contains([]string{cluster.Sharded, cluster.Quorum}, s.cluster.Topology().Kind)
+	for name, n := range found { // in any order: sorted below
+		if key := lockOf(name, left); key != "" && (n == masters || several) {
+			left[key].Keys = append(left[key].Keys, name)
 		}
 	}
 	for _, l := range left { // in any order: each is sorted

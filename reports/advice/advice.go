@@ -308,9 +308,19 @@ func ofTables() map[string][]evidence.Advice {
 		}},
 		OfTables + "lost-in-failover": {{
 			Text: "Keep the hold in a row, and let its commit wait for the standby that may be promoted " +
-				"(`synchronous_standby_names`). Locks of sessions, transactions and rows are in the memory of one server and " +
-				"are never replicated.",
+				"(`synchronous_standby_names`). Locks of sessions, transactions and rows end with their session, and no session " +
+				"moves to a standby.",
 			Cost: "each grant takes a replication round trip, and none is possible while no standby follows the primary",
+		}},
+		OfTables + "split-brain": {{
+			Text: "End the old primary before the standby is promoted (fencing of the node, a watchdog of the host), and let " +
+				"commits wait for the standby (`synchronous_standby_names`): then a primary that is cut off grants nothing.",
+			Cost: "nothing is granted while no standby follows the primary",
+		}},
+		OfTables + "replica-clock-ahead": {{
+			Text: "Monitor the clocks of all servers, slew them instead of stepping them, and promote no server whose clock " +
+				"is off by more than the safety margin of the leases.",
+			Cost: "monitoring; fewer servers that can take over",
 		}},
 		OfTables + "no-lease":    {lease},
 		OfTables + "left-behind": {lease},

@@ -84,8 +84,13 @@ func Postgres(ctx context.Context) (in Software, err error) {
 		return in, fmt.Errorf("%w: postgres not found (%w): install PostgreSQL (Debian, Ubuntu: apt-get install "+
 			"postgresql), or set %s to its path", cluster.ErrEnvironment, err, postgresProgram)
 	}
-	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil { // initdb is beside it
+	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil {
 		return in, fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)
+	}
+	for _, tool := range []string{"initdb", "pg_basebackup"} {
+		if _, err := exec.LookPath(filepath.Join(filepath.Dir(in.Program), tool)); err != nil {
+			return in, fmt.Errorf("%w: PostgreSQL has no %s beside %s: %w", cluster.ErrEnvironment, tool, in.Program, err)
+		}
 	}
 	in.Version, err = version(ctx, in.Program, "(PostgreSQL) ")
 	return in, err

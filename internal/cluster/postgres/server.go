@@ -33,11 +33,17 @@ func (Kind) Config(s database.Server) string {
 	maps.Copy(settings, s.Options)
 	settings["listen_addresses"], settings["port"] = s.At.Addr().String(), strconv.Itoa(int(s.At.Port()))
 	if s.Primary.IsValid() {
-		delete(settings, cluster.StandbyNames) // when it is promoted, nobody follows it
-		settings["primary_conninfo"] = fmt.Sprintf("host=%s port=%d user=%s password=%s", s.Primary.Addr(),
-			s.Primary.Port(), topology.PostgresUser, s.Password)
+		delete(settings, cluster.StandbyNames)            // when it is promoted, nobody follows it
+		settings["wal_retrieve_retry_interval"] = "100ms" // it follows again soon after a restart of the primary
+		settings["primary_conninfo"] = conninfo(s) + " password=" + s.Password
 	}
 	return database.Lines(settings, "%s = '%s'\n")
+}
+
+// conninfo is where the primary of a standby is. It overrides what the user's environment says about other servers.
+func conninfo(s database.Server) string {
+	return fmt.Sprintf("host=%s hostaddr=%[1]s port=%d user=%s sslmode=disable gssencmode=disable", s.Primary.Addr(),
+		s.Primary.Port(), topology.PostgresUser)
 }
 
 // Prepare makes a new database, whose user has the password of the run, or, for a standby, a copy of the primary.
@@ -47,7 +53,7 @@ func (Kind) Prepare(s database.Server, run func(tool child.Spec) error) ([]strin
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(s.Data(), "PG_VERSION")); err == nil {
-		return args, nil
+		return args, stand(s)
 	}
 	secret := filepath.Join(s.Disk, "password")
 	defer os.Remove(secret)
@@ -56,23 +62,32 @@ func (Kind) Prepare(s database.Server, run func(tool child.Spec) error) ([]strin
 			return err
 		}
 		return run(child.Spec{
-			Path: filepath.Join(filepath.Dir(s.Program), name), Args: append(args, "--pgdata="+s.Data(), "--no-sync",
-				"--username="+topology.PostgresUser), Env: []string{"PGPASSFILE=" + secret},
+			Path: filepath.Join(filepath.Dir(s.Program), name), Args: append(args, "--pgdata="+s.Data(), "--no-sync"),
+			Env: []string{"PGPASSFILE=" + secret},
 		})
 	}
 	if s.Primary.IsValid() {
-		if err := tool("pg_basebackup", "*:*:*:*:"+s.Password, "--host="+s.Primary.Addr().String(),
-			"--port="+strconv.Itoa(int(s.Primary.Port())), "--no-password", "--checkpoint=fast"); err != nil {
+		// with a slot it would count, for a moment, as the standby that commits wait for
+		if err := tool("pg_basebackup", "*:*:*:*:"+s.Password, "--dbname="+conninfo(s), "--no-password", "--no-slot",
+			"--checkpoint=fast"); err != nil {
 			return nil, err
 		}
-		return args, os.WriteFile(filepath.Join(s.Data(), "standby.signal"), nil, 0o644)
+		return args, stand(s)
 	}
-	if err := tool("initdb", s.Password, "--pwfile="+secret, "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale",
-		"--no-instructions"); err != nil {
+	if err := tool("initdb", s.Password, "--username="+topology.PostgresUser, "--pwfile="+secret, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--no-locale", "--no-instructions"); err != nil {
 		return nil, err
 	}
 	const local = "host all all 127.0.0.0/8 scram-sha-256\nhost replication all 127.0.0.0/8 scram-sha-256\n"
 	return args, os.WriteFile(filepath.Join(s.Data(), "pg_hba.conf"), []byte(local), 0o600)
+}
+
+// stand makes a server with a copy of a primary its standby; it changes no other server.
+func stand(s database.Server) error {
+	if !s.Primary.IsValid() {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(s.Data(), "standby.signal"), nil, 0o644)
 }
 
 // RemoveInterlock removes the piece of shared memory by which a server recognizes another one that still runs on its

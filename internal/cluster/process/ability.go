@@ -62,7 +62,7 @@ func (c *Cluster) with(doing, node string, do func(*server) error) error {
 	return nil
 }
 
-// Promote requests a failover from each Sentinel in turn until one accepts. In a replicated topology it acts as an
+// Promote requests a failover from each Sentinel in turn until one accepts. Without Sentinels it acts as an
 // operator: see promoteByHand.
 func (c *Cluster) Promote(ctx context.Context) error {
 	switch c.topology.Kind {

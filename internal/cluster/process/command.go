@@ -97,7 +97,7 @@ func (c commandSoftware) values(s *server) cluster.Values {
 func (commandSoftware) config(*server) string { return "" }
 
 // prepare is the command line of s, whose environment is set once.
-func (c commandSoftware) prepare(s *server) ([]string, error) {
+func (c commandSoftware) prepare(_ context.Context, s *server) ([]string, error) {
 	v := c.values(s)
 	if s.proc.Load() == nil {
 		for name, value := range c.topology.Env {

@@ -1,12 +1,15 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/child"
@@ -40,7 +43,7 @@ func (d databaseSoftware) at(s *server) database.Server {
 		Program: d.program, Run: d.data, Dir: s.dir, Disk: s.disk, Conf: s.conf, Options: d.topology.Options,
 		At: netip.AddrPortFrom(s.location.IP, uint16(s.location.Port)), Password: d.password, User: s.user,
 	}
-	if d.topology.MasterOf(s.I) > 0 {
+	if d.topology.MasterOf(s.I) > 0 && d.addressed() != s { // it has not been promoted
 		place.Primary = d.nodes[0].location.BusGate
 	}
 	return place
@@ -49,19 +52,23 @@ func (d databaseSoftware) at(s *server) database.Server {
 func (d databaseSoftware) config(s *server) string { return d.kind.Config(d.at(s)) }
 
 // prepare runs the tools that make a database as the server's user, and records them.
-func (d databaseSoftware) prepare(s *server) (args []string, err error) {
+func (d databaseSoftware) prepare(ctx context.Context, s *server) (args []string, err error) {
 	if s.user, err = database.User(d.kind.Users()); err != nil {
 		return nil, err
 	}
 	return d.kind.Prepare(d.at(s), func(tool child.Spec) error {
-		tool.Dir, tool.Env, tool.Stderr, tool.User = s.disk, append(os.Environ(), tool.Env...), s.logFile, s.user
+		others := func(variable string) bool { return strings.HasPrefix(variable, "PG") } // about servers of the user
+		tool.Env = append(slices.DeleteFunc(os.Environ(), others), tool.Env...)
+		tool.Dir, tool.Stderr, tool.User = s.disk, s.logFile, s.user
 		started, err := startChild(d.ledger, tool)
 		if err == nil {
+			stop := context.AfterFunc(ctx, func() { _ = started.Kill() })
 			err = started.Wait()
+			stop()
 		}
 		if err != nil {
-			err = fmt.Errorf("%w: %s: %w; its log ends with:\n%s", cluster.ErrEnvironment, filepath.Base(tool.Path), err,
-				s.tail())
+			err = fmt.Errorf("%w: %s: %w; its log ends with:\n%s", cluster.ErrEnvironment, filepath.Base(tool.Path),
+				cmp.Or(ctx.Err(), err), s.tail())
 		}
 		return err
 	})
@@ -78,12 +85,16 @@ func (d databaseSoftware) promote(ctx context.Context, s *server) error {
 	if err := s.reader.(*postgres.Reader).Promote(ctx); err != nil {
 		return err
 	}
-	return poll(ctx, func() string {
-		if d.sample(ctx, s, nil).Role != "master" {
+	err := poll(ctx, func() string {
+		if s.responsive() && d.sample(ctx, s, nil).Role != "master" {
 			return "it is not promoted yet"
 		}
 		return ""
 	})
+	if err == nil && !s.responsive() {
+		err = cluster.ErrDown
+	}
+	return err
 }
 
 // openReplicationGate opens the gate through which the other server follows s.

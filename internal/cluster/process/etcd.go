@@ -81,7 +81,7 @@ func peerURL(s *server) string { return "http://" + s.location.BusGate.String() 
 
 // prepare replaces a member whose disk is empty after its first start, as an operator has to: a member that came back
 // under its old identity would have lost its promises, and etcd ends it.
-func (e etcdSoftware) prepare(s *server) ([]string, error) {
+func (e etcdSoftware) prepare(_ context.Context, s *server) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(s.disk, "data", "member")); err != nil && s.proc.Load() != nil {
 		if err := e.replace(s); err != nil {
 			return nil, fmt.Errorf("replacing member %s, whose disk is empty: %w", s.name, err)

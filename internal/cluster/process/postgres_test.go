@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"net"
 	"path/filepath"
@@ -15,13 +16,17 @@ import (
 	"github.com/lockchaos/lockchaos/topology"
 )
 
-// postgresUp is up for a PostgreSQL server and its standbys.
-func postgresUp(t *testing.T, standbys int) *Cluster {
+// postgresUp is up for a PostgreSQL server and its standbys, with an option.
+func postgresUp(t *testing.T, standbys int, option ...string) *Cluster {
 	t.Helper()
 	if _, err := installed.Postgres(t.Context()); err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
-	return up(t, cluster.Topology{Kind: cluster.Postgres, Replicas: standbys})
+	pg := cluster.Topology{Kind: cluster.Postgres, Replicas: standbys}
+	if len(option) > 0 {
+		pg.Options = map[string]string{option[0]: option[1]}
+	}
+	return up(t, pg)
 }
 
 // session is a session of client 0, through the gate.
@@ -178,6 +183,38 @@ func TestPostgresStandby(t *testing.T) {
 	}
 	if err := c.Promote(ctx); !errors.Is(err, cluster.ErrDown) {
 		t.Errorf("promoting where no standby is left: %v", err)
+	}
+	must(t, c.Kill(ctx, "n2"))
+	must(t, c.Wipe(ctx, "n2"))
+	must(t, c.Restart(ctx, "n2"))
+	if s := look(t, c, "n2", keys...); s.Role != "master" || len(s.Keys) != 0 {
+		t.Errorf("after its promotion, a server with an empty disk has a new database: %+v", s)
+	}
+}
+
+// TestPostgresSynchronous: with a standby that has to confirm them, no commit succeeds while replication is held, and
+// the promoted standby, which nobody follows, confirms its own. The primary was killed before.
+func TestPostgresSynchronous(t *testing.T) {
+	c := postgresUp(t, 1, cluster.StandbyNames, "*")
+	ctx := t.Context()
+	conn := session(t, c)
+	execute(t, conn, `INSERT INTO locks VALUES ('kept', 'bob')`)
+	must(t, c.SetRule(cluster.Link{From: "n2", To: "n1"}, cluster.Back, cluster.Rule{Mode: cluster.Hold}))
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if _, err := conn.Exec(short, `INSERT INTO locks VALUES ('lost', 'bob')`); err == nil {
+		t.Error("a commit succeeded that the standby did not have")
+	}
+	must(t, c.Kill(ctx, "n1"))
+	must(t, c.Promote(ctx))
+	execute(t, session(t, c), `INSERT INTO locks VALUES ('after', 'alice')`)
+	if s := look(t, c, "n2", "kept", "lost", "after"); len(s.Keys) != 2 || s.Keys["kept"].Owner != "bob" {
+		t.Errorf("the promoted standby: %+v", s)
+	}
+	must(t, c.Restart(ctx, "n1"))
+	execute(t, session(t, c), `INSERT INTO locks VALUES ('last', 'alice')`)
+	if s := look(t, c, "n2", "last"); s.Keys["last"].Owner != "alice" {
+		t.Errorf("the address leads to the old primary again: %+v", s)
 	}
 }
 

@@ -6,8 +6,8 @@
 //
 //	127.0.1.i    node i itself; it also connects to others from here
 //	127.0.2.i    the gate in front of node i: the only address that is announced;
-//	             in a cluster also the gate in front of its bus, one port higher, and
-//	             in an etcd cluster that in front of its peer port
+//	             one port higher the gate in front of its bus (cluster), of its
+//	             peer port (etcd) or for its standby (postgres)
 //	127.0.3.i    Sentinel i itself; it also connects to others from here
 //	127.0.5.i    the gate in front of Sentinel i
 //	127.0.4.1…   the clients; from the 251st on 127.4.x.y
@@ -356,6 +356,7 @@ func (c *Cluster) newServer(h Host) *server {
 	case cluster.Postgres:
 		s.reader = postgres.New(s.location.target(), c.password)
 		s.mark = "LOCKCHAOS_SERVER_DIR=" + s.dir
+		s.env = append(s.env, "PGCHANNELBINDING=disable", "PGTARGETSESSIONATTRS=any") // of its connection to a primary
 	case cluster.MySQL:
 		s.reader = mysql.New(s.location.target(), c.password)
 	}

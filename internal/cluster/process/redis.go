@@ -19,7 +19,7 @@ type software interface {
 	// config is the configuration file of s.
 	config(s *server) string
 	// prepare is called before each start of s. It returns the arguments of the program.
-	prepare(s *server) (args []string, err error)
+	prepare(ctx context.Context, s *server) (args []string, err error)
 	// form starts the servers and returns when they are ready.
 	form(ctx context.Context) error
 	probe
@@ -88,7 +88,7 @@ func newRedis(c *Cluster) redisSoftware {
 
 func (r redisSoftware) config(s *server) string { return r.redisConfig(s) }
 
-func (r redisSoftware) prepare(s *server) ([]string, error) {
+func (r redisSoftware) prepare(_ context.Context, s *server) ([]string, error) {
 	args := []string{s.inside(s.conf)}
 	if s.Sentinel {
 		args = append(args, "--sentinel")

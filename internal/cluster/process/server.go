@@ -45,7 +45,7 @@ type server struct {
 	logFile  string
 	log      *slog.Logger
 	gate     *gate.Gate
-	bus      *gate.Gate     // in front of its cluster bus, or of the peer port of an etcd member; nil: it has none
+	bus      *gate.Gate     // in front of its cluster bus or its peer port, or for its standby; nil: it has none
 	more     []*gate.Gate   // in front of the other ports of a program of the user, in their order
 	peers    []peerGates    // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
 	admin    *admin         // of a Redis server
@@ -85,7 +85,7 @@ func (s *server) start(ctx context.Context) error {
 	if s.running() {
 		return errors.New("already running")
 	}
-	args, err := s.software.prepare(s)
+	args, err := s.software.prepare(ctx, s)
 	if err != nil {
 		return err
 	}

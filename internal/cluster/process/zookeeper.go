@@ -113,7 +113,7 @@ func (z zookeeperSoftware) config(s *server) string {
 }
 
 // prepare writes the member's number to its disk, where ZooKeeper reads it: a wiped disk has none.
-func (z zookeeperSoftware) prepare(s *server) ([]string, error) {
+func (z zookeeperSoftware) prepare(_ context.Context, s *server) ([]string, error) {
 	if err := os.WriteFile(filepath.Join(s.disk, "myid"), fmt.Appendln(nil, s.I), 0o644); err != nil {
 		return nil, err
 	}
