@@ -30,10 +30,11 @@ func startFile(s database.Server) string { return filepath.Join(s.Dir, "start.sq
 // than the names of sessions. Options with loose_ are not known to every server. There is no Unix socket.
 func (Kind) Config(s database.Server) string {
 	settings := map[string]string{
-		"max_connections": "200", "default_time_zone": "+00:00", "skip_name_resolve": "ON", "skip_log_bin": "",
-		"innodb_buffer_pool_size": "16M", "innodb_log_file_size": "8M", "innodb_autoextend_increment": "1",
-		"innodb_data_file_path": "ibdata1:5M:autoextend", "key_buffer_size": "1M", "loose_aria_pagecache_buffer_size": "1M",
-		"loose_mysqlx": "OFF", "performance_schema": "ON", "performance_schema_session_connect_attrs_size": "2048",
+		"max_connections": "200", "default_time_zone": "+00:00", "skip_name_resolve": "ON", "loose_mysqlx": "OFF",
+		"innodb_buffer_pool_size": "16M", "loose_innodb_log_file_size": "8M", "loose_innodb_redo_log_capacity": "8M",
+		"innodb_autoextend_increment": "1", "innodb_data_file_path": "ibdata1:5M:autoextend",
+		"key_buffer_size": "1M", "loose_aria_pagecache_buffer_size": "1M",
+		"performance_schema": "ON", "performance_schema_session_connect_attrs_size": "2048",
 		"performance_schema_digests_size": "0", "performance_schema_max_table_instances": "0",
 		"performance_schema_events_waits_history_long_size":      "0",
 		"performance_schema_events_statements_history_long_size": "0",
@@ -43,7 +44,7 @@ func (Kind) Config(s database.Server) string {
 		"bind_address": s.At.Addr().String(), "port": strconv.Itoa(int(s.At.Port())), "socket": "",
 		"datadir": s.Data(), "tmpdir": s.Disk, "pid_file": filepath.Join(s.Disk, "pid"), "init_file": startFile(s),
 	})
-	return "[mysqld]\n" + database.Lines(settings, "%s = %s\n")
+	return "[mysqld]\nskip_log_bin\n" + database.Lines(settings, "%s = %s\n")
 }
 
 // start are the statements by which a new database gets its only user, whose password is that of the run, and the
