@@ -118,8 +118,7 @@ func (e *extents) freeAt(i int32) time.Duration {
 // mayHold reports whether acquire s may have been granted without a hold in view: its outcome is unknown, or the holds
 // of its owner are.
 func (v *view) mayHold(s *history.Span) bool {
-	return isAcquire(s.Op) &&
-		(s.Outcome == history.Info || s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
+	return isAcquire(s.Op) && (s.Outcome == history.Info || s.Outcome == history.OK && v.ownerOrder[s.Owner] == ordUnknown)
 }
 
 // add adds a time in which a hold may exist.

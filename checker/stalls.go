@@ -10,9 +10,8 @@ import (
 )
 
 // This file is about the times in which a client or the harness itself did not run although no fault had stopped it:
-// another program stopped it, or the machine slept or had no processor to spare. While the harness is stopped, clients
-// get no requests, their replies and notices are recorded late, and the network, which passes through the harness,
-// carries nothing. For the checkers everyone was stopped then: the servers were unavailable, and so was every client.
+// another program did, or the machine slept or was overloaded. While the harness is stopped, the network carries
+// nothing and events are recorded late: for the checkers, the servers were unavailable, and so was every client.
 
 // noticedBy is when a fault that was in force during s counts as over: its end, later by the stalls meanwhile, in which
 // no client noticed anything. A connection that is silent for good, say, is found dead only by a client that runs.
@@ -100,7 +99,9 @@ func (v *view) endHold(h *hold, end time.Duration) {
 	if h.until = max(h.from, end); h.ending == endReleased {
 		return
 	}
-	h.core = min(h.core, h.until)
+	if h.core = min(h.core, h.until); h.ending == endOpen {
+		h.ending = endLost
+	}
 	v.promised[h.span] = h.core
 }
 
