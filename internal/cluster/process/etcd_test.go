@@ -39,12 +39,12 @@ func TestEtcd(t *testing.T) {
 // have not chosen another one. Without a majority it cannot be replaced, and the error says so.
 func TestEtcdReplaceInAnElection(t *testing.T) {
 	c, ctx := etcdUp(t), t.Context()
-	old := inRole(ctx, c, "master")[0]
+	old := firstIn(t, c, "master")
 	if err := errors.Join(c.Kill(ctx, old), c.Wipe(ctx, old), c.Restart(ctx, old)); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the empty member to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
-	other := inRole(ctx, c, "master")[0]
+	other := firstIn(t, c, "master")
 	if err := errors.Join(c.Kill(ctx, other), c.Kill(ctx, old), c.Wipe(ctx, old)); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func otherLeads(t *testing.T, c *Cluster, old string) {
 // network is healed it follows. So the gates between members know who connects, although all have the same address.
 func TestEtcdLeaderCutOff(t *testing.T) {
 	c, ctx := etcdUp(t), t.Context()
-	old := inRole(ctx, c, "master")[0]
+	old := firstIn(t, c, "master")
 	setPeers(t, c, old, cluster.Rule{Mode: cluster.Hold})
 	otherLeads(t, c, old)
 	waitFor(t, "the old leader to step down", func() bool { return c.Sample(ctx, old, nil).Role != "master" })
@@ -78,7 +78,7 @@ func TestEtcdLeaderCutOff(t *testing.T) {
 // TestEtcdTwoCutOff: members that are not cut off stay together.
 func TestEtcdTwoCutOff(t *testing.T) {
 	c, ctx := etcdUp(t), t.Context()
-	follower := inRole(ctx, c, "slave")[0]
+	follower := firstIn(t, c, "slave")
 	setPeers(t, c, follower, cluster.Rule{Mode: cluster.Cut})
 	waitFor(t, "the follower to know no leader", func() bool { return !c.Sample(ctx, follower, nil).Up })
 	if n := len(inRole(ctx, c, "master")); n != 1 {

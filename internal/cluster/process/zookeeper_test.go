@@ -29,6 +29,18 @@ func inRole(ctx context.Context, c *Cluster, role string) (nodes []string) {
 	return nodes
 }
 
+// firstIn waits until a member has that role: on a busy machine there may be an election at any time.
+func firstIn(t *testing.T, c *Cluster, role string) (node string) {
+	t.Helper()
+	waitFor(t, "a "+role, func() bool {
+		if nodes := inRole(t.Context(), c, role); len(nodes) > 0 {
+			node = nodes[0]
+		}
+		return node != ""
+	})
+	return node
+}
+
 // killLeader kills the leader of three members, and waits until another one leads.
 func killLeader(t *testing.T, c *Cluster) (old string) {
 	t.Helper()
@@ -65,7 +77,7 @@ func TestEnsemble(t *testing.T) {
 func TestEnsembleLeaderCutOff(t *testing.T) {
 	skipEnsemble(t)
 	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()
-	old := inRole(ctx, c, "master")[0]
+	old := firstIn(t, c, "master")
 	setPeers(t, c, old, cluster.Rule{Mode: cluster.Hold})
 	took := waitFor(t, "another member to lead", func() bool {
 		now := inRole(ctx, c, "master")
@@ -109,7 +121,7 @@ func TestEnsembleClock(t *testing.T) {
 		t.Skip("NOT RUN: ", err)
 	}
 	c, ctx := startWith(t, cluster.Topology{Kind: cluster.ZooKeeper}, cluster.Requirements{Clocks: true}), t.Context()
-	leader, follower := inRole(ctx, c, "master")[0], inRole(ctx, c, "slave")[0]
+	leader, follower := firstIn(t, c, "master"), firstIn(t, c, "slave")
 	if _, err := c.ReadClock(ctx, follower); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a follower: %v", err)
 	}
