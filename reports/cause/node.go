@@ -269,11 +269,11 @@ func findSessionEnded(q *inquiry) *Cause {
 	}
 	a, b := q.p.A, q.p.B
 	c := because("%s, granted it at %s, ", a, a.GrantedAt())
-	cut := q.r.EffectOn(cluster.ClientName(a.Client), a.Asked, b.From, func(f *evidence.Fault) bool {
+	cut := q.r.EffectOn(cluster.ClientName(a.Client), a.From, b.From, func(f *evidence.Fault) bool {
 		return f.Does(history.FaultDrops, history.ObjectConnections)
 	})
 	switch option := q.idleTimeout(); {
-	case option != "":
+	case option != "" && cut == nil:
 		if f := q.r.FaultIn(a, a.From, b.From); f != nil {
 			c.blame(f, "%s and ", f.During())
 		}

@@ -110,7 +110,8 @@ func MySQL(ctx context.Context) (in Software, err error) {
 	if in.Program, err = filepath.EvalSymlinks(in.Program); err != nil {
 		return in, fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)
 	}
-	if in.Version, err = version(ctx, in.Program, "Ver "); err != nil || !strings.Contains(in.Version, "MariaDB") {
+	in.Version, err = version(ctx, in.Program, "Ver ", "--no-defaults")
+	if err != nil || !strings.Contains(in.Version, "MariaDB") {
 		return in, err
 	}
 	base := filepath.Dir(filepath.Dir(in.Program))
@@ -136,9 +137,9 @@ func program(variable, name string, elsewhere ...string) (string, error) {
 	return found, err
 }
 
-// version is the word after a text that the program prints with --version.
-func version(ctx context.Context, program, after string) (string, error) {
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
+// version is the word after a text that the program prints with --version, and arguments before it.
+func version(ctx context.Context, program, after string, first ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, append(first, "--version")...).Output()
 	_, rest, _ := strings.Cut(string(out), after)
 	if words := strings.Fields(rest); err == nil && len(words) > 0 {
 		return words[0], nil

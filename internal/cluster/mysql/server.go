@@ -76,7 +76,7 @@ func (k Kind) Prepare(s database.Server, run func(tool child.Spec) error) ([]str
 	if k.Installer != "" {
 		tool = child.Spec{Path: k.Installer, Args: []string{
 			args[0], "--datadir=" + s.Data(), "--basedir=" + filepath.Dir(filepath.Dir(s.Program)), "--skip-test-db",
-			"--skip-name-resolve",
+			"--skip-name-resolve", "--auth-root-socket-user=root", // not one of this program's user as well
 		}}
 	}
 	if err := run(tool); err != nil {

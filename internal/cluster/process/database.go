@@ -57,7 +57,7 @@ func (d databaseSoftware) prepare(ctx context.Context, s *server) (args []string
 		return nil, err
 	}
 	return d.kind.Prepare(d.at(s), func(tool child.Spec) error {
-		others := func(variable string) bool { return strings.HasPrefix(variable, "PG") } // about servers of the user
+		others := func(v string) bool { return strings.HasPrefix(v, "PG") || strings.HasPrefix(v, "MYSQL") } // of the user
 		tool.Env = append(slices.DeleteFunc(os.Environ(), others), tool.Env...)
 		tool.Dir, tool.Stderr, tool.User = s.disk, s.logFile, s.user
 		started, err := startChild(d.ledger, tool)

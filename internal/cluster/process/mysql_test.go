@@ -144,6 +144,7 @@ func TestMySQLKilled(t *testing.T) {
 
 // TestMySQLPassword: the user of the run is the only one that can connect, with the password alone.
 func TestMySQLPassword(t *testing.T) {
+	t.Setenv("USER", "alice") // the program that makes databases adds a user of that name, if nothing forbids it
 	c := mysqlUp(t)
 	for _, user := range []string{"root", "", topology.MySQLUser} {
 		config := mysql.Connector(c.nodes[0].location.target(), "")

@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/locks/database"
 	"github.com/lockchaos/lockchaos/internal/locks/native"
+	"github.com/lockchaos/lockchaos/internal/testkit/locktest"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -22,6 +23,13 @@ import (
 
 // setup is that of client n of a new server.
 func setup(t *testing.T) func(n int) client.Setup {
+	t.Helper()
+	c := start(t)
+	return func(n int) client.Setup { return client.Setup{Endpoints: c.Endpoints(n), Seed: uint64(n)} }
+}
+
+// start starts a server.
+func start(t *testing.T) *process.Cluster {
 	t.Helper()
 	if _, err := installed.MySQL(t.Context()); err != nil {
 		t.Skip("NOT RUN: ", err)
@@ -35,7 +43,7 @@ func setup(t *testing.T) func(n int) client.Setup {
 			t.Error(err)
 		}
 	})
-	return func(n int) client.Setup { return client.Setup{Endpoints: c.Endpoints(n), Seed: uint64(n)} }
+	return c
 }
 
 // open opens the lock of that name.
@@ -85,6 +93,53 @@ func TestWaits(t *testing.T) {
 				if shortest > wait+500*time.Millisecond {
 					t.Errorf("waits of %v end after %v or more", wait, shortest)
 				}
+			}
+		})
+	}
+}
+
+// TestStoppedWaiter: the witness shows the new holder although its client gets no reply and sends nothing after the
+// grant, as a client that was stopped in its wait.
+func TestStoppedWaiter(t *testing.T) {
+	c := start(t)
+	for _, name := range []string{"mysql-get-lock", "mysql-row"} {
+		t.Run(name, func(t *testing.T) {
+			a := open(t, name, client.Setup{Endpoints: c.Endpoints(0)})
+			b := open(t, name, client.Setup{Endpoints: c.Endpoints(1)})
+			if err := acquire(t, a, name, "alice", 0); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- acquire(t, b, name, "bob", time.Minute) }()
+			config, err := configure(client.Setup{Endpoints: c.Endpoints(2)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			observer, err := connect(t.Context(), config, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer observer.End()
+			locktest.Eventually(t, time.Minute, "bob waits", func() (waits bool) {
+				err := observer.QueryRowContext(t.Context(), `SELECT count(*) > 0 FROM information_schema.processlist
+					WHERE id <> connection_id() AND (info LIKE '%FOR UPDATE%' OR info LIKE '%GET_LOCK%')`).Scan(&waits)
+				return err == nil && waits
+			})
+			link := cluster.Link{From: cluster.ClientName(1), To: cluster.Any}
+			if err := c.SetRule(link, cluster.Both, cluster.Rule{Mode: cluster.Hold}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Release(t.Context(), client.Hold{Key: name, Owner: "alice"}); err != nil {
+				t.Fatal(err)
+			}
+			locktest.Eventually(t, time.Minute, "the witness shows bob", func() bool {
+				return c.Sample(t.Context(), "n1", []string{name}).Keys[name].Owner == "bob"
+			})
+			if err := c.SetRule(link, cluster.Both, cluster.Rule{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -17,6 +17,9 @@ import (
 func opensSession(of func(session) database.Session) openFunc {
 	return func(s client.Setup, _ func(client.Reply)) (client.Locker, error) {
 		config, err := configure(s)
+		if err == nil {
+			config.MultiStatements = true // a row is locked, and gets its owner, in one request
+		}
 		return &database.Sessions{Begin: func(ctx context.Context, owner string) (database.Session, error) {
 			c, err := connect(ctx, config, owner)
 			if err != nil {
@@ -62,39 +65,57 @@ func (s namedLock) Release(ctx context.Context, h client.Hold) error {
 	return err
 }
 
-// lockedRow is the lock of a row: SELECT … FOR UPDATE. The transaction writes its owner to the row, for the witness,
-// and is rolled back when the lock is released.
+// lockedRow is the lock of a row: SELECT … FOR UPDATE. The same request writes the owner to the row, for the witness: a
+// client that is stopped as soon as it has the lock sends no other one. The transaction is rolled back when the lock is
+// released.
 type lockedRow struct{ session }
 
 // Acquire acquires the lock.
 func (s lockedRow) Acquire(ctx context.Context, a client.Acquire, began time.Time) error {
-	if err := s.exist(ctx, a.Key); err != nil {
-		return fmt.Errorf("%w: %w", native.ErrNoSession, err) // the lock was not requested
-	}
 	wait, seconds := rest(a, began)
-	limit := fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", seconds)
-	for _, setup := range []string{limit, "START TRANSACTION"} {
-		if _, err := s.ExecContext(ctx, setup); err != nil {
-			return fmt.Errorf("%w: %w", native.ErrNoSession, err)
-		}
+	_, err := s.ExecContext(ctx, fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", seconds))
+	if err == nil {
+		err = s.exist(ctx, a.Key)
+	}
+	if err == nil {
+		_, err = s.ExecContext(ctx, "START TRANSACTION")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", native.ErrNoSession, err) // the lock was not requested
 	}
 	statement := "SELECT 1 FROM locks WHERE name = ? FOR UPDATE NOWAIT"
 	if a.Wait > 0 {
 		statement = bounded(wait, "1 FROM locks WHERE name = ? FOR UPDATE")
 	}
-	var one int
-	err := s.QueryRowContext(ctx, statement, a.Key).Scan(&one)
-	if refused(err, statementTimeout, queryTimeout, waitTimeout, wouldWait) {
+	locked, err := s.lockRow(ctx, statement+"; UPDATE locks SET owner = ? WHERE name = ?", a.Key, a.Owner, a.Key)
+	switch {
+	case refused(err, statementTimeout, queryTimeout, waitTimeout, wouldWait):
 		return lock.ErrHeld
-	}
-	if err == nil {
-		_, err = s.ExecContext(ctx, "UPDATE locks SET owner = ? WHERE name = ?", a.Owner, a.Key)
+	case err == nil && !locked: // the client that creates the row has not committed it
+		return fmt.Errorf("%w: the row does not exist yet", native.ErrNoSession)
 	}
 	return err
 }
 
-// exist creates the row if it is missing. An INSERT waits if the row is locked, and locks it for a moment if it is not:
-// a read does neither.
+// lockRow sends a statement that locks a row and one that changes it, and reports whether there is such a row. The
+// server executes the second one if the first one did not fail.
+func (s lockedRow) lockRow(ctx context.Context, statements string, args ...any) (locked bool, err error) {
+	rows, err := s.QueryContext(ctx, statements, args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	locked = rows.Next()
+	for more := true; more; more = rows.NextResultSet() {
+		for rows.Next() { // nothing is left
+			continue
+		}
+	}
+	return locked, rows.Err()
+}
+
+// exist creates the row if it is missing. An INSERT waits if the row is locked, and locks it for a moment if it is not,
+// so that a try may be refused at the first use of a name; a read does neither.
 func (s lockedRow) exist(ctx context.Context, name string) error {
 	var one int
 	err := s.QueryRowContext(ctx, "SELECT 1 FROM locks WHERE name = ?", name).Scan(&one)
