@@ -15,7 +15,7 @@ const (
 	staleWrite    // with an older token than one already seen
 	foreignLost   // data of another program, under the name of a lock, were changed or deleted
 	latestGrant   // acquits: its writer was the latest to be granted the lock, whatever its token is
-	stalledWriter // acquits: the promise to a writer ended while it, or the harness, which records writes, was stopped
+	stalledWriter // acquits: the promise to a writer ended while it, a server or the harness was stopped
 )
 
 func damageRules() []string {
@@ -89,14 +89,14 @@ func checkDamage(v *view, o Options) Result {
 	found := newFindings(o)
 	log := newDamageLog(len(v.h.Keys))
 	for i := range v.h.Touches {
-		v.damage(log, int32(i), found)
+		v.damage(log, int32(i), o, found)
 	}
 	v.foreignDamage(o, found)
 	return v.damageResult(found, log)
 }
 
 // damage judges one arrival at the resource.
-func (v *view) damage(log *damageLog, i int32, found *findings) {
+func (v *view) damage(log *damageLog, i int32, o Options, found *findings) {
 	t := &v.h.Touches[i]
 	log.counts["writes"]++
 	if newest, _ := log.fence.newest(t); t.Token < newest {
@@ -108,20 +108,17 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 		log.seen.restart(t)
 		stale = false
 	}
-	switch f := (finding{y: i, start: t.Time, end: t.Time}); {
+	f := finding{rule: staleWrite, x: by, y: i, start: t.Time, end: t.Time}
+	if !stale {
+		f.rule, f.x = lostUpdate, log.seen.write[t.Key]
+	}
+	switch {
 	case !t.Accepted:
 		log.counts["refused"]++
-	case (stale || lost) && !found.off.has(stalledWriter) && v.writtenStalled(i):
+	case !stale && !lost:
+	case !found.off.has(stalledWriter) && (v.writtenStalled(i, o) || !stale && f.x >= 0 && v.writtenStalled(f.x, o)):
 		log.stalled++
-	case stale:
-		f.rule, f.x = staleWrite, by
-		found.add(f)
-	case lost:
-		f.rule, f.x = lostUpdate, log.seen.write[t.Key]
-		if !found.off.has(stalledWriter) && v.writtenStalled(f.x) {
-			log.stalled++
-			break
-		}
+	default:
 		found.add(f)
 	}
 	if t.Accepted && stale {
@@ -183,9 +180,8 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 		r.Summary = noWrites
 	case r.Outcome == Holds && log.stalled > 0:
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client or the harness "+
-			"was stopped",
-			log.stalled, format.Count(len(v.h.Touches), "guarded write"))
+		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client, a server or the "+
+			"harness was stopped", log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds:
 		r.Summary = format.Count(len(v.h.Touches), "guarded write")
 		if n := counts["refused"]; n > 0 {

@@ -87,26 +87,10 @@ const severalServers = "several"
 
 // longestOutage is the longest time that a fault at a server, or the silence of one, lasted.
 func (v *view) longestOutage() (longest time.Duration) {
-	silent := make(map[string]time.Duration)
-	for _, f := range v.faultTimes() {
+	for _, f := range append(v.silences(), v.faultTimes()...) {
 		if f.client() < 0 {
 			longest = max(longest, min(f.until, v.h.End)-f.from)
 		}
-	}
-	for _, f := range refs(v.h.Faults) {
-		switch {
-		case f.Phase != history.Noted:
-		case f.Name == history.NodeSilent:
-			silent[f.Target] = f.Time - f.Lasted
-		case f.Name == history.NodeReplies:
-			if from, is := silent[f.Target]; is {
-				longest = max(longest, f.Time-from)
-				delete(silent, f.Target)
-			}
-		}
-	}
-	for _, from := range silent {
-		longest = max(longest, v.h.End-from)
 	}
 	return longest
 }

@@ -28,7 +28,6 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 	}
 	var marks []mark
 	since, open := map[int]time.Duration{}, map[int][]string{} // by fault id: its beginning; the servers that it affects
-	silent := make(map[string]bool)                            // by node
 	bridged := make(map[int]bool)                              // by fault id: waiters ask again by themselves
 	outlasts := func(node string, f *history.Fault) bool { return v.doesNotAffect(f.ID, node, f.Affects, part, o) }
 	for _, f := range refs(v.h.Faults) {
@@ -54,17 +53,17 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 				marks = append(marks, mark{later(over, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
-		case f.Phase == history.Noted && isServer(f.Target) && !changesRoles(f.Name) && outlasts(f.Target, f):
-		case f.Phase == history.Noted && f.Name == history.NodeSilent && !silent[f.Target]:
-			silent[f.Target] = true // it is noted when several samples in a row have missed a reply
-			marks = append(marks, mark{f.Time - f.Lasted, f.Target, +1})
-		case f.Phase == history.Noted && f.Name == history.NodeReplies && silent[f.Target]:
-			silent[f.Target] = false
-			marks = append(marks, mark{later(f.Time, o.slack()), f.Target, -1})
+		case f.Phase == history.Noted && (f.Name == history.NodeSilent || f.Name == history.NodeReplies), // see silences
+			f.Phase == history.Noted && isServer(f.Target) && !changesRoles(f.Name) && outlasts(f.Target, f):
 		case f.Phase == history.Noted && f.Name == history.HarnessStalled:
 			marks = append(marks, mark{f.Time - f.Lasted, "", +1}, mark{later(f.Time, o.slack()), "", -1})
 		case f.Phase == history.Noted: // a promotion: the lock may have to find its master
 			marks = append(marks, mark{f.Time, "", +1}, mark{later(f.Time, o.slack()), "", -1})
+		}
+	}
+	for _, s := range v.silences() {
+		if !v.doesNotAffect(0, s.target, "", part, o) {
+			marks = append(marks, mark{s.from, s.target, +1}, mark{later(s.until, o.slack()), s.target, -1})
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
@@ -85,6 +84,23 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 		rough = now
 	}
 	return away
+}
+
+// silences returns the times in which a server did not reply, for whatever reason.
+func (v *view) silences() (all []faultTime) {
+	since := make(map[string]int) // by server: index in all
+	for _, f := range refs(v.h.Faults) {
+		n, silent := since[f.Target]
+		switch {
+		case f.Phase == history.Noted && f.Name == history.NodeSilent && !silent:
+			since[f.Target] = len(all)
+			all = append(all, faultTime{segment: segment{f.Time - f.Lasted, never}, target: f.Target})
+		case f.Phase == history.Noted && f.Name == history.NodeReplies && silent:
+			all[n].until = f.Time
+			delete(since, f.Target)
+		}
+	}
+	return all
 }
 
 // onlyMessages reports whether a fault affects subscriptions, and nothing but them and their messages.

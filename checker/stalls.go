@@ -45,9 +45,6 @@ func (v *view) findRenewalStops(o Options) map[int][]segment {
 // endStalled ends each hold with its promise, if that ended in a stall: its owner could not act on it, or its actions
 // were recorded late. Outlived leases are judged where the scenario pauses the holder.
 func (v *view) endStalled() {
-	if len(v.clientStalls()) == 0 {
-		return
-	}
 	for _, h := range refs(v.holds) {
 		end := min(h.longestPromise(), v.unrenewedSince(h, v.clientStalls()))
 		if end < h.until && v.stalled(h, end) {
@@ -130,14 +127,20 @@ func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
 }
 
 // writtenStalled reports whether a touch came from a hold whose promise ended, or whose loss was reported, while its
-// client or the harness was stopped.
-func (v *view) writtenStalled(touch int32) bool {
-	if touch < 0 {
-		return false
+// client, the harness or a server was stopped, and no fault was the reason.
+func (v *view) writtenStalled(touch int32, o Options) bool {
+	h, dis := v.writerOf(touch), v.allDisturbances(o)
+	stopped := func(t time.Duration) bool {
+		return v.stalled(h, t) || slices.ContainsFunc(v.silences(), func(s faultTime) bool {
+			planned := func(f *faultTime) bool {
+				at := targetNodes(f.target)
+				return !f.noted && f.client() < 0 && (slices.Contains(at, s.target) || slices.Contains(at, ""))
+			}
+			return s.from <= t && t <= later(s.until, o.slack()) && !dis.any(s.segment, planned)
+		})
 	}
-	h := v.writerOf(touch)
 	return h != nil && v.h.Touches[touch].Time > h.until &&
-		(v.stalled(h, h.longestPromise()) || v.lossReported(h) && v.stalled(h, h.until))
+		(stopped(h.longestPromise()) || v.lossReported(h) && stopped(h.until))
 }
 
 // doubtLate notes the outlived leases found so far that an event about an earlier time may excuse: a stall is noted at
