@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 
@@ -64,8 +63,8 @@ func checkHoldCount(v *view, o Options) Result {
 	case c.counted == 0 && c.nested == 0:
 		r.Outcome, r.Summary = NotApplicable, noCounts
 	default:
-		r.Summary = fmt.Sprintf("%s, each correct; %s, each released", format.Count(c.counted, "hold count"),
-			format.Count(c.nested, "nested acquire"))
+		r.Summary = format.Each(c.counted, "hold count", "correct") + "; " +
+			format.Each(c.nested, "nested acquire", "released")
 		if c.nested > 0 && v.kind == AnyKind && !slices.ContainsFunc(v.holds, func(h hold) bool { return h.reader }) {
 			r.Summary += " (if they should have been refused, use --lock-kind mutex)"
 		}

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -35,8 +34,8 @@ func checkHonesty(v *view, o Options) Result {
 	case c.replies == 0 && c.losses == 0 && c.outlived == 0:
 		r.Outcome, r.Summary = NotApplicable, noReplies
 	default:
-		r.Summary = fmt.Sprintf("all true: %s to releases and renewals, %s", format.Count(c.replies, "reply"),
-			format.Count(c.losses, "loss report"))
+		r.Summary = format.Each(c.replies, "release or renewal reply", "true") + "; " +
+			format.Each(c.losses, "loss report", "true")
 	}
 	return r
 }

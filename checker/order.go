@@ -240,12 +240,15 @@ func (f fenwick) sum(n int) (s int32) {
 
 // orderViolation puts a finding of [Order] into words.
 func (v *view) orderViolation(f finding, o Options) Violation {
-	later := format.Count(o.MaxBypass, "later request")
-	most := "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
+	later, most := "later requests", "no waiter is overtaken by a later request"
+	if o.MaxBypass > 0 {
+		later = "more than " + format.Count(o.MaxBypass, "later request")
+		most = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
+	}
 	w := v.word(f, map[int]wording{
-		overtaken: {"", otherHold, most, "client $client requested $lock at $call and got it at $return, after more than " +
+		overtaken: {"", otherHold, most, "client $client requested $lock at $call and got it at $return, after " +
 			later + "; the last of them, by client $other, came at $asked"},
-		passedOver: {"", otherHold, most, "client $client requested $lock at $call and gave up at $return, after more than " +
+		passedOver: {"", otherHold, most, "client $client requested $lock at $call and gave up at $return, after " +
 			later + " had been granted; the last of them, by client $other, came at $asked"},
 		readerFirst: {"", otherHold, "no new reader is granted the lock while a writer waits",
 			"client $other requested $lock to read at $asked and got it at $since, although client $client had been waiting " +

@@ -80,7 +80,7 @@ func checkRecovery(v *view, o Options) Result {
 		r.Outcome = NotApplicable
 		r.Summary = nothingToRecover
 	default:
-		r.Summary = fmt.Sprintf("%s left to the lease, %d followed by another grant; %s granted at the end",
+		r.Summary = fmt.Sprintf("%s not released; the lock was granted again after %d of them, and to %s at the end",
 			format.Count(unreleased, "hold"), recovered, format.Count(probed, "probe"))
 	}
 	return r

@@ -114,7 +114,7 @@ func takenOverCases() []takenOver {
 			s.releasing(2080)
 			s.add(2150, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
 		}, inFlight(), "foreign-release", "client 2, after the end of its validity at 2.000 s, released it at 2.080 s, " +
-			"with a reply at 2.150 s, and client 0 was granted it at 2.100 s; client 1 was granted it at 2.200 s"},
+			"with a reply at 2.150 s, and client 0 was granted it at 2.100 s; client 1 got the lock at 2.200 s"},
 		{"killed before, and released", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(600)

@@ -133,8 +133,8 @@ func testTokenOfEmptyDisks(t *testing.T, token uint64, later string) {
 	v.Events = []int{s.find(history.OK, 0, history.Acquire, ""), granted}
 	r := s.load(t)
 	want := "Client 0 was granted `orders` with token 8589934599, and later client 1 " + later + ": client 0 " +
-		"was granted it at 0.745 s (n2 was the leader); n3 was killed at 2.512 s (`kill`); n1 and n2 were killed at 2.641 s " +
-		"and were back, empty, at 3.944 s (`restart-empty`); client 1 was granted it at 4.830 s (n2 was the leader)"
+		"got the lock at 0.745 s (n2 was the leader); n3 was killed at 2.512 s (`kill`); n1 and n2 were killed at 2.641 s " +
+		"and restarted empty at 3.944 s (`restart-empty`); client 1 got the lock at 4.830 s (n2 was the leader)"
 	if r.Story.Cause != "forgotten-by-ensemble" || r.Story.Sentence != want {
 		t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 	}

@@ -105,7 +105,7 @@ func TestSlowGrantOfTheSecond(t *testing.T) {
 	r := s.load(t)
 	want := "Client 1 and client 0 both held `orders` for 790 ms: client 0 was granted it at 3.610 s and promised it " +
 		"until 4.610 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 were " +
-		"slowed down from 0.910 s (`slow-node`); client 1 was granted it at 3.600 s"
+		"slowed down from 0.910 s (`slow-node`); client 1 got the lock at 3.600 s"
 	if r.Story.Sentence != want {
 		t.Errorf("cause %s: %s", r.Story.Cause, r.Story.Sentence)
 	}

@@ -177,19 +177,19 @@ type otherReading struct {
 
 // text describes the reading and its verdict.
 func (r otherReading) text() string {
-	reading := "strictly"
+	reading := "Read strictly"
 	if len(r.Assumed) > 0 {
 		names := format.Texts(r.Assumed, func(a foreign.Assumption) foreign.Assumption { return a })
-		reading = "assuming " + strings.Join(names, " and ")
+		reading = "With --assume " + strings.Join(names, " --assume ")
 	}
 	switch r.Key {
 	case "":
 	case foreign.OneLock:
-		reading = "as one lock (--key " + r.Key + ")"
+		reading = "Read as one lock (--key " + r.Key + ")"
 	default:
-		reading = "with --key " + r.Key + ", for one lock each"
+		reading = "With --key " + r.Key + ", one lock each"
 	}
-	return fmt.Sprintf("Read %s, it is %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
+	return fmt.Sprintf("%s: %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
 }
 
 // others searches for readings of a history that lead to another verdict.

@@ -40,8 +40,12 @@ func (c *checks) refused(ctx context.Context) bool {
 		if err == nil && reply.Type == "info" && try < tries {
 			continue
 		}
-		c.add(check, err == nil && reply.Type == "fail", "acquire: expected fail, got "+answer(reply, err))
-		return err == nil && reply.Type == "fail"
+		ok, detail := err == nil && reply.Type == "fail", answer(reply, err)
+		if !ok {
+			detail = "acquire: expected fail, got " + detail
+		}
+		c.add(check, ok, detail)
+		return ok
 	}
 }
 

@@ -41,6 +41,17 @@ func Plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	return noun + "s"
 }
 
+// Each is n with its noun and a predicate of each: "no releases", "1 release, true", "2 releases, each true".
+func Each[N ~int | ~int32 | ~int64 | ~uint64](n N, noun, predicate string) string {
+	switch n {
+	case 0:
+		return "no " + Plural(n, noun)
+	case 1:
+		return Count(n, noun) + ", " + predicate
+	}
+	return Count(n, noun) + ", each " + predicate
+}
+
 // Number is n with a comma between groups of three digits: "12,345".
 func Number[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	s := fmt.Sprint(n)

@@ -27,6 +27,14 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	for n, want := range map[int]string{0: "no replies", 1: "1 reply, true", 1200: "1,200 replies, each true"} {
+		if got := Each(n, "reply", "true"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                        "0 s",

@@ -30,8 +30,8 @@ func (q *inquiry) stalled(cutOff bool) *Cause {
 		return nil
 	}
 	p := q.p
-	return blame(f, "%s, granted %s at %s, %s, past the end of %s at %s; %s was granted %s at %s%s", p.A,
-		p.A.It(), p.A.GrantedAt(), f.During(), p.ValidityName(), p.Validity(), p.B, p.B.It(), p.B.GrantedAt(),
+	return blame(f, "%s, granted %s at %s, %s, past the end of %s at %s; %s got %s at %s%s", p.A,
+		p.A.It(), p.A.GrantedAt(), f.During(), p.ValidityName(), p.Validity(), p.B, p.B.Object("the lock"), p.B.GrantedAt(),
 		p.StaleClause())
 }
 
@@ -44,9 +44,9 @@ func findOutlived(q *inquiry) *Cause {
 		return nil
 	}
 	p := q.p
-	c := because("%s, granted %s at %s, kept it until %s%s although %s had ended at %s; %s was granted %s at %s%s", p.A,
-		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), p.EndingA(), p.ValidityName(), p.Validity(), p.B, p.B.It(),
-		p.B.GrantedAt(), p.StaleClause())
+	c := because("%s, granted %s at %s, kept it until %s%s although %s had ended at %s; %s got %s at %s%s", p.A,
+		p.A.It(), p.A.GrantedAt(), p.A.EndPoint(p.R), p.EndingA(), p.ValidityName(), p.Validity(), p.B,
+		p.B.Object("the lock"), p.B.GrantedAt(), p.StaleClause())
 	if f := q.between(); f != nil {
 		c.blame(f, "; %s", f.TookEffect())
 	}
@@ -187,7 +187,7 @@ func (q *inquiry) wrongReleaseText(rel *history.Span) evidence.Sentence {
 	if gone := q.gone(q.p.ByA.Node, a, b.From, rel.Call); gone != nil {
 		s.Add("; the key of %s was no longer there at %s", a, gone)
 	}
-	s.Add("; %s was granted it at %s", b, b.GrantedAt())
+	s.Add("; %s got %s at %s", b, b.Object("the lock"), b.GrantedAt())
 	return s
 }
 
@@ -218,7 +218,7 @@ func findClientClocks(q *inquiry) *Cause {
 		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.wrongReleaseText(rel), q.p.Early())
 	} else {
 		a, b := q.p.A, q.p.B
-		c.Add("%s was granted it at %s, %s at %s%s", a, a.GrantedAt(), b, b.GrantedAt(), q.p.Early())
+		c.Add("%s got %s at %s, %s at %s%s", a, a.Object("the lock"), a.GrantedAt(), b, b.GrantedAt(), q.p.Early())
 	}
 	c.Add("; this lock compares the end of the lease, which the key stores, with the clock of the client, and the clocks "+
 		"of the clients disagree (option %s)", evidence.Quote(clockSkew+": "+skew))
@@ -250,7 +250,7 @@ func findUnrecorded(q *inquiry) *Cause {
 		g := p.Grant(h)
 		switch g.Instead {
 		case nil:
-			c.Add("%s was granted it at %s%s", h, h.GrantedAt(), p.By(h))
+			c.Add("%s got %s at %s%s", h, h.Object("the lock"), h.GrantedAt(), p.By(h))
 			continue
 		case seen:
 			c.Add("so did %s, whose acquire succeeded at %s", h, h.GrantedAt())

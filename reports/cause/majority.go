@@ -194,7 +194,7 @@ func findForgottenEnsemble(q *inquiry) *Cause {
 
 // grantText is a grant as part of a sentence.
 func (q *inquiry) grantText(h *evidence.Hold) eventText {
-	s := evidence.Say("%s was granted it at %s%s", h, h.GrantedAt(), q.p.KnownBy(h))
+	s := evidence.Say("%s got %s at %s%s", h, h.Object("the lock"), h.GrantedAt(), q.p.KnownBy(h))
 	if h == q.p.B {
 		s.Add("%s", q.p.Early())
 	}
@@ -231,12 +231,12 @@ func (q *inquiry) forgetting(f *evidence.Fault) evidence.Sentence {
 	return evidence.Say("%s %s", evidence.List(hit), q.restarted(f, len(hit)))
 }
 
-// restarted is when a fault ended n nodes, and when they were back, if that was before the second grant: "were killed
-// at 0.026 s and were back, empty, at 0.354 s (`restart-empty`)".
+// restarted is when a fault ended n nodes, and when they were up again, if that was before the second grant: "were
+// killed at 0.026 s and restarted empty at 0.354 s (`restart-empty`)".
 func (q *inquiry) restarted(f *evidence.Fault, n int) evidence.Sentence {
 	s := evidence.Say("%s at %s", f.Predicate(n), f.Took())
 	if f.HealEvent >= 0 && f.Heal <= q.p.B.From && f.Heal > f.EffectTime() {
-		s.Add(" and %s at %s", f.Back(n), f.Healed())
+		s.Add(" and %s at %s", f.Back(), f.Healed())
 	}
 	s.Add(" (%s%s)%s", f, q.r.Persistence(), q.unsynced(f))
 	return s

@@ -106,7 +106,7 @@ func (q *inquiry) takeover() evidence.Sentence {
 	p := q.p
 	granted := evidence.Say("granted %s to %s at %s", p.B.It(), p.B, p.B.GrantedAt())
 	if p.ByB.Inferred {
-		granted = evidence.Say("was the only master seen when %s was granted %s at %s", p.B, p.B.It(), p.B.GrantedAt())
+		granted = evidence.Say("was the only master seen when %s got %s at %s", p.B, p.B.Object("the lock"), p.B.GrantedAt())
 	}
 	switch {
 	case p.Promoted == nil:

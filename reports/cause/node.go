@@ -61,7 +61,7 @@ func findRestart(q *inquiry) *Cause {
 		c.Add(", replied without the key")
 	}
 	if p.ByB.Inferred {
-		c.Add("; %s was granted it at %s%s%s", p.B, p.B.GrantedAt(), p.KnownBy(p.B), p.Early())
+		c.Add("; %s got %s at %s%s%s", p.B, p.B.Object("the lock"), p.B.GrantedAt(), p.KnownBy(p.B), p.Early())
 		return c
 	}
 	c.Add(" and granted it to %s at %s%s", p.B, p.B.GrantedAt(), p.Early())
@@ -206,7 +206,7 @@ func (q *inquiry) slowGrant(a, other *evidence.Hold) *Cause {
 		c.blame(f, "; %s from %s (%s)", f.Hit(q.r), f.Took(), f)
 	}
 	if other != nil {
-		c.Add("; %s was granted it at %s", other, other.GrantedAt())
+		c.Add("; %s got %s at %s", other, other.Object("the lock"), other.GrantedAt())
 	}
 	return c
 }
@@ -286,7 +286,7 @@ func findSessionEnded(q *inquiry) *Cause {
 	if gone := q.gone(q.node(), a, b.To, a.From); gone != nil {
 		c.explain(seenIn(gone, 8, "%s no longer has the lock for %s", gone.Node, a))
 	}
-	c.Add(", and with it the hold; %s was granted it at %s", b, b.GrantedAt())
+	c.Add(", and with it the hold; %s got %s at %s", b, b.Object("the lock"), b.GrantedAt())
 	return c
 }
 

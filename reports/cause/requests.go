@@ -133,7 +133,7 @@ func (q *inquiry) releaseByNonHolder() *Cause {
 		if gone := q.gone(q.p.ByA.Node, a, b.From, rel.Call); gone != nil {
 			c.Add("; the key was no longer there at %s", gone)
 		}
-		c.Add("; %s was granted it at %s", b, b.GrantedAt())
+		c.Add("; %s got %s at %s", b, b.Object("the lock"), b.GrantedAt())
 		return c.explain(q.r.StepAt(int(rel.Ended)))
 	}
 	return nil

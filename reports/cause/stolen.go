@@ -122,7 +122,7 @@ func (q *inquiry) setBackBetween() *Cause {
 			continue
 		}
 		if c := q.setBack(rel, mine, q.p.A); c != nil {
-			c.Add("; %s was granted it at %s", q.p.B, q.p.B.GrantedAt())
+			c.Add("; %s got %s at %s", q.p.B, q.p.B.Object("the lock"), q.p.B.GrantedAt())
 			return c
 		}
 	}
@@ -158,7 +158,7 @@ func (q *inquiry) renewedBack() *Cause {
 	} else {
 		c.Add("kept it past the end of %s at %s; ", p.ValidityName(), p.Validity())
 	}
-	c.Add("%s was granted it at %s", p.B, p.B.GrantedAt())
+	c.Add("%s got %s at %s", p.B, p.B.Object("the lock"), p.B.GrantedAt())
 	if again == nil {
 		c.Add(", and %s renewed it after that", p.A)
 		return c

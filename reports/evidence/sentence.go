@@ -43,12 +43,12 @@ func plural(predicate string, n int) string {
 	return predicate
 }
 
-// Back is that n nodes were up again after a fault that ended them, as a predicate.
-func (f *Fault) Back(n int) string {
+// Back is that nodes were up again after a fault that ended them, as a predicate.
+func (f *Fault) Back() string {
 	if f.Empties() {
-		return plural("was back, empty,", n)
+		return "restarted empty"
 	}
-	return plural("was back", n)
+	return "restarted"
 }
 
 // During is the effect of a fault on its target, with its interval: "was paused from

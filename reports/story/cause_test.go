@@ -26,9 +26,9 @@ client 2 release orders 3.2-3.3 ok owner=c
 	const both = "Client 1 and client 2 both held `orders` for 1.30 s: "
 	for name, test := range map[string]storyTest{
 		"released again": {text, checker.BrokenPromise, "foreign-release", both + "client 0, granted it at 1.140 s, " +
-			"released it at 1.500 s after client 1 had been granted it at 1.400 s; client 2 was granted it at 1.700 s; before " +
+			"released it at 1.500 s after client 1 had been granted it at 1.400 s; client 2 got the lock at 1.700 s; before " +
 			"that, client 0, granted it at 1.140 s, released it at 1.200 s, without an error, for another owner (`a`), which " +
-			"did not hold it; client 1 was granted it at 1.400 s", "compare and delete"},
+			"did not hold it; client 1 got the lock at 1.400 s", "compare and delete"},
 		"released once": {strings.Replace(text, again, "", 1), checker.BrokenPromise, "taken-over-twice", both +
 			"client 0 released it at 1.100 s while the acquires of both were in flight", "one command"},
 	} {

@@ -172,7 +172,7 @@ func faultText(f *evidence.Fault) string {
 	case f.Skews():
 		return d // a sentence with its own subject
 	case f.StartsAgain() && f.HealEvent >= 0:
-		return fmt.Sprintf("%s and %s at %s", text, f.Back(len(many)), format.Instant(f.Heal))
+		return fmt.Sprintf("%s and %s at %s", text, f.Back(), format.Instant(f.Heal))
 	}
 	return text + ": " + d
 }
