@@ -3,9 +3,7 @@ package checker
 import "slices"
 
 // Catalog is every property that can be judged. The first violated one is the headline of a verdict.
-func Catalog() []Spec {
-	return slices.Concat(holdingRows(), servingRows(), searchRows())
-}
+func Catalog() []Spec { return slices.Concat(holdingRows(), servingRows(), searchRows()) }
 
 // holdingRows are about the holders of the lock, and about the guarded resource.
 func holdingRows() []Spec {

@@ -15,7 +15,7 @@ const (
 	staleWrite    // with an older token than one already seen
 	foreignLost   // data of another program, under the name of a lock, were changed or deleted
 	latestGrant   // acquits: its writer was the latest to be granted the lock, whatever its token is
-	stalledWriter // acquits: the promise to a writer ended while it, a server or the harness was stopped
+	stalledWriter // acquits: the promise to a writer ended while it or the harness was stopped, or no server replied
 )
 
 func damageRules() []string {
@@ -65,7 +65,7 @@ type damageLog struct {
 	fence   *touchLog // the writes that an enforcing resource would have seen
 	seen    *touchLog // the same, without the tokens from before the counter restarted
 	counts  map[string]int64
-	stalled int                       // lost or stale writes that a stall of the harness may explain
+	stalled int                       // lost or stale writes that a stall, or the silence of servers, may explain
 	granted map[int32]map[uint64]bool // by key: the tokens of known grants, see tokenGranted
 }
 
@@ -180,8 +180,8 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 		r.Summary = noWrites
 	case r.Outcome == Holds && log.stalled > 0:
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client, a server or the "+
-			"harness was stopped", log.stalled, format.Count(len(v.h.Touches), "guarded write"))
+		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client or the harness was "+
+			"stopped, or a server did not reply", log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds:
 		r.Summary = format.Count(len(v.h.Touches), "guarded write")
 		if n := counts["refused"]; n > 0 {

@@ -87,7 +87,7 @@ const severalServers = "several"
 
 // longestOutage is the longest time that a fault at a server, or the silence of one, lasted.
 func (v *view) longestOutage() (longest time.Duration) {
-	for _, f := range append(v.silences(), v.faultTimes()...) {
+	for _, f := range slices.Concat(v.silences(), v.faultTimes()) {
 		if f.client() < 0 {
 			longest = max(longest, min(f.until, v.h.End)-f.from)
 		}

@@ -86,8 +86,8 @@ func (v *view) outagesFor(part scope, o Options) outageWindows {
 	return away
 }
 
-// silences returns the times in which a server did not reply, for whatever reason.
-func (v *view) silences() (all []faultTime) {
+// findSilences finds the times in which a server did not reply, for whatever reason.
+func (v *view) findSilences() (all []faultTime) {
 	since := make(map[string]int) // by server: index in all
 	for _, f := range refs(v.h.Faults) {
 		n, silent := since[f.Target]

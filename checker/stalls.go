@@ -127,16 +127,21 @@ func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
 }
 
 // writtenStalled reports whether a touch came from a hold whose promise ended, or whose loss was reported, while its
-// client, the harness or a server was stopped, and no fault was the reason.
+// client or the harness was stopped, or while more servers than may be down did not reply, or within the slack after
+// that. If a fault was in force at a server, it may be the reason of the silence, on a quorum only of that server.
 func (v *view) writtenStalled(touch int32, o Options) bool {
 	h, dis := v.writerOf(touch), v.allDisturbances(o)
+	planned := func(s *faultTime) bool {
+		return dis.any(s.segment, func(f *faultTime) bool {
+			at := targetNodes(f.target)
+			return !f.noted && f.client() < 0 && f.affects != history.AffectsDelays &&
+				(!v.quorum || slices.Contains(at, s.target) || slices.Contains(at, ""))
+		})
+	}
 	stopped := func(t time.Duration) bool {
 		return v.stalled(h, t) || slices.ContainsFunc(v.silences(), func(s faultTime) bool {
-			planned := func(f *faultTime) bool {
-				at := targetNodes(f.target)
-				return !f.noted && f.client() < 0 && (slices.Contains(at, s.target) || slices.Contains(at, ""))
-			}
-			return s.from <= t && t <= later(s.until, o.slack()) && !dis.any(s.segment, planned)
+			return s.from <= t && t <= later(s.until, o.slack()) && !planned(&s) &&
+				v.outagesFor(scope{h.key, true, false}, o).touches(segment{t, t})
 		})
 	}
 	return h != nil && v.h.Touches[touch].Time > h.until &&

@@ -54,6 +54,7 @@ type view struct {
 	completed     func() map[int32]time.Duration // see findCompleted
 	multiAcquires func() map[int32][]int32       // see findMultiAcquires
 	faultTimes    func() []faultTime             // see findFaults
+	silences      func() []faultTime             // see findSilences
 	resizes       func() map[int32]resized       // see findResizes
 	samples       func() *nodeSamples            // see readSamples
 	kept          func() *kept.Values            // whose hold each value at a server is; nil: no samples can be read
@@ -128,7 +129,7 @@ func bareView(h *history.History, o Options) *view {
 	v.freeTimes = sync.OnceValue(func() *freeTimes { return v.findFreeTimes(o.slack()) })
 	v.renewalStops = sync.OnceValue(func() map[int][]segment { return v.findRenewalStops(o) })
 	v.clientPauses, v.clientStalls = sync.OnceValue(v.findPauses), sync.OnceValue(v.findStalls)
-	v.completed = sync.OnceValue(v.findCompleted)
+	v.completed, v.silences = sync.OnceValue(v.findCompleted), sync.OnceValue(v.findSilences)
 	v.multiAcquires, v.faultTimes = sync.OnceValue(v.findMultiAcquires), sync.OnceValue(v.findFaults)
 	v.resizes, v.samples = sync.OnceValue(v.findResizes), sync.OnceValue(func() *nodeSamples { return v.readSamples(o) })
 	v.kept = sync.OnceValue(func() *kept.Values { return v.readKept(o.values) })
@@ -243,9 +244,7 @@ func (v *view) hasRare(is func(*history.Span) bool) bool {
 func isAcquire(op history.Op) bool { return op == history.OpAcquire || op == history.OpTry }
 
 // isLockOp reports whether s acquires or releases the lock.
-func isLockOp(s *history.Span) bool {
-	return isAcquire(s.Op) || s.Op == history.OpRelease
-}
+func isLockOp(s *history.Span) bool { return isAcquire(s.Op) || s.Op == history.OpRelease }
 
 // unjudged reports whether an owner whose holds are unknown was granted an acquire for which is holds: then it is not
 // certain that a property does not apply.
@@ -385,9 +384,7 @@ func (v *view) orderTies() {
 	}
 }
 
-func (v *view) client(span int32) int {
-	return v.h.Spans[span].Process.Client(v.h.Clients)
-}
+func (v *view) client(span int32) int { return v.h.Spans[span].Process.Client(v.h.Clients) }
 
 // granted is the index of the event that completed the acquire.
 func (v *view) granted(h *hold) int { return int(v.h.Spans[h.span].Ended) }

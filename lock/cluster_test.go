@@ -32,7 +32,7 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 		if err := rdb.ClusterAddSlotsRange(ctx, i*5462, min(i*5462+5461, 16383)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		// Masters with one epoch choose other ones when they meet, and might then claim a slot that has just migrated.
+		// Of two masters that meet with one epoch, one chooses another, and might claim a slot that has just migrated.
 		if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			t.Fatal(err)
 		}
