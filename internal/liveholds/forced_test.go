@@ -3,6 +3,7 @@ package liveholds
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -65,10 +66,11 @@ func TestForcedPermitsLeaveDoubt(t *testing.T) {
 	}
 }
 
-// TestForcedConflictsAreViolations: a history of the checker's testdata with forced releases that is not convicted of
-// two holders at once shows none while the run is in progress either.
-func TestForcedConflictsAreViolations(t *testing.T) {
-	forced := 0
+// TestConflictsOfOperatorsAreViolations: a history of the checker's testdata with forced releases, or with a changed
+// number of permits, that is not convicted of two holders at once shows none while the run is in progress either.
+func TestConflictsOfOperatorsAreViolations(t *testing.T) {
+	operators := regexp.MustCompile(` (force-release|resize|add-permits|drop-permits) `)
+	found := 0
 	files, err := filepath.Glob("../../checker/testdata/*.history")
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +81,10 @@ func TestForcedConflictsAreViolations(t *testing.T) {
 			t.Fatal(err)
 		}
 		recording, judgement, _ := strings.Cut(string(text), "----\n")
-		if !strings.Contains(recording, " force-release ") {
+		if !operators.MatchString(recording) {
 			continue
 		}
-		if forced++; !conflicts(t, recording, file) {
+		if found++; !conflicts(t, recording, file) {
 			continue
 		}
 		if !strings.Contains(judgement, "\nexclusion violated") && !strings.Contains(judgement, "\npermits violated") &&
@@ -90,7 +92,7 @@ func TestForcedConflictsAreViolations(t *testing.T) {
 			t.Errorf("%s: two holders at once", file)
 		}
 	}
-	if forced < 10 {
-		t.Errorf("only %d histories have forced releases: the test shows too little", forced)
+	if found < 30 {
+		t.Errorf("only %d histories have such operations: the test shows too little", found)
 	}
 }

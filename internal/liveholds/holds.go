@@ -89,8 +89,8 @@ func (l *Holds) Keys() []string {
 }
 
 // Conflict reports whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
-// more permits than exist. A hold that a forced release may have ended, because it is in flight, was when the hold was
-// requested, or has an unknown outcome, does not count.
+// more permits than exist, unless their number was to be changed. A hold that a forced release may have ended, because
+// it is in flight, was when the hold was requested, or has an unknown outcome, does not count.
 func (l *Holds) Conflict(key string) bool {
 	k := l.keys[key]
 	if k == nil {
@@ -111,7 +111,7 @@ func (l *Holds) Conflict(key string) bool {
 		owners = owners || h.Owner != first.Owner
 	}
 	if k.semaphore {
-		return k.limit > 0 && permits > k.limit
+		return k.limit > 0 && !k.resized && permits > k.limit
 	}
 	return writer && owners
 }
@@ -142,7 +142,7 @@ func (l *Holds) Add(e *history.Event) {
 	}
 	k := l.keys[r.key]
 	k.complete(e, &r, e.Process.Client(l.clients))
-	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.forces.pending) == 0 {
+	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.forces.pending) == 0 && !k.resized {
 		delete(l.keys, r.key)
 	}
 }
@@ -180,6 +180,8 @@ func (l *Holds) invoke(e *history.Event) {
 		k.release(&r)
 	case history.ForceRelease:
 		k.forces.begin(&r)
+	case history.Resize, history.AddPermits, history.DropPermits:
+		k.resized = true
 	}
 	list := l.requests[e.Process]
 	if list == nil {
