@@ -176,19 +176,16 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 	switch {
 	case r.Outcome == Violated && r.Violations[0].Rule == foreignRule:
 	case len(v.h.Touches) == 0:
-		r.Outcome = NotApplicable
-		r.Summary = noWrites
+		r.Outcome, r.Summary = NotApplicable, noWrites
 	case r.Outcome == Holds && log.stalled > 0:
 		r.Outcome = Undecided
 		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client or the harness was "+
 			"stopped, or a server did not reply", log.stalled, format.Count(len(v.h.Touches), "guarded write"))
+	case r.Outcome == Holds && counts["refused"] > 0:
+		r.Summary = fmt.Sprintf("%s; fencing refused %d, none of the others was lost or stale",
+			format.Count(len(v.h.Touches), "guarded write"), counts["refused"])
 	case r.Outcome == Holds:
-		r.Summary = format.Count(len(v.h.Touches), "guarded write")
-		if n := counts["refused"]; n > 0 {
-			r.Summary += fmt.Sprintf("; fencing refused %d, none of the others was lost or stale", n)
-		} else {
-			r.Summary += ", none lost or stale"
-		}
+		r.Summary = format.Count(len(v.h.Touches), "guarded write") + ", none lost or stale"
 	default:
 		r.Summary += fmt.Sprintf("; %d of %s lost, %d stale; fencing would have refused %d",
 			counts["lost"], format.Count(len(v.h.Touches), "write"), counts["stale"], counts["refused_if_fenced"])

@@ -77,8 +77,7 @@ func checkRecovery(v *view, o Options) Result {
 	case open != "":
 		r.Outcome, r.Summary = Undecided, open
 	case recovered == 0 && probed == 0:
-		r.Outcome = NotApplicable
-		r.Summary = nothingToRecover
+		r.Outcome, r.Summary = NotApplicable, nothingToRecover
 	default:
 		r.Summary = fmt.Sprintf("%s not released; the lock was granted again after %d of them, and to %s at the end",
 			format.Count(unreleased, "hold"), recovered, format.Count(probed, "probe"))

@@ -47,7 +47,7 @@ func (v *view) findRenewalStops(o Options) map[int][]segment {
 func (v *view) endStalled() {
 	for _, h := range refs(v.holds) {
 		end := min(h.longestPromise(), v.unrenewedSince(h, v.clientStalls()))
-		if end < h.until && v.stalled(h, end) {
+		if end < h.until && v.stalled(h, segment{end, end}) {
 			v.endHold(h, end)
 		}
 	}
@@ -72,17 +72,14 @@ func (v *view) unrenewedSince(h *hold, stops map[int][]segment) time.Duration {
 	return never
 }
 
-// stalled reports whether the client of a hold, or the harness, did not run at t.
-func (v *view) stalled(h *hold, t time.Duration) bool {
-	return outageWindows{v.clientStalls()[v.client(h.span)]}.touches(segment{t, t})
+// stalled reports whether the client of a hold, or the harness, did not run at some time in s.
+func (v *view) stalled(h *hold, s segment) bool {
+	return outageWindows{v.clientStalls()[v.client(h.span)]}.touches(s)
 }
 
 // endReported ends each hold with its promise, if its loss was reported at most delay after that: a busy machine runs
 // the timer of a client so late, and the heartbeat of the harness records longer stalls only.
 func (v *view) endReported(delay time.Duration) {
-	if delay == 0 {
-		return
-	}
 	for _, h := range refs(v.holds) {
 		end := h.longestPromise()
 		if end < h.until && h.until <= later(end, delay) && v.lossReported(h) {
@@ -131,6 +128,9 @@ func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
 // that. If a fault was in force at a server, it may be the reason of the silence, on a quorum only of that server.
 func (v *view) writtenStalled(touch int32, o Options) bool {
 	h, dis := v.writerOf(touch), v.allDisturbances(o)
+	if h == nil || v.h.Touches[touch].Time <= h.until {
+		return false
+	}
 	planned := func(s *faultTime) bool {
 		return dis.any(s.segment, func(f *faultTime) bool {
 			at := targetNodes(f.target)
@@ -138,14 +138,17 @@ func (v *view) writtenStalled(touch int32, o Options) bool {
 				(!v.quorum || slices.Contains(at, s.target) || slices.Contains(at, ""))
 		})
 	}
-	stopped := func(t time.Duration) bool {
-		return v.stalled(h, t) || slices.ContainsFunc(v.silences(), func(s faultTime) bool {
-			return s.from <= t && t <= later(s.until, o.slack()) && !planned(&s) &&
-				v.outagesFor(scope{h.key, true, false}, o).touches(segment{t, t})
+	stopped := func(at segment) bool {
+		return v.stalled(h, at) || slices.ContainsFunc(v.silences(), func(s faultTime) bool {
+			return s.from <= at.until && at.from <= later(s.until, o.slack()) && !planned(&s) &&
+				v.outagesFor(scope{h.key, true, false}, o).touches(at)
 		})
 	}
-	return h != nil && v.h.Touches[touch].Time > h.until &&
-		(stopped(h.longestPromise()) || v.lossReported(h) && stopped(h.until))
+	end, lost := h.longestPromise(), segment{h.until, h.until}
+	if h.until == h.from { // before the reply that granted it was recorded
+		lost.from = max(h.asked, h.from-o.slack())
+	}
+	return stopped(segment{end, end}) || v.lossReported(h) && stopped(lost)
 }
 
 // doubtLate notes the outlived leases found so far that an event about an earlier time may excuse: a stall is noted at
