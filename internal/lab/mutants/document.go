@@ -13,7 +13,7 @@ import (
 // Figure is the score in one line, for the README.
 func Figure(rows []Row, r Report) string {
 	s := scoreOf(rows, r, "")
-	return fmt.Sprintf("%d of %d planted bugs (%s) are convicted, and %d of %d harmless changes",
+	return fmt.Sprintf("finds %d of %d planted bugs (%s) and convicts %d of %d harmless changes",
 		s.convicted, s.planted, s.percent(), s.wrong, s.harmless)
 }
 
