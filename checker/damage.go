@@ -15,7 +15,7 @@ const (
 	staleWrite    // with an older token than one already seen
 	foreignLost   // data of another program, under the name of a lock, were changed or deleted
 	latestGrant   // acquits: its writer was the latest to be granted the lock, whatever its token is
-	stalledWriter // acquits: the promise to a writer ended while it or the harness was stopped, or no server replied
+	stalledWriter // acquits: a writer's hold ended while it or the harness was stopped, or too few servers replied
 )
 
 func damageRules() []string {
@@ -179,8 +179,8 @@ func (v *view) damageResult(found *findings, log *damageLog) Result {
 		r.Outcome, r.Summary = NotApplicable, noWrites
 	case r.Outcome == Holds && log.stalled > 0:
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("%d of %s lost or stale, after a promise that ended while its client or the harness was "+
-			"stopped, or a server did not reply", log.stalled, format.Count(len(v.h.Touches), "guarded write"))
+		r.Summary = fmt.Sprintf("%d of %s lost or stale, from holds that ended while the client or the harness was "+
+			"stopped or too few servers replied", log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds && counts["refused"] > 0:
 		r.Summary = fmt.Sprintf("%s; fencing refused %d, none of the others was lost or stale",
 			format.Count(len(v.h.Touches), "guarded write"), counts["refused"])

@@ -247,7 +247,7 @@ func (v *view) orderViolation(f finding, o Options) Violation {
 	}
 	w := v.word(f, map[int]wording{
 		overtaken: {"", otherHold, most, "client $client requested $lock at $call and got it at $return, after " +
-			later + "; the last of them, by client $other, came at $asked"},
+			later + " had been granted; the last of them, by client $other, came at $asked"},
 		passedOver: {"", otherHold, most, "client $client requested $lock at $call and gave up at $return, after " +
 			later + " had been granted; the last of them, by client $other, came at $asked"},
 		readerFirst: {"", otherHold, "no new reader is granted the lock while a writer waits",

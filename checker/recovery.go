@@ -79,7 +79,7 @@ func checkRecovery(v *view, o Options) Result {
 	case recovered == 0 && probed == 0:
 		r.Outcome, r.Summary = NotApplicable, nothingToRecover
 	default:
-		r.Summary = fmt.Sprintf("%s not released; the lock was granted again after %d of them, and to %s at the end",
+		r.Summary = fmt.Sprintf("%s not released, %d followed by another grant; the lock was granted to %s at the end",
 			format.Count(unreleased, "hold"), recovered, format.Count(probed, "probe"))
 	}
 	return r

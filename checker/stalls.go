@@ -124,8 +124,8 @@ func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
 }
 
 // writtenStalled reports whether a touch came from a hold whose promise ended, or whose loss was reported, while its
-// client or the harness was stopped, or while more servers than may be down did not reply, or within the slack after
-// that. If a fault was in force at a server, it may be the reason of the silence, on a quorum only of that server.
+// client or the harness was stopped, or while more servers than may be down did not reply, or at most the slack later.
+// A silence that a planned fault at a server (on a quorum: at the same server) may have caused is no excuse.
 func (v *view) writtenStalled(touch int32, o Options) bool {
 	h, dis := v.writerOf(touch), v.allDisturbances(o)
 	if h == nil || v.h.Touches[touch].Time <= h.until {
@@ -141,11 +141,11 @@ func (v *view) writtenStalled(touch int32, o Options) bool {
 	stopped := func(at segment) bool {
 		return v.stalled(h, at) || slices.ContainsFunc(v.silences(), func(s faultTime) bool {
 			return s.from <= at.until && at.from <= later(s.until, o.slack()) && !planned(&s) &&
-				v.outagesFor(scope{h.key, true, false}, o).touches(at)
+				v.outagesFor(scope{key: h.key, releaseOrRenewal: true}, o).touches(at)
 		})
 	}
 	end, lost := h.longestPromise(), segment{h.until, h.until}
-	if h.until == h.from { // before the reply that granted it was recorded
+	if h.until == h.from { // the loss may have come before its grant was recorded
 		lost.from = max(h.asked, h.from-o.slack())
 	}
 	return stopped(segment{end, end}) || v.lossReported(h) && stopped(lost)

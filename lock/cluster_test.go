@@ -32,7 +32,7 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 		if err := rdb.ClusterAddSlotsRange(ctx, i*5462, min(i*5462+5461, 16383)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		// Of two masters that meet with one epoch, one chooses another, and might claim a slot that has just migrated.
+		// If two masters meet with the same epoch, one takes a new one, and might claim a slot that has just migrated.
 		if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func TestWriteNamesNewerToken(t *testing.T) {
 // did not come while nobody held it.
 func TestFaultSentenceKeptLock(t *testing.T) {
 	for want, keptUntil := range map[string]float64{
-		"`kill` took effect once on a node that stored the lock": 200,
+		"`kill` took effect once while a server stored the lock": 200,
 		"`kill` took effect once, never while the lock was held": 90,
 	} {
 		s := newSynth("crash", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)

@@ -119,7 +119,7 @@ func TestWideGapIsReported(t *testing.T) {
 	if !warning.MatchString(render(t, r, "html")) {
 		t.Errorf("no warning about a gap of %v near a fault", r.Sampling.NearFaults)
 	}
-	if !strings.Contains(render(t, r, "text"), "not read for 100 ms") {
+	if !strings.Contains(render(t, r, "text"), "not sampled for 100 ms") {
 		t.Error("the text does not report the gap")
 	}
 }

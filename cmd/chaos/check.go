@@ -177,19 +177,19 @@ type otherReading struct {
 
 // text describes the reading and its verdict.
 func (r otherReading) text() string {
-	reading := "Read strictly"
+	reading := "without assumptions"
 	if len(r.Assumed) > 0 {
 		names := format.Texts(r.Assumed, func(a foreign.Assumption) foreign.Assumption { return a })
-		reading = "With --assume " + strings.Join(names, " --assume ")
+		reading = "with --assume " + strings.Join(names, " --assume ")
 	}
 	switch r.Key {
 	case "":
 	case foreign.OneLock:
-		reading = "Read as one lock (--key " + r.Key + ")"
+		reading = "if read as one lock (--key " + r.Key + ")"
 	default:
-		reading = "With --key " + r.Key + ", one lock each"
+		reading = "with --key " + r.Key + ", one lock per value"
 	}
-	return fmt.Sprintf("%s: %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
+	return fmt.Sprintf("%s %s: %s", strings.ToUpper(string(r.Verdict)), reading, r.Sentence)
 }
 
 // others searches for readings of a history that lead to another verdict.

@@ -51,7 +51,7 @@ func TestNamedPipe(t *testing.T) {
 	wrote := make(chan error, 1)
 	go func() { wrote <- os.WriteFile(path, text, 0o600) }()
 	code, out, errs := chaos("check", path)
-	if code != exitUnsafe || !strings.Contains(out, "With --assume not-held-ends: SAFE") {
+	if code != exitUnsafe || !strings.Contains(out, "SAFE with --assume not-held-ends") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	if err := <-wrote; err != nil {
@@ -79,7 +79,7 @@ func TestStandardInputIsAFile(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	code := run([]string{"check", "-"}, streams{in: f, out: &out, err: &errs})
-	if code != exitUnsafe || !strings.Contains(out.String(), "With --assume not-held-ends: SAFE") {
+	if code != exitUnsafe || !strings.Contains(out.String(), "SAFE with --assume not-held-ends") {
 		t.Errorf("exit %d\n%s%s", code, out.String(), errs.String())
 	}
 }

@@ -29,7 +29,7 @@ func TestReportOfHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"history.edn", "whether any was injected, and when, is not known",
-			"which of them granted the lock is not known", "With --assume not-held-ends: SAFE", "as they were read",
+			"which of them granted the lock is not known", "SAFE with --assume not-held-ends", "as they were read",
 			`&#34;f&#34;:&#34;acquire&#34;`, "client 0: acquire of the lock succeeds"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: the page lacks %q", path, want)
@@ -46,7 +46,7 @@ func TestReportOfHistory(t *testing.T) {
 	}
 	code, stdout, _ := chaos("report", file, "--dialect", "etcd", "--format", "text")
 	if code != exitSafe || !strings.HasPrefix(stdout, "SAFE  history.edn\n") ||
-		!strings.Contains(stdout, "Read strictly: UNSAFE") {
+		!strings.Contains(stdout, "UNSAFE without assumptions") {
 		t.Errorf("with a dialect: exit code %d, %s", code, stdout)
 	}
 }

@@ -93,6 +93,6 @@ func TestConflictsOfOperatorsAreViolations(t *testing.T) {
 		}
 	}
 	if found < 30 {
-		t.Errorf("only %d histories have such operations: the test shows too little", found)
+		t.Errorf("only %d histories have forced releases or changed permits: too few for this test", found)
 	}
 }

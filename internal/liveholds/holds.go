@@ -89,8 +89,8 @@ func (l *Holds) Keys() []string {
 }
 
 // Conflict reports whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
-// more permits than exist, unless their number was to be changed. A hold that a forced release may have ended, because
-// it is in flight, was when the hold was requested, or has an unknown outcome, does not count.
+// more permits than exist, unless a change of their number was requested. A hold that a forced release may have ended,
+// because it is in flight, was when the hold was requested, or has an unknown outcome, does not count.
 func (l *Holds) Conflict(key string) bool {
 	k := l.keys[key]
 	if k == nil {

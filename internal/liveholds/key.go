@@ -13,8 +13,8 @@ type keyHolds struct {
 	holds     []Hold                     // in the order of their grants
 	owners    map[history.Process]string // for whom a process last acquired the key
 	semaphore bool
-	limit     int  // permits of the key at first; 0: not known
-	resized   bool // the number of permits was to be changed
+	limit     int  // initial permits of the key; 0: not known
+	resized   bool // a change of the number of permits was requested
 	requests  int  // in flight
 	forces    forces
 	lost      map[ownerMode]bool // holds that were reported lost, and not released since; nil: none

@@ -205,9 +205,8 @@ func (q *inquiry) gone(node string, h *evidence.Hold, until, sent time.Duration)
 // clockSkew is the option of locks that sets the clocks of clients apart (native.OptionSkew).
 const clockSkew = "clock_skew"
 
-// findClientClocks: the clocks of clients differ, and the key of the first holder
-// was overwritten although no server had ended its lease, or was deleted by a
-// client whose own key had been overwritten.
+// findClientClocks: the clocks of clients differ, and the key of the first holder was overwritten although no server
+// had ended its lease, or was deleted by a client whose own key had been overwritten.
 func findClientClocks(q *inquiry) *Cause {
 	skew := q.r.Option(clockSkew)
 	if q.p == nil || skew == "" {
@@ -218,7 +217,8 @@ func findClientClocks(q *inquiry) *Cause {
 		c.Add("%s, which had been granted it before, %s%s", q.r.Who(rel.Process), q.wrongReleaseText(rel), q.p.Early())
 	} else {
 		a, b := q.p.A, q.p.B
-		c.Add("%s got %s at %s, %s at %s%s", a, a.Object("the lock"), a.GrantedAt(), b, b.GrantedAt(), q.p.Early())
+		c.Add("%s got %s at %s, %s got %s at %s%s", a, a.Object("the lock"), a.GrantedAt(), b, b.Object("it"), b.GrantedAt(),
+			q.p.Early())
 	}
 	c.Add("; this lock compares the end of the lease, which the key stores, with the clock of the client, and the clocks "+
 		"of the clients disagree (option %s)", evidence.Quote(clockSkew+": "+skew))

@@ -43,7 +43,7 @@ func plural(predicate string, n int) string {
 	return predicate
 }
 
-// Back is that nodes were up again after a fault that ended them, as a predicate.
+// Back is the predicate for nodes that were up again after a fault had ended them.
 func (f *Fault) Back() string {
 	if f.Empties() {
 		return "restarted empty"

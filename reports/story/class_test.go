@@ -287,8 +287,8 @@ witness n1 2.7 orders owner=1 ttl=8.4s
 `, checker.BrokenPromise, "taken-over-twice", both + "client 0 released it", ""},
 		"on no server of the run": {strings.Replace(before, "client 0 release orders 2.0-2.01 ok", "client 0 release orders "+
 			"1.15-1.16 ok", 1) + "witness n1 2.2\nwitness n1 2.7\n", checker.BrokenPromise, "unknown", both + "client 1 got " +
-			"the lock at 2.100 s (no server of the run recorded it), client 2 at 2.500 s (no server of the run recorded it)",
-			""},
+			"the lock at 2.100 s (no server of the run recorded it), client 2 got it at 2.500 s (no server of the run " +
+			"recorded it)", ""},
 	} {
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}

@@ -196,7 +196,7 @@ func faultSentence(r *evidence.Run, name string, injections []*evidence.Fault) s
 	case held+kept == 0:
 		return text + ", never while the lock was held"
 	case held+kept == len(injections):
-		return text + " on a node that stored the lock"
+		return text + " while a server stored the lock"
 	}
 	held += kept
 	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(injections))
@@ -236,7 +236,7 @@ func facts(r *evidence.Run) []string {
 		all = append(all, "locks at the servers were not sampled: "+why)
 	}
 	if r.Sampling != nil && r.Sampling.Wide() {
-		all = append(all, fmt.Sprintf("near a fault, a node was not read for %s: briefer changes may be missing",
+		all = append(all, fmt.Sprintf("near a fault, a node was not sampled for %s: shorter changes may have been missed",
 			format.Duration(r.Sampling.NearFaults)))
 	}
 	if stale, rejected := staleWrites(h); stale > 0 {

@@ -68,7 +68,7 @@ func TestSubject(t *testing.T) {
 		Topology: Single, Lease: historic.DefaultLease, Idempotent: row.Retries, RequestWord: "locktest-",
 		ErrHeld: historic.ErrHeld, ErrLost: historic.ErrNotOwner,
 		Open: func(t testing.TB, addrs []string) Locker {
-			// A late reply is no lost one: a client that sends again after a timeout shows a flaw that a step did not ask for.
+			// A late reply is not a lost one: a client that resends after a timeout shows a flaw that the step does not test.
 			rdb := redis.NewClient(&redis.Options{Addr: addrs[0], DialTimeout: replyTimeout, ReadTimeout: timeout})
 			t.Cleanup(func() { _ = rdb.Close() })
 			l, err := row.Open(historic.Config{Masters: []redis.UniversalClient{rdb}})

@@ -117,7 +117,7 @@ func (b *servers) formCluster(t *testing.T, buses []string) {
 		_, port, _ := net.SplitHostPort(b.addrs[i])
 		err := errors.Join(rdb.ConfigSet(ctx, "cluster-announce-port", port).Err(),
 			rdb.ClusterAddSlotsRange(ctx, slots*i/len(b.direct), slots*(i+1)/len(b.direct)-1).Err(),
-			// Of two masters that meet with one epoch, one chooses another, and might claim a slot that has just migrated.
+			// If two masters meet with the same epoch, one takes a new one, and might claim a slot that has just migrated.
 			rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
 		if err != nil {
 			t.Fatal(err)
