@@ -86,17 +86,17 @@ func newDamageLog(keys int) *damageLog {
 // The count refused_if_fenced is the number of writes that an enforcing resource would have refused: any write with an
 // older token than one already seen, whichever client made it.
 func checkDamage(v *view, o Options) Result {
-	found := newFindings(o)
-	log := newDamageLog(len(v.h.Keys))
+	found, log, excuses := newFindings(o), newDamageLog(len(v.h.Keys)), v.excusesFor(o)
+	excused := func(touch int32) bool { return !found.off.has(stalledWriter) && v.writtenStalled(touch, o, excuses) }
 	for i := range v.h.Touches {
-		v.damage(log, int32(i), o, found)
+		v.damage(log, int32(i), excused, found)
 	}
 	v.foreignDamage(o, found)
 	return v.damageResult(found, log)
 }
 
 // damage judges one arrival at the resource.
-func (v *view) damage(log *damageLog, i int32, o Options, found *findings) {
+func (v *view) damage(log *damageLog, i int32, excused func(touch int32) bool, found *findings) {
 	t := &v.h.Touches[i]
 	log.counts["writes"]++
 	if newest, _ := log.fence.newest(t); t.Token < newest {
@@ -116,7 +116,7 @@ func (v *view) damage(log *damageLog, i int32, o Options, found *findings) {
 	case !t.Accepted:
 		log.counts["refused"]++
 	case !stale && !lost:
-	case !found.off.has(stalledWriter) && (v.writtenStalled(i, o) || !stale && f.x >= 0 && v.writtenStalled(f.x, o)):
+	case excused(i) || !stale && f.x >= 0 && excused(f.x):
 		log.stalled++
 	default:
 		found.add(f)

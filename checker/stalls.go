@@ -126,7 +126,7 @@ func (v *view) clientTimes(is func(*faultTime) bool) map[int][]segment {
 // writtenStalled reports whether a touch came from a hold whose promise ended, or whose loss was reported, while its
 // client or the harness was stopped, or while more servers than may be down did not reply, or at most the slack later.
 // A silence that a planned fault at a server (on a quorum: at the same server) may have caused is no excuse.
-func (v *view) writtenStalled(touch int32, o Options) bool {
+func (v *view) writtenStalled(touch int32, o Options, excuses func(scope) excuses) bool {
 	h, dis := v.writerOf(touch), v.allDisturbances(o)
 	if h == nil || v.h.Touches[touch].Time <= h.until {
 		return false
@@ -141,7 +141,7 @@ func (v *view) writtenStalled(touch int32, o Options) bool {
 	stopped := func(at segment) bool {
 		return v.stalled(h, at) || slices.ContainsFunc(v.silences(), func(s faultTime) bool {
 			return s.from <= at.until && at.from <= later(s.until, o.slack()) && !planned(&s) &&
-				v.outagesFor(scope{key: h.key, releaseOrRenewal: true}, o).touches(at)
+				excuses(scope{key: h.key, releaseOrRenewal: true}).away.touches(at)
 		})
 	}
 	end, lost := h.longestPromise(), segment{h.until, h.until}

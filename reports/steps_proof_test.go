@@ -171,8 +171,8 @@ func TestHistoryAloneKnowsNoNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "Client 3 and client 1 both held `orders` for 1.83 s: client 3 got the lock at 1.420 s, client 1 got it at " +
-		"3.390 s, 7.98 s before the validity of client 3 ended"
+	want := "Client 3 and client 1 both held `orders` for 1.83 s: client 3 was granted the lock at 1.420 s, " +
+		"client 1 was granted it at 3.390 s, 7.98 s before the validity of client 3 ended"
 	if r.Story.Sentence != want {
 		t.Errorf("%q, want %q", r.Story.Sentence, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -259,10 +260,12 @@ func (c *checks) request(op, key, owner string, wait time.Duration) client.Reque
 // expect sends a request and reports whether the reply has one of some types, as a finding.
 func (c *checks) expect(ctx context.Context, check string, i int, r client.Request, types ...string) bool {
 	reply, err := c.send(ctx, i, r, grace)
-	ok := false
-	for _, want := range types {
-		ok = ok || err == nil && reply.Type == want
-	}
+	return c.replied(check, r, reply, err, types...)
+}
+
+// replied reports whether the reply to a request has one of some types, as a finding.
+func (c *checks) replied(check string, r client.Request, reply client.Reply, err error, types ...string) bool {
+	ok := err == nil && slices.Contains(types, reply.Type)
 	detail := answer(reply, err)
 	if check == "acquire" && ok && reply.ValidMS == 0 {
 		detail += "; state valid_ms: without it, the lease counts from a sample, the request or the grant"

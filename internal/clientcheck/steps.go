@@ -40,12 +40,7 @@ func (c *checks) refused(ctx context.Context) bool {
 		if err == nil && reply.Type == "info" && try < tries {
 			continue
 		}
-		ok, detail := err == nil && reply.Type == "fail", answer(reply, err)
-		if !ok {
-			detail = "acquire: expected fail, got " + detail
-		}
-		c.add(check, ok, detail)
-		return ok
+		return c.replied(check, r, reply, err, "fail")
 	}
 }
 

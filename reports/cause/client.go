@@ -250,7 +250,7 @@ func findUnrecorded(q *inquiry) *Cause {
 		g := p.Grant(h)
 		switch g.Instead {
 		case nil:
-			c.Add("%s got %s at %s%s", h, h.Object("the lock"), h.GrantedAt(), p.By(h))
+			c.Add("%s was granted %s at %s%s", h, h.Object("the lock"), h.GrantedAt(), p.By(h))
 			continue
 		case seen:
 			c.Add("so did %s, whose acquire succeeded at %s", h, h.GrantedAt())

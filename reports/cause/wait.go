@@ -274,8 +274,8 @@ func (q *inquiry) plain() evidence.Sentence {
 	if p == nil {
 		return evidence.Prove(q.v.Text, q.operations())
 	}
-	return evidence.Say("%s got %s at %s%s, %s got %s at %s%s%s", p.A, p.A.Object("the lock"), p.A.GrantedAt(), p.By(p.A),
-		p.B, p.B.Object("it"), p.B.GrantedAt(), p.By(p.B), q.p.Early())
+	return evidence.Say("%s was granted %s at %s%s, %s was granted %s at %s%s%s", p.A, p.A.Object("the lock"),
+		p.A.GrantedAt(), p.By(p.A), p.B, p.B.Object("it"), p.B.GrantedAt(), p.By(p.B), p.Early())
 }
 
 // operations are the request and the reply, if there is one, of each operation that the violation names as evidence.

@@ -225,9 +225,9 @@ client 1 release orders 7.6-7.7 fail owner=b code=not-held
 	shown := "witness n1 4.9\nwitness n1 5.1 orders owner=a ttl=1400ms\n"
 	for name, test := range map[string]storyTest{
 		"from the grant": {fmt.Sprintf(other, "5.9"), checker.BrokenPromise, "unknown",
-			"Client 0 and client 1 both held `orders` for 1.50 s: client 0 got the lock at 5.000 s", ""},
+			"Client 0 and client 1 both held `orders` for 1.50 s: client 0 was granted the lock at 5.000 s", ""},
 		"as a sample shows": {fmt.Sprintf(other, "6.4") + shown, checker.BrokenPromise, "unknown",
-			"Client 0 and client 1 both held `orders` for 1.00 s: client 0 got the lock at 5.000 s", ""},
+			"Client 0 and client 1 both held `orders` for 1.00 s: client 0 was granted the lock at 5.000 s", ""},
 		"after the end": {fmt.Sprintf(other, "6.6") + shown, checker.OutlivedLease, "outlived-lease",
 			"Client 0 and client 1 both held `orders` for 800 ms: client 0, granted it at 5.000 s, kept it until 7.400 s " +
 				"although its requested lease had ended at 6.500 s", "Renew the lock while"},
@@ -254,7 +254,7 @@ witness n1 0.9
 		"not recorded": {before + `witness n1 1.5 orders owner=holder-0 ttl=8.6s
 witness n1 2.2 orders owner=holder-1 ttl=8.9s
 witness n1 2.7 orders owner=holder-1 ttl=8.4s
-`, checker.BrokenPromise, "not-recorded", both + "client 1 got the lock at 2.100 s by n1; client 2, whose acquire " +
+`, checker.BrokenPromise, "not-recorded", both + "client 1 was granted the lock at 2.100 s by n1; client 2, whose acquire " +
 			"succeeded at 2.500 s, believed that it had it; no server recorded it: n1 had it for client 1 at 2.700 s",
 			"check the result"},
 		"recorded": {before + `witness n1 1.5 orders owner=holder-0 ttl=8.6s
@@ -286,9 +286,9 @@ witness n1 2.2 orders owner=1 ttl=8.9s
 witness n1 2.7 orders owner=1 ttl=8.4s
 `, checker.BrokenPromise, "taken-over-twice", both + "client 0 released it", ""},
 		"on no server of the run": {strings.Replace(before, "client 0 release orders 2.0-2.01 ok", "client 0 release orders "+
-			"1.15-1.16 ok", 1) + "witness n1 2.2\nwitness n1 2.7\n", checker.BrokenPromise, "unknown", both + "client 1 got " +
-			"the lock at 2.100 s (no server of the run recorded it), client 2 got it at 2.500 s (no server of the run " +
-			"recorded it)", ""},
+			"1.15-1.16 ok", 1) + "witness n1 2.2\nwitness n1 2.7\n", checker.BrokenPromise, "unknown", both + "client 1 was " +
+			"granted the lock at 2.100 s (no server of the run recorded it), client 2 was granted it at 2.500 s (no server " +
+			"of the run recorded it)", ""},
 	} {
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}
