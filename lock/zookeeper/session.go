@@ -29,6 +29,13 @@ type session struct {
 	again      chan struct{}        // closed and replaced at each connection
 	held       map[string]*Hold     // by the paths of its nodes, from before it begins until it is released
 	creations  map[string]*creation // by the path that was requested, of creations that are not answered
+	watches    map[watchOf]bool     // those of go-zookeeper, which sends them again at each connection
+}
+
+// watchOf is a watch: of the data of a node, or of its children.
+type watchOf struct {
+	path     string
+	children bool
 }
 
 // creation is the request that creates one node.
@@ -85,6 +92,7 @@ const handshakes = 4
 func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 	s := &session{
 		Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}, creations: map[string]*creation{},
+		watches: map[watchOf]bool{},
 	}
 	const requestSize = 64 << 10
 	servers := &hosts{session: s}
@@ -117,9 +125,11 @@ func (s *session) dial(network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	rewatched, rewatch := context.WithCancel(s.Context())
 	return &wire{
 		Conn: conn, limit: limit, answered: s.Heard, began: s.began, creating: s.creationSent, created: s.creationDone,
-		sent: map[int32][]time.Time{}, paths: map[int32]string{},
+		watched: s.watched, rewatched: rewatched, rewatch: rewatch,
+		sent: map[int32][]time.Time{}, paths: map[int32]string{}, watches: map[int32]watchOf{},
 	}, nil
 }
 
@@ -134,29 +144,43 @@ func (s *session) pause(d time.Duration) {
 	}
 }
 
-// began is called when a server has answered a handshake.
-func (s *session) began(sent time.Time, id int64, timeout time.Duration) {
+// began is called when a server has answered a handshake. True: the watches of the session are now sent again.
+func (s *session) began(sent time.Time, id int64, timeout time.Duration) (rewatches bool) {
 	s.mu.Lock()
 	first := s.id == 0
 	if first {
 		s.id = id
 		s.Created(sent, timeout)
 	}
-	same := s.id == id
+	same, rewatches := s.id == id, len(s.watches) > 0
 	s.mu.Unlock()
 	if !same { // it has expired, and go-zookeeper has begun another
 		s.End(lock.ErrLost)
-		return
+		return false
 	}
 	s.Heard(sent, true)
+	return rewatches
+}
+
+// watched is called when go-zookeeper has a watch.
+func (s *session) watched(w watchOf) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches[w] = true
 }
 
 // event is called at each change of the connection, and for each notification of a watch.
 func (s *session) event(e zk.Event) {
 	switch {
-	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged:
+	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged, e.Type == zk.EventNodeChildrenChanged:
 		s.mu.Lock()
-		h := s.held[e.Path]
+		if e.Type != zk.EventNodeChildrenChanged {
+			delete(s.watches, watchOf{e.Path, false})
+		}
+		if e.Type != zk.EventNodeDataChanged {
+			delete(s.watches, watchOf{e.Path, true})
+		}
+		h := s.held[e.Path] // nil for the parent of a queue
 		s.mu.Unlock()
 		switch {
 		case h == nil:

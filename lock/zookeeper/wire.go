@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
 	"sync"
@@ -16,15 +17,23 @@ type wire struct {
 	answered func(sent time.Time, ping bool)
 	creating func(path string)             // a request that creates this node is being sent: every later one is behind it
 	created  func(path string, zxid int64) // it was executed; zxid is from the reply
-	began    func(sent time.Time, session int64, timeout time.Duration)
+	watched  func(watchOf)                 // a request has set a watch, and its whole reply was read
+	began    func(sent time.Time, session int64, timeout time.Duration) (rewatches bool)
 
-	mu     sync.Mutex
-	sent   map[int32][]time.Time // by number; pings share one
-	paths  map[int32]string      // of the nodes that requests without a reply create, by number
-	hello  time.Time             // when the handshake was sent; zero: not yet
-	opened bool                  // the handshake was answered
-	head   []byte                // the part read so far of a message's length and first bytes
-	rest   int                   // bytes of the message that are still to be skipped
+	// A reply with a zxid waits for rewatched if the watches of the session are sent again: go-zookeeper reads the last
+	// zxid for that without a lock (https://github.com/go-zookeeper/zk/pull/35).
+	rewatched context.Context
+	rewatch   context.CancelFunc
+
+	mu      sync.Mutex
+	sent    map[int32][]time.Time // by number; pings share one
+	paths   map[int32]string      // of the nodes that requests without a reply create, by number
+	watches map[int32]watchOf     // that requests without a reply set, by number
+	watch   *watchOf              // set by the message that is being read
+	hello   time.Time             // when the handshake was sent; zero: not yet
+	opened  bool                  // the handshake was answered
+	head    []byte                // the part read so far of a message's length and first bytes
+	rest    int                   // bytes of the message that are still to be skipped
 }
 
 const (
@@ -33,6 +42,9 @@ const (
 	pingNumber = -2
 	eventOf    = -1 // number of a message that answers nothing
 	createCode = 1  // of a request that creates a node
+	getData    = 4
+	getList    = 12 // of children (getChildren2)
+	setWatches = 101
 	expired    = -112
 	moved      = -118
 )
@@ -43,11 +55,19 @@ func (w *wire) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	if w.hello.IsZero() {
 		w.hello = now
-	} else if len(b) >= 2*lengthSize { // go-zookeeper writes whole messages
+	} else if len(b) >= 3*lengthSize { // go-zookeeper writes whole messages
 		number := int32(binary.BigEndian.Uint32(b[lengthSize:]))
 		w.sent[number] = append(w.sent[number], now)
-		if path = createdPath(b); path != "" {
+		switch code := binary.BigEndian.Uint32(b[2*lengthSize:]); code {
+		case createCode:
+			path = pathIn(b)
 			w.paths[number] = path
+		case getData, getList:
+			if b[len(b)-1] != 0 {
+				w.watches[number] = watchOf{pathIn(b), code == getList}
+			}
+		case setWatches:
+			w.rewatch()
 		}
 	}
 	w.mu.Unlock()
@@ -57,18 +77,10 @@ func (w *wire) Write(b []byte) (int, error) {
 	return w.Conn.Write(b)
 }
 
-// createdPath is the path in a message that creates one node: length, number, code, length of the path, path. "": it
-// is another message.
-func createdPath(b []byte) string {
+// pathIn is the path in a request about one node: length, number, code, length of the path, path.
+func pathIn(b []byte) string {
 	const at = 4 * lengthSize
-	if len(b) < at || binary.BigEndian.Uint32(b[2*lengthSize:]) != createCode {
-		return ""
-	}
-	n := uint64(binary.BigEndian.Uint32(b[3*lengthSize:]))
-	if n > uint64(len(b)-at) {
-		return ""
-	}
-	return string(b[at : at+n])
+	return string(b[at : at+binary.BigEndian.Uint32(b[3*lengthSize:])])
 }
 
 func (w *wire) Read(b []byte) (int, error) {
@@ -87,6 +99,10 @@ func (w *wire) feed(data []byte) []byte {
 	if w.rest > 0 {
 		n := min(w.rest, len(data))
 		w.rest -= n
+		if w.rest == 0 && w.watch != nil {
+			w.watched(*w.watch)
+			w.watch = nil
+		}
 		return data[n:]
 	}
 	n := min(lengthSize+headSize-len(w.head), len(data))
@@ -107,12 +123,19 @@ func (w *wire) take(head []byte) {
 		if id := int64(binary.BigEndian.Uint64(head[8:])); id != 0 {
 			sent := w.hello
 			w.mu.Unlock()
-			w.began(sent, id, time.Duration(second)*time.Millisecond)
+			if !w.began(sent, id, time.Duration(second)*time.Millisecond) {
+				w.rewatch()
+			}
 			w.mu.Lock()
 		}
 		return
 	}
-	code := int32(binary.BigEndian.Uint32(head[12:]))
+	zxid, code := int64(binary.BigEndian.Uint64(head[4:])), int32(binary.BigEndian.Uint32(head[12:]))
+	if first >= 0 && zxid > 0 {
+		w.mu.Unlock()
+		<-w.rewatched.Done()
+		w.mu.Lock()
+	}
 	list := w.sent[first]
 	if first == eventOf || len(list) == 0 || code == expired || code == moved {
 		return
@@ -125,12 +148,24 @@ func (w *wire) take(head []byte) {
 	w.mu.Unlock()
 	w.answered(list[0], first == pingNumber)
 	w.mu.Lock()
+	if watch, ok := w.watches[first]; ok {
+		delete(w.watches, first)
+		if code == 0 {
+			w.watch = &watch
+		}
+	}
 	if path, ok := w.paths[first]; ok {
 		delete(w.paths, first)
 		if code == 0 {
-			w.created(path, int64(binary.BigEndian.Uint64(head[4:])))
+			w.created(path, zxid)
 		}
 	}
+}
+
+// Close also ends a Read that waits for the watches.
+func (w *wire) Close() error {
+	w.rewatch()
+	return w.Conn.Close()
 }
 
 // SetReadDeadline bounds the handshake: go-zookeeper would wait for several session timeouts for a server that accepts
