@@ -146,13 +146,12 @@ func (e *extents) addUnknownAcquire(i int32) {
 }
 
 // addPausedAcquire adds the times in which an acquire may have held a key, or a part of it at some of several servers,
-// before it failed: from each pause of its client to the end of the pause or of the lease. Samples show whether it did,
-// except of permits, which name no owner.
+// before it failed: from each pause of its client to the end of the pause or of the lease. Samples that name owners
+// show whether it did.
 func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 	s, seen := &e.h.Spans[i], e.samples()
 	for _, p := range pauses {
-		named := seen == nil || e.h.Limit(s.Key) != 0 ||
-			seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil
+		named := !e.namesOwners(s.Key) || seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, s.Return}) != nil
 		if x := (segment{max(s.Call, p.from), min(s.Return, p.until)}); x.from < x.until && named {
 			end := later(e.faults.deliveredBy(x.from, e.client(i)), cmp.Or(s.Lease, never))
 			e.add(s.Key, segment{x.from, min(x.until, end)}, i, afterUnknownAcquire)
@@ -162,24 +161,36 @@ func (e *extents) addPausedAcquire(i int32, pauses []segment) {
 
 // addHandedOver adds the time in which a lock with a queue may keep a grant that it handed over to the waiter of
 // acquire i, which does not know of it: such a grant lasts as long as the waiter's place in the queue. Nothing is
-// added if samples show no such grant (of permits, they name no owner) or, without samples, if it is unknown how long
-// the lock keeps a waiter. A lock that does not state that it is fair has a queue if samples show a grant to an acquire
-// that had already ended.
+// added if samples that name owners show no such grant or, without them, if it is unknown how long the lock keeps a
+// waiter. A lock that does not state that it is fair has a queue if samples show a grant to an acquire that had ended.
 func (e *extents) addHandedOver(i int32) {
 	s := &e.h.Spans[i]
 	if s.Op != history.OpAcquire || s.Outcome != history.Info && !(e.fair && e.mayLinger(i, e.faults)) {
 		return
 	}
 	until, seen := e.dequeued(i), e.samples()
-	if named := seen != nil && e.h.Limit(s.Key) == 0; !named && (!e.fair || e.poll == 0 && seen == nil) {
-		return
-	} else if named {
+	if e.namesOwners(s.Key) {
 		x := seen.firstNamed(ownerKey{s.Owner, s.Key}, segment{s.Call, until})
 		if x == nil || !e.fair && !seen.sampledBetween(x.Node, segment{e.lastRequest(i), x.Time}) {
 			return
 		}
+	} else if !e.fair || e.poll == 0 && seen == nil {
+		return
 	}
 	e.add(s.Key, segment{s.Call, until}, i, afterUnknownAcquire)
+}
+
+// namesOwners reports whether samples name the owners of a key, if they show any hold; those of permits do not.
+func (e *extents) namesOwners(key int32) bool {
+	seen, stored, named := e.samples(), false, false
+	if seen == nil || e.h.Limit(key) != 0 {
+		return false
+	}
+	for n := range seen.nodes {
+		at := nodeKey{int32(n), key}
+		stored, named = stored || seen.stored[at], named || seen.named[at] != nil
+	}
+	return named || !stored
 }
 
 // addPausedGrants adds, for a client that was paused during an acquire, the time from the pause to the grant: it may

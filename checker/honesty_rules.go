@@ -203,23 +203,13 @@ func honestyWords() map[int]wording {
 
 // violation puts a finding of [Honesty] into words.
 func (c *honestyCheck) violation(f finding) Violation {
-	switch f.rule {
-	case notKept, keptShorter:
-		return c.unkeptPromiseViolation(f)
-	case lossLate, lossUnfounded:
-		return c.lossViolation(f)
-	case gaveUpEarly:
-		return c.failureViolation(f)
-	case failedWithEffect:
-		return c.failedWithEffectViolation(f)
-	case resurrected:
-		return c.resurrectedViolation(f)
-	case selfRenewed:
-		return c.renewedItselfViolation(f)
-	case noticedAfter:
-		return c.noticedViolation(f)
-	case stolen:
-		return c.stolenViolation(f)
+	if put := (map[int]func(finding) Violation{
+		notKept: c.unkeptPromiseViolation, keptShorter: c.unkeptPromiseViolation, lossLate: c.lossViolation,
+		lossUnfounded: c.lossViolation, gaveUpEarly: c.failureViolation, failedWithEffect: c.failedWithEffectViolation,
+		resurrected: c.resurrectedViolation, selfRenewed: c.renewedItselfViolation, noticedAfter: c.noticedViolation,
+		stolen: c.stolenViolation,
+	})[f.rule]; put != nil {
+		return put(f)
 	}
 	w := honestyWords()[f.rule]
 	ofNothing := f.rule == releasedNothing || f.rule == renewedNothing || f.rule == releasedTwice
