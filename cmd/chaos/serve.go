@@ -27,11 +27,11 @@ func newServe(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "Show runs, suites and nightly results in a browser",
-		Long: `Serves the files below DIR on loopback until it is interrupted: the page of a suite (chaos suite --out
-DIR), of nights (chaos index DIR), and the reports that they link to. The page of a suite that is
-running shows its rows so far and refreshes itself. Nothing outside of DIR is served, and nothing
-is changed.`,
-		Example: `  chaos serve chaos-suite
+		Long: `Serves the files below DIR on loopback until it is interrupted: a list of runs (chaos run --out DIR)
+with their verdicts, the page of a suite (chaos suite --out DIR), of nights (chaos index DIR), and
+the reports that they link to. The page of a suite that is running shows its rows so far and
+refreshes itself. Nothing outside of DIR is served, and nothing is changed.`,
+		Example: `  chaos serve chaos-runs
   chaos serve nights --addr 127.0.0.1:8080
   ssh -L 8080:127.0.0.1:8080 ci.example chaos serve nights --addr 127.0.0.1:8080`,
 		Args: oneArg("a directory"),

@@ -1,5 +1,5 @@
-// Package serve shows the pages of runs, suites and nights on loopback: the files of one directory, and the progress of
-// a suite that runs in it. It changes nothing.
+// Package serve shows the pages of runs, suites and nights on loopback: the files of one directory, a list of its runs,
+// and the progress of a suite that runs in it. It changes nothing.
 //
 // Read [Handler] first.
 package serve
@@ -20,14 +20,14 @@ import (
 )
 
 // policy lets a page use the styles and images that are in it and on this server, and the scripts of reports. Any other
-// script does not run: a file below the root may come from elsewhere.
-func policy(scripts []string) string {
+// script does not run: a file below the root may come from elsewhere. forms is where forms may lead.
+func policy(scripts []string, forms string) string {
 	allowed := "'none'"
 	if len(scripts) > 0 {
 		allowed = "'" + strings.Join(scripts, "' '") + "'"
 	}
 	return "default-src 'none'; script-src " + allowed + "; style-src 'unsafe-inline'; img-src 'self' data:; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"base-uri 'none'; form-action " + forms + "; frame-ancestors 'none'"
 }
 
 // refresh is after how many seconds a browser asks again for the page of a suite that is running.
@@ -49,7 +49,7 @@ func Handler(root *os.Root, scripts ...string) http.Handler {
 	files := http.FileServerFS(all)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy(scripts))
+		h.Set("Content-Security-Policy", policy(scripts, "'none'"))
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
@@ -59,7 +59,7 @@ func Handler(root *os.Root, scripts ...string) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
-		case !live(all, w, r):
+		case !live(all, w, r) && !listRuns(all, w, r):
 			if !strings.HasSuffix(r.URL.Path, "/") { // else a list, or index.html, which have types of their own
 				h.Set("Content-Type", contentType(r.URL.Path))
 			}
