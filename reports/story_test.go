@@ -154,6 +154,24 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
+// TestProduction: a report has the meaning of the expected verdict in production, and nothing about another verdict.
+func TestProduction(t *testing.T) {
+	for verdict, shown := range map[checker.Verdict]bool{checker.Unsafe: true, checker.Safe: false} {
+		s := failoverRun("orders")
+		s.m.Expect, s.m.Production = map[string]string{expect.Verdict: string(checker.Unsafe)}, "any crash of the <master>"
+		s.j.Verdict = verdict
+		r := s.load(t)
+		for format, want := range map[string]string{
+			"text": "  production  any crash of the <master>\n",
+			"html": "<b>In production:</b> any crash of the &lt;master&gt;.",
+		} {
+			if text := render(t, r, format); strings.Contains(text, want) != shown {
+				t.Errorf("%s, %s: shown is not %v", verdict, format, shown)
+			}
+		}
+	}
+}
+
 // TestStoryGrantNotSeen: a master that dies within a millisecond of its grant is seldom sampled with it.
 func TestStoryGrantNotSeen(t *testing.T) {
 	s := failoverRun("orders")

@@ -176,7 +176,7 @@ func (r *run) newManifest() rundir.Manifest {
 	s, facts := r.Scenario, r.Backend.Facts()
 	return rundir.Manifest{
 		Format: rundir.Format, ID: r.records.id(), State: rundir.Running, Started: r.started,
-		Scenario: s.Name, Summary: s.Summary, Source: s.Source,
+		Scenario: s.Name, Summary: s.Summary, Source: s.Source, Production: s.Production,
 		Thresholds: s.Thresholds, Topology: s.Topology.Defaults(), Plan: r.plan.All(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: facts.Name, Why: r.Why, Deterministic: facts.Deterministic,

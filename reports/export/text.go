@@ -125,6 +125,9 @@ func (t *textWriter) facts(r *evidence.Run) {
 		}
 		t.wrap("  expected    ", text)
 	}
+	if text := evidence.Production(r); text != "" {
+		t.wrap("  production  ", format.Line(text))
+	}
 	if limits := r.Judgement.Thresholds; len(limits) > 0 {
 		var parts []string
 		for _, c := range limits {

@@ -43,6 +43,7 @@ type view struct {
 	Class, Word, Shape string
 	Harm, Expected     string
 	Title, Summary     string
+	Production         string
 	Seed               uint64
 	Missing            []string
 	Repeat, Source     string
@@ -153,6 +154,7 @@ func (p *view) header(r *evidence.Run) {
 	if ended := evidence.StateText(m); ended != "" {
 		p.Missing = append([]string{ended}, p.Missing...)
 	}
+	p.Production = evidence.Production(r)
 	p.Source = "this history"
 	if r.Dir != nil {
 		p.Source = r.Dir.ID
