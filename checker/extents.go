@@ -180,17 +180,9 @@ func (e *extents) addHandedOver(i int32) {
 	e.add(s.Key, segment{s.Call, until}, i, afterUnknownAcquire)
 }
 
-// namesOwners reports whether samples name the owners of a key, if they show any hold; those of permits do not.
+// namesOwners reports whether there are samples that name the owners of a key, which those of permits do not.
 func (e *extents) namesOwners(key int32) bool {
-	seen, stored, named := e.samples(), false, false
-	if seen == nil || e.h.Limit(key) != 0 {
-		return false
-	}
-	for n := range seen.nodes {
-		at := nodeKey{int32(n), key}
-		stored, named = stored || seen.stored[at], named || seen.named[at] != nil
-	}
-	return named || !stored
+	return e.samples() != nil && e.h.Limit(key) == 0 && !e.samples().permits[key]
 }
 
 // addPausedGrants adds, for a client that was paused during an acquire, the time from the pause to the grant: it may

@@ -27,13 +27,14 @@ func keepError(rest time.Duration, o Options) time.Duration {
 // nodeSamples are the samples of a history by node.
 type nodeSamples struct {
 	*view
-	kept   []keptKey // see valuesIn
-	first  []int32   // by sample: its first place in kept
-	nodes  [][]int32 // samples of one node that replied as a master, in the order of time
-	others [][]int32 // by the same index: its samples since the first of these in which it was no master
-	values *kept.Values
-	stored map[nodeKey]bool            // the node has stored the key for an owner, known or not
-	named  map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
+	kept    []keptKey // see valuesIn
+	first   []int32   // by sample: its first place in kept
+	nodes   [][]int32 // samples of one node that replied as a master, in the order of time
+	others  [][]int32 // by the same index: its samples since the first of these in which it was no master
+	values  *kept.Values
+	stored  map[nodeKey]bool            // the node has stored the key for an owner, known or not
+	named   map[nodeKey][]time.Duration // when the node has named an owner of the history at the key
+	permits map[int32]bool              // the key is a semaphore's
 
 	wrongHolds func() []wrongHold // see [nodeSamples.findWrongHolds]
 	ledgers    func() *ownerLedgers
@@ -66,7 +67,8 @@ func (v *view) readSamples(o Options) *nodeSamples {
 		return nil
 	}
 	s := &nodeSamples{view: v, first: make([]int32, len(v.h.Samples)+1), values: v.kept(),
-		kept: make([]keptKey, 0, len(v.h.Samples)), named: make(map[nodeKey][]time.Duration), stored: make(map[nodeKey]bool)}
+		kept: make([]keptKey, 0, len(v.h.Samples)), named: make(map[nodeKey][]time.Duration), stored: make(map[nodeKey]bool),
+		permits: make(map[int32]bool)}
 	s.wrongHolds = sync.OnceValue(func() []wrongHold { return s.findWrongHolds(o) })
 	s.ledgers, s.naming = sync.OnceValue(s.newLedgers), sync.OnceValue(s.findNaming)
 	s.read()
@@ -140,6 +142,9 @@ func (s *nodeSamples) keep(x *history.Sample) {
 			continue
 		}
 		k := keptKey{key: int32(key), owner: none, shared: len(state.Owners) > 0, rest: state.TTL}
+		if state.Limit > 0 {
+			s.permits[k.key] = true
+		}
 		if state.Mode == "" {
 			k.count = int32(state.Count)
 		}
